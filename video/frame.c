@@ -1,0 +1,50 @@
+#include "video/frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
+                               enum bd_pixel_format format)
+{
+    memset(frame, 0, sizeof *frame);
+    if (width < 1 || height < 1)
+        return bd_fail(BD_ERROR_ARGUMENT, "frame size %d x %d: both sides must be at least 1", width,
+                       height);
+    int64_t stride = ((int64_t)width * format + 63) / 64 * 64;
+    uint8_t *data = aligned_alloc(64, (size_t)(stride * height));
+    if (!data)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for a frame of %d x %d", width, height);
+    *frame = (struct bd_frame){
+        .width = width, .height = height, .format = format, .stride = stride, .data = data
+    };
+    return BD_OK;
+}
+
+void bd_frame_destroy(struct bd_frame *frame)
+{
+    free(frame->data);
+    memset(frame, 0, sizeof *frame);
+}
+
+enum bd_status bd_frame_ensure(struct bd_frame *frame, int width, int height,
+                               enum bd_pixel_format format)
+{
+    if (frame->data && frame->width == width && frame->height == height && frame->format == format)
+        return BD_OK;
+    bd_frame_destroy(frame);
+    return bd_frame_create(frame, width, height, format);
+}
+
+enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src)
+{
+    enum bd_status status = bd_frame_ensure(dst, src->width, src->height, src->format);
+    if (status != BD_OK)
+        return status;
+    for (int y = 0; y < src->height; y++)
+        memcpy(dst->data + y * dst->stride, src->data + y * src->stride,
+               (size_t)src->width * src->format);
+    dst->index = src->index;
+    dst->pts = src->pts;
+    dst->duration = src->duration;
+    return BD_OK;
+}

@@ -1,0 +1,31 @@
+/* Scaling and colour conversion between frames (libswscale). */
+#ifndef BD_VIDEO_SCALE_H
+#define BD_VIDEO_SCALE_H
+
+#include "video/frame.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bd_scaler; /* holds the plan for one pair of sizes and formats; one thread at a time */
+
+enum bd_scale_filter {
+    BD_SCALE_AREA,     /* for making pictures smaller */
+    BD_SCALE_BILINEAR, /* for making them larger */
+    BD_SCALE_NEAREST
+};
+
+/* A scaler starts empty (NULL handle) and is made on first use by bd_scale. */
+/* Scales `src` into `dst` (created by the caller: its size and format say what is wanted), copying
+ * index and times. `*scaler` is created on the first call and remade when sizes or formats change;
+ * same size and format is a plain copy. */
+enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const struct bd_frame *src,
+                        enum bd_scale_filter filter);
+
+void bd_scaler_destroy(struct bd_scaler **scaler);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
