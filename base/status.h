@@ -15,15 +15,15 @@ extern "C" {
 
 enum bd_status {
     BD_OK = 0,
-    BD_END = -1,             /* no more data: end of a stream, not a fault */
-    BD_ERROR_ARGUMENT = -2,  /* an argument is outside its documented range */
-    BD_ERROR_MEMORY = -3,    /* out of host or device memory */
-    BD_ERROR_IO = -4,        /* cannot open, read or write */
-    BD_ERROR_FORMAT = -5,    /* data are not of a form we can read */
+    BD_END = -1,               /* no more data: end of a stream, not a fault */
+    BD_ERROR_ARGUMENT = -2,    /* an argument is outside its documented range */
+    BD_ERROR_MEMORY = -3,      /* out of host or device memory */
+    BD_ERROR_IO = -4,          /* cannot open, read or write */
+    BD_ERROR_FORMAT = -5,      /* data are not of a form we can read */
     BD_ERROR_UNSUPPORTED = -6, /* correct, but not available in this build or on this machine */
-    BD_ERROR_NUMERIC = -7,   /* NaN or Inf in the input, or no convergence */
-    BD_ERROR_BACKEND = -8,   /* the device or its driver failed */
-    BD_ERROR_INTERRUPTED = -9 /* the caller asked to stop */
+    BD_ERROR_NUMERIC = -7,     /* NaN or Inf in the input, or no convergence */
+    BD_ERROR_BACKEND = -8,     /* the device or its driver failed */
+    BD_ERROR_INTERRUPTED = -9  /* the caller asked to stop */
 };
 
 /* A fixed English phrase for a code, never NULL. */

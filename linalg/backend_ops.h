@@ -1,0 +1,142 @@
+/* Private: the table of functions that a backend fills in.
+ *
+ * Slots are algorithm-sized so that a GPU can fuse them and keep its data resident. The public
+ * functions check arguments first; slots may rely on them. Pointers named a, q, r, u, v, w, x, c
+ * are in the backend's memory; everything else is on the host. Leading dimensions are in elements.
+ * Slots that return nothing but a status may run asynchronously until sync(), except where they
+ * fill host memory. A plan, workspace or state is made by the _create slot of its group, holds all
+ * the memory that group needs, and is freed by its _destroy slot (which accepts NULL). */
+#ifndef BD_LINALG_BACKEND_OPS_H
+#define BD_LINALG_BACKEND_OPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "linalg/backend.h"
+#include "linalg/matrix.h"
+#include "linalg/qr.h"
+
+struct bd_separation_shape;
+struct bd_detect_params;
+struct bd_separation;
+
+struct bd_backend {
+    const struct bd_backend_ops *ops;
+    void *state;           /* the backend's own */
+    char description[256]; /* filled in by open */
+};
+
+/* One step of the batch solver; all in units of grey levels as M has them. */
+struct bd_rpca_step {
+    float clip_read; /* lambda / mu of the step that wrote T: S = T - clip(T, +-clip_read) */
+    float
+        dual_scale; /* mu of that step / mu of this one: Y/mu = dual_scale * clip(T, +-clip_read) */
+    float clip_write; /* lambda / mu of this step, used for the residual of the state written */
+};
+
+struct bd_backend_ops {
+    const char *name;
+
+    /* Opens the device; fills backend->state and backend->description. */
+    enum bd_status (*open)(struct bd_backend *backend, int threads);
+    void (*close)(struct bd_backend *backend);
+    enum bd_status (*sync)(struct bd_backend *backend);
+
+    /* Memory of the backend, 64-byte aligned or better, zeroed. */
+    enum bd_status (*alloc)(struct bd_backend *backend, size_t bytes, void **data);
+    void (*free)(struct bd_backend *backend, void *data);
+    /* `height` columns of `width` bytes, `pitch` bytes apart. Done on return. */
+    enum bd_status (*upload)(struct bd_backend *backend, void *dst, size_t dst_pitch,
+                             const void *host, size_t host_pitch, size_t width, size_t height);
+    enum bd_status (*download)(struct bd_backend *backend, void *host, size_t host_pitch,
+                               const void *src, size_t src_pitch, size_t width, size_t height);
+
+    /* CAQR (qr.h). options: 0 fields mean the tuned default. */
+    enum bd_status (*qr_create)(struct bd_backend *backend, int64_t m, int64_t n,
+                                const struct bd_qr_options *options, void **plan);
+    void (*qr_destroy)(void *plan);
+    enum bd_status (*qr_factor)(void *plan, float *a, int64_t lda);
+    enum bd_status (*qr_get_r)(void *plan, float *r, int64_t ldr);
+    enum bd_status (*qr_form_q)(void *plan, float *q, int64_t ldq); /* q may be the factored a */
+    enum bd_status (*qr_apply)(void *plan, enum bd_qr_op op, float *c, int64_t ldc, int64_t k);
+    enum bd_status (*qr_reduce)(void *plan, const float *a, int64_t lda, float *r, int64_t ldr);
+
+    /* QR updating (qr_update.h). q is m x n or NULL, r n x n, on entry; both have room. */
+    enum bd_status (*update_create)(struct bd_backend *backend, int64_t m, int64_t max_cols,
+                                    int64_t max_block, void **work);
+    void (*update_destroy)(void *work);
+    enum bd_status (*update_remove)(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                    int64_t n, int64_t k, int64_t p);
+    enum bd_status (*update_insert)(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                    int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu);
+    enum bd_status (*update_slide)(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                   int64_t n, int64_t p, const float *u, int64_t ldu);
+    enum bd_status (*update_append_gram)(void *work, float *r, int64_t ldr, int64_t n,
+                                         const double *g, double uu);
+
+    /* SVD of R (small_svd.h); sigma is on the host. `weights` uses the sigma and V of the last svd.
+     */
+    enum bd_status (*svd_create)(struct bd_backend *backend, int64_t n, void **work);
+    void (*svd_destroy)(void *work);
+    enum bd_status (*svd_compute)(void *work, const float *r, int64_t ldr, float *sigma, float *v,
+                                  int64_t ldv);
+    enum bd_status (*svd_weights)(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
+
+    /* Batch Robust PCA (rpca.h). x is M, BD_U8 or BD_F32 by `type`; the state T is the plan's.
+     * start: T := 0 state such that the first L is 0, and *norm2 = ||M||_2 (float64 power iteration
+     * is enough), *norm_f = ||M||_F, *norm_max = max |M|; BD_ERROR_NUMERIC on NaN or Inf. reduce: X
+     * = M - S + Y/mu from T and `step`, R of X. update: X as before, L = X W, T := M - L + Y/mu;
+     * *residual = ||M - L - S||_F with the new S. get: L = M - T + Y/mu of the step that wrote T, S
+     * from T; either may be NULL. */
+    enum bd_status (*rpca_create)(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
+    void (*rpca_destroy)(void *plan);
+    enum bd_status (*rpca_start)(void *plan, const void *x, int64_t ldx, enum bd_type type,
+                                 double *norm2, double *norm_f, double *norm_max);
+    enum bd_status (*rpca_reduce)(void *plan, const struct bd_rpca_step *step, float *r,
+                                  int64_t ldr);
+    enum bd_status (*rpca_update)(void *plan, const struct bd_rpca_step *step, const float *w,
+                                  int64_t ldw, double *residual);
+    enum bd_status (*rpca_get)(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
+                               float *s, int64_t lds);
+
+    /* The live separator (separator.h, separator_ops.h).
+     * The state holds: the frame in hand f (m bytes); the window W, m x n bytes, a column a slot;
+     * the basis B (m x rank_max) and the coefficients C (rank_max x n, by slot), both float; the
+     * background l = B w of the frame in hand; a noise level and an age for each pixel; masks.
+     * With L = B C, the window without its sparse part is X = L + clip(W - L, +-lambda): it is
+     * never stored but formed on the fly. `order` lists the slots of the window, oldest first. */
+    enum bd_status (*sep_create)(struct bd_backend *backend,
+                                 const struct bd_separation_shape *shape, void **state);
+    void (*sep_destroy)(void *state);
+    /* Forgets everything but the shape. */
+    enum bd_status (*sep_reset)(void *state);
+    /* f := the picture, rows `stride` bytes apart. */
+    enum bd_status (*sep_load)(void *state, const uint8_t *picture, int64_t stride);
+    /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w; starts from the w of the
+     * frame before. */
+    enum bd_status (*sep_project)(void *state, int rounds, float lambda);
+    /* |f - l| to the cleaned mask, the guard, noise levels and ages (learn = 0 leaves those two).
+     */
+    enum bd_status (*sep_detect)(void *state, const struct bd_detect_params *params, int learn);
+    /* W(:, slot) := f, but l where the guard forbids learning (guarded = 1); C(:, slot) := w. */
+    enum bd_status (*sep_insert)(void *state, int slot, int guarded);
+    /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64. */
+    enum bd_status (*sep_gram)(void *state, const int *order, int count, float lambda, double *g);
+    /* R (count x count) of X(:, order) by TSQR. */
+    enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
+                                 int64_t ldr);
+    /* B := X(:, order) G and C(:, order) := K; G is count x rank, K rank x count (both on the host,
+     * column-major, tight). w of the frame in hand is carried over to the new basis. */
+    enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, int rank,
+                                const float *g, const float *k);
+    /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust
+     * coefficients; noise := spread of W(:, order) around it. */
+    enum bd_status (*sep_median)(void *state, const int *order, int count, float lambda);
+    /* Host pointers to the results of the frame in hand, valid until the next sep_load. */
+    enum bd_status (*sep_results)(void *state, struct bd_separation *results);
+};
+
+/* The cpu backend's table; the reference. */
+extern const struct bd_backend_ops bd_cpu_ops;
+
+#endif

@@ -1,0 +1,69 @@
+/* Private to the CPU backend: what its files share. */
+#ifndef BD_LINALG_CPU_CPU_H
+#define BD_LINALG_CPU_CPU_H
+
+#include "linalg/backend_ops.h"
+#include "linalg/cpu/pool.h"
+
+/* The pool of an open cpu backend (backend->state). */
+struct bd_pool *bd_cpu_pool(struct bd_backend *backend);
+
+/* 64-byte aligned, zeroed; NULL when there is no memory. Free with free(). */
+void *bd_cpu_alloc(size_t bytes);
+
+/* Slots of bd_cpu_ops by group; contracts in linalg/backend_ops.h. */
+enum bd_status bd_cpu_qr_create(struct bd_backend *backend, int64_t m, int64_t n,
+                                const struct bd_qr_options *options, void **plan);
+void bd_cpu_qr_destroy(void *plan);
+enum bd_status bd_cpu_qr_factor(void *plan, float *a, int64_t lda);
+enum bd_status bd_cpu_qr_get_r(void *plan, float *r, int64_t ldr);
+enum bd_status bd_cpu_qr_form_q(void *plan, float *q, int64_t ldq);
+enum bd_status bd_cpu_qr_apply(void *plan, enum bd_qr_op op, float *c, int64_t ldc, int64_t k);
+enum bd_status bd_cpu_qr_reduce(void *plan, const float *a, int64_t lda, float *r, int64_t ldr);
+
+enum bd_status bd_cpu_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
+                                    int64_t max_block, void **work);
+void bd_cpu_update_destroy(void *work);
+enum bd_status bd_cpu_update_remove(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                    int64_t n, int64_t k, int64_t p);
+enum bd_status bd_cpu_update_insert(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                    int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cpu_update_slide(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                   int64_t n, int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cpu_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
+                                         const double *g, double uu);
+
+enum bd_status bd_cpu_svd_create(struct bd_backend *backend, int64_t n, void **work);
+void bd_cpu_svd_destroy(void *work);
+enum bd_status bd_cpu_svd_compute(void *work, const float *r, int64_t ldr, float *sigma, float *v,
+                                  int64_t ldv);
+enum bd_status bd_cpu_svd_weights(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
+
+enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
+void bd_cpu_rpca_destroy(void *plan);
+enum bd_status bd_cpu_rpca_start(void *plan, const void *x, int64_t ldx, enum bd_type type,
+                                 double *norm2, double *norm_f, double *norm_max);
+enum bd_status bd_cpu_rpca_reduce(void *plan, const struct bd_rpca_step *step, float *r,
+                                  int64_t ldr);
+enum bd_status bd_cpu_rpca_update(void *plan, const struct bd_rpca_step *step, const float *w,
+                                  int64_t ldw, double *residual);
+enum bd_status bd_cpu_rpca_get(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
+                               float *s, int64_t lds);
+
+enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
+                                 const struct bd_separation_shape *shape, void **state);
+void bd_cpu_sep_destroy(void *state);
+enum bd_status bd_cpu_sep_reset(void *state);
+enum bd_status bd_cpu_sep_load(void *state, const uint8_t *picture, int64_t stride);
+enum bd_status bd_cpu_sep_project(void *state, int rounds, float lambda);
+enum bd_status bd_cpu_sep_detect(void *state, const struct bd_detect_params *params, int learn);
+enum bd_status bd_cpu_sep_insert(void *state, int slot, int guarded);
+enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float lambda, double *g);
+enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
+                                 int64_t ldr);
+enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, int rank,
+                                const float *g, const float *k);
+enum bd_status bd_cpu_sep_median(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cpu_sep_results(void *state, struct bd_separation *results);
+
+#endif

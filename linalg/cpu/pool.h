@@ -1,0 +1,25 @@
+/* The CPU backend's threads: a fixed crew that runs the items of one loop at a time. */
+#ifndef BD_LINALG_CPU_POOL_H
+#define BD_LINALG_CPU_POOL_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+
+struct bd_pool;
+
+/* Called once an item. `thread` is 0 .. bd_pool_threads - 1 and fixed for the calling thread during
+ * a loop, so it can index per-thread scratch memory. */
+typedef void bd_pool_fn(void *arg, int64_t item, int thread);
+
+/* `threads` counts the caller, which works too; 0: one a core (the process's CPU affinity). */
+enum bd_status bd_pool_create(struct bd_pool **pool, int threads);
+void bd_pool_destroy(struct bd_pool **pool);
+
+int bd_pool_threads(const struct bd_pool *pool);
+
+/* Runs fn(arg, i, thread) for i = 0 .. items - 1, handed out one at a time in rising order, and
+ * returns when all are done. One caller at a time; not to be called from within fn. */
+void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items);
+
+#endif

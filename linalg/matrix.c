@@ -1,0 +1,80 @@
+#include "linalg/matrix.h"
+
+#include <string.h>
+
+#include "linalg/backend_ops.h"
+
+int64_t bd_type_size(enum bd_type type)
+{
+    return type == BD_F32 ? 4 : 1;
+}
+
+enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type, const char *name)
+{
+    if (!matrix)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", name);
+    if (matrix->type != type)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s has the wrong element type: %s is wanted", name,
+                       type == BD_F32 ? "float32" : "uint8");
+    if (matrix->rows < 0 || matrix->cols < 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s is %lld x %lld: sizes must not be negative", name,
+                       (long long)matrix->rows, (long long)matrix->cols);
+    if (matrix->ld < matrix->rows || matrix->ld < 1)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s has ld = %lld: at least its rows, %lld, are wanted",
+                       name, (long long)matrix->ld, (long long)matrix->rows);
+    if (!matrix->data && matrix->rows && matrix->cols)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s has no data", name);
+    return BD_OK;
+}
+
+enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *matrix, int64_t rows,
+                                int64_t cols, enum bd_type type)
+{
+    memset(matrix, 0, sizeof *matrix);
+    if (rows < 0 || cols < 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "matrix of %lld x %lld: sizes must not be negative",
+                       (long long)rows, (long long)cols);
+    int64_t size = bd_type_size(type), step = 64 / size;
+    int64_t ld = rows ? (rows + step - 1) / step * step : step;
+    int64_t bytes;
+    if (__builtin_mul_overflow(ld * size, cols ? cols : 1, &bytes))
+        return bd_fail(BD_ERROR_MEMORY, "matrix of %lld x %lld: too large", (long long)rows,
+                       (long long)cols);
+    void *data;
+    enum bd_status status = backend->ops->alloc(backend, (size_t)bytes, &data);
+    if (status != BD_OK)
+        return status;
+    *matrix =
+        (struct bd_matrix){ .rows = rows, .cols = cols, .ld = ld, .type = type, .data = data };
+    return BD_OK;
+}
+
+void bd_matrix_destroy(struct bd_backend *backend, struct bd_matrix *matrix)
+{
+    if (matrix->data)
+        backend->ops->free(backend, matrix->data);
+    memset(matrix, 0, sizeof *matrix);
+}
+
+struct bd_matrix bd_matrix_host_view(float *data, int64_t rows, int64_t cols, int64_t ld)
+{
+    return (struct bd_matrix){ .rows = rows, .cols = cols, .ld = ld, .type = BD_F32, .data = data };
+}
+
+enum bd_status bd_matrix_upload(struct bd_backend *backend, const struct bd_matrix *matrix,
+                                const void *host, int64_t ld)
+{
+    size_t size = (size_t)bd_type_size(matrix->type);
+    return backend->ops->upload(backend, matrix->data, (size_t)matrix->ld * size, host,
+                                (size_t)ld * size, (size_t)matrix->rows * size,
+                                (size_t)matrix->cols);
+}
+
+enum bd_status bd_matrix_download(struct bd_backend *backend, void *host, int64_t ld,
+                                  const struct bd_matrix *matrix)
+{
+    size_t size = (size_t)bd_type_size(matrix->type);
+    return backend->ops->download(backend, host, (size_t)ld * size, matrix->data,
+                                  (size_t)matrix->ld * size, (size_t)matrix->rows * size,
+                                  (size_t)matrix->cols);
+}
