@@ -1,0 +1,60 @@
+/* From INPUT to separated frames: a decoding thread, a bounded queue, and the separator.
+ *
+ *   decoder thread -> queue -> bd_pipeline_next (caller's thread: scaling, separation, full-size
+ * outputs)
+ *
+ * The queue blocks the decoder for files; for live sources in `drop` mode it drops the oldest frame
+ * and counts it. */
+#ifndef BD_APP_PIPELINE_H
+#define BD_APP_PIPELINE_H
+
+#include <stdbool.h>
+
+#include "app/options.h"
+#include "linalg/separator.h"
+#include "video/reader.h"
+
+struct bd_pipeline;
+
+/* Which full-size pictures bd_pipeline_next has to make (bits). The mask is always made. */
+enum bd_want { BD_WANT_BACKGROUND = 1, BD_WANT_FOREGROUND = 2, BD_WANT_OVERLAY = 4 };
+
+struct bd_result {
+    const struct bd_frame *input; /* BD_RGB24 or BD_GRAY8, full size */
+    const struct bd_frame *mask; /* BD_GRAY8, full size, 0 or 255, follows the edges of the input */
+    const struct bd_frame *background; /* as input, full size; NULL if not wanted */
+    const struct bd_frame
+        *foreground; /* BD_RGBA32: input where mask, alpha = mask; NULL if not wanted */
+    const struct bd_frame
+        *overlay; /* BD_RGB24: input with the mask tinted and outlined; NULL if not wanted */
+    double time;  /* seconds: pts x time base */
+    int64_t foreground_pixels; /* of the full-size mask */
+    int rank, columns;
+    bool learned;
+    int64_t dropped; /* live frames dropped so far */
+    double seconds;  /* spent on this frame without waiting for the decoder */
+};
+
+/* Opens the backend, the input and the separator as the options say, and starts the decoder. For
+ * seekable files the separator is first primed with a look ahead. `drop`: live sources may drop
+ * frames. `interrupted` as in bd_reader_options. */
+enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_options *options,
+                                bool drop, unsigned wants, bool (*interrupted)(void *), void *user);
+
+/* The next frame, separated; the pictures stay valid until the next call. BD_END at the end. */
+enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result);
+
+const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline);
+const char *bd_pipeline_backend(const struct bd_pipeline *pipeline); /* description, one line */
+int64_t bd_pipeline_damaged(const struct bd_pipeline *pipeline);
+
+/* For the live solver's keys; no effect in batch mode is possible, so BD_ERROR_UNSUPPORTED there.
+ */
+struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline); /* NULL in batch mode */
+
+/* Files: continues at `seconds` from the beginning; the learned background stays. */
+enum bd_status bd_pipeline_seek(struct bd_pipeline *pipeline, double seconds);
+
+void bd_pipeline_close(struct bd_pipeline **pipeline);
+
+#endif

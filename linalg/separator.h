@@ -1,0 +1,89 @@
+/* The live separator: each frame of a stationary camera is split at once into background and moving
+ * foreground, against a basis kept up to date by Robust PCA of a sliding window of frames.
+ *
+ * For each frame f: the background l = B w by robust (Huber) projection on the basis B, the mask
+ * from |f - l|. Every `stride` frames the frame enters the window: the oldest column of the window
+ * is removed from R and the new one appended (QR update), the SVD of R gives the new basis; then
+ * the window is refined from its frames (CAQR, SVD of R). Pixels that are foreground enter as
+ * background, until they have been foreground for the memory time. */
+#ifndef BD_LINALG_SEPARATOR_H
+#define BD_LINALG_SEPARATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "linalg/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bd_separator_options {
+    int width, height; /* pixels of every frame */
+    int channels;      /* 1 gray, 3 rgb, interleaved bytes */
+    double frame_rate; /* frames a second, for --memory; 0: 25 */
+    int window;        /* columns n, 2 .. 1000; 0: 50 */
+    double memory;     /* seconds that the window spans; 0: 60 */
+    double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */
+    double threshold;  /* grey levels: the least difference that is foreground; 0: 15 */
+    double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 4 */
+    int refine;        /* refinements of the window a slide; < 0: 1 */
+    int rank;          /* largest rank of the background, 1 .. 8; 0: 3 */
+    int median;        /* side of the median filter on the mask, odd, 1: none; 0: 5 */
+    int min_area;      /* components of fewer pixels are removed; < 0: by the size of the picture */
+    int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture
+                   */
+};
+
+struct bd_separation {
+    const uint8_t *background; /* l, as the frame: height x width x channels, tight rows */
+    const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
+    const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
+    int64_t foreground;        /* pixels of the mask that are 255 */
+    int rank;                  /* of the background */
+    int columns;               /* frames in the window */
+    bool learned;              /* this frame entered the window */
+};
+
+struct bd_separator;
+
+/* The options with every 0 (or < 0) replaced by its default; what bd_separator_create would use. */
+struct bd_separator_options bd_separator_defaults(const struct bd_separator_options *options);
+
+/* BD_ERROR_ARGUMENT for options out of range, BD_ERROR_MEMORY. All memory of the per-frame path is
+ * taken here. */
+enum bd_status bd_separator_create(struct bd_separator **separator, struct bd_backend *backend,
+                                   const struct bd_separator_options *options);
+void bd_separator_destroy(struct bd_separator **separator);
+
+/* Shows the separator a frame before separation starts (a look ahead into a file), in any number,
+ * best spread over the time that the window spans; bd_separator_prime then learns a first
+ * background from the last `window` of them. Without it the first background is the first frame and
+ * improves quickly. */
+enum bd_status bd_separator_preview(struct bd_separator *separator, const uint8_t *picture,
+                                    int64_t stride);
+enum bd_status bd_separator_prime(struct bd_separator *separator);
+
+/* Separates a frame (height rows of width x channels bytes, `stride` bytes apart). `time` is its
+ * presentation time in seconds and decides when frames enter the window. The pointers in `out` are
+ * valid until the next call. Allocates nothing. */
+enum bd_status bd_separator_push(struct bd_separator *separator, const uint8_t *picture,
+                                 int64_t stride, double time, struct bd_separation *out);
+
+/* While frozen nothing is learned: window, basis, noise levels and ages stay as they are. */
+void bd_separator_freeze(struct bd_separator *separator, bool frozen);
+bool bd_separator_frozen(const struct bd_separator *separator);
+
+/* Forgets all that was learned. */
+enum bd_status bd_separator_reset(struct bd_separator *separator);
+
+/* Changes lambda and the threshold (grey levels, > 0) from the next frame on. */
+enum bd_status bd_separator_set_lambda(struct bd_separator *separator, double lambda);
+enum bd_status bd_separator_set_threshold(struct bd_separator *separator, double threshold);
+const struct bd_separator_options *bd_separator_options(const struct bd_separator *separator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

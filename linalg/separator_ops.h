@@ -1,0 +1,26 @@
+/* Private: what separator.c tells a backend's sep_ slots. */
+#ifndef BD_LINALG_SEPARATOR_OPS_H
+#define BD_LINALG_SEPARATOR_OPS_H
+
+#include "linalg/separator.h"
+
+struct bd_separation_shape {
+    int width, height, channels;
+    int window; /* slots n */
+    int rank;   /* columns of B */
+};
+
+struct bd_detect_params {
+    float threshold;  /* least difference, grey levels */
+    float noise_gain; /* times the pixel's noise level ... */
+    float most;       /* ... but never more than this, grey levels */
+    int median;       /* side of the median filter, odd */
+    int min_area;     /* pixels */
+    int max_hole;     /* pixels */
+    int guard;        /* pixels around the mask that must not be learned either */
+    float noise_rate; /* share of the newest difference in the noise level */
+    float seconds;    /* since the frame before: added to the age of foreground pixels */
+    float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */
+};
+
+#endif
