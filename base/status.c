@@ -43,7 +43,8 @@ const char *bd_error_detail(void)
     return detail;
 }
 
-enum bd_status bd_fail(enum bd_status status, const char *format, ...)
+/* In parentheses because status.h may define a macro of this name. */
+enum bd_status(bd_fail)(enum bd_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -38,6 +38,12 @@ const char *bd_error_detail(void);
 enum bd_status bd_fail(enum bd_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+#ifdef __clang_analyzer__
+/* Clang's analyzer does not see through a variadic function: this tells it that the status comes
+ * back, so that it does not follow a failure as if it were a success. */
+#define bd_fail(status, ...) ((void)(bd_fail)(status, __VA_ARGS__), (status))
+#endif
+
 enum bd_log_level { BD_LOG_WARNING, BD_LOG_INFO, BD_LOG_DEBUG };
 
 typedef void bd_log_fn(void *user, enum bd_log_level level, const char *message);
