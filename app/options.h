@@ -3,6 +3,7 @@
 #define BD_APP_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "linalg/separator.h"
 #include "video/reader.h"
@@ -29,6 +30,7 @@ enum { bd_max_arguments = 256, bd_max_input_options = 64 };
 
 struct bd_options {
     enum bd_command command;
+    bool help;                               /* --help: show `command`'s help instead */
     const char *arguments[bd_max_arguments]; /* INPUT, DIR..., SUITE... */
     int argument_count;
 
@@ -42,8 +44,8 @@ struct bd_options {
     /* separation; 0 or negative = default, as in struct bd_separator_options */
     const char *backend;
     int threads;
-    enum bd_solver solver;
-    bool color;                    /* false: gray */
+    int solver;                    /* enum bd_solver */
+    bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
     const char *roi;               /* picture: where black, nothing is foreground */
     struct bd_separator_options separator;
@@ -51,15 +53,30 @@ struct bd_options {
     /* outputs of export (NULL: not wanted) */
     const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
     const char *codec;
-    const char *json; /* eval, bench */
+    const char *json;  /* eval, bench */
+    const char *masks; /* eval: folder for the masks as bin%06d.png */
+    bool quick;        /* bench: smaller sizes */
 
     /* view */
     const char *pane; /* pane to start with */
     bool loop;
 
-    enum bd_progress progress;
-    enum bd_overwrite overwrite;
+    int progress;  /* enum bd_progress */
+    int overwrite; /* enum bd_overwrite */
     bool quiet, verbose;
+
+    char *storage; /* what `input_options` points into; owned */
 };
+
+/* Reads the command line. The strings of `options` point into argv (and `storage`), which must
+ * stay. BD_ERROR_ARGUMENT with a one-line detail: unknown command option, value missing or out of
+ * range, an option of another command, INPUT missing, too many arguments; BD_ERROR_MEMORY. */
+enum bd_status bd_options_parse(struct bd_options *options, int argc, char **argv);
+
+/* Frees what bd_options_parse allocated and zeroes the struct. */
+void bd_options_release(struct bd_options *options);
+
+/* The help of one command, or of the program for BD_COMMAND_HELP. */
+void bd_options_help(FILE *file, enum bd_command command);
 
 #endif

@@ -1,0 +1,80 @@
+#include <math.h>
+#include <string.h>
+
+#include "app/option_table.h"
+
+/* The range and the default in brackets, as far as there are any. */
+static void print_limits(FILE *file, const struct bd_option *option)
+{
+    char text[160] = "";
+    size_t used = 0;
+    for (int i = 0; option->choices && option->choices[i]; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "|" : "",
+                                 option->choices[i]);
+    if (option->argument && option->max > 0 && option->kind != BD_OPTION_TIME)
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%.10g..%.10g",
+                             option->kind == BD_OPTION_ODD ? "odd " : "", option->min, option->max);
+    if (option->fallback)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%sdefault %s", used ? "; " : "",
+                                 option->fallback);
+    if (used)
+        fprintf(file, " (%s)", text);
+}
+
+static void print_options(FILE *file, enum bd_command command)
+{
+    enum { column = 26 };
+    for (const struct bd_option *option = bd_option_table; option->name; option++) {
+        if (!(option->commands & 1u << command))
+            continue;
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", option->name, option->argument ? " " : "",
+                 option->argument ? option->argument : "");
+        if (option->letter)
+            fprintf(file, "  -%c, %-*s", option->letter, column - 6, left);
+        else
+            fprintf(file, "  %-*s", column - 2, left);
+        fprintf(file, "%s", option->help);
+        print_limits(file, option);
+        fputc('\n', file);
+    }
+}
+
+static void print_input(FILE *file)
+{
+    fputs("\nINPUT is a file, a URL, an image pattern (in%06d.jpg), a camera (/dev/video0),\n"
+          "- for stdin, or synth:NAME for a rendered scene. A file named like a command is\n"
+          "given as ./export.\n",
+          file);
+}
+
+static void print_overview(FILE *file)
+{
+    fputs("Backdrop separates what moves from what stays in the picture of a stationary camera.\n\n"
+          "  backdrop INPUT\n",
+          file);
+    for (const struct bd_command_row *row = bd_command_table; row->name; row++) {
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", row->name, row->usage);
+        fprintf(file, "  backdrop %-42s %s\n", left, row->help);
+    }
+    print_input(file);
+    fputs("\nbackdrop COMMAND --help lists the options of a command. Exit status: 0 done,\n"
+          "1 bad usage or start-up, 2 input cannot be read, 3 finished with errors,\n"
+          "4 interrupted, files finalised.\n",
+          file);
+}
+
+void bd_options_help(FILE *file, enum bd_command command)
+{
+    const struct bd_command_row *row = bd_command_get(command);
+    if (command == BD_COMMAND_HELP || command == BD_COMMAND_VERSION) {
+        print_overview(file);
+        return;
+    }
+    fprintf(file, "backdrop %s %s\n  %s\n\n", row->name, row->usage, row->help);
+    print_options(file, command);
+    if (command == BD_COMMAND_VIEW || command == BD_COMMAND_EXPORT)
+        print_input(file);
+}

@@ -1,0 +1,145 @@
+#include "app/option_table.h"
+
+#include <string.h>
+
+static const char *const backends[] = { "auto", "cpu", "cuda", NULL };
+static const char *const solvers[] = { "live", "batch", NULL };
+static const char *const colors[] = { "gray", "rgb", NULL };
+static const char *const progresses[] = { "auto", "plain", "none", NULL };
+static const char *const panes[] = { "input",   "background", "foreground", "mask",
+                                     "overlay", "all",        NULL };
+
+#define AT(member) offsetof(struct bd_options, member)
+
+enum {
+    V = BD_FOR_VIEW,
+    E = BD_FOR_EXPORT,
+    A = BD_FOR_EVAL,
+    B = BD_FOR_BENCH,
+    I = BD_FOR_INFO,
+    VE = V | E,
+    VEA = V | E | A
+};
+
+/* clang-format off */
+const struct bd_option bd_option_table[] = {
+    /* outputs */
+    { "mask", 0, "FILE", BD_OPTION_TEXT, AT(mask), 0, 0, NULL, E, NULL,
+      "white where something moves, black elsewhere; lossless" },
+    { "foreground", 0, "FILE", BD_OPTION_TEXT, AT(foreground), 0, 0, NULL, E, NULL,
+      "what moves, with alpha where the format holds it, else on black" },
+    { "background", 0, "FILE", BD_OPTION_TEXT, AT(background), 0, 0, NULL, E, NULL,
+      "the scene without what moves" },
+    { "overlay", 0, "FILE", BD_OPTION_TEXT, AT(overlay), 0, 0, NULL, E, NULL,
+      "the input with what moves tinted and outlined" },
+    { "plate", 0, "FILE.png", BD_OPTION_TEXT, AT(plate), 0, 0, NULL, E, NULL,
+      "one picture: the background at the end" },
+    { "events", 0, "FILE", BD_OPTION_TEXT, AT(events), 0, 0, NULL, E, NULL,
+      "when and where something moved, .csv or .json" },
+    { "contact-sheet", 0, "FILE.png", BD_OPTION_TEXT, AT(contact_sheet), 0, 0, NULL, E, NULL,
+      "one picture: input, background, mask and overlay at five moments" },
+    { "codec", 0, "NAME", BD_OPTION_TEXT, AT(codec), 0, 0, NULL, E, "by extension",
+      "FFmpeg encoder of the videos" },
+    { "json", 0, "FILE", BD_OPTION_TEXT, AT(json), 0, 0, NULL, A | B, NULL,
+      "the results as JSON; replaces FILE unless -n is given" },
+    { "masks", 0, "FOLDER", BD_OPTION_TEXT, AT(masks), 0, 0, NULL, A, NULL,
+      "save the masks as FOLDER/SEQUENCE/bin000001.png" },
+    { "yes", 'y', NULL, BD_OPTION_SET, AT(overwrite), BD_OVERWRITE_YES, 0, NULL, E | A | B, NULL,
+      "replace existing files without asking" },
+    { "no", 'n', NULL, BD_OPTION_SET, AT(overwrite), BD_OVERWRITE_NO, 0, NULL, E | A | B, NULL,
+      "never replace an existing file" },
+    /* input */
+    { "input-format", 0, "NAME", BD_OPTION_TEXT, AT(input_format), 0, 0, NULL, VE, "guessed",
+      "as ffmpeg -f: v4l2, x11grab, rawvideo, ..." },
+    { "input-option", 0, "K=V", BD_OPTION_KEY_VALUE, AT(input_options), 0, 0, NULL, VE, NULL,
+      "as ffmpeg -K V before -i; may be repeated" },
+    { "hwaccel", 0, "NAME", BD_OPTION_TEXT, AT(hwaccel), 0, 0, NULL, VE, "none",
+      "hardware decoding: none, auto, or a device type of FFmpeg" },
+    { "start", 0, "T", BD_OPTION_TIME, AT(start), 0, 1e7, NULL, VEA, "0",
+      "begin at this time: seconds or [HH:]MM:SS" },
+    { "duration", 0, "T", BD_OPTION_TIME, AT(duration), 0, 1e7, NULL, VEA, "0, to the end",
+      "stop after this time" },
+    { "roi", 0, "IMAGE", BD_OPTION_TEXT, AT(roi), 0, 0, NULL, VEA, NULL,
+      "region of interest: where IMAGE is black nothing is foreground" },
+    { "loop", 0, NULL, BD_OPTION_FLAG, AT(loop), 0, 0, NULL, V, NULL,
+      "start again at the end of a file" },
+    /* separation */
+    { "backend", 0, "NAME", BD_OPTION_CHOICE, AT(backend), 0, 0, backends, VEA | B, "auto",
+      "where the linear algebra runs" },
+    { "threads", 0, "N", BD_OPTION_INT, AT(threads), 0, 1024, NULL, VEA | B, "0, one a core",
+      "CPU threads" },
+    { "solver", 0, "NAME", BD_OPTION_INDEX, AT(solver), 0, 0, solvers, VEA, "live",
+      "live: frame by frame; batch: exact Robust PCA, window by window" },
+    { "window", 0, "N", BD_OPTION_INT, AT(separator.window), 2, 1000, NULL, VEA, "50",
+      "frames in the window" },
+    { "memory", 0, "SECONDS", BD_OPTION_NUMBER, AT(separator.memory), 0.1, 86400, NULL, VEA, "60",
+      "time the window spans; what stands still for longer becomes background" },
+    { "lambda", 0, "GREY", BD_OPTION_NUMBER, AT(separator.lambda), 0.1, 255, NULL, VEA, "10",
+      "grey levels above which a difference is no noise of the background" },
+    { "threshold", 0, "GREY", BD_OPTION_NUMBER, AT(separator.threshold), 0.1, 255, NULL, VEA, "15",
+      "least difference from the background that is foreground" },
+    { "noise-gain", 0, "K", BD_OPTION_NUMBER, AT(separator.noise_gain), 0, 100, NULL, VEA, "4",
+      "a pixel's threshold is at least K times its own noise" },
+    { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, NULL, VEA, "1",
+      "refinements of the window each time a frame enters it" },
+    { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, 8, NULL, VEA, "3",
+      "largest rank of the background" },
+    { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 31, NULL, VEA, "5",
+      "side of the median filter on the mask, 1: none" },
+    { "min-area", 0, "N", BD_OPTION_INT, AT(separator.min_area), 0, 1e9, NULL, VEA, "by size",
+      "remove foreground of fewer pixels (of the processing size)" },
+    { "max-hole", 0, "N", BD_OPTION_INT, AT(separator.max_hole), 0, 1e9, NULL, VEA, "by size",
+      "fill holes of at most this many pixels" },
+    { "color", 0, "NAME", BD_OPTION_GRAY, AT(gray), 0, 0, colors, VEA, "rgb",
+      "separate the brightness alone, or all colours" },
+    { "scale", 0, "WxH", BD_OPTION_SIZE, AT(scale_width), 16, 16384, NULL, VEA,
+      "at most 307200 pixels", "size at which frames are processed" },
+    /* the window, the bench */
+    { "pane", 0, "NAME", BD_OPTION_CHOICE, AT(pane), 0, 0, panes, V, "all",
+      "picture to start with" },
+    { "quick", 0, NULL, BD_OPTION_FLAG, AT(quick), 0, 0, NULL, B, NULL,
+      "smaller sizes and fewer repetitions" },
+    /* reports */
+    { "progress", 0, "NAME", BD_OPTION_INDEX, AT(progress), 0, 0, progresses, VEA | B, "auto",
+      "on stderr: a bar on a terminal, plain lines, or nothing" },
+    { "quiet", 'q', NULL, BD_OPTION_FLAG, AT(quiet), 0, 0, NULL, VEA | B | I, NULL,
+      "errors only" },
+    { "verbose", 'v', NULL, BD_OPTION_FLAG, AT(verbose), 0, 0, NULL, VEA | B | I, NULL,
+      "also tell what is chosen and why" },
+    { "help", 'h', NULL, BD_OPTION_HELP, 0, 0, 0, NULL, VEA | B | I, NULL, "this text" },
+    { "version", 0, NULL, BD_OPTION_VERSION, 0, 0, 0, NULL, VEA | B | I, NULL,
+      "the version of the program" },
+    { NULL, 0, NULL, BD_OPTION_FLAG, 0, 0, 0, NULL, 0, NULL, NULL }
+};
+
+const struct bd_command_row bd_command_table[] = {
+    { "view", BD_COMMAND_VIEW, "INPUT", "watch it separated, live (the default command)",
+      1, 1, "INPUT" },
+    { "export", BD_COMMAND_EXPORT, "INPUT [--mask F] [--foreground F] ...",
+      "write masks, foreground, background, overlay, events", 1, 1, "INPUT" },
+    { "eval", BD_COMMAND_EVAL, "DIR... [--json F]",
+      "score masks against folders in the CDnet layout", 1, bd_max_arguments, "DIR" },
+    { "bench", BD_COMMAND_BENCH, "[SUITE...] [--json F]",
+      "time the kernels: qr update svd rpca separate export", 0, bd_max_arguments, "SUITE" },
+    { "info", BD_COMMAND_INFO, "", "backends, cameras, scenes, encoders, versions", 0, 0, "" },
+    { "help", BD_COMMAND_HELP, "[COMMAND]", "this text, or that of a command", 0, 1, "COMMAND" },
+    { "version", BD_COMMAND_VERSION, "", "the version of the program", 0, 0, "" },
+    { NULL, BD_COMMAND_HELP, NULL, NULL, 0, 0, NULL }
+};
+/* clang-format on */
+
+const struct bd_command_row *bd_command_find(const char *name)
+{
+    for (const struct bd_command_row *row = bd_command_table; row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            return row;
+    return NULL;
+}
+
+const struct bd_command_row *bd_command_get(enum bd_command command)
+{
+    const struct bd_command_row *row = bd_command_table;
+    while (row->command != command)
+        row++;
+    return row;
+}

@@ -1,0 +1,65 @@
+/* The rows of the option table; see option_table.c. */
+#ifndef BD_APP_OPTION_TABLE_H
+#define BD_APP_OPTION_TABLE_H
+
+#include <stddef.h>
+
+#include "app/options.h"
+
+enum bd_option_kind {
+    BD_OPTION_FLAG,      /* no value: bool at offset becomes true */
+    BD_OPTION_SET,       /* no value: int at offset becomes `min` */
+    BD_OPTION_INT,       /* int, min..max */
+    BD_OPTION_ODD,       /* int, min..max, odd */
+    BD_OPTION_NUMBER,    /* double, min..max */
+    BD_OPTION_TIME,      /* double seconds, min..max, or [HH:]MM:SS */
+    BD_OPTION_TEXT,      /* const char * */
+    BD_OPTION_CHOICE,    /* const char *, one of `choices` */
+    BD_OPTION_INDEX,     /* int: which of `choices` */
+    BD_OPTION_GRAY,      /* bool: the first of `choices` is true */
+    BD_OPTION_SIZE,      /* two ints: WxH, each min..max */
+    BD_OPTION_KEY_VALUE, /* K=V, appended to input_options */
+    BD_OPTION_HELP,
+    BD_OPTION_VERSION
+};
+
+/* Sets of commands, as bits. */
+enum {
+    BD_FOR_VIEW = 1 << BD_COMMAND_VIEW,
+    BD_FOR_EXPORT = 1 << BD_COMMAND_EXPORT,
+    BD_FOR_EVAL = 1 << BD_COMMAND_EVAL,
+    BD_FOR_BENCH = 1 << BD_COMMAND_BENCH,
+    BD_FOR_INFO = 1 << BD_COMMAND_INFO
+};
+
+struct bd_option {
+    const char *name;     /* long name, without the dashes; NULL ends the table */
+    char letter;          /* short name, 0: none */
+    const char *argument; /* name of the value in the help; NULL: takes none */
+    enum bd_option_kind kind;
+    size_t offset; /* in struct bd_options */
+    double min, max;
+    const char *const *choices; /* NULL-terminated */
+    unsigned commands;          /* BD_FOR_ bits */
+    const char *fallback;       /* the default, in words; NULL: none */
+    const char *help;
+};
+
+extern const struct bd_option bd_option_table[];
+
+struct bd_command_row {
+    const char *name;
+    enum bd_command command;
+    const char *usage; /* what follows the name */
+    const char *help;
+    int min_arguments, max_arguments;
+    const char *argument; /* what an argument is called */
+};
+
+extern const struct bd_command_row bd_command_table[];
+
+/* NULL if there is none of this name. */
+const struct bd_command_row *bd_command_find(const char *name);
+const struct bd_command_row *bd_command_get(enum bd_command command);
+
+#endif

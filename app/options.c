@@ -1,0 +1,333 @@
+#include "app/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/option_table.h"
+
+/* What is being parsed: the option as the user wrote it, for messages. */
+struct parser {
+    struct bd_options *options;
+    const struct bd_command_row *command;
+    char **argv;
+    int argc, next;
+};
+
+/* Number of single-character edits that turn a into b; long names are cut. */
+static int edit_distance(const char *a, const char *b)
+{
+    enum { longest = 31 };
+    int row[longest + 1];
+    int length_a = (int)strnlen(a, longest), length_b = (int)strnlen(b, longest);
+    for (int j = 0; j <= length_b; j++)
+        row[j] = j;
+    for (int i = 1; i <= length_a; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= length_b; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            int other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = change < other ? change : other;
+        }
+    }
+    return row[length_b];
+}
+
+static enum bd_status fail_unknown(const struct parser *parser, const char *text)
+{
+    char name[32];
+    const char *bare = text + strspn(text, "-");
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(bare, "="), bare);
+    const struct bd_option *best = NULL;
+    int least = 4;
+    for (const struct bd_option *option = bd_option_table; option->name; option++) {
+        bool begins = strlen(name) >= 3 && strncmp(option->name, name, strlen(name)) == 0;
+        int distance = begins ? 0 : edit_distance(name, option->name);
+        if ((option->commands & 1u << parser->command->command) && distance < least) {
+            least = distance;
+            best = option;
+        }
+    }
+    if (best && strlen(name) > (size_t)least)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; did you mean --%s?", text,
+                       best->name);
+    return bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; see backdrop %s --help", text,
+                   parser->command->name);
+}
+
+static enum bd_status find_option(const struct parser *parser, const char *text,
+                                  const struct bd_option **found)
+{
+    bool is_long = text[1] == '-';
+    size_t length = is_long ? strcspn(text + 2, "=") : 1;
+    for (const struct bd_option *option = bd_option_table; option->name; option++) {
+        bool same =
+            is_long ? strlen(option->name) == length && strncmp(option->name, text + 2, length) == 0
+                    : option->letter && text[1] == option->letter && !text[2];
+        if (!same)
+            continue;
+        if (option->commands & 1u << parser->command->command) {
+            *found = option;
+            return BD_OK;
+        }
+        const struct bd_command_row *row = bd_command_table;
+        while (row->name && !(option->commands & 1u << row->command))
+            row++;
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s: not an option of %s; it belongs to %s",
+                       option->name, parser->command->name, row->name ? row->name : "no command");
+    }
+    return fail_unknown(parser, text);
+}
+
+/* "--window 1: must be 2..1000" */
+static enum bd_status fail_range(const struct bd_option *option, const char *value,
+                                 const char *form)
+{
+    return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: must be %s%.10g..%.10g", option->name, value, form,
+                   option->min, option->max);
+}
+
+static enum bd_status parse_int(const struct bd_option *option, const char *value, int *out)
+{
+    char *end;
+    errno = 0;
+    long number = strtol(value, &end, 10);
+    const char *form = option->kind == BD_OPTION_ODD ? "odd, " : "";
+    if (end == value || *end)
+        return fail_range(option, value, "a whole number, ");
+    if (errno || (double)number < option->min || (double)number > option->max ||
+        (option->kind == BD_OPTION_ODD && number % 2 == 0))
+        return fail_range(option, value, form);
+    *out = (int)number;
+    return BD_OK;
+}
+
+static enum bd_status parse_number(const struct bd_option *option, const char *value, double *out)
+{
+    bool time = option->kind == BD_OPTION_TIME;
+    const char *form = time ? "seconds or [HH:]MM:SS, " : "a number, ";
+    double number = 0;
+    const char *rest = value;
+    for (int part = 0;; part++) {
+        char *end;
+        double piece = strtod(rest, &end);
+        if (end == rest || !isfinite(piece) || (part > 0 && (piece < 0 || piece >= 60)))
+            return fail_range(option, value, form);
+        number = number * 60 + piece;
+        rest = end + 1;
+        if (!*end)
+            break;
+        if (!time || *end != ':' || part == 2)
+            return fail_range(option, value, form);
+    }
+    if (number < option->min || number > option->max)
+        return fail_range(option, value, "");
+    *out = number;
+    return BD_OK;
+}
+
+static enum bd_status parse_choice(const struct bd_option *option, const char *value, int *index)
+{
+    char list[128] = "";
+    for (int i = 0; option->choices[i]; i++) {
+        if (strcmp(option->choices[i], value) == 0) {
+            *index = i;
+            return BD_OK;
+        }
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", option->choices[i]);
+    }
+    return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: must be one of %s", option->name, value, list);
+}
+
+static enum bd_status parse_size(const struct bd_option *option, const char *value, int *size)
+{
+    char *end;
+    long width = strtol(value, &end, 10), height = -1;
+    bool good = end != value && *end == 'x' && end[1] >= '0' && end[1] <= '9';
+    if (good)
+        height = strtol(end + 1, &end, 10);
+    if (!good || *end)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: must be WxH, as in 640x480", option->name,
+                       value);
+    if ((double)width < option->min || (double)height < option->min ||
+        (double)width > option->max || (double)height > option->max)
+        return fail_range(option, value, "width and height ");
+    size[0] = (int)width;
+    size[1] = (int)height;
+    return BD_OK;
+}
+
+/* The key is copied to options->storage, where all keys lie one after the other. */
+static enum bd_status parse_key_value(struct bd_options *options, const struct bd_option *option,
+                                      const char *value)
+{
+    const char *equals = strchr(value, '=');
+    if (!equals || equals == value)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: must be KEY=VALUE", option->name, value);
+    if (options->input_option_count == bd_max_input_options)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: more than %d of them", option->name, value,
+                       bd_max_input_options);
+    size_t length = (size_t)(equals - value);
+    char *key = options->storage;
+    for (int i = 0; i < options->input_option_count; i++)
+        key += strlen(key) + 1;
+    memcpy(key, value, length);
+    key[length] = 0;
+    options->input_options[options->input_option_count++] =
+        (struct bd_key_value){ key, equals + 1 };
+    return BD_OK;
+}
+
+static enum bd_status store(struct bd_options *options, const struct bd_option *option,
+                            const char *value)
+{
+    char *target = (char *)options + option->offset;
+    int index = 0;
+    enum bd_status status = BD_OK;
+    switch (option->kind) {
+    case BD_OPTION_FLAG:
+        *(bool *)target = true;
+        break;
+    case BD_OPTION_SET:
+        *(int *)target = (int)option->min;
+        break;
+    case BD_OPTION_INT:
+    case BD_OPTION_ODD:
+        return parse_int(option, value, (int *)target);
+    case BD_OPTION_NUMBER:
+    case BD_OPTION_TIME:
+        return parse_number(option, value, (double *)target);
+    case BD_OPTION_TEXT:
+        if (!*value)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s: its value is empty", option->name);
+        *(const char **)target = value;
+        break;
+    case BD_OPTION_CHOICE:
+        status = parse_choice(option, value, &index);
+        *(const char **)target = option->choices[index];
+        break;
+    case BD_OPTION_INDEX:
+        status = parse_choice(option, value, (int *)target);
+        break;
+    case BD_OPTION_GRAY:
+        status = parse_choice(option, value, &index);
+        *(bool *)target = index == 0;
+        break;
+    case BD_OPTION_SIZE:
+        return parse_size(option, value, (int *)target);
+    case BD_OPTION_KEY_VALUE:
+        return parse_key_value(options, option, value);
+    case BD_OPTION_HELP:
+        options->help = true;
+        break;
+    case BD_OPTION_VERSION:
+        options->command = BD_COMMAND_VERSION;
+        break;
+    }
+    return status;
+}
+
+static enum bd_status parse_option(struct parser *parser)
+{
+    const char *text = parser->argv[parser->next++];
+    const struct bd_option *option = NULL, *other = NULL;
+    enum bd_status status = find_option(parser, text, &option);
+    if (status)
+        return status;
+    const char *value = text[1] == '-' ? strchr(text, '=') : NULL;
+    if (value && !option->argument)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s: takes no value", option->name);
+    if (value)
+        return store(parser->options, option, value + 1);
+    if (!option->argument)
+        return store(parser->options, option, NULL);
+    bool missing = parser->next >= parser->argc;
+    if (!missing && strncmp(parser->argv[parser->next], "--", 2) == 0)
+        missing = !parser->argv[parser->next][2] ||
+                  find_option(parser, parser->argv[parser->next], &other) == BD_OK;
+    if (missing)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s: its value %s is missing", option->name,
+                       option->argument);
+    return store(parser->options, option, parser->argv[parser->next++]);
+}
+
+static enum bd_status check_arguments(const struct parser *parser)
+{
+    const struct bd_options *options = parser->options;
+    const struct bd_command_row *command = parser->command;
+    if (options->argument_count < command->min_arguments)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s missing: backdrop %s %s; see backdrop --help",
+                       command->argument, command->name, command->usage);
+    if (options->argument_count > command->max_arguments)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: one argument too many; backdrop %s %s",
+                       options->arguments[command->max_arguments], command->name, command->usage);
+    if (command->command != BD_COMMAND_HELP || options->argument_count == 0)
+        return BD_OK;
+    if (!bd_command_find(options->arguments[0]))
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: no such command; see backdrop --help",
+                       options->arguments[0]);
+    return BD_OK;
+}
+
+static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
+{
+    *options = (struct bd_options){
+        .command = BD_COMMAND_VIEW,
+        .separator = { .noise_gain = -1, .refine = -1, .min_area = -1, .max_hole = -1 }
+    };
+    size_t bytes = 1;
+    for (int i = 0; i < argc; i++)
+        bytes += strlen(argv[i]) + 1;
+    options->storage = calloc(bytes, 1);
+    if (!options->storage)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the command line");
+    return BD_OK;
+}
+
+enum bd_status bd_options_parse(struct bd_options *options, int argc, char **argv)
+{
+    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1 };
+    enum bd_status status = prepare(options, argc, argv);
+    if (status)
+        return status;
+    if (argc > 1 && bd_command_find(argv[1])) {
+        parser.command = bd_command_find(argv[1]);
+        parser.next = 2;
+    }
+    options->command = parser.command->command;
+    bool literal = false;
+    while (parser.next < argc) {
+        const char *text = argv[parser.next];
+        if (!literal && strcmp(text, "--") == 0) {
+            literal = true;
+            parser.next++;
+        } else if (!literal && text[0] == '-' && text[1]) {
+            if ((status = parse_option(&parser)))
+                return status;
+        } else if (options->argument_count == bd_max_arguments) {
+            return bd_fail(BD_ERROR_ARGUMENT, "%s: more than %d arguments", text, bd_max_arguments);
+        } else {
+            options->arguments[options->argument_count++] = text;
+            parser.next++;
+        }
+    }
+    if (options->help || options->command == BD_COMMAND_VERSION) {
+        /* plain `backdrop --help` is about the program, `backdrop view --help` about view */
+        if (options->help && parser.command->command == BD_COMMAND_VIEW &&
+            (argc < 2 || !bd_command_find(argv[1])))
+            options->command = BD_COMMAND_HELP;
+        return BD_OK;
+    }
+    return check_arguments(&parser);
+}
+
+void bd_options_release(struct bd_options *options)
+{
+    free(options->storage);
+    *options = (struct bd_options){ 0 };
+}
