@@ -112,6 +112,8 @@ struct bd_backend_ops {
     enum bd_status (*sep_reset)(void *state);
     /* f := the picture, rows `stride` bytes apart. */
     enum bd_status (*sep_load)(void *state, const uint8_t *picture, int64_t stride);
+    /* l := a picture of m tight bytes found by another solver. */
+    enum bd_status (*sep_load_background)(void *state, const uint8_t *background);
     /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w; starts from the w of the
      * frame before. */
     enum bd_status (*sep_project)(void *state, int rounds, float lambda);
@@ -120,6 +122,8 @@ struct bd_backend_ops {
     enum bd_status (*sep_detect)(void *state, const struct bd_detect_params *params, int learn);
     /* W(:, slot) := f, but l where the guard forbids learning (guarded = 1); C(:, slot) := w. */
     enum bd_status (*sep_insert)(void *state, int slot, int guarded);
+    /* f := W(:, slot), w := C(:, slot). */
+    enum bd_status (*sep_recall)(void *state, int slot);
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64. */
     enum bd_status (*sep_gram)(void *state, const int *order, int count, float lambda, double *g);
     /* R (count x count) of X(:, order) by TSQR. */
@@ -130,7 +134,8 @@ struct bd_backend_ops {
     enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, int rank,
                                 const float *g, const float *k);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust
-     * coefficients; noise := spread of W(:, order) around it. */
+     * coefficients, w those of the newest; noise := median difference of W(:, order) from it.
+     * Leaves f := the newest column and l undefined. */
     enum bd_status (*sep_median)(void *state, const int *order, int count, float lambda);
     /* Host pointers to the results of the frame in hand, valid until the next sep_load. */
     enum bd_status (*sep_results)(void *state, struct bd_separation *results);

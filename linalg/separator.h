@@ -71,6 +71,13 @@ enum bd_status bd_separator_prime(struct bd_separator *separator);
 enum bd_status bd_separator_push(struct bd_separator *separator, const uint8_t *picture,
                                  int64_t stride, double time, struct bd_separation *out);
 
+/* As bd_separator_push, but the background of the frame is given (tight rows): found by another
+ * solver, such as bd_rpca on the whole window. Only the mask is made, and noise levels are learned.
+ */
+enum bd_status bd_separator_push_known(struct bd_separator *separator, const uint8_t *picture,
+                                       int64_t stride, const uint8_t *background, double time,
+                                       struct bd_separation *out);
+
 /* While frozen nothing is learned: window, basis, noise levels and ages stay as they are. */
 void bd_separator_freeze(struct bd_separator *separator, bool frozen);
 bool bd_separator_frozen(const struct bd_separator *separator);

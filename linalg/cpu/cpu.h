@@ -55,9 +55,11 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
 void bd_cpu_sep_destroy(void *state);
 enum bd_status bd_cpu_sep_reset(void *state);
 enum bd_status bd_cpu_sep_load(void *state, const uint8_t *picture, int64_t stride);
+enum bd_status bd_cpu_sep_load_background(void *state, const uint8_t *background);
 enum bd_status bd_cpu_sep_project(void *state, int rounds, float lambda);
 enum bd_status bd_cpu_sep_detect(void *state, const struct bd_detect_params *params, int learn);
 enum bd_status bd_cpu_sep_insert(void *state, int slot, int guarded);
+enum bd_status bd_cpu_sep_recall(void *state, int slot);
 enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float lambda, double *g);
 enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);

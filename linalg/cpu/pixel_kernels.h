@@ -1,0 +1,40 @@
+/* Private to the CPU backend: the live separator's arithmetic on runs of window elements (bytes of
+ * frames against float bases), compiled once for each instruction set like kernels.h.
+ *
+ * B is the basis, column-major, `rank` columns `ldb` floats apart; w and c are `rank` coefficients.
+ */
+#ifndef BD_LINALG_CPU_PIXEL_KERNELS_H
+#define BD_LINALG_CPU_PIXEL_KERNELS_H
+
+#include <stdint.h>
+
+enum { bd_max_rank = 8 };
+
+struct bd_pixel_kernels {
+    /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements. */
+    void (*project)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                    const float *w, float lambda, double *dw);
+
+    /* l := B w rounded to 0..255. */
+    void (*background)(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
+                       uint8_t *l);
+
+    /* x := B c + clip(f - B c, +-lambda). */
+    void (*form)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                 const float *c, float lambda, float *x);
+
+    /* x^T y */
+    double (*dot)(int64_t count, const float *x, const float *y);
+
+    /* median[i] := the lower median of columns[j][i], j = 0 .. n - 1. */
+    void (*median)(int64_t count, const uint8_t *const *columns, int n, uint8_t *median);
+
+    /* spread[i] := the lower median of |columns[j][i] - center[i]|, j = 0 .. n - 1. */
+    void (*spread)(int64_t count, const uint8_t *const *columns, int n, const uint8_t *center,
+                   uint8_t *spread);
+};
+
+/* The best kernels for this machine. */
+const struct bd_pixel_kernels *bd_pixel_kernels(void);
+
+#endif

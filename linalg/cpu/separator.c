@@ -1,0 +1,270 @@
+/* The live separator on the CPU: a frame against the basis, and its mask. */
+#include "linalg/cpu/separator_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void bd_cpu_sep_destroy(void *arg)
+{
+    struct bd_cpu_separator *state = arg;
+    if (!state)
+        return;
+    free(state->frame);
+    free(state->background);
+    free(state->window);
+    free(state->basis);
+    free(state->next_basis);
+    free(state->coefficients);
+    free(state->partial);
+    bd_tsqr_destroy(&state->tsqr);
+    free(state->tiles);
+    free(state->difference);
+    free(state->noise);
+    free(state->age);
+    free(state->raw);
+    free(state->guard);
+    free(state->mask);
+    bd_mask_work_destroy(&state->mask_work);
+    free(state);
+}
+
+enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
+                                 const struct bd_separation_shape *shape, void **out)
+{
+    *out = NULL;
+    struct bd_cpu_separator *state = calloc(1, sizeof *state);
+    if (!state)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
+    state->pool = bd_cpu_pool(backend);
+    state->kernels = bd_pixel_kernels();
+    state->shape = *shape;
+    state->pixels = (int64_t)shape->width * shape->height;
+    state->m = state->pixels * shape->channels;
+    state->ld = (state->m + 63) / 64 * 64;
+    state->chunks = (state->m + bd_sep_chunk - 1) / bd_sep_chunk;
+
+    size_t m = (size_t)state->m, ld = (size_t)state->ld, pixels = (size_t)state->pixels;
+    size_t n = (size_t)shape->window, rank = (size_t)shape->rank;
+    size_t partial = n > bd_max_rank ? n : bd_max_rank;
+    size_t threads = (size_t)bd_pool_threads(state->pool);
+    state->frame = bd_cpu_alloc(m);
+    state->background = bd_cpu_alloc(m);
+    state->window = bd_cpu_alloc(ld * n);
+    state->basis = bd_cpu_alloc(ld * rank * sizeof(float));
+    state->next_basis = bd_cpu_alloc(ld * rank * sizeof(float));
+    state->coefficients = bd_cpu_alloc(n * bd_max_rank * sizeof(float));
+    state->partial = bd_cpu_alloc((size_t)state->chunks * partial * sizeof(double));
+    state->tiles = bd_cpu_alloc(threads * 2 * bd_sep_chunk * sizeof(float));
+    state->difference = bd_cpu_alloc(pixels);
+    state->noise = bd_cpu_alloc(pixels * sizeof(float));
+    state->age = bd_cpu_alloc(pixels * sizeof(float));
+    state->raw = bd_cpu_alloc(pixels);
+    state->guard = bd_cpu_alloc(pixels);
+    state->mask = bd_cpu_alloc(pixels);
+    enum bd_status status = BD_OK;
+    if (!state->frame || !state->background || !state->window || !state->basis ||
+        !state->next_basis || !state->coefficients || !state->partial || !state->tiles ||
+        !state->difference || !state->noise || !state->age || !state->raw || !state->guard ||
+        !state->mask)
+        status = bd_fail(BD_ERROR_MEMORY,
+                         "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
+                         "--window or --scale needs less",
+                         shape->window, shape->width, shape->height, ld * n >> 20);
+    if (status == BD_OK)
+        status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
+    if (status == BD_OK)
+        status = bd_mask_work_create(&state->mask_work, shape->width, shape->height);
+    if (status != BD_OK) {
+        bd_cpu_sep_destroy(state);
+        return status;
+    }
+    *out = state;
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_sep_reset(void *arg)
+{
+    struct bd_cpu_separator *state = arg;
+    size_t pixels = (size_t)state->pixels;
+    state->rank = 0;
+    memset(state->w, 0, sizeof state->w);
+    memset(state->noise, 0, pixels * sizeof *state->noise);
+    memset(state->age, 0, pixels * sizeof *state->age);
+    memset(state->guard, 0, pixels);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_sep_load(void *arg, const uint8_t *picture, int64_t stride)
+{
+    struct bd_cpu_separator *state = arg;
+    size_t row = (size_t)state->shape.width * (size_t)state->shape.channels;
+    for (int y = 0; y < state->shape.height; y++)
+        memcpy(state->frame + (size_t)y * row, picture + y * stride, row);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_sep_load_background(void *arg, const uint8_t *background)
+{
+    struct bd_cpu_separator *state = arg;
+    memcpy(state->background, background, (size_t)state->m);
+    return BD_OK;
+}
+
+struct fit {
+    struct bd_cpu_separator *state;
+    const uint8_t *f;
+    const float *w;
+    float lambda;
+};
+
+static void fit_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct fit *fit = arg;
+    struct bd_cpu_separator *state = fit->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    double *dw = state->partial + chunk * bd_max_rank;
+    memset(dw, 0, bd_max_rank * sizeof *dw);
+    state->kernels->project(count, fit->f + from, state->basis + from, state->ld, state->rank,
+                            fit->w, fit->lambda, dw);
+}
+
+void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
+                float lambda)
+{
+    struct fit fit = { .state = state, .f = f, .w = w, .lambda = lambda };
+    for (int round = 0; round < rounds; round++) {
+        bd_pool_run(state->pool, fit_chunk, &fit, state->chunks);
+        /* B is orthonormal, so B^T (l + e) = w + B^T e. */
+        for (int k = 0; k < state->rank; k++) {
+            double dw = 0;
+            for (int64_t i = 0; i < state->chunks; i++)
+                dw += state->partial[i * bd_max_rank + k];
+            w[k] += (float)dw;
+        }
+    }
+}
+
+static void background_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    struct bd_cpu_separator *state = arg;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    state->kernels->background(count, state->basis + from, state->ld, state->rank, state->w,
+                               state->background + from);
+}
+
+enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)
+{
+    struct bd_cpu_separator *state = arg;
+    bd_sep_fit(state, state->frame, state->w, rounds, lambda);
+    bd_pool_run(state->pool, background_chunk, state, state->chunks);
+    return BD_OK;
+}
+
+static inline uint8_t distance(uint8_t a, uint8_t b)
+{
+    return (uint8_t)(a > b ? a - b : b - a);
+}
+
+/* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
+static void compare(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                    int64_t from, int64_t to)
+{
+    const uint8_t *f = state->frame, *l = state->background;
+    uint8_t *difference = state->difference;
+    if (state->shape.channels == 1) {
+        for (int64_t p = from; p < to; p++)
+            difference[p] = distance(f[p], l[p]);
+    } else {
+        for (int64_t p = from; p < to; p++) {
+            uint8_t r = distance(f[3 * p], l[3 * p]);
+            uint8_t g = distance(f[3 * p + 1], l[3 * p + 1]);
+            uint8_t b = distance(f[3 * p + 2], l[3 * p + 2]);
+            uint8_t most = r > g ? r : g;
+            difference[p] = most > b ? most : b;
+        }
+    }
+    const float *noise = state->noise;
+    float gain = params->noise_gain, least = params->threshold, most = params->most;
+    for (int64_t p = from; p < to; p++) {
+        float limit = gain * noise[p];
+        limit = limit > most ? most : limit;
+        limit = limit < least ? least : limit;
+        state->raw[p] = (float)difference[p] > limit;
+    }
+}
+
+/* Noise levels of the pixels outside the guard, ages of those in the mask. A pixel that leaves the
+ * mask loses its age four times as fast as it came, so that a flicker does not start it anew. */
+static void learn_pixels(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                         int64_t from, int64_t to)
+{
+    float rate = params->noise_rate, seconds = params->seconds;
+    for (int64_t p = from; p < to; p++) {
+        float share = state->guard[p] ? 0.0f : rate;
+        state->noise[p] += share * ((float)state->difference[p] - state->noise[p]);
+        float age = state->age[p] + (state->raw[p] ? seconds : -4.0f * seconds);
+        state->age[p] = age > 0.0f ? age : 0.0f;
+    }
+}
+
+static void finish(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                   int64_t from, int64_t to)
+{
+    for (int64_t p = from; p < to; p++) {
+        state->guard[p] = state->guard[p] && state->age[p] < params->memory;
+        state->mask[p] = (uint8_t)-state->raw[p];
+    }
+}
+
+struct pixel_loop {
+    struct bd_cpu_separator *state;
+    const struct bd_detect_params *params;
+    void (*fn)(struct bd_cpu_separator *, const struct bd_detect_params *, int64_t, int64_t);
+};
+
+static void pixel_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct pixel_loop *loop = arg;
+    int64_t from = chunk * bd_sep_chunk, to = from + bd_sep_chunk;
+    loop->fn(loop->state, loop->params, from, to < loop->state->pixels ? to : loop->state->pixels);
+}
+
+static void for_pixels(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                       void (*fn)(struct bd_cpu_separator *, const struct bd_detect_params *,
+                                  int64_t, int64_t))
+{
+    struct pixel_loop loop = { .state = state, .params = params, .fn = fn };
+    bd_pool_run(state->pool, pixel_chunk, &loop, (state->pixels + bd_sep_chunk - 1) / bd_sep_chunk);
+}
+
+enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *params, int learn)
+{
+    struct bd_cpu_separator *state = arg;
+    for_pixels(state, params, compare);
+    bd_mask_median(state->mask_work, state->raw, state->raw, params->median);
+    bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
+    bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
+    bd_mask_dilate(state->mask_work, state->guard, state->raw, params->guard);
+    if (learn)
+        for_pixels(state, params, learn_pixels);
+    for_pixels(state, params, finish);
+    int64_t foreground = 0;
+    for (int64_t p = 0; p < state->pixels; p++)
+        foreground += state->raw[p];
+    state->foreground = foreground;
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_sep_results(void *arg, struct bd_separation *results)
+{
+    struct bd_cpu_separator *state = arg;
+    results->background = state->background;
+    results->difference = state->difference;
+    results->mask = state->mask;
+    results->foreground = state->foreground;
+    results->rank = state->rank;
+    return BD_OK;
+}

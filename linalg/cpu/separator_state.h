@@ -1,0 +1,57 @@
+/* Private to the CPU backend: the live separator's state (contracts in linalg/backend_ops.h). */
+#ifndef BD_LINALG_CPU_SEPARATOR_STATE_H
+#define BD_LINALG_CPU_SEPARATOR_STATE_H
+
+#include "linalg/cpu/cpu.h"
+#include "linalg/cpu/mask.h"
+#include "linalg/cpu/pixel_kernels.h"
+#include "linalg/cpu/tsqr.h"
+#include "linalg/separator_ops.h"
+
+enum {
+    bd_sep_chunk = 16384,    /* elements of a frame that one item of a parallel loop takes */
+    bd_sep_accumulators = 16 /* of TSQR: fixed, so that results do not depend on the threads */
+};
+
+struct bd_cpu_separator {
+    struct bd_pool *pool;
+    const struct bd_pixel_kernels *kernels;
+    struct bd_separation_shape shape;
+    int64_t pixels, m;    /* width x height, and times channels */
+    int64_t ld;           /* elements from one column of W, B or B_next to the next */
+    int64_t chunks;       /* of bd_sep_chunk elements in m */
+    uint8_t *frame;       /* f: m */
+    uint8_t *background;  /* l rounded: m */
+    uint8_t *window;      /* W: ld x n */
+    float *basis;         /* B: ld x rank */
+    float *next_basis;    /* sep_basis writes here, then the two are exchanged */
+    float *coefficients;  /* C: bd_max_rank x n, by slot */
+    float w[bd_max_rank]; /* of the frame in hand */
+    int rank;             /* columns of B in use; 0 before the first sep_median */
+    double *partial;      /* chunks x (n or bd_max_rank): sums of the items, added up in order */
+    struct bd_tsqr *tsqr;
+    float *tiles; /* threads x 2 x bd_sep_chunk */
+
+    uint8_t *difference; /* |f - l|, maximum over channels: pixels */
+    float *noise;        /* mean difference of the pixel while background, grey levels */
+    float *age;          /* seconds for which the pixel has been foreground */
+    uint8_t *raw;        /* 0 or 1, before and during the clean-up */
+    uint8_t *guard;      /* 0 or 1: must not be learned */
+    uint8_t *mask;       /* 0 or 255 */
+    int64_t foreground;
+    struct bd_mask_work *mask_work;
+};
+
+/* The run of elements that item `chunk` takes: from *from, returns how many. */
+static inline int64_t bd_sep_range(const struct bd_cpu_separator *state, int64_t chunk,
+                                   int64_t *from)
+{
+    *from = chunk * bd_sep_chunk;
+    return state->m - *from < bd_sep_chunk ? state->m - *from : bd_sep_chunk;
+}
+
+/* `rounds` robust rounds for w (bd_max_rank values, in and out) of the picture f on B. */
+void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
+                float lambda);
+
+#endif

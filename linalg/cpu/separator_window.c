@@ -1,0 +1,235 @@
+/* The live separator on the CPU: the window of frames and the basis learned from it. */
+#include "linalg/cpu/separator_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint8_t *column(const struct bd_cpu_separator *state, int slot)
+{
+    return state->window + (int64_t)slot * state->ld;
+}
+
+static float *coefficients(const struct bd_cpu_separator *state, int slot)
+{
+    return state->coefficients + (int64_t)slot * bd_max_rank;
+}
+
+enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
+{
+    struct bd_cpu_separator *state = arg;
+    uint8_t *w = column(state, slot);
+    memcpy(w, state->frame, (size_t)state->m);
+    if (guarded) {
+        int channels = state->shape.channels;
+        for (int64_t p = 0; p < state->pixels; p++)
+            if (state->guard[p])
+                memcpy(w + p * channels, state->background + p * channels, (size_t)channels);
+    }
+    memcpy(coefficients(state, slot), state->w, sizeof state->w);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_sep_recall(void *arg, int slot)
+{
+    struct bd_cpu_separator *state = arg;
+    memcpy(state->frame, column(state, slot), (size_t)state->m);
+    memcpy(state->w, coefficients(state, slot), sizeof state->w);
+    return BD_OK;
+}
+
+/* A parallel loop over the window, chunk by chunk of the rows. */
+struct sweep {
+    struct bd_cpu_separator *state;
+    const int *order;
+    int count;
+    float lambda;
+    int rank; /* of the new basis */
+    const float *g;
+    const uint8_t **columns; /* of the window, in order */
+};
+
+/* x := `count` rows from row `from` of the column of X that lies in `slot`. */
+static void form_rows(const struct sweep *sweep, int slot, int64_t from, int64_t count, float *x)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    state->kernels->form(count, column(state, slot) + from, state->basis + from, state->ld,
+                         state->rank, coefficients(state, slot), sweep->lambda, x);
+}
+
+static float *tile(const struct bd_cpu_separator *state, int thread, int which)
+{
+    return state->tiles + ((int64_t)thread * 2 + which) * bd_sep_chunk;
+}
+
+static void gram_chunk(void *arg, int64_t chunk, int thread)
+{
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    double *sums = state->partial + chunk * state->shape.window;
+    float *newest = tile(state, thread, 0), *other = tile(state, thread, 1);
+    int last = sweep->count - 1;
+    form_rows(sweep, sweep->order[last], from, count, newest);
+    for (int j = 0; j < last; j++) {
+        form_rows(sweep, sweep->order[j], from, count, other);
+        sums[j] = state->kernels->dot(count, other, newest);
+    }
+    sums[last] = state->kernels->dot(count, newest, newest);
+}
+
+enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
+{
+    struct bd_cpu_separator *state = arg;
+    struct sweep sweep = { .state = state, .order = order, .count = count, .lambda = lambda };
+    bd_pool_run(state->pool, gram_chunk, &sweep, state->chunks);
+    for (int j = 0; j < count; j++) {
+        g[j] = 0;
+        for (int64_t i = 0; i < state->chunks; i++)
+            g[j] += state->partial[i * state->shape.window + j];
+    }
+    return BD_OK;
+}
+
+/* Item a forms the row blocks a, a + bd_sep_accumulators, ... and folds them into accumulator a. */
+static void reduce_blocks(void *arg, int64_t accumulator, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t block = bd_tsqr_block_rows(state->tsqr);
+    for (int64_t from = accumulator * block; from < state->m; from += bd_sep_accumulators * block) {
+        int64_t rows = state->m - from < block ? state->m - from : block, ld;
+        float *x = bd_tsqr_block(state->tsqr, (int)accumulator, &ld);
+        for (int j = 0; j < state->shape.window; j++)
+            if (j < sweep->count)
+                form_rows(sweep, sweep->order[j], from, rows, x + j * ld);
+            else
+                memset(x + j * ld, 0, (size_t)rows * sizeof *x);
+        bd_tsqr_push(state->tsqr, (int)accumulator, rows);
+    }
+}
+
+enum bd_status bd_cpu_sep_reduce(void *arg, const int *order, int count, float lambda, float *r,
+                                 int64_t ldr)
+{
+    struct bd_cpu_separator *state = arg;
+    struct sweep sweep = { .state = state, .order = order, .count = count, .lambda = lambda };
+    bd_tsqr_reset(state->tsqr);
+    bd_pool_run(state->pool, reduce_blocks, &sweep, bd_sep_accumulators);
+    bd_tsqr_finish(state->tsqr, r, ldr);
+    return BD_OK;
+}
+
+/* Rows of B_next = X G, and the item's part of w_next = B_next^T B w. */
+static void basis_chunk(void *arg, int64_t chunk, int thread)
+{
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    float *x = tile(state, thread, 0);
+    for (int k = 0; k < sweep->rank; k++)
+        memset(state->next_basis + k * state->ld + from, 0, (size_t)count * sizeof(float));
+    for (int j = 0; j < sweep->count; j++) {
+        form_rows(sweep, sweep->order[j], from, count, x);
+        for (int k = 0; k < sweep->rank; k++) {
+            float *b = state->next_basis + k * state->ld + from;
+            float g = sweep->g[(int64_t)k * sweep->count + j];
+            for (int64_t i = 0; i < count; i++)
+                b[i] += g * x[i];
+        }
+    }
+    float *l = tile(state, thread, 1);
+    for (int64_t i = 0; i < count; i++)
+        l[i] = 0;
+    for (int k = 0; k < state->rank; k++)
+        for (int64_t i = 0; i < count; i++)
+            l[i] += state->w[k] * state->basis[k * state->ld + from + i];
+    for (int k = 0; k < sweep->rank; k++)
+        state->partial[chunk * bd_max_rank + k] =
+            state->kernels->dot(count, state->next_basis + k * state->ld + from, l);
+}
+
+enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float lambda, int rank,
+                                const float *g, const float *k)
+{
+    struct bd_cpu_separator *state = arg;
+    struct sweep sweep = {
+        .state = state, .order = order, .count = count, .lambda = lambda, .rank = rank, .g = g
+    };
+    bd_pool_run(state->pool, basis_chunk, &sweep, state->chunks);
+    float *basis = state->basis;
+    state->basis = state->next_basis;
+    state->next_basis = basis;
+    state->rank = rank;
+    memset(state->w, 0, sizeof state->w);
+    for (int i = 0; i < rank; i++) {
+        double sum = 0;
+        for (int64_t chunk = 0; chunk < state->chunks; chunk++)
+            sum += state->partial[chunk * bd_max_rank + i];
+        state->w[i] = (float)sum;
+    }
+    for (int j = 0; j < count; j++) {
+        float *c = coefficients(state, order[j]);
+        memset(c, 0, bd_max_rank * sizeof *c);
+        memcpy(c, k + (int64_t)j * rank, (size_t)rank * sizeof *c);
+    }
+    return BD_OK;
+}
+
+/* B := the median as float; the item's part of its squared norm. */
+static void median_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    const uint8_t *here[1000];
+    for (int j = 0; j < sweep->count; j++)
+        here[j] = sweep->columns[j] + from;
+    uint8_t *median = state->background + from;
+    state->kernels->median(count, here, sweep->count, median);
+    /* The spread of all elements goes to the frame's place; the frame is saved by the caller. */
+    state->kernels->spread(count, here, sweep->count, median, state->frame + from);
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        state->basis[from + i] = median[i];
+        sum += (double)median[i] * median[i];
+    }
+    state->partial[chunk] = sum;
+}
+
+enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float lambda)
+{
+    struct bd_cpu_separator *state = arg;
+    const uint8_t *columns[1000];
+    for (int j = 0; j < count; j++)
+        columns[j] = column(state, order[j]);
+    struct sweep sweep = { .state = state, .order = order, .count = count, .columns = columns };
+    bd_pool_run(state->pool, median_chunk, &sweep, state->chunks);
+    double square = 0;
+    for (int64_t i = 0; i < state->chunks; i++)
+        square += state->partial[i];
+    /* A black median has no direction: the constant picture takes its place. */
+    float norm = (float)sqrt(square > 0 ? square : (double)state->m);
+    for (int64_t i = 0; i < state->m; i++)
+        state->basis[i] = square > 0 ? state->basis[i] / norm : 1 / norm;
+    state->rank = 1;
+    int channels = state->shape.channels;
+    for (int64_t p = 0; p < state->pixels; p++) {
+        uint8_t most = 0;
+        for (int c = 0; c < channels; c++) {
+            uint8_t spread = state->frame[p * channels + c];
+            most = spread > most ? spread : most;
+        }
+        state->noise[p] = most;
+    }
+    for (int j = 0; j < count; j++) {
+        float *c = coefficients(state, order[j]);
+        memset(c, 0, bd_max_rank * sizeof *c);
+        c[0] = square > 0 ? norm : 0;
+        bd_sep_fit(state, columns[j], c, 3, lambda);
+    }
+    memcpy(state->w, coefficients(state, order[count - 1]), sizeof state->w);
+    return bd_cpu_sep_recall(state, order[count - 1]);
+}
