@@ -1,0 +1,201 @@
+#include "video/convert.h"
+
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* What a plan of libswscale depends on. */
+struct plan {
+    int width, height, format; /* AVPixelFormat, without the yuvj ones */
+    int range;                 /* 1: full */
+    int matrix;                /* AVColorSpace */
+};
+
+struct bd_converter {
+    int width, height; /* stored, before the turn */
+    enum bd_pixel_format format;
+    struct bd_turn turn;
+    struct plan plan;
+    struct SwsContext *sws;
+    struct bd_frame upended; /* the picture before the turn, where there is one */
+};
+
+bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix)
+{
+    *turn = (struct bd_turn){ false, false, false };
+    if (!matrix)
+        return true;
+    /* x' = a x + c y, y' = b x + d y */
+    double a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
+    double straight = fmin(fabs(a), fabs(d)), across = fmin(fabs(b), fabs(c));
+    double rest_straight = fmax(fabs(b), fabs(c)), rest_across = fmax(fabs(a), fabs(d));
+    if (straight > 100 * rest_straight)
+        *turn = (struct bd_turn){ false, a < 0, d < 0 };
+    else if (across > 100 * rest_across)
+        *turn = (struct bd_turn){ true, c < 0, b < 0 };
+    else
+        return false;
+    return true;
+}
+
+enum bd_status bd_converter_create(struct bd_converter **converter, int width, int height,
+                                   enum bd_pixel_format format, struct bd_turn turn)
+{
+    *converter = calloc(1, sizeof **converter);
+    if (!*converter)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the colour conversion");
+    **converter =
+        (struct bd_converter){ .width = width, .height = height, .format = format, .turn = turn };
+    return BD_OK;
+}
+
+void bd_converter_destroy(struct bd_converter **converter)
+{
+    if (!*converter)
+        return;
+    sws_freeContext((*converter)->sws);
+    bd_frame_destroy(&(*converter)->upended);
+    free(*converter);
+    *converter = NULL;
+}
+
+/* The yuvj formats say "full range" in the format; libswscale wants it said in the range. */
+static int without_j(int format, int *range)
+{
+    static const struct {
+        enum AVPixelFormat j, plain;
+    } table[] = {
+        { AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P }, { AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P },
+        { AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P }, { AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV440P },
+        { AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].j == (enum AVPixelFormat)format) {
+            *range = 1;
+            return table[i].plain;
+        }
+    return format;
+}
+
+static struct plan plan_for(const AVFrame *src)
+{
+    struct plan plan = { .width = src->width, .height = src->height };
+    plan.range = src->color_range == AVCOL_RANGE_JPEG;
+    plan.format = without_j(src->format, &plan.range);
+    switch (src->colorspace) {
+    case AVCOL_SPC_BT709:
+    case AVCOL_SPC_FCC:
+    case AVCOL_SPC_BT470BG:
+    case AVCOL_SPC_SMPTE170M:
+    case AVCOL_SPC_SMPTE240M:
+    case AVCOL_SPC_BT2020_NCL:
+    case AVCOL_SPC_BT2020_CL:
+        plan.matrix = src->colorspace;
+        break;
+    default: /* not said: what players assume */
+        plan.matrix = src->height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
+    }
+    return plan;
+}
+
+static bool same_plan(const struct plan *a, const struct plan *b)
+{
+    return a->width == b->width && a->height == b->height && a->format == b->format &&
+           a->range == b->range && a->matrix == b->matrix;
+}
+
+static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
+{
+    sws_freeContext(c->sws);
+    c->sws = NULL;
+    if (!sws_isSupportedInput(plan->format)) {
+        const char *name = av_get_pix_fmt_name(plan->format);
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "pixel format %s cannot be converted by this build of libswscale",
+                       name ? name : "unknown");
+    }
+    /* Odd sides keep libswscale's quick but even-only YUV to RGB code out. */
+    int flags = SWS_BICUBIC;
+    if ((plan->width | plan->height) & 1)
+        flags |= SWS_ACCURATE_RND;
+    int out = c->format == BD_GRAY8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_RGB24;
+    struct SwsContext *sws = sws_alloc_context();
+    if (!sws)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the colour conversion");
+    av_opt_set_int(sws, "srcw", plan->width, 0);
+    av_opt_set_int(sws, "srch", plan->height, 0);
+    av_opt_set_int(sws, "src_format", plan->format, 0);
+    av_opt_set_int(sws, "src_range", plan->range, 0);
+    av_opt_set_int(sws, "dstw", c->width, 0);
+    av_opt_set_int(sws, "dsth", c->height, 0);
+    av_opt_set_int(sws, "dst_format", out, 0);
+    av_opt_set_int(sws, "dst_range", 1, 0);
+    av_opt_set_int(sws, "sws_flags", flags, 0);
+    /* Before the initialisation, which picks its routines by the ranges. */
+    sws_setColorspaceDetails(sws, sws_getCoefficients(plan->matrix), plan->range,
+                             sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
+    if (sws_init_context(sws, NULL, NULL) < 0) {
+        sws_freeContext(sws);
+        return bd_fail(
+            BD_ERROR_UNSUPPORTED, "no conversion from %s %d x %d to %d x %d in libswscale",
+            av_get_pix_fmt_name(plan->format), plan->width, plan->height, c->width, c->height);
+    }
+    c->sws = sws;
+    c->plan = *plan;
+    return BD_OK;
+}
+
+/* Turns `src` into `dst`, whose sides are already exchanged if need be, a square of pixels at a
+ * time, so that the strided side stays in the cache. */
+static void turn(struct bd_frame *dst, const struct bd_frame *src, struct bd_turn turn)
+{
+    enum { TILE = 32 };
+    int bytes = src->format;
+    for (int y0 = 0; y0 < dst->height; y0 += TILE)
+        for (int x0 = 0; x0 < dst->width; x0 += TILE) {
+            int y1 = y0 + TILE < dst->height ? y0 + TILE : dst->height;
+            int x1 = x0 + TILE < dst->width ? x0 + TILE : dst->width;
+            for (int y = y0; y < y1; y++) {
+                uint8_t *to = dst->data + y * dst->stride + (int64_t)x0 * bytes;
+                int v = turn.flip_y ? dst->height - 1 - y : y;
+                for (int x = x0; x < x1; x++, to += bytes) {
+                    int u = turn.flip_x ? dst->width - 1 - x : x;
+                    const uint8_t *from = turn.transpose
+                                              ? src->data + u * src->stride + (int64_t)v * bytes
+                                              : src->data + v * src->stride + (int64_t)u * bytes;
+                    for (int k = 0; k < bytes; k++)
+                        to[k] = from[k];
+                }
+            }
+        }
+}
+
+enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
+{
+    enum bd_status status;
+    struct plan plan = plan_for(src);
+    if (!c->sws || !same_plan(&plan, &c->plan)) {
+        status = make_plan(c, &plan);
+        if (status != BD_OK)
+            return status;
+    }
+    bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
+    struct bd_frame *upended = turned ? &c->upended : dst;
+    status = bd_frame_ensure(upended, c->width, c->height, c->format);
+    if (status != BD_OK)
+        return status;
+    uint8_t *planes[4] = { upended->data };
+    int strides[4] = { (int)upended->stride };
+    if (sws_scale(c->sws, (const uint8_t *const *)src->data, src->linesize, 0, src->height, planes,
+                  strides) < 0)
+        return bd_fail(BD_ERROR_FORMAT, "libswscale could not convert a picture");
+    if (!turned)
+        return BD_OK;
+    status = c->turn.transpose ? bd_frame_ensure(dst, c->height, c->width, c->format)
+                               : bd_frame_ensure(dst, c->width, c->height, c->format);
+    if (status == BD_OK)
+        turn(dst, &c->upended, c->turn);
+    return status;
+}

@@ -1,0 +1,130 @@
+#include "video/scale.h"
+
+#include <libavutil/pixfmt.h>
+#include <libswscale/swscale.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "video/libav.h"
+
+struct plan {
+    int src_width, src_height, dst_width, dst_height;
+    enum bd_pixel_format src_format, dst_format;
+    enum bd_scale_filter filter;
+};
+
+struct bd_scaler {
+    struct plan plan;
+    struct SwsContext *sws;
+};
+
+static enum AVPixelFormat libav_format(enum bd_pixel_format format)
+{
+    switch (format) {
+    case BD_GRAY8:
+        return AV_PIX_FMT_GRAY8;
+    case BD_RGB24:
+        return AV_PIX_FMT_RGB24;
+    case BD_RGBA32:
+        return AV_PIX_FMT_RGBA;
+    }
+    return AV_PIX_FMT_NONE;
+}
+
+static bool same_plan(const struct plan *a, const struct plan *b)
+{
+    return a->src_width == b->src_width && a->src_height == b->src_height &&
+           a->dst_width == b->dst_width && a->dst_height == b->dst_height &&
+           a->src_format == b->src_format && a->dst_format == b->dst_format &&
+           a->filter == b->filter;
+}
+
+static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *plan)
+{
+    static const int flags[] = { [BD_SCALE_AREA] = SWS_AREA,
+                                 [BD_SCALE_BILINEAR] = SWS_BILINEAR,
+                                 [BD_SCALE_NEAREST] = SWS_POINT };
+    bd_libav_init();
+    sws_freeContext(scaler->sws);
+    /* libswscale scales RGB as YUV: with chroma at full resolution and exact rounding the detour
+     * costs at most a grey level or two; without, colours smear over two pixels. */
+    scaler->sws = sws_getContext(plan->src_width, plan->src_height, libav_format(plan->src_format),
+                                 plan->dst_width, plan->dst_height, libav_format(plan->dst_format),
+                                 flags[plan->filter] | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT |
+                                     SWS_FULL_CHR_H_INP,
+                                 NULL, NULL, NULL);
+    if (!scaler->sws)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "libswscale cannot scale %d x %d to %d x %d",
+                       plan->src_width, plan->src_height, plan->dst_width, plan->dst_height);
+    scaler->plan = *plan;
+    return BD_OK;
+}
+
+static void copy_times(struct bd_frame *dst, const struct bd_frame *src)
+{
+    dst->index = src->index;
+    dst->pts = src->pts;
+    dst->duration = src->duration;
+}
+
+/* Same format, nearest pixel: every value of `dst` is a value of `src`, which libswscale's detour
+ * over YUV would not keep. */
+static void pick_nearest(struct bd_frame *dst, const struct bd_frame *src)
+{
+    int bytes = src->format;
+    int64_t step = ((int64_t)src->width << 32) / dst->width; /* 32.32 fixed point */
+    for (int y = 0; y < dst->height; y++) {
+        int64_t row = (2 * (int64_t)y + 1) * src->height / (2 * (int64_t)dst->height);
+        const uint8_t *from = src->data + row * src->stride;
+        uint8_t *to = dst->data + y * dst->stride;
+        int64_t at = step / 2;
+        for (int x = 0; x < dst->width; x++, at += step)
+            for (int k = 0; k < bytes; k++)
+                *to++ = from[(at >> 32) * bytes + k];
+    }
+}
+
+enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const struct bd_frame *src,
+                        enum bd_scale_filter filter)
+{
+    if (!src->data || !dst->data)
+        return bd_fail(BD_ERROR_ARGUMENT, "scaling needs two frames with pixels");
+    if ((int)filter < BD_SCALE_AREA || filter > BD_SCALE_NEAREST)
+        return bd_fail(BD_ERROR_ARGUMENT, "unknown scaling filter %d", (int)filter);
+    struct plan plan = { src->width,  src->height, dst->width, dst->height,
+                         src->format, dst->format, filter };
+    if (plan.src_width == plan.dst_width && plan.src_height == plan.dst_height &&
+        plan.src_format == plan.dst_format)
+        return bd_frame_copy(dst, src);
+    if (filter == BD_SCALE_NEAREST && plan.src_format == plan.dst_format) {
+        pick_nearest(dst, src);
+        copy_times(dst, src);
+        return BD_OK;
+    }
+    if (!*scaler) {
+        *scaler = calloc(1, sizeof **scaler);
+        if (!*scaler)
+            return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
+    }
+    if (!(*scaler)->sws || !same_plan(&plan, &(*scaler)->plan)) {
+        enum bd_status status = make_plan(*scaler, &plan);
+        if (status != BD_OK)
+            return status;
+    }
+    const uint8_t *from[4] = { src->data };
+    uint8_t *to[4] = { dst->data };
+    int from_strides[4] = { (int)src->stride }, to_strides[4] = { (int)dst->stride };
+    if (sws_scale((*scaler)->sws, from, from_strides, 0, src->height, to, to_strides) < 0)
+        return bd_fail(BD_ERROR_FORMAT, "libswscale could not scale a picture");
+    copy_times(dst, src);
+    return BD_OK;
+}
+
+void bd_scaler_destroy(struct bd_scaler **scaler)
+{
+    if (!*scaler)
+        return;
+    sws_freeContext((*scaler)->sws);
+    free(*scaler);
+    *scaler = NULL;
+}
