@@ -53,7 +53,7 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
     if (o.lambda <= 0)
         o.lambda = 10;
     if (o.threshold <= 0)
-        o.threshold = 15;
+        o.threshold = 20;
     if (o.noise_gain < 0)
         o.noise_gain = 4;
     if (o.refine < 0)

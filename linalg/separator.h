@@ -26,7 +26,7 @@ struct bd_separator_options {
     int window;        /* columns n, 2 .. 1000; 0: 50 */
     double memory;     /* seconds that the window spans; 0: 60 */
     double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */
-    double threshold;  /* grey levels: the least difference that is foreground; 0: 15 */
+    double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
     double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 4 */
     int refine;        /* refinements of the window a slide; < 0: 1 */
     int rank;          /* largest rank of the background, 1 .. 8; 0: 3 */

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Grey levels. Where things pass often, the spread of the first window is theirs, not noise:
+ * without this bound people in a corridor (HallAndMonitor) hide in it, F 0.66 instead of 0.82. 3
+ * and 7 do worse on the average of the clips at hand. */
+static const float most_start_noise = 5;
+
 static uint8_t *column(const struct bd_cpu_separator *state, int slot)
 {
     return state->window + (int64_t)slot * state->ld;
@@ -222,7 +227,7 @@ enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float l
             uint8_t spread = state->frame[p * channels + c];
             most = spread > most ? spread : most;
         }
-        state->noise[p] = most;
+        state->noise[p] = most < most_start_noise ? most : most_start_noise;
     }
     for (int j = 0; j < count; j++) {
         float *c = coefficients(state, order[j]);
