@@ -59,6 +59,8 @@ const struct bd_option bd_option_table[] = {
       "begin at this time: seconds or [HH:]MM:SS" },
     { "duration", 0, "T", BD_OPTION_TIME, AT(duration), 0, 1e7, NULL, VEA, "0, to the end",
       "stop after this time" },
+    { "frames", 0, "N", BD_OPTION_INT, AT(frames), 1, 1e9, NULL, VE, "all",
+      "stop after so many frames" },
     { "roi", 0, "IMAGE", BD_OPTION_TEXT, AT(roi), 0, 0, NULL, VEA, NULL,
       "region of interest: where IMAGE is black nothing is foreground" },
     { "loop", 0, NULL, BD_OPTION_FLAG, AT(loop), 0, 0, NULL, V, NULL,
@@ -84,7 +86,7 @@ const struct bd_option bd_option_table[] = {
       "refinements of the window each time a frame enters it" },
     { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, 8, NULL, VEA, "3",
       "largest rank of the background" },
-    { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 31, NULL, VEA, "5",
+    { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 15, NULL, VEA, "5",
       "side of the median filter on the mask, 1: none" },
     { "min-area", 0, "N", BD_OPTION_INT, AT(separator.min_area), 0, 1e9, NULL, VEA, "by size",
       "remove foreground of fewer pixels (of the processing size)" },
@@ -97,6 +99,8 @@ const struct bd_option bd_option_table[] = {
     /* the window, the bench */
     { "pane", 0, "NAME", BD_OPTION_CHOICE, AT(pane), 0, 0, panes, V, "all",
       "picture to start with" },
+    { "screenshot", 0, "FILE.png", BD_OPTION_TEXT, AT(screenshot), 0, 0, NULL, V, NULL,
+      "save the last picture of the window when it closes" },
     { "quick", 0, NULL, BD_OPTION_FLAG, AT(quick), 0, 0, NULL, B, NULL,
       "smaller sizes and fewer repetitions" },
     /* reports */

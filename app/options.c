@@ -91,18 +91,18 @@ static enum bd_status fail_range(const struct bd_option *option, const char *val
                    option->min, option->max);
 }
 
-static enum bd_status parse_int(const struct bd_option *option, const char *value, int *out)
+static enum bd_status parse_whole(const struct bd_option *option, const char *value, int64_t *out)
 {
     char *end;
     errno = 0;
-    long number = strtol(value, &end, 10);
+    long long number = strtoll(value, &end, 10);
     const char *form = option->kind == BD_OPTION_ODD ? "odd, " : "";
     if (end == value || *end)
         return fail_range(option, value, "a whole number, ");
     if (errno || (double)number < option->min || (double)number > option->max ||
         (option->kind == BD_OPTION_ODD && number % 2 == 0))
         return fail_range(option, value, form);
-    *out = (int)number;
+    *out = number;
     return BD_OK;
 }
 
@@ -188,6 +188,7 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
 {
     char *target = (char *)options + option->offset;
     int index = 0;
+    int64_t whole = 0;
     enum bd_status status = BD_OK;
     switch (option->kind) {
     case BD_OPTION_FLAG:
@@ -198,7 +199,9 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
         break;
     case BD_OPTION_INT:
     case BD_OPTION_ODD:
-        return parse_int(option, value, (int *)target);
+        if ((status = parse_whole(option, value, &whole)) == BD_OK)
+            *(int *)target = (int)whole;
+        break;
     case BD_OPTION_NUMBER:
     case BD_OPTION_TIME:
         return parse_number(option, value, (double *)target);

@@ -60,6 +60,8 @@ struct bd_options {
     /* view */
     const char *pane; /* pane to start with */
     bool loop;
+    int frames;             /* view, export: stop after so many; 0: not */
+    const char *screenshot; /* the window as a picture, written at quit; NULL: not */
 
     int progress;  /* enum bd_progress */
     int overwrite; /* enum bd_overwrite */

@@ -1,0 +1,273 @@
+#include "app/batch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linalg/cpu/mask.h"
+#include "linalg/rpca.h"
+#include "video/scale.h"
+
+/* Grey levels that a noisy pixel's threshold may reach; as the live separator has it. */
+enum { most_threshold = 60 };
+
+struct bd_batch {
+    struct bd_backend *backend;
+    struct bd_separator_options settings;
+    size_t pixels, rows; /* of a small frame; rows = pixels x channels */
+    int window;          /* frames a full window has */
+    int count, next;     /* frames in the window in hand; the next to deliver */
+    int solved;          /* columns `rpca` was made for */
+    bool started;        /* a full window has been delivered */
+    int64_t rank;
+
+    struct bd_frame *frames; /* window, full size */
+    struct bd_frame small;
+    struct bd_scaler *scaler;
+    uint8_t *columns; /* rows x window: the small frames, tight */
+    struct bd_matrix m, l;
+    struct bd_rpca *rpca;
+    struct bd_mask_work *mask_work;
+
+    float *column; /* rows: one of L */
+    float *noise;  /* pixels: mean difference, differences above the threshold cut */
+    uint8_t *background, *difference, *mask;
+};
+
+enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
+                               const struct bd_separator_options *settings)
+{
+    *batch = NULL;
+    struct bd_batch *self = calloc(1, sizeof *self);
+    if (!self)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the batch solver");
+    self->backend = backend;
+    self->settings = *settings;
+    self->window = settings->window;
+    self->pixels = (size_t)settings->width * (size_t)settings->height;
+    self->rows = self->pixels * (size_t)settings->channels;
+    self->frames = calloc((size_t)self->window, sizeof *self->frames);
+    self->columns = malloc(self->rows * (size_t)self->window);
+    self->column = malloc(self->rows * sizeof *self->column);
+    self->noise = malloc(self->pixels * sizeof *self->noise);
+    self->background = malloc(self->rows);
+    self->difference = malloc(self->pixels);
+    self->mask = malloc(self->pixels);
+    enum bd_status status = BD_OK;
+    if (!self->frames || !self->columns || !self->column || !self->noise || !self->background ||
+        !self->difference || !self->mask)
+        status = bd_fail(BD_ERROR_MEMORY,
+                         "out of memory for a window of %d frames; --window or --scale smaller",
+                         self->window);
+    if (!status)
+        status = bd_mask_work_create(&self->mask_work, settings->width, settings->height);
+    if (!status)
+        status = bd_frame_create(&self->small, settings->width, settings->height,
+                                 (enum bd_pixel_format)settings->channels);
+    if (!status)
+        status = bd_matrix_create(backend, &self->m, (int64_t)self->rows, self->window, BD_U8);
+    if (!status)
+        status = bd_matrix_create(backend, &self->l, (int64_t)self->rows, self->window, BD_F32);
+    if (status)
+        bd_batch_destroy(&self);
+    *batch = self;
+    return status;
+}
+
+void bd_batch_destroy(struct bd_batch **batch)
+{
+    struct bd_batch *self = *batch;
+    if (!self)
+        return;
+    bd_rpca_destroy(&self->rpca);
+    bd_matrix_destroy(self->backend, &self->m);
+    bd_matrix_destroy(self->backend, &self->l);
+    bd_mask_work_destroy(&self->mask_work);
+    bd_scaler_destroy(&self->scaler);
+    bd_frame_destroy(&self->small);
+    for (int j = 0; self->frames && j < self->window; j++)
+        bd_frame_destroy(&self->frames[j]);
+    free(self->frames);
+    free(self->columns);
+    free(self->column);
+    free(self->noise);
+    free(self->background);
+    free(self->difference);
+    free(self->mask);
+    free(self);
+    *batch = NULL;
+}
+
+void bd_batch_restart(struct bd_batch *batch)
+{
+    batch->count = batch->next = 0;
+    batch->started = false;
+}
+
+static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame *frame)
+{
+    size_t tight = (size_t)batch->settings.width * (size_t)batch->settings.channels;
+    enum bd_status status = bd_frame_copy(&batch->frames[j], frame);
+    if (!status)
+        status = bd_scale(&batch->scaler, &batch->small, frame, BD_SCALE_AREA);
+    if (status)
+        return status;
+    uint8_t *column = batch->columns + (size_t)j * batch->rows;
+    for (int y = 0; y < batch->settings.height; y++)
+        memcpy(column + (size_t)y * tight, batch->small.data + (int64_t)y * batch->small.stride,
+               tight);
+    return BD_OK;
+}
+
+/* Moves the last `keep` frames of the window before to the front and the `fresh` first after them.
+ */
+static void rotate(struct bd_batch *batch, int fresh, int keep)
+{
+    /* the fresh ones lie at 0..fresh-1, the old ones still at fresh..window-1 */
+    for (int step = 0; step < fresh; step++) {
+        struct bd_frame first = batch->frames[0];
+        memmove(batch->frames, batch->frames + 1,
+                (size_t)(fresh + keep - 1) * sizeof *batch->frames);
+        batch->frames[fresh + keep - 1] = first;
+        memcpy(batch->background, batch->columns, batch->rows);
+        memmove(batch->columns, batch->columns + batch->rows,
+                (size_t)(fresh + keep - 1) * batch->rows);
+        memcpy(batch->columns + (size_t)(fresh + keep - 1) * batch->rows, batch->background,
+               batch->rows);
+    }
+}
+
+/* Fills the window from the queue; BD_END when there is nothing left. */
+static enum bd_status fill(struct bd_batch *batch, struct bd_queue *queue)
+{
+    enum bd_status status = BD_OK;
+    int fresh = 0;
+    while (fresh < batch->window) {
+        const struct bd_frame *frame;
+        if ((status = bd_queue_next(queue, &frame)) || (status = store(batch, fresh, frame)))
+            break;
+        fresh++;
+    }
+    /* Whatever ended the stream comes again from the queue once these frames are delivered. */
+    if (fresh == 0 || status == BD_ERROR_MEMORY)
+        return status;
+    int keep = batch->started ? batch->window - fresh : 0;
+    if (keep > 0)
+        rotate(batch, fresh, keep);
+    batch->count = fresh + keep;
+    batch->next = keep;
+    batch->started = batch->count == batch->window;
+    return BD_OK;
+}
+
+static enum bd_status load_background(struct bd_batch *batch, int j)
+{
+    struct bd_matrix view = batch->l;
+    view.data = (float *)batch->l.data + (int64_t)j * batch->l.ld;
+    view.cols = 1;
+    enum bd_status status =
+        bd_matrix_download(batch->backend, batch->column, (int64_t)batch->rows, &view);
+    if (status)
+        return status;
+    for (size_t i = 0; i < batch->rows; i++) {
+        float value = batch->column[i];
+        batch->background[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5F);
+    }
+    const uint8_t *frame = batch->columns + (size_t)j * batch->rows;
+    int channels = batch->settings.channels;
+    for (size_t i = 0; i < batch->pixels; i++) {
+        int most = 0;
+        for (int c = 0; c < channels; c++) {
+            size_t at = i * (size_t)channels + (size_t)c;
+            int difference = abs(frame[at] - batch->background[at]);
+            most = difference > most ? difference : most;
+        }
+        batch->difference[i] = (uint8_t)most;
+    }
+    return BD_OK;
+}
+
+/* Mean difference of each pixel over the window; what is foreground counts as the threshold. */
+static enum bd_status measure_noise(struct bd_batch *batch)
+{
+    float cut = (float)batch->settings.threshold;
+    memset(batch->noise, 0, batch->pixels * sizeof *batch->noise);
+    for (int j = 0; j < batch->count; j++) {
+        enum bd_status status = load_background(batch, j);
+        if (status)
+            return status;
+        for (size_t i = 0; i < batch->pixels; i++)
+            batch->noise[i] += fminf(batch->difference[i], cut) / (float)batch->count;
+    }
+    return BD_OK;
+}
+
+static enum bd_status solve(struct bd_batch *batch)
+{
+    enum bd_status status = BD_OK;
+    struct bd_rpca_result result = { 0 };
+    batch->m.cols = batch->l.cols = batch->count;
+    if (batch->solved != batch->count) {
+        bd_rpca_destroy(&batch->rpca);
+        batch->solved = batch->count;
+        status =
+            bd_rpca_create(&batch->rpca, batch->backend, (int64_t)batch->rows, batch->count, NULL);
+    }
+    if (!status)
+        status = bd_matrix_upload(batch->backend, &batch->m, batch->columns, (int64_t)batch->rows);
+    if (!status)
+        status = bd_rpca_solve(batch->rpca, &batch->m, &result);
+    if (status == BD_ERROR_NUMERIC) { /* bytes are never NaN: the iteration limit */
+        bd_log(BD_LOG_WARNING, "batch: %s", bd_error_detail());
+        status = BD_OK;
+    }
+    batch->rank = result.rank;
+    if (!status)
+        status = bd_rpca_get(batch->rpca, &batch->l, NULL);
+    if (!status)
+        status = measure_noise(batch);
+    return status;
+}
+
+static int64_t make_mask(struct bd_batch *batch)
+{
+    const struct bd_separator_options *settings = &batch->settings;
+    int64_t count = 0;
+    for (size_t i = 0; i < batch->pixels; i++) {
+        float noise = fminf((float)settings->noise_gain * batch->noise[i], most_threshold);
+        batch->mask[i] = batch->difference[i] > fmaxf(noise, (float)settings->threshold);
+    }
+    bd_mask_median(batch->mask_work, batch->mask, batch->mask, settings->median);
+    bd_mask_remove_small(batch->mask_work, batch->mask, settings->min_area);
+    bd_mask_fill_holes(batch->mask_work, batch->mask, settings->max_hole);
+    for (size_t i = 0; i < batch->pixels; i++) {
+        count += batch->mask[i];
+        batch->mask[i] = batch->mask[i] ? 255 : 0;
+    }
+    return count;
+}
+
+enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
+                             const struct bd_frame **frame, struct bd_separation *separation)
+{
+    enum bd_status status = BD_OK;
+    if (batch->next == batch->count) {
+        status = fill(batch, queue);
+        if (!status)
+            status = solve(batch);
+    }
+    if (!status)
+        status = load_background(batch, batch->next);
+    if (status)
+        return status;
+    *frame = &batch->frames[batch->next];
+    *separation = (struct bd_separation){ .background = batch->background,
+                                          .difference = batch->difference,
+                                          .mask = batch->mask,
+                                          .foreground = make_mask(batch),
+                                          .rank = (int)batch->rank,
+                                          .columns = batch->count,
+                                          .learned = true };
+    batch->next++;
+    return BD_OK;
+}

@@ -1,0 +1,26 @@
+/* The batch solver on a stream: windows of n consecutive frames, each split by exact Robust PCA
+ * (linalg/rpca.h). Every frame is delivered once; where the last frames do not fill a window, it
+ * begins with frames of the one before. Belongs to one thread. */
+#ifndef BD_APP_BATCH_H
+#define BD_APP_BATCH_H
+
+#include "app/queue.h"
+#include "linalg/separator.h"
+
+struct bd_batch;
+
+/* `settings` complete, as bd_separator_defaults returns them; window, size, channels, threshold,
+ * noise_gain, median, min_area and max_hole count. Takes all memory but that of the frames. */
+enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
+                               const struct bd_separator_options *settings);
+void bd_batch_destroy(struct bd_batch **batch);
+
+/* The next frame at full size and its separation at the processing size, both valid until the next
+ * call; reads and solves a window when the last is used up. As bd_queue_next. */
+enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
+                             const struct bd_frame **frame, struct bd_separation *separation);
+
+/* Forgets the window, after a seek. */
+void bd_batch_restart(struct bd_batch *batch);
+
+#endif

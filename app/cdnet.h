@@ -1,0 +1,66 @@
+/* Sequences with ground truth in the layout of changedetection.net: input/, groundtruth/, and
+ * optionally ROI.bmp and temporalROI.txt. */
+#ifndef BD_APP_CDNET_H
+#define BD_APP_CDNET_H
+
+#include <limits.h>
+
+#include "video/frame.h"
+
+struct bd_sequence {
+    char name[NAME_MAX + 1];
+    char folder[PATH_MAX];
+    char input[PATH_MAX];         /* image pattern, input/in%06d.jpg */
+    char truth[PATH_MAX];         /* image pattern, groundtruth/gt%06d.png */
+    int64_t first_number;         /* in the name of the first input */
+    int64_t input_count;          /* numbers from the first to the last input */
+    int64_t score_from, score_to; /* numbers of the first and last frame to score */
+    struct bd_frame roi;          /* BD_GRAY8: where black, pixels do not count; empty: all do */
+};
+
+/* The codes in a ground-truth picture. */
+enum {
+    BD_TRUTH_STATIC = 0,
+    BD_TRUTH_SHADOW = 50,
+    BD_TRUTH_OUTSIDE = 85,
+    BD_TRUTH_UNKNOWN = 170,
+    BD_TRUTH_MOVING = 255
+};
+
+/* Pixels of scored frames: true and false positives and negatives. */
+struct bd_score {
+    int64_t tp, fp, fn, tn;
+    int64_t frames;
+};
+
+/* Looks at the files of FOLDER. Names and numbering are taken from what is there: any prefix,
+ * extension and number of digits. temporalROI.txt speaks of the numbers in the file names: that is
+ * one rule for CDnet's own sequences, whose files are counted from 1, and those of SBI2015, whose
+ * files are counted from 0 (highway: files 1..1700, "470 1700"; CAVIAR2: files 0..459, "0 459";
+ * Board: files 0..227, "1 227", so that file 0 is not scored). BD_ERROR_IO, BD_ERROR_FORMAT. */
+enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder);
+void bd_sequence_close(struct bd_sequence *sequence);
+
+/* Reads the ground truth of file `number`. BD_END if that frame is not to be scored, or has no
+ * ground truth; else the reader's errors. `truth` must be all zero or from an earlier call. */
+enum bd_status bd_sequence_truth(const struct bd_sequence *sequence, int64_t number,
+                                 struct bd_frame *truth);
+
+/* Adds a frame: `mask` (BD_GRAY8, 0 or 255) against `truth`. BD_ERROR_FORMAT if their sizes
+ * differ, or that of the region of interest. */
+enum bd_status bd_score_add(struct bd_score *score, const struct bd_sequence *sequence,
+                            const struct bd_frame *mask, const struct bd_frame *truth);
+
+/* 0 where there is nothing to divide by. */
+double bd_score_precision(const struct bd_score *score);
+double bd_score_recall(const struct bd_score *score);
+double bd_score_f_measure(const struct bd_score *score);
+
+/* Calls `found` for FOLDER if it is a sequence (has a folder input), else for those below it, in
+ * the order of their names, at most three levels down. Stops at the first failure, which it
+ * returns. BD_ERROR_IO if there is none. */
+enum bd_status bd_sequence_find(const char *folder,
+                                enum bd_status (*found)(void *user, const char *folder),
+                                void *user);
+
+#endif

@@ -1,0 +1,22 @@
+/* Writes JSON to a stream, two spaces a level. Names and strings are escaped; numbers that are not
+ * finite become null. */
+#ifndef BD_APP_JSON_H
+#define BD_APP_JSON_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+struct bd_json {
+    FILE *file;
+    int depth;
+    int filled; /* bit d: something was written at depth d already */
+};
+
+/* `name` is the key inside an object and NULL inside an array or at the top. */
+void bd_json_open(struct bd_json *json, const char *name, char bracket);      /* '{' or '[' */
+void bd_json_close(struct bd_json *json, char bracket);                       /* '}' or ']' */
+void bd_json_text(struct bd_json *json, const char *name, const char *value); /* NULL: null */
+void bd_json_integer(struct bd_json *json, const char *name, int64_t value);
+void bd_json_number(struct bd_json *json, const char *name, double value, int digits);
+
+#endif

@@ -1,0 +1,422 @@
+#include "app/pipeline.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/batch.h"
+#include "app/overlay.h"
+#include "app/prime.h"
+#include "app/queue.h"
+#include "app/upscale.h"
+#include "base/clock.h"
+#include "video/scale.h"
+#include "video/writer.h"
+
+/* Frames decoded ahead: enough to even out key frames, few enough for 4K pictures. */
+enum { queue_frames = 6, live_queue_frames = 2, most_pixels = 640 * 480 };
+
+struct bd_pipeline {
+    const struct bd_options *options;
+    unsigned wants;
+    bool (*interrupted)(void *);
+    void *user;
+    atomic_bool closing; /* read by the decoder thread */
+
+    struct bd_backend *backend;
+    struct bd_reader *reader;
+    const struct bd_reader_info *info;
+    struct bd_reader_options reader_options;
+    struct bd_queue *queue;
+    struct bd_separator *separator; /* live solver */
+    struct bd_batch *batch;         /* batch solver */
+    struct bd_separator_options settings;
+    bool primed;
+
+    enum bd_pixel_format small_format; /* of what is separated */
+    struct bd_scaler *shrink, *enlarge;
+    struct bd_upscaler *upscaler; /* NULL: processed at full size */
+    struct bd_frame small, small_background;
+    struct bd_frame roi; /* empty: none */
+    struct bd_frame mask, background, foreground, overlay;
+};
+
+static bool asked_to_stop(void *user)
+{
+    struct bd_pipeline *pipeline = user;
+    return atomic_load(&pipeline->closing) ||
+           (pipeline->interrupted && pipeline->interrupted(pipeline->user));
+}
+
+static enum bd_status open_reader(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    bool color = !options->gray ||
+                 (pipeline->wants & (BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR));
+    bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
+    pipeline->reader_options =
+        (struct bd_reader_options){ .input_format = options->input_format,
+                                    .input_options = options->input_options,
+                                    .input_option_count = options->input_option_count,
+                                    .format = color ? BD_RGB24 : BD_GRAY8,
+                                    .start = options->start,
+                                    .duration = options->duration,
+                                    .threads = options->threads,
+                                    .hwaccel = no_hardware ? NULL : options->hwaccel,
+                                    .interrupted = asked_to_stop,
+                                    .user = pipeline };
+    enum bd_status status =
+        bd_reader_open(&pipeline->reader, options->arguments[0], &pipeline->reader_options);
+    if (status == BD_ERROR_INTERRUPTED || status == BD_ERROR_MEMORY)
+        return status;
+    if (status)
+        return bd_fail(status == BD_ERROR_IO ? status : BD_ERROR_FORMAT, "%s", bd_error_detail());
+    pipeline->info = bd_reader_get_info(pipeline->reader);
+    return BD_OK;
+}
+
+/* The size at which frames are processed: as asked, or their own, or of about most_pixels. */
+static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int *height)
+{
+    const struct bd_options *options = pipeline->options;
+    *width = pipeline->info->width;
+    *height = pipeline->info->height;
+    if (options->scale_width) {
+        if (options->scale_width > *width || options->scale_height > *height)
+            return bd_fail(BD_ERROR_ARGUMENT,
+                           "--scale %dx%d: larger than the input, which is %dx%d",
+                           options->scale_width, options->scale_height, *width, *height);
+        *width = options->scale_width;
+        *height = options->scale_height;
+        return BD_OK;
+    }
+    double shrink = sqrt((double)most_pixels / ((double)*width * *height));
+    if (shrink < 1) {
+        *width = (int)fmax(1, lround(*width * shrink));
+        *height = (int)fmax(1, lround(*height * shrink));
+    }
+    return BD_OK;
+}
+
+static enum bd_status open_solver(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    const struct bd_reader_info *info = pipeline->info;
+    struct bd_separator_options settings = options->separator;
+    enum bd_status status = choose_size(pipeline, &settings.width, &settings.height);
+    if (status)
+        return status;
+    settings.channels = options->gray ? 1 : 3;
+    if (info->frame_rate.num > 0 && info->frame_rate.den > 0)
+        settings.frame_rate = (double)info->frame_rate.num / (double)info->frame_rate.den;
+    pipeline->settings = bd_separator_defaults(&settings);
+    pipeline->small_format = options->gray ? BD_GRAY8 : BD_RGB24;
+    if (options->solver == BD_SOLVER_BATCH)
+        status = bd_batch_create(&pipeline->batch, pipeline->backend, &pipeline->settings);
+    else
+        status = bd_separator_create(&pipeline->separator, pipeline->backend, &settings);
+    if (!status)
+        status = bd_frame_create(&pipeline->small, settings.width, settings.height,
+                                 pipeline->small_format);
+    if (!status && (settings.width != info->width || settings.height != info->height))
+        status = bd_upscaler_create(&pipeline->upscaler, info->width, info->height, settings.width,
+                                    settings.height);
+    if (!status && pipeline->upscaler && (pipeline->wants & BD_WANT_BACKGROUND))
+        status = bd_frame_create(&pipeline->small_background, settings.width, settings.height,
+                                 pipeline->small_format);
+    return status;
+}
+
+static enum bd_status open_pictures(struct bd_pipeline *pipeline)
+{
+    int width = pipeline->info->width, height = pipeline->info->height;
+    unsigned wants = pipeline->wants;
+    enum bd_status status = bd_frame_create(&pipeline->mask, width, height, BD_GRAY8);
+    if (!status && (wants & BD_WANT_BACKGROUND))
+        status = bd_frame_create(&pipeline->background, width, height, pipeline->small_format);
+    if (!status && (wants & BD_WANT_FOREGROUND))
+        status = bd_frame_create(&pipeline->foreground, width, height, BD_RGBA32);
+    if (!status && (wants & BD_WANT_OVERLAY))
+        status = bd_frame_create(&pipeline->overlay, width, height, BD_RGB24);
+    return status;
+}
+
+static enum bd_status open_roi(struct bd_pipeline *pipeline)
+{
+    const char *path = pipeline->options->roi;
+    struct bd_frame picture = { 0 };
+    struct bd_scaler *scaler = NULL;
+    if (!path)
+        return BD_OK;
+    enum bd_status status = bd_picture_read(path, BD_GRAY8, &picture);
+    if (status && status != BD_ERROR_MEMORY) /* not the input's fault: see bd_open_exit_status */
+        return bd_fail(BD_ERROR_ARGUMENT, "--roi: %s", bd_error_detail());
+    if (!status)
+        status = bd_frame_create(&pipeline->roi, pipeline->info->width, pipeline->info->height,
+                                 BD_GRAY8);
+    if (!status)
+        status = bd_scale(&scaler, &pipeline->roi, &picture, BD_SCALE_NEAREST);
+    bd_scaler_destroy(&scaler);
+    bd_frame_destroy(&picture);
+    return status;
+}
+
+enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_options *options,
+                                bool drop, unsigned wants, bool (*interrupted)(void *), void *user)
+{
+    *pipeline = NULL;
+    struct bd_pipeline *self = calloc(1, sizeof *self);
+    if (!self)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the pipeline");
+    self->options = options;
+    self->wants = wants;
+    self->interrupted = interrupted;
+    self->user = user;
+    enum bd_status status = bd_backend_open(&self->backend, options->backend, options->threads);
+    if (status == BD_OK)
+        status = open_reader(self);
+    if (status == BD_OK)
+        status = open_solver(self);
+    if (status == BD_OK)
+        status = open_pictures(self);
+    if (status == BD_OK)
+        status = open_roi(self);
+    bool live = status == BD_OK && self->info->live && drop;
+    if (status == BD_OK)
+        status = bd_queue_open(&self->queue, self->reader, live ? live_queue_frames : queue_frames,
+                               live);
+    if (status) {
+        bd_pipeline_close(&self);
+        return status;
+    }
+    *pipeline = self;
+    return BD_OK;
+}
+
+int bd_open_exit_status(enum bd_status status)
+{
+    if (status == BD_ERROR_INTERRUPTED)
+        return 4;
+    return status == BD_ERROR_IO || status == BD_ERROR_FORMAT ? 2 : 1;
+}
+
+/* Gives a live separator its first background. */
+static enum bd_status prime_once(struct bd_pipeline *pipeline)
+{
+    const char *input = pipeline->options->arguments[0];
+    bool possible = pipeline->separator && pipeline->info->seekable && !pipeline->info->live &&
+                    strcmp(input, "-") != 0;
+    if (pipeline->primed || !possible)
+        return BD_OK;
+    pipeline->primed = true;
+    return bd_prime(pipeline->separator, input, &pipeline->reader_options, pipeline->small_format);
+}
+
+/* What the solver is shown: the frame itself where it fits. */
+static enum bd_status shrink(struct bd_pipeline *pipeline, const struct bd_frame *frame,
+                             const struct bd_frame **picture)
+{
+    *picture = frame;
+    if (!pipeline->upscaler && frame->format == pipeline->small_format)
+        return BD_OK;
+    *picture = &pipeline->small;
+    return bd_scale(&pipeline->shrink, &pipeline->small, frame, BD_SCALE_AREA);
+}
+
+static void copy_tight(struct bd_frame *frame, const uint8_t *data)
+{
+    size_t bytes = (size_t)frame->width * (size_t)frame->format;
+    for (int y = 0; y < frame->height; y++)
+        memcpy(frame->data + (int64_t)y * frame->stride, data + (size_t)y * bytes, bytes);
+}
+
+static enum bd_status make_background(struct bd_pipeline *pipeline, const uint8_t *background)
+{
+    if (!pipeline->upscaler) {
+        copy_tight(&pipeline->background, background);
+        return BD_OK;
+    }
+    copy_tight(&pipeline->small_background, background); /* libswscale wants aligned rows */
+    return bd_scale(&pipeline->enlarge, &pipeline->background, &pipeline->small_background,
+                    BD_SCALE_BILINEAR);
+}
+
+/* Applies the region of interest and counts what is left. */
+static int64_t finish_mask(struct bd_pipeline *pipeline)
+{
+    struct bd_frame *mask = &pipeline->mask;
+    int64_t count = 0;
+    for (int y = 0; y < mask->height; y++) {
+        uint8_t *row = mask->data + (int64_t)y * mask->stride;
+        const uint8_t *roi = pipeline->roi.data;
+        if (roi) {
+            roi += (int64_t)y * pipeline->roi.stride;
+            for (int x = 0; x < mask->width; x++)
+                row[x] &= (uint8_t)(roi[x] < 128 ? 0 : 255);
+        }
+        unsigned in_row = 0;
+        for (int x = 0; x < mask->width; x++)
+            in_row += row[x] & 1;
+        count += in_row;
+    }
+    return count;
+}
+
+static void carry_times(struct bd_frame *to, const struct bd_frame *from)
+{
+    to->index = from->index;
+    to->pts = from->pts;
+    to->duration = from->duration;
+}
+
+static enum bd_status make_pictures(struct bd_pipeline *pipeline, const struct bd_frame *frame,
+                                    const struct bd_separation *separation,
+                                    struct bd_result *result)
+{
+    const struct bd_separator_options *settings = &pipeline->settings;
+    if (pipeline->separator)
+        settings = bd_separator_options(pipeline->separator);
+    struct bd_small_result small = { .width = settings->width,
+                                     .height = settings->height,
+                                     .channels = settings->channels,
+                                     .background = separation->background,
+                                     .difference = separation->difference,
+                                     .mask = separation->mask,
+                                     .threshold = settings->threshold };
+    if (pipeline->upscaler)
+        bd_upscale_mask(pipeline->upscaler, &pipeline->mask, frame, &small);
+    else
+        copy_tight(&pipeline->mask, separation->mask);
+    carry_times(&pipeline->mask, frame);
+    result->foreground_pixels = finish_mask(pipeline);
+    result->mask = &pipeline->mask;
+    if (pipeline->wants & BD_WANT_BACKGROUND) {
+        enum bd_status status = make_background(pipeline, separation->background);
+        if (status)
+            return status;
+        carry_times(&pipeline->background, frame);
+        result->background = &pipeline->background;
+    }
+    if (pipeline->wants & BD_WANT_FOREGROUND) {
+        bd_foreground_draw(&pipeline->foreground, frame, &pipeline->mask);
+        result->foreground = &pipeline->foreground;
+    }
+    if (pipeline->wants & BD_WANT_OVERLAY) {
+        bd_overlay_draw(&pipeline->overlay, frame, &pipeline->mask);
+        result->overlay = &pipeline->overlay;
+    }
+    return BD_OK;
+}
+
+enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
+{
+    const struct bd_frame *frame = NULL, *picture = NULL;
+    struct bd_separation separation = { 0 };
+    struct bd_rational base = pipeline->info->time_base;
+    double begin = 0;
+    *result = (struct bd_result){ 0 };
+    enum bd_status status = prime_once(pipeline);
+    if (!status && pipeline->batch) {
+        status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
+        begin = bd_clock_seconds();
+    } else if (!status) {
+        status = bd_queue_next(pipeline->queue, &frame);
+        begin = bd_clock_seconds();
+        if (!status)
+            status = shrink(pipeline, frame, &picture);
+        if (!status) {
+            result->time = (double)frame->pts * (double)base.num / (double)base.den;
+            status = bd_separator_push(pipeline->separator, picture->data, picture->stride,
+                                       result->time, &separation);
+        }
+    }
+    if (status)
+        return status;
+    result->input = frame;
+    result->time = (double)frame->pts * (double)base.num / (double)base.den;
+    result->rank = separation.rank;
+    result->columns = separation.columns;
+    result->learned = separation.learned;
+    status = make_pictures(pipeline, frame, &separation, result);
+    result->dropped = bd_queue_dropped(pipeline->queue);
+    result->seconds = bd_clock_seconds() - begin;
+    return status;
+}
+
+const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline)
+{
+    return pipeline->info;
+}
+
+int64_t bd_pipeline_frame_count(const struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    const struct bd_reader_info *info = pipeline->info;
+    if (options->start <= 0 && options->duration <= 0)
+        return info->frame_count;
+    double rate = pipeline->settings.frame_rate;
+    double left = info->duration > 0 ? fmax(0, info->duration - options->start) : 0;
+    double length = options->duration > 0 ? options->duration : left;
+    if (left > 0 && left < length)
+        length = left;
+    return (int64_t)llround(length * rate);
+}
+
+const char *bd_pipeline_backend(const struct bd_pipeline *pipeline)
+{
+    return bd_backend_description(pipeline->backend);
+}
+
+int64_t bd_pipeline_damaged(const struct bd_pipeline *pipeline)
+{
+    return bd_queue_damaged(pipeline->queue);
+}
+
+void bd_pipeline_processing_size(const struct bd_pipeline *pipeline, int *width, int *height)
+{
+    *width = pipeline->settings.width;
+    *height = pipeline->settings.height;
+}
+
+struct bd_separator_options bd_pipeline_settings(const struct bd_pipeline *pipeline)
+{
+    return pipeline->settings;
+}
+
+struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline)
+{
+    return pipeline->separator;
+}
+
+enum bd_status bd_pipeline_seek(struct bd_pipeline *pipeline, double seconds)
+{
+    if (pipeline->batch)
+        bd_batch_restart(pipeline->batch);
+    return bd_queue_seek(pipeline->queue, seconds);
+}
+
+void bd_pipeline_close(struct bd_pipeline **pipeline)
+{
+    struct bd_pipeline *self = *pipeline;
+    if (!self)
+        return;
+    atomic_store(&self->closing, true); /* ends a blocking read */
+    bd_queue_close(&self->queue);
+    bd_reader_close(&self->reader);
+    bd_separator_destroy(&self->separator);
+    bd_batch_destroy(&self->batch);
+    bd_backend_close(&self->backend);
+    bd_scaler_destroy(&self->shrink);
+    bd_scaler_destroy(&self->enlarge);
+    bd_upscaler_destroy(&self->upscaler);
+    bd_frame_destroy(&self->small);
+    bd_frame_destroy(&self->small_background);
+    bd_frame_destroy(&self->roi);
+    bd_frame_destroy(&self->mask);
+    bd_frame_destroy(&self->background);
+    bd_frame_destroy(&self->foreground);
+    bd_frame_destroy(&self->overlay);
+    free(self);
+    *pipeline = NULL;
+}
