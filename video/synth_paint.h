@@ -1,0 +1,96 @@
+/* Integer drawing for video/synth: hashed noise, and antialiased shapes that are composited onto a
+ * picture and, for moving objects, counted into a truth mask. Private to synth*.c.
+ *
+ * Everything is integer arithmetic, so that the same call gives the same bytes on every machine.
+ * Shapes are placed in pixels with 8 fractional bits ("px8"), textures in scene units with 8
+ * fractional bits ("u8"): a picture is always BD_SYNTH_UNITS units high, whatever its pixels. */
+#ifndef BD_VIDEO_SYNTH_PAINT_H
+#define BD_VIDEO_SYNTH_PAINT_H
+
+#include <stdbool.h>
+
+#include "video/frame.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BD_SYNTH_UNITS 240
+
+/* What is painted on. While painting, a byte of `truth` holds the coverage by objects (0..127) in
+ * its upper seven bits and "in a shadow" in the lowest; bd_synth_finish_truth turns it into 0, 50
+ * and 255. Either frame may be NULL. */
+struct bd_synth_canvas {
+    struct bd_frame *picture; /* BD_RGB24 */
+    struct bd_frame *truth;   /* BD_GRAY8 */
+    int width, height;        /* pixels, of both */
+};
+
+struct bd_synth_point {
+    int32_t x, y; /* px8 */
+};
+
+struct bd_synth_color {
+    uint8_t r, g, b;
+};
+
+/* How a shape is filled. */
+struct bd_synth_ink {
+    struct bd_synth_color color;
+    int grain;     /* amplitude of the texture, grey levels */
+    int slope;     /* levels darker at the bottom and lighter at the top of the shape */
+    bool object;   /* counts into the truth mask */
+    uint32_t seed; /* of the texture */
+    struct bd_synth_point anchor; /* the texture moves with this point */
+};
+
+/* A well mixed 32-bit hash of three numbers. */
+uint32_t bd_synth_hash(uint32_t a, uint32_t b, uint32_t c);
+
+/* 64 mixed bits of a counter. */
+static inline uint64_t bd_synth_mix64(uint64_t h)
+{
+    h = (h ^ (h >> 31)) * UINT64_C(0xd6e8feb86659fd93);
+    h = (h ^ (h >> 29)) * UINT64_C(0xa0761d6478bd642f);
+    return h ^ (h >> 32);
+}
+
+/* Smooth value noise, 0..255, on a lattice of 2^shift u8 (shift 8 is one unit). */
+int bd_synth_noise(int64_t x, int64_t y, int shift, uint32_t seed);
+
+/* sin(2 pi turn / 65536) in units of 1/16384, to 0.2 %. */
+int bd_synth_sin(int64_t turn);
+
+/* The u8 at the middle of pixel x (or y), and the px8 of a length in u8. */
+int64_t bd_synth_unit(const struct bd_synth_canvas *canvas, int64_t pixel);
+int32_t bd_synth_px8(const struct bd_synth_canvas *canvas, int64_t u8);
+
+/* Width of the picture in u8. */
+int64_t bd_synth_width(const struct bd_synth_canvas *canvas);
+
+/* An upright rectangle; sides in px8, x0 <= x1 and y0 <= y1. */
+void bd_synth_rect(const struct bd_synth_canvas *canvas, int32_t x0, int32_t y0, int32_t x1,
+                   int32_t y1, const struct bd_synth_ink *ink);
+
+/* A line with round ends whose radius (px8) goes from ra to rb; a == b is a disc. */
+void bd_synth_capsule(const struct bd_synth_canvas *canvas, struct bd_synth_point a, int32_t ra,
+                      struct bd_synth_point b, int32_t rb, const struct bd_synth_ink *ink);
+
+enum { BD_SYNTH_MAX_CORNERS = 12 };
+
+/* A convex polygon of count <= BD_SYNTH_MAX_CORNERS corners, in either direction of rotation. */
+void bd_synth_polygon(const struct bd_synth_canvas *canvas, const struct bd_synth_point *corners,
+                      int count, const struct bd_synth_ink *ink);
+
+/* Darkens the ground along a line: a capsule of radius r, three times flatter than wide, with soft
+ * edges. Marked as shadow in the truth where more than a quarter of its full depth. */
+void bd_synth_shadow(const struct bd_synth_canvas *canvas, struct bd_synth_point a,
+                     struct bd_synth_point b, int32_t r);
+
+/* Turns what painting left in the truth frame into 255 (coverage of half or more), 50 and 0. */
+void bd_synth_finish_truth(const struct bd_synth_canvas *canvas);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
