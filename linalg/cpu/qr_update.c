@@ -1,0 +1,350 @@
+/* QR updating on the CPU: what joins the small matrices and the passes over Q.
+ *
+ * New columns go through classical Gram-Schmidt with reorthogonalisation, in groups of up to
+ * bd_update_group: W = Q^T U (one pass), V = U - Q W and Q^T V (one pass), V -= Q (Q^T V) (one
+ * pass, left out when Q^T V turns out to be rounding already). Giraud, Langou, Rozloznik, van den
+ * Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization process (2005). */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linalg/cpu/qr_update.h"
+
+/* Q^T v / ||v|| of a v orthogonal to working accuracy: rounding of the inner products alone leaves
+ * about half of this (uniform random Q, n = 10 .. 200). */
+static double orthogonal(int64_t n)
+{
+    return 0.5 * FLT_EPSILON * sqrt((double)n);
+}
+
+/* What is left of a column of norm 1 that lies in the span of Q: rounding of u - Q w, and the
+ * error of Q R itself after many updates. */
+static double negligible(int64_t n)
+{
+    return 4 * FLT_EPSILON * (1 + sqrt((double)n));
+}
+
+enum bd_status bd_cpu_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
+                                    int64_t max_block, void **out)
+{
+    enum { most_items = 128, least_rows = 2048, unit = 512 };
+    struct bd_cpu_update *work = calloc(1, sizeof *work);
+    if (!work)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
+    work->pool = bd_cpu_pool(backend);
+    work->kernels = bd_column_kernels();
+    work->m = m;
+    work->max_cols = max_cols;
+    work->max_block = max_block;
+    work->item_rows = (m / most_items + unit) / unit * unit;
+    if (work->item_rows < least_rows)
+        work->item_rows = least_rows;
+    work->items = (m + work->item_rows - 1) / work->item_rows;
+    work->pack_size = (unit + 16) * max_cols;
+    size_t n = (size_t)max_cols, p = (size_t)max_block, group = bd_update_group;
+    size_t reflectors = (n + bd_reflect_group) * (p + bd_reflect_group) * sizeof(float);
+    work->transform.cs = bd_cpu_alloc(2 * n * p * sizeof(float));
+    work->transform.v = bd_cpu_alloc(reflectors);
+    work->transform.vt = bd_cpu_alloc(reflectors);
+    work->transform.tau = bd_cpu_alloc(n * sizeof(double));
+    work->column = bd_cpu_alloc(n * sizeof(double));
+    work->w = bd_cpu_alloc(n * p * sizeof(double));
+    work->sums = bd_cpu_alloc((n + 1) * group * sizeof(double));
+    work->small = bd_cpu_alloc(n * group * sizeof(float));
+    work->partials = bd_cpu_alloc((size_t)work->items * (n + 1) * group * sizeof(double));
+    work->pack =
+        bd_cpu_alloc((size_t)bd_pool_threads(work->pool) * (size_t)work->pack_size * sizeof(float));
+    const struct bd_transform *t = &work->transform;
+    if (!t->cs || !t->v || !t->vt || !t->tau || !work->column || !work->w || !work->sums ||
+        !work->small || !work->partials || !work->pack) {
+        bd_cpu_update_destroy(work);
+        return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating of %lld x %lld", (long long)m,
+                       (long long)max_cols);
+    }
+    *out = work;
+    return BD_OK;
+}
+
+void bd_cpu_update_destroy(void *plan)
+{
+    struct bd_cpu_update *work = plan;
+    if (!work)
+        return;
+    free(work->transform.cs);
+    free(work->transform.v);
+    free(work->transform.vt);
+    free(work->transform.tau);
+    free(work->column);
+    free(work->w);
+    free(work->sums);
+    free(work->small);
+    free(work->partials);
+    free(work->pack);
+    free(work);
+}
+
+static void round_small(struct bd_cpu_update *work, const double *w, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        work->small[i] = (float)w[i];
+}
+
+/* One more projection of the column v of Q away from columns first .. first + count - 1. coef
+ * (count) gains the coefficients (NULL: not wanted); returns the new norm of v. */
+static double project(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t first,
+                      int64_t count, float *v, double *coef)
+{
+    struct bd_update_pass pass = {
+        .q = q + first * ldq, .ldq = ldq, .n_in = count, .n = count, .v = v, .ldv = work->m, .b = 1
+    };
+    pass.dots = 1;
+    bd_update_run(work, &pass);
+    round_small(work, work->sums, count);
+    for (int64_t i = 0; coef && i < count; i++)
+        coef[i] += (double)work->small[i];
+    pass.dots = 0;
+    pass.subtract = pass.squares = pass.backwards = 1;
+    bd_update_run(work, &pass);
+    return sqrt(work->sums[count]);
+}
+
+/* A unit vector orthogonal to the first n columns of Q, n < m, in v. */
+static enum bd_status fresh_direction(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n,
+                                      float *v)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        bd_update_noise(work, v, seed);
+        double norm = sqrt((double)work->m / 3);
+        for (int round = 0; round < 5; round++) {
+            double before = norm;
+            norm = project(work, q, ldq, 0, n, v, NULL);
+            if (!(norm > 0))
+                break;
+            struct bd_update_pass scale = { .v = v, .ldv = work->m, .b = 1, .scale = 1 / norm };
+            bd_update_run(work, &scale);
+            if (norm > 0.5 * before)
+                return BD_OK;
+            norm = 1;
+        }
+    }
+    return bd_fail(BD_ERROR_NUMERIC, "QR update: found no direction orthogonal to %lld columns",
+                   (long long)n);
+}
+
+/* Column i of the group that starts at column n of Q has been projected away from the first n
+ * columns (its norm fell from `whole` to `norm`; `unsafe` = by so much that once more is needed).
+ * Makes it orthogonal to the rest of the group too, and of norm 1; w is its column of R. */
+static enum bd_status finish_column(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n,
+                                    int64_t i, double whole, double norm, int unsafe, double *w)
+{
+    float *v = q + (n + i) * ldq;
+    double least = negligible(n + i) * whole, start = norm;
+    if (i && norm > least) {
+        norm = project(work, q, ldq, n, i, v, w + n);
+        if (norm > least)
+            norm = project(work, q, ldq, n, i, v, w + n);
+    }
+    /* What the later projections took away has left the errors of the first behind. */
+    unsafe = unsafe || norm < 0.25 * start;
+    for (int round = 0; round < 4 && unsafe && norm > least; round++) {
+        double before = norm;
+        norm = project(work, q, ldq, 0, n + i, v, w);
+        unsafe = norm < 0.5 * before;
+    }
+    if (!(norm > least)) {
+        w[n + i] = 0;
+        return fresh_direction(work, q, ldq, n + i, v);
+    }
+    w[n + i] = norm;
+    struct bd_update_pass scale = { .v = v, .ldv = work->m, .b = 1, .scale = 1 / norm };
+    bd_update_run(work, &scale);
+    return BD_OK;
+}
+
+static enum bd_status not_finite(void)
+{
+    return bd_fail(BD_ERROR_NUMERIC, "QR update: the new columns (or Q) hold NaN or Inf");
+}
+
+/* b <= bd_update_group columns of U become columns n .. n+b-1 of Q; their columns of R go to w (ld
+ * max_cols). `transform` (NULL: none) is first done to Q, which has n_in columns before it. */
+static enum bd_status append_group(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
+                                   int64_t n, const float *u, int64_t ldu, int64_t b, double *w,
+                                   const struct bd_transform *transform)
+{
+    double whole[bd_update_group], norm[bd_update_group];
+    int unsafe[bd_update_group] = { 0 }, again = 0;
+    int64_t ldw = work->max_cols;
+
+    struct bd_update_pass pass = { .q = q,
+                                   .ldq = ldq,
+                                   .n_in = n_in,
+                                   .n = n_in,
+                                   .u = u,
+                                   .ldu = ldu,
+                                   .v = q + n * ldq,
+                                   .ldv = ldq,
+                                   .b = b,
+                                   .dots = 1,
+                                   .squares = 1 };
+    bd_update_run(work, &pass);
+    for (int64_t j = 0; j < b; j++) {
+        whole[j] = sqrt(work->sums[n_in * b + j]);
+        for (int64_t i = 0; i < n_in; i++)
+            if (!isfinite(work->sums[i + j * n_in]))
+                return not_finite();
+        if (!isfinite(whole[j]))
+            return not_finite();
+    }
+    if (transform)
+        bd_update_transform_rows(transform, work->sums, n_in, b);
+    for (int64_t j = 0; j < b; j++) {
+        memset(w + j * ldw, 0, (size_t)(n + b) * sizeof *w);
+        for (int64_t i = 0; i < n; i++) {
+            work->small[i + j * n] = (float)work->sums[i + j * n_in];
+            w[i + j * ldw] = (double)work->small[i + j * n];
+        }
+    }
+
+    pass.n = n;
+    pass.transform = transform;
+    pass.subtract = pass.backwards = 1;
+    bd_update_run(work, &pass);
+    for (int64_t j = 0; j < b; j++) {
+        double square = 0;
+        for (int64_t i = 0; i < n; i++)
+            square += work->sums[i + j * n] * work->sums[i + j * n];
+        norm[j] = sqrt(work->sums[n * b + j]);
+        again = again || sqrt(square) > orthogonal(n) * norm[j];
+    }
+    if (again) {
+        round_small(work, work->sums, n * b);
+        for (int64_t j = 0; j < b; j++)
+            for (int64_t i = 0; i < n; i++)
+                w[i + j * ldw] += (double)work->small[i + j * n];
+        pass.u = NULL;
+        pass.transform = NULL;
+        pass.dots = pass.backwards = 0;
+        bd_update_run(work, &pass);
+        for (int64_t j = 0; j < b; j++) {
+            double before = norm[j];
+            norm[j] = sqrt(work->sums[n * b + j]);
+            unsafe[j] = norm[j] < 0.5 * before;
+        }
+    }
+    for (int64_t j = 0; j < b; j++) {
+        enum bd_status status =
+            finish_column(work, q, ldq, n, j, whole[j], norm[j], unsafe[j], w + j * ldw);
+        if (status != BD_OK)
+            return status;
+    }
+    return BD_OK;
+}
+
+/* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
+static enum bd_status check_columns(struct bd_cpu_update *work, const float *u, int64_t ldu,
+                                    int64_t p)
+{
+    for (int64_t j = 0; j < p; j += bd_update_group) {
+        int64_t b = p - j < bd_update_group ? p - j : bd_update_group;
+        struct bd_update_pass pass = { .u = u + j * ldu, .ldu = ldu, .b = b, .squares = 1 };
+        bd_update_run(work, &pass);
+        for (int64_t i = 0; i < b; i++)
+            if (!isfinite(work->sums[i]))
+                return not_finite();
+    }
+    return BD_OK;
+}
+
+/* Appends U (m x p) to Q and R of n columns, after `transform` (NULL: none) has made them of n_in.
+ * The new columns of R are in work->w; R itself is left alone. */
+static enum bd_status append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
+                             int64_t n, const float *u, int64_t ldu, int64_t p,
+                             const struct bd_transform *transform)
+{
+    enum bd_status status = BD_OK;
+    if (p > bd_update_group) /* else append_group does it in passing */
+        status = check_columns(work, u, ldu, p);
+    for (int64_t j = 0; j < p && status == BD_OK; j += bd_update_group) {
+        int64_t b = p - j < bd_update_group ? p - j : bd_update_group;
+        status = append_group(work, q, ldq, j ? n + j : n_in, n + j, u + j * ldu, ldu, b,
+                              work->w + j * work->max_cols, j ? NULL : transform);
+        for (int64_t i = j; i < j + b; i++) /* entries below: a later group's columns are longer */
+            for (int64_t row = n + j + b; row < n + p; row++)
+                work->w[row + i * work->max_cols] = 0;
+    }
+    return status;
+}
+
+enum bd_status bd_cpu_update_remove(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
+                                    int64_t n, int64_t k, int64_t p)
+{
+    struct bd_cpu_update *work = plan;
+    bd_update_r_remove(work, r, ldr, n, k, p);
+    struct bd_update_pass pass = {
+        .q = q, .ldq = ldq, .n_in = n, .n = n - p, .transform = &work->transform
+    };
+    if (q && work->transform.kind != bd_transform_none)
+        bd_update_run(work, &pass);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_update_insert(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
+                                    int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu)
+{
+    struct bd_cpu_update *work = plan;
+    enum bd_status status = append(work, q, ldq, n, n, u, ldu, p, NULL);
+    if (status != BD_OK)
+        return status;
+    bd_update_r_insert(work, r, ldr, n, k, p);
+    struct bd_update_pass pass = {
+        .q = q, .ldq = ldq, .n_in = n + p, .n = n + p, .transform = &work->transform
+    };
+    if (work->transform.kind != bd_transform_none)
+        bd_update_run(work, &pass);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_update_slide(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
+                                   int64_t n, int64_t p, const float *u, int64_t ldu)
+{
+    struct bd_cpu_update *work = plan;
+    enum bd_status status = check_columns(work, u, ldu, p);
+    if (status != BD_OK)
+        return status;
+    bd_update_r_remove(work, r, ldr, n, 0, p);
+    const struct bd_transform *transform =
+        work->transform.kind == bd_transform_none ? NULL : &work->transform;
+    status = append(work, q, ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
+    if (status != BD_OK)
+        return status;
+    bd_update_r_insert(work, r, ldr, n - p, n - p, p);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,
+                                         const double *g, double uu)
+{
+    struct bd_cpu_update *work = plan;
+    double *z = work->column, left = uu > 0 ? uu : 0;
+    for (int64_t j = 0; j < n; j++) {
+        const float *column = r + j * ldr;
+        double rest = g[j], pivot = (double)column[j];
+        for (int64_t i = 0; i < j; i++)
+            rest -= (double)column[i] * z[i];
+        /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. */
+        double most = sqrt(left);
+        z[j] = pivot != 0 ? rest / pivot : 0;
+        if (fabs(z[j]) > most)
+            z[j] = copysign(most, z[j]);
+        left -= z[j] * z[j];
+        left = left > 0 ? left : 0;
+    }
+    z[n] = sqrt(left);
+    for (int64_t j = 0; j <= n; j++)
+        r[j + n * ldr] = (float)z[j];
+    for (int64_t j = 0; j < n; j++)
+        r[n + j * ldr] = 0;
+    return BD_OK;
+}
