@@ -5,6 +5,7 @@
 #include <libswscale/swscale.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a plan of libswscale depends on. */
 struct plan {
@@ -19,6 +20,7 @@ struct bd_converter {
     struct bd_turn turn;
     struct plan plan;
     struct SwsContext *sws;
+    bool told;               /* that the size changes */
     struct bd_frame upended; /* the picture before the turn, where there is one */
 };
 
@@ -172,27 +174,71 @@ static void turn(struct bd_frame *dst, const struct bd_frame *src, struct bd_tur
         }
 }
 
-enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
+/* Whether `src` has its luma as a plane of bytes: then gray needs no detour over libswscale. */
+static bool has_luma_bytes(const AVFrame *src)
 {
-    enum bd_status status;
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(src->format);
+    const uint64_t other = AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM |
+                           AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BAYER;
+    return d && !(d->flags & other) && d->nb_components >= 3 && d->comp[0].plane == 0 &&
+           d->comp[0].step == 1 && d->comp[0].offset == 0 && d->comp[0].depth == 8 &&
+           d->comp[0].shift == 0;
+}
+
+/* Luma to gray: 16..235 stretched to 0..255 unless it has the full range already. Ten times as fast
+ * as libswscale, which goes over 15 bits. */
+static void copy_luma(struct bd_frame *dst, const AVFrame *src, bool full_range)
+{
+    for (int y = 0; y < dst->height; y++) {
+        uint8_t *restrict to = dst->data + y * dst->stride;
+        const uint8_t *restrict from = src->data[0] + (int64_t)y * src->linesize[0];
+        if (full_range) {
+            memcpy(to, from, (size_t)dst->width);
+            continue;
+        }
+        for (int x = 0; x < dst->width; x++) {
+            int v = ((from[x] - 16) * 19077 + 8192) >> 14; /* 255 / 219 in 14 bits */
+            v = v < 0 ? 0 : v;
+            to[x] = (uint8_t)(v > 255 ? 255 : v);
+        }
+    }
+}
+
+static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
+{
     struct plan plan = plan_for(src);
+    if (c->format == BD_GRAY8 && src->width == c->width && src->height == c->height &&
+        has_luma_bytes(src)) {
+        copy_luma(dst, src, plan.range);
+        return BD_OK;
+    }
     if (!c->sws || !same_plan(&plan, &c->plan)) {
-        status = make_plan(c, &plan);
+        enum bd_status status = make_plan(c, &plan);
         if (status != BD_OK)
             return status;
     }
-    bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
-    struct bd_frame *upended = turned ? &c->upended : dst;
-    status = bd_frame_ensure(upended, c->width, c->height, c->format);
-    if (status != BD_OK)
-        return status;
-    uint8_t *planes[4] = { upended->data };
-    int strides[4] = { (int)upended->stride };
+    uint8_t *planes[4] = { dst->data };
+    int strides[4] = { (int)dst->stride };
     if (sws_scale(c->sws, (const uint8_t *const *)src->data, src->linesize, 0, src->height, planes,
                   strides) < 0)
         return bd_fail(BD_ERROR_FORMAT, "libswscale could not convert a picture");
-    if (!turned)
-        return BD_OK;
+    return BD_OK;
+}
+
+enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
+{
+    if ((src->width != c->width || src->height != c->height) && !c->told) {
+        bd_log(BD_LOG_WARNING, "the picture size changes to %d x %d: scaled to %d x %d", src->width,
+               src->height, c->width, c->height);
+        c->told = true;
+    }
+    bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
+    struct bd_frame *upended = turned ? &c->upended : dst;
+    enum bd_status status = bd_frame_ensure(upended, c->width, c->height, c->format);
+    if (status == BD_OK)
+        status = convert(c, upended, src);
+    if (!turned || status != BD_OK)
+        return status;
     status = c->turn.transpose ? bd_frame_ensure(dst, c->height, c->width, c->format)
                                : bd_frame_ensure(dst, c->width, c->height, c->format);
     if (status == BD_OK)

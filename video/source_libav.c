@@ -1,5 +1,4 @@
 /* The source for all that FFmpeg reads: packets in, decoded frames out, damage counted. */
-#include <libavutil/display.h>
 #include <libavutil/hwcontext.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +8,16 @@
 #include "video/convert.h"
 #include "video/libav.h"
 #include "video/libav_decoder.h"
+#include "video/libav_info.h"
 #include "video/source.h"
 
 /* Unreadable places in a row after which a file counts as ended, and after which the first frame is
  * given up. */
 enum { MAX_FAILURES = 1000 };
+
+/* After a seek, packets passed over while looking for a key frame; more is a stream that has none.
+ */
+enum { MAX_PASSED = 600 };
 
 struct libav_source {
     struct bd_source base;
@@ -32,6 +36,7 @@ struct libav_source {
     int64_t interval;      /* time from a frame to the next where nothing tells it, >= 1 */
     bool started;          /* a frame was decoded since opening or seeking */
     bool timed;            /* frames have timestamps */
+    int passing; /* after a seek: packets that may still be passed over before a key frame */
     int64_t damaged;
 };
 
@@ -135,6 +140,14 @@ static enum bd_status decode(struct libav_source *s)
         enum bd_status status = read_packet(s);
         if (status != BD_OK)
             return status;
+        if (!s->draining && s->passing > 0) {
+            /* Not every decoder marks what it makes out of missing references. */
+            s->passing = s->packet->flags & AV_PKT_FLAG_KEY ? 0 : s->passing - 1;
+            if (s->passing > 0) {
+                av_packet_unref(s->packet);
+                continue;
+            }
+        }
         bd_libav_forget();
         error = avcodec_send_packet(s->decoder, s->draining ? NULL : s->packet);
         av_packet_unref(s->packet);
@@ -193,43 +206,53 @@ static enum bd_status restart(struct libav_source *s)
     return status;
 }
 
-static bool rewind_input(struct libav_source *s)
+/* Goes to a first frame at or before `target`; *there tells whether one came. */
+static enum bd_status try_from_here(struct libav_source *s, int64_t target, bool *there)
+{
+    s->passing = MAX_PASSED;
+    enum bd_status status = restart(s);
+    s->passing = 0;
+    *there = status == BD_OK && s->pts <= target;
+    return status == BD_END ? BD_OK : status;
+}
+
+/* Goes to the first frame, by its time or by the first byte, whichever works. */
+static enum bd_status rewind_input(struct libav_source *s)
 {
     AVFormatContext *format = s->input.format;
     int stream = s->input.stream->index;
-    int64_t first = s->origin;
-    if (s->input.stream->start_time != AV_NOPTS_VALUE && s->input.stream->start_time < first)
-        first = s->input.stream->start_time;
-    return (s->timed && avformat_seek_file(format, stream, INT64_MIN, first, first, 0) >= 0) ||
-           av_seek_frame(format, -1, 0, AVSEEK_FLAG_BYTE) >= 0 ||
-           av_seek_frame(format, stream, first, AVSEEK_FLAG_BACKWARD) >= 0;
+    bool there = false;
+    enum bd_status status = BD_OK;
+    if (s->timed && avformat_seek_file(format, stream, INT64_MIN, s->origin, s->origin, 0) >= 0)
+        status = try_from_here(s, s->origin, &there);
+    if (status != BD_OK || there)
+        return status;
+    if (av_seek_frame(format, -1, 0, AVSEEK_FLAG_BYTE) >= 0 ||
+        av_seek_frame(format, stream, s->origin, AVSEEK_FLAG_BACKWARD) >= 0) {
+        status = restart(s);
+        return status == BD_END ? BD_OK : status;
+    }
+    return bd_fail(BD_ERROR_IO, "cannot seek in '%s' (%s)", s->input.name, format->iformat->name);
 }
 
 static enum bd_status libav_seek(struct bd_source *base, int64_t target)
 {
     /* Seconds before the target to aim at: some demuxers land behind the time they are asked for,
-     * or between key frames, where the first whole frame comes late. */
+     * or between key frames. */
     static const double retreats[] = { 0, 1, 4, 16, 64 };
     struct libav_source *s = (struct libav_source *)base;
-    AVRational unit = s->input.stream->time_base;
-    enum bd_status status;
+    bool there = false;
     for (size_t i = 0; s->timed && i < sizeof retreats / sizeof *retreats; i++) {
-        int64_t aim = target - (int64_t)(retreats[i] / av_q2d(unit));
+        int64_t aim = target - (int64_t)(retreats[i] / av_q2d(s->input.stream->time_base));
         if (aim <= s->origin)
             break;
         if (avformat_seek_file(s->input.format, s->input.stream->index, INT64_MIN, aim, aim, 0) < 0)
             continue;
-        status = restart(s);
-        if (status == BD_OK && s->pts <= target)
-            return BD_OK;
-        if (status != BD_OK && status != BD_END)
+        enum bd_status status = try_from_here(s, target, &there);
+        if (status != BD_OK || there)
             return status;
     }
-    if (!rewind_input(s))
-        return bd_fail(BD_ERROR_IO, "cannot seek in '%s' (%s)", s->input.name,
-                       s->input.format->iformat->name);
-    status = restart(s);
-    return status == BD_END ? BD_OK : status;
+    return rewind_input(s);
 }
 
 static int64_t libav_damaged(const struct bd_source *base)
@@ -248,69 +271,6 @@ static void libav_close(struct bd_source **base)
     bd_libav_input_close(&s->input);
     free(s);
     *base = NULL;
-}
-
-/* The display matrix of the frame, or else of the stream. */
-static struct bd_turn find_turn(const struct libav_source *s)
-{
-    const AVFrameSideData *of_frame = av_frame_get_side_data(s->frame, AV_FRAME_DATA_DISPLAYMATRIX);
-    const int32_t *matrix = NULL;
-    struct bd_turn turn;
-    if (of_frame) {
-        matrix = (const int32_t *)(const void *)of_frame->data;
-    } else {
-#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102) /* FFmpeg 6.1 */
-        const AVCodecParameters *p = s->input.stream->codecpar;
-        const AVPacketSideData *of_stream = av_packet_side_data_get(
-            p->coded_side_data, p->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
-        if (of_stream)
-            matrix = (const int32_t *)(const void *)of_stream->data;
-#else
-        matrix = (const int32_t *)(const void *)av_stream_get_side_data(
-            s->input.stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
-#endif
-    }
-    if (!bd_turn_from_matrix(&turn, matrix))
-        bd_log(BD_LOG_WARNING, "'%s': a rotation of %.0f degrees is left out: only quarter turns",
-               s->input.name, -av_display_rotation_get(matrix));
-    return turn;
-}
-
-static struct bd_rational rational(AVRational q)
-{
-    return q.num > 0 && q.den > 0 ? (struct bd_rational){ q.num, q.den }
-                                  : (struct bd_rational){ 0, 1 };
-}
-
-static void describe(const struct libav_source *s, struct bd_turn turn, struct bd_reader_info *info)
-{
-    const AVFormatContext *format = s->input.format;
-    AVStream *stream = s->input.stream;
-    AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
-    struct bd_rational aspect =
-        rational(av_guess_sample_aspect_ratio(s->input.format, stream, s->frame));
-    if (aspect.num == 0)
-        aspect = (struct bd_rational){ 1, 1 };
-    if (turn.transpose)
-        aspect = (struct bd_rational){ aspect.den, aspect.num };
-    *info = (struct bd_reader_info){
-        .width = turn.transpose ? s->frame->height : s->frame->width,
-        .height = turn.transpose ? s->frame->width : s->frame->height,
-        .time_base = rational(stream->time_base),
-        .frame_rate = rational(rate),
-        .pixel_aspect = aspect,
-        .live = s->input.live,
-        .seekable = s->input.seekable,
-    };
-    if (!info->live && stream->duration > 0)
-        info->duration = (double)stream->duration * av_q2d(stream->time_base);
-    else if (!info->live && format->duration > 0)
-        info->duration = (double)format->duration / AV_TIME_BASE;
-    info->frame_count = stream->nb_frames;
-    if (info->frame_count <= 0 && info->frame_rate.num)
-        info->frame_count = (int64_t)(info->duration * av_q2d(rate) + 0.5);
-    snprintf(info->codec, sizeof info->codec, "%s", avcodec_get_name(stream->codecpar->codec_id));
-    snprintf(info->container, sizeof info->container, "%s", format->iformat->name);
 }
 
 static enum bd_status open_decoder(struct libav_source *s, const char *input,
@@ -383,12 +343,12 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
     if (status != BD_OK)
         goto error;
     s->origin = s->pts;
-    struct bd_turn turn = find_turn(s);
+    struct bd_turn turn = bd_libav_turn(&s->input, s->frame);
     status = bd_converter_create(&s->converter, s->frame->width, s->frame->height, options->format,
                                  turn);
     if (status != BD_OK)
         goto error;
-    describe(s, turn, info);
+    bd_libav_describe(info, &s->input, s->frame, turn);
     *source = base;
     return BD_OK;
 error:
