@@ -1,0 +1,85 @@
+#include "linalg/small_svd.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "linalg/backend_ops.h"
+
+enum { max_size = 4096 };
+
+struct bd_small_svd {
+    struct bd_backend *backend;
+    int64_t n;
+    int ready; /* there has been a successful compute */
+    void *work;
+};
+
+enum bd_status bd_small_svd_create(struct bd_small_svd **out, struct bd_backend *backend, int64_t n)
+{
+    *out = NULL;
+    if (n < 1 || n > max_size)
+        return bd_fail(BD_ERROR_ARGUMENT, "SVD of %lld x %lld: 1 to %d are possible", (long long)n,
+                       (long long)n, max_size);
+    struct bd_small_svd *svd = calloc(1, sizeof *svd);
+    if (!svd)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for an SVD");
+    svd->backend = backend;
+    svd->n = n;
+    enum bd_status status = backend->ops->svd_create(backend, n, &svd->work);
+    if (status != BD_OK) {
+        free(svd);
+        return status;
+    }
+    *out = svd;
+    return BD_OK;
+}
+
+void bd_small_svd_destroy(struct bd_small_svd **svd)
+{
+    if (!*svd)
+        return;
+    (*svd)->backend->ops->svd_destroy((*svd)->work);
+    free(*svd);
+    *svd = NULL;
+}
+
+static enum bd_status check_square(const struct bd_small_svd *svd, const struct bd_matrix *matrix,
+                                   const char *name)
+{
+    enum bd_status status = bd_matrix_check(matrix, BD_F32, name);
+    if (status == BD_OK && (matrix->rows != svd->n || matrix->cols != svd->n))
+        return bd_fail(BD_ERROR_ARGUMENT, "%s is %lld x %lld: %lld x %lld is wanted", name,
+                       (long long)matrix->rows, (long long)matrix->cols, (long long)svd->n,
+                       (long long)svd->n);
+    return status;
+}
+
+enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, struct bd_matrix *v,
+                                    const struct bd_matrix *r)
+{
+    enum bd_status status = check_square(svd, r, "r");
+    if (status == BD_OK)
+        status = check_square(svd, v, "v");
+    if (status != BD_OK)
+        return status;
+    if (!sigma)
+        return bd_fail(BD_ERROR_ARGUMENT, "sigma is NULL");
+    svd->ready = 0;
+    status = svd->backend->ops->svd_compute(svd->work, r->data, r->ld, sigma, v->data, v->ld);
+    svd->ready = status == BD_OK;
+    return status;
+}
+
+enum bd_status bd_small_svd_threshold(struct bd_small_svd *svd, struct bd_matrix *w, int64_t *rank,
+                                      double tau)
+{
+    enum bd_status status = check_square(svd, w, "w");
+    if (status != BD_OK)
+        return status;
+    if (!(tau >= 0) || !isfinite(tau))
+        return bd_fail(BD_ERROR_ARGUMENT, "tau = %g: a finite threshold from 0 on is wanted", tau);
+    if (!svd->ready)
+        return bd_fail(BD_ERROR_ARGUMENT, "threshold: there has been no SVD yet");
+    int64_t count;
+    return svd->backend->ops->svd_weights(svd->work, w->data, w->ld, rank ? rank : &count, tau);
+}
