@@ -1,13 +1,35 @@
-#include <math.h>
 #include <string.h>
 
 #include "app/option_table.h"
 
+/* The default of a member of options.separator, as the library has it. */
+static void print_separator_default(char *text, size_t size, const struct bd_option *option)
+{
+    size_t begin = offsetof(struct bd_options, separator);
+    struct bd_separator_options given = { .width = 640,
+                                          .height = 480,
+                                          .channels = 3,
+                                          .noise_gain = -1,
+                                          .refine = -1,
+                                          .min_area = -1,
+                                          .max_hole = -1 };
+    struct bd_separator_options defaults = bd_separator_defaults(&given);
+    if (option->offset < begin || option->offset >= begin + sizeof defaults)
+        return;
+    const char *value = (const char *)&defaults + (option->offset - begin);
+    snprintf(text, size, "%g",
+             option->kind == BD_OPTION_NUMBER ? *(const double *)value : *(const int *)value);
+}
+
 /* The range and the default in brackets, as far as there are any. */
 static void print_limits(FILE *file, const struct bd_option *option)
 {
-    char text[160] = "";
+    char text[160] = "", fallback[64] = "";
     size_t used = 0;
+    if (option->fallback)
+        snprintf(fallback, sizeof fallback, "%s", option->fallback);
+    else if (option->argument)
+        print_separator_default(fallback, sizeof fallback, option);
     for (int i = 0; option->choices && option->choices[i]; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "|" : "",
                                  option->choices[i]);
@@ -15,16 +37,16 @@ static void print_limits(FILE *file, const struct bd_option *option)
         used +=
             (size_t)snprintf(text + used, sizeof text - used, "%s%.10g..%.10g",
                              option->kind == BD_OPTION_ODD ? "odd " : "", option->min, option->max);
-    if (option->fallback)
+    if (*fallback)
         used += (size_t)snprintf(text + used, sizeof text - used, "%sdefault %s", used ? "; " : "",
-                                 option->fallback);
+                                 fallback);
     if (used)
         fprintf(file, " (%s)", text);
 }
 
 static void print_options(FILE *file, enum bd_command command)
 {
-    enum { column = 26 };
+    enum { column = 29 };
     for (const struct bd_option *option = bd_option_table; option->name; option++) {
         if (!(option->commands & 1u << command))
             continue;
@@ -57,7 +79,7 @@ static void print_overview(FILE *file)
     for (const struct bd_command_row *row = bd_command_table; row->name; row++) {
         char left[64];
         snprintf(left, sizeof left, "%s %s", row->name, row->usage);
-        fprintf(file, "  backdrop %-42s %s\n", left, row->help);
+        fprintf(file, "  backdrop %-44s %s\n", left, row->help);
     }
     print_input(file);
     fputs("\nbackdrop COMMAND --help lists the options of a command. Exit status: 0 done,\n"

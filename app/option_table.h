@@ -41,7 +41,8 @@ struct bd_option {
     double min, max;
     const char *const *choices; /* NULL-terminated */
     unsigned commands;          /* BD_FOR_ bits */
-    const char *fallback;       /* the default, in words; NULL: none */
+    const char *fallback;       /* the default, in words; NULL: none, or as bd_separator_defaults
+                                   has it for members of options.separator */
     const char *help;
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "app/batch.h"
+#include "app/detail.h"
 #include "app/overlay.h"
 #include "app/prime.h"
 #include "app/queue.h"
@@ -71,7 +72,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
     if (status == BD_ERROR_INTERRUPTED || status == BD_ERROR_MEMORY)
         return status;
     if (status)
-        return bd_fail(status == BD_ERROR_IO ? status : BD_ERROR_FORMAT, "%s", bd_error_detail());
+        return bd_fail_again(status == BD_ERROR_IO ? status : BD_ERROR_FORMAT, "");
     pipeline->info = bd_reader_get_info(pipeline->reader);
     return BD_OK;
 }
@@ -151,7 +152,7 @@ static enum bd_status open_roi(struct bd_pipeline *pipeline)
         return BD_OK;
     enum bd_status status = bd_picture_read(path, BD_GRAY8, &picture);
     if (status && status != BD_ERROR_MEMORY) /* not the input's fault: see bd_open_exit_status */
-        return bd_fail(BD_ERROR_ARGUMENT, "--roi: %s", bd_error_detail());
+        return bd_fail_again(BD_ERROR_ARGUMENT, "--roi ");
     if (!status)
         status = bd_frame_create(&pipeline->roi, pipeline->info->width, pipeline->info->height,
                                  BD_GRAY8);
