@@ -1,0 +1,149 @@
+#include "linalg/qr.h"
+
+#include <stdlib.h>
+
+#include "linalg/backend_ops.h"
+
+struct bd_qr {
+    struct bd_backend *backend;
+    void *plan;
+    int64_t m, n;
+    enum { EMPTY, FACTORED, Q_IN_PLACE } state;
+    void *factored; /* data of the A that holds the reflectors */
+};
+
+static enum bd_status check_options(const struct bd_qr_options *options, int64_t n)
+{
+    if (!options)
+        return BD_OK;
+    if (options->panel_cols < 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "panel_cols = %d: must be 0 (default) or more",
+                       options->panel_cols);
+    if (options->block_rows < 0 || options->block_rows == 1)
+        return bd_fail(BD_ERROR_ARGUMENT, "block_rows = %lld: must be 0 (default) or at least 2",
+                       (long long)options->block_rows);
+    int64_t cols = options->panel_cols && options->panel_cols < n ? options->panel_cols : n;
+    if (options->block_rows && options->panel_cols && options->block_rows < 2 * cols)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "block_rows = %lld: must be at least 2 * panel_cols = %lld",
+                       (long long)options->block_rows, (long long)(2 * cols));
+    return BD_OK;
+}
+
+enum bd_status bd_qr_create(struct bd_qr **out, struct bd_backend *backend, int64_t m, int64_t n,
+                            const struct bd_qr_options *options)
+{
+    *out = NULL;
+    if (n < 1 || m < n)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "QR of a %lld x %lld matrix: rows >= columns >= 1 are wanted", (long long)m,
+                       (long long)n);
+    enum bd_status status = check_options(options, n);
+    if (status != BD_OK)
+        return status;
+    struct bd_qr *qr = calloc(1, sizeof *qr);
+    if (!qr)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for a QR plan");
+    *qr = (struct bd_qr){ .backend = backend, .m = m, .n = n };
+    status = backend->ops->qr_create(backend, m, n, options, &qr->plan);
+    if (status != BD_OK) {
+        free(qr);
+        return status;
+    }
+    *out = qr;
+    return BD_OK;
+}
+
+void bd_qr_destroy(struct bd_qr **qr)
+{
+    if (!*qr)
+        return;
+    (*qr)->backend->ops->qr_destroy((*qr)->plan);
+    free(*qr);
+    *qr = NULL;
+}
+
+/* A float32 matrix `name` of rows x cols; cols < 0: any number of them. */
+static enum bd_status check_shape(const struct bd_matrix *matrix, int64_t rows, int64_t cols,
+                                  const char *name)
+{
+    enum bd_status status = bd_matrix_check(matrix, BD_F32, name);
+    if (status != BD_OK)
+        return status;
+    if (matrix->rows != rows)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s has %lld rows: the QR plan wants %lld", name,
+                       (long long)matrix->rows, (long long)rows);
+    if (cols >= 0 && matrix->cols != cols)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s has %lld columns: the QR plan wants %lld", name,
+                       (long long)matrix->cols, (long long)cols);
+    return BD_OK;
+}
+
+enum bd_status bd_qr_factor(struct bd_qr *qr, struct bd_matrix *a)
+{
+    enum bd_status status = check_shape(a, qr->m, qr->n, "A");
+    if (status != BD_OK)
+        return status;
+    qr->state = EMPTY;
+    status = qr->backend->ops->qr_factor(qr->plan, a->data, a->ld);
+    if (status != BD_OK)
+        return status;
+    qr->state = FACTORED;
+    qr->factored = a->data;
+    return BD_OK;
+}
+
+enum bd_status bd_qr_get_r(struct bd_qr *qr, struct bd_matrix *r)
+{
+    enum bd_status status = check_shape(r, qr->n, qr->n, "R");
+    if (status != BD_OK)
+        return status;
+    if (qr->state == EMPTY)
+        return bd_fail(BD_ERROR_ARGUMENT, "no R yet: bd_qr_factor comes first");
+    return qr->backend->ops->qr_get_r(qr->plan, r->data, r->ld);
+}
+
+/* The reflectors are needed. */
+static enum bd_status check_factored(const struct bd_qr *qr)
+{
+    if (qr->state == EMPTY)
+        return bd_fail(BD_ERROR_ARGUMENT, "no Q yet: bd_qr_factor comes first");
+    if (qr->state == Q_IN_PLACE)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "the reflectors are gone: bd_qr_form_q put Q in their place");
+    return BD_OK;
+}
+
+enum bd_status bd_qr_form_q(struct bd_qr *qr, struct bd_matrix *q)
+{
+    enum bd_status status = check_shape(q, qr->m, qr->n, "Q");
+    if (status == BD_OK)
+        status = check_factored(qr);
+    if (status != BD_OK)
+        return status;
+    if (q->data == qr->factored)
+        qr->state = Q_IN_PLACE;
+    return qr->backend->ops->qr_form_q(qr->plan, q->data, q->ld);
+}
+
+enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix *c)
+{
+    enum bd_status status = check_shape(c, qr->m, -1, "C");
+    if (status == BD_OK)
+        status = check_factored(qr);
+    if (status == BD_OK && op != BD_QR_Q && op != BD_QR_Q_TRANSPOSED)
+        status = bd_fail(BD_ERROR_ARGUMENT, "op = %d: must be BD_QR_Q or BD_QR_Q_TRANSPOSED", op);
+    if (status != BD_OK || c->cols == 0)
+        return status;
+    return qr->backend->ops->qr_apply(qr->plan, op, c->data, c->ld, c->cols);
+}
+
+enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *r)
+{
+    enum bd_status status = check_shape(a, qr->m, qr->n, "A");
+    if (status == BD_OK)
+        status = check_shape(r, qr->n, qr->n, "R");
+    if (status != BD_OK)
+        return status;
+    return qr->backend->ops->qr_reduce(qr->plan, a->data, a->ld, r->data, r->ld);
+}
