@@ -1,0 +1,115 @@
+#include "app/view_scene.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "video/writer.h"
+
+/* The grid: five pictures and a cell for the figures, in as many columns as leave the pictures
+ * largest. */
+static int choose_columns(int width, int height, const struct bd_frame *frame)
+{
+    int best = 3;
+    double most = 0;
+    for (int columns = 1; columns <= BD_PANES; columns++) {
+        int rows = (BD_PANES + columns - 1) / columns;
+        double w = (double)width / columns / frame->width,
+               h = (double)height / rows / frame->height;
+        double scale = w < h ? w : h;
+        if (scale > most) {
+            most = scale;
+            best = columns;
+        }
+    }
+    return best;
+}
+
+static SDL_Rect cell_of(int i, int columns, int width, int height, int gap)
+{
+    int rows = (BD_PANES + columns - 1) / columns, x = i % columns, y = i / columns;
+    SDL_Rect cell = { x * (width + gap) / columns, y * (height + gap) / rows, 0, 0 };
+    cell.w = (x + 1) * (width + gap) / columns - gap - cell.x;
+    cell.h = (y + 1) * (height + gap) / rows - gap - cell.y;
+    cell.w = cell.w > 1 ? cell.w : 1;
+    cell.h = cell.h > 1 ? cell.h : 1;
+    return cell;
+}
+
+static enum bd_status draw_grid(struct bd_view_panel *panel, const struct bd_view_scene *scene,
+                                int width, int height)
+{
+    int gap = (int)(4 * bd_view_window_density(panel->window) + 0.5);
+    int columns = choose_columns(width, height, &scene->result->pictures[BD_PANE_INPUT]);
+    SDL_Rect cell, where;
+    for (int i = 0; i < BD_PICTURES; i++) {
+        cell = cell_of(i, columns, width, height, gap);
+        enum bd_status status =
+            bd_view_window_draw(panel->window, (enum bd_pane)i, &scene->result->pictures[i],
+                                scene->serial, &cell, &where);
+        if (status != BD_OK)
+            return status;
+        if (scene->overlay)
+            bd_view_panel_label(panel, &where, bd_pane_name((enum bd_pane)i));
+    }
+    cell = cell_of(BD_PICTURES, columns, width, height, gap);
+    if (scene->overlay)
+        bd_view_panel_figures(panel, &cell, BD_PANE_ALL, &scene->figures);
+    return BD_OK;
+}
+
+static enum bd_status draw_single(struct bd_view_panel *panel, const struct bd_view_scene *scene,
+                                  const SDL_Rect *all)
+{
+    SDL_Rect where;
+    enum bd_status status =
+        bd_view_window_draw(panel->window, scene->pane, &scene->result->pictures[scene->pane],
+                            scene->serial, all, &where);
+    if (status == BD_OK && scene->overlay)
+        bd_view_panel_figures(panel, all, scene->pane, &scene->figures);
+    return status;
+}
+
+enum bd_status bd_view_scene_draw(struct bd_view_panel *panel, const struct bd_view_scene *scene)
+{
+    const struct bd_view_figures *figures = &scene->figures;
+    SDL_Rect all = { 0, 0, 0, 0 };
+    enum bd_status status = BD_OK;
+    bd_view_window_size(panel->window, &all.w, &all.h);
+    bd_view_window_clear(panel->window);
+    if (!scene->result)
+        bd_view_panel_message(panel, &all, scene->waiting, true);
+    else if (scene->pane == BD_PANE_ALL)
+        status = draw_grid(panel, scene, all.w, all.h);
+    else
+        status = draw_single(panel, scene, &all);
+    if (scene->result && scene->overlay && !figures->live && figures->duration > 0)
+        bd_view_panel_progress(panel, &all, figures->position / figures->duration);
+    if (scene->help)
+        bd_view_panel_help(panel, &all);
+    if (scene->message)
+        bd_view_panel_message(panel, &all, scene->message, false);
+    return status;
+}
+
+enum bd_status bd_view_scene_save(struct bd_view_panel *panel, const struct bd_view_scene *scene,
+                                  const char *path)
+{
+    struct bd_frame picture = { 0 };
+    enum bd_status status = bd_view_scene_draw(panel, scene);
+    if (status == BD_OK)
+        status = bd_view_window_capture(panel->window, &picture);
+    if (status == BD_OK)
+        status = bd_picture_write(path, &picture);
+    bd_frame_destroy(&picture);
+    return status;
+}
+
+enum bd_status bd_view_screenshot_name(char *path, int size)
+{
+    for (int i = 1; i <= 9999; i++) {
+        snprintf(path, (size_t)size, "backdrop-%04d.png", i);
+        if (access(path, F_OK) != 0)
+            return BD_OK;
+    }
+    return bd_fail(BD_ERROR_IO, "backdrop-0001.png to backdrop-9999.png are all taken");
+}
