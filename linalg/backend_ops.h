@@ -26,12 +26,13 @@ struct bd_backend {
     char description[256]; /* filled in by open */
 };
 
-/* One step of the batch solver; all in units of grey levels as M has them. */
+/* One step of the batch solver, from the state T that the step before wrote; in grey levels as M
+ * has them. With c = clip(T, +-clip_read): S = T - c, Y/mu = dual_scale * c, and X = M - S + Y/mu
+ * is what the singular-value thresholding of this step works on. */
 struct bd_rpca_step {
-    float clip_read; /* lambda / mu of the step that wrote T: S = T - clip(T, +-clip_read) */
-    float
-        dual_scale; /* mu of that step / mu of this one: Y/mu = dual_scale * clip(T, +-clip_read) */
-    float clip_write; /* lambda / mu of this step, used for the residual of the state written */
+    float clip_read;  /* lambda / mu of the step that wrote T */
+    float dual_scale; /* mu of that step / mu of this one */
+    float clip_write; /* lambda / mu of this step: the new S is T - clip(T, +-clip_write) */
 };
 
 struct bd_backend_ops {
@@ -82,22 +83,22 @@ struct bd_backend_ops {
                                   int64_t ldv);
     enum bd_status (*svd_weights)(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
 
-    /* Batch Robust PCA (rpca.h). x is M, BD_U8 or BD_F32 by `type`; the state T is the plan's.
-     * start: T := 0 state such that the first L is 0, and *norm2 = ||M||_2 (float64 power iteration
-     * is enough), *norm_f = ||M||_F, *norm_max = max |M|; BD_ERROR_NUMERIC on NaN or Inf. reduce: X
-     * = M - S + Y/mu from T and `step`, R of X. update: X as before, L = X W, T := M - L + Y/mu;
-     * *residual = ||M - L - S||_F with the new S. get: L = M - T + Y/mu of the step that wrote T, S
-     * from T; either may be NULL. */
+    /* Batch Robust PCA (rpca.h). M is BD_U8 or BD_F32 by `type` and stays where it is; the state T
+     * (m x n) is the plan's. start: T := M (with clip_read = FLT_MAX that is S = 0 and Y a multiple
+     * of M); *norm_f = ||M||_F, *norm_max = max |M|; BD_ERROR_NUMERIC on NaN or Inf. reduce: R of
+     * X. update: L = X W, T := M - L + Y/mu = S + (X - L); *residual = ||M - L - S||_F with the new
+     * S, which is the norm of clip(new T, +-clip_write) - dual_scale * clip(old T, +-clip_read).
+     * get: the L and the new S of that step, either may be NULL; T stays as it is. */
     enum bd_status (*rpca_create)(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
     void (*rpca_destroy)(void *plan);
     enum bd_status (*rpca_start)(void *plan, const void *x, int64_t ldx, enum bd_type type,
-                                 double *norm2, double *norm_f, double *norm_max);
+                                 double *norm_f, double *norm_max);
     enum bd_status (*rpca_reduce)(void *plan, const struct bd_rpca_step *step, float *r,
                                   int64_t ldr);
     enum bd_status (*rpca_update)(void *plan, const struct bd_rpca_step *step, const float *w,
                                   int64_t ldw, double *residual);
-    enum bd_status (*rpca_get)(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
-                               float *s, int64_t lds);
+    enum bd_status (*rpca_get)(void *plan, const struct bd_rpca_step *step, const float *w,
+                               int64_t ldw, float *l, int64_t ldl, float *s, int64_t lds);
 
     /* The live separator (separator.h, separator_ops.h).
      * The state holds: the frame in hand f (m bytes); the window W, m x n bytes, a column a slot;

@@ -44,10 +44,14 @@ struct bd_column_kernels {
     void (*form_u8)(int64_t rows, const uint8_t *m, const float *t, float bound, float dual,
                     float *x);
 
-    /* The new state t := x + S - L, where x + S = M + Y/mu, from x of `form`, l the column of L and
-     * the old state t. Returns the sum of squares of M - L - S for the new state's S. */
+    /* The new state t := S + x - l, with x from `form`, l the column of L, S of the old state t.
+     * Returns the sum of squares of M - L - S with the new S. */
     double (*renew)(int64_t rows, const float *x, const float *l, float bound, float dual,
                     float next_bound, float *t);
+
+    /* s := the S of that new state; t stays. s may be l. */
+    void (*sparse)(int64_t rows, const float *x, const float *l, const float *t, float bound,
+                   float next_bound, float *s);
 };
 
 /* The best kernels for this machine. */

@@ -42,13 +42,13 @@ enum bd_status bd_cpu_svd_weights(void *work, float *w, int64_t ldw, int64_t *ra
 enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
 void bd_cpu_rpca_destroy(void *plan);
 enum bd_status bd_cpu_rpca_start(void *plan, const void *x, int64_t ldx, enum bd_type type,
-                                 double *norm2, double *norm_f, double *norm_max);
+                                 double *norm_f, double *norm_max);
 enum bd_status bd_cpu_rpca_reduce(void *plan, const struct bd_rpca_step *step, float *r,
                                   int64_t ldr);
 enum bd_status bd_cpu_rpca_update(void *plan, const struct bd_rpca_step *step, const float *w,
                                   int64_t ldw, double *residual);
-enum bd_status bd_cpu_rpca_get(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
-                               float *s, int64_t lds);
+enum bd_status bd_cpu_rpca_get(void *plan, const struct bd_rpca_step *step, const float *w,
+                               int64_t ldw, float *l, int64_t ldl, float *s, int64_t lds);
 
 enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
                                  const struct bd_separation_shape *shape, void **state);
