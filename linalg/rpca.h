@@ -23,7 +23,7 @@ struct bd_rpca_options {
 
 struct bd_rpca_result {
     int iterations;
-    int64_t rank;    /* of L */
+    int64_t rank;    /* of L, to float32 rounding of its largest singular value */
     double residual; /* ||M - L - S||_F / ||M||_F reached */
     double seconds;
 };

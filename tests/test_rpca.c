@@ -1,0 +1,420 @@
+/* The batch solver: a planted low rank + sparse matrix is found again, on every backend. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "linalg/qr_update.h"
+#include "linalg/rpca.h"
+#include "linalg/small_svd.h"
+
+#define FOR_EACH_BACKEND(name) \
+    for (const char *const *list = bd_backend_names(), *name; (name = *list) != NULL; list++)
+
+struct problem {
+    struct bd_backend *backend;
+    struct bd_rpca *rpca;
+    int64_t m, n;
+    uint8_t *bytes;   /* M as bytes; NULL: as floats */
+    float *a, *l, *s; /* m x n, tight: M and the results */
+    double *l0;       /* the planted L */
+    struct bd_matrix ma, ml, ms;
+    struct bd_rpca_result result;
+    uint64_t seed;
+};
+
+static double noise(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 40) / 8388608.0 - 1;
+}
+
+static void *array(int64_t count, size_t size)
+{
+    void *data = calloc((size_t)count, size);
+    assert_non_null(data);
+    return data;
+}
+
+static void open_problem(struct problem *p, const char *backend, int threads, int64_t m, int64_t n,
+                         enum bd_type type, const struct bd_rpca_options *options)
+{
+    memset(p, 0, sizeof *p);
+    p->m = m;
+    p->n = n;
+    p->seed = 4711;
+    p->a = array(m * n, sizeof *p->a);
+    p->l = array(m * n, sizeof *p->l);
+    p->s = array(m * n, sizeof *p->s);
+    p->l0 = array(m * n, sizeof *p->l0);
+    if (type == BD_U8)
+        p->bytes = array(m * n, 1);
+    assert_int_equal(bd_backend_open(&p->backend, backend, threads), BD_OK);
+    assert_int_equal(bd_matrix_create(p->backend, &p->ma, m + 5, n, type), BD_OK);
+    assert_int_equal(bd_matrix_create(p->backend, &p->ml, m + 3, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(p->backend, &p->ms, m, n, BD_F32), BD_OK);
+    p->ma.rows = p->ml.rows = m;
+    assert_int_equal(bd_rpca_create(&p->rpca, p->backend, m, n, options), BD_OK);
+}
+
+static void close_problem(struct problem *p)
+{
+    bd_rpca_destroy(&p->rpca);
+    assert_null(p->rpca);
+    bd_matrix_destroy(p->backend, &p->ma);
+    bd_matrix_destroy(p->backend, &p->ml);
+    bd_matrix_destroy(p->backend, &p->ms);
+    bd_backend_close(&p->backend);
+    free(p->bytes);
+    free(p->a);
+    free(p->l);
+    free(p->s);
+    free(p->l0);
+}
+
+static enum bd_status solve(struct problem *p)
+{
+    for (int64_t i = 0; p->bytes && i < p->m * p->n; i++)
+        p->a[i] = p->bytes[i];
+    const void *data = p->bytes ? (const void *)p->bytes : p->a;
+    assert_int_equal(bd_matrix_upload(p->backend, &p->ma, data, p->m), BD_OK);
+    return bd_rpca_solve(p->rpca, &p->ma, &p->result);
+}
+
+static void fetch(struct problem *p)
+{
+    assert_int_equal(bd_rpca_get(p->rpca, &p->ml, &p->ms), BD_OK);
+    assert_int_equal(bd_matrix_download(p->backend, p->l, p->m, &p->ml), BD_OK);
+    assert_int_equal(bd_matrix_download(p->backend, p->s, p->m, &p->ms), BD_OK);
+}
+
+/* ||M - L - S||_F / ||M||_F of what has been fetched. */
+static double residual(const struct problem *p)
+{
+    double error = 0, square = 0;
+    for (int64_t i = 0; i < p->m * p->n; i++) {
+        double e = (double)p->a[i] - p->l[i] - p->s[i];
+        error += e * e;
+        square += (double)p->a[i] * p->a[i];
+    }
+    return square > 0 ? sqrt(error / square) : sqrt(error);
+}
+
+static double distance(const struct problem *p)
+{
+    double error = 0, square = 0;
+    for (int64_t i = 0; i < p->m * p->n; i++) {
+        error += (p->l[i] - p->l0[i]) * (p->l[i] - p->l0[i]);
+        square += p->l0[i] * p->l0[i];
+    }
+    return sqrt(error / square);
+}
+
+/* Singular values of L above 1e-5 of the largest: R by QR updates, then its SVD. */
+static int64_t rank_of_l(struct problem *p)
+{
+    int64_t n = p->n, rank = 0;
+    struct bd_qr_update *update;
+    struct bd_small_svd *svd;
+    struct bd_matrix q, r, v;
+    float *sigma = array(n, sizeof *sigma);
+    assert_int_equal(bd_matrix_create(p->backend, &q, p->m, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(p->backend, &r, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(p->backend, &v, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_qr_update_create(&update, p->backend, p->m, n, n), BD_OK);
+    assert_int_equal(bd_small_svd_create(&svd, p->backend, n), BD_OK);
+    q.cols = r.cols = r.rows = 0;
+    assert_int_equal(bd_qr_insert_columns(update, &q, &r, 0, &p->ml), BD_OK);
+    assert_int_equal(bd_small_svd_compute(svd, sigma, &v, &r), BD_OK);
+    while (rank < n && sigma[rank] > 1e-5F * sigma[0])
+        rank++;
+    bd_small_svd_destroy(&svd);
+    bd_qr_update_destroy(&update);
+    bd_matrix_destroy(p->backend, &q);
+    bd_matrix_destroy(p->backend, &r);
+    bd_matrix_destroy(p->backend, &v);
+    free(sigma);
+    return rank;
+}
+
+/* L0 of the rank, of size 1 an element, and a share of the elements of M off by up to 10. */
+static void plant(struct problem *p, int64_t rank, double share)
+{
+    double *u = array(p->m * rank, sizeof *u), *v = array(p->n * rank, sizeof *v);
+    for (int64_t i = 0; i < p->m * rank; i++)
+        u[i] = noise(&p->seed) * 3 / sqrt((double)rank);
+    for (int64_t i = 0; i < p->n * rank; i++)
+        v[i] = noise(&p->seed);
+    for (int64_t j = 0; j < p->n; j++)
+        for (int64_t i = 0; i < p->m; i++) {
+            double value = 0;
+            for (int64_t k = 0; k < rank; k++)
+                value += u[i + k * p->m] * v[j + k * p->n];
+            p->l0[i + j * p->m] = value;
+            if (fabs(noise(&p->seed)) < share)
+                value += 10 * noise(&p->seed);
+            p->a[i + j * p->m] = (float)value;
+        }
+    free(u);
+    free(v);
+}
+
+static void test_planted(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n, rank;
+        double share;
+    } cases[] = { { 2000, 40, 2, 0.05 }, { 2500, 60, 3, 0.1 }, { 3001, 100, 5, 0.08 } };
+    const struct bd_rpca_options options = { .tolerance = 1e-7 };
+    FOR_EACH_BACKEND(name)
+    {
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            struct problem p;
+            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, &options);
+            plant(&p, cases[c].rank, cases[c].share);
+            assert_int_equal(solve(&p), BD_OK);
+            fetch(&p);
+            print_message("%s, %lld x %lld, rank %lld: %d iterations, residual %.2g (measured "
+                          "%.2g), L off by %.2g\n",
+                          name, (long long)p.m, (long long)p.n, (long long)p.result.rank,
+                          p.result.iterations, p.result.residual, residual(&p), distance(&p));
+            assert_true(p.result.residual < 1e-7);
+            assert_true(residual(&p) <= p.result.residual + FLT_EPSILON);
+            assert_true(distance(&p) <= 1e-6);
+            assert_int_equal(p.result.rank, cases[c].rank);
+            assert_int_equal(rank_of_l(&p), cases[c].rank);
+            assert_true(p.result.iterations >= 10 && p.result.iterations <= 60);
+            assert_true(p.result.seconds > 0);
+            close_problem(&p);
+        }
+    }
+}
+
+/* Frames in bytes: an integer background of rank 1 with bright blobs. */
+static void plant_bytes(struct problem *p)
+{
+    for (int64_t j = 0; j < p->n; j++)
+        for (int64_t i = 0; i < p->m; i++) {
+            double value = (double)((20 + i * 7 % 40) * (2 + j % 3));
+            p->l0[i + j * p->m] = value;
+            if ((i + 211 * j) % p->m < p->m / 15)
+                value = 255 * fabs(noise(&p->seed));
+            p->bytes[i + j * p->m] = (uint8_t)value;
+        }
+}
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    const struct bd_rpca_options options = { .tolerance = 1e-7 };
+    FOR_EACH_BACKEND(name)
+    {
+        struct problem p, f;
+        open_problem(&p, name, 2, 4000, 50, BD_U8, &options);
+        plant_bytes(&p);
+        assert_int_equal(solve(&p), BD_OK);
+        fetch(&p);
+        print_message("%s, bytes: %d iterations, residual %.2g, L off by %.2g\n", name,
+                      p.result.iterations, residual(&p), distance(&p));
+        assert_int_equal(p.result.rank, 1);
+        assert_int_equal(rank_of_l(&p), 1);
+        assert_true(distance(&p) <= 1e-6);
+        assert_true(residual(&p) <= p.result.residual + FLT_EPSILON);
+        /* the same as floats */
+        open_problem(&f, name, 2, 4000, 50, BD_F32, &options);
+        memcpy(f.a, p.a, sizeof(float) * 4000 * 50);
+        assert_int_equal(solve(&f), BD_OK);
+        fetch(&f);
+        assert_memory_equal(f.l, p.l, sizeof(float) * 4000 * 50);
+        assert_memory_equal(f.s, p.s, sizeof(float) * 4000 * 50);
+        close_problem(&f);
+        close_problem(&p);
+    }
+}
+
+static void test_trivial(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        for (int type = BD_F32; type <= BD_U8; type++) {
+            struct problem p;
+            open_problem(&p, name, 1, 700, 20, (enum bd_type)type, NULL);
+            /* zero, twice */
+            for (int round = 0; round < 2; round++) {
+                assert_int_equal(solve(&p), BD_OK);
+                assert_int_equal(p.result.iterations, 0);
+                assert_int_equal(p.result.rank, 0);
+                assert_true(p.result.residual == 0);
+                fetch(&p);
+                for (int64_t i = 0; i < 700 * 20; i++)
+                    assert_true(p.l[i] == 0 && p.s[i] == 0);
+            }
+            /* constant: all of it is background */
+            for (int64_t i = 0; i < 700 * 20; i++) {
+                p.l0[i] = 117;
+                p.a[i] = 117;
+                if (p.bytes)
+                    p.bytes[i] = 117;
+            }
+            assert_int_equal(solve(&p), BD_OK);
+            assert_int_equal(p.result.rank, 1);
+            fetch(&p);
+            assert_true(distance(&p) <= 2e-6);
+            close_problem(&p);
+        }
+        /* scaled by 1e-15 and 1e15; one column; fewer rows than columns */
+        static const struct {
+            int64_t m, n;
+            double scale;
+        } cases[] = { { 1000, 1, 1 },     { 1, 1, 1 },       { 1, 8, 1 },  { 15, 40, 1 },
+                      { 900, 12, 1e-15 }, { 900, 12, 1e15 }, { 31, 31, 1 } };
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            struct problem p;
+            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, NULL);
+            for (int64_t i = 0; i < p.m * p.n; i++)
+                p.a[i] = (float)(cases[c].scale * (100 + noise(&p.seed)));
+            assert_int_equal(solve(&p), BD_OK);
+            fetch(&p);
+            assert_true(p.result.residual < 1e-6 && residual(&p) < 1.5e-6);
+            close_problem(&p);
+        }
+    }
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    float *l = NULL, *s = NULL;
+    size_t bytes = sizeof(float) * 9000 * 30;
+    for (int threads = 1; threads <= 3; threads++) {
+        struct problem p;
+        open_problem(&p, "cpu", threads, 9000, 30, BD_F32, NULL);
+        plant(&p, 3, 0.1);
+        for (int round = 0; round < 2; round++) {
+            assert_int_equal(solve(&p), BD_OK);
+            fetch(&p);
+            if (!l) {
+                l = array(9000 * 30, sizeof *l);
+                s = array(9000 * 30, sizeof *s);
+                memcpy(l, p.l, bytes);
+                memcpy(s, p.s, bytes);
+            }
+            assert_memory_equal(l, p.l, bytes);
+            assert_memory_equal(s, p.s, bytes);
+            memset(p.a, 0, bytes); /* another matrix in between */
+            assert_int_equal(solve(&p), BD_OK);
+            p.seed = 4711;
+            plant(&p, 3, 0.1);
+        }
+        close_problem(&p);
+    }
+    free(l);
+    free(s);
+}
+
+static void test_get_leaves_the_state(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct problem p;
+        open_problem(&p, name, 2, 800, 20, BD_F32, NULL);
+        plant(&p, 2, 0.05);
+        assert_int_equal(solve(&p), BD_OK);
+        fetch(&p);
+        float *l = array(800 * 20, sizeof *l);
+        memcpy(l, p.l, sizeof(float) * 800 * 20);
+        assert_int_equal(bd_rpca_get(p.rpca, NULL, NULL), BD_OK);
+        assert_int_equal(bd_rpca_get(p.rpca, NULL, &p.ms), BD_OK);
+        assert_int_equal(bd_rpca_get(p.rpca, &p.ml, NULL), BD_OK);
+        fetch(&p);
+        assert_memory_equal(l, p.l, sizeof(float) * 800 * 20);
+        free(l);
+        close_problem(&p);
+    }
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    const struct bd_rpca_options options = { .max_iterations = 4 };
+    FOR_EACH_BACKEND(name)
+    {
+        struct problem p;
+        open_problem(&p, name, 1, 600, 20, BD_F32, &options);
+        assert_int_equal(bd_rpca_get(p.rpca, &p.ml, &p.ms), BD_ERROR_ARGUMENT);
+        plant(&p, 2, 0.1);
+        assert_int_equal(solve(&p), BD_ERROR_NUMERIC);
+        assert_int_equal(p.result.iterations, 4);
+        assert_true(p.result.residual > 1e-6 && p.result.residual < 1);
+        fetch(&p); /* still readable */
+        assert_true(residual(&p) <= p.result.residual);
+        static const float values[] = { NAN, INFINITY, -INFINITY };
+        for (int i = 0; i < 3; i++) {
+            p.a[4321] = values[i];
+            assert_int_equal(solve(&p), BD_ERROR_NUMERIC);
+            assert_int_equal(p.result.iterations, 0);
+            assert_int_equal(bd_rpca_get(p.rpca, &p.ml, &p.ms), BD_ERROR_ARGUMENT);
+        }
+        close_problem(&p);
+    }
+}
+
+static void test_bad_arguments(void **state)
+{
+    (void)state;
+    struct problem p;
+    struct bd_rpca *rpca;
+    open_problem(&p, "cpu", 1, 30, 4, BD_F32, NULL);
+    static const struct bd_rpca_options bad[] = {
+        { .lambda = -1 },   { .lambda = NAN }, { .tolerance = -1e-6 },
+        { .tolerance = 1 }, { .rho = 1 },      { .rho = -2 },
+        { .rho = 11 },      { .rho = NAN },    { .max_iterations = -1 }
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(bd_rpca_create(&rpca, p.backend, 30, 4, &bad[i]), BD_ERROR_ARGUMENT);
+        assert_null(rpca);
+    }
+    assert_int_equal(bd_rpca_create(&rpca, p.backend, 0, 4, NULL), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_rpca_create(&rpca, p.backend, 30, 0, NULL), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_rpca_create(&rpca, p.backend, 30, 5000, NULL), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_rpca_solve(p.rpca, NULL, NULL), BD_ERROR_ARGUMENT);
+    struct bd_matrix other = p.ma;
+    other.cols = 3;
+    assert_int_equal(bd_rpca_solve(p.rpca, &other, NULL), BD_ERROR_ARGUMENT);
+    other = p.ma;
+    other.rows = 29;
+    assert_int_equal(bd_rpca_solve(p.rpca, &other, NULL), BD_ERROR_ARGUMENT);
+    plant(&p, 1, 0.1);
+    assert_int_equal(solve(&p), BD_OK);
+    other = p.ml;
+    other.cols = 3;
+    assert_int_equal(bd_rpca_get(p.rpca, &other, NULL), BD_ERROR_ARGUMENT);
+    other = p.ms;
+    other.type = BD_U8;
+    assert_int_equal(bd_rpca_get(p.rpca, NULL, &other), BD_ERROR_ARGUMENT);
+    close_problem(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_trivial),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_get_leaves_the_state),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_bad_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
