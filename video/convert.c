@@ -14,6 +14,8 @@ struct plan {
     int matrix;                /* AVColorSpace */
 };
 
+enum { BLOCK = 32 }; /* pixels; see needs_room */
+
 struct bd_converter {
     int width, height; /* stored, before the turn */
     enum bd_pixel_format format;
@@ -21,7 +23,7 @@ struct bd_converter {
     struct plan plan;
     struct SwsContext *sws;
     bool told;               /* that the size changes */
-    struct bd_frame upended; /* the picture before the turn, where there is one */
+    struct bd_frame staging; /* the picture on its way, where it cannot go straight to its place */
 };
 
 bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix)
@@ -58,7 +60,7 @@ void bd_converter_destroy(struct bd_converter **converter)
     if (!*converter)
         return;
     sws_freeContext((*converter)->sws);
-    bd_frame_destroy(&(*converter)->upended);
+    bd_frame_destroy(&(*converter)->staging);
     free(*converter);
     *converter = NULL;
 }
@@ -189,21 +191,32 @@ static bool has_luma_bytes(const AVFrame *src)
  * as libswscale, which goes over 15 bits. */
 static void copy_luma(struct bd_frame *dst, const AVFrame *src, bool full_range)
 {
-    for (int y = 0; y < dst->height; y++) {
+    for (int y = 0; y < src->height; y++) {
         uint8_t *restrict to = dst->data + y * dst->stride;
         const uint8_t *restrict from = src->data[0] + (int64_t)y * src->linesize[0];
         if (full_range) {
-            memcpy(to, from, (size_t)dst->width);
+            memcpy(to, from, (size_t)src->width);
             continue;
         }
-        for (int x = 0; x < dst->width; x++) {
-            int v = ((from[x] - 16) * 19077 + 8192) >> 14; /* 255 / 219 in 14 bits */
-            v = v < 0 ? 0 : v;
-            to[x] = (uint8_t)(v > 255 ? 255 : v);
+        for (int x = 0; x < src->width; x++) {
+            uint8_t v = from[x] < 16 ? 16 : from[x];
+            v = v > 235 ? 235 : v;
+            /* x 255 / 219, rounded, in 16 bits: compilers know the high half of a product */
+            uint16_t fixed = (uint16_t)((v - 16) * 16 + 7);
+            to[x] = (uint8_t)((uint32_t)fixed * 4769 >> 16);
         }
     }
 }
 
+/* libswscale's quick YUV to RGB code works in blocks of 8 to 32 pixels: where the padding of a row
+ * is short it writes behind the picture, or leaves the last columns out (seen with FFmpeg 5.1 at
+ * widths as 18 and 40). */
+static bool needs_room(const struct bd_converter *c)
+{
+    return c->format == BD_RGB24 && c->width % BLOCK != 0;
+}
+
+/* `dst` may be wider than the picture. */
 static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
 {
     struct plan plan = plan_for(src);
@@ -233,15 +246,22 @@ enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, co
         c->told = true;
     }
     bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
-    struct bd_frame *upended = turned ? &c->upended : dst;
-    enum bd_status status = bd_frame_ensure(upended, c->width, c->height, c->format);
+    bool staged = turned || needs_room(c);
+    int width = c->turn.transpose ? c->height : c->width;
+    int height = c->turn.transpose ? c->width : c->height;
+    enum bd_status status = bd_frame_ensure(dst, width, height, c->format);
+    if (status == BD_OK && staged)
+        status = bd_frame_ensure(&c->staging, (c->width / BLOCK + 2) * BLOCK, c->height, c->format);
     if (status == BD_OK)
-        status = convert(c, upended, src);
-    if (!turned || status != BD_OK)
+        status = convert(c, staged ? &c->staging : dst, src);
+    if (status != BD_OK || !staged)
         return status;
-    status = c->turn.transpose ? bd_frame_ensure(dst, c->height, c->width, c->format)
-                               : bd_frame_ensure(dst, c->width, c->height, c->format);
-    if (status == BD_OK)
-        turn(dst, &c->upended, c->turn);
-    return status;
+    if (turned) {
+        turn(dst, &c->staging, c->turn);
+        return BD_OK;
+    }
+    for (int y = 0; y < height; y++)
+        memcpy(dst->data + y * dst->stride, c->staging.data + y * c->staging.stride,
+               (size_t)width * c->format);
+    return BD_OK;
 }

@@ -102,10 +102,12 @@ enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_i
     char tag[AV_FOURCC_MAX_STRING_SIZE], reason[200];
     *decoder = NULL;
     if (!codec)
-        return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "'%s': this build of FFmpeg has no decoder for its video (%s, %s)", in->name,
-                       avcodec_get_name(parameters->codec_id),
-                       av_fourcc_make_string(tag, parameters->codec_tag));
+        return bd_fail(
+            BD_ERROR_UNSUPPORTED,
+            "'%s': this build of FFmpeg has no decoder for its video (codec %s, tag %s)", in->name,
+            parameters->codec_id == AV_CODEC_ID_NONE ? "unknown"
+                                                     : avcodec_get_name(parameters->codec_id),
+            av_fourcc_make_string(tag, parameters->codec_tag));
     if (hwaccel)
         status = open_hardware(hwaccel, &codec, &device);
     if (status != BD_OK)

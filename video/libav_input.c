@@ -37,8 +37,13 @@ static bool is_device(const AVInputFormat *format)
     return format && format->priv_class && AV_IS_INPUT_DEVICE(format->priv_class->category);
 }
 
-/* A source that sends as it likes, whether we read or not: a device, or an address that has no end.
- * lavfi is a device only by name: it computes its frames when asked. */
+/* A device with a pace of its own. lavfi is one only by name: it computes its frames when asked. */
+static bool is_live_device(const AVInputFormat *format)
+{
+    return is_device(format) && strcmp(format->name, "lavfi") != 0;
+}
+
+/* A source that sends as it likes, whether we read or not: a device, or an address without end. */
 static bool is_live(const struct bd_libav_input *in)
 {
     static const char *const schemes[] = { "rtsp", "rtsps", "rtp",  "udp",
@@ -46,7 +51,7 @@ static bool is_live(const struct bd_libav_input *in)
     static const char *const formats[] = { "hls", "mpjpeg" }; /* live over http */
     const char *format = in->format->iformat->name;
     if (is_device(in->format->iformat))
-        return strcmp(format, "lavfi") != 0;
+        return is_live_device(in->format->iformat);
     const char *end = strstr(in->name, "://");
     if (!end || in->format->duration > 0)
         return false;
@@ -173,7 +178,7 @@ static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, inp
     in->format->interrupt_callback = (AVIOInterruptCB){ on_interrupt, in };
     /* Devices then answer "nothing yet" instead of waiting where no interruption reaches. */
     in->format->flags |= AVFMT_FLAG_NONBLOCK;
-    if (is_device(format))
+    if (is_live_device(format)) /* what was looked at while opening is old: not delivered */
         in->format->flags |= AVFMT_FLAG_NOBUFFER;
     if (kind == KIND_PIPE) {
         enum bd_status status =
@@ -233,7 +238,7 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
         return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
     bd_libav_init();
     input_format *format = NULL;
-    enum kind kind;
+    enum kind kind = KIND_URL;
     enum bd_status status = BD_OK;
     if (options->input_format)
         status = find_format(options->input_format, &format);

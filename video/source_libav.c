@@ -42,13 +42,15 @@ struct libav_source {
 
 static void count_damage(struct libav_source *s, const char *what, int error)
 {
-    char reason[200];
     /* What follows a seek may refer to frames before it: no fault of the file. */
     if (!s->started && s->converter)
         return;
-    if (s->damaged++ == 0)
-        bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped%s%s", s->input.name, what,
-               error ? ": " : "", error ? bd_libav_reason(error, reason, sizeof reason) : "");
+    char reason[200] = "a picture made up in part";
+    if (s->damaged++ > 0)
+        return;
+    if (error)
+        bd_libav_reason(error, reason, sizeof reason);
+    bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped: %s (told once)", s->input.name, what, reason);
 }
 
 static enum bd_status interrupted(const struct libav_source *s)
@@ -142,7 +144,7 @@ static enum bd_status decode(struct libav_source *s)
             return status;
         if (!s->draining && s->passing > 0) {
             /* Not every decoder marks what it makes out of missing references. */
-            s->passing = s->packet->flags & AV_PKT_FLAG_KEY ? 0 : s->passing - 1;
+            s->passing = (s->packet->flags & AV_PKT_FLAG_KEY) ? 0 : s->passing - 1;
             if (s->passing > 0) {
                 av_packet_unref(s->packet);
                 continue;
