@@ -1,0 +1,114 @@
+/* What bd_qr_* refuse (linalg/qr.h), and with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "linalg/backend.h"
+#include "linalg/matrix.h"
+#include "linalg/qr.h"
+
+static void assert_refused(enum bd_status status, const char *word)
+{
+    assert_int_equal(status, BD_ERROR_ARGUMENT);
+    assert_non_null(strstr(bd_error_detail(), word));
+}
+
+static void test_bad_shapes(void **state)
+{
+    static const struct {
+        int64_t m, n;
+        struct bd_qr_options options;
+        const char *word;
+    } cases[] = {
+        { 3, 4, { 0, 0 }, "3 x 4" },          { 3, 0, { 0, 0 }, "3 x 0" },
+        { -1, -1, { 0, 0 }, "-1 x -1" },      { 100, 10, { 19, 10 }, "block_rows" },
+        { 100, 10, { -5, 0 }, "block_rows" }, { 100, 10, { 1, 0 }, "block_rows" },
+        { 100, 10, { 0, -1 }, "panel_cols" },
+    };
+    struct bd_backend *backend;
+    (void)state;
+    assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bd_qr *qr = (struct bd_qr *)&backend;
+        assert_refused(bd_qr_create(&qr, backend, cases[i].m, cases[i].n, &cases[i].options),
+                       cases[i].word);
+        assert_null(qr);
+    }
+    bd_backend_close(&backend);
+}
+
+/* A plan for 40 x 5 matrices, two of those, and an R. */
+struct fixture {
+    struct bd_backend *backend;
+    struct bd_qr *qr;
+    struct bd_matrix a, q, r;
+};
+
+static void setup(struct fixture *f, const char *name)
+{
+    assert_int_equal(bd_backend_open(&f->backend, name, 1), BD_OK);
+    assert_int_equal(bd_matrix_create(f->backend, &f->a, 40, 5, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(f->backend, &f->q, 40, 5, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(f->backend, &f->r, 5, 5, BD_F32), BD_OK);
+    assert_int_equal(bd_qr_create(&f->qr, f->backend, 40, 5, NULL), BD_OK);
+}
+
+static void teardown(struct fixture *f)
+{
+    bd_qr_destroy(&f->qr);
+    bd_qr_destroy(&f->qr); /* safe on NULL */
+    bd_matrix_destroy(f->backend, &f->a);
+    bd_matrix_destroy(f->backend, &f->q);
+    bd_matrix_destroy(f->backend, &f->r);
+    bd_backend_close(&f->backend);
+}
+
+static void test_bad_calls(void **state)
+{
+    struct fixture f;
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++) {
+        setup(&f, *name);
+        struct bd_matrix wrong = f.a;
+        assert_refused(bd_qr_get_r(f.qr, &f.r), "bd_qr_factor");
+        assert_refused(bd_qr_form_q(f.qr, &f.q), "bd_qr_factor");
+        assert_refused(bd_qr_apply(f.qr, BD_QR_Q, &f.q), "bd_qr_factor");
+        assert_refused(bd_qr_factor(f.qr, NULL), "A is NULL");
+        wrong.rows = 39;
+        assert_refused(bd_qr_factor(f.qr, &wrong), "39 rows");
+        wrong = f.a;
+        wrong.type = BD_U8;
+        assert_refused(bd_qr_reduce(f.qr, &wrong, &f.r), "float32");
+        wrong = f.a;
+        wrong.ld = 39;
+        assert_refused(bd_qr_reduce(f.qr, &wrong, &f.r), "ld");
+        wrong = f.r;
+        wrong.cols = 4;
+        assert_refused(bd_qr_reduce(f.qr, &f.a, &wrong), "R has 4 columns");
+        assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
+        wrong = f.q;
+        wrong.rows = 5;
+        assert_refused(bd_qr_apply(f.qr, BD_QR_Q, &wrong), "C has 5 rows");
+        assert_refused(bd_qr_apply(f.qr, (enum bd_qr_op)9, &f.q), "op = 9");
+        wrong = f.q;
+        wrong.cols = 0;
+        assert_int_equal(bd_qr_apply(f.qr, BD_QR_Q, &wrong), BD_OK);
+        assert_int_equal(bd_qr_form_q(f.qr, &f.a), BD_OK);
+        assert_refused(bd_qr_form_q(f.qr, &f.q), "reflectors are gone");
+        assert_refused(bd_qr_apply(f.qr, BD_QR_Q, &f.q), "reflectors are gone");
+        teardown(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bad_shapes),
+        cmocka_unit_test(test_bad_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
