@@ -93,10 +93,13 @@ __attribute__((unused)) static enum bd_status read_all(struct bd_reader *reader,
     const struct bd_reader_info *info = bd_reader_get_info(reader);
     struct bd_frame frame = { 0 };
     enum bd_status status;
+    const uint8_t *pixels = NULL;
     *clip = (struct clip){ .width = info->width, .height = info->height };
     while ((status = bd_reader_read(reader, &frame)) == BD_OK) {
         assert_int_equal(frame.width, info->width);
         assert_int_equal(frame.height, info->height);
+        assert_true(clip->count == 0 || frame.data == pixels); /* no allocation a frame */
+        pixels = frame.data;
         clip->bytes = frame.format;
         size_t row = (size_t)frame.width * frame.format, size = row * frame.height;
         clip->data = realloc(clip->data, size * (clip->count + 1));

@@ -187,24 +187,29 @@ static bool has_luma_bytes(const AVFrame *src)
            d->comp[0].shift == 0;
 }
 
-/* Luma to gray: 16..235 stretched to 0..255 unless it has the full range already. Ten times as fast
- * as libswscale, which goes over 15 bits. */
+/* One row of `count` pixels, 16..235 stretched to 0..255. A function of its own, so that the
+ * compiler sees that nothing overlaps and works on 8 or 16 pixels at a time. */
+static void stretch_row(uint8_t *restrict to, const uint8_t *restrict from, int count)
+{
+    for (int x = 0; x < count; x++) {
+        uint8_t v = from[x] < 16 ? 16 : from[x];
+        v = v > 235 ? 235 : v;
+        /* x 255 / 219, rounded, in 16 bits: compilers know the high half of a product */
+        uint16_t fixed = (uint16_t)((v - 16) * 16 + 7);
+        to[x] = (uint8_t)((uint32_t)fixed * 4769 >> 16);
+    }
+}
+
+/* Luma to gray, without libswscale, which goes over 15 bits a pixel for it. */
 static void copy_luma(struct bd_frame *dst, const AVFrame *src, bool full_range)
 {
     for (int y = 0; y < src->height; y++) {
-        uint8_t *restrict to = dst->data + y * dst->stride;
-        const uint8_t *restrict from = src->data[0] + (int64_t)y * src->linesize[0];
-        if (full_range) {
+        uint8_t *to = dst->data + y * dst->stride;
+        const uint8_t *from = src->data[0] + (int64_t)y * src->linesize[0];
+        if (full_range)
             memcpy(to, from, (size_t)src->width);
-            continue;
-        }
-        for (int x = 0; x < src->width; x++) {
-            uint8_t v = from[x] < 16 ? 16 : from[x];
-            v = v > 235 ? 235 : v;
-            /* x 255 / 219, rounded, in 16 bits: compilers know the high half of a product */
-            uint16_t fixed = (uint16_t)((v - 16) * 16 + 7);
-            to[x] = (uint8_t)((uint32_t)fixed * 4769 >> 16);
-        }
+        else
+            stretch_row(to, from, src->width);
     }
 }
 
