@@ -21,6 +21,12 @@ static const double start_seconds = 10;  /* a window without a look ahead is fil
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
 static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
 
+/* A sudden change of light: most of the picture is foreground, and the share of foreground has
+ * risen by more than flood_rise above its average over flood_average seconds, for flood_seconds.
+ * What was learned is then of no use and learning starts anew. The rise keeps out large objects,
+ * which come gradually. */
+static const double flood_share = 0.6, flood_rise = 0.4, flood_average = 0.3, flood_seconds = 0.15;
+
 struct bd_separator {
     struct bd_backend *backend;
     struct bd_separator_options options;
@@ -37,6 +43,8 @@ struct bd_separator {
     bool settled; /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
+    double share;             /* of foreground pixels, average over flood_average seconds */
+    double flooded;           /* seconds for which a sudden change of light has been seen */
     double start, last, next; /* seconds: first frame, frame before, next to enter the window */
 };
 
@@ -165,6 +173,7 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
 {
     s->columns = 0;
     s->settled = s->started = s->r_valid = false;
+    s->share = s->flooded = 0;
     return s->backend->ops->sep_reset(s->state);
 }
 
@@ -314,12 +323,48 @@ enum bd_status bd_separator_preview(struct bd_separator *s, const uint8_t *pictu
     return status;
 }
 
+/* The share of frame j + 1 of the window that is foreground against frame j as background. */
+static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *share)
+{
+    const struct bd_backend_ops *ops = s->backend->ops;
+    float lambda = (float)s->options.lambda;
+    struct bd_separation found;
+    enum bd_status status = ops->sep_median(s->state, s->order + j, 1, lambda);
+    if (status == BD_OK)
+        status = ops->sep_recall(s->state, s->order[j + 1]);
+    if (status == BD_OK)
+        status = ops->sep_project(s->state, rounds_a_frame, lambda);
+    if (status == BD_OK)
+        status = detect(s, 0, false);
+    if (status == BD_OK)
+        status = ops->sep_results(s->state, &found);
+    if (status == BD_OK)
+        *share = (double)found.foreground / ((double)s->options.width * s->options.height);
+    return status;
+}
+
+/* Keeps the frames of a look ahead up to the first sudden change of light: the separation begins in
+ * the light of the first. */
+static enum bd_status keep_first_light(struct bd_separator *s)
+{
+    enum bd_status status = BD_OK;
+    for (int j = 0; status == BD_OK && j + 1 < s->columns; j++) {
+        double share;
+        status = compare_neighbours(s, j, &share);
+        if (status == BD_OK && share > flood_share)
+            s->columns = j + 1;
+    }
+    return status;
+}
+
 enum bd_status bd_separator_prime(struct bd_separator *s)
 {
     if (!s->columns)
         return bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
-    enum bd_status status =
-        s->backend->ops->sep_median(s->state, s->order, s->columns, (float)s->options.lambda);
+    enum bd_status status = keep_first_light(s);
+    if (status == BD_OK)
+        status =
+            s->backend->ops->sep_median(s->state, s->order, s->columns, (float)s->options.lambda);
     return status == BD_OK ? settle(s) : status;
 }
 
@@ -359,31 +404,59 @@ static double advance(struct bd_separator *s, double time)
     return seconds;
 }
 
-enum bd_status bd_separator_push(struct bd_separator *s, const uint8_t *picture, int64_t stride,
-                                 double time, struct bd_separation *out)
+/* Whether the light has changed so much that learning must start anew. */
+static bool light_changed(struct bd_separator *s, int64_t foreground, double seconds)
+{
+    double share = (double)foreground / ((double)s->options.width * s->options.height);
+    if (s->frozen)
+        return false;
+    if (share > flood_share && share > s->share + flood_rise) {
+        s->flooded += seconds;
+        return s->flooded >= flood_seconds;
+    }
+    s->flooded = 0;
+    s->share += (1 - exp(-seconds / flood_average)) * (share - s->share);
+    return false;
+}
+
+/* Background, mask and learning for the frame in hand. */
+static enum bd_status separate(struct bd_separator *s, double time, struct bd_separation *out)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
-    bool first = !s->started;
+    bool first = !s->started, learn, starting = !s->settled;
     double seconds = advance(s, time);
     enum bd_status status = BD_OK;
-    if (!s->settled && s->columns == s->options.window && !s->frozen)
-        status = settle(s);
-    bool learn = its_turn(s, time), starting = !s->settled;
-    if (status == BD_OK)
-        status = ops->sep_load(s->state, picture, stride);
-    if (status == BD_OK && learn && starting)
+    learn = its_turn(s, time);
+    if (learn && starting)
         status = start_with_frame(s);
     if (status == BD_OK)
         status = ops->sep_project(s->state, first ? rounds_a_start : rounds_a_frame,
                                   (float)s->options.lambda);
     if (status == BD_OK)
         status = detect(s, seconds, !s->frozen);
+    *out = (struct bd_separation){ .learned = learn };
+    if (status == BD_OK)
+        status = ops->sep_results(s->state, out);
+    if (status == BD_OK && light_changed(s, out->foreground, seconds)) {
+        bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background anew", time);
+        status = bd_separator_reset(s);
+        return status == BD_OK ? separate(s, time, out) : status;
+    }
     if (status == BD_OK && learn && !starting)
         status = slide(s);
-    if (status != BD_OK)
-        return status;
-    *out = (struct bd_separation){ .columns = s->columns, .learned = learn };
-    return ops->sep_results(s->state, out);
+    out->columns = s->columns;
+    return status;
+}
+
+enum bd_status bd_separator_push(struct bd_separator *s, const uint8_t *picture, int64_t stride,
+                                 double time, struct bd_separation *out)
+{
+    enum bd_status status = BD_OK;
+    if (!s->settled && s->columns == s->options.window && !s->frozen)
+        status = settle(s);
+    if (status == BD_OK)
+        status = s->backend->ops->sep_load(s->state, picture, stride);
+    return status == BD_OK ? separate(s, time, out) : status;
 }
 
 enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *picture,

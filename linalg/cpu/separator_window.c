@@ -39,7 +39,6 @@ enum bd_status bd_cpu_sep_recall(void *arg, int slot)
 {
     struct bd_cpu_separator *state = arg;
     memcpy(state->frame, column(state, slot), (size_t)state->m);
-    memcpy(state->w, coefficients(state, slot), sizeof state->w);
     return BD_OK;
 }
 
