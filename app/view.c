@@ -17,6 +17,7 @@ static const char no_display[] = "no window can be opened (%s); without a displa
 static void handle(struct bd_view_session *view, const SDL_Event *event)
 {
     int value = 0;
+    enum bd_view_action action;
     switch (event->type) {
     case SDL_QUIT:
         bd_view_session_leave(view, BD_VIEW_DONE);
@@ -30,7 +31,8 @@ static void handle(struct bd_view_session *view, const SDL_Event *event)
         view->dirty = true;
         break;
     default:
-        bd_view_act(view, bd_view_key_action(event, &value), value);
+        action = bd_view_key_action(event, &value);
+        bd_view_act(view, action, value);
         break;
     }
 }

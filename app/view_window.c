@@ -33,13 +33,23 @@ enum bd_status bd_view_display_open(void)
     /* Bypassing makes desktops without need flicker when a window opens. */
     SDL_SetHint(SDL_HINT_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR, "0");
     SDL_SetHint(SDL_HINT_RENDER_SCALE_QUALITY, "linear");
+    bool asked = SDL_getenv("SDL_VIDEODRIVER") != NULL;
+    /* Left alone SDL tries every driver, and libwayland complains on stderr where it is not used.
+     * By the variable, because SDL 2.0.20 has no hint for it. */
+    if (!asked && !SDL_getenv("WAYLAND_DISPLAY"))
+        SDL_setenv("SDL_VIDEODRIVER", SDL_getenv("DISPLAY") ? "x11" : "kmsdrm", 0);
     SDL_SetMainReady();
-    if (SDL_Init(SDL_INIT_VIDEO) != 0)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "%s", SDL_GetError());
+    const char *x11 = SDL_getenv("DISPLAY"), *wayland = SDL_getenv("WAYLAND_DISPLAY");
+    if (SDL_Init(SDL_INIT_VIDEO) != 0) {
+        if (!asked && !x11 && !wayland)
+            return bd_fail(BD_ERROR_UNSUPPORTED, "neither DISPLAY nor WAYLAND_DISPLAY is set");
+        return bd_fail(BD_ERROR_UNSUPPORTED, "%s%s%s", x11 && !asked ? x11 : "",
+                       x11 && !asked ? ": " : "", SDL_GetError());
+    }
     /* Some builds of SDL fall back to a driver that shows nothing: that must be asked for. */
     const char *driver = SDL_GetCurrentVideoDriver();
     bool blind = strcmp(driver, "dummy") == 0 || strcmp(driver, "offscreen") == 0;
-    if (blind && !SDL_getenv("SDL_VIDEODRIVER"))
+    if (blind && !asked)
         return bd_fail(BD_ERROR_UNSUPPORTED, "no X11 or Wayland display found");
     return BD_OK;
 }
