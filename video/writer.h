@@ -14,19 +14,20 @@ struct bd_writer;
 
 struct bd_writer_options {
     int width, height;
-    enum bd_pixel_format format;     /* of the frames that will come */
-    struct bd_rational time_base;    /* seconds a unit of frame.pts */
-    struct bd_rational frame_rate;   /* average, 0/1 where unknown: a hint */
+    enum bd_pixel_format format;   /* of the frames that will come */
+    struct bd_rational time_base;  /* seconds a unit of frame.pts */
+    struct bd_rational frame_rate; /* average, 0/1 where unknown: a hint */
     struct bd_rational pixel_aspect;
-    bool lossless;                   /* every pixel is kept exactly (masks) */
-    bool overwrite;                  /* replace an existing file; else BD_ERROR_IO */
-    const char *codec;               /* libavcodec encoder name; NULL: by extension and `lossless` */
+    bool lossless;     /* every pixel is kept exactly (masks) */
+    bool overwrite;    /* replace an existing file; else BD_ERROR_IO */
+    const char *codec; /* libavcodec encoder name; NULL: by extension and `lossless` */
 };
 
 /* Opens PATH. A name with %d or %06d is an image sequence whose number is frame.index + 1; a single
  * .png, .jpg, … name holds one picture. Alpha (BD_RGBA32) is kept where the codec holds it, else
- * the picture is put on black and a warning logged once. Errors name the path: BD_ERROR_IO (folder missing, not
- * writable, exists), BD_ERROR_UNSUPPORTED (unknown extension, no encoder, size the codec refuses). */
+ * the picture is put on black and a warning logged once. Errors name the path: BD_ERROR_IO (folder
+ * missing, not writable, exists), BD_ERROR_UNSUPPORTED (unknown extension, no encoder, size the
+ * codec refuses). */
 enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
                               const struct bd_writer_options *options);
 
@@ -42,7 +43,8 @@ enum bd_status bd_writer_close(struct bd_writer **writer);
 enum bd_status bd_picture_write(const char *path, const struct bd_frame *frame);
 
 /* Reads one picture as `format`; frame must be all zero or created. */
-enum bd_status bd_picture_read(const char *path, enum bd_pixel_format format, struct bd_frame *frame);
+enum bd_status bd_picture_read(const char *path, enum bd_pixel_format format,
+                               struct bd_frame *frame);
 
 #ifdef __cplusplus
 }
