@@ -1,11 +1,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "app/bench.h"
 #include "app/eval.h"
 #include "app/export.h"
+#include "app/info.h"
 #include "app/interrupt.h"
 #include "app/option_table.h"
 #include "app/options.h"
+#include "app/view.h"
 
 /* Messages of the libraries. Called from any thread; one fprintf is one line. */
 static void print_message(void *user, enum bd_log_level level, const char *message)
@@ -19,10 +22,16 @@ static void print_message(void *user, enum bd_log_level level, const char *messa
 static int run(const struct bd_options *options)
 {
     switch (options->command) {
+    case BD_COMMAND_VIEW:
+        return bd_view_run(options);
     case BD_COMMAND_EXPORT:
         return bd_export_run(options);
     case BD_COMMAND_EVAL:
         return bd_eval_run(options);
+    case BD_COMMAND_BENCH:
+        return bd_bench_run(options);
+    case BD_COMMAND_INFO:
+        return bd_info_run(options);
     case BD_COMMAND_HELP:
         bd_options_help(stdout, options->argument_count
                                     ? bd_command_find(options->arguments[0])->command
@@ -31,8 +40,6 @@ static int run(const struct bd_options *options)
     case BD_COMMAND_VERSION:
         puts("backdrop " BD_VERSION);
         return 0;
-    default:
-        break;
     }
     return 1;
 }

@@ -1,0 +1,83 @@
+/* backdrop bench [SUITE...]: how fast the kernels are, against LAPACK in the same run and against
+ * the least time that the machine's memory and multipliers would need. */
+#ifndef BD_APP_BENCH_H
+#define BD_APP_BENCH_H
+
+#include "app/options.h"
+#include "linalg/matrix.h"
+
+enum { BD_BENCH_NAME = 64 };
+
+/* One measurement. Negative numbers: not measured, null in JSON. */
+struct bd_bench_row {
+    const char *suite;
+    char name[BD_BENCH_NAME];   /* the case */
+    char method[BD_BENCH_NAME]; /* what was timed */
+    char peer[BD_BENCH_NAME];   /* what it is compared with; "": nothing */
+    int64_t m, n;
+    double ms;       /* median */
+    double floor_ms; /* from the bandwidth and the multiplication rate measured in this run */
+    double peer_ms;
+    double residual, orthogonality; /* relative, computed in float64 */
+    double peak_rss, rss_growth;    /* MiB; separate-long */
+};
+
+struct bd_bench {
+    const struct bd_options *options;
+    struct bd_backend *backend;
+    int threads;
+    double copy_rate;  /* bytes read and written a second */
+    double sgemm_rate; /* floating-point operations a second */
+    struct bd_bench_row *rows;
+    int count;
+};
+
+/* Returns the exit status of the program. */
+int bd_bench_run(const struct bd_options *options);
+
+/* A row with everything unmeasured. */
+struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n);
+
+/* Prints a row and keeps it for the JSON file. */
+enum bd_status bd_bench_add(struct bd_bench *bench, const struct bd_bench_row *row);
+
+/* Least time in milliseconds for moving `bytes` and computing `operations`. */
+double bd_bench_floor(const struct bd_bench *bench, double bytes, double operations);
+
+/* One thing to time: `prepare` (may be NULL) is not timed, `run` is. */
+struct bd_bench_task {
+    enum bd_status (*prepare)(void *user);
+    enum bd_status (*run)(void *user);
+    void *user;
+    double ms; /* result: median */
+};
+
+/* Runs all tasks `repeats` times (<= 64), in turn, so that all see the same state of the machine.
+ * BD_ERROR_INTERRUPTED when the user asks to stop. */
+enum bd_status bd_bench_time(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
+                             int repeats);
+
+/* Measures copy_rate and sgemm_rate. */
+enum bd_status bd_bench_measure_machine(struct bd_bench *bench);
+
+/* Gives OpenBLAS, where that is the BLAS, bench->threads threads. */
+void bd_bench_set_blas_threads(const struct bd_bench *bench);
+
+/* `count` floats in -1..1, seeded. */
+void bd_bench_fill(float *data, int64_t count, uint64_t seed);
+
+/* ||A - Q R||_F / ||A||_F, or where q is NULL ||A^T A - R^T R||_F / ||A||_F^2, and
+ * ||Q^T Q - I||_F; all float64. Host arrays: a, q m x n with leading dimension m, r n x n, upper.
+ */
+enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
+                              const float *q, const float *r, int64_t m, int64_t n);
+
+/* The suites. */
+enum bd_status bd_bench_qr(struct bd_bench *bench);
+enum bd_status bd_bench_update(struct bd_bench *bench);
+enum bd_status bd_bench_svd(struct bd_bench *bench);
+enum bd_status bd_bench_rpca(struct bd_bench *bench);
+enum bd_status bd_bench_separate(struct bd_bench *bench);
+enum bd_status bd_bench_export(struct bd_bench *bench); /* needs video/ */
+
+#endif

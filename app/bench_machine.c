@@ -1,0 +1,231 @@
+/* What the machine can do, and how things are timed and checked. */
+#include <cblas.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/bench.h"
+#include "app/interrupt.h"
+#include "base/clock.h"
+
+/* Present when the BLAS is OpenBLAS. */
+extern void openblas_set_num_threads(int threads) __attribute__((weak));
+
+enum { most_repeats = 64, most_tasks = 8, most_threads = 256, check_rows = 4096 };
+
+void bd_bench_set_blas_threads(const struct bd_bench *bench)
+{
+    if (openblas_set_num_threads)
+        openblas_set_num_threads(bench->threads);
+}
+
+void bd_bench_fill(float *data, int64_t count, uint64_t seed)
+{
+    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    for (int64_t i = 0; i < count; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        data[i] = (float)(int32_t)(state >> 32) * 0x1p-31F;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+enum bd_status bd_bench_time(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
+                             int repeats)
+{
+    static const char stopped[] = "interrupted";
+    double times[most_tasks][most_repeats];
+    repeats = repeats > most_repeats ? most_repeats : repeats;
+    for (int i = -1; i < repeats; i++) /* -1 warms up */
+        for (int t = 0; t < count; t++) {
+            struct bd_bench_task *task = &tasks[t];
+            enum bd_status status = BD_OK;
+            if (bd_interrupted(NULL))
+                return bd_fail(BD_ERROR_INTERRUPTED, "%s", stopped);
+            bd_bench_set_blas_threads(bench);
+            if (task->prepare)
+                status = task->prepare(task->user);
+            if (!status)
+                status = bd_backend_sync(bench->backend);
+            double begin = bd_clock_seconds();
+            if (!status)
+                status = task->run(task->user);
+            if (!status)
+                status = bd_backend_sync(bench->backend);
+            if (status)
+                return status;
+            if (i >= 0)
+                times[t][i] = (bd_clock_seconds() - begin) * 1e3;
+        }
+    for (int t = 0; t < count; t++)
+        tasks[t].ms = median(times[t], repeats);
+    return BD_OK;
+}
+
+struct copy_part {
+    uint8_t *to;
+    const uint8_t *from;
+    size_t bytes;
+};
+
+static void *copy_part(void *user)
+{
+    const struct copy_part *part = user;
+    memcpy(part->to, part->from, part->bytes);
+    return NULL;
+}
+
+struct copy {
+    int threads;
+    struct copy_part parts[most_threads];
+};
+
+static enum bd_status run_copy(void *user)
+{
+    struct copy *copy = user;
+    pthread_t threads[most_threads];
+    int started = 0;
+    for (int i = 1; i < copy->threads; i++, started++)
+        if (pthread_create(&threads[i], NULL, copy_part, &copy->parts[i]))
+            break;
+    copy_part(&copy->parts[0]);
+    for (int i = 1; i <= started; i++)
+        pthread_join(threads[i], NULL);
+    if (started < copy->threads - 1)
+        return bd_fail(BD_ERROR_MEMORY, "cannot start %d threads", copy->threads);
+    return BD_OK;
+}
+
+struct gemm {
+    int n;
+    float *a, *b, *c;
+};
+
+static enum bd_status run_gemm(void *user)
+{
+    const struct gemm *gemm = user;
+    int n = gemm->n;
+    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, gemm->a, n, gemm->b, n, 0,
+                gemm->c, n);
+    return BD_OK;
+}
+
+/* Of the host: the GPU's numbers belong to its own peers. */
+enum bd_status bd_bench_measure_machine(struct bd_bench *bench)
+{
+    size_t bytes = (bench->options->quick ? (size_t)64 : (size_t)256) << 20;
+    int n = bench->options->quick ? 1024 : 2048;
+    struct copy copy = { .threads = bench->threads < most_threads ? bench->threads : most_threads };
+    uint8_t *from = malloc(bytes), *to = malloc(bytes);
+    struct gemm gemm = { .n = n };
+    size_t square = (size_t)n * (size_t)n;
+    float *data = malloc(3 * square * sizeof *data);
+    enum bd_status status = BD_OK;
+    if (!from || !to || !data) {
+        status = bd_fail(BD_ERROR_MEMORY, "out of memory for measuring the machine");
+        goto error;
+    }
+    memset(from, 1, bytes);
+    memset(to, 2, bytes);
+    size_t part = bytes / (size_t)copy.threads;
+    for (int i = 0; i < copy.threads; i++)
+        copy.parts[i] = (struct copy_part){ to + (size_t)i * part, from + (size_t)i * part, part };
+    bd_bench_fill(data, (int64_t)(3 * square), 1);
+    gemm.a = data;
+    gemm.b = data + square;
+    gemm.c = data + 2 * square;
+    struct bd_bench_task tasks[2] = { { .run = run_copy, .user = &copy },
+                                      { .run = run_gemm, .user = &gemm } };
+    status = bd_bench_time(bench, tasks, 2, 7);
+    bench->copy_rate = 2 * (double)part * copy.threads / (tasks[0].ms / 1e3);
+    bench->sgemm_rate = 2.0 * n * n * n / (tasks[1].ms / 1e3);
+error:
+    free(from);
+    free(to);
+    free(data);
+    return status;
+}
+
+/* Rows first.. of a column-major float matrix as a tight double block of `rows` rows. */
+static void take_block(double *block, const float *data, int64_t ld, int64_t first, int64_t rows,
+                       int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < rows; i++)
+            block[i + j * rows] = (double)data[first + i + j * ld];
+}
+
+static double square_sum(const double *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += values[i] * values[i];
+    return sum;
+}
+
+/* ||G - B||_F where both are symmetric n x n and only the upper half of G is there. */
+static double upper_distance(const double *g, const double *b, int64_t n)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j; i++) {
+            double d = g[i + j * n] - b[i + j * n];
+            sum += (i == j ? 1 : 2) * d * d;
+        }
+    return sqrt(sum);
+}
+
+enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
+                              const float *q, const float *r, int64_t m, int64_t n)
+{
+    size_t square = (size_t)(n * n), tall = (size_t)(check_rows * n);
+    double *memory = calloc(3 * square + 2 * tall, sizeof *memory);
+    double *gram = memory, *rd = memory + square, *other = memory + 2 * square;
+    double *block_a = memory + 3 * square, *block_q = block_a + tall;
+    double norm = 0, difference = 0;
+    int k = (int)n;
+    if (!memory)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for checking a factorisation");
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j; i++)
+            rd[i + j * n] = (double)r[i + j * n];
+    for (int64_t first = 0; first < m; first += check_rows) {
+        int rows = (int)(m - first < check_rows ? m - first : check_rows);
+        take_block(block_a, a, m, first, rows, n);
+        norm += square_sum(block_a, rows * n);
+        if (q)
+            take_block(block_q, q, m, first, rows, n);
+        cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, k, rows, 1, q ? block_q : block_a, rows,
+                    1, gram, k);
+        if (!q)
+            continue;
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, k, -1, block_q, rows, rd, k,
+                    1, block_a, rows);
+        difference += square_sum(block_a, rows * n);
+    }
+    if (q) {
+        for (int64_t i = 0; i < n; i++)
+            other[i + i * n] = 1;
+        *residual = sqrt(difference / norm);
+        *orthogonality = upper_distance(gram, other, n);
+    } else {
+        cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, k, k, 1, rd, k, 0, other, k);
+        *residual = upper_distance(gram, other, n) / norm;
+        *orthogonality = -1;
+    }
+    free(memory);
+    return BD_OK;
+}
