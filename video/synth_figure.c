@@ -9,7 +9,7 @@ static const struct bd_synth_color coats_on_dark[] = { { 226, 226, 222 }, { 232,
                                                        { 216, 160, 190 } };
 static const struct bd_synth_color trousers_on_dark[] = { { 34, 36, 50 },
                                                           { 28, 28, 28 },
-                                                          { 222, 214, 194 } };
+                                                          { 52, 32, 22 } };
 /* Against the house fronts and the far pavement. */
 static const struct bd_synth_color coats_on_bright[] = {
     { 176, 42, 40 }, { 42, 66, 150 }, { 34, 92, 58 }, { 36, 36, 42 }, { 112, 44, 108 }
@@ -249,7 +249,7 @@ void bd_synth_paint_car(const struct bd_synth_canvas *canvas, struct bd_synth_po
     struct bd_synth_ink paint = {
         .color = PICK(paints, look), .grain = 6, .slope = 16, .object = true, .seed = look
     };
-    struct bd_synth_ink glass = { .color = { 36, 42, 50 }, .slope = 12, .object = true };
+    struct bd_synth_ink glass = { .color = { 26, 31, 40 }, .slope = 9, .object = true };
     struct bd_synth_ink dark = { .color = { 26, 26, 28 }, .object = true };
     struct bd_synth_ink white = { .color = { 250, 244, 214 }, .object = true };
     struct bd_synth_ink red = { .color = { 188, 30, 30 }, .object = true };
