@@ -119,6 +119,41 @@ static void test_corrupt(void **state)
     }
 }
 
+static void count_moved(void *user, enum bd_log_level level, const char *message)
+{
+    (void)user;
+    if (level == BD_LOG_WARNING && strstr(message, "goes back"))
+        warnings++;
+}
+
+/* Times that repeat or go back are moved forward by the least unit, told once. */
+static void test_repeated_times(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *times;
+        int64_t pts[6];
+    } cases[] = {
+        { "floor(N/2)*4", { 0, 1, 4, 5, 8, 9 } },
+        { "if(lt(N\\,3)\\,10+N*10\\,N*8)", { 10, 20, 30, 31, 32, 40 } },
+    };
+    for (int i = 0; i < 2; i++) {
+        char graph[200];
+        snprintf(graph, sizeof graph,
+                 "testsrc2=size=64x48:rate=25,settb=1/100,setpts=%s,trim=end_frame=6",
+                 cases[i].times);
+        warnings = 0;
+        bd_log_set(count_moved, NULL);
+        struct clip clip = read_input(graph, (struct bd_reader_options){ .input_format = "lavfi" });
+        bd_log_set(NULL, NULL);
+        assert_int_equal(clip.count, 6);
+        for (int k = 0; k < 6; k++)
+            assert_int_equal(clip.pts[k], cases[i].pts[k]);
+        assert_int_equal(warnings, 1);
+        free_clip(&clip);
+    }
+}
+
 /* A file that was being written by a recorder that lost power: the index is missing. */
 static void test_no_index(void **state)
 {
@@ -184,7 +219,7 @@ static bool stop_at(void *user)
 static void test_interrupted(void **state)
 {
     (void)state;
-    int left = 100000; /* read by stop_after through `user` */
+    int left = 100000, none = 0; /* read by stop_after through `user` */
     struct bd_frame frame = { 0 };
     struct bd_reader *reader;
     struct bd_reader_options options = { .format = BD_GRAY8,
@@ -203,7 +238,7 @@ static void test_interrupted(void **state)
     bd_reader_close(&reader);
     bd_frame_destroy(&frame);
 
-    left = 0;
+    options.user = &none;
     assert_int_equal(bd_reader_open(&reader, in_scratch("a.mkv"), &options), BD_ERROR_INTERRUPTED);
 
     /* waiting for a writer who never comes */
@@ -369,11 +404,11 @@ static void test_hardware(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truncated),   cmocka_unit_test(test_corrupt),
-        cmocka_unit_test(test_no_index),    cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_interrupted), cmocka_unit_test(test_bad_inputs),
-        cmocka_unit_test(test_bad_options), cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_hardware),
+        cmocka_unit_test(test_truncated),  cmocka_unit_test(test_corrupt),
+        cmocka_unit_test(test_no_index),   cmocka_unit_test(test_repeated_times),
+        cmocka_unit_test(test_pipes),      cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_inputs), cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_unreadable), cmocka_unit_test(test_hardware),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

@@ -59,12 +59,13 @@ static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
                        avcodec_get_name((*codec)->id));
     bd_libav_forget();
     int error = av_hwdevice_ctx_create(device, type, NULL, NULL, 0);
-    char reason[200];
-    if (error < 0)
+    if (error < 0) {
+        char reason[200];
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cannot open the hardware decoder %s: %s; leave the option out to decode on "
                        "the CPU",
                        hwaccel, bd_libav_reason(error, reason, sizeof reason));
+    }
     *codec = able;
     return BD_OK;
 }
