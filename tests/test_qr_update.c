@@ -18,7 +18,7 @@
 struct window {
     struct bd_backend *backend;
     struct bd_qr_update *update;
-    int64_t m, n, room, ldu;
+    int64_t m, n, room;
     float *a; /* m x room */
     float *q, *r;
     struct bd_matrix mq, mr, mu; /* mu: m x room, for new columns */
