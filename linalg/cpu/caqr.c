@@ -7,7 +7,7 @@
 /* Tuned on a Zen 4 (1 MiB L2): 512 rows x 100 columns stay in L2 beside the columns being updated,
  * and 8 of its columns in half of L1. */
 enum {
-    SUB_ROWS = 512,
+    SUB_ROWS = 768,
     WIDEST_PANEL = 192, /* up to here one panel takes all columns */
     WIDE_PANEL_COLS = 64,
     LEAVES_PER_THREAD = 4,
