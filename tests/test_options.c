@@ -1,0 +1,235 @@
+/* The option table: every error and its line, every kind of value, and the help made from it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/option_table.h"
+
+enum { most_words = 300 };
+
+/* Splits `line` at spaces and parses it as the arguments of backdrop. `storage` keeps the words. */
+static enum bd_status parse(struct bd_options *options, char *storage, const char *line)
+{
+    static char program[] = "backdrop";
+    char *words[most_words + 1] = { program };
+    int count = 1;
+    strcpy(storage, line);
+    for (char *word = strtok(storage, " "); word; word = strtok(NULL, " "))
+        words[count++] = word;
+    return bd_options_parse(options, count, words);
+}
+
+static void refuses(const char *line, const char *detail)
+{
+    struct bd_options options;
+    char storage[512];
+    enum bd_status status = parse(&options, storage, line);
+    if (status != BD_ERROR_ARGUMENT)
+        print_error("accepted: %s\n", line);
+    assert_int_equal(status, BD_ERROR_ARGUMENT);
+    assert_string_equal(bd_error_detail(), detail);
+    bd_options_release(&options);
+}
+
+static void errors_are_one_clear_line(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        { "", "INPUT missing: backdrop view INPUT; see backdrop --help" },
+        { "eval", "DIR missing: backdrop eval DIR... [--json F]; see backdrop --help" },
+        { "a.mp4 b.mp4", "b.mp4: one argument too many; backdrop view INPUT" },
+        { "info now", "now: one argument too many; backdrop info " },
+        { "help me", "me: no such command; see backdrop --help" },
+        { "a.mp4 --windw 3", "--windw: unknown option; did you mean --window?" },
+        { "a.mp4 --thresh=3", "--thresh=3: unknown option; did you mean --threshold?" },
+        { "a.mp4 --zzzzzzzzz", "--zzzzzzzzz: unknown option; see backdrop view --help" },
+        { "a.mp4 -x", "-x: unknown option; see backdrop view --help" },
+        { "a.mp4 --window", "--window: its value N is missing" },
+        { "a.mp4 --window --quiet", "--window: its value N is missing" },
+        { "a.mp4 --window 1", "--window 1: must be 2..1000" },
+        { "a.mp4 --window 1001", "--window 1001: must be 2..1000" },
+        { "a.mp4 --window 99999999999999999999", "--window 99999999999999999999: must be 2..1000" },
+        { "a.mp4 --window 3.5", "--window 3.5: must be a whole number, 2..1000" },
+        { "a.mp4 --window=", "--window : must be a whole number, 2..1000" },
+        { "a.mp4 --median 4", "--median 4: must be odd, 1..15" },
+        { "a.mp4 --memory 0", "--memory 0: must be 0.1..86400" },
+        { "a.mp4 --memory nan", "--memory nan: must be a number, 0.1..86400" },
+        { "a.mp4 --lambda ten", "--lambda ten: must be a number, 0.1..255" },
+        { "a.mp4 --lambda 1:30", "--lambda 1:30: must be a number, 0.1..255" },
+        { "a.mp4 --start -5", "--start -5: must be 0..10000000" },
+        { "a.mp4 --start 1:99", "--start 1:99: must be seconds or [HH:]MM:SS, 0..10000000" },
+        { "a.mp4 --start 1:1:1:1", "--start 1:1:1:1: must be seconds or [HH:]MM:SS, 0..10000000" },
+        { "a.mp4 --backend gpu", "--backend gpu: must be one of auto, cpu, cuda" },
+        { "a.mp4 --color blue", "--color blue: must be one of gray, rgb" },
+        { "a.mp4 --solver", "--solver: its value NAME is missing" },
+        { "a.mp4 --scale 640", "--scale 640: must be WxH, as in 640x480" },
+        { "a.mp4 --scale 640x480x3", "--scale 640x480x3: must be WxH, as in 640x480" },
+        { "a.mp4 --scale 640x-2", "--scale 640x-2: must be WxH, as in 640x480" },
+        { "a.mp4 --scale 8x99999", "--scale 8x99999: must be width and height 16..16384" },
+        { "a.mp4 --input-option rate", "--input-option rate: must be KEY=VALUE" },
+        { "a.mp4 --input-option =25", "--input-option =25: must be KEY=VALUE" },
+        { "a.mp4 --quiet=yes", "--quiet: takes no value" },
+        { "export a.mp4 --mask=", "--mask: its value is empty" },
+        { "a.mp4 --mask m.mkv", "--mask: not an option of view; it belongs to export" },
+        { "export a.mp4 --json f", "--json: not an option of export; it belongs to eval" },
+        { "bench --memory 3", "--memory: not an option of bench; it belongs to view" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        refuses(rows[i][0], rows[i][1]);
+}
+
+static void values_arrive(void **state)
+{
+    (void)state;
+    struct bd_options o;
+    char storage[1024];
+    assert_int_equal(parse(&o, storage,
+                           "export in.mp4 --mask m.mkv --window=80 --memory 12.5 --median 7 "
+                           "--color gray --scale 320x240 --solver batch --start 1:02:03.5 "
+                           "--input-option framerate=30 --input-option video_size=640x480 "
+                           "--progress none -y -q --roi=r.png --threads 2 --noise-gain 0"),
+                     BD_OK);
+    assert_int_equal(o.command, BD_COMMAND_EXPORT);
+    assert_int_equal(o.argument_count, 1);
+    assert_string_equal(o.arguments[0], "in.mp4");
+    assert_string_equal(o.mask, "m.mkv");
+    assert_int_equal(o.separator.window, 80);
+    assert_true(o.separator.memory == 12.5);
+    assert_true(o.separator.noise_gain == 0);
+    assert_int_equal(o.separator.median, 7);
+    assert_int_equal(o.separator.min_area, -1);
+    assert_true(o.gray);
+    assert_int_equal(o.scale_width, 320);
+    assert_int_equal(o.scale_height, 240);
+    assert_int_equal(o.solver, BD_SOLVER_BATCH);
+    assert_true(o.start == 3723.5);
+    assert_int_equal(o.input_option_count, 2);
+    assert_string_equal(o.input_options[0].key, "framerate");
+    assert_string_equal(o.input_options[0].value, "30");
+    assert_string_equal(o.input_options[1].key, "video_size");
+    assert_int_equal(o.progress, BD_PROGRESS_NONE);
+    assert_int_equal(o.overwrite, BD_OVERWRITE_YES);
+    assert_true(o.quiet);
+    assert_int_equal(o.threads, 2);
+    bd_options_release(&o);
+    assert_null(o.storage);
+}
+
+static void commands_are_recognised(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        enum bd_command command;
+        bool help;
+        int arguments;
+    } rows[] = {
+        { "in.mp4", BD_COMMAND_VIEW, false, 1 },
+        { "--quiet in.mp4", BD_COMMAND_VIEW, false, 1 },
+        { "view in.mp4", BD_COMMAND_VIEW, false, 1 },
+        { "./export", BD_COMMAND_VIEW, false, 1 },
+        { "view -- --odd-name.mp4", BD_COMMAND_VIEW, false, 1 },
+        { "-", BD_COMMAND_VIEW, false, 1 },
+        { "eval a b c", BD_COMMAND_EVAL, false, 3 },
+        { "bench", BD_COMMAND_BENCH, false, 0 },
+        { "bench qr svd --quick", BD_COMMAND_BENCH, false, 2 },
+        { "info", BD_COMMAND_INFO, false, 0 },
+        { "--help", BD_COMMAND_HELP, true, 0 },
+        { "help", BD_COMMAND_HELP, false, 0 },
+        { "help export", BD_COMMAND_HELP, false, 1 },
+        { "view -h", BD_COMMAND_VIEW, true, 0 },
+        { "export --help", BD_COMMAND_EXPORT, true, 0 },
+        { "--version", BD_COMMAND_VERSION, false, 0 },
+        { "version", BD_COMMAND_VERSION, false, 0 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bd_options options;
+        char storage[256];
+        assert_int_equal(parse(&options, storage, rows[i].line), BD_OK);
+        assert_int_equal(options.command, rows[i].command);
+        assert_int_equal(options.help, rows[i].help);
+        assert_int_equal(options.argument_count, rows[i].arguments);
+        bd_options_release(&options);
+    }
+}
+
+static void too_many_are_refused(void **state)
+{
+    (void)state;
+    static char program[] = "backdrop", eval[] = "eval", folder[] = "d";
+    static char option[] = "--input-option=a=b", input[] = "in.mp4";
+    char *words[most_words] = { program, eval };
+    struct bd_options options;
+    for (int i = 2; i < most_words; i++)
+        words[i] = folder;
+    assert_int_equal(bd_options_parse(&options, most_words, words), BD_ERROR_ARGUMENT);
+    assert_string_equal(bd_error_detail(), "d: more than 256 arguments");
+    bd_options_release(&options);
+    words[1] = input;
+    for (int i = 2; i < most_words; i++)
+        words[i] = option;
+    assert_int_equal(bd_options_parse(&options, most_words, words), BD_ERROR_ARGUMENT);
+    assert_string_equal(bd_error_detail(), "--input-option a=b: more than 64 of them");
+    bd_options_release(&options);
+}
+
+/* Names are unique, belong to some command, and ranges make sense. */
+static void the_table_is_sound(void **state)
+{
+    (void)state;
+    for (const struct bd_option *a = bd_option_table; a->name; a++) {
+        assert_true(a->commands != 0);
+        assert_non_null(a->help);
+        assert_true(a->offset < sizeof(struct bd_options));
+        for (const struct bd_option *b = a + 1; b->name; b++) {
+            assert_string_not_equal(a->name, b->name);
+            assert_false(a->letter && a->letter == b->letter);
+        }
+    }
+}
+
+static void help_lists_every_option_with_its_range(void **state)
+{
+    (void)state;
+    for (const struct bd_command_row *row = bd_command_table; row->name; row++) {
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = open_memstream(&text, &size);
+        assert_non_null(file);
+        bd_options_help(file, row->command);
+        fclose(file);
+        assert_true(size > 0);
+        for (const struct bd_option *option = bd_option_table; option->name; option++) {
+            char name[64];
+            snprintf(name, sizeof name, "--%s ", option->name);
+            bool listed = strstr(text, name) != NULL;
+            bool about_options = row->command < BD_COMMAND_HELP;
+            if (about_options)
+                assert_int_equal(listed, (option->commands >> row->command & 1) != 0);
+        }
+        if (row->command == BD_COMMAND_EXPORT) {
+            assert_non_null(strstr(text, "(2..1000; default 50)"));
+            assert_non_null(strstr(text, "(gray|rgb; default rgb)"));
+        }
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(errors_are_one_clear_line),
+        cmocka_unit_test(values_arrive),
+        cmocka_unit_test(commands_are_recognised),
+        cmocka_unit_test(too_many_are_refused),
+        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(help_lists_every_option_with_its_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
