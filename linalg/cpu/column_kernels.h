@@ -12,6 +12,8 @@ enum {
 };
 
 struct bd_column_kernels {
+    const char *isa; /* as in bd_kernels */
+
     /* W (n x p, ld n, float64) += Q^T U; Q rows x n, U rows x p. */
     void (*dots)(int64_t rows, int64_t n, int64_t p, const float *q, int64_t ldq, const float *u,
                  int64_t ldu, double *w);
@@ -56,5 +58,10 @@ struct bd_column_kernels {
 
 /* The best kernels for this machine. */
 const struct bd_column_kernels *bd_column_kernels(void);
+
+/* All kernels in this build that run on this machine, the best first: fills in `list` (room for
+ * bd_column_variants_max) and returns their number. For tests. */
+enum { bd_column_variants_max = 3 };
+int bd_column_kernels_variants(const struct bd_column_kernels **list);
 
 #endif
