@@ -4,10 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tuned on a Zen 4 (1 MiB L2): 512 rows x 100 columns stay in L2 beside the columns being updated,
- * and 8 of its columns in half of L1. */
 enum {
-    SUB_ROWS = 768,
     WIDEST_PANEL = 192, /* up to here one panel takes all columns */
     WIDE_PANEL_COLS = 64,
     LEAVES_PER_THREAD = 4,
@@ -111,7 +108,7 @@ static void choose_shape(struct caqr *plan, const struct bd_qr_options *options)
     /* Joining a leaf costs as much as panel_cols more rows of it; long leaves are long chains of
      * folds, each adding its rounding; and the leaves should share out evenly. */
     int64_t share = LEAVES_PER_THREAD * threads;
-    int64_t leaves = round_up(plan->m / (CHAIN * SUB_ROWS) + 1, share);
+    int64_t leaves = round_up(plan->m / (CHAIN * bd_kernel_block_rows(cols)) + 1, share);
     int64_t rows = max64(round_up(plan->m / leaves + 1, bd_kernel_rows), 16 * cols);
     if (options && options->block_rows)
         rows = options->block_rows;
@@ -121,7 +118,7 @@ static void choose_shape(struct caqr *plan, const struct bd_qr_options *options)
     plan->arity = max64(rows / cols, 2);
     plan->panels = (plan->n + cols - 1) / cols;
     /* The first sub-block of a leaf must hold an R. */
-    plan->sub_rows = round_up(max64(SUB_ROWS, cols), bd_kernel_rows);
+    plan->sub_rows = max64(bd_kernel_block_rows(cols), round_up(cols, bd_kernel_rows));
     int64_t longest = min64(rows + cols, plan->m);
     plan->max_subs = (longest + plan->sub_rows - 1) / plan->sub_rows;
     plan->ldr = round_up(cols, bd_kernel_rows);

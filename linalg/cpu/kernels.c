@@ -45,3 +45,12 @@ int64_t bd_kernel_work(int64_t m, int64_t n)
     int64_t rows = (m + bd_kernel_rows - 1) / bd_kernel_rows * bd_kernel_rows;
     return rows * bd_kernel_inner + (n + 15) / 16 * 16;
 }
+
+/* Tuned on a Zen 4 with 1 MiB of L2 a core: at 100 columns 768 rows beat 512 and 1024 by 1 to 3 %
+ * and round less than 512; at 192 columns they fell out of L2. */
+int64_t bd_kernel_block_rows(int64_t n)
+{
+    enum { FLOATS = 80 * 1024, MOST = 768, LEAST = 256 };
+    int64_t rows = FLOATS / n / bd_kernel_rows * bd_kernel_rows;
+    return rows > MOST ? MOST : rows < LEAST ? LEAST : rows;
+}

@@ -51,6 +51,10 @@ struct bd_kernels {
 /* Floats of `work` (64-byte aligned) that the QR kernels need for blocks of m rows, n columns. */
 int64_t bd_kernel_work(int64_t m, int64_t n);
 
+/* Rows of a block of n columns that stays in L2 through a QR kernel; a multiple of bd_kernel_rows.
+ */
+int64_t bd_kernel_block_rows(int64_t n);
+
 /* The best kernels for this machine. */
 const struct bd_kernels *bd_kernels(void);
 

@@ -8,7 +8,7 @@
 
 /* Columns eliminated before the rest is updated, and columns of the rest updated at a time: the
  * block's part in use then stays in L2. */
-enum { OUTER = 128, CHUNK = 48 };
+enum { OUTER = 192, CHUNK = 48 };
 
 /* A thread's R of the rows so far, and the block it folds in next. */
 struct accumulator {
@@ -38,7 +38,7 @@ enum bd_status bd_tsqr_create(struct bd_tsqr **out, int64_t n, int64_t block_row
         goto error;
     tsqr->kernels = bd_kernels();
     tsqr->n = n;
-    tsqr->block_rows = round_up(block_rows ? block_rows : 768, bd_kernel_rows);
+    tsqr->block_rows = round_up(block_rows ? block_rows : bd_kernel_block_rows(n), bd_kernel_rows);
     /* An odd number of cache lines, so that columns do not share L1 sets. */
     tsqr->ldb = round_up(tsqr->block_rows, 32) + 16;
     tsqr->ldr = round_up(n, 32) + 16;
