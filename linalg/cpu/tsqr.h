@@ -25,7 +25,8 @@ float *bd_tsqr_block(struct bd_tsqr *tsqr, int thread, int64_t *ld);
 void bd_tsqr_push(struct bd_tsqr *tsqr, int thread, int64_t rows);
 
 /* Joins the threads' accumulators: R (n x n, zeros below the diagonal) of all rows pushed since the
- * reset (zero rows where fewer than n came). Called by one thread. */
+ * reset (zero rows where fewer than n came), and leaves one accumulator with that R and the others
+ * empty, so that more may be pushed. Called by one thread. */
 void bd_tsqr_finish(struct bd_tsqr *tsqr, float *r, int64_t ldr);
 
 #endif
