@@ -114,6 +114,18 @@ void bd_contact_sheet_size(const struct bd_contact_sheet *sheet, int *width, int
     *height = rows * sheet->cell_height + (rows + 1) * gap;
 }
 
+/* All moments are shared out to the rows, in order; a row shows the best of its share. */
+static const struct moment *best_for_row(const struct bd_contact_sheet *sheet, int row)
+{
+    int shown = sheet->count < rows ? sheet->count : rows;
+    int from = row * sheet->count / shown, to = (row + 1) * sheet->count / shown;
+    const struct moment *best = &sheet->moments[from];
+    for (int i = from + 1; i < to; i++)
+        if (sheet->moments[i].foreground > best->foreground)
+            best = &sheet->moments[i];
+    return best;
+}
+
 enum bd_status bd_contact_sheet_draw(struct bd_contact_sheet *sheet, struct bd_frame *picture)
 {
     int width, height;
@@ -122,16 +134,16 @@ enum bd_status bd_contact_sheet_draw(struct bd_contact_sheet *sheet, struct bd_f
         return bd_fail(BD_ERROR_ARGUMENT, "contact sheet: the picture must be %dx%d RGB", width,
                        height);
     memset(picture->data, ground, (size_t)picture->stride * (size_t)height);
-    if (sheet->count > rows)
-        merge(sheet);
-    for (int i = 0; i < sheet->count; i++)
+    for (int i = 0; i < rows && i < sheet->count; i++) {
+        const struct moment *moment = best_for_row(sheet, i);
         for (int k = 0; k < kinds; k++) {
-            const struct bd_frame *cell = &sheet->moments[i].cells[k];
+            const struct bd_frame *cell = &moment->cells[k];
             int left = gap + k * (sheet->cell_width + gap);
             int top = gap + i * (sheet->cell_height + gap);
             for (int y = 0; y < cell->height; y++)
                 memcpy(picture->data + (int64_t)(top + y) * picture->stride + 3 * left,
                        cell->data + (int64_t)y * cell->stride, (size_t)cell->width * 3);
         }
+    }
     return BD_OK;
 }
