@@ -42,10 +42,17 @@ static bool is_yuv(enum AVPixelFormat format)
            about->nb_components >= 3;
 }
 
-/* What players assume for a size that says nothing: the tags then only confirm it. */
-static enum AVColorSpace matrix_for(int height)
+/* What players assume where nothing is said: the tags then only confirm it. */
+static enum AVColorSpace matrix_for(const AVCodecContext *c)
 {
-    return height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
+    switch (c->codec_id) {
+    case AV_CODEC_ID_MJPEG: /* these know no other */
+    case AV_CODEC_ID_VP8:
+    case AV_CODEC_ID_WEBP:
+        return AVCOL_SPC_BT470BG;
+    default:
+        return c->height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
+    }
 }
 
 static enum bd_status make_conversion(struct bd_encoder *e, const struct bd_writer_plan *plan)
@@ -67,7 +74,7 @@ static enum bd_status make_conversion(struct bd_encoder *e, const struct bd_writ
     av_opt_set_int(sws, "dst_range", full, 0);
     av_opt_set_int(sws, "sws_flags",
                    SWS_BICUBIC | SWS_ACCURATE_RND | SWS_BITEXACT | SWS_FULL_CHR_H_INP, 0);
-    const int *matrix = sws_getCoefficients(matrix_for(c->height));
+    const int *matrix = sws_getCoefficients(matrix_for(c));
     /* Before the initialisation, which picks its routines by the ranges. */
     sws_setColorspaceDetails(sws, matrix, 1, matrix, full, 0, 1 << 16, 1 << 16);
     e->sws = sws;
@@ -98,7 +105,7 @@ static void describe(AVCodecContext *c, const struct bd_writer_plan *plan,
     c->color_range =
         plan->recipe.full_range || !is_yuv(c->pix_fmt) ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
     if (is_yuv(c->pix_fmt))
-        c->colorspace = matrix_for(c->height);
+        c->colorspace = matrix_for(c);
 }
 
 /* Opens the codec. Options that it did not take are our mistake in the table: said, not ignored. */

@@ -39,9 +39,21 @@ static recipes h264_gray = { FULL("libx264", GRAY8, X264_EXACT), PLAIN("png", GR
 static recipes h264_rgb = { PLAIN("libx264rgb", RGB24, X264_EXACT),
                             PLAIN("png", RGB24, NULL),
                             { 0 } };
-static recipes ffv1_gray = { FULL("ffv1", GRAY8, "level=3"), { 0 } };
-static recipes ffv1_rgb = { PLAIN("ffv1", BGR0, "level=3"), { 0 } };
-static recipes ffv1_rgba = { PLAIN("ffv1", BGRA, "level=3"), { 0 } };
+/* FFV1 cuts pictures into slices from level 3 on, and FFmpeg's breaks pictures smaller than these.
+ */
+#define FFV1(format, range)                                                      \
+    { .encoder = "ffv1",                                                         \
+      .pixels = AV_PIX_FMT_##format,                                             \
+      .settings = "level=3",                                                     \
+      .least = 16,                                                               \
+      .full_range = range },                                                     \
+    {                                                                            \
+        .encoder = "ffv1", .pixels = AV_PIX_FMT_##format, .settings = "level=1", \
+        .full_range = range                                                      \
+    }
+static recipes ffv1_gray = { FFV1(GRAY8, true), { 0 } };
+static recipes ffv1_rgb = { FFV1(BGR0, false), { 0 } };
+static recipes ffv1_rgba = { FFV1(BGRA, false), { 0 } };
 static recipes vp9 = { PLAIN("libvpx-vp9", YUV420P, VP9),
                        PLAIN("libvpx", YUV420P, "crf=8;b=20000000;cpu-used=5"),
                        { 0 } };
@@ -58,6 +70,8 @@ static recipes mov_rgba = { PLAIN("qtrle", ARGB, NULL), PLAIN("png", RGBA, NULL)
 static recipes gif_gray = { FULL("gif", GRAY8, NULL), { 0 } };
 static recipes gif_rgb = { PLAIN("gif", RGB8, NULL), { 0 } };
 static recipes raw_gray = { FULL("rawvideo", GRAY8, NULL), { 0 } };
+static recipes y4m_gray = { FULL("wrapped_avframe", GRAY8, NULL), { 0 } };
+static recipes y4m_yuv = { PLAIN("wrapped_avframe", YUV420P, NULL), { 0 } };
 static recipes raw_yuv = { PLAIN("rawvideo", YUV420P, NULL), { 0 } };
 static recipes png_gray = { PLAIN("png", GRAY8, NULL), { 0 } };
 static recipes png_rgb = { PLAIN("png", RGB24, NULL), { 0 } };
@@ -73,6 +87,7 @@ static recipes pgm_gray = { PLAIN("pgm", GRAY8, NULL), { 0 } };
 static recipes ppm_rgb = { PLAIN("ppm", RGB24, NULL), { 0 } };
 static recipes webp = { PLAIN("libwebp", YUV420P, "quality=92"), { 0 } };
 static recipes webp_alpha = { PLAIN("libwebp", YUVA420P, "quality=92"), { 0 } };
+/* Of pixels that are wholly transparent libwebp keeps no colour. */
 static recipes webp_exact = { PLAIN("libwebp", BGRA, "lossless=1"), { 0 } };
 /* Not by any extension, but better settings than an encoder's own when it is named by the user. */
 static recipes named = {
@@ -114,8 +129,8 @@ static const struct bd_container {
     { "y4m",
       "yuv4mpegpipe",
       BD_CLOCK_FIXED,
-      { raw_gray, raw_yuv, NULL },
-      { raw_gray, NULL, NULL } },
+      { y4m_gray, y4m_yuv, NULL },
+      { y4m_gray, NULL, NULL } },
     { "yuv", "rawvideo", BD_CLOCK_FIXED, { raw_gray, raw_yuv, NULL }, { raw_gray, NULL, NULL } },
     { "png", NULL, BD_CLOCK_ANY, { png_gray, png_rgb, png_rgba }, { png_gray, png_rgb, png_rgba } },
     { "jpg,jpeg", NULL, BD_CLOCK_ANY, { jpeg, jpeg, NULL }, { NULL, NULL, NULL } },
@@ -169,7 +184,9 @@ static int row_of(enum bd_pixel_format format)
 
 static bool fits(const struct bd_writer_recipe *recipe, const struct bd_writer_options *options)
 {
-    return !recipe->even || (options->width % 2 == 0 && options->height % 2 == 0);
+    bool even = options->width % 2 == 0 && options->height % 2 == 0;
+    return (even || !recipe->even) && options->width >= recipe->least &&
+           options->height >= recipe->least;
 }
 
 /* The first recipe of a list whose encoder this build has, that takes the size and, if `encoder` is
@@ -323,12 +340,10 @@ enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path
     if (status != BD_OK)
         return status;
 
-    bool held =
-        plan->pictures
-            ? plan->codec->id == av_guess_codec(plan->muxer, NULL, name, NULL, AVMEDIA_TYPE_VIDEO)
-            : avformat_query_codec(plan->muxer, plan->codec->id, FF_COMPLIANCE_NORMAL) != 0;
-    if (!held)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: a .%s file cannot hold pictures encoded by %s",
+    /* Containers refuse by themselves, when the header is written, what they cannot hold. */
+    if (plan->pictures &&
+        plan->codec->id != av_guess_codec(plan->muxer, NULL, name, NULL, AVMEDIA_TYPE_VIDEO))
+        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: a .%s file cannot hold a picture encoded by %s",
                        path, extension, plan->codec->name);
     if (plan->pictures)
         plan->muxer = NULL;

@@ -21,6 +21,7 @@ struct bd_writer_recipe {
     enum AVPixelFormat pixels;
     const char *settings; /* options of libavcodec, "key=value;key=value"; NULL for none */
     bool even;            /* both sides must be even */
+    int least;            /* smallest side; 0: any */
     bool full_range;      /* luma 0..255; meaningful for YUV only */
 };
 
