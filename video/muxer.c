@@ -173,6 +173,8 @@ enum bd_status bd_muxer_close(struct bd_muxer **muxer)
         return BD_OK;
     bd_libav_forget();
     int error = av_write_trailer(m->format);
+    if (!m->started)
+        error = 0; /* some muxers object to a film without a picture */
     avio_flush(m->format->pb);
     if (error >= 0)
         error = m->format->pb->error;

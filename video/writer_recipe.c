@@ -283,7 +283,10 @@ static enum bd_status plan_guessed(struct bd_writer_plan *plan, const char *path
 {
     enum AVCodecID id = av_guess_codec(plan->muxer, NULL, path, NULL, AVMEDIA_TYPE_VIDEO);
     plan->codec = avcodec_find_encoder(id);
-    if (id == AV_CODEC_ID_NONE || !plan->codec)
+    /* Sound files have a still picture for their cover. */
+    bool cover = plan->muxer->audio_codec != AV_CODEC_ID_NONE &&
+                 (id == AV_CODEC_ID_PNG || id == AV_CODEC_ID_MJPEG);
+    if (id == AV_CODEC_ID_NONE || cover || !plan->codec)
         return fail_extension(path);
     const struct bd_writer_recipe *recipe =
         pick_anywhere(plan->codec->name, row_of(options->format), options);
