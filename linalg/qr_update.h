@@ -15,7 +15,8 @@ extern "C" {
 struct bd_qr_update; /* workspace */
 
 /* Workspace for factorisations of m rows, at most `max_cols` columns, and at most `max_block`
- * columns added or removed at a time. The calls below then allocate nothing. */
+ * columns added or removed at a time: 1 <= max_block <= max_cols <= m. The calls below then
+ * allocate nothing. They return BD_ERROR_ARGUMENT for matrices that do not fit it or each other. */
 enum bd_status bd_qr_update_create(struct bd_qr_update **update, struct bd_backend *backend,
                                    int64_t m, int64_t max_cols, int64_t max_block);
 void bd_qr_update_destroy(struct bd_qr_update **update);
@@ -29,12 +30,14 @@ enum bd_status bd_qr_remove_columns(struct bd_qr_update *update, struct bd_matri
 /* Inserts the p columns of U (m x p, not changed) before column k (k = n appends). q and r must
  * have room: q->data for n + p columns of q->ld, r->data for n + p columns with r->ld >= n + p. On
  * exit q->cols = r->rows = r->cols = n + p. New columns that lie in the span of Q to working
- * accuracy get a zero on the diagonal of R and a Q column orthogonal to the others all the same. */
+ * accuracy get a zero on the diagonal of R and a Q column orthogonal to the others all the same.
+ * BD_ERROR_NUMERIC when U holds NaN or Inf; q and r are then as before. */
 enum bd_status bd_qr_insert_columns(struct bd_qr_update *update, struct bd_matrix *q,
                                     struct bd_matrix *r, int64_t k, const struct bd_matrix *u);
 
 /* Slides a window: removes the first u->cols columns and appends those of U (m x p), with the
- * passes over Q of both joined so that Q is read and written as few times as possible. */
+ * passes over Q of both joined: Q is read two or three times and written once. q may hold any
+ * number of columns from p on. BD_ERROR_NUMERIC as above. */
 enum bd_status bd_qr_slide(struct bd_qr_update *update, struct bd_matrix *q, struct bd_matrix *r,
                            const struct bd_matrix *u);
 
