@@ -5,14 +5,15 @@
 
 static void save_screenshot(struct bd_view_session *view)
 {
-    char path[64], message[sizeof view->message];
+    struct bd_view_name name;
+    char message[sizeof view->message];
     struct bd_view_scene scene = bd_view_session_scene(view);
     scene.message = NULL; /* it would be in the way */
-    enum bd_status status = bd_view_screenshot_name(path, sizeof path);
+    enum bd_status status = bd_view_screenshot_name(&name);
     if (status == BD_OK)
-        status = bd_view_scene_save(&view->panel, &scene, path);
+        status = bd_view_scene_save(&view->panel, &scene, name.text);
     if (status == BD_OK)
-        snprintf(message, sizeof message, "saved %s", path);
+        snprintf(message, sizeof message, "saved %s", name.text);
     else
         snprintf(message, sizeof message, "not saved: %s", bd_error_detail());
     bd_view_session_say(view, message);

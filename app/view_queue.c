@@ -13,10 +13,10 @@ enum bd_status bd_view_queue_create(struct bd_view_queue *queue, int width, int 
     if (slot <= 0)
         return bd_fail(BD_ERROR_ARGUMENT, "a picture of %d x %d pixels cannot be shown", width,
                        height);
-    int64_t capacity = memory_budget / slot - 2;
-    if (live || capacity < 2)
-        capacity = 2;
-    queue->capacity = capacity > BD_VIEW_QUEUE_MAX ? BD_VIEW_QUEUE_MAX : (int)capacity;
+    int64_t slots = memory_budget / slot;
+    if (live || slots < 4)
+        slots = 4;
+    queue->capacity = slots > BD_VIEW_SLOTS_MAX ? BD_VIEW_QUEUE_MAX : (int)slots - 2;
     queue->live = live;
     for (int i = 0; i < queue->capacity + 2; i++)
         queue->unused[queue->unused_count++] = &queue->slots[i];

@@ -104,11 +104,13 @@ enum bd_status bd_view_scene_save(struct bd_view_panel *panel, const struct bd_v
     return status;
 }
 
-enum bd_status bd_view_screenshot_name(char *path, int size)
+enum bd_status bd_view_screenshot_name(struct bd_view_name *name)
 {
     for (int i = 1; i <= 9999; i++) {
-        snprintf(path, (size_t)size, "backdrop-%04d.png", i);
-        if (access(path, F_OK) != 0)
+        struct bd_view_name next;
+        snprintf(next.text, sizeof next.text, "backdrop-%04d.png", i);
+        *name = next;
+        if (access(next.text, F_OK) != 0)
             return BD_OK;
     }
     return bd_fail(BD_ERROR_IO, "backdrop-0001.png to backdrop-9999.png are all taken");
