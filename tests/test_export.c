@@ -1,0 +1,204 @@
+/* backdrop export: what is written is read again, with the same frames and times. */
+#include "cli_fixture.h"
+
+#include "video/reader.h"
+
+/* Times and count of a video. */
+struct stream {
+    int64_t count;
+    double times[512];
+    int width, height;
+};
+
+static void read_stream(const char *folder, const char *name, struct stream *stream)
+{
+    char path[512];
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    const char *input = name;
+    if (*name != '/' && strncmp(name, "synth:", 6) != 0) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        input = path;
+    }
+    memset(stream, 0, sizeof *stream);
+    assert_int_equal(bd_reader_open(&reader, input, &options), BD_OK);
+    const struct bd_reader_info *info = bd_reader_get_info(reader);
+    stream->width = info->width;
+    stream->height = info->height;
+    while (bd_reader_read(reader, &frame) == BD_OK) {
+        assert_true(stream->count < 512);
+        stream->times[stream->count++] =
+            (double)frame.pts * (double)info->time_base.num / (double)info->time_base.den;
+    }
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+}
+
+static void assert_same_times(const char *folder, const char *a, const char *b, double tolerance)
+{
+    static struct stream first, second;
+    read_stream(folder, a, &first);
+    read_stream(folder, b, &second);
+    assert_int_equal(first.count, second.count);
+    assert_int_equal(first.width, second.width);
+    assert_int_equal(first.height, second.height);
+    for (int64_t i = 0; i < first.count; i++) {
+        double d = first.times[i] - second.times[i];
+        if (d > tolerance || d < -tolerance)
+            print_error("%s, %s: frame %d at %.6f and %.6f\n", a, b, (int)i, first.times[i],
+                        second.times[i]);
+        assert_true(d <= tolerance && d >= -tolerance);
+    }
+}
+
+static void all_outputs_of_a_scene(void **state)
+{
+    char text[8192];
+    assert_int_equal(cli_run(*state,
+                             "$B export 'synth:easy?frames=60' --mask m.mkv --foreground f.mov "
+                             "--background b.mp4 --overlay o.webm --plate p.png --events e.csv "
+                             "--contact-sheet c.png --progress none"),
+                     0);
+    static const char *const videos[] = { "m.mkv", "f.mov", "b.mp4", "o.webm" };
+    for (size_t i = 0; i < sizeof videos / sizeof *videos; i++)
+        assert_same_times(*state, "synth:easy?frames=60", videos[i], 0.0011);
+    static struct stream picture;
+    read_stream(*state, "p.png", &picture);
+    assert_int_equal(picture.width, 320);
+    assert_int_equal(picture.height, 240);
+    read_stream(*state, "c.png", &picture);
+    assert_true(picture.width > 4 * 320 && picture.height > 5 * 240);
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_memory_equal(text, "event,start,end,first_frame,last_frame,peak_time,", 49);
+    assert_true(cli_lines(text) >= 2);
+    double start, end, peak, fraction, mean;
+    int number, first, last, x, y, width, height;
+    assert_int_equal(sscanf(strchr(text, '\n') + 1, "%d,%lf,%lf,%d,%d,%lf,%lf,%lf,%d,%d,%d,%d",
+                            &number, &start, &end, &first, &last, &peak, &fraction, &mean, &x, &y,
+                            &width, &height),
+                     12);
+    assert_int_equal(number, 1);
+    assert_true(start <= peak && peak <= end && end <= 60 / 25.0);
+    assert_true(first <= last && last < 60);
+    assert_true(mean > 0 && mean <= fraction && fraction < 1);
+    assert_true(x >= 0 && y >= 0 && x + width <= 320 && y + height <= 240 && width > 0);
+}
+
+static void masks_are_exact_and_binary(void **state)
+{
+    char path[512];
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    static const char *const names[] = { "m.mkv", "m.mp4", "m.avi", "m%03d.png" };
+    char command[512];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int64_t white = 0, count = 0;
+        snprintf(command, sizeof command, "$B export 'synth:easy?frames=30' --mask %s -q",
+                 names[i]);
+        assert_int_equal(cli_run(*state, command), 0);
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
+        assert_int_equal(bd_reader_open(&reader, path, &options), BD_OK);
+        while (bd_reader_read(reader, &frame) == BD_OK) {
+            count++;
+            for (int y = 0; y < frame.height; y++)
+                for (int x = 0; x < frame.width; x++) {
+                    uint8_t value = frame.data[y * frame.stride + x];
+                    assert_true(value == 0 || value == 255);
+                    white += value == 255;
+                }
+        }
+        assert_int_equal(count, 30);
+        assert_true(white > 0);
+        bd_reader_close(&reader);
+    }
+    bd_frame_destroy(&frame);
+}
+
+/* True times of a variable frame rate come through. */
+static void variable_frame_rate_is_kept(void **state)
+{
+    assert_int_equal(cli_run(*state, "ffmpeg -v error -f lavfi -i testsrc=s=160x120:r=25:d=4 "
+                                     "-vf \"select='not(mod(n,3))+gt(mod(n,10),7)'\" -vsync vfr "
+                                     "-c:v ffv1 in.mkv"),
+                     0);
+    assert_int_equal(cli_run(*state, "$B export in.mkv --mask m.mkv --overlay o.mp4 -q"), 0);
+    assert_same_times(*state, "in.mkv", "m.mkv", 0.0006);
+    assert_same_times(*state, "in.mkv", "o.mp4", 0.0011);
+    const char *data = getenv("BACKDROP_DATA");
+    char command[1024], path[512];
+    snprintf(path, sizeof path, "%s/videos/traffic_camera_vfr.mp4", data ? data : "");
+    if (!data || access(path, R_OK)) {
+        print_message("no traffic_camera_vfr.mp4 in BACKDROP_DATA\n");
+        return;
+    }
+    snprintf(command, sizeof command, "$B export '%s' --mask real.mp4 --frames 60 -q", path);
+    assert_int_equal(cli_run(*state, command), 0);
+    static struct stream in, out;
+    read_stream(*state, "real.mp4", &out);
+    assert_int_equal(out.count, 60);
+    snprintf(command, sizeof command, "ffmpeg -v error -i '%s' -frames:v 60 -c copy cut.mp4", path);
+    assert_int_equal(cli_run(*state, command), 0);
+    read_stream(*state, "cut.mp4", &in);
+    double shift = in.times[0] - out.times[0];
+    for (int i = 0; i < 60 && i < in.count; i++)
+        assert_true(in.times[i] - out.times[i] - shift < 0.0011 &&
+                    in.times[i] - out.times[i] - shift > -0.0011);
+}
+
+static void events_as_json(void **state)
+{
+    char text[8192];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' --events e.json -q"), 0);
+    cli_slurp(*state, "e.json", text, sizeof text);
+    static const char *const keys[] = { "events", "start", "end",   "peak_fraction",
+                                        "x",      "width", "frames" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "\"%s\": ", keys[i]);
+        assert_non_null(strstr(text, key));
+    }
+    assert_non_null(strstr(text, "\"frames\": 60"));
+    /* nothing moves: no event, but a complete file */
+    assert_int_equal(
+        cli_run(*state, "ffmpeg -v error -f lavfi -i color=gray:s=64x48:d=2 still.mkv"), 0);
+    assert_int_equal(cli_run(*state, "$B export still.mkv --events s.json -q"), 0);
+    cli_slurp(*state, "s.json", text, sizeof text);
+    assert_non_null(strstr(text, "\"events\": []"));
+    assert_non_null(strstr(text, "\"frames\": 50"));
+}
+
+static void existing_files_are_guarded(void **state)
+{
+    char text[256];
+    assert_int_equal(cli_run(*state, "echo precious > e.csv"), 0);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=10' --events e.csv -q"), 1);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=10' --events e.csv -q -n"), 1);
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_string_equal(text, "precious\n");
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=10' --events e.csv -q -y"), 0);
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_string_not_equal(text, "precious\n");
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q"), 0);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q"), 1);
+}
+
+static void the_batch_solver_exports_every_frame(void **state)
+{
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?size=96x72&frames=33' --solver batch "
+                                     "--window 10 --mask m.mkv --background b.mkv -q"),
+                     0);
+    assert_same_times(*state, "synth:easy?size=96x72&frames=33", "m.mkv", 0.0006);
+    assert_same_times(*state, "m.mkv", "b.mkv", 0.0006);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLI_TEST(all_outputs_of_a_scene),      CLI_TEST(masks_are_exact_and_binary),
+        CLI_TEST(variable_frame_rate_is_kept), CLI_TEST(events_as_json),
+        CLI_TEST(existing_files_are_guarded),  CLI_TEST(the_batch_solver_exports_every_frame),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
