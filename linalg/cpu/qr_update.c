@@ -84,12 +84,6 @@ void bd_cpu_update_destroy(void *plan)
     free(work);
 }
 
-static void round_small(struct bd_cpu_update *work, const double *w, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++)
-        work->small[i] = (float)w[i];
-}
-
 /* One more projection of the column v of Q away from columns first .. first + count - 1. coef
  * (count) gains the coefficients (NULL: not wanted); returns the new norm of v. */
 static double project(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t first,
@@ -100,9 +94,11 @@ static double project(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t
     };
     pass.dots = 1;
     bd_update_run(work, &pass);
-    round_small(work, work->sums, count);
-    for (int64_t i = 0; coef && i < count; i++)
-        coef[i] += (double)work->small[i];
+    for (int64_t i = 0; i < count; i++) {
+        work->small[i] = (float)work->sums[i];
+        if (coef)
+            coef[i] += (double)work->small[i];
+    }
     pass.dots = 0;
     pass.subtract = pass.squares = pass.backwards = 1;
     bd_update_run(work, &pass);
@@ -167,79 +163,103 @@ static enum bd_status not_finite(void)
     return bd_fail(BD_ERROR_NUMERIC, "QR update: the new columns (or Q) hold NaN or Inf");
 }
 
-/* b <= bd_update_group columns of U become columns n .. n+b-1 of Q; their columns of R go to w (ld
- * max_cols). `transform` (NULL: none) is first done to Q, which has n_in columns before it. */
+/* b <= bd_update_group columns of U that become columns n .. n+b-1 of Q. */
+struct group {
+    struct bd_update_pass pass;
+    int64_t b, n_in, n; /* columns of Q before its transformation, and of it that stay */
+    double *w;          /* their columns of R, ld max_cols */
+    double whole[bd_update_group], norm[bd_update_group]; /* of U, and of what is left of it */
+    int unsafe[bd_update_group]; /* so little is left that it has to be projected once more */
+};
+
+/* Adds the rounded coefficients in work->sums to W, and leaves them in work->small. */
+static void take_coefficients(struct bd_cpu_update *work, struct group *g, int64_t lds)
+{
+    for (int64_t j = 0; j < g->b; j++)
+        for (int64_t i = 0; i < g->n; i++) {
+            float value = (float)work->sums[i + j * lds];
+            work->small[i + j * g->n] = value;
+            g->w[i + j * work->max_cols] += (double)value;
+        }
+}
+
+/* W := Q^T U, as it is after the transformation that Q has still to go through. */
+static enum bd_status first_pass(struct bd_cpu_update *work, struct group *g,
+                                 const struct bd_transform *transform)
+{
+    g->pass.dots = g->pass.squares = 1;
+    bd_update_run(work, &g->pass);
+    for (int64_t i = 0; i < (g->n_in + 1) * g->b; i++)
+        if (!isfinite(work->sums[i]))
+            return not_finite();
+    for (int64_t j = 0; j < g->b; j++) {
+        g->whole[j] = sqrt(work->sums[g->n_in * g->b + j]);
+        memset(g->w + j * work->max_cols, 0, (size_t)(g->n + g->b) * sizeof *g->w);
+    }
+    if (transform)
+        bd_update_transform_rows(transform, work->sums, g->n_in, g->b);
+    take_coefficients(work, g, g->n_in);
+    return BD_OK;
+}
+
+/* Transforms Q; V = U - Q W. Returns whether Q^T V, in work->sums now, is more than rounding. */
+static int second_pass(struct bd_cpu_update *work, struct group *g,
+                       const struct bd_transform *transform)
+{
+    int again = 0;
+    g->pass.n = g->n;
+    g->pass.transform = transform;
+    g->pass.subtract = g->pass.backwards = 1;
+    bd_update_run(work, &g->pass);
+    for (int64_t j = 0; j < g->b; j++) {
+        double square = 0;
+        for (int64_t i = 0; i < g->n; i++)
+            square += work->sums[i + j * g->n] * work->sums[i + j * g->n];
+        g->norm[j] = sqrt(work->sums[g->n * g->b + j]);
+        again = again || sqrt(square) > orthogonal(g->n) * g->norm[j];
+    }
+    return again;
+}
+
+/* V -= Q (Q^T V) */
+static void third_pass(struct bd_cpu_update *work, struct group *g)
+{
+    take_coefficients(work, g, g->n);
+    g->pass.u = NULL;
+    g->pass.transform = NULL;
+    g->pass.dots = g->pass.backwards = 0;
+    bd_update_run(work, &g->pass);
+    for (int64_t j = 0; j < g->b; j++) {
+        double before = g->norm[j];
+        g->norm[j] = sqrt(work->sums[g->n * g->b + j]);
+        g->unsafe[j] = g->norm[j] < 0.5 * before;
+    }
+}
+
+/* `transform` (NULL: none) is done to Q in passing; it has n_in columns before and n after. */
 static enum bd_status append_group(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
                                    int64_t n, const float *u, int64_t ldu, int64_t b, double *w,
                                    const struct bd_transform *transform)
 {
-    double whole[bd_update_group], norm[bd_update_group];
-    int unsafe[bd_update_group] = { 0 }, again = 0;
-    int64_t ldw = work->max_cols;
-
-    struct bd_update_pass pass = { .q = q,
-                                   .ldq = ldq,
-                                   .n_in = n_in,
-                                   .n = n_in,
-                                   .u = u,
-                                   .ldu = ldu,
-                                   .v = q + n * ldq,
-                                   .ldv = ldq,
-                                   .b = b,
-                                   .dots = 1,
-                                   .squares = 1 };
-    bd_update_run(work, &pass);
-    for (int64_t j = 0; j < b; j++) {
-        whole[j] = sqrt(work->sums[n_in * b + j]);
-        for (int64_t i = 0; i < n_in; i++)
-            if (!isfinite(work->sums[i + j * n_in]))
-                return not_finite();
-        if (!isfinite(whole[j]))
-            return not_finite();
-    }
-    if (transform)
-        bd_update_transform_rows(transform, work->sums, n_in, b);
-    for (int64_t j = 0; j < b; j++) {
-        memset(w + j * ldw, 0, (size_t)(n + b) * sizeof *w);
-        for (int64_t i = 0; i < n; i++) {
-            work->small[i + j * n] = (float)work->sums[i + j * n_in];
-            w[i + j * ldw] = (double)work->small[i + j * n];
-        }
-    }
-
-    pass.n = n;
-    pass.transform = transform;
-    pass.subtract = pass.backwards = 1;
-    bd_update_run(work, &pass);
-    for (int64_t j = 0; j < b; j++) {
-        double square = 0;
-        for (int64_t i = 0; i < n; i++)
-            square += work->sums[i + j * n] * work->sums[i + j * n];
-        norm[j] = sqrt(work->sums[n * b + j]);
-        again = again || sqrt(square) > orthogonal(n) * norm[j];
-    }
-    if (again) {
-        round_small(work, work->sums, n * b);
-        for (int64_t j = 0; j < b; j++)
-            for (int64_t i = 0; i < n; i++)
-                w[i + j * ldw] += (double)work->small[i + j * n];
-        pass.u = NULL;
-        pass.transform = NULL;
-        pass.dots = pass.backwards = 0;
-        bd_update_run(work, &pass);
-        for (int64_t j = 0; j < b; j++) {
-            double before = norm[j];
-            norm[j] = sqrt(work->sums[n * b + j]);
-            unsafe[j] = norm[j] < 0.5 * before;
-        }
-    }
-    for (int64_t j = 0; j < b; j++) {
-        enum bd_status status =
-            finish_column(work, q, ldq, n, j, whole[j], norm[j], unsafe[j], w + j * ldw);
-        if (status != BD_OK)
-            return status;
-    }
-    return BD_OK;
+    struct group g = { .b = b, .n_in = n_in, .n = n, .w = w };
+    g.pass = (struct bd_update_pass){ .q = q,
+                                      .ldq = ldq,
+                                      .n_in = n_in,
+                                      .n = n_in,
+                                      .u = u,
+                                      .ldu = ldu,
+                                      .v = q + n * ldq,
+                                      .ldv = ldq,
+                                      .b = b };
+    enum bd_status status = first_pass(work, &g, transform);
+    if (status != BD_OK)
+        return status;
+    if (second_pass(work, &g, transform))
+        third_pass(work, &g);
+    for (int64_t j = 0; j < b && status == BD_OK; j++)
+        status = finish_column(work, q, ldq, n, j, g.whole[j], g.norm[j], g.unsafe[j],
+                               w + j * work->max_cols);
+    return status;
 }
 
 /* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
