@@ -1,0 +1,441 @@
+/* The live separator on small drawn scenes, on every backend: what is learned, when, and what is
+ * not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "linalg/separator.h"
+
+enum { width = 96, height = 64, side = 14 };
+
+/* Linked with --wrap: counts what our own code allocates. */
+static atomic_long allocations;
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    atomic_fetch_add(&allocations, 1);
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    atomic_fetch_add(&allocations, 1);
+    return __real_calloc(count, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    atomic_fetch_add(&allocations, 1);
+    return __real_aligned_alloc(alignment, size);
+}
+
+static uint32_t hash(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
+static uint8_t byte(double v)
+{
+    return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+/* A smooth background with a little noise, `light` times as bright; a square of another colour with
+ * its corner at (x, y) unless x < 0. */
+static void draw(uint8_t *picture, int channels, int frame, double light, int x, int y)
+{
+    for (int v = 0; v < height; v++)
+        for (int u = 0; u < width; u++)
+            for (int c = 0; c < channels; c++) {
+                uint32_t i = (uint32_t)((v * width + u) * channels + c);
+                double value = light * (60 + u + 0.5 * v + 10 * c);
+                if (x >= 0 && u >= x && u < x + side && v >= y && v < y + side)
+                    value = c == 1 ? 30 : 220;
+                value += (double)(hash(i * 7919u + (uint32_t)frame) % 7) - 3;
+                picture[i] = byte(value);
+            }
+}
+
+/* Pixels of the mask inside the square at (x, y), and outside a margin of 3 around it. */
+static void count(const uint8_t *mask, int x, int y, int *inside, int *outside)
+{
+    *inside = *outside = 0;
+    for (int v = 0; v < height; v++)
+        for (int u = 0; u < width; u++) {
+            if (!mask[v * width + u])
+                continue;
+            if (u >= x && u < x + side && v >= y && v < y + side)
+                ++*inside;
+            else if (u < x - 3 || u >= x + side + 3 || v < y - 3 || v >= y + side + 3)
+                ++*outside;
+        }
+}
+
+struct scene {
+    struct bd_backend *backend;
+    struct bd_separator *separator;
+    struct bd_separation out;
+    int channels, frame;
+    uint8_t picture[width * height * 3];
+};
+
+static struct bd_separator_options defaults(int channels)
+{
+    return (struct bd_separator_options){ .width = width,
+                                          .height = height,
+                                          .channels = channels,
+                                          .window = 20,
+                                          .memory = 8,
+                                          .noise_gain = -1,
+                                          .refine = -1,
+                                          .min_area = -1,
+                                          .max_hole = -1 };
+}
+
+static void open_scene(struct scene *scene, const char *name, int threads,
+                       const struct bd_separator_options *options)
+{
+    memset(scene, 0, sizeof *scene);
+    scene->channels = options->channels;
+    assert_int_equal(bd_backend_open(&scene->backend, name, threads), BD_OK);
+    assert_int_equal(bd_separator_create(&scene->separator, scene->backend, options), BD_OK);
+}
+
+static void close_scene(struct scene *scene)
+{
+    bd_separator_destroy(&scene->separator);
+    assert_null(scene->separator);
+    bd_backend_close(&scene->backend);
+    assert_null(scene->backend);
+}
+
+/* One more frame, at 25 a second. */
+static void push(struct scene *scene, double light, int x, int y)
+{
+    draw(scene->picture, scene->channels, scene->frame, light, x, y);
+    assert_int_equal(bd_separator_push(scene->separator, scene->picture,
+                                       (int64_t)width * scene->channels, scene->frame / 25.0,
+                                       &scene->out),
+                     BD_OK);
+    scene->frame++;
+}
+
+static void push_empty(struct scene *scene, int frames)
+{
+    for (int i = 0; i < frames; i++)
+        push(scene, 1, -1, -1);
+}
+
+/* Shows the square crossing the picture and checks every mask. */
+static void check_crossing(struct scene *scene)
+{
+    for (int x = 4; x + side < width - 4; x += 2) {
+        int inside, outside;
+        push(scene, 1, x, 20);
+        count(scene->out.mask, x, 20, &inside, &outside);
+        assert_in_range(inside, side * side * 8 / 10, side * side);
+        assert_int_equal(outside, 0);
+    }
+}
+
+#define FOR_EACH_BACKEND(name) \
+    for (const char *const *each = bd_backend_names(), *name = *each; name; name = *++each)
+
+static void test_moving_square(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    for (int channels = 1; channels <= 3; channels += 2)
+        for (int refine = 0; refine <= 2; refine++) {
+            struct bd_separator_options options = defaults(channels);
+            options.refine = refine;
+            struct scene scene;
+            open_scene(&scene, name, 0, &options);
+            push_empty(&scene, 100);
+            for (int lap = 0; lap < 10; lap++)
+                check_crossing(&scene);
+            push_empty(&scene, 2);
+            assert_int_equal(scene.out.foreground, 0);
+            assert_int_equal(scene.out.columns, 20);
+            assert_in_range(scene.out.rank, 1, 3);
+            close_scene(&scene);
+        }
+}
+
+/* A look ahead shows the square everywhere but never long at one place: the first frame is right.
+ */
+static void test_look_ahead(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        assert_int_equal(bd_separator_prime(scene.separator), BD_ERROR_ARGUMENT);
+        for (int i = 0; i < 30; i++) {
+            draw(scene.picture, 3, 1000 + i, 1, i * 2, 20);
+            assert_int_equal(bd_separator_preview(scene.separator, scene.picture, width * 3),
+                             BD_OK);
+        }
+        assert_int_equal(bd_separator_prime(scene.separator), BD_OK);
+        check_crossing(&scene);
+        close_scene(&scene);
+    }
+}
+
+/* A square that comes and stays is foreground until the memory time has passed, then background. */
+static void test_memory(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        int inside, outside;
+        open_scene(&scene, name, 0, &options);
+        push_empty(&scene, 250);
+        for (int i = 0; i < 8 * 25 * 9 / 10; i++) {
+            push(&scene, 1, 40, 20);
+            count(scene.out.mask, 40, 20, &inside, &outside);
+            assert_in_range(inside, side * side * 8 / 10, side * side);
+            assert_int_equal(outside, 0);
+        }
+        for (int i = 0; i < 8 * 25; i++)
+            push(&scene, 1, 40, 20);
+        assert_int_equal(scene.out.foreground, 0);
+        close_scene(&scene);
+    }
+}
+
+static void test_freeze(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        int inside, outside;
+        open_scene(&scene, name, 0, &options);
+        push_empty(&scene, 250);
+        bd_separator_freeze(scene.separator, true);
+        assert_true(bd_separator_frozen(scene.separator));
+        for (int i = 0; i < 3 * 8 * 25; i++) {
+            push(&scene, 1, 40, 20);
+            assert_false(scene.out.learned);
+        }
+        count(scene.out.mask, 40, 20, &inside, &outside);
+        assert_in_range(inside, side * side * 8 / 10, side * side);
+        bd_separator_freeze(scene.separator, false);
+        for (int i = 0; i < 2 * 8 * 25; i++)
+            push(&scene, 1, 40, 20);
+        assert_int_equal(scene.out.foreground, 0);
+        close_scene(&scene);
+    }
+}
+
+/* After a reset the picture of the moment is the background. */
+static void test_reset(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(1);
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        push_empty(&scene, 250);
+        push(&scene, 1, 40, 20);
+        assert_true(scene.out.foreground > 0);
+        assert_int_equal(bd_separator_reset(scene.separator), BD_OK);
+        push(&scene, 1, 40, 20);
+        assert_int_equal(scene.out.foreground, 0);
+        assert_int_equal(scene.out.columns, 1);
+        close_scene(&scene);
+    }
+}
+
+/* A sudden change of brightness is over in a second, and the square is still found after it. */
+static void test_light(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        push_empty(&scene, 250);
+        for (int i = 0; i < 25; i++)
+            push(&scene, 0.5, -1, -1);
+        assert_int_equal(scene.out.foreground, 0);
+        int inside, outside;
+        push(&scene, 0.5, 30, 20);
+        count(scene.out.mask, 30, 20, &inside, &outside);
+        assert_in_range(inside, side * side * 8 / 10, side * side);
+        assert_int_equal(outside, 0);
+        close_scene(&scene);
+    }
+}
+
+/* Neither the number of threads nor an earlier use of the memory changes a bit of the masks. */
+static void test_reproducible(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        enum { frames = 200 };
+        static uint8_t masks[frames][width * height];
+        struct bd_separator_options options = defaults(3);
+        for (int threads = 1; threads <= 5; threads += 2) {
+            struct scene scene;
+            open_scene(&scene, name, threads, &options);
+            for (int i = 0; i < frames; i++) {
+                push(&scene, 1, 4 + i % 70, 20);
+                if (threads == 1)
+                    memcpy(masks[i], scene.out.mask, sizeof masks[i]);
+                else
+                    assert_memory_equal(masks[i], scene.out.mask, sizeof masks[i]);
+            }
+            close_scene(&scene);
+        }
+    }
+}
+
+static void test_no_allocation(void **state)
+{
+    (void)state;
+    struct bd_separator_options options = defaults(3);
+    struct scene scene;
+    open_scene(&scene, "cpu", 0, &options);
+    assert_true(atomic_load(&allocations) > 0);
+    push_empty(&scene, 1);
+    long before = atomic_load(&allocations);
+    push_empty(&scene, 600);
+    assert_int_equal(atomic_load(&allocations), before);
+    assert_int_equal(scene.out.columns, 20);
+    close_scene(&scene);
+}
+
+/* The mask of a background found elsewhere. */
+static void test_known_background(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        static uint8_t background[width * height * 3];
+        int inside, outside;
+        open_scene(&scene, name, 0, &options);
+        draw(background, 3, 5, 1, -1, -1);
+        draw(scene.picture, 3, 6, 1, 30, 20);
+        assert_int_equal(bd_separator_push_known(scene.separator, scene.picture, width * 3,
+                                                 background, 0, &scene.out),
+                         BD_OK);
+        assert_memory_equal(scene.out.background, background, sizeof background);
+        count(scene.out.mask, 30, 20, &inside, &outside);
+        assert_in_range(inside, side * side * 8 / 10, side * side);
+        assert_int_equal(outside, 0);
+        close_scene(&scene);
+    }
+}
+
+/* Pictures without any light, without contrast, and as small as can be. */
+static void test_plain_pictures(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    for (int value = 0; value <= 255; value += 51)
+        for (int w = 1; w <= 65; w += 32) {
+            struct bd_separator_options options = defaults(3);
+            options.width = w;
+            options.height = 7;
+            options.window = 5;
+            struct bd_backend *backend;
+            struct bd_separator *separator;
+            struct bd_separation out = { 0 };
+            uint8_t picture[65 * 7 * 3];
+            memset(picture, value, sizeof picture);
+            assert_int_equal(bd_backend_open(&backend, name, 2), BD_OK);
+            assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
+            for (int i = 0; i < 500; i++) {
+                assert_int_equal(
+                    bd_separator_push(separator, picture, (int64_t)w * 3, i / 25.0, &out), BD_OK);
+                assert_int_equal(out.foreground, 0);
+            }
+            for (int i = 0; i < w * 7 * 3; i++)
+                assert_in_range(out.background[i], value > 2 ? value - 2 : 0, value + 2);
+            bd_separator_destroy(&separator);
+            bd_backend_close(&backend);
+        }
+}
+
+static void test_bad_options(void **state)
+{
+    (void)state;
+    struct bd_backend *backend;
+    struct bd_separator *separator = NULL;
+    assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
+    struct bd_separator_options bad[12];
+    int cases = 0;
+#define BAD(field, value) (bad[cases] = defaults(3), bad[cases++].field = (value))
+    BAD(width, 0);
+    BAD(height, -1);
+    BAD(width, 100000);
+    BAD(channels, 2);
+    BAD(window, 1);
+    BAD(window, 1001);
+    BAD(rank, 9);
+    BAD(rank, -1);
+    BAD(median, 4);
+    BAD(median, 17);
+#undef BAD
+    for (int i = 0; i < cases; i++) {
+        assert_int_equal(bd_separator_create(&separator, backend, &bad[i]), BD_ERROR_ARGUMENT);
+        assert_null(separator);
+        assert_true(strlen(bd_error_detail()) > 10);
+    }
+    struct bd_separator_options options = defaults(3);
+    assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
+    assert_int_equal(bd_separator_set_lambda(separator, 0), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_separator_set_threshold(separator, 300), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_separator_set_lambda(separator, 7), BD_OK);
+    assert_int_equal(bd_separator_set_threshold(separator, 33), BD_OK);
+    assert_float_equal(bd_separator_options(separator)->lambda, 7, 0);
+    assert_float_equal(bd_separator_options(separator)->threshold, 33, 0);
+    bd_separator_destroy(&separator);
+    bd_backend_close(&backend);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_moving_square),
+        cmocka_unit_test(test_look_ahead),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_freeze),
+        cmocka_unit_test(test_reset),
+        cmocka_unit_test(test_light),
+        cmocka_unit_test(test_reproducible),
+        cmocka_unit_test(test_no_allocation),
+        cmocka_unit_test(test_known_background),
+        cmocka_unit_test(test_plain_pictures),
+        cmocka_unit_test(test_bad_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
