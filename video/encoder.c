@@ -113,7 +113,6 @@ static enum bd_status open_codec(struct bd_encoder *e, const struct bd_writer_pl
 {
     AVDictionary *settings = NULL;
     enum bd_status status = BD_OK;
-    char reason[200];
     if (plan->recipe.settings &&
         av_dict_parse_string(&settings, plan->recipe.settings, "=", ";", 0) < 0) {
         av_dict_free(&settings);
@@ -122,14 +121,16 @@ static enum bd_status open_codec(struct bd_encoder *e, const struct bd_writer_pl
     bd_libav_forget();
     int error = avcodec_open2(e->context, plan->codec, &settings);
     const AVDictionaryEntry *unused = av_dict_get(settings, "", NULL, AV_DICT_IGNORE_SUFFIX);
-    if (error < 0)
+    if (error < 0) {
+        char reason[200];
         status = bd_fail(error == AVERROR(ENOMEM) ? BD_ERROR_MEMORY : BD_ERROR_UNSUPPORTED,
                          "%s: encoder %s refuses pictures of %d x %d: %s", e->path,
                          plan->codec->name, e->context->width, e->context->height,
                          bd_libav_reason(error, reason, sizeof reason));
-    else if (unused)
+    } else if (unused) {
         bd_log(BD_LOG_WARNING, "%s: encoder %s has no setting '%s'", e->path, plan->codec->name,
                unused->key);
+    }
     av_dict_free(&settings);
     return status;
 }
