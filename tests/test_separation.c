@@ -106,14 +106,15 @@ static void test_hard(void **state)
     }
 }
 
-/* The object that stops is found all the while. */
+/* The object that stops is found all the while. (A look ahead in which it stands for most of the time
+ * would take it for background.) */
 static void test_stop(void **state)
 {
     (void)state;
     const struct bd_synth_scene *scene = bd_synth_find("stop");
     assert_true(scene->stop_to > scene->stop_from);
     FOR_EACH_BACKEND(name)
-    assert_true(separate(name, "stop", scene->stop_to, scene->stop_from, 50).recall >= 0.95);
+    assert_true(separate(name, "stop", scene->stop_to, scene->stop_from, 0).recall >= 0.95);
 }
 
 /* Soon after a sudden change of light the masks are as before it. */
