@@ -5,33 +5,41 @@
 
 #include "video/writer.h"
 
-/* The grid: five pictures and a cell for the figures, in as many columns as leave the pictures
- * largest. */
-static int choose_columns(int width, int height, const struct bd_frame *frame)
+/* The grid: five pictures and a cell for the figures, all of the pictures' shape, as a block in the
+ * middle of the window. */
+struct grid {
+    int columns, rows, x, y, cell_width, cell_height, gap;
+};
+
+/* Chooses as many columns as leave the pictures largest. */
+static struct grid make_grid(int width, int height, double shape, int gap)
 {
-    int best = 3;
+    struct grid grid = { .columns = 3, .rows = 2, .gap = gap };
     double most = 0;
     for (int columns = 1; columns <= BD_PANES; columns++) {
         int rows = (BD_PANES + columns - 1) / columns;
-        double w = (double)width / columns / frame->width,
-               h = (double)height / rows / frame->height;
-        double scale = w < h ? w : h;
-        if (scale > most) {
-            most = scale;
-            best = columns;
+        double w = (double)(width - (columns - 1) * gap) / columns;
+        double h = (double)(height - (rows - 1) * gap) / rows;
+        w = w < h * shape ? w : h * shape;
+        if (w > most) {
+            most = w;
+            grid.columns = columns;
+            grid.rows = rows;
         }
     }
-    return best;
+    most = most > 1 ? most : 1;
+    grid.cell_width = (int)most;
+    grid.cell_height = (int)(most / shape) > 1 ? (int)(most / shape) : 1;
+    grid.x = (width - grid.columns * (grid.cell_width + gap) + gap) / 2;
+    grid.y = (height - grid.rows * (grid.cell_height + gap) + gap) / 2;
+    return grid;
 }
 
-static SDL_Rect cell_of(int i, int columns, int width, int height, int gap)
+static SDL_Rect cell_of(const struct grid *grid, int i)
 {
-    int rows = (BD_PANES + columns - 1) / columns, x = i % columns, y = i / columns;
-    SDL_Rect cell = { x * (width + gap) / columns, y * (height + gap) / rows, 0, 0 };
-    cell.w = (x + 1) * (width + gap) / columns - gap - cell.x;
-    cell.h = (y + 1) * (height + gap) / rows - gap - cell.y;
-    cell.w = cell.w > 1 ? cell.w : 1;
-    cell.h = cell.h > 1 ? cell.h : 1;
+    SDL_Rect cell = { grid->x + i % grid->columns * (grid->cell_width + grid->gap),
+                      grid->y + i / grid->columns * (grid->cell_height + grid->gap),
+                      grid->cell_width, grid->cell_height };
     return cell;
 }
 
@@ -39,10 +47,11 @@ static enum bd_status draw_grid(struct bd_view_panel *panel, const struct bd_vie
                                 int width, int height)
 {
     int gap = (int)(4 * bd_view_window_density(panel->window) + 0.5);
-    int columns = choose_columns(width, height, &scene->result->pictures[BD_PANE_INPUT]);
+    const struct bd_frame *input = &scene->result->pictures[BD_PANE_INPUT];
+    struct grid grid = make_grid(width, height, bd_view_window_shape(panel->window, input), gap);
     SDL_Rect cell, where;
     for (int i = 0; i < BD_PICTURES; i++) {
-        cell = cell_of(i, columns, width, height, gap);
+        cell = cell_of(&grid, i);
         enum bd_status status =
             bd_view_window_draw(panel->window, (enum bd_pane)i, &scene->result->pictures[i],
                                 scene->serial, &cell, &where);
@@ -51,7 +60,7 @@ static enum bd_status draw_grid(struct bd_view_panel *panel, const struct bd_vie
         if (scene->overlay)
             bd_view_panel_label(panel, &where, bd_pane_name((enum bd_pane)i));
     }
-    cell = cell_of(BD_PICTURES, columns, width, height, gap);
+    cell = cell_of(&grid, BD_PICTURES);
     if (scene->overlay)
         bd_view_panel_figures(panel, &cell, BD_PANE_ALL, &scene->figures);
     return BD_OK;

@@ -189,6 +189,11 @@ void bd_view_window_clear(struct bd_view_window *window)
     SDL_RenderClear(window->renderer);
 }
 
+double bd_view_window_shape(const struct bd_view_window *window, const struct bd_frame *frame)
+{
+    return frame->width * window->pixel_aspect / frame->height;
+}
+
 /* The largest rectangle of the frame's shape in the middle of `area`. */
 static SDL_Rect letterbox(const struct bd_frame *frame, double pixel_aspect, const SDL_Rect *area)
 {

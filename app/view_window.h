@@ -40,6 +40,9 @@ void bd_view_window_set_full_screen(struct bd_view_window *window, bool full_scr
 /* Whether drawing makes sense: not minimised. */
 bool bd_view_window_visible(const struct bd_view_window *window);
 
+/* Width to height of a frame as it is shown, with its pixels' own shape. */
+double bd_view_window_shape(const struct bd_view_window *window, const struct bd_frame *frame);
+
 /* Starts a picture of the window: all dark. */
 void bd_view_window_clear(struct bd_view_window *window);
 
