@@ -9,7 +9,7 @@
  * B-frames are off everywhere, so that pictures leave an encoder in the order they entered it. */
 #define X264 "crf=20;preset=veryfast"
 #define X264_EXACT "qp=0;preset=veryfast"
-#define VP9 "crf=24;b=0;deadline=good;cpu-used=5;row-mt=1;auto-alt-ref=0"
+#define VP9 "crf=24;b=0;deadline=realtime;cpu-used=7;row-mt=1;auto-alt-ref=0"
 #define VP9_EXACT "lossless=1;deadline=good;cpu-used=5;row-mt=1;auto-alt-ref=0"
 #define QUALITY(q) "flags=+qscale;global_quality=" q /* 118 a step, as ffmpeg's -q:v */
 
