@@ -193,12 +193,12 @@ enum bd_status bd_bench_check(double *residual, double *orthogonality, const flo
 {
     size_t square = (size_t)(n * n), tall = (size_t)(check_rows * n);
     double *memory = calloc(3 * square + 2 * tall, sizeof *memory);
-    double *gram = memory, *rd = memory + square, *other = memory + 2 * square;
-    double *block_a = memory + 3 * square, *block_q = block_a + tall;
     double norm = 0, difference = 0;
     int k = (int)n;
     if (!memory)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for checking a factorisation");
+    double *gram = memory, *rd = memory + square, *other = memory + 2 * square;
+    double *block_a = memory + 3 * square, *block_q = block_a + tall;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i <= j; i++)
             rd[i + j * n] = (double)r[i + j * n];

@@ -16,9 +16,14 @@ static void print_separator_default(char *text, size_t size, const struct bd_opt
     struct bd_separator_options defaults = bd_separator_defaults(&given);
     if (option->offset < begin || option->offset >= begin + sizeof defaults)
         return;
-    const char *value = (const char *)&defaults + (option->offset - begin);
-    snprintf(text, size, "%g",
-             option->kind == BD_OPTION_NUMBER ? *(const double *)value : *(const int *)value);
+    const void *value = (const char *)&defaults + (option->offset - begin);
+    double number = 0;
+    int whole = 0;
+    if (option->kind == BD_OPTION_NUMBER)
+        memcpy(&number, value, sizeof number);
+    else
+        memcpy(&whole, value, sizeof whole);
+    snprintf(text, size, "%g", option->kind == BD_OPTION_NUMBER ? number : whole);
 }
 
 /* The range and the default in brackets, as far as there are any. */

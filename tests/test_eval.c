@@ -40,7 +40,7 @@ static int remove_folder(void **state)
 
 static FILE *create(const char *folder, const char *name)
 {
-    char path[512];
+    char path[1024];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *file = fopen(path, "wb");
     assert_non_null(file);
@@ -56,7 +56,7 @@ static void write_text(const char *folder, const char *name, const char *text)
 
 static void write_picture(const char *folder, const char *name, const struct bd_frame *picture)
 {
-    char path[512];
+    char path[1024];
     snprintf(path, sizeof path, "%s/%s", folder, name);
     assert_int_equal(bd_picture_write(path, picture), BD_OK);
 }
