@@ -156,7 +156,7 @@ static void window_resizes(void **state)
 {
     struct stage *stage = *state;
     struct bd_frame picture = { 0 };
-    open_window(stage, "view synth:easy --pane input");
+    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --pane input");
     assert_true(xdotool(stage, "search --name '^Backdrop - ' windowsize --sync 640 640"));
     double end = bd_clock_seconds() + patience;
     do
@@ -178,7 +178,7 @@ static void window_resizes(void **state)
 static void interrupt_exits_4(void **state)
 {
     struct stage *stage = *state;
-    open_window(stage, "view synth:easy --loop");
+    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --loop");
     kill(stage->child, SIGINT);
     assert_int_equal(finish(stage), 4);
 }
@@ -190,7 +190,8 @@ static void runs_headless(void **state)
     struct stage *stage = *state;
     struct bd_frame picture = { 0 };
     char line[256];
-    start(stage, "SDL_VIDEODRIVER=dummy", "view synth:easy --frames 12 --screenshot shot.png");
+    start(stage, "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120' --window 10 --frames 12 --screenshot shot.png");
     assert_int_equal(finish(stage), 0);
     assert_int_equal(count_lines(stage, line, sizeof line), 0);
     assert_true(read_picture(stage, "shot.png", &picture));
@@ -202,7 +203,8 @@ static void runs_headless(void **state)
 static void short_input_ends_the_run(void **state)
 {
     struct stage *stage = *state;
-    start(stage, "SDL_VIDEODRIVER=dummy", "view 'synth:easy?frames=5' --frames 1000");
+    start(stage, "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120&frames=5' --window 10 --frames 1000");
     assert_int_equal(finish(stage), 0);
 }
 
@@ -216,7 +218,8 @@ static void works_without_a_font(void **state)
     fputs("<?xml version=\"1.0\"?><fontconfig></fontconfig>\n", file);
     fclose(file);
     snprintf(environment, sizeof environment, "SDL_VIDEODRIVER=dummy FONTCONFIG_FILE='%s'", path);
-    start(stage, environment, "view synth:easy --frames 5 --screenshot shot.png");
+    start(stage, environment,
+          "view 'synth:easy?size=160x120' --window 10 --frames 5 --screenshot shot.png");
     assert_int_equal(finish(stage), 0);
     assert_int_equal(count_lines(stage, line, sizeof line), 1);
     assert_non_null(strstr(line, "no text in the window"));
@@ -231,16 +234,22 @@ static void bad_starts(void **state)
         int exit_status;
         const char *word;
     } cases[] = {
-        { "-u DISPLAY -u WAYLAND_DISPLAY -u SDL_VIDEODRIVER", "view synth:easy", 1, "export" },
-        { "-u WAYLAND_DISPLAY -u SDL_VIDEODRIVER DISPLAY=:64999", "view synth:easy", 1, "export" },
-        { "SDL_VIDEODRIVER=none-such", "view synth:easy", 1, "export" },
+        { "-u DISPLAY -u WAYLAND_DISPLAY -u SDL_VIDEODRIVER",
+          "view 'synth:easy?size=160x120' --window 10", 1, "export" },
+        { "-u WAYLAND_DISPLAY -u SDL_VIDEODRIVER DISPLAY=:64999",
+          "view 'synth:easy?size=160x120' --window 10", 1, "export" },
+        { "SDL_VIDEODRIVER=none-such", "view 'synth:easy?size=160x120' --window 10", 1, "export" },
         { "SDL_VIDEODRIVER=dummy", "view missing.mp4", 2, "missing.mp4" },
         { "SDL_VIDEODRIVER=dummy", "view synth:none-such", 2, "none-such" },
-        { "SDL_VIDEODRIVER=dummy", "view synth:easy --pane window", 1, "pane" },
-        { "SDL_VIDEODRIVER=dummy", "view synth:easy --frames -3", 1, "frames" },
-        { "SDL_VIDEODRIVER=dummy", "view synth:easy --frames 2 --screenshot no/such/folder.png", 3,
-          "folder.png" },
-        { "SDL_VIDEODRIVER=dummy", "view synth:easy --frames 2 --screenshot noextension", 3,
+        { "SDL_VIDEODRIVER=dummy", "view 'synth:easy?size=160x120' --window 10 --pane window", 1,
+          "pane" },
+        { "SDL_VIDEODRIVER=dummy", "view 'synth:easy?size=160x120' --window 10 --frames -3", 1,
+          "frames" },
+        { "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120' --window 10 --frames 2 --screenshot no/such/folder.png",
+          3, "folder.png" },
+        { "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120' --window 10 --frames 2 --screenshot noextension", 3,
           "noextension" },
     };
     struct stage *stage = *state;
