@@ -10,10 +10,10 @@
 #include "app/overlay.h"
 #include "app/prime.h"
 #include "app/queue.h"
+#include "app/roi.h"
 #include "app/upscale.h"
 #include "base/clock.h"
 #include "video/scale.h"
-#include "video/writer.h"
 
 /* Frames decoded ahead: enough to even out key frames, few enough for 4K pictures. */
 enum { queue_frames = 6, live_queue_frames = 2, most_pixels = 640 * 480 };
@@ -143,26 +143,6 @@ static enum bd_status open_pictures(struct bd_pipeline *pipeline)
     return status;
 }
 
-static enum bd_status open_roi(struct bd_pipeline *pipeline)
-{
-    const char *path = pipeline->options->roi;
-    struct bd_frame picture = { 0 };
-    struct bd_scaler *scaler = NULL;
-    if (!path)
-        return BD_OK;
-    enum bd_status status = bd_picture_read(path, BD_GRAY8, &picture);
-    if (status && status != BD_ERROR_MEMORY) /* not the input's fault: see bd_open_exit_status */
-        return bd_fail_again(BD_ERROR_ARGUMENT, "--roi ");
-    if (!status)
-        status = bd_frame_create(&pipeline->roi, pipeline->info->width, pipeline->info->height,
-                                 BD_GRAY8);
-    if (!status)
-        status = bd_scale(&scaler, &pipeline->roi, &picture, BD_SCALE_NEAREST);
-    bd_scaler_destroy(&scaler);
-    bd_frame_destroy(&picture);
-    return status;
-}
-
 enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_options *options,
                                 bool drop, unsigned wants, bool (*interrupted)(void *), void *user)
 {
@@ -181,8 +161,8 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
         status = open_solver(self);
     if (status == BD_OK)
         status = open_pictures(self);
-    if (status == BD_OK)
-        status = open_roi(self);
+    if (status == BD_OK && options->roi) /* a failure is not the input's: bd_open_exit_status */
+        status = bd_roi_load(&self->roi, options->roi, self->info->width, self->info->height);
     bool live = status == BD_OK && self->info->live && drop;
     if (status == BD_OK)
         status = bd_queue_open(&self->queue, self->reader, live ? live_queue_frames : queue_frames,
@@ -243,27 +223,6 @@ static enum bd_status make_background(struct bd_pipeline *pipeline, const uint8_
                     BD_SCALE_BILINEAR);
 }
 
-/* Applies the region of interest and counts what is left. */
-static int64_t finish_mask(struct bd_pipeline *pipeline)
-{
-    struct bd_frame *mask = &pipeline->mask;
-    int64_t count = 0;
-    for (int y = 0; y < mask->height; y++) {
-        uint8_t *row = mask->data + (int64_t)y * mask->stride;
-        const uint8_t *roi = pipeline->roi.data;
-        if (roi) {
-            roi += (int64_t)y * pipeline->roi.stride;
-            for (int x = 0; x < mask->width; x++)
-                row[x] &= (uint8_t)(roi[x] < 128 ? 0 : 255);
-        }
-        unsigned in_row = 0;
-        for (int x = 0; x < mask->width; x++)
-            in_row += row[x] & 1;
-        count += in_row;
-    }
-    return count;
-}
-
 static void carry_times(struct bd_frame *to, const struct bd_frame *from)
 {
     to->index = from->index;
@@ -290,7 +249,7 @@ static enum bd_status make_pictures(struct bd_pipeline *pipeline, const struct b
     else
         copy_tight(&pipeline->mask, separation->mask);
     carry_times(&pipeline->mask, frame);
-    result->foreground_pixels = finish_mask(pipeline);
+    result->foreground_pixels = bd_roi_apply(&pipeline->mask, &pipeline->roi);
     result->mask = &pipeline->mask;
     if (pipeline->wants & BD_WANT_BACKGROUND) {
         enum bd_status status = make_background(pipeline, separation->background);
