@@ -131,13 +131,19 @@ struct bd_backend_ops {
     enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
     /* B := X(:, order) G and C(:, order) := K; G is count x rank, K rank x count (both on the host,
-     * column-major, tight). w of the frame in hand is carried over to the new basis. */
+     * column-major, tight). Columns of B after the first are kept only while they spread over the
+     * picture as a change of light does. w of the frame in hand is carried over to the new basis.
+     */
     enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, int rank,
                                 const float *g, const float *k);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust
      * coefficients, w those of the newest; noise := median difference of W(:, order) from it.
      * Leaves f := the newest column and l undefined. */
     enum bd_status (*sep_median)(void *state, const int *order, int count, float lambda);
+    /* As sep_median, but with the value that lasts longest for each pixel (pixel_kernels.h) in
+     * place of the median: slower, and right where somebody stood for most of the time. At most
+     * bd_max_lasting columns, evenly spread over the order, are looked at. */
+    enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda);
     /* Host pointers to the results of the frame in hand, valid until the next sep_load. */
     enum bd_status (*sep_results)(void *state, struct bd_separation *results);
 };

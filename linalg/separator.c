@@ -67,7 +67,7 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
     if (o.refine < 0)
         o.refine = 1;
     if (!o.rank)
-        o.rank = 3;
+        o.rank = 1;
     if (!o.median)
         o.median = 5;
     if (o.min_area < 0)
@@ -296,7 +296,8 @@ static enum bd_status settle(struct bd_separator *s)
 {
     enum { iterations = 3 };
     const struct bd_backend_ops *ops = s->backend->ops;
-    enum bd_status status = BD_OK;
+    enum bd_status status =
+        ops->sep_lasting(s->state, s->order, s->columns, (float)s->options.lambda);
     for (int j = 0; status == BD_OK && j < s->columns; j++) {
         status = ops->sep_recall(s->state, s->order[j]);
         if (status == BD_OK)

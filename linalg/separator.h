@@ -29,7 +29,7 @@ struct bd_separator_options {
     double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
     double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 4 */
     int refine;        /* refinements of the window a slide; < 0: 1 */
-    int rank;          /* largest rank of the background, 1 .. 8; 0: 3 */
+    int rank;          /* largest rank of the background, 1 .. 8; 0: 1 */
     int median;        /* side of the median filter on the mask, odd, 1: none; 0: 5 */
     int min_area;      /* components of fewer pixels are removed; < 0: by the size of the picture */
     int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture

@@ -66,6 +66,7 @@ enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, int rank,
                                 const float *g, const float *k);
 enum bd_status bd_cpu_sep_median(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cpu_sep_lasting(void *state, const int *order, int count, float lambda);
 enum bd_status bd_cpu_sep_results(void *state, struct bd_separation *results);
 
 #endif

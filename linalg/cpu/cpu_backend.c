@@ -117,5 +117,6 @@ const struct bd_backend_ops bd_cpu_ops = {
     .sep_reduce = bd_cpu_sep_reduce,
     .sep_basis = bd_cpu_sep_basis,
     .sep_median = bd_cpu_sep_median,
+    .sep_lasting = bd_cpu_sep_lasting,
     .sep_results = bd_cpu_sep_results,
 };

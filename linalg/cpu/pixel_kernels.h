@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { bd_max_rank = 8 };
+enum { bd_max_rank = 8, bd_max_lasting = 100 };
 
 struct bd_pixel_kernels {
     /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements. */
@@ -32,6 +32,16 @@ struct bd_pixel_kernels {
     /* spread[i] := the lower median of |columns[j][i] - center[i]|, j = 0 .. n - 1. */
     void (*spread)(int64_t count, const uint8_t *const *columns, int n, const uint8_t *center,
                    uint8_t *spread);
+
+    /* The value that lasts, for each pixel of a window of n <= bd_max_lasting pictures, oldest
+     * first, with `channels` interleaved bytes a pixel. A candidate is the pixel in one of the
+     * pictures; its members are the pictures in which no channel differs from it by more than
+     * `reach`. The candidate whose members span the longest time wins, with half a picture for each
+     * member: what was seen before and after somebody stood there beats who stood there, even for
+     * longer. value[pixels x channels] := mean of its members, noise[pixels] := their mean
+     * difference from it (maximum over channels), in sixteenths of a grey level. */
+    void (*lasting)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
+                    uint8_t *value, uint8_t *noise);
 };
 
 /* The best kernels for this machine. */

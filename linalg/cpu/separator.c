@@ -45,7 +45,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
 
     size_t m = (size_t)state->m, ld = (size_t)state->ld, pixels = (size_t)state->pixels;
     size_t n = (size_t)shape->window, rank = (size_t)shape->rank;
-    size_t partial = n > bd_max_rank ? n : bd_max_rank;
+    size_t partial = n > 2 * bd_max_rank ? n : 2 * bd_max_rank;
     size_t threads = (size_t)bd_pool_threads(state->pool);
     state->frame = bd_cpu_alloc(m);
     state->background = bd_cpu_alloc(m);

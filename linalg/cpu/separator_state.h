@@ -10,6 +10,7 @@
 
 enum {
     bd_sep_chunk = 16384,    /* elements of a frame that one item of a parallel loop takes */
+    bd_max_window = 1000,    /* columns */
     bd_sep_accumulators = 16 /* of TSQR: fixed, so that results do not depend on the threads */
 };
 
@@ -28,7 +29,7 @@ struct bd_cpu_separator {
     float *coefficients;  /* C: bd_max_rank x n, by slot */
     float w[bd_max_rank]; /* of the frame in hand */
     int rank;             /* columns of B in use; 0 before the first sep_median */
-    double *partial;      /* chunks x (n or bd_max_rank): sums of the items, added up in order */
+    double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
     float *tiles; /* threads x 2 x bd_sep_chunk */
 

@@ -10,6 +10,14 @@
  * and 7 do worse on the average of the clips at hand. */
 static const float most_start_noise = 5;
 
+/* A direction b of norm 1 takes part in 1 / (m sum b^4) of the elements. A change of light takes
+ * part in most, a person who stands somewhere in few: directions after the first one that take part
+ * in less than this share are people. */
+static const double least_participation = 0.2;
+
+/* Grey levels within which two values of a pixel are the same thing seen twice (sep_lasting). */
+enum { lasting_reach = 20 };
+
 static uint8_t *column(const struct bd_cpu_separator *state, int slot)
 {
     return state->window + (int64_t)slot * state->ld;
@@ -125,7 +133,8 @@ enum bd_status bd_cpu_sep_reduce(void *arg, const int *order, int count, float l
     return BD_OK;
 }
 
-/* Rows of B_next = X G, and the item's part of w_next = B_next^T B w. */
+/* Rows of B_next = X G, and the item's parts of w_next = B_next^T B w and of the sums of b^4 of the
+ * columns of B_next. */
 static void basis_chunk(void *arg, int64_t chunk, int thread)
 {
     const struct sweep *sweep = arg;
@@ -149,9 +158,22 @@ static void basis_chunk(void *arg, int64_t chunk, int thread)
     for (int k = 0; k < state->rank; k++)
         for (int64_t i = 0; i < count; i++)
             l[i] += state->w[k] * state->basis[k * state->ld + from + i];
-    for (int k = 0; k < sweep->rank; k++)
-        state->partial[chunk * bd_max_rank + k] =
-            state->kernels->dot(count, state->next_basis + k * state->ld + from, l);
+    double *products = state->partial + chunk * 2 * bd_max_rank, *fourths = products + bd_max_rank;
+    for (int k = 0; k < sweep->rank; k++) {
+        const float *b = state->next_basis + k * state->ld + from;
+        products[k] = state->kernels->dot(count, b, l);
+        for (int64_t i = 0; i < count; i++)
+            x[i] = b[i] * b[i];
+        fourths[k] = state->kernels->dot(count, x, x);
+    }
+}
+
+static double sum_parts(const struct bd_cpu_separator *state, int which)
+{
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < state->chunks; chunk++)
+        sum += state->partial[chunk * 2 * bd_max_rank + which];
+    return sum;
 }
 
 enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float lambda, int rank,
@@ -165,60 +187,100 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
     float *basis = state->basis;
     state->basis = state->next_basis;
     state->next_basis = basis;
-    state->rank = rank;
     memset(state->w, 0, sizeof state->w);
-    for (int i = 0; i < rank; i++) {
-        double sum = 0;
-        for (int64_t chunk = 0; chunk < state->chunks; chunk++)
-            sum += state->partial[chunk * bd_max_rank + i];
-        state->w[i] = (float)sum;
-    }
+    state->rank = 0;
+    do {
+        state->w[state->rank] = (float)sum_parts(state, state->rank);
+        state->rank++;
+    } while (state->rank < rank &&
+             sum_parts(state, bd_max_rank + state->rank) * least_participation * (double)state->m <
+                 1);
     for (int j = 0; j < count; j++) {
         float *c = coefficients(state, order[j]);
         memset(c, 0, bd_max_rank * sizeof *c);
-        memcpy(c, k + (int64_t)j * rank, (size_t)rank * sizeof *c);
+        memcpy(c, k + (int64_t)j * rank, (size_t)state->rank * sizeof *c);
     }
     return BD_OK;
 }
 
-/* B := the median as float; the item's part of its squared norm. */
+/* The item's part of the background's squared norm. */
+static double take_background(struct bd_cpu_separator *state, int64_t from, int64_t count)
+{
+    const uint8_t *background = state->background + from;
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        state->basis[from + i] = background[i];
+        sum += (double)background[i] * background[i];
+    }
+    return sum;
+}
+
+/* Median and spread of a chunk of elements. The spread goes to the frame's place for a moment. */
 static void median_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
     int64_t from, count = bd_sep_range(state, chunk, &from);
-    const uint8_t *here[1000];
+    const uint8_t *here[bd_max_window];
     for (int j = 0; j < sweep->count; j++)
         here[j] = sweep->columns[j] + from;
     uint8_t *median = state->background + from;
     state->kernels->median(count, here, sweep->count, median);
-    /* The spread of all elements goes to the frame's place; the frame is saved by the caller. */
     state->kernels->spread(count, here, sweep->count, median, state->frame + from);
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        state->basis[from + i] = median[i];
-        sum += (double)median[i] * median[i];
+    state->partial[chunk] = take_background(state, from, count);
+}
+
+/* The lasting value of a chunk of pixels (bd_sep_chunk of them, not elements). */
+static void lasting_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int channels = state->shape.channels;
+    int64_t from = chunk * bd_sep_chunk, left = state->pixels - from;
+    int64_t count = left < bd_sep_chunk ? left : bd_sep_chunk;
+    const uint8_t *here[bd_max_lasting];
+    for (int j = 0; j < sweep->count; j++)
+        here[j] = sweep->columns[j] + from * channels;
+    uint8_t *noise = state->raw + from;
+    state->kernels->lasting(count, channels, here, sweep->count, lasting_reach,
+                            state->background + from * channels, noise);
+    for (int64_t i = 0; i < count; i++)
+        state->noise[from + i] = (float)noise[i] / 16;
+    state->partial[chunk] = take_background(state, from * channels, count * channels);
+}
+
+/* B := the background in hand, whose squared norm lies in the first `items` partial sums, scaled to
+ * norm 1; C := its robust coefficients. */
+static void start_basis(struct bd_cpu_separator *state, int64_t items, const int *order, int count,
+                        float lambda)
+{
+    double square = 0;
+    for (int64_t i = 0; i < items; i++)
+        square += state->partial[i];
+    /* A black picture has no direction: the constant picture takes its place. */
+    float norm = (float)sqrt(square > 0 ? square : (double)state->m);
+    for (int64_t i = 0; i < state->m; i++)
+        state->basis[i] = square > 0 ? state->basis[i] / norm : 1 / norm;
+    state->rank = 1;
+    for (int j = 0; j < count; j++) {
+        float *c = coefficients(state, order[j]);
+        memset(c, 0, bd_max_rank * sizeof *c);
+        c[0] = square > 0 ? norm : 0;
+        bd_sep_fit(state, column(state, order[j]), c, 3, lambda);
     }
-    state->partial[chunk] = sum;
+    memcpy(state->w, coefficients(state, order[count - 1]), sizeof state->w);
 }
 
 enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float lambda)
 {
     struct bd_cpu_separator *state = arg;
-    const uint8_t *columns[1000];
+    const uint8_t *columns[bd_max_window];
     for (int j = 0; j < count; j++)
         columns[j] = column(state, order[j]);
     struct sweep sweep = { .state = state, .order = order, .count = count, .columns = columns };
     bd_pool_run(state->pool, median_chunk, &sweep, state->chunks);
-    double square = 0;
-    for (int64_t i = 0; i < state->chunks; i++)
-        square += state->partial[i];
-    /* A black median has no direction: the constant picture takes its place. */
-    float norm = (float)sqrt(square > 0 ? square : (double)state->m);
-    for (int64_t i = 0; i < state->m; i++)
-        state->basis[i] = square > 0 ? state->basis[i] / norm : 1 / norm;
-    state->rank = 1;
     int channels = state->shape.channels;
     for (int64_t p = 0; p < state->pixels; p++) {
         uint8_t most = 0;
@@ -228,12 +290,20 @@ enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float l
         }
         state->noise[p] = most < most_start_noise ? most : most_start_noise;
     }
-    for (int j = 0; j < count; j++) {
-        float *c = coefficients(state, order[j]);
-        memset(c, 0, bd_max_rank * sizeof *c);
-        c[0] = square > 0 ? norm : 0;
-        bd_sep_fit(state, columns[j], c, 3, lambda);
-    }
-    memcpy(state->w, coefficients(state, order[count - 1]), sizeof state->w);
+    start_basis(state, state->chunks, order, count, lambda);
+    return bd_cpu_sep_recall(state, order[count - 1]);
+}
+
+enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float lambda)
+{
+    struct bd_cpu_separator *state = arg;
+    const uint8_t *columns[bd_max_lasting];
+    int looked_at = count < bd_max_lasting ? count : bd_max_lasting;
+    for (int j = 0; j < looked_at; j++)
+        columns[j] = column(state, order[(int64_t)j * count / looked_at]);
+    struct sweep sweep = { .state = state, .count = looked_at, .columns = columns };
+    int64_t items = (state->pixels + bd_sep_chunk - 1) / bd_sep_chunk;
+    bd_pool_run(state->pool, lasting_chunk, &sweep, items);
+    start_basis(state, items, order, count, lambda);
     return bd_cpu_sep_recall(state, order[count - 1]);
 }
