@@ -88,6 +88,16 @@ static double memory_of(const char *name)
     return value;
 }
 
+/* Lets VmHWM, the peak, start again from here: what other suites used does not count. */
+static void forget_peak(void)
+{
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (!file)
+        return;
+    fputs("5", file);
+    fclose(file);
+}
+
 static enum bd_status time_case(struct bd_bench *bench, int channels)
 {
     struct separate_case c;
@@ -116,6 +126,7 @@ static enum bd_status time_long(struct bd_bench *bench)
 {
     struct separate_case c;
     int64_t frames = bench->options->quick ? 1000 : 10000;
+    forget_peak();
     enum bd_status status = open_case(&c, bench->backend, 640, 480, 1);
     double first = 0;
     struct bd_bench_task task = { NULL, run_block, &c, 0 };
