@@ -12,15 +12,11 @@
 #include "linalg/cpu/tsqr.h"
 
 enum {
-    /* Rows of a block of the second sweep, for up to 128 columns and for more: multiples of the 48
-     * rows of a gemm tile; X, L and T of 100 columns then take 580 KiB of the 1 MiB of L2 cache.
-     * 240 rows of 100 columns cost 6 % more time: the pieces of columns are too short for memory.
-     */
-    long_rows = 480,
-    short_rows = 240,
-    few_columns = 128,
-    /* Columns ahead that memory is asked for, and floats of a cache line. */
-    ahead = 2,
+    /* Rows of a block of T, a multiple of the 48 rows of a gemm tile; X, L and T of 100 columns
+     * then take 290 KiB. With blocks of twice as many rows the second sweep takes 14 or 23 ms at
+     * 110592 x 100, by how the pages fall into the 1 MiB of L2 cache. */
+    block_rows = 240,
+    /* Floats of a cache line. */
     line = 16,
     /* At least so many pieces of rows in the first sweep. The pieces do not depend on the number of
      * threads (as long as it divides 12), and so neither does any bit of the result. */
@@ -32,8 +28,8 @@ struct rpca {
     const struct bd_kernels *kernels;
     const struct bd_column_kernels *columns;
     struct bd_tsqr *tsqr;
-    int64_t m, n, ldt, block_rows, items, slabs, slab_rows;
-    float *t;        /* m x n */
+    int64_t m, n, items, slabs, slab_rows;
+    float *t;        /* T, block by block of rows: block_rows x n each, column-major */
     float *scratch;  /* threads x 2 x block_rows x n: X and L */
     double *partial; /* items x 2 */
     /* M */
@@ -53,6 +49,13 @@ struct sweep {
     int64_t ldl, lds;
 };
 
+/* Rows of a block of TSQR: its own choice for n columns, rounded to whole blocks of T. */
+static int64_t tsqr_rows(int64_t n)
+{
+    int64_t blocks = bd_kernel_block_rows(n) / block_rows;
+    return (blocks ? blocks : 1) * block_rows;
+}
+
 enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **out)
 {
     struct rpca *plan = calloc(1, sizeof *plan);
@@ -63,24 +66,21 @@ enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t
     plan->columns = bd_column_kernels();
     plan->m = m;
     plan->n = n;
-    /* An odd number of cache lines, so that columns do not share cache sets. */
-    plan->ldt = (m + 31) / 32 * 32 + line;
-    plan->block_rows = n <= few_columns ? long_rows : short_rows;
-    plan->items = (m + plan->block_rows - 1) / plan->block_rows;
+    plan->items = (m + block_rows - 1) / block_rows;
     int threads = bd_pool_threads(plan->pool);
     plan->slabs = (least_slabs + threads - 1) / threads * threads;
     if (m < 4 * n * plan->slabs)
         plan->slabs = (m + 4 * n - 1) / (4 * n);
-    enum bd_status status = bd_tsqr_create(&plan->tsqr, n, 0, (int)plan->slabs);
+    enum bd_status status = bd_tsqr_create(&plan->tsqr, n, tsqr_rows(n), (int)plan->slabs);
     if (status != BD_OK) {
         free(plan);
         return status;
     }
     int64_t unit = bd_tsqr_block_rows(plan->tsqr);
     plan->slab_rows = (m + plan->slabs * unit - 1) / (plan->slabs * unit) * unit;
-    plan->t = bd_cpu_alloc((size_t)(plan->ldt * n) * sizeof(float));
+    plan->t = bd_cpu_alloc((size_t)(plan->items * block_rows * n) * sizeof(float));
     plan->scratch =
-        bd_cpu_alloc((size_t)threads * 2 * (size_t)((plan->block_rows + line) * n) * sizeof(float));
+        bd_cpu_alloc((size_t)threads * 2 * (size_t)((block_rows + line) * n) * sizeof(float));
     plan->partial = bd_cpu_alloc((size_t)plan->items * 2 * sizeof(double));
     if (!plan->t || !plan->scratch || !plan->partial) {
         bd_cpu_rpca_destroy(plan);
@@ -109,24 +109,21 @@ static const void *column_of_m(const struct rpca *plan, int64_t row, int64_t j)
     return (const char *)plan->x + (row + j * plan->ldx) * bd_type_size(plan->type);
 }
 
-static void prefetch(const void *from, int64_t bytes)
+/* Column j of the block of T that begins with row `row`. */
+static float *column_of_t(const struct rpca *plan, int64_t row, int64_t j)
 {
-    for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)from + i, 0, 2);
+    return plan->t + row * plan->n + j * block_rows;
 }
 
-/* X (rows x n, ld) := rows row .. row + rows - 1 of M - S + Y/mu. */
+/* X (rows x n, ld) := rows row .. row + rows - 1 of M - S + Y/mu; they lie in one block of T, which
+ * begins with row `row`. */
 static void form_block(const struct rpca *plan, const struct bd_rpca_step *step, int64_t row,
                        int64_t rows, float *x, int64_t ld)
 {
     const struct bd_column_kernels *columns = plan->columns;
     for (int64_t j = 0; j < plan->n; j++) {
-        const float *t = plan->t + row + j * plan->ldt;
+        const float *t = column_of_t(plan, row, j);
         const void *m = column_of_m(plan, row, j);
-        if (j + ahead < plan->n) {
-            prefetch(t + ahead * plan->ldt, rows * (int64_t)sizeof *t);
-            prefetch(column_of_m(plan, row, j + ahead), rows * bd_type_size(plan->type));
-        }
         if (plan->type == BD_U8)
             columns->form_u8(rows, m, t, step->clip_read, step->dual_scale, x + j * ld);
         else
@@ -143,10 +140,10 @@ static void start_item(void *arg, int64_t item, int thread)
 {
     (void)thread;
     const struct rpca *plan = ((const struct sweep *)arg)->plan;
-    int64_t row = item * plan->block_rows, rows = rows_from(plan, row, plan->block_rows);
+    int64_t row = item * block_rows, rows = rows_from(plan, row, block_rows);
     double square = 0, most = 0;
     for (int64_t j = 0; j < plan->n; j++) {
-        float *t = plan->t + row + j * plan->ldt;
+        float *t = column_of_t(plan, row, j);
         const void *m = column_of_m(plan, row, j);
         if (plan->type == BD_U8)
             for (int64_t i = 0; i < rows; i++)
@@ -192,7 +189,9 @@ static void reduce_slab(void *arg, int64_t slab, int thread)
     for (int64_t row = first; row < end; row += unit) {
         int64_t rows = end - row < unit ? end - row : unit;
         float *block = bd_tsqr_block(plan->tsqr, (int)slab, &ld);
-        form_block(plan, sweep->step, row, rows, block, ld);
+        for (int64_t i = 0; i < rows; i += block_rows)
+            form_block(plan, sweep->step, row + i, rows - i < block_rows ? rows - i : block_rows,
+                       block + i, ld);
         bd_tsqr_push(plan->tsqr, (int)slab, rows);
     }
 }
@@ -213,14 +212,14 @@ static void update_item(void *arg, int64_t item, int thread)
     const struct rpca *plan = sweep->plan;
     const struct bd_column_kernels *columns = plan->columns;
     float bound = sweep->step->clip_read, next = sweep->step->clip_write;
-    int64_t row = item * plan->block_rows, rows = rows_from(plan, row, plan->block_rows);
-    int64_t ld = plan->block_rows + line, n = plan->n;
+    int64_t row = item * block_rows, rows = rows_from(plan, row, block_rows);
+    int64_t ld = block_rows + line, n = plan->n;
     float *x = plan->scratch + thread * 2 * ld * n, *l = x + ld * n;
     form_block(plan, sweep->step, row, rows, x, ld);
     plan->kernels->gemm(rows, n, n, x, ld, sweep->w, sweep->ldw, l, ld);
     double square = 0;
     for (int64_t j = 0; j < n; j++) {
-        float *t = plan->t + row + j * plan->ldt;
+        float *t = column_of_t(plan, row, j);
         if (!sweep->get)
             square += columns->renew(rows, x + j * ld, l + j * ld, bound, sweep->step->dual_scale,
                                      next, t);
