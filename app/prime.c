@@ -5,9 +5,9 @@
 
 #include "video/scale.h"
 
-/* 20 s of footage show most of what stands behind moving objects, and decoding them takes a second
+/* A minute of footage shows most of what stands behind moving objects, and decoding it takes a second
  * or so; fewer frames than `handful` make no better background than the first frame alone. */
-enum { most_seconds = 20, handful = 5 };
+enum { most_seconds = 60, handful = 5 };
 
 enum bd_status bd_prime(struct bd_separator *separator, const char *input,
                         const struct bd_reader_options *options, enum bd_pixel_format format)
