@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 
-#include "app/detail.h"
 #include "app/interrupt.h"
 #include "app/outputs.h"
 #include "app/pipeline.h"
@@ -18,13 +17,13 @@ struct export
     struct bd_meter meter;
     int64_t frames;
     bool interrupted;
-    struct bd_detail detail; /* of the first failure; "": none */
+    char detail[bd_detail_size]; /* of the first failure; "": none */
 };
 
 static void note_failure(struct export *export)
 {
-    if (!*export->detail.text)
-        export->detail = bd_detail_save();
+    if (!*export->detail)
+        snprintf(export->detail, sizeof export->detail, "%s", bd_error_detail());
 }
 
 static void tell_settings(const struct export *export)
@@ -71,8 +70,8 @@ static int report(const struct export *export)
     const char *input = export->options->arguments[0];
     int64_t damaged = bd_pipeline_damaged(export->pipeline);
     double seconds = bd_meter_seconds(&export->meter);
-    if (*export->detail.text) {
-        fprintf(stderr, "backdrop: %s (after %" PRId64 " frames)\n", export->detail.text,
+    if (*export->detail) {
+        fprintf(stderr, "backdrop: %s (after %" PRId64 " frames)\n", export->detail,
                 export->frames);
         return export->interrupted ? 4 : 3;
     }

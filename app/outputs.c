@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "app/contact_sheet.h"
-#include "app/detail.h"
 #include "app/events.h"
 #include "video/writer.h"
 
@@ -162,9 +161,7 @@ static enum bd_status open_writer(struct bd_outputs *outputs, int i,
         writer.pixel_aspect = (struct bd_rational){ 1, 1 };
     }
     enum bd_status status = bd_writer_open(&outputs->writers[i], path_of(options, i), &writer);
-    char prefix[32];
-    snprintf(prefix, sizeof prefix, "--%s ", kinds[i].name);
-    return status ? bd_fail_again(status, prefix) : BD_OK;
+    return status ? bd_fail(status, "--%s %s", kinds[i].name, bd_error_detail()) : BD_OK;
 }
 
 static enum bd_status open_sheet(struct bd_outputs *outputs, const struct bd_reader_info *info)
@@ -195,9 +192,10 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
                              : open_writer(self, i, options, info);
     }
     if (status) {
-        struct bd_detail detail = bd_detail_save();
+        char detail[bd_detail_size]; /* closing may fail too */
+        snprintf(detail, sizeof detail, "%s", bd_error_detail());
         bd_outputs_close(&self, NULL);
-        return bd_fail(status, "%s", detail.text);
+        return bd_fail(status, "%s", detail);
     }
     *outputs = self;
     return BD_OK;
@@ -238,31 +236,31 @@ static enum bd_status write_pictures(struct bd_outputs *outputs)
 }
 
 /* Remembers the first failure; later ones overwrite the thread's detail. */
-static void note(enum bd_status *first, struct bd_detail *detail, enum bd_status status)
+static void note(enum bd_status *first, char *detail, enum bd_status status)
 {
     if (!status || *first)
         return;
     *first = status;
-    *detail = bd_detail_save();
+    snprintf(detail, bd_detail_size, "%s", bd_error_detail());
 }
 
 enum bd_status bd_outputs_close(struct bd_outputs **outputs, int *event_count)
 {
     struct bd_outputs *self = *outputs;
     enum bd_status first = BD_OK;
-    struct bd_detail detail = { "" };
+    char detail[bd_detail_size] = "";
     if (event_count)
         *event_count = -1;
     if (!self)
         return BD_OK;
-    note(&first, &detail, write_pictures(self));
+    note(&first, detail, write_pictures(self));
     for (int i = 0; i < kind_count; i++)
-        note(&first, &detail, bd_writer_close(&self->writers[i]));
+        note(&first, detail, bd_writer_close(&self->writers[i]));
     if (self->events)
-        note(&first, &detail, bd_events_close(&self->events, event_count));
+        note(&first, detail, bd_events_close(&self->events, event_count));
     bd_contact_sheet_destroy(&self->sheet);
     bd_frame_destroy(&self->sheet_picture);
     free(self);
     *outputs = NULL;
-    return first ? bd_fail(first, "%s", detail.text) : BD_OK;
+    return first ? bd_fail(first, "%s", detail) : BD_OK;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "app/batch.h"
-#include "app/detail.h"
 #include "app/overlay.h"
 #include "app/prime.h"
 #include "app/queue.h"
@@ -72,7 +71,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
     if (status == BD_ERROR_INTERRUPTED || status == BD_ERROR_MEMORY)
         return status;
     if (status)
-        return bd_fail_again(status == BD_ERROR_IO ? status : BD_ERROR_FORMAT, "");
+        return bd_fail(status == BD_ERROR_IO ? status : BD_ERROR_FORMAT, "%s", bd_error_detail());
     pipeline->info = bd_reader_get_info(pipeline->reader);
     return BD_OK;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { max_capacity = 16, detail_bytes = 512 };
+enum { max_capacity = 16 };
 
 struct bd_queue {
     struct bd_reader *reader;
@@ -25,7 +25,7 @@ struct bd_queue {
     double seek_to;
     enum bd_status ended; /* BD_OK while frames come */
     enum bd_status seek_status;
-    char detail[detail_bytes], seek_detail[detail_bytes];
+    char detail[bd_detail_size], seek_detail[bd_detail_size];
     int64_t dropped, damaged;
 };
 

@@ -2,7 +2,6 @@
 
 #include <stddef.h>
 
-#include "app/detail.h"
 #include "video/scale.h"
 #include "video/writer.h"
 
@@ -14,7 +13,7 @@ enum bd_status bd_roi_load(struct bd_frame *roi, const char *path, int width, in
     struct bd_scaler *scaler = NULL;
     enum bd_status status = bd_picture_read(path, BD_GRAY8, &picture);
     if (status && status != BD_ERROR_MEMORY)
-        return bd_fail_again(BD_ERROR_ARGUMENT, "--roi ");
+        return bd_fail(BD_ERROR_ARGUMENT, "--roi %s", bd_error_detail());
     if (!status)
         status = bd_frame_create(roi, width, height, BD_GRAY8);
     if (!status)

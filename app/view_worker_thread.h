@@ -28,7 +28,7 @@ struct bd_view_worker {
     struct bd_view_mailbox mailbox;
     enum bd_view_state state;
     enum bd_status status;
-    char detail[512], notice[160];
+    char detail[bd_detail_size], notice[160];
     struct bd_view_queue queue;
     int64_t generation; /* of results: a seek makes those before it worthless */
 

@@ -2,8 +2,9 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
-static _Thread_local char detail[512];
+static _Thread_local char detail[bd_detail_size];
 
 static struct {
     pthread_mutex_t lock;
@@ -46,10 +47,12 @@ const char *bd_error_detail(void)
 /* In parentheses because status.h may define a macro of this name. */
 enum bd_status(bd_fail)(enum bd_status status, const char *format, ...)
 {
+    char text[bd_detail_size]; /* an argument may be `detail` */
     va_list args;
     va_start(args, format);
-    vsnprintf(detail, sizeof detail, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    memcpy(detail, text, strlen(text) + 1);
     return status;
 }
 
@@ -63,7 +66,7 @@ void bd_log_set(bd_log_fn *fn, void *user)
 
 void bd_log(enum bd_log_level level, const char *format, ...)
 {
-    char message[512];
+    char message[bd_detail_size];
     va_list args;
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);

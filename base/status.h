@@ -26,6 +26,9 @@ enum bd_status {
     BD_ERROR_INTERRUPTED = -9  /* the caller asked to stop */
 };
 
+/* Bytes of the longest detail, its final 0 included; what is longer is cut. */
+enum { bd_detail_size = 512 };
+
 /* A fixed English phrase for a code, never NULL. */
 const char *bd_status_text(enum bd_status status);
 
@@ -34,7 +37,8 @@ const char *bd_status_text(enum bd_status status);
 const char *bd_error_detail(void);
 
 /* Records the detail (printf format, one line, no final newline) for the calling thread and
- * returns `status`, so that a failure is one statement: return bd_fail(BD_ERROR_IO, "...", ...). */
+ * returns `status`, so that a failure is one statement: return bd_fail(BD_ERROR_IO, "...", ...).
+ * bd_error_detail() itself may be an argument, to say more about a failure. */
 enum bd_status bd_fail(enum bd_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

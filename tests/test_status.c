@@ -68,6 +68,22 @@ static void test_long_detail_is_cut(void **state)
     assert_string_equal(bd_error_detail(), "short");
 }
 
+/* A failure that says more about the one before. */
+static void test_detail_may_be_its_own_argument(void **state)
+{
+    (void)state;
+    (void)bd_fail(BD_ERROR_IO, "%s: no such file", "street.mp4");
+    assert_int_equal(bd_fail(BD_ERROR_ARGUMENT, "--roi %s", bd_error_detail()), BD_ERROR_ARGUMENT);
+    assert_string_equal(bd_error_detail(), "--roi street.mp4: no such file");
+    assert_int_equal(bd_fail(BD_ERROR_FORMAT, "%s", bd_error_detail()), BD_ERROR_FORMAT);
+    assert_string_equal(bd_error_detail(), "--roi street.mp4: no such file");
+    /* cut at the end, however often it is repeated */
+    for (int i = 0; i < 40; i++)
+        (void)bd_fail(BD_ERROR_IO, "0123456789abcdef %s", bd_error_detail());
+    assert_int_equal(strlen(bd_error_detail()), bd_detail_size - 1);
+    assert_memory_equal(bd_error_detail(), "0123456789abcdef 0123456789abcdef ", 34);
+}
+
 struct thread_case {
     pthread_barrier_t *barrier;
     char seen_first[64]; /* before this thread failed */
@@ -231,6 +247,7 @@ int main(void)
         cmocka_unit_test(test_text_is_distinct),
         cmocka_unit_test(test_failure_records_and_returns),
         cmocka_unit_test(test_long_detail_is_cut),
+        cmocka_unit_test(test_detail_may_be_its_own_argument),
         cmocka_unit_test(test_detail_belongs_to_its_thread),
         cmocka_unit_test_teardown(test_log_reaches_the_callback, discard_messages),
         cmocka_unit_test_teardown(test_long_message_is_cut, discard_messages),
