@@ -1,24 +1,19 @@
 #include "app/batch.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/cpu/mask.h"
 #include "linalg/rpca.h"
 #include "video/scale.h"
-
-/* Grey levels that a noisy pixel's threshold may reach; as the live separator has it. */
-enum { most_threshold = 60 };
 
 struct bd_batch {
     struct bd_backend *backend;
     struct bd_separator_options settings;
-    size_t pixels, rows; /* of a small frame; rows = pixels x channels */
-    int window;          /* frames a full window has */
-    int count, next;     /* frames in the window in hand; the next to deliver */
-    int solved;          /* columns `rpca` was made for */
-    bool started;        /* a full window has been delivered */
+    size_t rows;     /* of a small frame: pixels x channels */
+    int window;      /* frames a full window has */
+    int count, next; /* frames in the window in hand; the next to deliver */
+    int solved;      /* columns `rpca` was made for */
+    bool started;    /* a full window has been delivered */
     int64_t rank;
 
     struct bd_frame *frames; /* window, full size */
@@ -27,12 +22,23 @@ struct bd_batch {
     uint8_t *columns; /* rows x window: the small frames, tight */
     struct bd_matrix m, l;
     struct bd_rpca *rpca;
-    struct bd_mask_work *mask_work;
+    struct bd_separator *masker; /* makes masks from the backgrounds found here, learns the noise */
+    int64_t masked;              /* frames shown to it */
 
-    float *column; /* rows: one of L */
-    float *noise;  /* pixels: mean difference, differences above the threshold cut */
-    uint8_t *background, *difference, *mask;
+    float *column;       /* rows: one of L */
+    uint8_t *background; /* rows: the same as bytes */
 };
+
+/* The live separator's mask stage alone. Its own window, which no frame enters, is the smallest;
+ * and it never takes what stands still for background, since L does not. */
+static enum bd_status open_masker(struct bd_batch *batch)
+{
+    struct bd_separator_options settings = batch->settings;
+    settings.window = 2;
+    settings.rank = 1;
+    settings.memory = 1e9;
+    return bd_separator_create(&batch->masker, batch->backend, &settings);
+}
 
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
                                const struct bd_separator_options *settings)
@@ -44,23 +50,18 @@ enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backe
     self->backend = backend;
     self->settings = *settings;
     self->window = settings->window;
-    self->pixels = (size_t)settings->width * (size_t)settings->height;
-    self->rows = self->pixels * (size_t)settings->channels;
+    self->rows = (size_t)settings->width * (size_t)settings->height * (size_t)settings->channels;
     self->frames = calloc((size_t)self->window, sizeof *self->frames);
     self->columns = malloc(self->rows * (size_t)self->window);
     self->column = malloc(self->rows * sizeof *self->column);
-    self->noise = malloc(self->pixels * sizeof *self->noise);
     self->background = malloc(self->rows);
-    self->difference = malloc(self->pixels);
-    self->mask = malloc(self->pixels);
     enum bd_status status = BD_OK;
-    if (!self->frames || !self->columns || !self->column || !self->noise || !self->background ||
-        !self->difference || !self->mask)
+    if (!self->frames || !self->columns || !self->column || !self->background)
         status = bd_fail(BD_ERROR_MEMORY,
                          "out of memory for a window of %d frames; --window or --scale smaller",
                          self->window);
     if (!status)
-        status = bd_mask_work_create(&self->mask_work, settings->width, settings->height);
+        status = open_masker(self);
     if (!status)
         status = bd_frame_create(&self->small, settings->width, settings->height,
                                  (enum bd_pixel_format)settings->channels);
@@ -82,7 +83,7 @@ void bd_batch_destroy(struct bd_batch **batch)
     bd_rpca_destroy(&self->rpca);
     bd_matrix_destroy(self->backend, &self->m);
     bd_matrix_destroy(self->backend, &self->l);
-    bd_mask_work_destroy(&self->mask_work);
+    bd_separator_destroy(&self->masker);
     bd_scaler_destroy(&self->scaler);
     bd_frame_destroy(&self->small);
     for (int j = 0; self->frames && j < self->window; j++)
@@ -90,10 +91,7 @@ void bd_batch_destroy(struct bd_batch **batch)
     free(self->frames);
     free(self->columns);
     free(self->column);
-    free(self->noise);
     free(self->background);
-    free(self->difference);
-    free(self->mask);
     free(self);
     *batch = NULL;
 }
@@ -173,33 +171,30 @@ static enum bd_status load_background(struct bd_batch *batch, int j)
         float value = batch->column[i];
         batch->background[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value + 0.5F);
     }
-    const uint8_t *frame = batch->columns + (size_t)j * batch->rows;
-    int channels = batch->settings.channels;
-    for (size_t i = 0; i < batch->pixels; i++) {
-        int most = 0;
-        for (int c = 0; c < channels; c++) {
-            size_t at = i * (size_t)channels + (size_t)c;
-            int difference = abs(frame[at] - batch->background[at]);
-            most = difference > most ? difference : most;
-        }
-        batch->difference[i] = (uint8_t)most;
-    }
     return BD_OK;
 }
 
-/* Mean difference of each pixel over the window; what is foreground counts as the threshold. */
-static enum bd_status measure_noise(struct bd_batch *batch)
+/* The mask of frame j of the window, from its column of L. */
+static enum bd_status mask_frame(struct bd_batch *batch, int j, struct bd_separation *separation)
 {
-    float cut = (float)batch->settings.threshold;
-    memset(batch->noise, 0, batch->pixels * sizeof *batch->noise);
-    for (int j = 0; j < batch->count; j++) {
-        enum bd_status status = load_background(batch, j);
-        if (status)
-            return status;
-        for (size_t i = 0; i < batch->pixels; i++)
-            batch->noise[i] += fminf(batch->difference[i], cut) / (float)batch->count;
-    }
-    return BD_OK;
+    const struct bd_separator_options *settings = &batch->settings;
+    enum bd_status status = load_background(batch, j);
+    if (status)
+        return status;
+    double time = (double)batch->masked++ / settings->frame_rate;
+    return bd_separator_push_known(batch->masker, batch->columns + (size_t)j * batch->rows,
+                                   (int64_t)settings->width * settings->channels, batch->background,
+                                   time, separation);
+}
+
+/* Shows the masker the whole window before the first frame of it is delivered. */
+static enum bd_status learn_noise(struct bd_batch *batch)
+{
+    struct bd_separation separation;
+    enum bd_status status = BD_OK;
+    for (int j = 0; j < batch->count && !status; j++)
+        status = mask_frame(batch, j, &separation);
+    return status;
 }
 
 static enum bd_status solve(struct bd_batch *batch)
@@ -225,26 +220,8 @@ static enum bd_status solve(struct bd_batch *batch)
     if (!status)
         status = bd_rpca_get(batch->rpca, &batch->l, NULL);
     if (!status)
-        status = measure_noise(batch);
+        status = learn_noise(batch);
     return status;
-}
-
-static int64_t make_mask(struct bd_batch *batch)
-{
-    const struct bd_separator_options *settings = &batch->settings;
-    int64_t count = 0;
-    for (size_t i = 0; i < batch->pixels; i++) {
-        float noise = fminf((float)settings->noise_gain * batch->noise[i], most_threshold);
-        batch->mask[i] = batch->difference[i] > fmaxf(noise, (float)settings->threshold);
-    }
-    bd_mask_median(batch->mask_work, batch->mask, batch->mask, settings->median);
-    bd_mask_remove_small(batch->mask_work, batch->mask, settings->min_area);
-    bd_mask_fill_holes(batch->mask_work, batch->mask, settings->max_hole);
-    for (size_t i = 0; i < batch->pixels; i++) {
-        count += batch->mask[i];
-        batch->mask[i] = batch->mask[i] ? 255 : 0;
-    }
-    return count;
 }
 
 enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
@@ -257,17 +234,12 @@ enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
             status = solve(batch);
     }
     if (!status)
-        status = load_background(batch, batch->next);
+        status = mask_frame(batch, batch->next, separation);
     if (status)
         return status;
-    *frame = &batch->frames[batch->next];
-    *separation = (struct bd_separation){ .background = batch->background,
-                                          .difference = batch->difference,
-                                          .mask = batch->mask,
-                                          .foreground = make_mask(batch),
-                                          .rank = (int)batch->rank,
-                                          .columns = batch->count,
-                                          .learned = true };
-    batch->next++;
+    *frame = &batch->frames[batch->next++];
+    separation->rank = (int)batch->rank;
+    separation->columns = batch->count;
+    separation->learned = true;
     return BD_OK;
 }

@@ -9,8 +9,8 @@
 
 struct bd_batch;
 
-/* `settings` complete, as bd_separator_defaults returns them; window, size, channels, threshold,
- * noise_gain, median, min_area and max_hole count. Takes all memory but that of the frames. */
+/* `settings` complete, as bd_separator_defaults returns them; all but memory, lambda, refine and
+ * rank count, which are the live solver's. Takes all memory but that of the frames. */
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
                                const struct bd_separator_options *settings);
 void bd_batch_destroy(struct bd_batch **batch);

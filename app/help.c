@@ -45,6 +45,8 @@ static void print_limits(FILE *file, const struct bd_option *option)
     if (*fallback)
         used += (size_t)snprintf(text + used, sizeof text - used, "%sdefault %s", used ? "; " : "",
                                  fallback);
+    if (option->commands & BD_LIVE_SOLVER)
+        used += (size_t)snprintf(text + used, sizeof text - used, "; live solver only");
     if (used)
         fprintf(file, " (%s)", text);
 }

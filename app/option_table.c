@@ -18,7 +18,8 @@ enum {
     B = BD_FOR_BENCH,
     I = BD_FOR_INFO,
     VE = V | E,
-    VEA = V | E | A
+    VEA = V | E | A,
+    L = VEA | BD_LIVE_SOLVER
 };
 
 /* clang-format off */
@@ -74,17 +75,17 @@ const struct bd_option bd_option_table[] = {
       "live: frame by frame; batch: exact Robust PCA, window by window" },
     { "window", 0, "N", BD_OPTION_INT, AT(separator.window), 2, 1000, NULL, VEA, NULL,
       "frames in the window" },
-    { "memory", 0, "SECONDS", BD_OPTION_NUMBER, AT(separator.memory), 0.1, 86400, NULL, VEA, NULL,
+    { "memory", 0, "SECONDS", BD_OPTION_NUMBER, AT(separator.memory), 0.1, 86400, NULL, L, NULL,
       "time the window spans; what stands still for longer becomes background" },
-    { "lambda", 0, "GREY", BD_OPTION_NUMBER, AT(separator.lambda), 0.1, 255, NULL, VEA, NULL,
+    { "lambda", 0, "GREY", BD_OPTION_NUMBER, AT(separator.lambda), 0.1, 255, NULL, L, NULL,
       "grey levels above which a difference is no noise of the background" },
     { "threshold", 0, "GREY", BD_OPTION_NUMBER, AT(separator.threshold), 0.1, 255, NULL, VEA, NULL,
       "least difference from the background that is foreground" },
     { "noise-gain", 0, "K", BD_OPTION_NUMBER, AT(separator.noise_gain), 0, 100, NULL, VEA, NULL,
       "a pixel's threshold is at least K times its own noise" },
-    { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, NULL, VEA, NULL,
+    { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, NULL, L, NULL,
       "refinements of the window each time a frame enters it" },
-    { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, 8, NULL, VEA, NULL,
+    { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, 8, NULL, L, NULL,
       "largest rank of the background" },
     { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 15, NULL, VEA, NULL,
       "side of the median filter on the mask, 1: none" },

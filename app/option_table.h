@@ -23,13 +23,14 @@ enum bd_option_kind {
     BD_OPTION_VERSION
 };
 
-/* Sets of commands, as bits. */
+/* Sets of commands, as bits, and what else limits the use of an option. */
 enum {
     BD_FOR_VIEW = 1 << BD_COMMAND_VIEW,
     BD_FOR_EXPORT = 1 << BD_COMMAND_EXPORT,
     BD_FOR_EVAL = 1 << BD_COMMAND_EVAL,
     BD_FOR_BENCH = 1 << BD_COMMAND_BENCH,
-    BD_FOR_INFO = 1 << BD_COMMAND_INFO
+    BD_FOR_INFO = 1 << BD_COMMAND_INFO,
+    BD_LIVE_SOLVER = 1 << 16 /* does nothing with --solver batch, and is refused there */
 };
 
 struct bd_option {
@@ -40,7 +41,7 @@ struct bd_option {
     size_t offset; /* in struct bd_options */
     double min, max;
     const char *const *choices; /* NULL-terminated */
-    unsigned commands;          /* BD_FOR_ bits */
+    unsigned commands;          /* BD_FOR_ bits, BD_LIVE_SOLVER */
     const char *fallback;       /* the default, in words; NULL: none, or as bd_separator_defaults
                                    has it for members of options.separator */
     const char *help;

@@ -14,6 +14,7 @@ struct parser {
     const struct bd_command_row *command;
     char **argv;
     int argc, next;
+    const struct bd_option *live; /* the first given that only the live solver has; NULL: none */
 };
 
 /* Number of single-character edits that turn a into b; long names are cut. */
@@ -242,6 +243,8 @@ static enum bd_status parse_option(struct parser *parser)
     enum bd_status status = find_option(parser, text, &option);
     if (status)
         return status;
+    if (!parser->live && (option->commands & BD_LIVE_SOLVER))
+        parser->live = option;
     const char *value = text[1] == '-' ? strchr(text, '=') : NULL;
     if (value && !option->argument)
         return bd_fail(BD_ERROR_ARGUMENT, "--%s: takes no value", option->name);
@@ -277,6 +280,15 @@ static enum bd_status check_arguments(const struct parser *parser)
     return BD_OK;
 }
 
+/* An option that would do nothing is an error. */
+static enum bd_status check_solver(const struct parser *parser)
+{
+    if (!parser->live || parser->options->solver != BD_SOLVER_BATCH)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--%s: belongs to --solver live; the batch solver has none",
+                   parser->live->name);
+}
+
 static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 {
     *options = (struct bd_options){
@@ -294,7 +306,7 @@ static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 
 enum bd_status bd_options_parse(struct bd_options *options, int argc, char **argv)
 {
-    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1 };
+    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1, NULL };
     enum bd_status status = prepare(options, argc, argv);
     if (status)
         return status;
@@ -326,7 +338,8 @@ enum bd_status bd_options_parse(struct bd_options *options, int argc, char **arg
             options->command = BD_COMMAND_HELP;
         return BD_OK;
     }
-    return check_arguments(&parser);
+    status = check_arguments(&parser);
+    return status ? status : check_solver(&parser);
 }
 
 void bd_options_release(struct bd_options *options)

@@ -78,6 +78,14 @@ static void errors_are_one_clear_line(void **state)
         { "export a.mp4 --mask=", "--mask: its value is empty" },
         { "a.mp4 --mask m.mkv", "--mask: not an option of view; it belongs to export" },
         { "export a.mp4 --json f", "--json: not an option of export; it belongs to eval" },
+        { "a.mp4 --solver batch --memory 9",
+          "--memory: belongs to --solver live; the batch solver has none" },
+        { "export a.mp4 --lambda=9 --solver batch",
+          "--lambda: belongs to --solver live; the batch solver has none" },
+        { "eval d --rank 2 --solver batch --refine 1",
+          "--rank: belongs to --solver live; the batch solver has none" },
+        { "eval d --refine 1 --solver batch",
+          "--refine: belongs to --solver live; the batch solver has none" },
         { "bench --memory 3", "--memory: not an option of bench; it belongs to view" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -91,7 +99,7 @@ static void values_arrive(void **state)
     char storage[1024];
     assert_int_equal(parse(&o, storage,
                            "export in.mp4 --mask m.mkv --window=80 --memory 12.5 --median 7 "
-                           "--color gray --scale 320x240 --solver batch --start 1:02:03.5 "
+                           "--color gray --scale 320x240 --solver live --start 1:02:03.5 "
                            "--input-option framerate=30 --input-option video_size=640x480 "
                            "--progress none -y -q --roi=r.png --threads 2 --noise-gain 0"),
                      BD_OK);
@@ -107,7 +115,7 @@ static void values_arrive(void **state)
     assert_true(o.gray);
     assert_int_equal(o.scale_width, 320);
     assert_int_equal(o.scale_height, 240);
-    assert_int_equal(o.solver, BD_SOLVER_BATCH);
+    assert_int_equal(o.solver, BD_SOLVER_LIVE);
     assert_true(o.start == 3723.5);
     assert_int_equal(o.input_option_count, 2);
     assert_string_equal(o.input_options[0].key, "framerate");
@@ -119,6 +127,12 @@ static void values_arrive(void **state)
     assert_int_equal(o.threads, 2);
     bd_options_release(&o);
     assert_null(o.storage);
+    assert_int_equal(parse(&o, storage,
+                           "in.mp4 --solver batch --window 30 --threshold 25 --noise-gain 3 "
+                           "--median 3 --min-area 9 --max-hole 9"),
+                     BD_OK);
+    assert_int_equal(o.solver, BD_SOLVER_BATCH);
+    bd_options_release(&o);
 }
 
 static void commands_are_recognised(void **state)
@@ -216,6 +230,7 @@ static void help_lists_every_option_with_its_range(void **state)
         if (row->command == BD_COMMAND_EXPORT) {
             assert_non_null(strstr(text, "(2..1000; default 50)"));
             assert_non_null(strstr(text, "(gray|rgb; default rgb)"));
+            assert_non_null(strstr(text, "(1..8; default 1; live solver only)"));
         }
         free(text);
     }
