@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "linalg/cpu/column_kernels.h"
+#include "linalg/cpu/kernels/kernels.h"
 
 enum { most_rows = 1200, most_cols = 24, ld = most_rows + 8, guard = 3 };
 
@@ -32,13 +32,14 @@ static float *block(void)
     return x;
 }
 
-#define FOR_EACH(kernels, rows)                                                                    \
-    const struct bd_column_kernels *list[bd_column_variants_max];                                  \
-    int variants = bd_column_kernels_variants(list);                                               \
-    assert_true(variants >= 1 && list[0] == bd_column_kernels());                                  \
-    for (int variant = 0; variant < variants; variant++)                                           \
-        for (size_t which = 0; which < sizeof row_counts / sizeof row_counts[0]; which++)          \
-            for (const struct bd_column_kernels *kernels = list[variant]; kernels; kernels = NULL) \
+#define FOR_EACH(kernels, rows)                                                            \
+    const struct bd_kernels *list[bd_kernel_variants_max];                                 \
+    int variants = bd_kernels_variants(list);                                              \
+    assert_true(variants >= 1 && list[0] == bd_kernels());                                 \
+    for (int variant = 0; variant < variants; variant++)                                   \
+        for (size_t which = 0; which < sizeof row_counts / sizeof row_counts[0]; which++)  \
+            for (const struct bd_column_kernels *kernels = list[variant]->column; kernels; \
+                 kernels = NULL)                                                           \
                 for (int64_t rows = row_counts[which], once = 1; once; once = 0)
 
 static void test_dots_and_subtract(void **state)

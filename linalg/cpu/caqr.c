@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linalg/cpu/kernels/kernels.h"
+
 enum {
     WIDEST_PANEL = 192, /* up to here one panel takes all columns */
     WIDE_PANEL_COLS = 64,
@@ -189,7 +191,7 @@ static struct caqr *create_plan(struct bd_pool *pool, int64_t m, int64_t n,
     struct caqr *plan = calloc(1, sizeof *plan);
     if (!plan)
         return NULL;
-    *plan = (struct caqr){ .kernels = bd_kernels(), .pool = pool, .m = m, .n = n };
+    *plan = (struct caqr){ .kernels = bd_kernels()->block, .pool = pool, .m = m, .n = n };
     choose_shape(plan, options);
     if (!alloc_plan(plan)) {
         bd_cpu_qr_destroy(plan);

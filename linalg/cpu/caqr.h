@@ -12,7 +12,7 @@
 #define BD_LINALG_CPU_CAQR_H
 
 #include "linalg/cpu/cpu.h"
-#include "linalg/cpu/kernels.h"
+#include "linalg/cpu/kernels/block_kernels.h"
 #include "linalg/cpu/tsqr.h"
 
 struct caqr_panel {
@@ -31,7 +31,7 @@ struct caqr_scratch { /* of a thread */
 };
 
 struct caqr {
-    const struct bd_kernels *kernels;
+    const struct bd_block_kernels *kernels;
     struct bd_pool *pool;
     int64_t m, n, block_rows, panel_cols, arity;
     int64_t sub_rows, max_subs; /* of a sub-block; sub-blocks of the longest leaf */

@@ -79,7 +79,7 @@ static void apply_sub(const struct apply_job *job, const struct caqr_scratch *s,
                       int first, const float *t, float *d, float *c, int64_t k)
 {
     const struct caqr *plan = job->plan;
-    const struct bd_kernels *kernels = plan->kernels;
+    const struct bd_block_kernels *kernels = plan->kernels;
     int64_t n = job->panel->cols;
     if (job->zero)
         memset(s->c, 0, (size_t)(plan->ldc * k) * sizeof *s->c);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/cpu/kernels.h"
+#include "linalg/cpu/kernels/kernels.h"
 
 struct bd_pool *bd_cpu_pool(struct bd_backend *backend)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linalg/cpu/kernels/kernels.h"
 #include "linalg/cpu/qr_update.h"
 
 /* Q^T v / ||v|| of a v orthogonal to working accuracy: rounding of the inner products alone leaves
@@ -33,7 +34,7 @@ enum bd_status bd_cpu_update_create(struct bd_backend *backend, int64_t m, int64
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     work->pool = bd_cpu_pool(backend);
-    work->kernels = bd_column_kernels();
+    work->kernels = bd_kernels()->column;
     work->m = m;
     work->max_cols = max_cols;
     work->max_block = max_block;

@@ -3,8 +3,8 @@
 #ifndef BD_LINALG_CPU_QR_UPDATE_H
 #define BD_LINALG_CPU_QR_UPDATE_H
 
-#include "linalg/cpu/column_kernels.h"
 #include "linalg/cpu/cpu.h"
+#include "linalg/cpu/kernels/column_kernels.h"
 
 enum {
     bd_update_group = 8,    /* new columns that go through Gram-Schmidt together */

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/cpu/column_kernels.h"
 #include "linalg/cpu/cpu.h"
-#include "linalg/cpu/kernels.h"
+#include "linalg/cpu/kernels/kernels.h"
 #include "linalg/cpu/tsqr.h"
 
 enum {
@@ -25,7 +24,7 @@ enum {
 
 struct rpca {
     struct bd_pool *pool;
-    const struct bd_kernels *kernels;
+    const struct bd_block_kernels *kernels;
     const struct bd_column_kernels *columns;
     struct bd_tsqr *tsqr;
     int64_t m, n, items, slabs, slab_rows;
@@ -62,8 +61,8 @@ enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t
     if (!plan)
         return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA");
     plan->pool = bd_cpu_pool(backend);
-    plan->kernels = bd_kernels();
-    plan->columns = bd_column_kernels();
+    plan->kernels = bd_kernels()->block;
+    plan->columns = bd_kernels()->column;
     plan->m = m;
     plan->n = n;
     plan->items = (m + block_rows - 1) / block_rows;

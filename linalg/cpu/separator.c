@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linalg/cpu/kernels/kernels.h"
+
 void bd_cpu_sep_destroy(void *arg)
 {
     struct bd_cpu_separator *state = arg;
@@ -36,7 +38,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     if (!state)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
     state->pool = bd_cpu_pool(backend);
-    state->kernels = bd_pixel_kernels();
+    state->kernels = bd_kernels()->pixel;
     state->shape = *shape;
     state->pixels = (int64_t)shape->width * shape->height;
     state->m = state->pixels * shape->channels;

@@ -3,8 +3,8 @@
 #define BD_LINALG_CPU_SEPARATOR_STATE_H
 
 #include "linalg/cpu/cpu.h"
+#include "linalg/cpu/kernels/pixel_kernels.h"
 #include "linalg/cpu/mask.h"
-#include "linalg/cpu/pixel_kernels.h"
 #include "linalg/cpu/tsqr.h"
 #include "linalg/separator_ops.h"
 

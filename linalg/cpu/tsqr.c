@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "linalg/cpu/cpu.h"
-#include "linalg/cpu/kernels.h"
+#include "linalg/cpu/kernels/kernels.h"
 
 /* Columns eliminated before the rest is updated, and columns of the rest updated at a time: the
  * block's part in use then stays in L2. */
@@ -19,7 +19,7 @@ struct accumulator {
 };
 
 struct bd_tsqr {
-    const struct bd_kernels *kernels;
+    const struct bd_block_kernels *kernels;
     int64_t n, block_rows, ldr, ldb;
     int threads;
     struct accumulator *accumulators;
@@ -36,7 +36,7 @@ enum bd_status bd_tsqr_create(struct bd_tsqr **out, int64_t n, int64_t block_row
     struct bd_tsqr *tsqr = calloc(1, sizeof *tsqr);
     if (!tsqr)
         goto error;
-    tsqr->kernels = bd_kernels();
+    tsqr->kernels = bd_kernels()->block;
     tsqr->n = n;
     tsqr->block_rows = round_up(block_rows ? block_rows : bd_kernel_block_rows(n), bd_kernel_rows);
     /* An odd number of cache lines, so that columns do not share L1 sets. */
@@ -104,7 +104,7 @@ float *bd_tsqr_block(struct bd_tsqr *tsqr, int thread, int64_t *ld)
 
 void bd_tsqr_push(struct bd_tsqr *tsqr, int thread, int64_t rows)
 {
-    const struct bd_kernels *kernels = tsqr->kernels;
+    const struct bd_block_kernels *kernels = tsqr->kernels;
     struct accumulator *acc = &tsqr->accumulators[thread];
     int64_t n = tsqr->n, ldr = tsqr->ldr, ldb = tsqr->ldb;
     int64_t padded = round_up(rows, bd_kernel_rows);

@@ -1,5 +1,4 @@
-/* The CPU backend's kernels (linalg/cpu/kernels.h): every build of them that runs on this machine,
- * against float64. */
+/* The block kernels of every instruction set of this machine against float64. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -11,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "linalg/cpu/kernels.h"
+#include "linalg/cpu/kernels/kernels.h"
 
 static uint64_t seed;
 
@@ -80,7 +79,7 @@ static const int64_t shapes[][2] = { { 1, 1 },    { 5, 9 },     { 16, 16 },
                                      { 129, 33 }, { 512, 100 }, { 400, 3 } };
 
 /* Q R = A column by column, and Q^T A = R. */
-static void check_geqrt(const struct bd_kernels *k, int64_t m, int64_t n)
+static void check_geqrt(const struct bd_block_kernels *k, int64_t m, int64_t n)
 {
     int64_t ld = padded(m);
     float *a = random_block(m, n), *v = copy(a, ld * n), *t = floats(8 * (n + 8));
@@ -106,7 +105,7 @@ static void check_geqrt(const struct bd_kernels *k, int64_t m, int64_t n)
 }
 
 /* Q [R; 0] = [R0; B] and R is the same without reflectors. */
-static void check_tpqrt(const struct bd_kernels *k, int64_t m, int64_t n)
+static void check_tpqrt(const struct bd_block_kernels *k, int64_t m, int64_t n)
 {
     int64_t ld = padded(m), ldr = padded(n);
     float *b = random_block(m, n), *v = copy(b, ld * n), *spoilt = copy(b, ld * n);
@@ -146,13 +145,13 @@ static void test_qr(void **state)
     for (int v = 0; v < count; v++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             seed = i;
-            check_geqrt(list[v], shapes[i][0], shapes[i][1]);
-            check_tpqrt(list[v], shapes[i][0], shapes[i][1]);
+            check_geqrt(list[v]->block, shapes[i][0], shapes[i][1]);
+            check_tpqrt(list[v]->block, shapes[i][0], shapes[i][1]);
         }
 }
 
 /* Any size, rows past m untouched. */
-static void check_gemm(const struct bd_kernels *kernels, int64_t m, int64_t n, int64_t k)
+static void check_gemm(const struct bd_block_kernels *kernels, int64_t m, int64_t n, int64_t k)
 {
     float *a = floats((m + 3) * k), *b = floats((k + 1) * n), *c = floats((m + 2) * n);
     for (int64_t i = 0; i < (m + 3) * k; i++)
@@ -186,7 +185,7 @@ static void test_gemm(void **state)
     for (int v = 0; v < count; v++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             seed = i;
-            check_gemm(list[v], sizes[i][0], sizes[i][1], sizes[i][2]);
+            check_gemm(list[v]->block, sizes[i][0], sizes[i][1], sizes[i][2]);
         }
 }
 

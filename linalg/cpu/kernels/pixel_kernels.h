@@ -1,10 +1,10 @@
 /* Private to the CPU backend: the live separator's arithmetic on runs of window elements (bytes of
- * frames against float bases), compiled once for each instruction set like kernels.h.
+ * frames against float bases), compiled once for each instruction set like the block kernels.
  *
  * B is the basis, column-major, `rank` columns `ldb` floats apart; w and c are `rank` coefficients.
  */
-#ifndef BD_LINALG_CPU_PIXEL_KERNELS_H
-#define BD_LINALG_CPU_PIXEL_KERNELS_H
+#ifndef BD_LINALG_CPU_KERNELS_PIXEL_KERNELS_H
+#define BD_LINALG_CPU_KERNELS_PIXEL_KERNELS_H
 
 #include <stdint.h>
 
@@ -36,15 +36,13 @@ struct bd_pixel_kernels {
     /* The value that lasts, for each pixel of a window of n <= bd_max_lasting pictures, oldest
      * first, with `channels` interleaved bytes a pixel. A candidate is the pixel in one of the
      * pictures; its members are the pictures in which no channel differs from it by more than
-     * `reach`. The candidate whose members span the longest time wins, with half a picture for each
-     * member: what was seen before and after somebody stood there beats who stood there, even for
-     * longer. value[pixels x channels] := mean of its members, noise[pixels] := their mean
-     * difference from it (maximum over channels), in sixteenths of a grey level. */
+     * `reach`. The candidate wins for which the time that its members span, in pictures, plus their
+     * number is the largest (the earliest of equals): what was seen before and after somebody stood
+     * there beats who stood there, even for somewhat longer. value[pixels x channels] := mean of
+     * its members, noise[pixels] := their mean difference from it (maximum over channels), in
+     * sixteenths of a grey level. */
     void (*lasting)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
                     uint8_t *value, uint8_t *noise);
 };
-
-/* The best kernels for this machine. */
-const struct bd_pixel_kernels *bd_pixel_kernels(void);
 
 #endif

@@ -1,7 +1,10 @@
 /* Private to the kernels: vectors of BD_VECTOR floats by the compiler's vector extension. */
+#ifndef BD_LINALG_CPU_KERNELS_VECTOR_H
+#define BD_LINALG_CPU_KERNELS_VECTOR_H
+
 #include <stdint.h>
 
-#define INLINE static inline __attribute__((always_inline))
+#include "linalg/cpu/kernels/isa.h"
 
 typedef float vec __attribute__((vector_size(BD_VECTOR * 4)));
 typedef int32_t vec_bits __attribute__((vector_size(BD_VECTOR * 4)));
@@ -38,7 +41,7 @@ typedef float vec8_u __attribute__((vector_size(32), aligned(4), may_alias));
 #define SHUFFLE_LANES(a, b, i, j, k, l) SHUFFLE(a, b, LANE(i, j, k, l, 0))
 #endif
 
-INLINE vec splat(float x)
+BD_INLINE vec splat(float x)
 {
 #if BD_VECTOR == 16
     return (vec){ x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x };
@@ -50,7 +53,7 @@ INLINE vec splat(float x)
 }
 
 /* out[0..3] += the sums of the elements of a, b, c, d. */
-INLINE void add_sums4(float *out, vec a, vec b, vec c, vec d)
+BD_INLINE void add_sums4(float *out, vec a, vec b, vec c, vec d)
 {
     vec ab = SHUFFLE_LANES(a, b, 0, 4, 1, 5) + SHUFFLE_LANES(a, b, 2, 6, 3, 7);
     vec cd = SHUFFLE_LANES(c, d, 0, 4, 1, 5) + SHUFFLE_LANES(c, d, 2, 6, 3, 7);
@@ -77,3 +80,5 @@ INLINE void add_sums4(float *out, vec a, vec b, vec c, vec d)
     for (int i = 0; i < 4; i++)
         out[i] += sum[i];
 }
+
+#endif

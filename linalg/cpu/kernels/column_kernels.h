@@ -1,8 +1,8 @@
 /* Private to the CPU backend: what QR updating and the Robust PCA sweeps do to a block of rows of
- * tall matrices, compiled once for each instruction set like kernels.h. Matrices are float32,
- * column-major; sums that leave a block are float64. All kernels are single-threaded. */
-#ifndef BD_LINALG_CPU_COLUMN_KERNELS_H
-#define BD_LINALG_CPU_COLUMN_KERNELS_H
+ * tall matrices, compiled once for each instruction set like the block kernels. Matrices are
+ * float32, column-major; sums that leave a block are float64. All kernels are single-threaded. */
+#ifndef BD_LINALG_CPU_KERNELS_COLUMN_KERNELS_H
+#define BD_LINALG_CPU_KERNELS_COLUMN_KERNELS_H
 
 #include <stdint.h>
 
@@ -12,8 +12,6 @@ enum {
 };
 
 struct bd_column_kernels {
-    const char *isa; /* as in bd_kernels */
-
     /* W (n x p, ld n, float64) += Q^T U; Q rows x n, U rows x p. */
     void (*dots)(int64_t rows, int64_t n, int64_t p, const float *q, int64_t ldq, const float *u,
                  int64_t ldu, double *w);
@@ -40,8 +38,7 @@ struct bd_column_kernels {
                     const float *vt);
 
     /* The batch Robust PCA, a column of a block: x := M - S + Y/mu from the state t, with c =
-     * clip(t,
-     * +-bound), S = t - c, Y/mu = dual c. M as float or bytes. */
+     * clip(t, +-bound), S = t - c, Y/mu = dual c. M as float or bytes. */
     void (*form)(int64_t rows, const float *m, const float *t, float bound, float dual, float *x);
     void (*form_u8)(int64_t rows, const uint8_t *m, const float *t, float bound, float dual,
                     float *x);
@@ -55,13 +52,5 @@ struct bd_column_kernels {
     void (*sparse)(int64_t rows, const float *x, const float *l, const float *t, float bound,
                    float next_bound, float *s);
 };
-
-/* The best kernels for this machine. */
-const struct bd_column_kernels *bd_column_kernels(void);
-
-/* All kernels in this build that run on this machine, the best first: fills in `list` (room for
- * bd_column_variants_max) and returns their number. For tests. */
-enum { bd_column_variants_max = 3 };
-int bd_column_kernels_variants(const struct bd_column_kernels **list);
 
 #endif

@@ -1,13 +1,11 @@
-/* The body of every column_kernels_ISA.c, which defines BD_VECTOR, BD_ISA_NAME and
- * BD_COLUMN_KERNELS. */
+#include "linalg/cpu/kernels/column_kernels.h"
+
 #include <string.h>
 
-#include "linalg/cpu/column_kernels.h"
-
-#include "linalg/cpu/kernels_vector.inc"
+#include "linalg/cpu/kernels/vector.h"
 
 /* One body serves whole vectors (lanes = BD_VECTOR, a constant) and what is left of a column. */
-INLINE vec get(const float *p, int64_t lanes)
+BD_INLINE vec get(const float *p, int64_t lanes)
 {
     if (lanes == BD_VECTOR)
         return LOAD(p);
@@ -16,7 +14,7 @@ INLINE vec get(const float *p, int64_t lanes)
     return v;
 }
 
-INLINE void put(float *p, vec v, int64_t lanes)
+BD_INLINE void put(float *p, vec v, int64_t lanes)
 {
     if (lanes == BD_VECTOR)
         STORE(p, v);
@@ -24,7 +22,7 @@ INLINE void put(float *p, vec v, int64_t lanes)
         memcpy(p, &v, (size_t)lanes * sizeof *p);
 }
 
-INLINE double total(vec v)
+BD_INLINE double total(vec v)
 {
     float s[4] = { 0 };
     add_sums4(s, v, splat(0), splat(0), splat(0));
@@ -43,15 +41,15 @@ INLINE double total(vec v)
 
 /* The columns come from memory in pieces of a block's rows, too short for the hardware to foresee
  * the next column: ask for it while this one is worked on. */
-INLINE void prefetch(const float *p, int64_t i)
+BD_INLINE void prefetch(const float *p, int64_t i)
 {
     for (int line = 0; line < BD_VECTOR; line += 16)
         __builtin_prefetch(p + i + line, 0, 2);
 }
 
 /* nq columns of Q against nu of U; both are constants where this is inlined. */
-INLINE void dots_step(int nq, int nu, const float *q, int64_t ldq, const float *u, int64_t ldu,
-                      int ahead, vec acc[4][2], int64_t i, int64_t lanes)
+BD_INLINE void dots_step(int nq, int nu, const float *q, int64_t ldq, const float *u, int64_t ldu,
+                         int ahead, vec acc[4][2], int64_t i, int64_t lanes)
 {
     vec x[2];
     for (int b = 0; b < nu; b++)
@@ -65,8 +63,8 @@ INLINE void dots_step(int nq, int nu, const float *q, int64_t ldq, const float *
     }
 }
 
-INLINE void dots_tile(int nq, int nu, int ahead, int64_t rows, int64_t n, const float *q,
-                      int64_t ldq, const float *u, int64_t ldu, double *w)
+BD_INLINE void dots_tile(int nq, int nu, int ahead, int64_t rows, int64_t n, const float *q,
+                         int64_t ldq, const float *u, int64_t ldu, double *w)
 {
     vec acc[4][2];
     for (int a = 0; a < nq; a++)
@@ -78,8 +76,8 @@ INLINE void dots_tile(int nq, int nu, int ahead, int64_t rows, int64_t n, const 
             w[a + b * n] += total(acc[a][b]);
 }
 
-INLINE void dots_pass(int nu, int64_t rows, int64_t n, const float *q, int64_t ldq, const float *u,
-                      int64_t ldu, double *w)
+BD_INLINE void dots_pass(int nu, int64_t rows, int64_t n, const float *q, int64_t ldq,
+                         const float *u, int64_t ldu, double *w)
 {
     int64_t j = 0;
     for (; j + 8 <= n; j += 4)
@@ -100,8 +98,8 @@ static void dots(int64_t rows, int64_t n, int64_t p, const float *q, int64_t ldq
         dots_pass(1, rows, n, q, ldq, u + b * ldu, ldu, w + b * n);
 }
 
-INLINE void subtract_step(int nq, int nu, int64_t n, const float *q, int64_t ldq, const float *w,
-                          float *u, int64_t ldu, int ahead, int64_t i, int64_t lanes)
+BD_INLINE void subtract_step(int nq, int nu, int64_t n, const float *q, int64_t ldq, const float *w,
+                             float *u, int64_t ldu, int ahead, int64_t i, int64_t lanes)
 {
     vec x[2];
     for (int b = 0; b < nu; b++)
@@ -117,14 +115,14 @@ INLINE void subtract_step(int nq, int nu, int64_t n, const float *q, int64_t ldq
         put(u + b * ldu + i, x[b], lanes);
 }
 
-INLINE void subtract_tile(int nq, int nu, int ahead, int64_t rows, int64_t n, const float *q,
-                          int64_t ldq, const float *w, float *u, int64_t ldu)
+BD_INLINE void subtract_tile(int nq, int nu, int ahead, int64_t rows, int64_t n, const float *q,
+                             int64_t ldq, const float *w, float *u, int64_t ldu)
 {
     DOWN(rows, subtract_step, nq, nu, n, q, ldq, w, u, ldu, ahead);
 }
 
-INLINE void subtract_pass(int nu, int64_t rows, int64_t n, const float *q, int64_t ldq,
-                          const float *w, float *u, int64_t ldu)
+BD_INLINE void subtract_pass(int nu, int64_t rows, int64_t n, const float *q, int64_t ldq,
+                             const float *w, float *u, int64_t ldu)
 {
     int64_t j = 0;
     for (; j + 8 <= n; j += 4)
@@ -160,9 +158,9 @@ static double square(int64_t rows, const float *u)
 /* Joins `steps` (1 .. 4) steps of `sweeps` chains on one vector of rows: with both constant, all
  * stays in registers between loading the columns and storing them. The carries live in `carry`
  * (ldc apart) from call to call. */
-INLINE void rotate_step(int sweeps, int steps, const float *x, int64_t ldx, float *y, int64_t ldy,
-                        const float *cs, int64_t ldcs, float *carry, int64_t ldc, int64_t i,
-                        int64_t lanes)
+BD_INLINE void rotate_step(int sweeps, int steps, const float *x, int64_t ldx, float *y,
+                           int64_t ldy, const float *cs, int64_t ldcs, float *carry, int64_t ldc,
+                           int64_t i, int64_t lanes)
 {
     vec k[bd_sweep_group];
     for (int s = 0; s < sweeps; s++)
@@ -185,8 +183,8 @@ INLINE void rotate_step(int sweeps, int steps, const float *x, int64_t ldx, floa
 
 enum { rotate_rows = 512 };
 
-INLINE void rotate_sweeps(int sweeps, int64_t rows, int64_t steps, const float *x, int64_t ldx,
-                          float *y, int64_t ldy, const float *cs, int64_t ldcs)
+BD_INLINE void rotate_sweeps(int sweeps, int64_t rows, int64_t steps, const float *x, int64_t ldx,
+                             float *y, int64_t ldy, const float *cs, int64_t ldcs)
 {
     float carry[bd_sweep_group * (rotate_rows + BD_VECTOR)] __attribute__((aligned(64)));
     const int64_t ldc = rotate_rows + BD_VECTOR;
@@ -220,8 +218,8 @@ static void rotate(int64_t rows, int64_t steps, int sweeps, const float *x, int6
     }
 }
 
-INLINE void reflect_step(int64_t band, float *x, int64_t ldx, const float *v, const float *vt,
-                         int64_t i, int64_t lanes)
+BD_INLINE void reflect_step(int64_t band, float *x, int64_t ldx, const float *v, const float *vt,
+                            int64_t i, int64_t lanes)
 {
     vec d[bd_reflect_group];
     for (int r = 0; r < bd_reflect_group; r++)
@@ -245,7 +243,7 @@ static void reflect(int64_t rows, int64_t band, float *x, int64_t ldx, const flo
     DOWN(rows, reflect_step, band, x, ldx, v, vt);
 }
 
-INLINE float clip(float t, float bound)
+BD_INLINE float clip(float t, float bound)
 {
     float low = t < -bound ? -bound : t;
     return low > bound ? bound : low;
@@ -271,9 +269,9 @@ static void form_u8(int64_t rows, const uint8_t *restrict m, const float *restri
 
 /* A piece of `renew`: r := M - L - S in units of next_bound, so that neither tiny nor huge pictures
  * leave the range of float when squared. */
-INLINE void renew_piece(int64_t rows, const float *restrict x, const float *restrict l, float bound,
-                        float dual, float next_bound, float scale, float *restrict t,
-                        float *restrict r)
+BD_INLINE void renew_piece(int64_t rows, const float *restrict x, const float *restrict l,
+                           float bound, float dual, float next_bound, float scale,
+                           float *restrict t, float *restrict r)
 {
     for (int64_t i = 0; i < rows; i++) {
         float c = clip(t[i], bound);
@@ -311,9 +309,9 @@ static void sparse(int64_t rows, const float *x, const float *l, const float *t,
     }
 }
 
-extern const struct bd_column_kernels BD_COLUMN_KERNELS;
-const struct bd_column_kernels BD_COLUMN_KERNELS = {
-    .isa = BD_ISA_NAME,
+#define TABLE BD_ISA_SYMBOL(bd_column)
+extern const struct bd_column_kernels TABLE;
+const struct bd_column_kernels TABLE = {
     .dots = dots,
     .subtract = subtract,
     .square = square,

@@ -1,11 +1,10 @@
-/* The body of pixel_kernels_*.c; BD_ISA names the instruction set it is compiled for. Vector types
- * are GCC's and clang's: on machines with shorter registers the compiler splits them. */
+/* Vector types are GCC's and clang's: on machines with shorter registers the compiler splits them.
+ */
+#include "linalg/cpu/kernels/pixel_kernels.h"
+
 #include <string.h>
 
-#include "linalg/cpu/pixel_kernels.h"
-
-#define JOIN2(a, b) a##b
-#define JOIN(a, b) JOIN2(a, b)
+#include "linalg/cpu/kernels/isa.h"
 
 enum { LANES = 16, TILE = 256, BYTES = 64 };
 
@@ -15,21 +14,19 @@ typedef uint8_t pixels __attribute__((vector_size(LANES)));
 typedef uint8_t bytes __attribute__((vector_size(BYTES)));
 typedef int8_t signs __attribute__((vector_size(BYTES)));
 
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE floats load(const float *p)
+BD_INLINE floats load(const float *p)
 {
     floats v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-INLINE void store(float *p, floats v)
+BD_INLINE void store(float *p, floats v)
 {
     memcpy(p, &v, sizeof v);
 }
 
-INLINE floats load_pixels(const uint8_t *p)
+BD_INLINE floats load_pixels(const uint8_t *p)
 {
     pixels v;
     memcpy(&v, p, sizeof v);
@@ -37,24 +34,24 @@ INLINE floats load_pixels(const uint8_t *p)
 }
 
 /* Lane by lane: a where the mask is -1, b where it is 0. */
-INLINE floats choose(ints mask, floats a, floats b)
+BD_INLINE floats choose(ints mask, floats a, floats b)
 {
     return (floats)(((ints)a & mask) | ((ints)b & ~mask));
 }
 
-INLINE floats all(float value)
+BD_INLINE floats all(float value)
 {
     return (floats){ value, value, value, value, value, value, value, value,
                      value, value, value, value, value, value, value, value };
 }
 
-INLINE floats clamp(floats v, float low, float high)
+BD_INLINE floats clamp(floats v, float low, float high)
 {
     v = choose(v > high, all(high), v);
     return choose(v < low, all(low), v);
 }
 
-INLINE float sum(floats v)
+BD_INLINE float sum(floats v)
 {
     float total = 0;
     for (int i = 0; i < LANES; i++)
@@ -63,8 +60,8 @@ INLINE float sum(floats v)
 }
 
 /* `rank` is a constant after inlining, so the accumulators stay in registers. */
-INLINE void project_rank(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                         const float *w, float lambda, double *dw)
+BD_INLINE void project_rank(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                            const float *w, float lambda, double *dw)
 {
     int64_t i = 0;
     while (i + LANES <= count) {
@@ -170,8 +167,8 @@ static double dot(int64_t count, const float *x, const float *y)
 /* The value at position (n - 1) / 2 of n sorted bytes, BYTES elements at a time, by bisection on
  * the value: eight rounds, each counts how many are below a candidate. Counts are kept in bytes, so
  * columns are taken 255 at a time and added up in 16 bits. */
-INLINE void median_tile(const uint8_t *const *columns, int n, int64_t i, const uint8_t *center,
-                        uint8_t *out)
+BD_INLINE void median_tile(const uint8_t *const *columns, int n, int64_t i, const uint8_t *center,
+                           uint8_t *out)
 {
     typedef uint16_t wide __attribute__((vector_size(BYTES * 2)));
     bytes value = { 0 }, middle = { 0 };
@@ -243,19 +240,19 @@ struct planes {
     uint8_t of[bd_max_lasting][3][BYTES];
 };
 
-INLINE bytes least(bytes a, bytes b)
+BD_INLINE bytes least(bytes a, bytes b)
 {
     bytes mask = (bytes)(a < b);
     return (a & mask) | (b & ~mask);
 }
 
-INLINE bytes most(bytes a, bytes b)
+BD_INLINE bytes most(bytes a, bytes b)
 {
     bytes mask = (bytes)(a > b);
     return (a & mask) | (b & ~mask);
 }
 
-INLINE bytes load_bytes(const uint8_t *p)
+BD_INLINE bytes load_bytes(const uint8_t *p)
 {
     bytes v;
     memcpy(&v, p, sizeof v);
@@ -263,8 +260,8 @@ INLINE bytes load_bytes(const uint8_t *p)
 }
 
 /* The number of the winning candidate for each of BYTES pixels. */
-INLINE void best_candidates(const struct planes *planes, int channels, int n, uint8_t reach,
-                            uint8_t *winner)
+BD_INLINE void best_candidates(const struct planes *planes, int channels, int n, uint8_t reach,
+                               uint8_t *winner)
 {
     bytes best = { 0 }, best_score = { 0 };
     for (int j = 0; j < n; j++) {
@@ -345,7 +342,9 @@ static void lasting(int64_t pixels_here, int channels, const uint8_t *const *col
     }
 }
 
-const struct bd_pixel_kernels JOIN(bd_pixel_kernels_, BD_ISA) = {
+#define TABLE BD_ISA_SYMBOL(bd_pixel)
+extern const struct bd_pixel_kernels TABLE;
+const struct bd_pixel_kernels TABLE = {
     .project = project,
     .background = background,
     .form = form,

@@ -1,4 +1,16 @@
 /* The QR kernels of the table: panels of 8 columns one after the other. */
+#include "linalg/cpu/kernels/block_kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "linalg/cpu/kernels/vector.h"
+
+#include "linalg/cpu/kernels/block_panel.inc"
+
+#include "linalg/cpu/kernels/block_apply.inc"
+
+#include "linalg/cpu/kernels/block_gemm.inc"
 
 static int64_t round_rows(int64_t m)
 {
@@ -169,3 +181,13 @@ static void tpmqrt(int transposed, int64_t m, int64_t n, int64_t k, const float 
         panel_apply(&p, transposed, k, d + j, ldd, c, ldc);
     }
 }
+
+#define TABLE BD_ISA_SYMBOL(bd_block)
+extern const struct bd_block_kernels TABLE;
+const struct bd_block_kernels TABLE = {
+    .geqrt = geqrt,
+    .gemqrt = gemqrt,
+    .tpqrt = tpqrt,
+    .tpmqrt = tpmqrt,
+    .gemm = gemm,
+};

@@ -1,5 +1,5 @@
 /* Private to the CPU backend: the arithmetic on blocks that fit in cache, compiled once for each
- * instruction set (linalg/CMakeLists.txt) and chosen at run time. Matrices are float32,
+ * instruction set (isa.h) and chosen at run time (kernels.h). Matrices are float32,
  * column-major; all kernels are single-threaded and touch only their arguments.
  *
  * The QR kernels work on whole vectors: where a block is said to be padded, its columns have room
@@ -7,8 +7,8 @@
  * Small triangular or top blocks said to be padded have room for their rows rounded up to
  * bd_kernel_inner, the rest zero. Any scale of column is allowed: columns far from 1 are scaled by
  * a power of two inside. NaN and Inf spread but do no other harm. */
-#ifndef BD_LINALG_CPU_KERNELS_H
-#define BD_LINALG_CPU_KERNELS_H
+#ifndef BD_LINALG_CPU_KERNELS_BLOCK_KERNELS_H
+#define BD_LINALG_CPU_KERNELS_BLOCK_KERNELS_H
 
 #include <stdint.h>
 
@@ -17,9 +17,7 @@ enum {
     bd_kernel_rows = 16  /* blocks are padded to a multiple of this many rows */
 };
 
-struct bd_kernels {
-    const char *isa; /* for people: "AVX-512", "AVX2", "baseline" */
-
+struct bd_block_kernels {
     /* Householder QR of a padded block A (m x n, m >= 1, n >= 1, any order of the two), blocked
      * inside: R on and above the diagonal, reflectors v (unit first element not stored) below it,
      * and the triangular factors T of the compact WY form I - V T V^T of each inner block of
@@ -54,13 +52,5 @@ int64_t bd_kernel_work(int64_t m, int64_t n);
 /* Rows of a block of n columns that stays in L2 through a QR kernel; a multiple of bd_kernel_rows.
  */
 int64_t bd_kernel_block_rows(int64_t n);
-
-/* The best kernels for this machine. */
-const struct bd_kernels *bd_kernels(void);
-
-/* All kernels in this build that run on this machine, the best first: fills in `list` (room for
- * bd_kernel_variants_max) and returns their number. For tests. */
-enum { bd_kernel_variants_max = 3 };
-int bd_kernels_variants(const struct bd_kernels **list);
 
 #endif
