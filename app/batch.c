@@ -146,8 +146,9 @@ static enum bd_status fill(struct bd_batch *batch, struct bd_queue *queue)
             break;
         fresh++;
     }
-    /* Whatever ended the stream comes again from the queue once these frames are delivered. */
-    if (fresh == 0 || status == BD_ERROR_MEMORY)
+    /* Who interrupts waits for no solution. Whatever else ended the stream comes again from the
+     * queue once these frames are delivered. */
+    if (fresh == 0 || status == BD_ERROR_MEMORY || status == BD_ERROR_INTERRUPTED)
         return status;
     int keep = batch->started ? batch->window - fresh : 0;
     if (keep > 0)

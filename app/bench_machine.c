@@ -129,6 +129,7 @@ enum bd_status bd_bench_measure_machine(struct bd_bench *bench)
     size_t bytes = (bench->options->quick ? (size_t)64 : (size_t)256) << 20;
     int n = bench->options->quick ? 1024 : 2048;
     struct copy copy = { .threads = bench->threads < most_threads ? bench->threads : most_threads };
+    copy.threads = copy.threads < 1 ? 1 : copy.threads;
     uint8_t *from = malloc(bytes), *to = malloc(bytes);
     struct gemm gemm = { .n = n };
     size_t square = (size_t)n * (size_t)n;

@@ -90,7 +90,8 @@ static enum bd_status find_pattern(char *pattern, const char *folder, const char
         !append_literal(pattern, PATH_MAX - sizeof number, "/", 1) ||
         !append_literal(pattern, PATH_MAX - sizeof number, model, lowest.prefix))
         return bd_fail(BD_ERROR_IO, "%s: the path is too long", path);
-    strcat(pattern, number);
+    size_t used = strlen(pattern);
+    snprintf(pattern + used, PATH_MAX - used, "%s", number);
     if (!append_literal(pattern, PATH_MAX, extension, (int)strlen(extension)))
         return bd_fail(BD_ERROR_IO, "%s: the path is too long", path);
     return BD_OK;

@@ -249,7 +249,7 @@ int bd_eval_run(const struct bd_options *options)
         exit_status = 4;
     else if (status && status != BD_ERROR_IO)
         exit_status = evaluation.count ? 3 : 1;
-    if (options->json && evaluation.count && (status = write_json(&evaluation))) {
+    if (options->json && evaluation.count && write_json(&evaluation)) {
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
         exit_status = 3;
     }

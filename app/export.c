@@ -64,6 +64,11 @@ static void run_frames(struct export *export)
         note_failure(export);
 }
 
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* One line for what went wrong, else one for what was done. */
 static int report(const struct export *export)
 {
@@ -71,29 +76,29 @@ static int report(const struct export *export)
     int64_t damaged = bd_pipeline_damaged(export->pipeline);
     double seconds = bd_meter_seconds(&export->meter);
     if (*export->detail) {
-        fprintf(stderr, "backdrop: %s (after %" PRId64 " frames)\n", export->detail,
-                export->frames);
+        fprintf(stderr, "backdrop: %s (after %" PRId64 " frame%s)\n", export->detail,
+                export->frames, plural(export->frames));
         return export->interrupted ? 4 : 3;
     }
     if (export->interrupted) {
-        fprintf(stderr, "backdrop: interrupted; the files hold %" PRId64 " frames\n",
-                export->frames);
+        fprintf(stderr, "backdrop: interrupted; the files hold %" PRId64 " frame%s\n",
+                export->frames, plural(export->frames));
         return 4;
     }
     if (damaged > 0) {
         fprintf(stderr,
                 "backdrop: %s: finished, but %" PRId64
-                " damaged pictures of the input were left out; %" PRId64 " frames written\n",
-                input, damaged, export->frames);
+                " damaged pictures of the input were left out; %" PRId64 " frame%s written\n",
+                input, damaged, export->frames, plural(export->frames));
         return 3;
     }
     if (export->options->quiet)
         return 0;
-    fprintf(stderr, "%" PRId64 " frames in %.1f s (%.1f frames/s), %d output%s", export->frames,
-            seconds, seconds > 0 ? (double)export->frames / seconds : 0, export->output_count,
-            export->output_count == 1 ? "" : "s");
+    fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s), %d output%s", export->frames,
+            plural(export->frames), seconds, seconds > 0 ? (double)export->frames / seconds : 0,
+            export->output_count, plural(export->output_count));
     if (export->event_count >= 0)
-        fprintf(stderr, ", %d event%s", export->event_count, export->event_count == 1 ? "" : "s");
+        fprintf(stderr, ", %d event%s", export->event_count, plural(export->event_count));
     fputc('\n', stderr);
     return 0;
 }
@@ -108,8 +113,10 @@ int bd_export_run(const struct bd_options *options)
         status = bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
                                             "--background, --overlay, --plate, --events or "
                                             "--contact-sheet");
-    if (!status)
+    if (!status) {
         status = bd_outputs_check(options);
+        exit_status = status == BD_ERROR_INTERRUPTED ? 4 : 1;
+    }
     if (!status) {
         status = bd_pipeline_open(&export.pipeline, options, false, wants, bd_interrupted, NULL);
         exit_status = bd_open_exit_status(status);

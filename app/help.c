@@ -78,6 +78,13 @@ static void print_input(FILE *file)
           file);
 }
 
+static void print_output(FILE *file)
+{
+    fputs("\nA name's extension says the format of an output. A name with a number such as\n"
+          "mask%06d.png is one picture a frame, counted from 1.\n",
+          file);
+}
+
 static void print_overview(FILE *file)
 {
     fputs("Backdrop separates what moves from what stays in the picture of a stationary camera.\n\n"
@@ -106,4 +113,6 @@ void bd_options_help(FILE *file, enum bd_command command)
     print_options(file, command);
     if (command == BD_COMMAND_VIEW || command == BD_COMMAND_EXPORT)
         print_input(file);
+    if (command == BD_COMMAND_EXPORT)
+        print_output(file);
 }

@@ -38,7 +38,7 @@ static int edit_distance(const char *a, const char *b)
     return row[length_b];
 }
 
-static enum bd_status fail_unknown(const struct parser *parser, const char *text)
+static void tell_unknown(const struct parser *parser, const char *text)
 {
     char name[32];
     const char *bare = text + strspn(text, "-");
@@ -54,14 +54,15 @@ static enum bd_status fail_unknown(const struct parser *parser, const char *text
         }
     }
     if (best && strlen(name) > (size_t)least)
-        return bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; did you mean --%s?", text,
-                       best->name);
-    return bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; see backdrop %s --help", text,
-                   parser->command->name);
+        (void)bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; did you mean --%s?", text,
+                      best->name);
+    else
+        (void)bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; see backdrop %s --help", text,
+                      parser->command->name);
 }
 
-static enum bd_status find_option(const struct parser *parser, const char *text,
-                                  const struct bd_option **found)
+/* NULL with a detail if the command has no such option. */
+static const struct bd_option *find_option(const struct parser *parser, const char *text)
 {
     bool is_long = text[1] == '-';
     size_t length = is_long ? strcspn(text + 2, "=") : 1;
@@ -71,17 +72,17 @@ static enum bd_status find_option(const struct parser *parser, const char *text,
                     : option->letter && text[1] == option->letter && !text[2];
         if (!same)
             continue;
-        if (option->commands & 1u << parser->command->command) {
-            *found = option;
-            return BD_OK;
-        }
+        if (option->commands & 1u << parser->command->command)
+            return option;
         const struct bd_command_row *row = bd_command_table;
         while (row->name && !(option->commands & 1u << row->command))
             row++;
-        return bd_fail(BD_ERROR_ARGUMENT, "--%s: not an option of %s; it belongs to %s",
-                       option->name, parser->command->name, row->name ? row->name : "no command");
+        (void)bd_fail(BD_ERROR_ARGUMENT, "--%s: not an option of %s; it belongs to %s",
+                      option->name, parser->command->name, row->name ? row->name : "no command");
+        return NULL;
     }
-    return fail_unknown(parser, text);
+    tell_unknown(parser, text);
+    return NULL;
 }
 
 /* "--window 1: must be 2..1000" */
@@ -239,10 +240,9 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
 static enum bd_status parse_option(struct parser *parser)
 {
     const char *text = parser->argv[parser->next++];
-    const struct bd_option *option = NULL, *other = NULL;
-    enum bd_status status = find_option(parser, text, &option);
-    if (status)
-        return status;
+    const struct bd_option *option = find_option(parser, text);
+    if (!option)
+        return BD_ERROR_ARGUMENT;
     if (!parser->live && (option->commands & BD_LIVE_SOLVER))
         parser->live = option;
     const char *value = text[1] == '-' ? strchr(text, '=') : NULL;
@@ -251,11 +251,10 @@ static enum bd_status parse_option(struct parser *parser)
     if (value)
         return store(parser->options, option, value + 1);
     if (!option->argument)
-        return store(parser->options, option, NULL);
+        return store(parser->options, option, "");
     bool missing = parser->next >= parser->argc;
     if (!missing && strncmp(parser->argv[parser->next], "--", 2) == 0)
-        missing = !parser->argv[parser->next][2] ||
-                  find_option(parser, parser->argv[parser->next], &other) == BD_OK;
+        missing = !parser->argv[parser->next][2] || find_option(parser, parser->argv[parser->next]);
     if (missing)
         return bd_fail(BD_ERROR_ARGUMENT, "--%s: its value %s is missing", option->name,
                        option->argument);

@@ -10,6 +10,8 @@
 
 #include "app/contact_sheet.h"
 #include "app/events.h"
+#include "app/interrupt.h"
+#include "video/image_pattern.h"
 #include "video/writer.h"
 
 /* What kinds of output there are. Videos take a picture of bd_result a frame; the others have code
@@ -86,18 +88,32 @@ static bool same_file(const char *a, const char *b)
            info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
 }
 
-static enum bd_status ask(const struct bd_options *options, int i, const char *file)
+/* Whether writing to `path` would replace something: for a pattern, any picture of its names. */
+static bool would_replace(const char *path)
 {
     struct stat info;
+    int first, beyond_gap;
+    if (bd_image_pattern_is(path))
+        return bd_image_pattern_find(path, &first, &beyond_gap) == BD_OK;
     /* devices such as /dev/null and /dev/full are not replaced but written to */
-    if (options->overwrite == BD_OVERWRITE_YES || stat(file, &info) || !S_ISREG(info.st_mode))
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static enum bd_status ask(const struct bd_options *options, int i)
+{
+    const char *path = path_of(options, i);
+    if (options->overwrite == BD_OVERWRITE_YES || !would_replace(path))
         return BD_OK;
     if (options->overwrite == BD_OVERWRITE_NO || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: exists; give -y to replace it", kinds[i].name,
-                       path_of(options, i));
+                       path);
     char answer[16] = "";
-    fprintf(stderr, "%s exists. Replace it? [y/N] ", file);
-    if (fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+    fprintf(stderr, "%s exists. Replace it? [y/N] ", path);
+    if (!fgets(answer, sizeof answer, stdin)) /* the terminal has not ended the line */
+        fputc('\n', stderr);
+    if (bd_interrupted(NULL))
+        return bd_fail(BD_ERROR_INTERRUPTED, "interrupted; nothing was written");
+    if (answer[0] == 'y' || answer[0] == 'Y')
         return BD_OK;
     return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", kinds[i].name, path_of(options, i));
 }
@@ -121,7 +137,7 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
                 return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", kinds[i].name,
                                path, kinds[j].name);
         }
-        enum bd_status status = ask(options, i, file);
+        enum bd_status status = ask(options, i);
         if (status)
             return status;
     }

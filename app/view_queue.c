@@ -36,7 +36,8 @@ static struct bd_view_result *shift(struct bd_view_queue *queue)
 {
     struct bd_view_result *result = queue->ready[0];
     queue->ready_count--;
-    memmove(queue->ready, queue->ready + 1, (size_t)queue->ready_count * sizeof queue->ready[0]);
+    for (int i = 0; i < queue->ready_count; i++)
+        queue->ready[i] = queue->ready[i + 1];
     return result;
 }
 

@@ -87,6 +87,16 @@ __attribute__((unused)) static const uint8_t *clip_frame(const struct clip *clip
     return clip->data + (size_t)n * clip->width * clip->height * clip->bytes;
 }
 
+/* realloc from `used` to `used + more` bytes, the new ones 0. */
+__attribute__((unused)) static void *grow(void *data, size_t used, size_t more)
+{
+    uint8_t *grown = realloc(data, used + more);
+    if (!grown)
+        abort();
+    memset(grown + used, 0, more);
+    return grown;
+}
+
 /* Reads to the end and returns what ended it; checks size, format and order of every frame. */
 __attribute__((unused)) static enum bd_status read_all(struct bd_reader *reader, struct clip *clip)
 {
@@ -102,10 +112,10 @@ __attribute__((unused)) static enum bd_status read_all(struct bd_reader *reader,
         pixels = frame.data;
         clip->bytes = frame.format;
         size_t row = (size_t)frame.width * frame.format, size = row * frame.height;
-        clip->data = realloc(clip->data, size * (clip->count + 1));
-        clip->pts = realloc(clip->pts, sizeof *clip->pts * (clip->count + 1));
-        clip->index = realloc(clip->index, sizeof *clip->index * (clip->count + 1));
-        assert_true(clip->data && clip->pts && clip->index);
+        size_t count = (size_t)clip->count;
+        clip->data = grow(clip->data, size * count, size);
+        clip->pts = grow(clip->pts, sizeof *clip->pts * count, sizeof *clip->pts);
+        clip->index = grow(clip->index, sizeof *clip->index * count, sizeof *clip->index);
         for (int y = 0; y < frame.height; y++)
             memcpy(clip->data + size * clip->count + row * y, frame.data + frame.stride * y, row);
         clip->pts[clip->count] = frame.pts;
@@ -157,8 +167,7 @@ __attribute__((unused)) static struct clip read_reference(const char *input, int
     FILE *file = fopen(in_scratch("reference.raw"), "rb");
     assert_non_null(file);
     for (;;) {
-        clip.data = realloc(clip.data, size * (clip.count + 1));
-        assert_non_null(clip.data);
+        clip.data = grow(clip.data, size * clip.count, size);
         if (fread(clip.data + size * clip.count, 1, size, file) != size)
             break;
         clip.count++;

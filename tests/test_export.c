@@ -182,6 +182,13 @@ static void existing_files_are_guarded(void **state)
     assert_string_not_equal(text, "precious\n");
     assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q"), 0);
     assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q"), 1);
+    /* any picture that the names match counts, not the first alone */
+    assert_int_equal(cli_run(*state, "rm m01.png m03.png && echo precious > m02.png"), 0);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q -n"), 1);
+    cli_slurp(*state, "m02.png", text, sizeof text);
+    assert_string_equal(text, "precious\n");
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q -y"), 0);
+    assert_int_equal(cli_run(*state, "test $(echo m*.png | wc -w) = 3"), 0);
 }
 
 static void the_batch_solver_exports_every_frame(void **state)

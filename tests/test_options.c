@@ -19,8 +19,9 @@ static enum bd_status parse(struct bd_options *options, char *storage, const cha
     static char program[] = "backdrop";
     char *words[most_words + 1] = { program };
     int count = 1;
-    strcpy(storage, line);
-    for (char *word = strtok(storage, " "); word; word = strtok(NULL, " "))
+    memcpy(storage, line, strlen(line) + 1);
+    char *rest = NULL;
+    for (char *word = strtok_r(storage, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
         words[count++] = word;
     return bd_options_parse(options, count, words);
 }

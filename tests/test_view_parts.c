@@ -238,7 +238,7 @@ static enum bd_view_action press(SDL_Keycode key, Uint16 modifiers, bool repeat,
 static enum bd_view_action type(const char *text, int *value)
 {
     SDL_Event event = { .type = SDL_TEXTINPUT };
-    strcpy(event.text.text, text);
+    snprintf(event.text.text, sizeof event.text.text, "%s", text);
     return bd_view_key_action(&event, value);
 }
 

@@ -1,4 +1,4 @@
-/* Private: printf-like names of image sequences (in%06d.jpg). */
+/* printf-like names of image sequences (in%06d.jpg). */
 #ifndef BD_VIDEO_IMAGE_PATTERN_H
 #define BD_VIDEO_IMAGE_PATTERN_H
 
