@@ -14,10 +14,11 @@ enum {
     max_window = 1000,
     max_rank = 8,
     rounds_a_frame = 3, /* of the robust projection; it starts from the frame before */
-    rounds_a_start = 10 /* after a start or a long gap */
+    rounds_a_start = 10 /* after a start or a seek */
 };
 
 static const double start_seconds = 10;  /* a window without a look ahead is filled in this time */
+static const double longest_step = 5;    /* seconds; a longer one between frames is a seek */
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
 static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
 
@@ -38,8 +39,8 @@ struct bd_separator {
     float *sigma, *v_host;
     float *g, *k; /* n x rank, rank x n: see sep_basis */
     double *gram; /* n */
-    int *order;   /* slots, oldest first */
-    int columns;  /* of the window in use */
+    int *order;   /* all n slots: those in use, oldest first, then the free ones */
+    int columns;  /* slots in use */
     bool settled; /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
@@ -94,6 +95,14 @@ static enum bd_status check(const struct bd_separator_options *o)
     if (o->median < 1 || o->median > 15 || o->median % 2 == 0)
         return bd_fail(BD_ERROR_ARGUMENT, "median filter of side %d: odd, 1 to 15, is wanted",
                        o->median);
+    if (!(o->lambda <= 255 && o->threshold <= 255))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "lambda %g, threshold %g: up to 255 grey levels are wanted", o->lambda,
+                       o->threshold);
+    if (!isfinite(o->memory) || !isfinite(o->frame_rate) || !isfinite(o->noise_gain))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "memory %g s, %g frames/s, noise gain %g: finite numbers are wanted",
+                       o->memory, o->frame_rate, o->noise_gain);
     if ((int64_t)o->width * o->height * o->channels < o->window)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "frames of %d x %d have fewer values than the window has frames (%d); a "
@@ -172,6 +181,8 @@ enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend 
 enum bd_status bd_separator_reset(struct bd_separator *s)
 {
     s->columns = 0;
+    for (int j = 0; j < s->options.window; j++)
+        s->order[j] = j;
     s->settled = s->started = s->r_valid = false;
     s->share = s->flooded = 0;
     return s->backend->ops->sep_reset(s->state);
@@ -240,8 +251,7 @@ static enum bd_status next_slot(struct bd_separator *s, int *slot)
 {
     int n = s->options.window;
     if (s->columns < n) {
-        *slot = s->columns;
-        s->order[s->columns++] = *slot;
+        *slot = s->order[s->columns++];
         return BD_OK;
     }
     *slot = s->order[0];
@@ -253,24 +263,31 @@ static enum bd_status next_slot(struct bd_separator *s, int *slot)
     return bd_qr_remove_columns(s->update, NULL, &r, 0, 1);
 }
 
+/* The newest column of the window is appended to R of the others. */
+static enum bd_status append_newest(struct bd_separator *s)
+{
+    struct bd_matrix r = s->r;
+    r.rows = r.cols = s->columns - 1;
+    enum bd_status status = s->backend->ops->sep_gram(s->state, s->order, s->columns,
+                                                      (float)s->options.lambda, s->gram);
+    if (status == BD_OK)
+        status = bd_qr_append_gram(s->update, &r, s->gram, s->gram[s->columns - 1]);
+    return status;
+}
+
 /* The frame in hand enters the window by a QR update of R; then the window is refined. */
 static enum bd_status slide(struct bd_separator *s)
 {
-    const struct bd_backend_ops *ops = s->backend->ops;
-    float lambda = (float)s->options.lambda;
     int slot;
     enum bd_status status = next_slot(s, &slot);
     if (status == BD_OK)
-        status = ops->sep_insert(s->state, slot, 1);
-    if (status == BD_OK && s->r_valid) {
-        status = ops->sep_gram(s->state, s->order, s->columns, lambda, s->gram);
-        struct bd_matrix r = s->r;
-        r.rows = r.cols = s->columns - 1;
-        if (status == BD_OK)
-            status = bd_qr_append_gram(s->update, &r, s->gram, s->gram[s->columns - 1]);
-        if (status == BD_OK)
-            status = learn_basis(s);
-    }
+        status = s->backend->ops->sep_insert(s->state, slot, 1);
+    if (status == BD_OK && s->r_valid)
+        status = append_newest(s);
+    if (status != BD_OK)
+        s->r_valid = false; /* R has lost a column and not gained one */
+    if (status == BD_OK && s->r_valid)
+        status = learn_basis(s);
     int refinements = s->r_valid ? s->options.refine : 1;
     for (int i = 0; status == BD_OK && i < refinements; i++)
         status = refine(s);
@@ -316,6 +333,9 @@ static enum bd_status settle(struct bd_separator *s)
 enum bd_status bd_separator_preview(struct bd_separator *s, const uint8_t *picture, int64_t stride)
 {
     int slot;
+    if (s->started || s->settled)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "a look ahead after separation has started: reset the separator first");
     enum bd_status status = s->backend->ops->sep_load(s->state, picture, stride);
     if (status == BD_OK)
         status = next_slot(s, &slot);
@@ -362,10 +382,10 @@ enum bd_status bd_separator_prime(struct bd_separator *s)
 {
     if (!s->columns)
         return bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
+    if (s->started || s->settled)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "a look ahead after separation has started: reset the separator first");
     enum bd_status status = keep_first_light(s);
-    if (status == BD_OK)
-        status =
-            s->backend->ops->sep_median(s->state, s->order, s->columns, (float)s->options.lambda);
     return status == BD_OK ? settle(s) : status;
 }
 
@@ -391,18 +411,21 @@ static bool its_turn(struct bd_separator *s, double time)
     return true;
 }
 
-/* Seconds since the frame before. After a seek, in either direction, time starts anew. */
-static double advance(struct bd_separator *s, double time)
+/* Seconds since the frame before. A step back, or a long one ahead, is a seek (or a source that was
+ * away): it counts as one frame, and the filling of the window goes on from where it was. */
+static double advance(struct bd_separator *s, double time, bool *jump)
 {
     double frame = 1 / s->options.frame_rate, seconds = time - s->last;
-    if (!s->started || seconds < 0 || seconds > 5) {
-        seconds = frame;
+    *jump = !s->started || seconds < 0 || seconds > longest_step;
+    if (!s->started)
         s->start = time;
+    else if (*jump)
+        s->start += seconds - frame;
+    if (!s->started || seconds < 0)
         s->next = time + s->options.memory / s->options.window;
-        s->started = true;
-    }
+    s->started = true;
     s->last = time;
-    return seconds;
+    return *jump ? frame : seconds;
 }
 
 /* Whether the light has changed so much that learning must start anew. */
@@ -424,14 +447,14 @@ static bool light_changed(struct bd_separator *s, int64_t foreground, double sec
 static enum bd_status separate(struct bd_separator *s, double time, struct bd_separation *out)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
-    bool first = !s->started, learn, starting = !s->settled;
-    double seconds = advance(s, time);
+    bool jump, learn, starting = !s->settled;
+    double seconds = advance(s, time, &jump);
     enum bd_status status = BD_OK;
     learn = its_turn(s, time);
     if (learn && starting)
         status = start_with_frame(s);
     if (status == BD_OK)
-        status = ops->sep_project(s->state, first ? rounds_a_start : rounds_a_frame,
+        status = ops->sep_project(s->state, jump ? rounds_a_start : rounds_a_frame,
                                   (float)s->options.lambda);
     if (status == BD_OK)
         status = detect(s, seconds, !s->frozen);
@@ -453,6 +476,8 @@ enum bd_status bd_separator_push(struct bd_separator *s, const uint8_t *picture,
                                  double time, struct bd_separation *out)
 {
     enum bd_status status = BD_OK;
+    if (!isfinite(time))
+        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
     if (!s->settled && s->columns == s->options.window && !s->frozen)
         status = settle(s);
     if (status == BD_OK)
@@ -465,7 +490,10 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
                                        struct bd_separation *out)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
-    double seconds = advance(s, time);
+    bool jump;
+    if (!isfinite(time))
+        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
+    double seconds = advance(s, time, &jump);
     enum bd_status status = ops->sep_load(s->state, picture, stride);
     if (status == BD_OK)
         status = ops->sep_load_background(s->state, background);

@@ -1,5 +1,6 @@
 /* The live separator on small drawn scenes, on every backend: what is learned, when, and what is
  * not. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "linalg/backend_ops.h"
 #include "linalg/separator.h"
 
 enum { width = 96, height = 64, side = 14 };
@@ -196,6 +198,116 @@ static void test_look_ahead(void **state)
         }
         assert_int_equal(bd_separator_prime(scene.separator), BD_OK);
         check_crossing(&scene);
+        close_scene(&scene);
+    }
+}
+
+static enum bd_status (*real_reduce)(void *state, const int *order, int count, float lambda,
+                                     float *r, int64_t ldr);
+
+/* The window never holds a slot twice. */
+static enum bd_status watched_reduce(void *state, const int *order, int count, float lambda,
+                                     float *r, int64_t ldr)
+{
+    for (int i = 0; i < count; i++)
+        for (int j = 0; j < i; j++)
+            assert_int_not_equal(order[i], order[j]);
+    return real_reduce(state, order, count, lambda, r, ldr);
+}
+
+/* A look ahead longer than the window, in which the light changes: what is kept of it lies anywhere
+ * in the window, and what comes later fills the rest. */
+static void test_look_ahead_light(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        struct bd_backend_ops watched = *scene.backend->ops;
+        real_reduce = watched.sep_reduce;
+        watched.sep_reduce = watched_reduce;
+        scene.backend->ops = &watched;
+        for (int i = 0; i < 27; i++) {
+            draw(scene.picture, 3, 1000 + i, i < 12 ? 1 : 0.4, i * 16 % 80, 20);
+            assert_int_equal(bd_separator_preview(scene.separator, scene.picture, width * 3),
+                             BD_OK);
+        }
+        assert_int_equal(bd_separator_prime(scene.separator), BD_OK);
+        push(&scene, 1, -1, -1);
+        assert_int_equal(scene.out.columns, 5);
+        assert_int_equal(scene.out.foreground, 0);
+        for (int lap = 0; lap < 6; lap++)
+            check_crossing(&scene);
+        push_empty(&scene, 8 * 25);
+        assert_int_equal(scene.out.columns, 20);
+        assert_int_equal(scene.out.foreground, 0);
+        assert_int_equal(bd_separator_preview(scene.separator, scene.picture, width * 3),
+                         BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_prime(scene.separator), BD_ERROR_ARGUMENT);
+        assert_non_null(strstr(bd_error_detail(), "reset"));
+        close_scene(&scene);
+    }
+}
+
+static void push_at(struct scene *scene, double time)
+{
+    draw(scene->picture, scene->channels, scene->frame++, 1, -1, -1);
+    assert_int_equal(bd_separator_push(scene->separator, scene->picture,
+                                       (int64_t)width * scene->channels, time, &scene->out),
+                     BD_OK);
+}
+
+/* A source with long times between its frames fills its window and goes on learning, whether or not
+ * its rate is known. */
+static void test_slow_source(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    for (int known = 0; known <= 1; known++) {
+        struct bd_separator_options options = defaults(1);
+        options.frame_rate = known ? 0.1 : 25;
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        for (int i = 0; i < (known ? 25 : 250); i++)
+            push_at(&scene, 10.0 * i);
+        assert_int_equal(scene.out.columns, 20);
+        for (int i = 0; i < 10; i++) {
+            push_at(&scene, 10000 + 10.0 * i);
+            assert_true(scene.out.learned);
+            assert_int_equal(scene.out.foreground, 0);
+        }
+        close_scene(&scene);
+    }
+}
+
+/* A seek, in either direction, keeps what was learned; backwards, the next frame to enter the
+ * window is counted from there. A window that is being filled goes on being filled. */
+static void test_seek(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(1);
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        for (int i = 0; i < 100; i++)
+            push_at(&scene, 1000 + i / 25.0);
+        int before = scene.out.columns;
+        assert_in_range(before, 5, 19);
+        for (int i = 0; i < 400; i++)
+            push_at(&scene, i / 25.0);
+        assert_int_equal(scene.out.columns, 20);
+        push_at(&scene, 1);
+        assert_false(scene.out.learned);
+        int learned = 0;
+        for (int i = 1; i <= 200; i++) {
+            push_at(&scene, 1 + i / 25.0);
+            learned += scene.out.learned;
+            assert_int_equal(scene.out.foreground, 0);
+        }
+        assert_in_range(learned, 18, 21); /* 8 seconds, a window */
         close_scene(&scene);
     }
 }
@@ -391,7 +503,7 @@ static void test_bad_options(void **state)
     struct bd_backend *backend;
     struct bd_separator *separator = NULL;
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
-    struct bd_separator_options bad[12];
+    struct bd_separator_options bad[24];
     int cases = 0;
 #define BAD(field, value) (bad[cases] = defaults(3), bad[cases++].field = (value))
     BAD(width, 0);
@@ -404,6 +516,12 @@ static void test_bad_options(void **state)
     BAD(rank, -1);
     BAD(median, 4);
     BAD(median, 17);
+    BAD(lambda, 256);
+    BAD(lambda, (double)NAN);
+    BAD(threshold, (double)INFINITY);
+    BAD(memory, (double)NAN);
+    BAD(frame_rate, (double)INFINITY);
+    BAD(noise_gain, (double)NAN);
 #undef BAD
     for (int i = 0; i < cases; i++) {
         assert_int_equal(bd_separator_create(&separator, backend, &bad[i]), BD_ERROR_ARGUMENT);
@@ -411,7 +529,23 @@ static void test_bad_options(void **state)
         assert_true(strlen(bd_error_detail()) > 10);
     }
     struct bd_separator_options options = defaults(3);
+    options.width = 3;
+    options.height = 2;
+    options.window = 19; /* 3 x 2 x 3 values are one fewer */
+    assert_int_equal(bd_separator_create(&separator, backend, &options), BD_ERROR_ARGUMENT);
+    assert_non_null(strstr(bd_error_detail(), "smaller --window"));
+    options.window = 18;
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
+    bd_separator_destroy(&separator);
+    options = defaults(3);
+    assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
+    static const uint8_t picture[width * height * 3];
+    struct bd_separation out;
+    assert_int_equal(bd_separator_push(separator, picture, width * 3, (double)NAN, &out),
+                     BD_ERROR_ARGUMENT);
+    assert_int_equal(
+        bd_separator_push_known(separator, picture, width * 3, picture, (double)INFINITY, &out),
+        BD_ERROR_ARGUMENT);
     assert_int_equal(bd_separator_set_lambda(separator, 0), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_separator_set_threshold(separator, 300), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_separator_set_lambda(separator, 7), BD_OK);
@@ -427,6 +561,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moving_square),
         cmocka_unit_test(test_look_ahead),
+        cmocka_unit_test(test_look_ahead_light),
+        cmocka_unit_test(test_slow_source),
+        cmocka_unit_test(test_seek),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_freeze),
         cmocka_unit_test(test_reset),

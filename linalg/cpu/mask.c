@@ -185,7 +185,7 @@ static void find_components(struct bd_mask_work *work, const uint8_t *mask, uint
             if (!start)
                 break;
             int from = (int)(start - row);
-            const uint8_t *stop = memchr(start, !value, (size_t)(width - from));
+            const uint8_t *stop = memchr(start, 1 - value, (size_t)(width - from));
             int to = stop ? (int)(stop - row) : width;
             work->runs[count] = (struct run){
                 .from = from,

@@ -230,8 +230,8 @@ static void pixel_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const struct pixel_loop *loop = arg;
-    int64_t from = chunk * bd_sep_chunk, to = from + bd_sep_chunk;
-    loop->fn(loop->state, loop->params, from, to < loop->state->pixels ? to : loop->state->pixels);
+    int64_t from, count = bd_sep_pixel_range(loop->state, chunk, &from);
+    loop->fn(loop->state, loop->params, from, from + count);
 }
 
 static void for_pixels(struct bd_cpu_separator *state, const struct bd_detect_params *params,
@@ -239,7 +239,7 @@ static void for_pixels(struct bd_cpu_separator *state, const struct bd_detect_pa
                                   int64_t, int64_t))
 {
     struct pixel_loop loop = { .state = state, .params = params, .fn = fn };
-    bd_pool_run(state->pool, pixel_chunk, &loop, (state->pixels + bd_sep_chunk - 1) / bd_sep_chunk);
+    bd_pool_run(state->pool, pixel_chunk, &loop, bd_sep_pixel_chunks(state));
 }
 
 enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *params, int learn)

@@ -51,6 +51,19 @@ static inline int64_t bd_sep_range(const struct bd_cpu_separator *state, int64_t
     return state->m - *from < bd_sep_chunk ? state->m - *from : bd_sep_chunk;
 }
 
+/* The same for loops over pixels. */
+static inline int64_t bd_sep_pixel_chunks(const struct bd_cpu_separator *state)
+{
+    return (state->pixels + bd_sep_chunk - 1) / bd_sep_chunk;
+}
+
+static inline int64_t bd_sep_pixel_range(const struct bd_cpu_separator *state, int64_t chunk,
+                                         int64_t *from)
+{
+    *from = chunk * bd_sep_chunk;
+    return state->pixels - *from < bd_sep_chunk ? state->pixels - *from : bd_sep_chunk;
+}
+
 /* `rounds` robust rounds for w (bd_max_rank values, in and out) of the picture f on B. */
 void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
                 float lambda);

@@ -28,17 +28,37 @@ static float *coefficients(const struct bd_cpu_separator *state, int slot)
     return state->coefficients + (int64_t)slot * bd_max_rank;
 }
 
+struct insertion {
+    struct bd_cpu_separator *state;
+    uint8_t *column;
+    int guarded;
+};
+
+/* A chunk of pixels (bd_sep_chunk of them, not elements) enters the window. */
+static void insert_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct insertion *insertion = arg;
+    const struct bd_cpu_separator *state = insertion->state;
+    int channels = state->shape.channels;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    memcpy(insertion->column + from * channels, state->frame + from * channels,
+           (size_t)(count * channels));
+    if (!insertion->guarded)
+        return;
+    for (int64_t p = from; p < from + count; p++)
+        if (state->guard[p])
+            memcpy(insertion->column + p * channels, state->background + p * channels,
+                   (size_t)channels);
+}
+
 enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
 {
     struct bd_cpu_separator *state = arg;
-    uint8_t *w = column(state, slot);
-    memcpy(w, state->frame, (size_t)state->m);
-    if (guarded) {
-        int channels = state->shape.channels;
-        for (int64_t p = 0; p < state->pixels; p++)
-            if (state->guard[p])
-                memcpy(w + p * channels, state->background + p * channels, (size_t)channels);
-    }
+    struct insertion insertion = { .state = state,
+                                   .column = column(state, slot),
+                                   .guarded = guarded };
+    bd_pool_run(state->pool, insert_chunk, &insertion, bd_sep_pixel_chunks(state));
     memcpy(coefficients(state, slot), state->w, sizeof state->w);
     return BD_OK;
 }
@@ -238,8 +258,7 @@ static void lasting_chunk(void *arg, int64_t chunk, int thread)
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
     int channels = state->shape.channels;
-    int64_t from = chunk * bd_sep_chunk, left = state->pixels - from;
-    int64_t count = left < bd_sep_chunk ? left : bd_sep_chunk;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
     const uint8_t *here[bd_max_lasting];
     for (int j = 0; j < sweep->count; j++)
         here[j] = sweep->columns[j] + from * channels;
@@ -251,6 +270,23 @@ static void lasting_chunk(void *arg, int64_t chunk, int thread)
     state->partial[chunk] = take_background(state, from * channels, count * channels);
 }
 
+struct scaling {
+    struct bd_cpu_separator *state;
+    double square; /* of the norm */
+};
+
+/* A black picture has no direction: the constant picture takes its place. */
+static void scale_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct scaling *scaling = arg;
+    int64_t from, count = bd_sep_range(scaling->state, chunk, &from);
+    float *b = scaling->state->basis + from;
+    float norm = (float)sqrt(scaling->square), constant = 1 / sqrtf((float)scaling->state->m);
+    for (int64_t i = 0; i < count; i++)
+        b[i] = norm > 0 ? b[i] / norm : constant;
+}
+
 /* B := the background in hand, whose squared norm lies in the first `items` partial sums, scaled to
  * norm 1; C := its robust coefficients. */
 static void start_basis(struct bd_cpu_separator *state, int64_t items, const int *order, int count,
@@ -259,18 +295,34 @@ static void start_basis(struct bd_cpu_separator *state, int64_t items, const int
     double square = 0;
     for (int64_t i = 0; i < items; i++)
         square += state->partial[i];
-    /* A black picture has no direction: the constant picture takes its place. */
-    float norm = (float)sqrt(square > 0 ? square : (double)state->m);
-    for (int64_t i = 0; i < state->m; i++)
-        state->basis[i] = square > 0 ? state->basis[i] / norm : 1 / norm;
+    struct scaling scaling = { .state = state, .square = square };
+    bd_pool_run(state->pool, scale_chunk, &scaling, state->chunks);
     state->rank = 1;
     for (int j = 0; j < count; j++) {
         float *c = coefficients(state, order[j]);
         memset(c, 0, bd_max_rank * sizeof *c);
-        c[0] = square > 0 ? norm : 0;
+        c[0] = (float)sqrt(square);
         bd_sep_fit(state, column(state, order[j]), c, 3, lambda);
     }
     memcpy(state->w, coefficients(state, order[count - 1]), sizeof state->w);
+}
+
+/* Noise levels of a chunk of pixels from the spread, which median_chunk left in the frame's place.
+ */
+static void spread_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    struct bd_cpu_separator *state = arg;
+    int channels = state->shape.channels;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    for (int64_t p = from; p < from + count; p++) {
+        uint8_t most = 0;
+        for (int c = 0; c < channels; c++) {
+            uint8_t spread = state->frame[p * channels + c];
+            most = spread > most ? spread : most;
+        }
+        state->noise[p] = most < most_start_noise ? most : most_start_noise;
+    }
 }
 
 enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float lambda)
@@ -281,15 +333,7 @@ enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float l
         columns[j] = column(state, order[j]);
     struct sweep sweep = { .state = state, .order = order, .count = count, .columns = columns };
     bd_pool_run(state->pool, median_chunk, &sweep, state->chunks);
-    int channels = state->shape.channels;
-    for (int64_t p = 0; p < state->pixels; p++) {
-        uint8_t most = 0;
-        for (int c = 0; c < channels; c++) {
-            uint8_t spread = state->frame[p * channels + c];
-            most = spread > most ? spread : most;
-        }
-        state->noise[p] = most < most_start_noise ? most : most_start_noise;
-    }
+    bd_pool_run(state->pool, spread_chunk, state, bd_sep_pixel_chunks(state));
     start_basis(state, state->chunks, order, count, lambda);
     return bd_cpu_sep_recall(state, order[count - 1]);
 }
@@ -302,7 +346,7 @@ enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float 
     for (int j = 0; j < looked_at; j++)
         columns[j] = column(state, order[(int64_t)j * count / looked_at]);
     struct sweep sweep = { .state = state, .count = looked_at, .columns = columns };
-    int64_t items = (state->pixels + bd_sep_chunk - 1) / bd_sep_chunk;
+    int64_t items = bd_sep_pixel_chunks(state);
     bd_pool_run(state->pool, lasting_chunk, &sweep, items);
     start_basis(state, items, order, count, lambda);
     return bd_cpu_sep_recall(state, order[count - 1]);
