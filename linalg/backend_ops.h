@@ -127,7 +127,7 @@ struct bd_backend_ops {
     enum bd_status (*sep_recall)(void *state, int slot);
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64. */
     enum bd_status (*sep_gram)(void *state, const int *order, int count, float lambda, double *g);
-    /* R (count x count) of X(:, order) by TSQR. */
+    /* R (count x count) of X(:, order) by TSQR; the rest of r, window x window, becomes 0. */
     enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
     /* B := X(:, order) G and C(:, order) := K; G is count x rank, K rank x count (both on the host,
@@ -137,12 +137,13 @@ struct bd_backend_ops {
     enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, int rank,
                                 const float *g, const float *k);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust
-     * coefficients, w those of the newest; noise := median difference of W(:, order) from it.
-     * Leaves f := the newest column and l undefined. */
+     * coefficients, w those of the newest; noise := median difference of W(:, order) from it,
+     * bounded. Leaves f := the newest column and l undefined. */
     enum bd_status (*sep_median)(void *state, const int *order, int count, float lambda);
-    /* As sep_median, but with the value that lasts longest for each pixel (pixel_kernels.h) in
-     * place of the median: slower, and right where somebody stood for most of the time. At most
-     * bd_max_lasting columns, evenly spread over the order, are looked at. */
+    /* As sep_median, but with the value that lasts longest for each pixel
+     * (cpu/kernels/pixel_kernels.h) in place of the median: slower, and right where somebody stood
+     * for most of the time. At most bd_max_lasting columns, evenly spread over the order, are
+     * looked at. */
     enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda);
     /* Host pointers to the results of the frame in hand, valid until the next sep_load. */
     enum bd_status (*sep_results)(void *state, struct bd_separation *results);

@@ -2,10 +2,20 @@
  * foreground, against a basis kept up to date by Robust PCA of a sliding window of frames.
  *
  * For each frame f: the background l = B w by robust (Huber) projection on the basis B, the mask
- * from |f - l|. Every `stride` frames the frame enters the window: the oldest column of the window
- * is removed from R and the new one appended (QR update), the SVD of R gives the new basis; then
- * the window is refined from its frames (CAQR, SVD of R). Pixels that are foreground enter as
- * background, until they have been foreground for the memory time. */
+ * from |f - l|. Every memory / window seconds the frame enters the window: the oldest column of the
+ * window is removed from R and the new one appended (QR update), the SVD of R gives the new basis;
+ * then the window is refined from its frames (CAQR, SVD of R). Pixels that are foreground enter as
+ * background, until they have been foreground for half the memory time: the window then takes about
+ * the other half to make them background.
+ *
+ * The start: without a look ahead the first frames enter the window as they are, densely, within 10
+ * seconds or the memory time, and the background is their median. When the window is full (or after
+ * a look ahead) the value that lasts at each pixel takes its place, what differs from it is taken
+ * out of the window, and the first basis is learned.
+ *
+ * A sudden change of light, in which most of the picture becomes foreground at once and stays so
+ * for some frames, makes learning start anew. A step back in time or one of more than 5 seconds
+ * ahead is taken for a seek: what was learned stays, and the step counts as one frame. */
 #ifndef BD_LINALG_SEPARATOR_H
 #define BD_LINALG_SEPARATOR_H
 
@@ -22,7 +32,7 @@ extern "C" {
 struct bd_separator_options {
     int width, height; /* pixels of every frame */
     int channels;      /* 1 gray, 3 rgb, interleaved bytes */
-    double frame_rate; /* frames a second, for --memory; 0: 25 */
+    double frame_rate; /* frames a second: the time of a frame after a seek; 0: 25 */
     int window;        /* columns n, 2 .. 1000; 0: 50 */
     double memory;     /* seconds that the window spans; 0: 60 */
     double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */
@@ -59,15 +69,16 @@ void bd_separator_destroy(struct bd_separator **separator);
 
 /* Shows the separator a frame before separation starts (a look ahead into a file), in any number,
  * best spread over the time that the window spans; bd_separator_prime then learns a first
- * background from the last `window` of them. Without it the first background is the first frame and
- * improves quickly. */
+ * background from the last `window` of them, up to the first sudden change of light among those.
+ * Without it the first background is the first frame and improves quickly. BD_ERROR_ARGUMENT once
+ * separation has started (a reset allows it again), and for bd_separator_prime without a frame. */
 enum bd_status bd_separator_preview(struct bd_separator *separator, const uint8_t *picture,
                                     int64_t stride);
 enum bd_status bd_separator_prime(struct bd_separator *separator);
 
 /* Separates a frame (height rows of width x channels bytes, `stride` bytes apart). `time` is its
- * presentation time in seconds and decides when frames enter the window. The pointers in `out` are
- * valid until the next call. Allocates nothing. */
+ * presentation time in seconds, finite, and decides when frames enter the window. The pointers in
+ * `out` are valid until the next call. Allocates nothing. */
 enum bd_status bd_separator_push(struct bd_separator *separator, const uint8_t *picture,
                                  int64_t stride, double time, struct bd_separation *out);
 
@@ -78,11 +89,13 @@ enum bd_status bd_separator_push_known(struct bd_separator *separator, const uin
                                        int64_t stride, const uint8_t *background, double time,
                                        struct bd_separation *out);
 
-/* While frozen nothing is learned: window, basis, noise levels and ages stay as they are. */
+/* While frozen nothing is learned (but the first frame, if there is none yet): window, basis, noise
+ * levels and ages stay as they are. */
 void bd_separator_freeze(struct bd_separator *separator, bool frozen);
 bool bd_separator_frozen(const struct bd_separator *separator);
 
-/* Forgets all that was learned. */
+/* Forgets all that was learned. Settings stay, and what is frozen stays frozen: then the next frame
+ * alone is learned. */
 enum bd_status bd_separator_reset(struct bd_separator *separator);
 
 /* Changes lambda and the threshold (grey levels, > 0) from the next frame on. */

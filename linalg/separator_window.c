@@ -1,0 +1,206 @@
+/* The live separator: its window of frames, and the basis learned from it. */
+#include <math.h>
+#include <string.h>
+
+#include "linalg/matrix.h"
+#include "linalg/separator_state.h"
+
+static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
+static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
+
+enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
+{
+    const struct bd_separator_options *o = &s->options;
+    double most = o->threshold > most_threshold ? o->threshold : most_threshold;
+    struct bd_detect_params params = {
+        .threshold = (float)o->threshold,
+        .noise_gain = (float)o->noise_gain,
+        .most = (float)most,
+        .median = o->median,
+        .min_area = o->min_area,
+        .max_hole = o->max_hole,
+        .guard = (o->width < o->height ? o->width : o->height) / 16,
+        .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
+        .seconds = (float)seconds,
+        /* What is let into the window takes half of it before it counts for most of the columns. */
+        .memory = (float)(o->memory / 2),
+    };
+    return s->backend->ops->sep_detect(s->state, &params, learn);
+}
+
+/* A new basis from R of the window: singular vectors above tau, thresholded softly. */
+static enum bd_status learn_basis(struct bd_separator *s)
+{
+    const struct bd_separator_options *o = &s->options;
+    int n = o->window;
+    enum bd_status status = bd_small_svd_compute(s->svd, s->sigma, &s->v, &s->r);
+    if (status == BD_OK)
+        status = bd_matrix_download(s->backend, s->v_host, n, &s->v);
+    if (status != BD_OK)
+        return status;
+    double m = (double)o->width * o->height * o->channels, tau = o->lambda * sqrt(m);
+    int rank = 0;
+    while (rank < o->rank && rank < s->columns && s->sigma[rank] > tau)
+        rank++;
+    if (!rank) /* darker than lambda: keep the basis there is */
+        return BD_OK;
+    for (int k = 0; k < rank; k++)
+        for (int j = 0; j < s->columns; j++) {
+            float v = s->v_host[(int64_t)k * n + j];
+            s->g[(int64_t)k * s->columns + j] = v / s->sigma[k];
+            s->k[(int64_t)j * rank + k] = (float)(s->sigma[k] - tau) * v;
+        }
+    return s->backend->ops->sep_basis(s->state, s->order, s->columns, (float)o->lambda, rank, s->g,
+                                      s->k);
+}
+
+/* One iteration on the whole window from its frames: CAQR of X, SVD of R, new basis. */
+static enum bd_status refine(struct bd_separator *s)
+{
+    enum bd_status status = s->backend->ops->sep_reduce(
+        s->state, s->order, s->columns, (float)s->options.lambda, s->r.data, s->r.ld);
+    if (status != BD_OK)
+        return status;
+    s->r_valid = true;
+    return learn_basis(s);
+}
+
+/* The slot for the next frame: a free one, or the oldest, which leaves the window and R. The slot
+ * is the newest in `order` from then on. */
+static enum bd_status next_slot(struct bd_separator *s, int *slot)
+{
+    int n = s->options.window;
+    if (s->columns < n) {
+        *slot = s->order[s->columns++];
+        return BD_OK;
+    }
+    *slot = s->order[0];
+    memmove(s->order, s->order + 1, (size_t)(n - 1) * sizeof *s->order);
+    s->order[n - 1] = *slot;
+    if (!s->r_valid)
+        return BD_OK;
+    struct bd_matrix r = s->r;
+    return bd_qr_remove_columns(s->update, NULL, &r, 0, 1);
+}
+
+/* The newest column of the window is appended to R of the others. */
+static enum bd_status append_newest(struct bd_separator *s)
+{
+    struct bd_matrix r = s->r;
+    r.rows = r.cols = s->columns - 1;
+    enum bd_status status = s->backend->ops->sep_gram(s->state, s->order, s->columns,
+                                                      (float)s->options.lambda, s->gram);
+    if (status == BD_OK)
+        status = bd_qr_append_gram(s->update, &r, s->gram, s->gram[s->columns - 1]);
+    return status;
+}
+
+enum bd_status bd_sep_slide(struct bd_separator *s)
+{
+    int slot;
+    enum bd_status status = next_slot(s, &slot);
+    if (status == BD_OK)
+        status = s->backend->ops->sep_insert(s->state, slot, 1);
+    if (status == BD_OK && s->r_valid)
+        status = append_newest(s);
+    if (status != BD_OK)
+        s->r_valid = false; /* R has lost a column and not gained one */
+    if (status == BD_OK && s->r_valid)
+        status = learn_basis(s);
+    int refinements = s->r_valid ? s->options.refine : 1;
+    for (int i = 0; status == BD_OK && i < refinements; i++)
+        status = refine(s);
+    return status;
+}
+
+enum bd_status bd_sep_start(struct bd_separator *s)
+{
+    int slot;
+    enum bd_status status = next_slot(s, &slot);
+    if (status == BD_OK)
+        status = s->backend->ops->sep_insert(s->state, slot, 0);
+    if (status == BD_OK)
+        status =
+            s->backend->ops->sep_median(s->state, s->order, s->columns, (float)s->options.lambda);
+    return status;
+}
+
+enum bd_status bd_sep_settle(struct bd_separator *s)
+{
+    enum { iterations = 3 };
+    const struct bd_backend_ops *ops = s->backend->ops;
+    enum bd_status status =
+        ops->sep_lasting(s->state, s->order, s->columns, (float)s->options.lambda);
+    for (int j = 0; status == BD_OK && j < s->columns; j++) {
+        status = ops->sep_recall(s->state, s->order[j]);
+        if (status == BD_OK)
+            status = ops->sep_project(s->state, bd_sep_rounds, (float)s->options.lambda);
+        if (status == BD_OK)
+            status = bd_sep_detect(s, 0, false);
+        if (status == BD_OK)
+            status = ops->sep_insert(s->state, s->order[j], 1);
+    }
+    for (int i = 0; status == BD_OK && i < iterations; i++)
+        status = refine(s);
+    s->settled = status == BD_OK;
+    return status;
+}
+
+enum bd_status bd_separator_preview(struct bd_separator *s, const uint8_t *picture, int64_t stride)
+{
+    int slot;
+    if (s->started || s->settled)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "a look ahead after separation has started: reset the separator first");
+    enum bd_status status = s->backend->ops->sep_load(s->state, picture, stride);
+    if (status == BD_OK)
+        status = next_slot(s, &slot);
+    if (status == BD_OK)
+        status = s->backend->ops->sep_insert(s->state, slot, 0);
+    return status;
+}
+
+/* The share of frame j + 1 of the window that is foreground against frame j as background. */
+static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *share)
+{
+    const struct bd_backend_ops *ops = s->backend->ops;
+    float lambda = (float)s->options.lambda;
+    struct bd_separation found;
+    enum bd_status status = ops->sep_median(s->state, s->order + j, 1, lambda);
+    if (status == BD_OK)
+        status = ops->sep_recall(s->state, s->order[j + 1]);
+    if (status == BD_OK)
+        status = ops->sep_project(s->state, bd_sep_rounds, lambda);
+    if (status == BD_OK)
+        status = bd_sep_detect(s, 0, false);
+    if (status == BD_OK)
+        status = ops->sep_results(s->state, &found);
+    if (status == BD_OK)
+        *share = (double)found.foreground / ((double)s->options.width * s->options.height);
+    return status;
+}
+
+/* Keeps the frames of a look ahead up to the first sudden change of light: the separation begins in
+ * the light of the first. */
+static enum bd_status keep_first_light(struct bd_separator *s)
+{
+    enum bd_status status = BD_OK;
+    for (int j = 0; status == BD_OK && j + 1 < s->columns; j++) {
+        double share;
+        status = compare_neighbours(s, j, &share);
+        if (status == BD_OK && share > bd_sep_flood_share)
+            s->columns = j + 1;
+    }
+    return status;
+}
+
+enum bd_status bd_separator_prime(struct bd_separator *s)
+{
+    if (!s->columns)
+        return bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
+    if (s->started || s->settled)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "a look ahead after separation has started: reset the separator first");
+    enum bd_status status = keep_first_light(s);
+    return status == BD_OK ? bd_sep_settle(s) : status;
+}
