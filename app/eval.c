@@ -1,6 +1,7 @@
 #include "app/eval.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -58,6 +59,9 @@ static enum bd_status save_mask(const struct bd_options *options, const char *na
     if (snprintf(path, sizeof path, "%s/%s/bin%06lld.png", options->masks, name,
                  (long long)number) >= (int)sizeof path)
         return bd_fail(BD_ERROR_IO, "%s: the path is too long", options->masks);
+    if (options->overwrite == BD_OVERWRITE_NO && access(path, F_OK) == 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "--masks %s: %s exists, and -n was given", options->masks,
+                       path);
     return bd_picture_write(path, mask);
 }
 
@@ -222,13 +226,32 @@ static enum bd_status write_json(const struct evaluation *evaluation)
     return BD_OK;
 }
 
+/* An hour of separation must not end in a file that cannot be written. */
+static enum bd_status check_json(const struct bd_options *options)
+{
+    char folder[PATH_MAX];
+    const char *path = options->json, *target = path;
+    if (!path)
+        return BD_OK;
+    bool exists = access(path, F_OK) == 0;
+    if (exists && options->overwrite == BD_OVERWRITE_NO)
+        return bd_fail(BD_ERROR_ARGUMENT, "--json %s: exists, and -n was given", path);
+    if (!exists) {
+        const char *slash = strrchr(path, '/');
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+                 slash ? path : ".");
+        target = folder;
+    }
+    return access(target, W_OK) ? bd_fail(BD_ERROR_IO, "--json %s: %s", path, strerror(errno))
+                                : BD_OK;
+}
+
 int bd_eval_run(const struct bd_options *options)
 {
     struct evaluation evaluation = { .options = options };
     enum bd_status status = BD_OK;
-    if (options->json && options->overwrite == BD_OVERWRITE_NO &&
-        access(options->json, F_OK) == 0) {
-        fprintf(stderr, "backdrop: --json %s: exists, and -n was given\n", options->json);
+    if (check_json(options)) {
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
         return 1;
     }
     if (!options->quiet)

@@ -291,6 +291,17 @@ static void masks_are_saved(void **state)
         snprintf(path, sizeof path, "%s/masks/seq/bin%06d.png", folder, number);
         assert_int_equal(access(path, R_OK), 0);
     }
+    /* -n keeps them */
+    write_text(folder, "masks/seq/bin000001.png", "precious");
+    snprintf(arguments, sizeof arguments, "eval '%s' --masks '%s/masks' --progress none -n", sub,
+             folder);
+    assert_int_equal(run(arguments, output, sizeof output), 1);
+    assert_non_null(strstr(output, "bin000001.png exists"));
+    /* a report that cannot be written is told before the work */
+    snprintf(arguments, sizeof arguments, "eval '%s' --json /nonexistent/r.json", sub);
+    assert_int_equal(run(arguments, output, sizeof output), 1);
+    assert_non_null(strstr(output, "--json /nonexistent/r.json: "));
+    assert_null(strstr(output, "precision"));
 }
 
 static void bad_folders_are_named(void **state)
