@@ -5,8 +5,9 @@
 
 #include "video/scale.h"
 
-/* A minute of footage shows most of what stands behind moving objects, and decoding it takes a second
- * or so; fewer frames than `handful` make no better background than the first frame alone. */
+/* A minute of footage shows most of what stands behind moving objects, and decoding it takes a
+ * second or so; fewer frames than `handful` make no better background than the first frame alone.
+ */
 enum { most_seconds = 60, handful = 5 };
 
 enum bd_status bd_prime(struct bd_separator *separator, const char *input,

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -280,6 +281,26 @@ static void batch_covers_every_frame(void **state)
     assert_int_equal(score.frames, 3);
 }
 
+static bool after_fifty(void *user)
+{
+    return atomic_fetch_add((atomic_int *)user, 1) >= 50;
+}
+
+/* Who interrupts while a window fills does not wait for its solution. */
+static void batch_is_interrupted_while_it_reads(void **state)
+{
+    (void)state;
+    atomic_int asked = 0;
+    struct bd_options options = options_for("synth:easy?size=160x120&frames=2000");
+    struct bd_pipeline *pipeline = NULL;
+    struct bd_result result;
+    options.solver = BD_SOLVER_BATCH;
+    options.separator.window = 1000;
+    assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, after_fifty, &asked), BD_OK);
+    assert_int_equal(bd_pipeline_next(pipeline, &result), BD_ERROR_INTERRUPTED);
+    bd_pipeline_close(&pipeline);
+}
+
 static bool always(void *user)
 {
     (void)user;
@@ -366,6 +387,7 @@ int main(void)
         cmocka_unit_test(seeking_goes_anywhere),
         cmocka_unit_test(start_and_duration_cut),
         cmocka_unit_test(batch_covers_every_frame),
+        cmocka_unit_test(batch_is_interrupted_while_it_reads),
         cmocka_unit_test(faults_are_told_apart),
         cmocka_unit_test(the_largest_component_is_boxed),
     };

@@ -106,8 +106,8 @@ static void test_hard(void **state)
     }
 }
 
-/* The object that stops is found all the while. (A look ahead in which it stands for most of the time
- * would take it for background.) */
+/* The object that stops is found all the while. (A look ahead in which it stands for most of the
+ * time would take it for background.) */
 static void test_stop(void **state)
 {
     (void)state;
