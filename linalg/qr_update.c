@@ -106,6 +106,8 @@ enum bd_status bd_qr_remove_columns(struct bd_qr_update *update, struct bd_matri
 static enum bd_status check_new(const struct bd_qr_update *update, const struct bd_matrix *q,
                                 const struct bd_matrix *r, const struct bd_matrix *u, int64_t n)
 {
+    if (!u)
+        return bd_fail(BD_ERROR_ARGUMENT, "u is NULL");
     if (!q)
         return bd_fail(BD_ERROR_ARGUMENT, "q is NULL: without it use bd_qr_append_gram");
     enum bd_status status = bd_matrix_check(u, BD_F32, "u");

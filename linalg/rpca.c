@@ -198,7 +198,9 @@ enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
     double start = bd_clock_seconds(), norm_f, norm_max;
     if (out)
         *out = result;
-    enum bd_status status = bd_matrix_check(m, m && m->type == BD_U8 ? BD_U8 : BD_F32, "m");
+    if (!m)
+        return bd_fail(BD_ERROR_ARGUMENT, "m is NULL");
+    enum bd_status status = bd_matrix_check(m, m->type == BD_U8 ? BD_U8 : BD_F32, "m");
     if (status != BD_OK)
         return status;
     if (m->rows != rpca->m || m->cols != rpca->n)

@@ -81,7 +81,7 @@ static void run_block(const struct bd_cpu_update *work, const struct bd_update_p
     const float *from = pass->u ? pass->u + row : v;
     int64_t ldq = pass->ldq, ldv = pass->u && !pass->subtract ? pass->ldu : pass->ldv;
     const float *q = pass->q ? pass->q + row : NULL;
-    if (pass->transform)
+    if (pass->transform && pass->q)
         q = transform_block(work, pass, rows, pass->q + row, pack, &ldq);
     if (pass->subtract) {
         if (pass->u)
@@ -94,7 +94,7 @@ static void run_block(const struct bd_cpu_update *work, const struct bd_update_p
     if (pass->squares)
         for (int64_t j = 0; j < pass->b; j++)
             partial[pass->n * pass->b + j] += kernels->square(rows, from + j * ldv);
-    if (pass->scale != 0)
+    if (v && pass->scale != 0)
         for (int64_t i = 0; i < rows; i++)
             v[i] = (float)(pass->scale * (double)v[i]);
 }

@@ -301,11 +301,11 @@ static void members(const struct planes *planes, int channels, int n, int reach,
                     uint8_t *value, uint8_t *noise)
 {
     uint8_t candidate[3] = { 0 };
-    int sums[3] = { 0 }, count = 0, difference = 0;
+    int sums[3] = { 0 }, count = 1, difference = 0;
     for (int c = 0; c < channels; c++)
-        candidate[c] = planes->of[j][c][i];
+        sums[c] = candidate[c] = planes->of[j][c][i];
     for (int k = 0; k < n; k++) {
-        if (channel_distance(planes, channels, k, candidate, i) > reach)
+        if (k == j || channel_distance(planes, channels, k, candidate, i) > reach)
             continue;
         count++;
         for (int c = 0; c < channels; c++)
