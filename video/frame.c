@@ -8,8 +8,8 @@ enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
 {
     memset(frame, 0, sizeof *frame);
     if (width < 1 || height < 1)
-        return bd_fail(BD_ERROR_ARGUMENT, "frame size %d x %d: both sides must be at least 1", width,
-                       height);
+        return bd_fail(BD_ERROR_ARGUMENT, "frame size %d x %d: both sides must be at least 1",
+                       width, height);
     int64_t stride = ((int64_t)width * format + 63) / 64 * 64;
     /* 64 bytes more: libswscale reads a little behind the last row. */
     uint8_t *data = aligned_alloc(64, (size_t)(stride * height + 64));

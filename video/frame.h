@@ -20,11 +20,11 @@ struct bd_rational {
 struct bd_frame {
     int width, height; /* pixels */
     enum bd_pixel_format format;
-    int64_t stride;     /* bytes from one row to the next, >= width * format */
-    uint8_t *data;      /* height * stride bytes, owned by the frame */
-    int64_t index;      /* 0-based number of the frame in its stream */
-    int64_t pts;        /* presentation time in units of the stream's time_base */
-    int64_t duration;   /* same units; 0 where unknown */
+    int64_t stride;   /* bytes from one row to the next, >= width * format */
+    uint8_t *data;    /* height * stride bytes, owned by the frame */
+    int64_t index;    /* 0-based number of the frame in its stream */
+    int64_t pts;      /* presentation time in units of the stream's time_base */
+    int64_t duration; /* same units; 0 where unknown */
 };
 
 /* Allocates the pixels (not cleared). On failure *frame is all zero. Rows are 64-byte aligned. */

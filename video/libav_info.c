@@ -34,8 +34,8 @@ static struct bd_rational rational(AVRational q)
                                   : (struct bd_rational){ 0, 1 };
 }
 
-void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in,
-                       AVFrame *first, struct bd_turn turn)
+void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in, AVFrame *first,
+                       struct bd_turn turn)
 {
     const AVFormatContext *format = in->format;
     AVStream *stream = in->stream;

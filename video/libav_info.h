@@ -10,7 +10,7 @@
 struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first);
 
 /* Fills in all of `info`. */
-void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in,
-                       AVFrame *first, struct bd_turn turn);
+void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in, AVFrame *first,
+                       struct bd_turn turn);
 
 #endif
