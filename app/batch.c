@@ -21,6 +21,7 @@ struct bd_batch {
     struct bd_scaler *scaler;
     uint8_t *columns; /* rows x window: the small frames, tight */
     struct bd_matrix m, l;
+    struct bd_rpca_options solver;
     struct bd_rpca *rpca;
     struct bd_separator *masker; /* makes masks from the backgrounds found here, learns the noise */
     int64_t masked;              /* frames shown to it */
@@ -41,13 +42,15 @@ static enum bd_status open_masker(struct bd_batch *batch)
 }
 
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
-                               const struct bd_separator_options *settings)
+                               const struct bd_separator_options *settings,
+                               bool (*interrupted)(void *user), void *user)
 {
     *batch = NULL;
     struct bd_batch *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the batch solver");
     self->backend = backend;
+    self->solver = (struct bd_rpca_options){ .interrupted = interrupted, .user = user };
     self->settings = *settings;
     self->window = settings->window;
     self->rows = (size_t)settings->width * (size_t)settings->height * (size_t)settings->channels;
@@ -206,8 +209,8 @@ static enum bd_status solve(struct bd_batch *batch)
     if (batch->solved != batch->count) {
         bd_rpca_destroy(&batch->rpca);
         batch->solved = batch->count;
-        status =
-            bd_rpca_create(&batch->rpca, batch->backend, (int64_t)batch->rows, batch->count, NULL);
+        status = bd_rpca_create(&batch->rpca, batch->backend, (int64_t)batch->rows, batch->count,
+                                &batch->solver);
     }
     if (!status)
         status = bd_matrix_upload(batch->backend, &batch->m, batch->columns, (int64_t)batch->rows);

@@ -12,7 +12,8 @@ struct bd_batch;
 /* `settings` complete, as bd_separator_defaults returns them; all but memory, lambda, refine and
  * rank count, which are the live solver's. Takes all memory but that of the frames. */
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
-                               const struct bd_separator_options *settings);
+                               const struct bd_separator_options *settings,
+                               bool (*interrupted)(void *user), void *user);
 void bd_batch_destroy(struct bd_batch **batch);
 
 /* The next frame at full size and its separation at the processing size, both valid until the next

@@ -113,7 +113,8 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     pipeline->settings = bd_separator_defaults(&settings);
     pipeline->small_format = options->gray ? BD_GRAY8 : BD_RGB24;
     if (options->solver == BD_SOLVER_BATCH)
-        status = bd_batch_create(&pipeline->batch, pipeline->backend, &pipeline->settings);
+        status = bd_batch_create(&pipeline->batch, pipeline->backend, &pipeline->settings,
+                                 asked_to_stop, pipeline);
     else
         status = bd_separator_create(&pipeline->separator, pipeline->backend, &settings);
     if (!status)

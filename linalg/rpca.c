@@ -167,6 +167,9 @@ static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpc
     double most = rpca->mu * mu_growth, scale = 1 + (double)rpca->step.dual_scale;
     for (;;) {
         double residual, tau = 1 / (rpca->mu * scale);
+        if (rpca->options.interrupted && rpca->options.interrupted(rpca->options.user))
+            return bd_fail(BD_ERROR_INTERRUPTED, "Robust PCA: interrupted after %d iterations",
+                           result->iterations);
         enum bd_status status = bd_small_svd_threshold(rpca->svd, &rpca->w, NULL, tau);
         if (status == BD_OK)
             status = rpca->backend->ops->rpca_update(rpca->plan, &rpca->step, rpca->w.data,

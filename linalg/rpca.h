@@ -6,6 +6,8 @@
 #ifndef BD_LINALG_RPCA_H
 #define BD_LINALG_RPCA_H
 
+#include <stdbool.h>
+
 #include "linalg/matrix.h"
 
 #ifdef __cplusplus
@@ -19,6 +21,9 @@ struct bd_rpca_options {
     double tolerance;   /* stop at ||M - L - S||_F / ||M||_F below this; 0: 1e-6 */
     double rho;         /* growth of mu an iteration; 0: 1.5 */
     int max_iterations; /* 0: 200 */
+    /* Asked before each iteration; true ends the solve with BD_ERROR_INTERRUPTED. May be NULL. */
+    bool (*interrupted)(void *user);
+    void *user;
 };
 
 struct bd_rpca_result {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -405,16 +406,49 @@ static void test_bad_arguments(void **state)
     close_problem(&p);
 }
 
+static bool stop_at_third(void *user)
+{
+    int *asked = user;
+    return ++*asked > 3;
+}
+
+/* The callback ends a solve between iterations; the object can solve again. */
+static void test_interrupt(void **state)
+{
+    (void)state;
+    enum { m = 400, n = 20 };
+    for (const char *const *name = bd_backend_names(); *name; name++) {
+        struct bd_backend *backend;
+        struct bd_rpca *rpca;
+        struct bd_rpca_result result;
+        struct bd_matrix a;
+        float host[m * n];
+        int asked = 0;
+        for (int i = 0; i < m * n; i++)
+            host[i] = (float)(i % m % 17 + i / m) + (i % 29 == 0 ? 50.0f : 0.0f);
+        struct bd_rpca_options options = { .interrupted = stop_at_third, .user = &asked };
+        assert_int_equal(bd_backend_open(&backend, *name, 1), BD_OK);
+        assert_int_equal(bd_matrix_create(backend, &a, m, n, BD_F32), BD_OK);
+        assert_int_equal(bd_matrix_upload(backend, &a, host, m), BD_OK);
+        assert_int_equal(bd_rpca_create(&rpca, backend, m, n, &options), BD_OK);
+        assert_int_equal(bd_rpca_solve(rpca, &a, &result), BD_ERROR_INTERRUPTED);
+        assert_int_equal(result.iterations, 3);
+        asked = -1000;
+        assert_int_equal(bd_rpca_solve(rpca, &a, &result), BD_OK);
+        assert_true(result.residual < 1e-6);
+        bd_rpca_destroy(&rpca);
+        bd_matrix_destroy(backend, &a);
+        bd_backend_close(&backend);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_planted),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_trivial),
-        cmocka_unit_test(test_same_bits),
-        cmocka_unit_test(test_get_leaves_the_state),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_interrupt), cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_trivial),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_get_leaves_the_state),
+        cmocka_unit_test(test_limits),    cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
