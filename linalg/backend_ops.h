@@ -35,6 +35,15 @@ struct bd_rpca_step {
     float clip_write; /* lambda / mu of this step: the new S is T - clip(T, +-clip_write) */
 };
 
+/* What X is multiplied by: W (n x n) whole, or F (n x rank) and F^T with W = F F^T, which is less
+ * work while the rank is below n / 2; the whole is NULL then. */
+struct bd_rpca_weights {
+    const float *w;
+    int64_t ldw;
+    const float *f, *ft;
+    int64_t ldf, ldft, rank;
+};
+
 struct bd_backend_ops {
     const char *name;
 
@@ -82,6 +91,9 @@ struct bd_backend_ops {
     enum bd_status (*svd_compute)(void *work, const float *r, int64_t ldr, float *sigma, float *v,
                                   int64_t ldv);
     enum bd_status (*svd_weights)(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
+    /* W as F F^T: f is n x rank, ft its transpose; both have room for n x n. */
+    enum bd_status (*svd_factor)(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,
+                                 int64_t *rank, double tau);
 
     /* Batch Robust PCA (rpca.h). M is BD_U8 or BD_F32 by `type` and stays where it is; the state T
      * (m x n) is the plan's. start: T := M (with clip_read = FLT_MAX that is S = 0 and Y a multiple
@@ -95,10 +107,11 @@ struct bd_backend_ops {
                                  double *norm_f, double *norm_max);
     enum bd_status (*rpca_reduce)(void *plan, const struct bd_rpca_step *step, float *r,
                                   int64_t ldr);
-    enum bd_status (*rpca_update)(void *plan, const struct bd_rpca_step *step, const float *w,
-                                  int64_t ldw, double *residual);
-    enum bd_status (*rpca_get)(void *plan, const struct bd_rpca_step *step, const float *w,
-                               int64_t ldw, float *l, int64_t ldl, float *s, int64_t lds);
+    enum bd_status (*rpca_update)(void *plan, const struct bd_rpca_step *step,
+                                  const struct bd_rpca_weights *weights, double *residual);
+    enum bd_status (*rpca_get)(void *plan, const struct bd_rpca_step *step,
+                               const struct bd_rpca_weights *weights, float *l, int64_t ldl,
+                               float *s, int64_t lds);
 
     /* The live separator (separator.h, separator_ops.h).
      * The state holds: the frame in hand f (m bytes); the window W, m x n bytes, a column a slot;

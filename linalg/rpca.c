@@ -14,7 +14,7 @@ struct bd_rpca {
     struct bd_rpca_options options; /* without zeros */
     void *plan;                     /* the backend's */
     struct bd_small_svd *svd;
-    struct bd_matrix r, v, w;
+    struct bd_matrix r, v, w, f, ft;
     float *sigma; /* n */
     /* The step to come. */
     struct bd_rpca_step step;
@@ -79,6 +79,10 @@ enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, 
         status = bd_matrix_create(backend, &rpca->v, n, n, BD_F32);
     if (status == BD_OK)
         status = bd_matrix_create(backend, &rpca->w, n, n, BD_F32);
+    if (status == BD_OK)
+        status = bd_matrix_create(backend, &rpca->f, n, n, BD_F32);
+    if (status == BD_OK)
+        status = bd_matrix_create(backend, &rpca->ft, n, n, BD_F32);
     if (status != BD_OK)
         goto error;
     rpca->sigma = calloc((size_t)n, sizeof *rpca->sigma);
@@ -108,6 +112,8 @@ void bd_rpca_destroy(struct bd_rpca **inout)
     bd_matrix_destroy(rpca->backend, &rpca->r);
     bd_matrix_destroy(rpca->backend, &rpca->v);
     bd_matrix_destroy(rpca->backend, &rpca->w);
+    bd_matrix_destroy(rpca->backend, &rpca->f);
+    bd_matrix_destroy(rpca->backend, &rpca->ft);
     free(rpca->sigma);
     free(rpca);
     *inout = NULL;
@@ -162,6 +168,25 @@ static int64_t rank_of_l(const struct bd_rpca *rpca, double tau)
     return rank;
 }
 
+/* What takes X to L, by the last SVD. */
+static enum bd_status weigh(struct bd_rpca *rpca, double tau, struct bd_rpca_weights *weights)
+{
+    *weights = (struct bd_rpca_weights){ 0 };
+    enum bd_status status = bd_small_svd_factor(rpca->svd, &rpca->f, &rpca->ft, tau);
+    if (status != BD_OK)
+        return status;
+    weights->rank = rpca->f.cols;
+    weights->f = rpca->f.data;
+    weights->ldf = rpca->f.ld;
+    weights->ft = rpca->ft.data;
+    weights->ldft = rpca->ft.ld;
+    if (2 * weights->rank < rpca->n)
+        return BD_OK;
+    weights->w = rpca->w.data;
+    weights->ldw = rpca->w.ld;
+    return bd_small_svd_threshold(rpca->svd, &rpca->w, NULL, tau);
+}
+
 static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpca_result *result)
 {
     double most = rpca->mu * mu_growth, scale = 1 + (double)rpca->step.dual_scale;
@@ -170,10 +195,10 @@ static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpc
         if (rpca->options.interrupted && rpca->options.interrupted(rpca->options.user))
             return bd_fail(BD_ERROR_INTERRUPTED, "Robust PCA: interrupted after %d iterations",
                            result->iterations);
-        enum bd_status status = bd_small_svd_threshold(rpca->svd, &rpca->w, NULL, tau);
+        struct bd_rpca_weights weights;
+        enum bd_status status = weigh(rpca, tau, &weights);
         if (status == BD_OK)
-            status = rpca->backend->ops->rpca_update(rpca->plan, &rpca->step, rpca->w.data,
-                                                     rpca->w.ld, &residual);
+            status = rpca->backend->ops->rpca_update(rpca->plan, &rpca->step, &weights, &residual);
         if (status != BD_OK)
             return status;
         result->rank = rank_of_l(rpca, tau);
@@ -249,11 +274,11 @@ enum bd_status bd_rpca_get(struct bd_rpca *rpca, struct bd_matrix *l, struct bd_
         status = decompose(rpca);
     else
         return status;
+    struct bd_rpca_weights weights;
     if (status == BD_OK)
-        status = bd_small_svd_threshold(rpca->svd, &rpca->w, NULL, 1 / rpca->mu);
+        status = weigh(rpca, 1 / rpca->mu, &weights);
     if (status != BD_OK)
         return status;
-    return rpca->backend->ops->rpca_get(rpca->plan, &rpca->step, rpca->w.data, rpca->w.ld,
-                                        l ? l->data : NULL, l ? l->ld : 0, s ? s->data : NULL,
-                                        s ? s->ld : 0);
+    return rpca->backend->ops->rpca_get(rpca->plan, &rpca->step, &weights, l ? l->data : NULL,
+                                        l ? l->ld : 0, s ? s->data : NULL, s ? s->ld : 0);
 }

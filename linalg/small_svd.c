@@ -70,16 +70,52 @@ enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, stru
     return status;
 }
 
-enum bd_status bd_small_svd_threshold(struct bd_small_svd *svd, struct bd_matrix *w, int64_t *rank,
-                                      double tau)
+static enum bd_status check_threshold(const struct bd_small_svd *svd, double tau)
 {
-    enum bd_status status = check_square(svd, w, "w");
-    if (status != BD_OK)
-        return status;
     if (!(tau >= 0) || !isfinite(tau))
         return bd_fail(BD_ERROR_ARGUMENT, "tau = %g: a finite threshold from 0 on is wanted", tau);
     if (!svd->ready)
         return bd_fail(BD_ERROR_ARGUMENT, "threshold: there has been no SVD yet");
+    return BD_OK;
+}
+
+enum bd_status bd_small_svd_threshold(struct bd_small_svd *svd, struct bd_matrix *w, int64_t *rank,
+                                      double tau)
+{
+    enum bd_status status = check_square(svd, w, "w");
+    if (status == BD_OK)
+        status = check_threshold(svd, tau);
+    if (status != BD_OK)
+        return status;
     int64_t count;
     return svd->backend->ops->svd_weights(svd->work, w->data, w->ld, rank ? rank : &count, tau);
+}
+
+/* `matrix` is n x n, or less after an earlier call, with room for that. */
+static enum bd_status check_room(const struct bd_small_svd *svd, const struct bd_matrix *matrix,
+                                 const char *name)
+{
+    struct bd_matrix whole = { 0 };
+    if (matrix) {
+        whole = *matrix;
+        whole.rows = whole.cols = svd->n;
+    }
+    return bd_matrix_check(matrix ? &whole : NULL, BD_F32, name);
+}
+
+enum bd_status bd_small_svd_factor(struct bd_small_svd *svd, struct bd_matrix *f,
+                                   struct bd_matrix *ft, double tau)
+{
+    enum bd_status status = check_room(svd, f, "f");
+    if (status == BD_OK)
+        status = check_room(svd, ft, "ft");
+    if (status == BD_OK)
+        status = check_threshold(svd, tau);
+    if (status != BD_OK)
+        return status;
+    int64_t rank;
+    status = svd->backend->ops->svd_factor(svd->work, f->data, f->ld, ft->data, ft->ld, &rank, tau);
+    f->rows = ft->cols = svd->n;
+    f->cols = ft->rows = rank;
+    return status;
 }

@@ -26,6 +26,11 @@ enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, stru
 enum bd_status bd_small_svd_threshold(struct bd_small_svd *svd, struct bd_matrix *w, int64_t *rank,
                                       double tau);
 
+/* The same W as F F^T: F (n x rank) and its transpose. f and ft have room for n x n; their rows and
+ * cols are set. */
+enum bd_status bd_small_svd_factor(struct bd_small_svd *svd, struct bd_matrix *f,
+                                   struct bd_matrix *ft, double tau);
+
 #ifdef __cplusplus
 }
 #endif

@@ -123,6 +123,37 @@ static void check_svd(const struct problem *p)
     free(v);
 }
 
+/* F F^T against W of the same threshold, which lies in p->w. */
+static void check_factor(struct problem *p, double tau, int64_t rank)
+{
+    int64_t n = p->n;
+    struct bd_matrix f, ft;
+    float *hf = calloc((size_t)(n * n), sizeof *hf), *hft = calloc((size_t)(n * n), sizeof *hft);
+    assert_true(hf && hft);
+    assert_int_equal(bd_matrix_create(p->backend, &f, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(p->backend, &ft, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_small_svd_factor(p->svd, &f, &ft, tau), BD_OK);
+    assert_int_equal(f.rows, n);
+    assert_int_equal(f.cols, rank);
+    assert_int_equal(ft.rows, rank);
+    assert_int_equal(ft.cols, n);
+    assert_int_equal(bd_matrix_download(p->backend, hf, n, &f), BD_OK);
+    assert_int_equal(bd_matrix_download(p->backend, hft, n, &ft), BD_OK);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < rank; l++) {
+                assert_true(hf[i + l * n] == hft[l + i * n]);
+                sum += (double)hf[i + l * n] * hft[l + j * n];
+            }
+            assert_true(fabs(sum - p->w[i + j * n]) <= 8 * FLT_EPSILON);
+        }
+    bd_matrix_destroy(p->backend, &f);
+    bd_matrix_destroy(p->backend, &ft);
+    free(hf);
+    free(hft);
+}
+
 /* X W for X = R against the thresholding done term by term: sum (sigma - tau) u v^T. */
 static void check_weights(struct problem *p, double tau)
 {
@@ -147,6 +178,7 @@ static void check_weights(struct problem *p, double tau)
             assert_true(p->w[i + j * n] == p->w[j + i * n]);
         }
     assert_true(sqrt(error) <= 8 * sqrt((double)n) * FLT_EPSILON * scale);
+    check_factor(p, tau, rank);
     free(y);
     free(row);
 }
@@ -282,6 +314,8 @@ static void test_bad_arguments(void **state)
     assert_int_equal(bd_small_svd_threshold(p.svd, &p.mw, NULL, -1), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_small_svd_threshold(p.svd, &p.mw, NULL, NAN), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_small_svd_threshold(p.svd, NULL, NULL, 1), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_small_svd_factor(p.svd, NULL, &p.mw, 1), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_small_svd_factor(p.svd, &p.mw, &p.mv, -1), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_small_svd_compute(p.svd, NULL, &p.mv, &p.mr), BD_ERROR_ARGUMENT);
     struct bd_matrix bad = p.mr;
     bad.cols = 5;

@@ -38,6 +38,8 @@ void bd_cpu_svd_destroy(void *work);
 enum bd_status bd_cpu_svd_compute(void *work, const float *r, int64_t ldr, float *sigma, float *v,
                                   int64_t ldv);
 enum bd_status bd_cpu_svd_weights(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
+enum bd_status bd_cpu_svd_factor(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,
+                                 int64_t *rank, double tau);
 
 enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
 void bd_cpu_rpca_destroy(void *plan);
@@ -45,10 +47,11 @@ enum bd_status bd_cpu_rpca_start(void *plan, const void *x, int64_t ldx, enum bd
                                  double *norm_f, double *norm_max);
 enum bd_status bd_cpu_rpca_reduce(void *plan, const struct bd_rpca_step *step, float *r,
                                   int64_t ldr);
-enum bd_status bd_cpu_rpca_update(void *plan, const struct bd_rpca_step *step, const float *w,
-                                  int64_t ldw, double *residual);
-enum bd_status bd_cpu_rpca_get(void *plan, const struct bd_rpca_step *step, const float *w,
-                               int64_t ldw, float *l, int64_t ldl, float *s, int64_t lds);
+enum bd_status bd_cpu_rpca_update(void *plan, const struct bd_rpca_step *step,
+                                  const struct bd_rpca_weights *weights, double *residual);
+enum bd_status bd_cpu_rpca_get(void *plan, const struct bd_rpca_step *step,
+                               const struct bd_rpca_weights *weights, float *l, int64_t ldl,
+                               float *s, int64_t lds);
 
 enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
                                  const struct bd_separation_shape *shape, void **state);

@@ -98,6 +98,7 @@ const struct bd_backend_ops bd_cpu_ops = {
     .svd_destroy = bd_cpu_svd_destroy,
     .svd_compute = bd_cpu_svd_compute,
     .svd_weights = bd_cpu_svd_weights,
+    .svd_factor = bd_cpu_svd_factor,
     .rpca_create = bd_cpu_rpca_create,
     .rpca_destroy = bd_cpu_rpca_destroy,
     .rpca_start = bd_cpu_rpca_start,

@@ -29,7 +29,7 @@ struct rpca {
     struct bd_tsqr *tsqr;
     int64_t m, n, items, slabs, slab_rows;
     float *t;        /* T, block by block of rows: block_rows x n each, column-major */
-    float *scratch;  /* threads x 2 x block_rows x n: X and L */
+    float *scratch;  /* threads x 3 x (block_rows + line) x n: X, L and X F */
     double *partial; /* items x 2 */
     /* M */
     const void *x;
@@ -41,8 +41,7 @@ struct rpca {
 struct sweep {
     const struct rpca *plan;
     const struct bd_rpca_step *step;
-    const float *w;
-    int64_t ldw;
+    const struct bd_rpca_weights *weights;
     int get; /* L and S are wanted, else the new T */
     float *l, *s;
     int64_t ldl, lds;
@@ -79,7 +78,7 @@ enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t
     plan->slab_rows = (m + plan->slabs * unit - 1) / (plan->slabs * unit) * unit;
     plan->t = bd_cpu_alloc((size_t)(plan->items * block_rows * n) * sizeof(float));
     plan->scratch =
-        bd_cpu_alloc((size_t)threads * 2 * (size_t)((block_rows + line) * n) * sizeof(float));
+        bd_cpu_alloc((size_t)threads * 3 * (size_t)((block_rows + line) * n) * sizeof(float));
     plan->partial = bd_cpu_alloc((size_t)plan->items * 2 * sizeof(double));
     if (!plan->t || !plan->scratch || !plan->partial) {
         bd_cpu_rpca_destroy(plan);
@@ -205,6 +204,19 @@ enum bd_status bd_cpu_rpca_reduce(void *arg, const struct bd_rpca_step *step, fl
     return BD_OK;
 }
 
+/* L := X W, by the factors of W where it has them. X, L, part: rows x n, ld. */
+static void multiply(const struct rpca *plan, const struct bd_rpca_weights *weights, int64_t rows,
+                     int64_t ld, const float *x, float *part, float *l)
+{
+    int64_t n = plan->n;
+    if (weights->w) {
+        plan->kernels->gemm(rows, n, n, x, ld, weights->w, weights->ldw, l, ld);
+        return;
+    }
+    plan->kernels->gemm(rows, weights->rank, n, x, ld, weights->f, weights->ldf, part, ld);
+    plan->kernels->gemm(rows, n, weights->rank, part, ld, weights->ft, weights->ldft, l, ld);
+}
+
 static void update_item(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
@@ -213,9 +225,9 @@ static void update_item(void *arg, int64_t item, int thread)
     float bound = sweep->step->clip_read, next = sweep->step->clip_write;
     int64_t row = item * block_rows, rows = rows_from(plan, row, block_rows);
     int64_t ld = block_rows + line, n = plan->n;
-    float *x = plan->scratch + thread * 2 * ld * n, *l = x + ld * n;
+    float *x = plan->scratch + thread * 3 * ld * n, *l = x + ld * n, *part = l + ld * n;
     form_block(plan, sweep->step, row, rows, x, ld);
-    plan->kernels->gemm(rows, n, n, x, ld, sweep->w, sweep->ldw, l, ld);
+    multiply(plan, sweep->weights, rows, ld, x, part, l);
     double square = 0;
     for (int64_t j = 0; j < n; j++) {
         float *t = column_of_t(plan, row, j);
@@ -231,11 +243,11 @@ static void update_item(void *arg, int64_t item, int thread)
     plan->partial[item] = square;
 }
 
-enum bd_status bd_cpu_rpca_update(void *arg, const struct bd_rpca_step *step, const float *w,
-                                  int64_t ldw, double *residual)
+enum bd_status bd_cpu_rpca_update(void *arg, const struct bd_rpca_step *step,
+                                  const struct bd_rpca_weights *weights, double *residual)
 {
     struct rpca *plan = arg;
-    struct sweep sweep = { .plan = plan, .step = step, .w = w, .ldw = ldw };
+    struct sweep sweep = { .plan = plan, .step = step, .weights = weights };
     bd_pool_run(plan->pool, update_item, &sweep, plan->items);
     double square = 0;
     for (int64_t i = 0; i < plan->items; i++)
@@ -244,11 +256,12 @@ enum bd_status bd_cpu_rpca_update(void *arg, const struct bd_rpca_step *step, co
     return BD_OK;
 }
 
-enum bd_status bd_cpu_rpca_get(void *arg, const struct bd_rpca_step *step, const float *w,
-                               int64_t ldw, float *l, int64_t ldl, float *s, int64_t lds)
+enum bd_status bd_cpu_rpca_get(void *arg, const struct bd_rpca_step *step,
+                               const struct bd_rpca_weights *weights, float *l, int64_t ldl,
+                               float *s, int64_t lds)
 {
     struct rpca *plan = arg;
-    struct sweep sweep = { plan, step, w, ldw, 1, l, s, ldl, lds };
+    struct sweep sweep = { plan, step, weights, 1, l, s, ldl, lds };
     bd_pool_run(plan->pool, update_item, &sweep, plan->items);
     return BD_OK;
 }

@@ -106,17 +106,41 @@ enum bd_status bd_cpu_svd_compute(void *work, const float *r, int64_t ldr, float
     return BD_OK;
 }
 
+/* Singular values above tau. */
+static int64_t count_above(const struct svd *svd, double tau)
+{
+    int64_t rank = 0;
+    while (rank < svd->n && svd->sigma[rank] > tau)
+        rank++;
+    return rank;
+}
+
+/* Element (i, j) of F^T, i below the rank: row i of V^T times the root of its weight. */
+static double factor(const struct svd *svd, int64_t i, int64_t j, double tau)
+{
+    return svd->v[i + j * svd->n] * sqrt(1 - tau / svd->sigma[i]);
+}
+
+enum bd_status bd_cpu_svd_factor(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,
+                                 int64_t *rank, double tau)
+{
+    const struct svd *svd = work;
+    *rank = count_above(svd, tau);
+    for (int64_t j = 0; j < svd->n; j++)
+        for (int64_t i = 0; i < *rank; i++)
+            f[j + i * ldf] = ft[i + j * ldft] = (float)factor(svd, i, j, tau);
+    return BD_OK;
+}
+
 enum bd_status bd_cpu_svd_weights(void *work, float *w, int64_t ldw, int64_t *rank, double tau)
 {
     struct svd *svd = work;
-    int64_t n = svd->n, r = 0;
-    while (r < n && svd->sigma[r] > tau)
-        r++;
+    int64_t n = svd->n, r = count_above(svd, tau);
     *rank = r;
-    /* W = B^T B with the rows of B those of V^T times the root of their weight */
+    /* W = F F^T */
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < r; i++)
-            svd->u[i + j * n] = svd->v[i + j * n] * sqrt(1 - tau / svd->sigma[i]);
+            svd->u[i + j * n] = factor(svd, i, j, tau);
     cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)n, (int)r, 1, svd->u, (int)n, 0, svd->a,
                 (int)n);
     for (int64_t j = 0; j < n; j++)
