@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/cpu_name.h"
 #include "app/interrupt.h"
 #include "app/json.h"
 
@@ -161,31 +162,14 @@ static enum bd_status check_arguments(const struct bd_options *options)
     return BD_OK;
 }
 
-/* The processor's name as the kernel has it. */
-static void print_cpu(void)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !colon)
-            continue;
-        line[strcspn(line, "\n")] = 0;
-        printf("# cpu %s", colon + 2);
-        break;
-    }
-    if (file)
-        fclose(file);
-    printf("; %ld cores\n", sysconf(_SC_NPROCESSORS_ONLN));
-}
-
 static void print_machine(const struct bd_bench *bench)
 {
     char date[32];
     time_t now = time(NULL);
     struct tm parts;
     strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &parts));
-    print_cpu();
+    char cpu[300];
+    printf("# cpu %s\n", bd_cpu_name(cpu, sizeof cpu));
     printf("# backdrop %s (%s), %s; %s\n", BD_VERSION, BD_COMMIT, date,
            bd_backend_description(bench->backend));
     printf("# %d threads; copy %.1f GB/s, sgemm %.1f GFLOP/s\n", bench->threads,

@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "app/cpu_name.h"
 #include "app/option_table.h"
 #include "linalg/backend.h"
 #include "video/synth.h"
@@ -33,22 +34,6 @@ static void print_backends(const struct bd_options *options)
             printf("  %-12s %s\n", *name, bd_backend_description(backend));
         bd_backend_close(&backend);
     }
-}
-
-static void print_cpu(void)
-{
-    char line[256];
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file && fgets(line, sizeof line, file)) {
-        char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || !colon)
-            continue;
-        line[strcspn(line, "\n")] = 0;
-        printf("CPU\n  %s, %ld cores\n", colon + 2, sysconf(_SC_NPROCESSORS_ONLN));
-        break;
-    }
-    if (file)
-        fclose(file);
 }
 
 static void print_ffmpeg(const char *name, unsigned version)
@@ -137,7 +122,8 @@ int bd_info_run(const struct bd_options *options)
 {
     printf("backdrop %s (%s)\n", BD_VERSION, BD_COMMIT);
     print_backends(options);
-    print_cpu();
+    char cpu[300];
+    printf("CPU\n  %s\n", bd_cpu_name(cpu, sizeof cpu));
     print_libraries();
     print_cameras();
     print_scenes();

@@ -477,5 +477,5 @@ int main(void)
         cmocka_unit_test(test_pictures),
         cmocka_unit_test(test_codecs),
     };
-    return cmocka_run_group_tests_name("writer", tests, create_scratch, remove_scratch);
+    return cmocka_run_group_tests_name("writer", tests, create_logged_scratch, remove_scratch);
 }

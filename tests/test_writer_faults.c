@@ -331,5 +331,6 @@ int main(void)
         cmocka_unit_test(test_full_device), cmocka_unit_test(test_limit_midway),
         cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_picture_read),
     };
-    return cmocka_run_group_tests_name("writer_faults", tests, create_scratch, remove_scratch);
+    return cmocka_run_group_tests_name("writer_faults", tests, create_logged_scratch,
+                                       remove_scratch);
 }

@@ -1,0 +1,11 @@
+/* What the processor is called. */
+#ifndef BD_APP_CPU_NAME_H
+#define BD_APP_CPU_NAME_H
+
+#include <stddef.h>
+
+/* Writes "NAME, N cores" (size bytes at most) and returns `text`; NAME is "unknown processor" where
+ * the kernel does not tell. */
+char *bd_cpu_name(char *text, size_t size);
+
+#endif
