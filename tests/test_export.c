@@ -200,12 +200,53 @@ static void the_batch_solver_exports_every_frame(void **state)
     assert_same_times(*state, "m.mkv", "b.mkv", 0.0006);
 }
 
+/* A live source through the whole program: an Xvfb screen on which the pointer moves. */
+static void a_screen_is_separated_live(void **state)
+{
+    int status = cli_run(
+        *state, "command -v Xvfb >/dev/null && command -v xdotool >/dev/null || exit 77; "
+                "mkfifo number; Xvfb -displayfd 3 -screen 0 320x240x24 -retro -nolisten tcp "
+                "3>number >/dev/null 2>&1 & X=$!; read N <number; export DISPLAY=:$N; "
+                "(while :; do for p in '40 40' '200 60' '260 180' '90 150'; do "
+                "xdotool mousemove $p || exit; sleep 0.1; done; done) 2>/dev/null & M=$!; "
+                "$B export --input-format x11grab $DISPLAY --input-option framerate=20 "
+                "--frames 60 --min-area 1 --median 1 --mask m.mkv -q; R=$?; "
+                "kill $M $X; wait; exit $R");
+    if (status == 77) {
+        print_message("skipped: needs Xvfb and xdotool\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+    char path[512];
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    int frames = 0, moving = 0;
+    snprintf(path, sizeof path, "%s/m.mkv", (char *)*state);
+    assert_int_equal(bd_reader_open(&reader, path, &options), BD_OK);
+    while (bd_reader_read(reader, &frame) == BD_OK) {
+        int64_t white = 0;
+        for (int y = 0; y < frame.height; y++)
+            for (int x = 0; x < frame.width; x++)
+                white += frame.data[y * frame.stride + x] == 255;
+        /* the pointer, here and where the first background had it; never much of the screen */
+        assert_true(white < 320 * 240 / 20);
+        moving += white > 0;
+        frames++;
+    }
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+    assert_int_equal(frames, 60);
+    assert_true(moving > frames / 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(all_outputs_of_a_scene),      CLI_TEST(masks_are_exact_and_binary),
         CLI_TEST(variable_frame_rate_is_kept), CLI_TEST(events_as_json),
         CLI_TEST(existing_files_are_guarded),  CLI_TEST(the_batch_solver_exports_every_frame),
+        CLI_TEST(a_screen_is_separated_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
