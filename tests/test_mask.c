@@ -116,7 +116,7 @@ static void test_against_definitions(void **state)
     (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         int w = sizes[s].width, h = sizes[s].height;
-        size_t count = (size_t)(w * h);
+        size_t count = (size_t)w * (size_t)h;
         uint8_t *src = malloc(count), *fast = malloc(count), *slow = malloc(count);
         struct bd_mask_work *work;
         assert_int_equal(bd_mask_work_create(&work, w, h), BD_OK);

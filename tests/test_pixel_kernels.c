@@ -262,6 +262,10 @@ static void plain_lasting(const uint8_t *const *pixels, int channels, int n, int
             for (int c = 0; c < channels; c++)
                 sums[c] += pixels[k][c];
         }
+    if (members == 0) {
+        fail_msg("a candidate is a member of its own");
+        return;
+    }
     for (int c = 0; c < channels; c++)
         value[c] = (uint8_t)((sums[c] + members / 2) / members);
     for (int k = 0; k < n; k++)
@@ -280,8 +284,8 @@ static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels
     memset(noise, 77, sizeof noise);
     kernels->lasting(pixels, channels, columns, n, reach, value, noise);
     for (int64_t p = 0; p < pixels; p++) {
-        uint8_t want[3];
-        int want_noise;
+        uint8_t want[3] = { 0 };
+        int want_noise = -1;
         for (int j = 0; j < n; j++)
             here[j] = columns[j] + p * channels;
         plain_lasting(here, channels, n, reach, want, &want_noise);

@@ -424,8 +424,10 @@ static void test_interrupt(void **state)
         struct bd_matrix a;
         float host[m * n];
         int asked = 0;
-        for (int i = 0; i < m * n; i++)
-            host[i] = (float)(i % m % 17 + i / m) + (i % 29 == 0 ? 50.0f : 0.0f);
+        for (int i = 0; i < m * n; i++) {
+            int row = i % m, column = i / m, spike = i % 29 == 0 ? 50 : 0;
+            host[i] = (float)(row % 17 + column + spike);
+        }
         struct bd_rpca_options options = { .interrupted = stop_at_third, .user = &asked };
         assert_int_equal(bd_backend_open(&backend, *name, 1), BD_OK);
         assert_int_equal(bd_matrix_create(backend, &a, m, n, BD_F32), BD_OK);

@@ -26,6 +26,15 @@ struct problem {
     uint64_t seed;
 };
 
+/* Zeros; the test ends where there is no memory. */
+static void *zeros(int64_t count, size_t size)
+{
+    void *memory = calloc((size_t)count, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
 static double noise(uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -37,12 +46,10 @@ static void open_problem(struct problem *p, const char *backend, int64_t n)
     memset(p, 0, sizeof *p);
     p->n = n;
     p->seed = 99 + (uint64_t)n;
-    size_t square = (size_t)(n * n);
-    p->r = calloc(square, sizeof(float));
-    p->v = calloc(square, sizeof(float));
-    p->w = calloc(square, sizeof(float));
-    p->sigma = calloc((size_t)n, sizeof(float));
-    assert_true(p->r && p->v && p->w && p->sigma);
+    p->r = zeros(n * n, sizeof(float));
+    p->v = zeros(n * n, sizeof(float));
+    p->w = zeros(n * n, sizeof(float));
+    p->sigma = zeros(n, sizeof(float));
     assert_int_equal(bd_backend_open(&p->backend, backend, 1), BD_OK);
     assert_int_equal(bd_small_svd_create(&p->svd, p->backend, n), BD_OK);
     assert_int_equal(bd_matrix_create(p->backend, &p->mr, n + pad, n, BD_F32), BD_OK);
@@ -99,8 +106,7 @@ static void multiply(const struct problem *p, double *y)
 static void check_svd(const struct problem *p)
 {
     int64_t n = p->n;
-    double *y = malloc((size_t)(n * n) * sizeof *y), *v = malloc((size_t)(n * n) * sizeof *v);
-    assert_true(y && v);
+    double *y = zeros(n * n, sizeof *y), *v = zeros(n * n, sizeof *v);
     multiply(p, y);
     for (int64_t i = 0; i < n * n; i++)
         v[i] = p->v[i];
@@ -128,8 +134,7 @@ static void check_factor(struct problem *p, double tau, int64_t rank)
 {
     int64_t n = p->n;
     struct bd_matrix f, ft;
-    float *hf = calloc((size_t)(n * n), sizeof *hf), *hft = calloc((size_t)(n * n), sizeof *hft);
-    assert_true(hf && hft);
+    float *hf = zeros(n * n, sizeof *hf), *hft = zeros(n * n, sizeof *hft);
     assert_int_equal(bd_matrix_create(p->backend, &f, n, n, BD_F32), BD_OK);
     assert_int_equal(bd_matrix_create(p->backend, &ft, n, n, BD_F32), BD_OK);
     assert_int_equal(bd_small_svd_factor(p->svd, &f, &ft, tau), BD_OK);
@@ -160,8 +165,7 @@ static void check_weights(struct problem *p, double tau)
     int64_t n = p->n, rank = -1, expected = 0;
     assert_int_equal(bd_small_svd_threshold(p->svd, &p->mw, &rank, tau), BD_OK);
     assert_int_equal(bd_matrix_download(p->backend, p->w, n, &p->mw), BD_OK);
-    double *y = malloc((size_t)(n * n) * sizeof *y), *row = malloc((size_t)n * sizeof *row);
-    assert_true(y && row);
+    double *y = zeros(n * n, sizeof *y), *row = zeros(n, sizeof *row);
     multiply(p, y);
     while (expected < n && p->sigma[expected] > tau)
         expected++;
@@ -269,7 +273,7 @@ static void test_zero(void **state)
         open_problem(&p, name, 10);
         assert_int_equal(compute(&p), BD_OK);
         check_svd(&p);
-        for (double tau = 0; tau <= 1; tau++) {
+        for (int tau = 0; tau <= 1; tau++) {
             int64_t rank = -1;
             assert_int_equal(bd_small_svd_threshold(p.svd, &p.mw, &rank, tau), BD_OK);
             assert_int_equal(rank, 0);

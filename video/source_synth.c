@@ -60,14 +60,14 @@ static bool parse_setting(struct synth_source *s, const char *text, const char *
     return false;
 }
 
-static enum bd_status no_scene(const char *input)
+/* The names of all scenes, with commas between them. */
+static void list_scenes(char *names, size_t size)
 {
-    char names[300] = "";
+    names[0] = 0;
     for (const struct bd_synth_scene *scene = bd_synth_scenes; scene->name; scene++) {
         size_t length = strlen(names);
-        snprintf(names + length, sizeof names - length, "%s%s", length ? ", " : "", scene->name);
+        snprintf(names + length, size - length, "%s%s", length ? ", " : "", scene->name);
     }
-    return bd_fail(BD_ERROR_IO, "'%s': no such scene; there are %s", input, names);
 }
 
 static enum bd_status parse(struct synth_source *s, const char *input)
@@ -77,8 +77,11 @@ static enum bd_status parse(struct synth_source *s, const char *input)
     size_t length = strcspn(at, "?");
     snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), at);
     s->scene = length < sizeof name ? bd_synth_find(name) : NULL;
-    if (!s->scene)
-        return no_scene(input);
+    if (!s->scene) {
+        char names[300];
+        list_scenes(names, sizeof names);
+        return bd_fail(BD_ERROR_IO, "'%s': no such scene; there are %s", input, names);
+    }
     s->width = s->scene->width;
     s->height = s->scene->height;
     s->frames = s->scene->frame_count;
