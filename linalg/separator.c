@@ -6,8 +6,6 @@
 #include "linalg/matrix.h"
 #include "linalg/separator_state.h"
 
-enum { max_window = 1000, max_rank = 8 };
-
 static const double start_seconds = 10; /* a window without a look ahead is filled in this time */
 static const double longest_step = 5;   /* seconds; a longer one between frames is a seek */
 
@@ -54,12 +52,12 @@ static enum bd_status check(const struct bd_separator_options *o)
     if (o->channels != 1 && o->channels != 3)
         return bd_fail(BD_ERROR_ARGUMENT, "%d channels: 1 (gray) or 3 (rgb) are wanted",
                        o->channels);
-    if (o->window < 2 || o->window > max_window)
+    if (o->window < 2 || o->window > bd_max_window)
         return bd_fail(BD_ERROR_ARGUMENT, "window of %d frames: 2 to %d are wanted", o->window,
-                       max_window);
-    if (o->rank < 1 || o->rank > max_rank || o->rank > o->window)
+                       bd_max_window);
+    if (o->rank < 1 || o->rank > bd_max_rank || o->rank > o->window)
         return bd_fail(BD_ERROR_ARGUMENT, "rank %d: 1 to %d, and at most the window, are wanted",
-                       o->rank, max_rank);
+                       o->rank, bd_max_rank);
     if (o->median < 1 || o->median > 15 || o->median % 2 == 0)
         return bd_fail(BD_ERROR_ARGUMENT, "median filter of side %d: odd, 1 to 15, is wanted",
                        o->median);
@@ -156,6 +154,13 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
     return s->backend->ops->sep_reset(s->state);
 }
 
+static enum bd_status check_time(double time)
+{
+    if (!isfinite(time))
+        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
+    return BD_OK;
+}
+
 /* Whether this frame has to enter the window, and when the next one will. While the window fills,
  * frames come densely at first (frame i after start_seconds (i / n)^2), since the first ones matter
  * most; from then on every memory / n seconds. */
@@ -198,7 +203,7 @@ static double advance(struct bd_separator *s, double time, bool *jump)
 /* Whether the light has changed so much that learning must start anew. */
 static bool light_changed(struct bd_separator *s, int64_t foreground, double seconds)
 {
-    double share = (double)foreground / ((double)s->options.width * s->options.height);
+    double share = bd_sep_share(s, foreground);
     if (s->frozen)
         return false;
     if (share > bd_sep_flood_share && share > s->share + flood_rise) {
@@ -242,10 +247,8 @@ static enum bd_status separate(struct bd_separator *s, double time, struct bd_se
 enum bd_status bd_separator_push(struct bd_separator *s, const uint8_t *picture, int64_t stride,
                                  double time, struct bd_separation *out)
 {
-    enum bd_status status = BD_OK;
-    if (!isfinite(time))
-        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
-    if (!s->settled && s->columns == s->options.window && !s->frozen)
+    enum bd_status status = check_time(time);
+    if (status == BD_OK && !s->settled && s->columns == s->options.window && !s->frozen)
         status = bd_sep_settle(s);
     if (status == BD_OK)
         status = s->backend->ops->sep_load(s->state, picture, stride);
@@ -258,10 +261,11 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
 {
     const struct bd_backend_ops *ops = s->backend->ops;
     bool jump;
-    if (!isfinite(time))
-        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
+    enum bd_status status = check_time(time);
+    if (status != BD_OK)
+        return status;
     double seconds = advance(s, time, &jump);
-    enum bd_status status = ops->sep_load(s->state, picture, stride);
+    status = ops->sep_load(s->state, picture, stride);
     if (status == BD_OK)
         status = ops->sep_load_background(s->state, background);
     if (status == BD_OK)

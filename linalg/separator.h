@@ -29,6 +29,8 @@
 extern "C" {
 #endif
 
+enum { bd_max_window = 1000, bd_max_rank = 8 }; /* columns of the window and of the basis */
+
 struct bd_separator_options {
     int width, height; /* pixels of every frame */
     int channels;      /* 1 gray, 3 rgb, interleaved bytes */

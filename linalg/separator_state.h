@@ -37,6 +37,12 @@ struct bd_separator {
     double start, last, next; /* seconds: first frame, frame before, next to enter the window */
 };
 
+/* Pixels as a share of the picture. */
+static inline double bd_sep_share(const struct bd_separator *s, int64_t pixels)
+{
+    return (double)pixels / ((double)s->options.width * s->options.height);
+}
+
 /* Mask, guard, noise levels and ages of the frame in hand, which comes `seconds` after the frame
  * before. */
 enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn);

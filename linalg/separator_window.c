@@ -146,13 +146,21 @@ enum bd_status bd_sep_settle(struct bd_separator *s)
     return status;
 }
 
-enum bd_status bd_separator_preview(struct bd_separator *s, const uint8_t *picture, int64_t stride)
+/* Showing frames ahead would mix with a window that is in use. */
+static enum bd_status check_not_started(const struct bd_separator *s)
 {
-    int slot;
     if (s->started || s->settled)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "a look ahead after separation has started: reset the separator first");
-    enum bd_status status = s->backend->ops->sep_load(s->state, picture, stride);
+    return BD_OK;
+}
+
+enum bd_status bd_separator_preview(struct bd_separator *s, const uint8_t *picture, int64_t stride)
+{
+    int slot;
+    enum bd_status status = check_not_started(s);
+    if (status == BD_OK)
+        status = s->backend->ops->sep_load(s->state, picture, stride);
     if (status == BD_OK)
         status = next_slot(s, &slot);
     if (status == BD_OK)
@@ -176,7 +184,7 @@ static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *
     if (status == BD_OK)
         status = ops->sep_results(s->state, &found);
     if (status == BD_OK)
-        *share = (double)found.foreground / ((double)s->options.width * s->options.height);
+        *share = bd_sep_share(s, found.foreground);
     return status;
 }
 
@@ -198,9 +206,8 @@ enum bd_status bd_separator_prime(struct bd_separator *s)
 {
     if (!s->columns)
         return bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
-    if (s->started || s->settled)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "a look ahead after separation has started: reset the separator first");
-    enum bd_status status = keep_first_light(s);
+    enum bd_status status = check_not_started(s);
+    if (status == BD_OK)
+        status = keep_first_light(s);
     return status == BD_OK ? bd_sep_settle(s) : status;
 }

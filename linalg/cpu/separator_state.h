@@ -10,7 +10,6 @@
 
 enum {
     bd_sep_chunk = 16384,    /* elements of a frame that one item of a parallel loop takes */
-    bd_max_window = 1000,    /* columns */
     bd_sep_accumulators = 16 /* of TSQR: fixed, so that results do not depend on the threads */
 };
 

@@ -8,7 +8,9 @@
 
 #include <stdint.h>
 
-enum { bd_max_rank = 8, bd_max_lasting = 100 };
+#include "linalg/separator.h"
+
+enum { bd_max_lasting = 100 };
 
 struct bd_pixel_kernels {
     /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements. */
