@@ -7,10 +7,20 @@
 
 /* In the order in which `auto` tries them: the fastest first, the CPU, which is always there, last.
  */
-static const struct bd_backend_ops *const backends[] = { &bd_cpu_ops };
+static const struct bd_backend_ops *const backends[] = {
+#ifdef BD_HAVE_CUDA
+    &bd_cuda_ops,
+#endif
+    &bd_cpu_ops
+};
 #define BACKEND_COUNT (sizeof backends / sizeof backends[0])
 
-static const char *const names[BACKEND_COUNT + 1] = { "cpu" };
+static const char *const names[BACKEND_COUNT + 1] = {
+#ifdef BD_HAVE_CUDA
+    "cuda",
+#endif
+    "cpu"
+};
 
 const char *const *bd_backend_names(void)
 {

@@ -16,6 +16,10 @@
 #include "linalg/matrix.h"
 #include "linalg/qr.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct bd_separation_shape;
 struct bd_detect_params;
 struct bd_separation;
@@ -162,7 +166,11 @@ struct bd_backend_ops {
     enum bd_status (*sep_results)(void *state, struct bd_separation *results);
 };
 
-/* The cpu backend's table; the reference. */
-extern const struct bd_backend_ops bd_cpu_ops;
+/* The cpu backend's table, the reference; and that of gpu/, in builds with CUDA. */
+extern const struct bd_backend_ops bd_cpu_ops, bd_cuda_ops;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

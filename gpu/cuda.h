@@ -1,0 +1,54 @@
+/* Private to the CUDA backend: what its files share. The only folder that includes CUDA headers. */
+#ifndef BD_GPU_CUDA_H
+#define BD_GPU_CUDA_H
+
+#include <cuda_runtime.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "linalg/backend_ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The state of an open cuda backend (backend->state). All work of a backend is enqueued on its one
+ * stream, in order; whatever uses streams of its own joins them to this one by events. */
+struct bd_cuda {
+    int device;
+    int sms;             /* multiprocessors */
+    int capability;      /* 10 * major + minor: 80, 90 */
+    int shared_most;     /* bytes of shared memory that a block may ask for */
+    size_t l2;           /* bytes */
+    cudaStream_t stream; /* non-blocking */
+};
+
+/* The state of an open cuda backend. */
+struct bd_cuda *bd_cuda_of(struct bd_backend *backend);
+
+/* BD_OK, or the failure of a CUDA call as a status and one line: `what` says what was being done.
+ * cudaErrorMemoryAllocation is BD_ERROR_MEMORY, anything else BD_ERROR_BACKEND. */
+enum bd_status bd_cuda_check(cudaError_t error, const char *what);
+
+/* The error of the launches before, if any: the status of a slot that only enqueues. */
+enum bd_status bd_cuda_launched(const char *what);
+
+/* Zeroed device memory (256-byte aligned) for the plan or state of a group; `what` names what it is
+ * for in the detail of BD_ERROR_MEMORY, which says how much was wanted, how much is free, and what
+ * would need less. `*data` is NULL on failure. */
+enum bd_status bd_cuda_alloc(struct bd_cuda *cuda, void **data, size_t bytes, const char *what);
+void bd_cuda_free(void *data); /* accepts NULL */
+
+/* Page-locked host memory, zeroed. */
+enum bd_status bd_cuda_alloc_host(void **data, size_t bytes, const char *what);
+void bd_cuda_free_host(void *data);
+
+/* A fault to be injected, for tests: the next `after` checked calls pass, the one after fails with
+ * `error` (cudaErrorMemoryAllocation: the next allocation after that many). error = cudaSuccess
+ * takes it back. */
+void bd_cuda_inject(cudaError_t error, int after);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
