@@ -75,7 +75,8 @@ struct bd_backend_ops {
     enum bd_status (*qr_apply)(void *plan, enum bd_qr_op op, float *c, int64_t ldc, int64_t k);
     enum bd_status (*qr_reduce)(void *plan, const float *a, int64_t lda, float *r, int64_t ldr);
 
-    /* QR updating (qr_update.h). q is m x n or NULL, r n x n, on entry; both have room. */
+    /* QR updating (qr_update.h). q is m x n or NULL, r n x n, on entry; both have room.
+     * append_gram: g is n + 1 doubles in the backend's memory, A^T u and then u^T u. */
     enum bd_status (*update_create)(struct bd_backend *backend, int64_t m, int64_t max_cols,
                                     int64_t max_block, void **work);
     void (*update_destroy)(void *work);
@@ -86,7 +87,7 @@ struct bd_backend_ops {
     enum bd_status (*update_slide)(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
                                    int64_t n, int64_t p, const float *u, int64_t ldu);
     enum bd_status (*update_append_gram)(void *work, float *r, int64_t ldr, int64_t n,
-                                         const double *g, double uu);
+                                         const double *g);
 
     /* SVD of R (small_svd.h); sigma is on the host. `weights` uses the sigma and V of the last svd.
      */

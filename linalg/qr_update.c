@@ -2,13 +2,17 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "linalg/backend_ops.h"
+#include "linalg/qr_update_private.h"
 
 struct bd_qr_update {
     struct bd_backend *backend;
     int64_t m, max_cols, max_block;
-    void *work; /* the backend's */
+    void *work;     /* the backend's */
+    double *gram;   /* max_cols: inner products, in the backend's memory */
+    double *staged; /* max_cols: the same on the host, to go up in one piece */
 };
 
 enum bd_status bd_qr_update_create(struct bd_qr_update **out, struct bd_backend *backend, int64_t m,
@@ -29,10 +33,18 @@ enum bd_status bd_qr_update_create(struct bd_qr_update **out, struct bd_backend 
     *update = (struct bd_qr_update){
         .backend = backend, .m = m, .max_cols = max_cols, .max_block = max_block
     };
+    size_t bytes = (size_t)max_cols * sizeof(double);
+    void *gram = NULL;
     enum bd_status status =
         backend->ops->update_create(backend, m, max_cols, max_block, &update->work);
+    if (status == BD_OK)
+        status = backend->ops->alloc(backend, bytes, &gram);
+    update->gram = gram;
+    update->staged = malloc(bytes);
+    if (status == BD_OK && !update->staged)
+        status = bd_fail(BD_ERROR_MEMORY, "no memory for a QR update");
     if (status != BD_OK) {
-        free(update);
+        bd_qr_update_destroy(&update);
         return status;
     }
     *out = update;
@@ -43,7 +55,10 @@ void bd_qr_update_destroy(struct bd_qr_update **update)
 {
     if (!*update)
         return;
-    (*update)->backend->ops->update_destroy((*update)->work);
+    const struct bd_backend_ops *ops = (*update)->backend->ops;
+    ops->update_destroy((*update)->work);
+    ops->free((*update)->backend, (*update)->gram);
+    free((*update)->staged);
     free(*update);
     *update = NULL;
 }
@@ -166,8 +181,8 @@ enum bd_status bd_qr_slide(struct bd_qr_update *update, struct bd_matrix *q, str
                                               u->cols, u->data, u->ld);
 }
 
-enum bd_status bd_qr_append_gram(struct bd_qr_update *update, struct bd_matrix *r, const double *g,
-                                 double uu)
+/* R fits the workspace and has room for one more column. */
+static enum bd_status check_append(const struct bd_qr_update *update, const struct bd_matrix *r)
 {
     enum bd_status status = check_factors(update, NULL, r);
     if (status != BD_OK)
@@ -177,16 +192,45 @@ enum bd_status bd_qr_append_gram(struct bd_qr_update *update, struct bd_matrix *
         return bd_fail(BD_ERROR_ARGUMENT,
                        "append to r of %lld columns: this QR update was made for %lld, ld = %lld",
                        (long long)n, (long long)update->max_cols, (long long)r->ld);
-    if (!r->data || (n && !g))
-        return bd_fail(BD_ERROR_ARGUMENT, "%s has no data", r->data ? "g" : "r");
+    if (!r->data)
+        return bd_fail(BD_ERROR_ARGUMENT, "r has no data");
+    return BD_OK;
+}
+
+enum bd_status bd_qr_append_gram_device(struct bd_qr_update *update, struct bd_matrix *r,
+                                        const double *g)
+{
+    enum bd_status status = check_append(update, r);
+    if (status != BD_OK)
+        return status;
+    status = update->backend->ops->update_append_gram(update->work, r->data, r->ld, r->cols, g);
+    if (status == BD_OK)
+        set_size(NULL, r, r->cols + 1);
+    return status;
+}
+
+enum bd_status bd_qr_append_gram(struct bd_qr_update *update, struct bd_matrix *r, const double *g,
+                                 double uu)
+{
+    enum bd_status status = check_append(update, r);
+    if (status != BD_OK)
+        return status;
+    int64_t n = r->cols;
+    if (n && !g)
+        return bd_fail(BD_ERROR_ARGUMENT, "g has no data");
     if (!isfinite(uu) || uu < 0)
         return bd_fail(BD_ERROR_NUMERIC, "uu = %g: a finite square is wanted", uu);
     for (int64_t j = 0; j < n; j++)
         if (!isfinite(g[j]))
             return bd_fail(BD_ERROR_NUMERIC, "g[%lld] = %g: finite numbers are wanted",
                            (long long)j, g[j]);
-    status = update->backend->ops->update_append_gram(update->work, r->data, r->ld, n, g, uu);
-    if (status == BD_OK)
-        set_size(NULL, r, n + 1);
-    return status;
+    if (n)
+        memcpy(update->staged, g, (size_t)n * sizeof *g);
+    update->staged[n] = uu;
+    size_t bytes = (size_t)(n + 1) * sizeof *g;
+    status = update->backend->ops->upload(update->backend, update->gram, bytes, update->staged,
+                                          bytes, bytes, 1);
+    if (status != BD_OK)
+        return status;
+    return bd_qr_append_gram_device(update, r, update->gram);
 }

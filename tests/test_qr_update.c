@@ -1,5 +1,7 @@
 /* QR updating: after every change Q R is the matrix that it should be, Q is orthonormal, R is
  * triangular; on every backend, against float64. */
+#include "linalg/backend_ops.h"
+#include "linalg/qr_update_private.h"
 #include "tests/qr_window.h"
 
 static void test_shapes(void **state)
@@ -169,6 +171,41 @@ static void test_append_gram(void **state)
     }
 }
 
+/* Inner products in the backend's memory give the same column as those of the host. */
+static void test_append_gram_device(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct window w;
+        open_window(&w, name, 1, 400, 21, 3);
+        insert(&w, 0, 20);
+        double g[21] = { 0 };
+        for (int64_t i = 0; i < w.m; i++) {
+            double value = noise(&w.seed) + w.a[i + 7 * w.m];
+            for (int64_t j = 0; j < 20; j++)
+                g[j] += (double)w.a[i + j * w.m] * value;
+            g[20] += value * value;
+        }
+        struct bd_matrix r = w.mr;
+        void *device;
+        assert_int_equal(w.backend->ops->alloc(w.backend, sizeof g, &device), BD_OK);
+        assert_int_equal(
+            w.backend->ops->upload(w.backend, device, sizeof g, g, sizeof g, sizeof g, 1), BD_OK);
+        assert_int_equal(bd_qr_append_gram_device(w.update, &r, device), BD_OK);
+        assert_int_equal(r.cols, 21);
+        assert_int_equal(r.rows, 21);
+        float first[21 * 21], second[21 * 21];
+        assert_int_equal(bd_matrix_download(w.backend, first, 21, &r), BD_OK);
+        assert_int_equal(bd_qr_append_gram(w.update, &w.mr, g, g[20]), BD_OK);
+        assert_int_equal(bd_matrix_download(w.backend, second, 21, &w.mr), BD_OK);
+        assert_memory_equal(first, second, sizeof first);
+        assert_int_equal(bd_qr_append_gram_device(w.update, &r, device), BD_ERROR_ARGUMENT);
+        w.backend->ops->free(w.backend, device);
+        close_window(&w);
+    }
+}
+
 static void test_bad_arguments(void **state)
 {
     (void)state;
@@ -226,9 +263,10 @@ static void test_bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),      cmocka_unit_test(test_everything_leaves),
-        cmocka_unit_test(test_r_alone),     cmocka_unit_test(test_threads_agree),
-        cmocka_unit_test(test_append_gram), cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_shapes),        cmocka_unit_test(test_everything_leaves),
+        cmocka_unit_test(test_r_alone),       cmocka_unit_test(test_threads_agree),
+        cmocka_unit_test(test_append_gram),   cmocka_unit_test(test_append_gram_device),
+        cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

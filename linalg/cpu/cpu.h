@@ -31,7 +31,7 @@ enum bd_status bd_cpu_update_insert(void *work, float *q, int64_t ldq, float *r,
 enum bd_status bd_cpu_update_slide(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
                                    int64_t n, int64_t p, const float *u, int64_t ldu);
 enum bd_status bd_cpu_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
-                                         const double *g, double uu);
+                                         const double *g);
 
 enum bd_status bd_cpu_svd_create(struct bd_backend *backend, int64_t n, void **work);
 void bd_cpu_svd_destroy(void *work);

@@ -345,10 +345,10 @@ enum bd_status bd_cpu_update_slide(void *plan, float *q, int64_t ldq, float *r, 
 }
 
 enum bd_status bd_cpu_update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,
-                                         const double *g, double uu)
+                                         const double *g)
 {
     struct bd_cpu_update *work = plan;
-    double *z = work->column, left = uu > 0 ? uu : 0;
+    double *z = work->column, left = g[n] > 0 ? g[n] : 0;
     for (int64_t j = 0; j < n; j++) {
         const float *column = r + j * ldr;
         double rest = g[j], pivot = (double)column[j];
