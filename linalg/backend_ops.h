@@ -89,12 +89,16 @@ struct bd_backend_ops {
     enum bd_status (*update_append_gram)(void *work, float *r, int64_t ldr, int64_t n,
                                          const double *g);
 
-    /* SVD of R (small_svd.h); sigma is on the host. `weights` uses the sigma and V of the last svd.
-     */
+    /* SVD of R (small_svd.h). compute: sigma (n, on the host) and v (n x n) may be NULL; without
+     * sigma nothing is waited for, and a backend that does not wait then tells of NaN or Inf in R
+     * by NaN in sigma and V. sigma, v: those of the last compute in the backend's memory (n, and
+     * n x n), overwritten by the next; columns of v are *ldv apart. weights and factor use them. */
     enum bd_status (*svd_create)(struct bd_backend *backend, int64_t n, void **work);
     void (*svd_destroy)(void *work);
     enum bd_status (*svd_compute)(void *work, const float *r, int64_t ldr, float *sigma, float *v,
                                   int64_t ldv);
+    const float *(*svd_sigma)(void *work);
+    const float *(*svd_v)(void *work, int64_t *ldv);
     enum bd_status (*svd_weights)(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
     /* W as F F^T: f is n x rank, ft its transpose; both have room for n x n. */
     enum bd_status (*svd_factor)(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,

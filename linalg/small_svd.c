@@ -58,14 +58,13 @@ enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, stru
                                     const struct bd_matrix *r)
 {
     enum bd_status status = check_square(svd, r, "r");
-    if (status == BD_OK)
+    if (status == BD_OK && v)
         status = check_square(svd, v, "v");
     if (status != BD_OK)
         return status;
-    if (!sigma)
-        return bd_fail(BD_ERROR_ARGUMENT, "sigma is NULL");
     svd->ready = 0;
-    status = svd->backend->ops->svd_compute(svd->work, r->data, r->ld, sigma, v->data, v->ld);
+    status = svd->backend->ops->svd_compute(svd->work, r->data, r->ld, sigma, v ? v->data : NULL,
+                                            v ? v->ld : 0);
     svd->ready = status == BD_OK;
     return status;
 }

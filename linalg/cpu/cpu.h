@@ -37,6 +37,8 @@ enum bd_status bd_cpu_svd_create(struct bd_backend *backend, int64_t n, void **w
 void bd_cpu_svd_destroy(void *work);
 enum bd_status bd_cpu_svd_compute(void *work, const float *r, int64_t ldr, float *sigma, float *v,
                                   int64_t ldv);
+const float *bd_cpu_svd_sigma(void *work);
+const float *bd_cpu_svd_v(void *work, int64_t *ldv);
 enum bd_status bd_cpu_svd_weights(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
 enum bd_status bd_cpu_svd_factor(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,
                                  int64_t *rank, double tau);

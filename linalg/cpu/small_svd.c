@@ -13,9 +13,10 @@
 
 struct svd {
     int64_t n;
-    double *a;     /* n x n: R, then scratch */
-    double *u, *v; /* n x n; v holds V^T of the last compute */
-    double *sigma; /* n */
+    double *a;                /* n x n: R, then scratch */
+    double *u, *v;            /* n x n; v holds V^T of the last compute */
+    double *sigma;            /* n */
+    float *sigma_out, *v_out; /* n, and n x n: what svd_sigma and svd_v give */
     double *work;
     lapack_int work_size;
     lapack_int *iwork; /* 8 n */
@@ -33,6 +34,8 @@ enum bd_status bd_cpu_svd_create(struct bd_backend *backend, int64_t n, void **o
     svd->u = bd_cpu_alloc(square);
     svd->v = bd_cpu_alloc(square);
     svd->sigma = bd_cpu_alloc((size_t)n * sizeof(double));
+    svd->sigma_out = bd_cpu_alloc((size_t)n * sizeof(float));
+    svd->v_out = bd_cpu_alloc(square / 2);
     svd->iwork = bd_cpu_alloc((size_t)n * 8 * sizeof(lapack_int));
     lapack_int size = (lapack_int)n;
     double best = 0, fallback = 0;
@@ -43,7 +46,8 @@ enum bd_status bd_cpu_svd_create(struct bd_backend *backend, int64_t n, void **o
                                 svd->u, size, svd->v, size, &fallback, -1);
     svd->work_size = (lapack_int)fmax(best, fallback);
     svd->work = fail ? NULL : bd_cpu_alloc((size_t)svd->work_size * sizeof(double));
-    if (!svd->a || !svd->u || !svd->v || !svd->sigma || !svd->iwork || !svd->work) {
+    if (!svd->a || !svd->u || !svd->v || !svd->sigma || !svd->sigma_out || !svd->v_out ||
+        !svd->iwork || !svd->work) {
         bd_cpu_svd_destroy(svd);
         return bd_fail(BD_ERROR_MEMORY, "no memory for the SVD of %lld x %lld", (long long)n,
                        (long long)n);
@@ -61,6 +65,8 @@ void bd_cpu_svd_destroy(void *work)
     free(svd->u);
     free(svd->v);
     free(svd->sigma);
+    free(svd->sigma_out);
+    free(svd->v_out);
     free(svd->work);
     free(svd->iwork);
     free(svd);
@@ -99,11 +105,27 @@ enum bd_status bd_cpu_svd_compute(void *work, const float *r, int64_t ldr, float
         return bd_fail(BD_ERROR_NUMERIC, "SVD of %d x %d: no convergence (%d)", (int)n, (int)n,
                        (int)info);
     for (int64_t j = 0; j < n; j++) {
-        sigma[j] = (float)svd->sigma[j];
+        svd->sigma_out[j] = (float)svd->sigma[j];
         for (int64_t i = 0; i < n; i++)
-            v[i + j * ldv] = (float)svd->v[j + i * n];
+            svd->v_out[i + j * n] = (float)svd->v[j + i * n];
+        if (v)
+            memcpy(v + j * ldv, svd->v_out + j * n, (size_t)n * sizeof *v);
     }
+    if (sigma)
+        memcpy(sigma, svd->sigma_out, (size_t)n * sizeof *sigma);
     return BD_OK;
+}
+
+const float *bd_cpu_svd_sigma(void *work)
+{
+    return ((const struct svd *)work)->sigma_out;
+}
+
+const float *bd_cpu_svd_v(void *work, int64_t *ldv)
+{
+    const struct svd *svd = work;
+    *ldv = svd->n;
+    return svd->v_out;
 }
 
 /* Singular values above tau. */
