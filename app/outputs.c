@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/async_writer.h"
 #include "app/contact_sheet.h"
 #include "app/events.h"
 #include "app/interrupt.h"
@@ -42,7 +43,8 @@ static const struct kind kinds[kind_count] = {
 /* clang-format on */
 
 struct bd_outputs {
-    struct bd_writer *writers[kind_count]; /* not for events */
+    struct bd_async_writer *films[videos];
+    struct bd_writer *pictures[kind_count]; /* plate and contact sheet */
     struct bd_events *events;
     struct bd_contact_sheet *sheet;
     struct bd_frame sheet_picture;
@@ -176,7 +178,9 @@ static enum bd_status open_writer(struct bd_outputs *outputs, int i,
         writer.height = outputs->sheet_picture.height;
         writer.pixel_aspect = (struct bd_rational){ 1, 1 };
     }
-    enum bd_status status = bd_writer_open(&outputs->writers[i], path_of(options, i), &writer);
+    enum bd_status status =
+        kinds[i].video ? bd_async_writer_open(&outputs->films[i], path_of(options, i), &writer)
+                       : bd_writer_open(&outputs->pictures[i], path_of(options, i), &writer);
     return status ? bd_fail(status, "--%s %s", kinds[i].name, bd_error_detail()) : BD_OK;
 }
 
@@ -222,11 +226,11 @@ enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_resu
     enum bd_status status = BD_OK;
     outputs->last_background = result->background;
     for (int i = 0; i < videos && !status; i++) {
-        if (!outputs->writers[i])
+        if (!outputs->films[i])
             continue;
         const struct bd_frame *picture =
             *(const struct bd_frame *const *)((const char *)result + kinds[i].picture);
-        status = bd_writer_write(outputs->writers[i], picture);
+        status = bd_async_writer_write(outputs->films[i], picture);
     }
     if (!status && outputs->events)
         status = bd_events_add(outputs->events, result);
@@ -241,13 +245,13 @@ static enum bd_status write_pictures(struct bd_outputs *outputs)
     enum bd_status status = BD_OK;
     if (!outputs->last_background) /* there was no frame */
         return BD_OK;
-    if (outputs->writers[plate])
-        status = bd_writer_write(outputs->writers[plate], outputs->last_background);
-    if (!outputs->writers[contact_sheet] || status)
+    if (outputs->pictures[plate])
+        status = bd_writer_write(outputs->pictures[plate], outputs->last_background);
+    if (!outputs->pictures[contact_sheet] || status)
         return status;
     status = bd_contact_sheet_draw(outputs->sheet, &outputs->sheet_picture);
     if (!status)
-        status = bd_writer_write(outputs->writers[contact_sheet], &outputs->sheet_picture);
+        status = bd_writer_write(outputs->pictures[contact_sheet], &outputs->sheet_picture);
     return status;
 }
 
@@ -270,8 +274,10 @@ enum bd_status bd_outputs_close(struct bd_outputs **outputs, int *event_count)
     if (!self)
         return BD_OK;
     note(&first, detail, write_pictures(self));
+    for (int i = 0; i < videos; i++)
+        note(&first, detail, bd_async_writer_close(&self->films[i]));
     for (int i = 0; i < kind_count; i++)
-        note(&first, detail, bd_writer_close(&self->writers[i]));
+        note(&first, detail, bd_writer_close(&self->pictures[i]));
     if (self->events)
         note(&first, detail, bd_events_close(&self->events, event_count));
     bd_contact_sheet_destroy(&self->sheet);

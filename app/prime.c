@@ -26,21 +26,20 @@ enum bd_status bd_prime(struct bd_separator *separator, const char *input,
     double length = options->duration > 0 ? options->duration : info->duration - options->start;
     if (length > 0)
         span = fmin(span, length);
-    double step = span / settings->window, first = 0;
-    int64_t shown = 0, wanted = settings->window;
+    double step = span / settings->window;
+    int64_t shown = 0, first = 0, next = INT64_MIN;
     status = bd_frame_create(&small, settings->width, settings->height, format);
-    while (!status && shown < wanted && (status = bd_reader_read(reader, &frame)) == BD_OK) {
-        double time = (double)frame.pts * tick;
+    while (!status && shown < settings->window &&
+           (status = bd_reader_read_from(reader, next, &frame)) == BD_OK) {
         if (shown == 0)
-            first = time;
-        if (time - first >= span)
+            first = frame.pts;
+        if ((double)(frame.pts - first) * tick >= span)
             break;
-        if (time - first < (double)shown * step - tick / 2)
-            continue;
         status = bd_scale(&scaler, &small, &frame, BD_SCALE_AREA);
         if (!status)
             status = bd_separator_preview(separator, small.data, small.stride);
         shown++;
+        next = first + (int64_t)ceil((double)shown * step / tick - 0.5);
     }
     if (status == BD_OK || status == BD_END)
         status = shown >= handful ? bd_separator_prime(separator) : bd_separator_reset(separator);

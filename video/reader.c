@@ -190,6 +190,12 @@ enum bd_status bd_reader_read(struct bd_reader *r, struct bd_frame *frame)
     return BD_OK;
 }
 
+enum bd_status bd_reader_read_from(struct bd_reader *r, int64_t pts, struct bd_frame *frame)
+{
+    enum bd_status status = advance_to(r, pts);
+    return status == BD_OK ? bd_reader_read(r, frame) : status;
+}
+
 enum bd_status bd_reader_seek(struct bd_reader *reader, double seconds)
 {
     if (!(seconds >= 0 && seconds < 1e9))

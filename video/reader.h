@@ -69,6 +69,10 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader);
  * a constant rate. BD_END at the end; BD_ERROR_IO if the source broke off. One thread at a time. */
 enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
 
+/* As bd_reader_read, for the next frame whose pts is at least `pts`: those before it are decoded
+ * but no picture is made of them, which is most of the work where the hardware decodes. */
+enum bd_status bd_reader_read_from(struct bd_reader *reader, int64_t pts, struct bd_frame *frame);
+
 /* Continues at the first frame with a time >= `seconds` from the first frame's; behind the end the
  * next read is BD_END. Exact: decodes from the key frame before. Where info.seekable is false
  * frames are read and dropped up to there, and going back is BD_ERROR_UNSUPPORTED. */
