@@ -135,10 +135,10 @@ struct bd_backend_ops {
     enum bd_status (*sep_reset)(void *state);
     /* f := the picture, rows `stride` bytes apart. */
     enum bd_status (*sep_load)(void *state, const uint8_t *picture, int64_t stride);
-    /* l := a picture of m tight bytes found by another solver. */
+    /* l := a picture of m tight bytes found by another solver. Both copy before they return. */
     enum bd_status (*sep_load_background)(void *state, const uint8_t *background);
     /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w; starts from the w of the
-     * frame before. */
+     * frame before. The bytes of l are there after sep_detect. */
     enum bd_status (*sep_project)(void *state, int rounds, float lambda);
     /* |f - l| to the cleaned mask, the guard, noise levels and ages (learn = 0 leaves those two).
      */
@@ -152,12 +152,14 @@ struct bd_backend_ops {
     /* R (count x count) of X(:, order) by TSQR; the rest of r, window x window, becomes 0. */
     enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
-    /* B := X(:, order) G and C(:, order) := K; G is count x rank, K rank x count (both on the host,
-     * column-major, tight). Columns of B after the first are kept only while they spread over the
-     * picture as a change of light does. w of the frame in hand is carried over to the new basis.
-     */
-    enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, int rank,
-                                const float *g, const float *k);
+    /* The basis from the SVD of R, R that of X(:, order): with r the number of leading sigma above
+     * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order) :=
+     * diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the basis as
+     * it is. Columns of B after the first are kept only while they spread over the picture as a
+     * change of light does. w of the frame in hand is carried over to the new basis. sigma and v (at
+     * least count values, and count x r) are in the backend's memory. */
+    enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, double tau,
+                                const float *sigma, const float *v, int64_t ldv);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust
      * coefficients, w those of the newest; noise := median difference of W(:, order) from it,
      * bounded. Leaves f := the newest column and l undefined. */
@@ -167,8 +169,15 @@ struct bd_backend_ops {
      * for most of the time. At most bd_max_lasting columns, evenly spread over the order, are
      * looked at. */
     enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda);
-    /* Host pointers to the results of the frame in hand, valid until the next sep_load. */
-    enum bd_status (*sep_results)(void *state, struct bd_separation *results);
+    /* Frames of which results may be in flight: sep_finish calls without their sep_collect. */
+    int sep_depth;
+    /* Asks for the results of the frame in hand: the pictures of shape.outputs, the pixels of the
+     * mask and the rank, as they are now. Does not wait. */
+    enum bd_status (*sep_finish)(void *state);
+    /* Waits for the results of the oldest frame that was finished and not collected (there is one);
+     * host pointers, NULL for pictures that are not in shape.outputs, valid until the next
+     * sep_load. */
+    enum bd_status (*sep_collect)(void *state, struct bd_separation *results);
 };
 
 /* The cpu backend's table, the reference; and that of gpu/, in builds with CUDA. */

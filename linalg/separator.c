@@ -41,6 +41,8 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
         o.min_area = (int)(pixels / 3000);
     if (o.max_hole < 0)
         o.max_hole = (int)(pixels / 150);
+    if (!o.outputs)
+        o.outputs = BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
     return o;
 }
 
@@ -69,6 +71,9 @@ static enum bd_status check(const struct bd_separator_options *o)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "memory %g s, %g frames/s, noise gain %g: finite numbers are wanted",
                        o->memory, o->frame_rate, o->noise_gain);
+    if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE))
+        return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2 and 4 is wanted",
+                       (unsigned)o->outputs);
     if ((int64_t)o->width * o->height * o->channels < o->window)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "frames of %d x %d have fewer values than the window has frames (%d); a "
@@ -83,15 +88,10 @@ void bd_separator_destroy(struct bd_separator **inout)
     if (!s)
         return;
     s->backend->ops->sep_destroy(s->state);
+    s->backend->ops->svd_destroy(s->svd);
     bd_qr_update_destroy(&s->update);
-    bd_small_svd_destroy(&s->svd);
     bd_matrix_destroy(s->backend, &s->r);
-    bd_matrix_destroy(s->backend, &s->v);
-    free(s->sigma);
-    free(s->v_host);
-    free(s->g);
-    free(s->k);
-    free(s->gram);
+    s->backend->ops->free(s->backend, s->gram);
     free(s->order);
     free(s);
     *inout = NULL;
@@ -111,29 +111,25 @@ enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend 
     s->backend = backend;
     s->options = o;
     size_t n = (size_t)o.window;
-    s->sigma = calloc(n, sizeof *s->sigma);
-    s->v_host = calloc(n * n, sizeof *s->v_host);
-    s->g = calloc(n * (size_t)o.rank, sizeof *s->g);
-    s->k = calloc(n * (size_t)o.rank, sizeof *s->k);
-    s->gram = calloc(n, sizeof *s->gram);
     s->order = calloc(n, sizeof *s->order);
-    if (!s->sigma || !s->v_host || !s->g || !s->k || !s->gram || !s->order)
+    if (!s->order)
         status = bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
     struct bd_separation_shape shape = { .width = o.width,
                                          .height = o.height,
                                          .channels = o.channels,
                                          .window = o.window,
-                                         .rank = o.rank };
+                                         .rank = o.rank,
+                                         .outputs = o.outputs };
     if (status == BD_OK)
         status = backend->ops->sep_create(backend, &shape, &s->state);
     if (status == BD_OK)
         status = bd_matrix_create(backend, &s->r, o.window, o.window, BD_F32);
     if (status == BD_OK)
-        status = bd_matrix_create(backend, &s->v, o.window, o.window, BD_F32);
+        status = backend->ops->alloc(backend, n * sizeof(double), &s->gram);
     if (status == BD_OK)
         status = bd_qr_update_create(&s->update, backend, o.window, o.window, 1);
     if (status == BD_OK)
-        status = bd_small_svd_create(&s->svd, backend, o.window);
+        status = backend->ops->svd_create(backend, o.window, &s->svd);
     if (status == BD_OK)
         status = bd_separator_reset(s);
     if (status != BD_OK) {
@@ -151,14 +147,9 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
         s->order[j] = j;
     s->settled = s->started = s->r_valid = false;
     s->share = s->flooded = 0;
+    for (int i = 0; i < bd_sep_lag; i++)
+        s->frames[i].counts = false;
     return s->backend->ops->sep_reset(s->state);
-}
-
-static enum bd_status check_time(double time)
-{
-    if (!isfinite(time))
-        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
-    return BD_OK;
 }
 
 /* Whether this frame has to enter the window, and when the next one will. While the window fills,
@@ -200,59 +191,141 @@ static double advance(struct bd_separator *s, double time, bool *jump)
     return *jump ? frame : seconds;
 }
 
-/* Whether the light has changed so much that learning must start anew. */
-static bool light_changed(struct bd_separator *s, int64_t foreground, double seconds)
+/* Whether the light has changed so much that learning must start anew, by a frame whose results are
+ * known. */
+static bool light_changed(struct bd_separator *s, const struct bd_sep_frame *frame)
 {
-    double share = bd_sep_share(s, foreground);
+    double share = bd_sep_share(s, frame->foreground);
     if (s->frozen)
         return false;
     if (share > bd_sep_flood_share && share > s->share + flood_rise) {
-        s->flooded += seconds;
+        s->flooded += frame->seconds;
         return s->flooded >= flood_seconds;
     }
     s->flooded = 0;
-    s->share += (1 - exp(-seconds / flood_average)) * (share - s->share);
+    s->share += (1 - exp(-frame->seconds / flood_average)) * (share - s->share);
     return false;
 }
 
+/* What has to be done before the next frame: starting anew in a new light, cleaning the window
+ * that is full. The frame bd_sep_lag before it has been received, whatever the depth. */
+static enum bd_status prepare(struct bd_separator *s, double time)
+{
+    const struct bd_sep_frame *earlier = &s->frames[s->submitted % bd_sep_lag];
+    if (earlier->counts && light_changed(s, earlier)) {
+        bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background anew", time);
+        return bd_separator_reset(s);
+    }
+    if (!s->settled && s->columns == s->options.window && !s->frozen)
+        return bd_sep_settle(s);
+    return BD_OK;
+}
+
+/* Asks for the results of the frame in hand, about which `frame` is known: it is in flight then. */
+static enum bd_status launch(struct bd_separator *s, struct bd_sep_frame frame)
+{
+    enum bd_status status = s->backend->ops->sep_finish(s->state);
+    frame.columns = s->columns;
+    if (status == BD_OK)
+        s->frames[s->submitted++ % bd_sep_lag] = frame;
+    return status;
+}
+
 /* Background, mask and learning for the frame in hand. */
-static enum bd_status separate(struct bd_separator *s, double time, struct bd_separation *out)
+static enum bd_status separate(struct bd_separator *s, double time)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
-    bool jump, learn, starting = !s->settled;
-    double seconds = advance(s, time, &jump);
+    bool jump, starting = !s->settled;
     enum bd_status status = BD_OK;
-    learn = its_turn(s, time);
-    if (learn && starting)
+    struct bd_sep_frame frame = { .counts = true };
+    frame.seconds = advance(s, time, &jump);
+    frame.learned = its_turn(s, time);
+    if (frame.learned && starting)
         status = bd_sep_start(s);
     if (status == BD_OK)
         status = ops->sep_project(s->state, jump ? bd_sep_start_rounds : bd_sep_rounds,
                                   (float)s->options.lambda);
     if (status == BD_OK)
-        status = bd_sep_detect(s, seconds, !s->frozen);
-    *out = (struct bd_separation){ .learned = learn };
+        status = bd_sep_detect(s, frame.seconds, !s->frozen);
     if (status == BD_OK)
-        status = ops->sep_results(s->state, out);
-    if (status == BD_OK && light_changed(s, out->foreground, seconds)) {
-        bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background anew", time);
-        status = bd_separator_reset(s);
-        return status == BD_OK ? separate(s, time, out) : status;
-    }
-    if (status == BD_OK && learn && !starting)
+        status = launch(s, frame);
+    if (status == BD_OK && frame.learned && !starting) {
         status = bd_sep_slide(s);
-    out->columns = s->columns;
+        s->frames[(s->submitted - 1) % bd_sep_lag].columns = s->columns;
+    }
     return status;
+}
+
+/* Whether one more frame may be submitted, at this time. */
+static enum bd_status check_submit(const struct bd_separator *s, double time)
+{
+    if (!isfinite(time))
+        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
+    if (bd_separator_in_flight(s) >= bd_separator_depth(s))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "%d frames are in flight, as many as can be: receive one first",
+                       bd_separator_in_flight(s));
+    return BD_OK;
+}
+
+enum bd_status bd_separator_submit(struct bd_separator *s, const uint8_t *picture, int64_t stride,
+                                   double time)
+{
+    enum bd_status status = check_submit(s, time);
+    if (status == BD_OK)
+        status = prepare(s, time);
+    if (status == BD_OK)
+        status = s->backend->ops->sep_load(s->state, picture, stride);
+    if (status == BD_OK)
+        status = separate(s, time);
+    return status;
+}
+
+enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation *out)
+{
+    *out = (struct bd_separation){ 0 };
+    if (!bd_separator_in_flight(s))
+        return bd_fail(BD_ERROR_ARGUMENT, "no frame is in flight: submit one first");
+    struct bd_sep_frame *frame = &s->frames[s->received % bd_sep_lag];
+    enum bd_status status = s->backend->ops->sep_collect(s->state, out);
+    s->received++;
+    frame->foreground = out->foreground;
+    out->columns = frame->columns;
+    out->learned = frame->learned;
+    return status;
+}
+
+int bd_separator_depth(const struct bd_separator *s)
+{
+    return s->backend->ops->sep_depth;
+}
+
+int bd_separator_in_flight(const struct bd_separator *s)
+{
+    return (int)(s->submitted - s->received);
+}
+
+static enum bd_status check_push(const struct bd_separator *s)
+{
+    if (bd_separator_in_flight(s))
+        return bd_fail(BD_ERROR_ARGUMENT, "a push with %d frames in flight: receive them first",
+                       bd_separator_in_flight(s));
+    return BD_OK;
 }
 
 enum bd_status bd_separator_push(struct bd_separator *s, const uint8_t *picture, int64_t stride,
                                  double time, struct bd_separation *out)
 {
-    enum bd_status status = check_time(time);
-    if (status == BD_OK && !s->settled && s->columns == s->options.window && !s->frozen)
-        status = bd_sep_settle(s);
+    enum bd_status status = check_push(s);
+    if (status != BD_OK)
+        return status;
+    status = bd_separator_submit(s, picture, stride, time);
     if (status == BD_OK)
-        status = s->backend->ops->sep_load(s->state, picture, stride);
-    return status == BD_OK ? separate(s, time, out) : status;
+        return bd_separator_receive(s, out);
+    struct bd_separation dropped;
+    if (bd_separator_in_flight(s)) /* separated, but the learning after it failed */
+        bd_separator_receive(s, &dropped);
+    return status;
 }
 
 enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *picture,
@@ -261,19 +334,20 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
 {
     const struct bd_backend_ops *ops = s->backend->ops;
     bool jump;
-    enum bd_status status = check_time(time);
+    enum bd_status status = check_push(s);
+    if (status == BD_OK)
+        status = check_submit(s, time);
     if (status != BD_OK)
         return status;
-    double seconds = advance(s, time, &jump);
+    struct bd_sep_frame frame = { .seconds = advance(s, time, &jump) };
     status = ops->sep_load(s->state, picture, stride);
     if (status == BD_OK)
         status = ops->sep_load_background(s->state, background);
     if (status == BD_OK)
-        status = bd_sep_detect(s, seconds, !s->frozen);
-    if (status != BD_OK)
-        return status;
-    *out = (struct bd_separation){ .columns = s->columns };
-    return ops->sep_results(s->state, out);
+        status = bd_sep_detect(s, frame.seconds, !s->frozen);
+    if (status == BD_OK)
+        status = launch(s, frame);
+    return status == BD_OK ? bd_separator_receive(s, out) : status;
 }
 
 void bd_separator_freeze(struct bd_separator *s, bool frozen)

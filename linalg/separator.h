@@ -14,7 +14,8 @@
  * out of the window, and the first basis is learned.
  *
  * A sudden change of light, in which most of the picture becomes foreground at once and stays so
- * for some frames, makes learning start anew. A step back in time or one of more than 5 seconds
+ * for some frames, makes learning start anew. It is seen in results that lie three frames back, so
+ * that a GPU need not be waited for. A step back in time or one of more than 5 seconds
  * ahead is taken for a seek: what was learned stays, and the step counts as one frame. */
 #ifndef BD_LINALG_SEPARATOR_H
 #define BD_LINALG_SEPARATOR_H
@@ -46,8 +47,16 @@ struct bd_separator_options {
     int min_area;      /* components of fewer pixels are removed; < 0: by the size of the picture */
     int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture
                    */
+    int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all */
 };
 
+enum bd_separator_output {
+    BD_SEPARATOR_MASK = 1,
+    BD_SEPARATOR_BACKGROUND = 2,
+    BD_SEPARATOR_DIFFERENCE = 4
+};
+
+/* The pictures are NULL where options.outputs leaves them out. */
 struct bd_separation {
     const uint8_t *background; /* l, as the frame: height x width x channels, tight rows */
     const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
@@ -73,14 +82,30 @@ void bd_separator_destroy(struct bd_separator **separator);
  * best spread over the time that the window spans; bd_separator_prime then learns a first
  * background from the last `window` of them, up to the first sudden change of light among those.
  * Without it the first background is the first frame and improves quickly. BD_ERROR_ARGUMENT once
- * separation has started (a reset allows it again), and for bd_separator_prime without a frame. */
+ * separation has started (a reset allows it again), while a frame is in flight, and for
+ * bd_separator_prime without a frame. */
 enum bd_status bd_separator_preview(struct bd_separator *separator, const uint8_t *picture,
                                     int64_t stride);
 enum bd_status bd_separator_prime(struct bd_separator *separator);
 
-/* Separates a frame (height rows of width x channels bytes, `stride` bytes apart). `time` is its
- * presentation time in seconds, finite, and decides when frames enter the window. The pointers in
- * `out` are valid until the next call. Allocates nothing. */
+/* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, copied before
+ * this returns). `time` is its presentation time in seconds, finite, and decides when frames enter
+ * the window. Its results are fetched by bd_separator_receive, in the order of the frames. Up to
+ * bd_separator_depth frames may be in flight; BD_ERROR_ARGUMENT for one more. What happens to one
+ * frame never depends on when the results of another are fetched. Allocates nothing. */
+enum bd_status bd_separator_submit(struct bd_separator *separator, const uint8_t *picture,
+                                   int64_t stride, double time);
+
+/* The results of the oldest frame in flight, which it waits for. The pointers in `out` are valid
+ * until the next frame is submitted or pushed. BD_ERROR_ARGUMENT if there is none. */
+enum bd_status bd_separator_receive(struct bd_separator *separator, struct bd_separation *out);
+
+/* Frames that may be in flight: 1 on the cpu, which has finished with a frame when submit returns;
+ * 3 on a GPU. bd_separator_in_flight: frames that are. */
+int bd_separator_depth(const struct bd_separator *separator);
+int bd_separator_in_flight(const struct bd_separator *separator);
+
+/* bd_separator_submit and bd_separator_receive, with no frame in flight before. */
 enum bd_status bd_separator_push(struct bd_separator *separator, const uint8_t *picture,
                                  int64_t stride, double time, struct bd_separation *out);
 
@@ -97,7 +122,7 @@ void bd_separator_freeze(struct bd_separator *separator, bool frozen);
 bool bd_separator_frozen(const struct bd_separator *separator);
 
 /* Forgets all that was learned. Settings stay, and what is frozen stays frozen: then the next frame
- * alone is learned. */
+ * alone is learned. Frames in flight are still to be received. */
 enum bd_status bd_separator_reset(struct bd_separator *separator);
 
 /* Changes lambda and the threshold (grey levels, > 0) from the next frame on. */

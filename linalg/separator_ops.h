@@ -6,8 +6,9 @@
 
 struct bd_separation_shape {
     int width, height, channels;
-    int window; /* slots n */
-    int rank;   /* columns of B */
+    int window;  /* slots n */
+    int rank;    /* columns of B */
+    int outputs; /* pictures that sep_collect gives: a sum of enum bd_separator_output */
 };
 
 struct bd_detect_params {

@@ -6,35 +6,45 @@
 #include "linalg/qr_update.h"
 #include "linalg/separator.h"
 #include "linalg/separator_ops.h"
-#include "linalg/small_svd.h"
 
 enum {
-    bd_sep_rounds = 3,       /* of the robust projection; it starts from the frame before */
-    bd_sep_start_rounds = 10 /* after a start or a seek */
+    bd_sep_rounds = 3,        /* of the robust projection; it starts from the frame before */
+    bd_sep_start_rounds = 10, /* after a start or a seek */
+    bd_sep_lag = 3 /* frames from a frame to the decision on the light that it enters; the
+                      largest depth of a backend */
 };
 
 /* The light may have changed where more than this share of the picture is foreground. */
 static const double bd_sep_flood_share = 0.6;
+
+/* What is known of a frame besides the backend's results. */
+struct bd_sep_frame {
+    double seconds;     /* since the frame before */
+    int64_t foreground; /* once received */
+    int columns;
+    bool learned;
+    bool counts; /* in the decision on the light: separated since the last reset */
+};
 
 struct bd_separator {
     struct bd_backend *backend;
     struct bd_separator_options options;
     void *state; /* the backend's */
     struct bd_qr_update *update;
-    struct bd_small_svd *svd;
-    struct bd_matrix r, v; /* n x n; r is R of X(:, order) while r_valid */
+    void *svd;          /* the backend's: SVD of r */
+    struct bd_matrix r; /* n x n: R of X(:, order) while r_valid */
     bool r_valid;
-    float *sigma, *v_host;
-    float *g, *k; /* n x rank, rank x n: see sep_basis */
-    double *gram; /* n */
+    void *gram;   /* n doubles in the backend's memory: see sep_gram */
     int *order;   /* all n slots: those in use, oldest first, then the free ones */
     int columns;  /* slots in use */
     bool settled; /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
-    double share;             /* of foreground pixels, average over flood_average seconds */
-    double flooded;           /* seconds for which a sudden change of light has been seen */
-    double start, last, next; /* seconds: first frame, frame before, next to enter the window */
+    double share;                /* of foreground pixels, average over flood_average seconds */
+    double flooded;              /* seconds for which a sudden change of light has been seen */
+    double start, last, next;    /* seconds: first frame, frame before, next to enter the window */
+    int64_t submitted, received; /* frames, since the separator was made */
+    struct bd_sep_frame frames[bd_sep_lag]; /* frame i at i mod bd_sep_lag */
 };
 
 /* Pixels as a share of the picture. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "linalg/matrix.h"
+#include "linalg/qr_update_private.h"
 #include "linalg/separator_state.h"
 
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
@@ -31,27 +32,16 @@ enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
 /* A new basis from R of the window: singular vectors above tau, thresholded softly. */
 static enum bd_status learn_basis(struct bd_separator *s)
 {
+    const struct bd_backend_ops *ops = s->backend->ops;
     const struct bd_separator_options *o = &s->options;
-    int n = o->window;
-    enum bd_status status = bd_small_svd_compute(s->svd, s->sigma, &s->v, &s->r);
-    if (status == BD_OK)
-        status = bd_matrix_download(s->backend, s->v_host, n, &s->v);
+    double m = (double)o->width * o->height * o->channels, tau = o->lambda * sqrt(m);
+    int64_t ldv;
+    enum bd_status status = ops->svd_compute(s->svd, s->r.data, s->r.ld, NULL, NULL, 0);
     if (status != BD_OK)
         return status;
-    double m = (double)o->width * o->height * o->channels, tau = o->lambda * sqrt(m);
-    int rank = 0;
-    while (rank < o->rank && rank < s->columns && s->sigma[rank] > tau)
-        rank++;
-    if (!rank) /* darker than lambda: keep the basis there is */
-        return BD_OK;
-    for (int k = 0; k < rank; k++)
-        for (int j = 0; j < s->columns; j++) {
-            float v = s->v_host[(int64_t)k * n + j];
-            s->g[(int64_t)k * s->columns + j] = v / s->sigma[k];
-            s->k[(int64_t)j * rank + k] = (float)(s->sigma[k] - tau) * v;
-        }
-    return s->backend->ops->sep_basis(s->state, s->order, s->columns, (float)o->lambda, rank, s->g,
-                                      s->k);
+    const float *v = ops->svd_v(s->svd, &ldv);
+    return ops->sep_basis(s->state, s->order, s->columns, (float)o->lambda, tau,
+                          ops->svd_sigma(s->svd), v, ldv);
 }
 
 /* One iteration on the whole window from its frames: CAQR of X, SVD of R, new basis. */
@@ -91,7 +81,7 @@ static enum bd_status append_newest(struct bd_separator *s)
     enum bd_status status = s->backend->ops->sep_gram(s->state, s->order, s->columns,
                                                       (float)s->options.lambda, s->gram);
     if (status == BD_OK)
-        status = bd_qr_append_gram(s->update, &r, s->gram, s->gram[s->columns - 1]);
+        status = bd_qr_append_gram_device(s->update, &r, s->gram);
     return status;
 }
 
@@ -152,6 +142,8 @@ static enum bd_status check_not_started(const struct bd_separator *s)
     if (s->started || s->settled)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "a look ahead after separation has started: reset the separator first");
+    if (bd_separator_in_flight(s))
+        return bd_fail(BD_ERROR_ARGUMENT, "a look ahead with frames in flight: receive them first");
     return BD_OK;
 }
 
@@ -182,7 +174,9 @@ static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *
     if (status == BD_OK)
         status = bd_sep_detect(s, 0, false);
     if (status == BD_OK)
-        status = ops->sep_results(s->state, &found);
+        status = ops->sep_finish(s->state);
+    if (status == BD_OK)
+        status = ops->sep_collect(s->state, &found);
     if (status == BD_OK)
         *share = bd_sep_share(s, found.foreground);
     return status;

@@ -156,8 +156,29 @@ static void check_crossing(struct scene *scene)
     }
 }
 
+/* The backends that this machine has, NULL at the end. */
+static const char *const *usable_backends(void)
+{
+    static const char *usable[8];
+    int found = 0;
+    if (usable[0])
+        return usable;
+    for (const char *const *name = bd_backend_names(); *name; name++) {
+        struct bd_backend *backend = NULL;
+        enum bd_status status = bd_backend_open(&backend, *name, 1);
+        if (status == BD_ERROR_UNSUPPORTED)
+            print_message("skipped: %s\n", bd_error_detail());
+        else
+            assert_int_equal(status, BD_OK);
+        bd_backend_close(&backend);
+        if (status == BD_OK)
+            usable[found++] = *name;
+    }
+    return usable;
+}
+
 #define FOR_EACH_BACKEND(name) \
-    for (const char *const *each = bd_backend_names(), *name = *each; name; name = *++each)
+    for (const char *const *each = usable_backends(), *name = *each; name; name = *++each)
 
 static void test_moving_square(void **state)
 {
@@ -467,6 +488,127 @@ static void test_known_background(void **state)
     }
 }
 
+/* Laps of the square; from frame 300 on the other side of the picture is lit. */
+static void draw_lap(struct scene *scene, int frame)
+{
+    int channels = scene->channels;
+    draw(scene->picture, channels, frame, 1, frame % 100 < 70 ? frame % 70 : -1, 20);
+    for (int y = 0; frame >= 300 && y < height; y++)
+        for (int x = 0; x < width / 2; x++)
+            for (int c = 0; c < channels; c++) {
+                uint8_t *row = scene->picture + (size_t)y * width * (size_t)channels;
+                uint8_t *a = row + x * channels + c, *b = row + (width - 1 - x) * channels + c;
+                uint8_t swap = *a;
+                *a = *b;
+                *b = swap;
+            }
+}
+
+struct kept {
+    uint8_t mask[width * height], difference[width * height], background[width * height * 3];
+    int64_t foreground;
+    int rank, columns;
+    bool learned;
+};
+
+static void keep(struct kept *kept, const struct scene *scene)
+{
+    const struct bd_separation *out = &scene->out;
+    memset(kept, 0, sizeof *kept);
+    memcpy(kept->mask, out->mask, sizeof kept->mask);
+    memcpy(kept->difference, out->difference, sizeof kept->difference);
+    memcpy(kept->background, out->background, (size_t)width * height * (size_t)scene->channels);
+    kept->foreground = out->foreground;
+    kept->rank = out->rank;
+    kept->columns = out->columns;
+    kept->learned = out->learned;
+}
+
+/* Submitting as many frames as may be in flight gives what pushing them gives, bit for bit, over
+ * the start, slides, and a change of light that makes learning start anew. */
+static void test_pipelined(void **state)
+{
+    (void)state;
+    enum { frames = 400 };
+    struct kept *pushed = test_malloc(frames * sizeof *pushed), *now = test_malloc(sizeof *now);
+    FOR_EACH_BACKEND(name)
+    for (int channels = 1; channels <= 3; channels += 2) {
+        struct bd_separator_options options = defaults(channels);
+        struct scene scene;
+        int restarts = 0, received = 0;
+        open_scene(&scene, name, 0, &options);
+        for (int i = 0; i < frames; i++) {
+            draw_lap(&scene, i);
+            assert_int_equal(bd_separator_push(scene.separator, scene.picture,
+                                               (int64_t)width * channels, i / 25.0, &scene.out),
+                             BD_OK);
+            keep(&pushed[i], &scene);
+            restarts += i && pushed[i].columns < pushed[i - 1].columns;
+        }
+        assert_int_equal(restarts, 1);
+        assert_int_equal(bd_separator_reset(scene.separator), BD_OK);
+        int depth = bd_separator_depth(scene.separator);
+        assert_in_range(depth, 1, 3);
+        for (int i = 0; i < frames + depth; i++) {
+            if (i >= depth) {
+                assert_int_equal(bd_separator_receive(scene.separator, &scene.out), BD_OK);
+                keep(now, &scene);
+                assert_memory_equal(now, &pushed[received++], sizeof *now);
+            }
+            if (i >= frames)
+                continue;
+            draw_lap(&scene, i);
+            assert_int_equal(bd_separator_submit(scene.separator, scene.picture,
+                                                 (int64_t)width * channels, i / 25.0),
+                             BD_OK);
+            memset(scene.picture, 0, sizeof scene.picture); /* it has been copied */
+        }
+        assert_int_equal(bd_separator_in_flight(scene.separator), 0);
+        close_scene(&scene);
+    }
+    test_free(pushed);
+    test_free(now);
+}
+
+/* More frames than may be in flight, none to receive, and calls that must not overtake frames. */
+static void test_flight(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(1);
+        options.outputs = BD_SEPARATOR_MASK;
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        struct bd_separator *s = scene.separator;
+        assert_int_equal(bd_separator_receive(s, &scene.out), BD_ERROR_ARGUMENT);
+        push_empty(&scene, 10);
+        assert_non_null(scene.out.mask);
+        assert_null(scene.out.background);
+        assert_null(scene.out.difference);
+        int depth = bd_separator_depth(s);
+        for (int i = 0; i < depth; i++) {
+            assert_int_equal(bd_separator_in_flight(s), i);
+            assert_int_equal(bd_separator_submit(s, scene.picture, width, 1), BD_OK);
+        }
+        assert_int_equal(bd_separator_submit(s, scene.picture, width, 1), BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_push(s, scene.picture, width, 1, &scene.out),
+                         BD_ERROR_ARGUMENT);
+        assert_int_equal(
+            bd_separator_push_known(s, scene.picture, width, scene.picture, 1, &scene.out),
+            BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_reset(s), BD_OK);
+        assert_int_equal(bd_separator_preview(s, scene.picture, width), BD_ERROR_ARGUMENT);
+        for (int i = 0; i < depth; i++) {
+            assert_int_equal(bd_separator_receive(s, &scene.out), BD_OK);
+            assert_int_equal(scene.out.foreground, 0);
+        }
+        assert_int_equal(bd_separator_receive(s, &scene.out), BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_preview(s, scene.picture, width), BD_OK);
+        close_scene(&scene);
+    }
+}
+
 /* Pictures without any light, without contrast, and as small as can be. */
 static void test_plain_pictures(void **state)
 {
@@ -522,6 +664,7 @@ static void test_bad_options(void **state)
     BAD(memory, (double)NAN);
     BAD(frame_rate, (double)INFINITY);
     BAD(noise_gain, (double)NAN);
+    BAD(outputs, 8);
 #undef BAD
     for (int i = 0; i < cases; i++) {
         assert_int_equal(bd_separator_create(&separator, backend, &bad[i]), BD_ERROR_ARGUMENT);
@@ -571,6 +714,8 @@ int main(void)
         cmocka_unit_test(test_reproducible),
         cmocka_unit_test(test_no_allocation),
         cmocka_unit_test(test_known_background),
+        cmocka_unit_test(test_pipelined),
+        cmocka_unit_test(test_flight),
         cmocka_unit_test(test_plain_pictures),
         cmocka_unit_test(test_bad_options),
     };

@@ -68,10 +68,11 @@ enum bd_status bd_cpu_sep_recall(void *state, int slot);
 enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float lambda, double *g);
 enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
-enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, int rank,
-                                const float *g, const float *k);
+enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
+                                const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cpu_sep_median(void *state, const int *order, int count, float lambda);
 enum bd_status bd_cpu_sep_lasting(void *state, const int *order, int count, float lambda);
-enum bd_status bd_cpu_sep_results(void *state, struct bd_separation *results);
+enum bd_status bd_cpu_sep_finish(void *state);
+enum bd_status bd_cpu_sep_collect(void *state, struct bd_separation *results);
 
 #endif

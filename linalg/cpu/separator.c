@@ -17,6 +17,7 @@ void bd_cpu_sep_destroy(void *arg)
     free(state->basis);
     free(state->next_basis);
     free(state->coefficients);
+    free(state->g);
     free(state->partial);
     bd_tsqr_destroy(&state->tsqr);
     free(state->tiles);
@@ -55,6 +56,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     state->basis = bd_cpu_alloc(ld * rank * sizeof(float));
     state->next_basis = bd_cpu_alloc(ld * rank * sizeof(float));
     state->coefficients = bd_cpu_alloc(n * bd_max_rank * sizeof(float));
+    state->g = bd_cpu_alloc(n * rank * sizeof(float));
     state->partial = bd_cpu_alloc((size_t)state->chunks * partial * sizeof(double));
     state->tiles = bd_cpu_alloc(threads * 2 * bd_sep_chunk * sizeof(float));
     state->difference = bd_cpu_alloc(pixels);
@@ -65,9 +67,9 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     state->mask = bd_cpu_alloc(pixels);
     enum bd_status status = BD_OK;
     if (!state->frame || !state->background || !state->window || !state->basis ||
-        !state->next_basis || !state->coefficients || !state->partial || !state->tiles ||
-        !state->difference || !state->noise || !state->age || !state->raw || !state->guard ||
-        !state->mask)
+        !state->next_basis || !state->coefficients || !state->g || !state->partial ||
+        !state->tiles || !state->difference || !state->noise || !state->age || !state->raw ||
+        !state->guard || !state->mask)
         status = bd_fail(BD_ERROR_MEMORY,
                          "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
                          "--window or --scale needs less",
@@ -260,13 +262,21 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
     return BD_OK;
 }
 
-enum bd_status bd_cpu_sep_results(void *arg, struct bd_separation *results)
+enum bd_status bd_cpu_sep_finish(void *arg)
 {
     struct bd_cpu_separator *state = arg;
-    results->background = state->background;
-    results->difference = state->difference;
-    results->mask = state->mask;
+    state->result_rank = state->rank;
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_sep_collect(void *arg, struct bd_separation *results)
+{
+    const struct bd_cpu_separator *state = arg;
+    int outputs = state->shape.outputs;
+    results->background = outputs & BD_SEPARATOR_BACKGROUND ? state->background : NULL;
+    results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->difference : NULL;
+    results->mask = outputs & BD_SEPARATOR_MASK ? state->mask : NULL;
     results->foreground = state->foreground;
-    results->rank = state->rank;
+    results->rank = state->result_rank;
     return BD_OK;
 }

@@ -26,6 +26,7 @@ struct bd_cpu_separator {
     float *basis;         /* B: ld x rank */
     float *next_basis;    /* sep_basis writes here, then the two are exchanged */
     float *coefficients;  /* C: bd_max_rank x n, by slot */
+    float *g;             /* n x rank: the new basis is X G */
     float w[bd_max_rank]; /* of the frame in hand */
     int rank;             /* columns of B in use; 0 before the first sep_median */
     double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
@@ -39,6 +40,7 @@ struct bd_cpu_separator {
     uint8_t *guard;      /* 0 or 1: must not be learned */
     uint8_t *mask;       /* 0 or 255 */
     int64_t foreground;
+    int result_rank; /* of the basis when the results were asked for */
     struct bd_mask_work *mask_work;
 };
 

@@ -196,13 +196,24 @@ static double sum_parts(const struct bd_cpu_separator *state, int which)
     return sum;
 }
 
-enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float lambda, int rank,
-                                const float *g, const float *k)
+enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float lambda, double tau,
+                                const float *sigma, const float *v, int64_t ldv)
 {
     struct bd_cpu_separator *state = arg;
-    struct sweep sweep = {
-        .state = state, .order = order, .count = count, .lambda = lambda, .rank = rank, .g = g
-    };
+    int rank = 0;
+    while (rank < state->shape.rank && rank < count && sigma[rank] > tau)
+        rank++;
+    if (!rank) /* darker than lambda: keep the basis there is */
+        return BD_OK;
+    for (int k = 0; k < rank; k++)
+        for (int j = 0; j < count; j++)
+            state->g[(int64_t)k * count + j] = v[k * ldv + j] / sigma[k];
+    struct sweep sweep = { .state = state,
+                           .order = order,
+                           .count = count,
+                           .lambda = lambda,
+                           .rank = rank,
+                           .g = state->g };
     bd_pool_run(state->pool, basis_chunk, &sweep, state->chunks);
     float *basis = state->basis;
     state->basis = state->next_basis;
@@ -218,7 +229,8 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
     for (int j = 0; j < count; j++) {
         float *c = coefficients(state, order[j]);
         memset(c, 0, bd_max_rank * sizeof *c);
-        memcpy(c, k + (int64_t)j * rank, (size_t)state->rank * sizeof *c);
+        for (int k = 0; k < state->rank; k++)
+            c[k] = (float)(sigma[k] - tau) * v[k * ldv + j];
     }
     return BD_OK;
 }
