@@ -30,23 +30,31 @@ struct bd_backend {
     char description[256]; /* filled in by open */
 };
 
-/* One step of the batch solver, from the state T that the step before wrote; in grey levels as M
- * has them. With c = clip(T, +-clip_read): S = T - c, Y/mu = dual_scale * c, and X = M - S + Y/mu
- * is what the singular-value thresholding of this step works on. */
+/* One iteration of the batch solver, from the state T that the one before wrote; in grey levels as
+ * M has them. With c = clip(T, +-clip_read): S = T - c, Y/mu = dual_scale * c, and X = M - S + Y/mu
+ * is what the singular-value thresholding works on. */
 struct bd_rpca_step {
-    float clip_read;  /* lambda / mu of the step that wrote T */
-    float dual_scale; /* mu of that step / mu of this one */
-    float clip_write; /* lambda / mu of this step: the new S is T - clip(T, +-clip_write) */
+    float clip_read;  /* lambda / mu of the iteration that wrote T */
+    float dual_scale; /* mu of that iteration / mu of this one */
+    float clip_write; /* lambda / mu of this iteration: the new S is T - clip(T, +-clip_write) */
+    int keep_svd;     /* X is a multiple of M: the SVD of rpca_start serves */
+    double tau;       /* what the singular values of that SVD, or else of X, are reduced by */
 };
 
-/* What X is multiplied by: W (n x n) whole, or F (n x rank) and F^T with W = F F^T, which is less
- * work while the rank is below n / 2; the whole is NULL then. */
-struct bd_rpca_weights {
-    const float *w;
-    int64_t ldw;
-    const float *f, *ft;
-    int64_t ldf, ldft, rank;
+/* Of M: ||M||_F, ||M||_2, max |M|. */
+struct bd_rpca_norms {
+    double frobenius, spectral, max;
 };
+
+/* Of an iteration: ||M - L - S||_F, and the rank of L to float32 rounding (singular values of X
+ * above tau + FLT_EPSILON times the largest). */
+struct bd_rpca_outcome {
+    double residual;
+    int64_t rank;
+};
+
+/* How many iterations may be under way. */
+enum { bd_rpca_ahead = 3 };
 
 struct bd_backend_ops {
     const char *name;
@@ -105,21 +113,25 @@ struct bd_backend_ops {
                                  int64_t *rank, double tau);
 
     /* Batch Robust PCA (rpca.h). M is BD_U8 or BD_F32 by `type` and stays where it is; the state T
-     * (m x n) is the plan's. start: T := M (with clip_read = FLT_MAX that is S = 0 and Y a multiple
-     * of M); *norm_f = ||M||_F, *norm_max = max |M|; BD_ERROR_NUMERIC on NaN or Inf. reduce: R of
-     * X. update: L = X W, T := M - L + Y/mu = S + (X - L); *residual = ||M - L - S||_F with the new
-     * S, which is the norm of clip(new T, +-clip_write) - dual_scale * clip(old T, +-clip_read).
-     * get: the L and the new S of that step, either may be NULL; T stays as it is. */
+     * (m x n) is the plan's. */
     enum bd_status (*rpca_create)(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
     void (*rpca_destroy)(void *plan);
+    /* T := M (with clip_read = FLT_MAX that is S = 0 and Y a multiple of M); the SVD of M and its
+     * norms; BD_ERROR_NUMERIC on NaN or Inf. Outcomes not told are forgotten. */
     enum bd_status (*rpca_start)(void *plan, const void *x, int64_t ldx, enum bd_type type,
-                                 double *norm_f, double *norm_max);
-    enum bd_status (*rpca_reduce)(void *plan, const struct bd_rpca_step *step, float *r,
-                                  int64_t ldr);
-    enum bd_status (*rpca_update)(void *plan, const struct bd_rpca_step *step,
-                                  const struct bd_rpca_weights *weights, double *residual);
-    enum bd_status (*rpca_get)(void *plan, const struct bd_rpca_step *step,
-                               const struct bd_rpca_weights *weights, float *l, int64_t ldl,
+                                 struct bd_rpca_norms *norms);
+    /* The SVD of X, L = X W with the singular values reduced by tau, T := M - L + Y/mu =
+     * S + (X - L). A residual below `enough` ends it: of the iterations enqueued after that one
+     * nothing is done, so that the state is as if the host had waited. The residual is that of the
+     * new S, the norm of clip(new T, +-clip_write) - dual_scale * clip(old T, +-clip_read). At most
+     * bd_rpca_ahead iterations are enqueued whose outcome has not been told. */
+    enum bd_status (*rpca_iterate)(void *plan, const struct bd_rpca_step *step, double enough);
+    /* The outcome of the oldest iteration that has not been told; *told = 0 while that is under
+     * way, unless it is waited for. Not to be asked for iterations after the one that ended it. */
+    enum bd_status (*rpca_tell)(void *plan, int wait, struct bd_rpca_outcome *outcome, int *told);
+    /* The L and the new S of that step, either may be NULL; T stays as it is. For when no iteration
+     * is under way; the same every time until the next start or iteration. */
+    enum bd_status (*rpca_get)(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
                                float *s, int64_t lds);
 
     /* The live separator (separator.h, separator_ops.h).
@@ -153,11 +165,11 @@ struct bd_backend_ops {
     enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
     /* The basis from the SVD of R, R that of X(:, order): with r the number of leading sigma above
-     * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order) :=
-     * diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the basis as
-     * it is. Columns of B after the first are kept only while they spread over the picture as a
-     * change of light does. w of the frame in hand is carried over to the new basis. sigma and v (at
-     * least count values, and count x r) are in the backend's memory. */
+     * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order)
+     * := diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the
+     * basis as it is. Columns of B after the first are kept only while they spread over the picture
+     * as a change of light does. w of the frame in hand is carried over to the new basis. sigma and
+     * v (at least count values, and count x r) are in the backend's memory. */
     enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust

@@ -6,19 +6,21 @@
 
 #include "base/clock.h"
 #include "linalg/backend_ops.h"
-#include "linalg/small_svd.h"
+
+enum { most_columns = 4096 };
+
+/* What is known of every step before it is taken: the host can enqueue it without waiting. */
+struct schedule {
+    struct bd_rpca_step step; /* the one to come */
+    double mu, most;          /* of that step; mu's bound */
+};
 
 struct bd_rpca {
     struct bd_backend *backend;
     int64_t m, n;
     struct bd_rpca_options options; /* without zeros */
     void *plan;                     /* the backend's */
-    struct bd_small_svd *svd;
-    struct bd_matrix r, v, w, f, ft;
-    float *sigma; /* n */
-    /* The step to come. */
-    struct bd_rpca_step step;
-    double mu;
+    struct schedule schedule;       /* after the last iteration whose outcome is known */
     int solved;
 };
 
@@ -64,6 +66,9 @@ enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, 
     if (m < 1 || n < 1)
         return bd_fail(BD_ERROR_ARGUMENT, "Robust PCA of %lld x %lld: at least 1 x 1 is wanted",
                        (long long)m, (long long)n);
+    if (n > most_columns)
+        return bd_fail(BD_ERROR_ARGUMENT, "Robust PCA of %lld columns: at most %d are possible",
+                       (long long)n, most_columns);
     struct bd_rpca *rpca = calloc(1, sizeof *rpca);
     if (!rpca)
         return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA");
@@ -72,33 +77,13 @@ enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, 
     rpca->n = n;
     enum bd_status status = take_options(rpca, options);
     if (status == BD_OK)
-        status = bd_small_svd_create(&rpca->svd, backend, n);
-    if (status == BD_OK)
-        status = bd_matrix_create(backend, &rpca->r, n, n, BD_F32);
-    if (status == BD_OK)
-        status = bd_matrix_create(backend, &rpca->v, n, n, BD_F32);
-    if (status == BD_OK)
-        status = bd_matrix_create(backend, &rpca->w, n, n, BD_F32);
-    if (status == BD_OK)
-        status = bd_matrix_create(backend, &rpca->f, n, n, BD_F32);
-    if (status == BD_OK)
-        status = bd_matrix_create(backend, &rpca->ft, n, n, BD_F32);
-    if (status != BD_OK)
-        goto error;
-    rpca->sigma = calloc((size_t)n, sizeof *rpca->sigma);
-    if (!rpca->sigma) {
-        status = bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA");
-        goto error;
+        status = backend->ops->rpca_create(backend, m, n, &rpca->plan);
+    if (status != BD_OK) {
+        free(rpca);
+        return status;
     }
-    status = backend->ops->rpca_create(backend, m, n, &rpca->plan);
-    if (status != BD_OK)
-        goto error;
     *out = rpca;
     return BD_OK;
-
-error:
-    bd_rpca_destroy(&rpca);
-    return status;
 }
 
 void bd_rpca_destroy(struct bd_rpca **inout)
@@ -106,124 +91,106 @@ void bd_rpca_destroy(struct bd_rpca **inout)
     struct bd_rpca *rpca = *inout;
     if (!rpca)
         return;
-    if (rpca->plan)
-        rpca->backend->ops->rpca_destroy(rpca->plan);
-    bd_small_svd_destroy(&rpca->svd);
-    bd_matrix_destroy(rpca->backend, &rpca->r);
-    bd_matrix_destroy(rpca->backend, &rpca->v);
-    bd_matrix_destroy(rpca->backend, &rpca->w);
-    bd_matrix_destroy(rpca->backend, &rpca->f);
-    bd_matrix_destroy(rpca->backend, &rpca->ft);
-    free(rpca->sigma);
+    rpca->backend->ops->rpca_destroy(rpca->plan);
     free(rpca);
     *inout = NULL;
 }
 
-/* The SVD of X of the step to come. */
-static enum bd_status decompose(struct bd_rpca *rpca)
+/* The first step, L = S = 0 and Y = M / max(||M||_2, ||M||_max / lambda) (Lin, Chen, Ma). Its X is
+ * M times 1 + dual_scale, and so are the singular values, by which tau is divided here instead. */
+static struct schedule first_step(const struct bd_rpca_options *options,
+                                  const struct bd_rpca_norms *norms)
 {
-    enum bd_status status =
-        rpca->backend->ops->rpca_reduce(rpca->plan, &rpca->step, rpca->r.data, rpca->r.ld);
-    if (status != BD_OK)
-        return status;
-    return bd_small_svd_compute(rpca->svd, rpca->sigma, &rpca->v, &rpca->r);
-}
-
-/* The state of the first step, L = S = 0 and Y = M / max(||M||_2, ||M||_max / lambda) (Lin, Chen,
- * Ma), and the SVD of M. The X of that step is M times 1 + dual_scale: no need for another. */
-static enum bd_status begin(struct bd_rpca *rpca, double norm_f, double norm_max)
-{
-    rpca->step = (struct bd_rpca_step){ .clip_read = FLT_MAX, .dual_scale = 0, .clip_write = 1 };
-    enum bd_status status = decompose(rpca);
-    if (status != BD_OK)
-        return status;
-    if (norm_f == 0) {
-        rpca->mu = 1;
-        return BD_OK;
+    struct schedule s = { .step = { .clip_read = FLT_MAX, .clip_write = 1, .keep_svd = 1 },
+                          .mu = 1,
+                          .most = 1 };
+    if (norms->frobenius > 0) {
+        s.mu = 1.25 / norms->spectral;
+        s.most = s.mu * mu_growth;
+        s.step.dual_scale =
+            (float)(1 / (s.mu * fmax(norms->spectral, norms->max / options->lambda)));
+        s.step.clip_write = (float)(options->lambda / s.mu);
     }
-    double norm2 = (double)rpca->sigma[0];
-    rpca->mu = 1.25 / norm2;
-    rpca->step.dual_scale = (float)(1 / (rpca->mu * fmax(norm2, norm_max / rpca->options.lambda)));
-    rpca->step.clip_write = (float)(rpca->options.lambda / rpca->mu);
-    return BD_OK;
+    s.step.tau = 1 / (s.mu * (1 + (double)s.step.dual_scale));
+    return s;
 }
 
 /* The state that has been written becomes the one to be read. */
-static void advance(struct bd_rpca *rpca, double most)
+static void advance(struct schedule *s, const struct bd_rpca_options *options)
 {
-    double next = fmin(rpca->mu * rpca->options.rho, most);
-    rpca->step.clip_read = rpca->step.clip_write;
-    rpca->step.dual_scale = (float)(rpca->mu / next);
-    rpca->step.clip_write = (float)(rpca->options.lambda / next);
-    rpca->mu = next;
+    double next = fmin(s->mu * options->rho, s->most);
+    s->step.clip_read = s->step.clip_write;
+    s->step.dual_scale = (float)(s->mu / next);
+    s->step.clip_write = (float)(options->lambda / next);
+    s->step.keep_svd = 0;
+    s->step.tau = 1 / next;
+    s->mu = next;
 }
 
-/* Singular values of the L to come that are more than float32 rounding of the largest. */
-static int64_t rank_of_l(const struct bd_rpca *rpca, double tau)
+/* Takes the outcomes there are; waits until fewer than `most` are outstanding. *done: the
+ * tolerance has been reached. */
+static enum bd_status take_outcomes(struct bd_rpca *rpca, int enqueued, int most, double norm_f,
+                                    struct bd_rpca_result *result, int *done)
 {
-    double least = tau + FLT_EPSILON * (double)rpca->sigma[0];
-    int64_t rank = 0;
-    while (rank < rpca->n && (double)rpca->sigma[rank] > least)
-        rank++;
-    return rank;
+    while (!*done && result->iterations < enqueued) {
+        struct bd_rpca_outcome outcome;
+        int told, wait = enqueued - result->iterations >= most;
+        enum bd_status status = rpca->backend->ops->rpca_tell(rpca->plan, wait, &outcome, &told);
+        if (status != BD_OK || !told)
+            return status;
+        if (!isfinite(outcome.residual))
+            return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: NaN or Inf in iteration %d",
+                           result->iterations + 1);
+        advance(&rpca->schedule, &rpca->options);
+        rpca->solved = 1;
+        result->iterations++;
+        result->rank = outcome.rank;
+        result->residual = outcome.residual / norm_f;
+        *done = outcome.residual < rpca->options.tolerance * norm_f;
+    }
+    return BD_OK;
 }
 
-/* What takes X to L, by the last SVD. */
-static enum bd_status weigh(struct bd_rpca *rpca, double tau, struct bd_rpca_weights *weights)
-{
-    *weights = (struct bd_rpca_weights){ 0 };
-    enum bd_status status = bd_small_svd_factor(rpca->svd, &rpca->f, &rpca->ft, tau);
-    if (status != BD_OK)
-        return status;
-    weights->rank = rpca->f.cols;
-    weights->f = rpca->f.data;
-    weights->ldf = rpca->f.ld;
-    weights->ft = rpca->ft.data;
-    weights->ldft = rpca->ft.ld;
-    if (2 * weights->rank < rpca->n)
-        return BD_OK;
-    weights->w = rpca->w.data;
-    weights->ldw = rpca->w.ld;
-    return bd_small_svd_threshold(rpca->svd, &rpca->w, NULL, tau);
-}
-
+/* Iterations are enqueued before the outcomes of those before them are known, so that a GPU never
+ * waits for the host; the backend leaves out those that turn out to be too many. */
 static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpca_result *result)
 {
-    double most = rpca->mu * mu_growth, scale = 1 + (double)rpca->step.dual_scale;
-    for (;;) {
-        double residual, tau = 1 / (rpca->mu * scale);
-        if (rpca->options.interrupted && rpca->options.interrupted(rpca->options.user))
-            return bd_fail(BD_ERROR_INTERRUPTED, "Robust PCA: interrupted after %d iterations",
-                           result->iterations);
-        struct bd_rpca_weights weights;
-        enum bd_status status = weigh(rpca, tau, &weights);
-        if (status == BD_OK)
-            status = rpca->backend->ops->rpca_update(rpca->plan, &rpca->step, &weights, &residual);
+    const struct bd_rpca_options *options = &rpca->options;
+    struct schedule ahead = rpca->schedule;
+    int enqueued = 0, interrupted = 0, done = 0;
+    enum bd_status status = BD_OK;
+    while (status == BD_OK && !done && !interrupted && enqueued < options->max_iterations) {
+        interrupted = options->interrupted && options->interrupted(options->user);
+        if (interrupted)
+            break;
+        status =
+            rpca->backend->ops->rpca_iterate(rpca->plan, &ahead.step, options->tolerance * norm_f);
         if (status != BD_OK)
-            return status;
-        result->rank = rank_of_l(rpca, tau);
-        advance(rpca, most);
-        scale = 1;
-        result->iterations++;
-        result->residual = residual / norm_f;
-        rpca->solved = 1;
-        if (result->residual < rpca->options.tolerance)
-            return BD_OK;
-        if (result->iterations >= rpca->options.max_iterations)
-            return bd_fail(BD_ERROR_NUMERIC,
-                           "Robust PCA: residual %.3g after %d iterations; %.3g was wanted",
-                           result->residual, result->iterations, rpca->options.tolerance);
-        status = decompose(rpca);
-        if (status != BD_OK)
-            return status;
+            break;
+        enqueued++;
+        advance(&ahead, options);
+        status = take_outcomes(rpca, enqueued, bd_rpca_ahead, norm_f, result, &done);
     }
+    if (status == BD_OK)
+        status = take_outcomes(rpca, enqueued, 1, norm_f, result, &done);
+    if (status != BD_OK)
+        rpca->solved = 0; /* how far the state has come is not known */
+    if (status != BD_OK || done)
+        return status;
+    if (interrupted)
+        return bd_fail(BD_ERROR_INTERRUPTED, "Robust PCA: interrupted after %d iterations",
+                       result->iterations);
+    return bd_fail(BD_ERROR_NUMERIC,
+                   "Robust PCA: residual %.3g after %d iterations; %.3g was wanted",
+                   result->residual, result->iterations, options->tolerance);
 }
 
 enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
                              struct bd_rpca_result *out)
 {
     struct bd_rpca_result result = { 0 };
-    double start = bd_clock_seconds(), norm_f, norm_max;
+    struct bd_rpca_norms norms;
+    double start = bd_clock_seconds();
     if (out)
         *out = result;
     if (!m)
@@ -236,14 +203,14 @@ enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
                        (long long)m->rows, (long long)m->cols, (long long)rpca->m,
                        (long long)rpca->n);
     rpca->solved = 0;
-    status =
-        rpca->backend->ops->rpca_start(rpca->plan, m->data, m->ld, m->type, &norm_f, &norm_max);
-    if (status == BD_OK)
-        status = begin(rpca, norm_f, norm_max);
-    if (status == BD_OK && norm_f > 0)
-        status = iterate(rpca, norm_f, &result);
-    else if (status == BD_OK)
-        rpca->solved = 1;
+    status = rpca->backend->ops->rpca_start(rpca->plan, m->data, m->ld, m->type, &norms);
+    if (status == BD_OK) {
+        rpca->schedule = first_step(&rpca->options, &norms);
+        if (norms.frobenius > 0)
+            status = iterate(rpca, norms.frobenius, &result);
+        else
+            rpca->solved = 1;
+    }
     result.seconds = bd_clock_seconds() - start;
     if (out)
         *out = result;
@@ -270,15 +237,8 @@ enum bd_status bd_rpca_get(struct bd_rpca *rpca, struct bd_matrix *l, struct bd_
         status = check_output(rpca, l, "l");
     if (status == BD_OK && s)
         status = check_output(rpca, s, "s");
-    if (status == BD_OK && (l || s))
-        status = decompose(rpca);
-    else
+    if (status != BD_OK || (!l && !s))
         return status;
-    struct bd_rpca_weights weights;
-    if (status == BD_OK)
-        status = weigh(rpca, 1 / rpca->mu, &weights);
-    if (status != BD_OK)
-        return status;
-    return rpca->backend->ops->rpca_get(rpca->plan, &rpca->step, &weights, l ? l->data : NULL,
+    return rpca->backend->ops->rpca_get(rpca->plan, &rpca->schedule.step, l ? l->data : NULL,
                                         l ? l->ld : 0, s ? s->data : NULL, s ? s->ld : 0);
 }

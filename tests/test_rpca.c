@@ -16,8 +16,23 @@
 #include "linalg/rpca.h"
 #include "linalg/small_svd.h"
 
-#define FOR_EACH_BACKEND(name) \
-    for (const char *const *list = bd_backend_names(), *name; (name = *list) != NULL; list++)
+/* The backends that this machine can open. */
+#define FOR_EACH_BACKEND(name)                                                                \
+    for (const char *const *list = bd_backend_names(), *name; (name = *list) != NULL; list++) \
+        if (usable(name))
+
+static bool usable(const char *name)
+{
+    struct bd_backend *backend;
+    enum bd_status status = bd_backend_open(&backend, name, 1);
+    if (status == BD_ERROR_UNSUPPORTED) {
+        print_message("%s is left out: %s\n", name, bd_error_detail());
+        return false;
+    }
+    assert_int_equal(status, BD_OK);
+    bd_backend_close(&backend);
+    return true;
+}
 
 struct problem {
     struct bd_backend *backend;
@@ -417,7 +432,8 @@ static void test_interrupt(void **state)
 {
     (void)state;
     enum { m = 400, n = 20 };
-    for (const char *const *name = bd_backend_names(); *name; name++) {
+    FOR_EACH_BACKEND(name)
+    {
         struct bd_backend *backend;
         struct bd_rpca *rpca;
         struct bd_rpca_result result;
@@ -429,7 +445,7 @@ static void test_interrupt(void **state)
             host[i] = (float)(row % 17 + column + spike);
         }
         struct bd_rpca_options options = { .interrupted = stop_at_third, .user = &asked };
-        assert_int_equal(bd_backend_open(&backend, *name, 1), BD_OK);
+        assert_int_equal(bd_backend_open(&backend, name, 1), BD_OK);
         assert_int_equal(bd_matrix_create(backend, &a, m, n, BD_F32), BD_OK);
         assert_int_equal(bd_matrix_upload(backend, &a, host, m), BD_OK);
         assert_int_equal(bd_rpca_create(&rpca, backend, m, n, &options), BD_OK);

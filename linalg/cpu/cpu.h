@@ -46,13 +46,10 @@ enum bd_status bd_cpu_svd_factor(void *work, float *f, int64_t ldf, float *ft, i
 enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
 void bd_cpu_rpca_destroy(void *plan);
 enum bd_status bd_cpu_rpca_start(void *plan, const void *x, int64_t ldx, enum bd_type type,
-                                 double *norm_f, double *norm_max);
-enum bd_status bd_cpu_rpca_reduce(void *plan, const struct bd_rpca_step *step, float *r,
-                                  int64_t ldr);
-enum bd_status bd_cpu_rpca_update(void *plan, const struct bd_rpca_step *step,
-                                  const struct bd_rpca_weights *weights, double *residual);
-enum bd_status bd_cpu_rpca_get(void *plan, const struct bd_rpca_step *step,
-                               const struct bd_rpca_weights *weights, float *l, int64_t ldl,
+                                 struct bd_rpca_norms *norms);
+enum bd_status bd_cpu_rpca_iterate(void *plan, const struct bd_rpca_step *step, double enough);
+enum bd_status bd_cpu_rpca_tell(void *plan, int wait, struct bd_rpca_outcome *outcome, int *told);
+enum bd_status bd_cpu_rpca_get(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
                                float *s, int64_t lds);
 
 enum bd_status bd_cpu_sep_create(struct bd_backend *backend,

@@ -1,7 +1,8 @@
-/* The two sweeps of a batch Robust PCA iteration. Both bring a block of rows of M and T into cache,
- * form X there and go on with it at once: the first folds it into R (TSQR), the second multiplies
- * it by W and writes T. X and L are never stored. What goes to and from memory is M twice and T
- * twice read and once written, 14 bytes an element from bytes. */
+/* A batch Robust PCA iteration: two sweeps with an SVD in between. Both sweeps bring a block of
+ * rows of M and T into cache, form X there and go on with it at once: the first folds it into R
+ * (TSQR), the second multiplies it by W and writes T. X and L are never stored. What goes to and
+ * from memory is M twice and T twice read and once written, 14 bytes an element from bytes. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,14 @@ enum {
     least_slabs = 12
 };
 
+/* What X is multiplied by: W (n x n) whole, or F (n x rank) and F^T with W = F F^T, which is less
+ * work while the rank is below n / 2; the whole is not used then. */
+struct weights {
+    float *w, *f, *ft; /* each with room for n x n, tight */
+    int64_t rank;
+    int whole;
+};
+
 struct rpca {
     struct bd_pool *pool;
     const struct bd_block_kernels *kernels;
@@ -35,13 +44,20 @@ struct rpca {
     const void *x;
     int64_t ldx;
     enum bd_type type;
+    /* The SVD of X. */
+    void *svd;
+    float *r, *sigma; /* n x n, n */
+    struct weights weights;
+    /* Iterations are done when they are asked for. */
+    struct bd_rpca_outcome outcomes[bd_rpca_ahead];
+    int64_t done, told; /* iterations since the start; those told of them */
+    int ended;
 };
 
 /* A loop over the rows. */
 struct sweep {
     const struct rpca *plan;
     const struct bd_rpca_step *step;
-    const struct bd_rpca_weights *weights;
     int get; /* L and S are wanted, else the new T */
     float *l, *s;
     int64_t ldl, lds;
@@ -80,7 +96,19 @@ enum bd_status bd_cpu_rpca_create(struct bd_backend *backend, int64_t m, int64_t
     plan->scratch =
         bd_cpu_alloc((size_t)threads * 3 * (size_t)((block_rows + line) * n) * sizeof(float));
     plan->partial = bd_cpu_alloc((size_t)plan->items * 2 * sizeof(double));
-    if (!plan->t || !plan->scratch || !plan->partial) {
+    size_t square = (size_t)(n * n) * sizeof(float);
+    plan->r = bd_cpu_alloc(square);
+    plan->weights.w = bd_cpu_alloc(square);
+    plan->weights.f = bd_cpu_alloc(square);
+    plan->weights.ft = bd_cpu_alloc(square);
+    plan->sigma = bd_cpu_alloc((size_t)n * sizeof(float));
+    status = bd_cpu_svd_create(backend, n, &plan->svd);
+    if (status != BD_OK) {
+        bd_cpu_rpca_destroy(plan);
+        return status;
+    }
+    if (!plan->t || !plan->scratch || !plan->partial || !plan->r || !plan->weights.w ||
+        !plan->weights.f || !plan->weights.ft || !plan->sigma) {
         bd_cpu_rpca_destroy(plan);
         return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA of %lld x %lld", (long long)m,
                        (long long)n);
@@ -95,6 +123,12 @@ void bd_cpu_rpca_destroy(void *arg)
     if (!plan)
         return;
     bd_tsqr_destroy(&plan->tsqr);
+    bd_cpu_svd_destroy(plan->svd);
+    free(plan->r);
+    free(plan->weights.w);
+    free(plan->weights.f);
+    free(plan->weights.ft);
+    free(plan->sigma);
     free(plan->t);
     free(plan->scratch);
     free(plan->partial);
@@ -156,27 +190,6 @@ static void start_item(void *arg, int64_t item, int thread)
     plan->partial[2 * item + 1] = most;
 }
 
-enum bd_status bd_cpu_rpca_start(void *arg, const void *x, int64_t ldx, enum bd_type type,
-                                 double *norm_f, double *norm_max)
-{
-    struct rpca *plan = arg;
-    plan->x = x;
-    plan->ldx = ldx;
-    plan->type = type;
-    struct sweep sweep = { .plan = plan };
-    bd_pool_run(plan->pool, start_item, &sweep, plan->items);
-    double square = 0, most = 0;
-    for (int64_t i = 0; i < plan->items; i++) {
-        square += plan->partial[2 * i];
-        most = fmax(most, plan->partial[2 * i + 1]);
-    }
-    if (!isfinite(square))
-        return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: the matrix holds NaN or Inf");
-    *norm_f = sqrt(square);
-    *norm_max = most;
-    return BD_OK;
-}
-
 static void reduce_slab(void *arg, int64_t slab, int thread)
 {
     (void)thread;
@@ -194,27 +207,73 @@ static void reduce_slab(void *arg, int64_t slab, int thread)
     }
 }
 
-enum bd_status bd_cpu_rpca_reduce(void *arg, const struct bd_rpca_step *step, float *r, int64_t ldr)
+/* The SVD of X of this step. */
+static enum bd_status decompose(struct rpca *plan, const struct bd_rpca_step *step)
 {
-    struct rpca *plan = arg;
     struct sweep sweep = { .plan = plan, .step = step };
     bd_tsqr_reset(plan->tsqr);
     bd_pool_run(plan->pool, reduce_slab, &sweep, plan->slabs);
-    bd_tsqr_finish(plan->tsqr, r, ldr);
-    return BD_OK;
+    bd_tsqr_finish(plan->tsqr, plan->r, plan->n);
+    return bd_cpu_svd_compute(plan->svd, plan->r, plan->n, plan->sigma, NULL, 0);
+}
+
+enum bd_status bd_cpu_rpca_start(void *arg, const void *x, int64_t ldx, enum bd_type type,
+                                 struct bd_rpca_norms *norms)
+{
+    struct rpca *plan = arg;
+    plan->x = x;
+    plan->ldx = ldx;
+    plan->type = type;
+    plan->done = plan->told = plan->ended = 0;
+    struct sweep sweep = { .plan = plan };
+    bd_pool_run(plan->pool, start_item, &sweep, plan->items);
+    double square = 0, most = 0;
+    for (int64_t i = 0; i < plan->items; i++) {
+        square += plan->partial[2 * i];
+        most = fmax(most, plan->partial[2 * i + 1]);
+    }
+    if (!isfinite(square))
+        return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: the matrix holds NaN or Inf");
+    const struct bd_rpca_step of_m = { .clip_read = FLT_MAX };
+    enum bd_status status = decompose(plan, &of_m);
+    *norms = (struct bd_rpca_norms){ sqrt(square), (double)plan->sigma[0], most };
+    return status;
+}
+
+/* What takes X to L, by the last SVD. */
+static enum bd_status weigh(struct rpca *plan, double tau)
+{
+    struct weights *w = &plan->weights;
+    enum bd_status status =
+        bd_cpu_svd_factor(plan->svd, w->f, plan->n, w->ft, plan->n, &w->rank, tau);
+    w->whole = 2 * w->rank >= plan->n;
+    if (status == BD_OK && w->whole)
+        status = bd_cpu_svd_weights(plan->svd, w->w, plan->n, &w->rank, tau);
+    return status;
+}
+
+/* Singular values of the L to come that are more than float32 rounding of the largest. */
+static int64_t rank_of_l(const struct rpca *plan, double tau)
+{
+    double least = tau + FLT_EPSILON * (double)plan->sigma[0];
+    int64_t rank = 0;
+    while (rank < plan->n && (double)plan->sigma[rank] > least)
+        rank++;
+    return rank;
 }
 
 /* L := X W, by the factors of W where it has them. X, L, part: rows x n, ld. */
-static void multiply(const struct rpca *plan, const struct bd_rpca_weights *weights, int64_t rows,
-                     int64_t ld, const float *x, float *part, float *l)
+static void multiply(const struct rpca *plan, int64_t rows, int64_t ld, const float *x, float *part,
+                     float *l)
 {
+    const struct weights *w = &plan->weights;
     int64_t n = plan->n;
-    if (weights->w) {
-        plan->kernels->gemm(rows, n, n, x, ld, weights->w, weights->ldw, l, ld);
+    if (w->whole) {
+        plan->kernels->gemm(rows, n, n, x, ld, w->w, n, l, ld);
         return;
     }
-    plan->kernels->gemm(rows, weights->rank, n, x, ld, weights->f, weights->ldf, part, ld);
-    plan->kernels->gemm(rows, n, weights->rank, part, ld, weights->ft, weights->ldft, l, ld);
+    plan->kernels->gemm(rows, w->rank, n, x, ld, w->f, n, part, ld);
+    plan->kernels->gemm(rows, n, w->rank, part, ld, w->ft, n, l, ld);
 }
 
 static void update_item(void *arg, int64_t item, int thread)
@@ -227,7 +286,7 @@ static void update_item(void *arg, int64_t item, int thread)
     int64_t ld = block_rows + line, n = plan->n;
     float *x = plan->scratch + thread * 3 * ld * n, *l = x + ld * n, *part = l + ld * n;
     form_block(plan, sweep->step, row, rows, x, ld);
-    multiply(plan, sweep->weights, rows, ld, x, part, l);
+    multiply(plan, rows, ld, x, part, l);
     double square = 0;
     for (int64_t j = 0; j < n; j++) {
         float *t = column_of_t(plan, row, j);
@@ -243,25 +302,46 @@ static void update_item(void *arg, int64_t item, int thread)
     plan->partial[item] = square;
 }
 
-enum bd_status bd_cpu_rpca_update(void *arg, const struct bd_rpca_step *step,
-                                  const struct bd_rpca_weights *weights, double *residual)
+enum bd_status bd_cpu_rpca_iterate(void *arg, const struct bd_rpca_step *step, double enough)
 {
     struct rpca *plan = arg;
-    struct sweep sweep = { .plan = plan, .step = step, .weights = weights };
+    struct sweep sweep = { .plan = plan, .step = step };
+    if (plan->ended)
+        return BD_OK;
+    enum bd_status status = step->keep_svd ? BD_OK : decompose(plan, step);
+    if (status == BD_OK)
+        status = weigh(plan, step->tau);
+    if (status != BD_OK)
+        return status;
     bd_pool_run(plan->pool, update_item, &sweep, plan->items);
     double square = 0;
     for (int64_t i = 0; i < plan->items; i++)
         square += plan->partial[i];
-    *residual = sqrt(square);
+    struct bd_rpca_outcome *outcome = &plan->outcomes[plan->done++ % bd_rpca_ahead];
+    *outcome = (struct bd_rpca_outcome){ sqrt(square), rank_of_l(plan, step->tau) };
+    plan->ended = outcome->residual < enough;
     return BD_OK;
 }
 
-enum bd_status bd_cpu_rpca_get(void *arg, const struct bd_rpca_step *step,
-                               const struct bd_rpca_weights *weights, float *l, int64_t ldl,
+enum bd_status bd_cpu_rpca_tell(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
+{
+    (void)wait;
+    struct rpca *plan = arg;
+    *told = plan->told < plan->done;
+    if (*told)
+        *outcome = plan->outcomes[plan->told++ % bd_rpca_ahead];
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_rpca_get(void *arg, const struct bd_rpca_step *step, float *l, int64_t ldl,
                                float *s, int64_t lds)
 {
     struct rpca *plan = arg;
-    struct sweep sweep = { plan, step, weights, 1, l, s, ldl, lds };
-    bd_pool_run(plan->pool, update_item, &sweep, plan->items);
-    return BD_OK;
+    struct sweep sweep = { plan, step, 1, l, s, ldl, lds };
+    enum bd_status status = step->keep_svd ? BD_OK : decompose(plan, step);
+    if (status == BD_OK)
+        status = weigh(plan, step->tau);
+    if (status == BD_OK)
+        bd_pool_run(plan->pool, update_item, &sweep, plan->items);
+    return status;
 }
