@@ -145,7 +145,11 @@ static enum bd_status fill(struct bd_batch *batch, struct bd_queue *queue)
     int fresh = 0;
     while (fresh < batch->window) {
         const struct bd_frame *frame;
-        if ((status = bd_queue_next(queue, &frame)) || (status = store(batch, fresh, frame)))
+        if ((status = bd_queue_next(queue, &frame)))
+            break;
+        status = store(batch, fresh, frame);
+        bd_queue_release(queue);
+        if (status)
             break;
         fresh++;
     }

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,11 @@
 #include "video/scale.h"
 
 /* Frames decoded ahead: enough to even out key frames, few enough for 4K pictures. */
-enum { queue_frames = 6, live_queue_frames = 2, most_pixels = 640 * 480 };
+enum { queue_frames = 6, live_queue_frames = 2 };
+
+/* Larger pictures are processed at about this many pixels, unless --scale says otherwise: what two
+ * cores separate at 100 frames/s and more, and what a GPU does at several hundred. */
+enum { most_pixels_cpu = 640 * 480, most_pixels_cuda = 1920 * 1080 };
 
 struct bd_pipeline {
     const struct bd_options *options;
@@ -39,6 +44,15 @@ struct bd_pipeline {
     struct bd_upscaler *upscaler; /* NULL: processed at full size */
     struct bd_frame small, small_background;
     struct bd_frame roi; /* empty: none */
+
+    /* Live solver: frames that the separator has and that have not been returned, oldest first. */
+    const struct bd_frame *flying[bd_queue_most_held];
+    int flying_count;
+    int held;             /* frames of the queue: those, and one that the caller may look at */
+    enum bd_status ended; /* BD_OK while frames come */
+    char detail[bd_detail_size];
+    double seconds; /* spent on handing over the last frame, without waiting for the decoder */
+
     struct bd_frame mask, background, foreground, overlay;
 };
 
@@ -76,7 +90,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
-/* The size at which frames are processed: as asked, or their own, or of about most_pixels. */
+/* The size at which frames are processed: as asked, or their own, or what the backend can do. */
 static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int *height)
 {
     const struct bd_options *options = pipeline->options;
@@ -91,7 +105,9 @@ static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int 
         *height = options->scale_height;
         return BD_OK;
     }
-    double shrink = sqrt((double)most_pixels / ((double)*width * *height));
+    bool cuda = strcmp(bd_backend_name(pipeline->backend), "cuda") == 0;
+    double most = cuda ? most_pixels_cuda : most_pixels_cpu;
+    double shrink = sqrt(most / ((double)*width * *height));
     if (shrink < 1) {
         *width = (int)fmax(1, lround(*width * shrink));
         *height = (int)fmax(1, lround(*height * shrink));
@@ -110,6 +126,12 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     settings.channels = options->gray ? 1 : 3;
     if (info->frame_rate.num > 0 && info->frame_rate.den > 0)
         settings.frame_rate = (double)info->frame_rate.num / (double)info->frame_rate.den;
+    bool enlarge = settings.width != info->width || settings.height != info->height;
+    settings.outputs = BD_SEPARATOR_MASK;
+    if (enlarge)
+        settings.outputs |= BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
+    if (pipeline->wants & BD_WANT_BACKGROUND)
+        settings.outputs |= BD_SEPARATOR_BACKGROUND;
     pipeline->settings = bd_separator_defaults(&settings);
     pipeline->small_format = options->gray ? BD_GRAY8 : BD_RGB24;
     if (options->solver == BD_SOLVER_BATCH)
@@ -120,7 +142,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     if (!status)
         status = bd_frame_create(&pipeline->small, settings.width, settings.height,
                                  pipeline->small_format);
-    if (!status && (settings.width != info->width || settings.height != info->height))
+    if (!status && enlarge)
         status = bd_upscaler_create(&pipeline->upscaler, info->width, info->height, settings.width,
                                     settings.height);
     if (!status && pipeline->upscaler && (pipeline->wants & BD_WANT_BACKGROUND))
@@ -269,38 +291,93 @@ static enum bd_status make_pictures(struct bd_pipeline *pipeline, const struct b
     return BD_OK;
 }
 
-enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
+static double time_of(const struct bd_pipeline *pipeline, const struct bd_frame *frame)
 {
-    const struct bd_frame *frame = NULL, *picture = NULL;
-    struct bd_separation separation = { 0 };
     struct bd_rational base = pipeline->info->time_base;
-    double begin = 0;
-    *result = (struct bd_result){ 0 };
-    enum bd_status status = prime_once(pipeline);
-    if (!status && pipeline->batch) {
-        status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
-        begin = bd_clock_seconds();
-    } else if (!status) {
-        status = bd_queue_next(pipeline->queue, &frame);
-        begin = bd_clock_seconds();
-        if (!status)
-            status = shrink(pipeline, frame, &picture);
-        if (!status) {
-            result->time = (double)frame->pts * (double)base.num / (double)base.den;
-            status = bd_separator_push(pipeline->separator, picture->data, picture->stride,
-                                       result->time, &separation);
-        }
-    }
+    return (double)frame->pts * (double)base.num / (double)base.den;
+}
+
+/* Gives the frame held for longest back to the queue. */
+static void release(struct bd_pipeline *pipeline)
+{
+    bd_queue_release(pipeline->queue);
+    pipeline->held--;
+}
+
+/* The next frame of the queue goes to the separator. */
+static enum bd_status submit_next(struct bd_pipeline *pipeline)
+{
+    const struct bd_frame *frame, *picture;
+    enum bd_status status = bd_queue_next(pipeline->queue, &frame);
     if (status)
         return status;
+    pipeline->held++;
+    double begin = bd_clock_seconds();
+    status = shrink(pipeline, frame, &picture);
+    if (!status)
+        status = bd_separator_submit(pipeline->separator, picture->data, picture->stride,
+                                     time_of(pipeline, frame));
+    if (!status)
+        pipeline->flying[pipeline->flying_count++] = frame;
+    pipeline->seconds = bd_clock_seconds() - begin;
+    return status;
+}
+
+/* The frame that the separator has had for longest is done. */
+static enum bd_status receive_oldest(struct bd_pipeline *pipeline, const struct bd_frame **frame,
+                                     struct bd_separation *separation)
+{
+    *frame = pipeline->flying[0];
+    pipeline->flying_count--;
+    memmove(pipeline->flying, pipeline->flying + 1,
+            (size_t)pipeline->flying_count * sizeof *pipeline->flying);
+    return bd_separator_receive(pipeline->separator, separation);
+}
+
+/* As many frames as the separator takes are in flight, so that decoding, separation and what is
+ * made of the results go on side by side; frames of a camera are not kept waiting for the next.
+ * What ended the stream is told when the frames before it have been returned. */
+static enum bd_status separate_next(struct bd_pipeline *pipeline, const struct bd_frame **frame,
+                                    struct bd_separation *separation)
+{
+    int depth = pipeline->info->live ? 1 : bd_separator_depth(pipeline->separator);
+    if (depth > bd_queue_most_held - 1)
+        depth = bd_queue_most_held - 1;
+    if (pipeline->held > pipeline->flying_count)
+        release(pipeline);
+    while (!pipeline->ended && pipeline->flying_count < depth) {
+        pipeline->ended = submit_next(pipeline);
+        if (pipeline->ended)
+            snprintf(pipeline->detail, sizeof pipeline->detail, "%s", bd_error_detail());
+    }
+    if (!pipeline->flying_count)
+        return pipeline->ended == BD_END ? BD_END
+                                         : bd_fail(pipeline->ended, "%s", pipeline->detail);
+    return receive_oldest(pipeline, frame, separation);
+}
+
+enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
+{
+    const struct bd_frame *frame = NULL;
+    struct bd_separation separation = { 0 };
+    *result = (struct bd_result){ 0 };
+    enum bd_status status = prime_once(pipeline);
+    pipeline->seconds = 0;
+    if (!status && pipeline->batch)
+        status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
+    else if (!status)
+        status = separate_next(pipeline, &frame, &separation);
+    if (status)
+        return status;
+    double begin = bd_clock_seconds();
     result->input = frame;
-    result->time = (double)frame->pts * (double)base.num / (double)base.den;
+    result->time = time_of(pipeline, frame);
     result->rank = separation.rank;
     result->columns = separation.columns;
     result->learned = separation.learned;
     status = make_pictures(pipeline, frame, &separation, result);
     result->dropped = bd_queue_dropped(pipeline->queue);
-    result->seconds = bd_clock_seconds() - begin;
+    result->seconds = pipeline->seconds + bd_clock_seconds() - begin;
     return status;
 }
 
@@ -349,11 +426,32 @@ struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline)
     return pipeline->separator;
 }
 
+/* Takes back all frames, so that the queue can be asked for others. */
+static enum bd_status land(struct bd_pipeline *pipeline)
+{
+    enum bd_status status = BD_OK;
+    while (!status && pipeline->flying_count) {
+        const struct bd_frame *frame;
+        struct bd_separation separation;
+        status = receive_oldest(pipeline, &frame, &separation);
+    }
+    while (pipeline->held)
+        release(pipeline);
+    return status;
+}
+
 enum bd_status bd_pipeline_seek(struct bd_pipeline *pipeline, double seconds)
 {
+    enum bd_status status = BD_OK;
     if (pipeline->batch)
         bd_batch_restart(pipeline->batch);
-    return bd_queue_seek(pipeline->queue, seconds);
+    else
+        status = land(pipeline);
+    if (!status)
+        status = bd_queue_seek(pipeline->queue, seconds);
+    if (!status)
+        pipeline->ended = BD_OK;
+    return status;
 }
 
 void bd_pipeline_close(struct bd_pipeline **pipeline)

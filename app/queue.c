@@ -3,8 +3,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { max_capacity = 16 };
+enum { max_capacity = 16, max_frames = max_capacity + 1 + bd_queue_most_held };
 
 struct bd_queue {
     struct bd_reader *reader;
@@ -16,10 +17,10 @@ struct bd_queue {
     pthread_cond_t changed;
 
     /* A frame is in one place: the thread's hand, the consumer's hand, free, or waiting. */
-    struct bd_frame frames[max_capacity + 2];
-    int free[max_capacity + 2], free_count;
+    struct bd_frame frames[max_frames];
+    int free[max_frames], free_count;
     int waiting[max_capacity], waiting_count, waiting_first;
-    int held; /* by the consumer; -1: none */
+    int held[bd_queue_most_held], held_count; /* by the consumer, oldest first */
 
     bool stop, seek_wanted, seek_done;
     double seek_to;
@@ -115,9 +116,8 @@ enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader, 
     self->reader = reader;
     self->capacity = capacity;
     self->drop = drop;
-    self->held = -1;
-    /* one more than can wait for the thread's hand, one for the consumer's */
-    for (int i = 0; i < capacity + 2; i++)
+    /* those that can wait, one for the thread's hand, and the consumer's */
+    for (int i = 0; i < capacity + 1 + bd_queue_most_held; i++)
         self->free[self->free_count++] = i;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->changed, NULL);
@@ -135,20 +135,32 @@ enum bd_status bd_queue_next(struct bd_queue *queue, const struct bd_frame **fra
 {
     enum bd_status status = BD_OK;
     pthread_mutex_lock(&queue->mutex);
-    if (queue->held >= 0)
-        queue->free[queue->free_count++] = queue->held;
-    queue->held = -1;
     while (!queue->waiting_count && !queue->ended)
         pthread_cond_wait(&queue->changed, &queue->mutex);
-    if (queue->waiting_count) {
-        queue->held = take_oldest(queue);
-        *frame = &queue->frames[queue->held];
+    if (queue->held_count == bd_queue_most_held) {
+        status = bd_fail(BD_ERROR_ARGUMENT, "%d frames are held: one must be given back first",
+                         bd_queue_most_held);
+    } else if (queue->waiting_count) {
+        int index = queue->held[queue->held_count++] = take_oldest(queue);
+        *frame = &queue->frames[index];
     } else {
         status = queue->ended == BD_END ? BD_END : bd_fail(queue->ended, "%s", queue->detail);
     }
     pthread_cond_broadcast(&queue->changed);
     pthread_mutex_unlock(&queue->mutex);
     return status;
+}
+
+void bd_queue_release(struct bd_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    if (queue->held_count) {
+        queue->free[queue->free_count++] = queue->held[0];
+        queue->held_count--;
+        memmove(queue->held, queue->held + 1, (size_t)queue->held_count * sizeof *queue->held);
+        pthread_cond_broadcast(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->mutex);
 }
 
 enum bd_status bd_queue_seek(struct bd_queue *queue, double seconds)
@@ -194,7 +206,7 @@ void bd_queue_close(struct bd_queue **queue)
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->mutex);
     pthread_join(self->thread, NULL);
-    for (int i = 0; i < max_capacity + 2; i++)
+    for (int i = 0; i < max_frames; i++)
         bd_frame_destroy(&self->frames[i]);
     pthread_cond_destroy(&self->changed);
     pthread_mutex_destroy(&self->mutex);

@@ -3,7 +3,7 @@
  *   reader -> [free frame] -> thread -> [waiting frames] -> bd_queue_next (one consumer)
  *
  * The thread alone touches the reader once the queue exists, apart from what bd_reader_get_info
- * returns. The consumer alone touches the frame it was given last. Everything else in the struct is
+ * returns. The consumer alone touches the frames it holds. Everything else in the struct is
  * guarded by its mutex. No frame is allocated after each of them has been used once. */
 #ifndef BD_APP_QUEUE_H
 #define BD_APP_QUEUE_H
@@ -20,9 +20,15 @@ struct bd_queue;
 enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader, int capacity,
                              bool drop);
 
-/* The next frame, which is the consumer's until the next call. BD_END at the end, and again in
+/* Frames that the consumer may hold at a time. */
+enum { bd_queue_most_held = 4 };
+
+/* The next frame, which is the consumer's until it gives it back. BD_END at the end, and again in
  * further calls; the reader's failure with its detail. */
 enum bd_status bd_queue_next(struct bd_queue *queue, const struct bd_frame **frame);
+
+/* Gives back the frame that the consumer has held for longest. */
+void bd_queue_release(struct bd_queue *queue);
 
 /* Forgets what waits and lets the thread seek; returns the reader's answer. */
 enum bd_status bd_queue_seek(struct bd_queue *queue, double seconds);

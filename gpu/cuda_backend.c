@@ -21,10 +21,10 @@ void bd_cuda_inject(cudaError_t error, int after)
     injected.after = after;
 }
 
-/* The injected fault, if it is its turn. */
+/* The injected fault in place of `error`, if it is its turn. */
 static cudaError_t with_fault(cudaError_t error, int allocation)
 {
-    if (injected.error == cudaSuccess || error != cudaSuccess)
+    if (injected.error == cudaSuccess)
         return error;
     if ((injected.error == cudaErrorMemoryAllocation) != allocation || injected.after-- > 0)
         return error;
@@ -113,7 +113,7 @@ void bd_cuda_free_host(void *data)
 static enum bd_status choose_device(int *device, struct cudaDeviceProp *best)
 {
     int count = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
+    cudaError_t error = with_fault(cudaGetDeviceCount(&count), 0);
     if (error == cudaErrorInsufficientDriver)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "backend cuda: no NVIDIA driver, or one too old for CUDA %d.%d; install a "
