@@ -1,0 +1,30 @@
+/* Private to the CUDA backend: R from a Gram matrix. */
+#ifndef BD_GPU_CHOLESKY_H
+#define BD_GPU_CHOLESKY_H
+
+#include "gpu/cuda.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* R (float, n x n, zeros below the diagonal, ld = ldr) with R^T R = G, for the Gram matrix G
+ * (n x n, ld n, both triangles; gpu/gram.cuh) of any matrix; n <= 1024. G is overwritten.
+ *
+ * G is scaled to a unit diagonal first, and pivots are kept above 8 n 2^-53, the noise that the
+ * rounding of G leaves there: so dependent, repeated and zero columns give small or zero rows of R,
+ * never a failure, and R^T R differs from G by less than what rounding R to float does. NaN and Inf
+ * come through. `stop`: if not NULL and *stop != 0 on the device, nothing is done. */
+enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
+                                const int *stop);
+
+/* The same; R in float64 stays in the upper triangle of g, what is below it has no meaning, and
+ * *least (device memory) becomes the smallest pivot of the scaled matrix before it was raised, 0 if
+ * one was NaN: about the square of the reciprocal condition number of the scaled columns. */
+enum bd_status bd_cuda_cholesky_keep(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
+                                     double *least, const int *stop);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
