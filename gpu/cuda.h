@@ -44,9 +44,10 @@ enum bd_status bd_cuda_alloc_host(void **data, size_t bytes, const char *what);
 void bd_cuda_free_host(void *data);
 
 /* A fault to be injected, for tests: the next `after` checked calls pass, the one after fails with
- * `error` (cudaErrorMemoryAllocation: the next allocation after that many). error = cudaSuccess
- * takes it back. */
-void bd_cuda_inject(cudaError_t error, int after);
+ * `error` (cudaErrorMemoryAllocation: allocations are counted instead, and the next one after that
+ * many fails). cudaSuccess takes it back. Returns how many calls the fault before would still have
+ * let pass. */
+int bd_cuda_inject(cudaError_t error, int after);
 
 #ifdef __cplusplus
 }

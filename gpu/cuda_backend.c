@@ -15,10 +15,12 @@ static struct {
     int after;
 } injected;
 
-void bd_cuda_inject(cudaError_t error, int after)
+int bd_cuda_inject(cudaError_t error, int after)
 {
+    int left = injected.after;
     injected.error = error;
     injected.after = after;
+    return left;
 }
 
 /* The injected fault in place of `error`, if it is its turn. */
