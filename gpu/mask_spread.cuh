@@ -1,0 +1,114 @@
+/* Private to the mask clean-up: the dilation of a picture, and bits to bytes. */
+#ifndef BD_GPU_MASK_SPREAD_CUH
+#define BD_GPU_MASK_SPREAD_CUH
+
+#include "gpu/mask_tile.cuh"
+
+/* Four bits as four bytes of 0 or 1. */
+static __device__ inline uint32_t unpack4(uint32_t bits)
+{
+    return (bits & 15) * 0x00204081u & 0x01010101u;
+}
+
+static __device__ inline uint4 unpack16(uint32_t bits, uint32_t value)
+{
+    return make_uint4(unpack4(bits) * value, unpack4(bits >> 4) * value, unpack4(bits >> 8) * value,
+                      unpack4(bits >> 12) * value);
+}
+
+/* Writes 32 pixels, set ones as `value` (1 or 255), at `to`, of which the first `count` are in the
+ * picture (<= 0: none). wide: `to` is 16-byte aligned and count a multiple of 16. For whole warps.
+ */
+static __device__ inline void store_bytes(uint8_t *to, uint32_t w, int count, uint32_t value,
+                                          bool wide)
+{
+    if (wide) {
+        if (count > 0)
+            ((uint4 *)to)[0] = unpack16(w, value);
+        if (count > 16)
+            ((uint4 *)to)[1] = unpack16(w >> 16, value);
+        return;
+    }
+    /* The warp writes the word of each lane in turn, so that stores are contiguous. */
+    int lane = threadIdx.x % 32;
+    for (int k = 0; k < 32; k++) {
+        uint8_t *row = (uint8_t *)__shfl_sync(~0u, (unsigned long long)to, k);
+        uint32_t set = __shfl_sync(~0u, w, k) >> lane & 1;
+        if (lane < __shfl_sync(~0u, count, k))
+            row[lane] = (uint8_t)(set * value);
+    }
+}
+
+/* Dilates rows of `pitch` words by `radius` columns in shared memory, for whole blocks. memory is
+ * [2][2][words]: two copies in turn of what pixels spread to the right (0) and to the left (1), the
+ * first of which both hold the picture on entry, after a barrier. Returns the copy whose two sides
+ * make up the result. */
+static __device__ inline int spread_columns(uint32_t *memory, int words, int pitch, int radius)
+{
+    int now = 0;
+    for (int done = 0; done < radius;) {
+        /* Pixels spread by 0 .. done so far; the same again, moved on by at most one more. */
+        int step = min(done + 1, radius - done), whole = step / 32, part = step % 32;
+        const uint32_t *left = memory + now * 2 * words, *right = left + words;
+        uint32_t *next = memory + (1 - now) * 2 * words;
+        for (int k = threadIdx.x; k < words; k += blockDim.x) {
+            int i = k % pitch;
+            uint32_t far = i - whole - 1 >= 0 ? left[k - whole - 1] : 0;
+            uint32_t near = i - whole >= 0 ? left[k - whole] : 0;
+            next[k] = left[k] | __funnelshift_l(far, near, part);
+            near = i + whole < pitch ? right[k + whole] : 0;
+            far = i + whole + 1 < pitch ? right[k + whole + 1] : 0;
+            next[words + k] = right[k] | __funnelshift_r(near, far, part);
+        }
+        done += step;
+        now = 1 - now;
+        __syncthreads();
+    }
+    return now;
+}
+
+/* Rows of a block of spread_rows, and the most rows it reaches up and down: a larger radius is
+ * taken in several goes. */
+enum { spread_threads = 512, spread_out = 64, spread_most = 192 };
+
+/* dst: src dilated by `radius` <= spread_most rows; as bits, or as bytes 0 and 1 (the other is
+ * NULL). A block has tile_words words of spread_out rows, thread t word t % tile_words. */
+static __global__ void __launch_bounds__(spread_threads)
+    spread_rows(struct mask_size size, uint32_t *bits, uint8_t *bytes, const uint32_t *src,
+                int radius, bool wide)
+{
+    enum { most = (spread_out + 2 * spread_most) * tile_words };
+    __shared__ uint32_t memory[2][most];
+    int i = threadIdx.x % tile_words, x = blockIdx.x * tile_words + i;
+    int top = blockIdx.y * spread_out;
+    int window = 2 * radius + 1, rows = spread_out + window - 1;
+    for (int r = threadIdx.x / tile_words; r < rows; r += spread_threads / tile_words) {
+        int y = top - radius + r;
+        memory[0][r * tile_words + i] =
+            y >= 0 && y < size.height ? src[(int64_t)y * size.pitch + x] : 0;
+    }
+    __syncthreads();
+    int now = 0;
+    for (int done = 1; done < window;) {
+        /* Row r has the union of rows r .. r + done - 1. */
+        int step = min(done, window - done);
+        done += step;
+        rows = spread_out + window - done;
+        for (int k = threadIdx.x; k < rows * tile_words; k += spread_threads)
+            memory[1 - now][k] = memory[now][k] | memory[now][k + step * tile_words];
+        now = 1 - now;
+        __syncthreads();
+    }
+    for (int r = threadIdx.x / tile_words; r < spread_out; r += spread_threads / tile_words) {
+        int y = top + r;
+        uint32_t w = memory[now][r * tile_words + i];
+        if (bytes) {
+            int count = y < size.height ? size.width - 32 * x : 0;
+            store_bytes(bytes + (int64_t)y * size.width + 32 * x, w, count, 1, wide);
+        } else if (y < size.height) {
+            bits[(int64_t)y * size.pitch + x] = w;
+        }
+    }
+}
+
+#endif
