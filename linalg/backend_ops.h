@@ -82,6 +82,9 @@ struct bd_backend_ops {
     enum bd_status (*qr_form_q)(void *plan, float *q, int64_t ldq); /* q may be the factored a */
     enum bd_status (*qr_apply)(void *plan, enum bd_qr_op op, float *c, int64_t ldc, int64_t k);
     enum bd_status (*qr_reduce)(void *plan, const float *a, int64_t lda, float *r, int64_t ldr);
+    /* q may be a (ldq = lda then); may wait for the device once. */
+    enum bd_status (*qr_thin)(void *plan, const float *a, int64_t lda, float *q, int64_t ldq,
+                              float *r, int64_t ldr);
 
     /* QR updating (qr_update.h). q is m x n or NULL, r n x n, on entry; both have room.
      * append_gram: g is n + 1 doubles in the backend's memory, A^T u and then u^T u. */
@@ -159,17 +162,18 @@ struct bd_backend_ops {
     enum bd_status (*sep_insert)(void *state, int slot, int guarded);
     /* f := W(:, slot). */
     enum bd_status (*sep_recall)(void *state, int slot);
-    /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64. */
+    /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
+     * memory. */
     enum bd_status (*sep_gram)(void *state, const int *order, int count, float lambda, double *g);
     /* R (count x count) of X(:, order) by TSQR; the rest of r, window x window, becomes 0. */
     enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
     /* The basis from the SVD of R, R that of X(:, order): with r the number of leading sigma above
-     * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order)
-     * := diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the
-     * basis as it is. Columns of B after the first are kept only while they spread over the picture
-     * as a change of light does. w of the frame in hand is carried over to the new basis. sigma and
-     * v (at least count values, and count x r) are in the backend's memory. */
+     * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order) :=
+     * diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the basis as
+     * it is. Columns of B after the first are kept only while they spread over the picture as a
+     * change of light does. w of the frame in hand is carried over to the new basis. sigma and v (at
+     * least count values, and count x r) are in the backend's memory. */
     enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust

@@ -16,6 +16,10 @@ static enum bd_status check_options(const struct bd_qr_options *options, int64_t
 {
     if (!options)
         return BD_OK;
+    if (options->method < BD_QR_AUTO || options->method > BD_QR_CHOLESKY)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "method = %d: must be BD_QR_AUTO, BD_QR_CAQR or BD_QR_CHOLESKY",
+                       (int)options->method);
     if (options->panel_cols < 0)
         return bd_fail(BD_ERROR_ARGUMENT, "panel_cols = %d: must be 0 (default) or more",
                        options->panel_cols);
@@ -146,4 +150,21 @@ enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct 
     if (status != BD_OK)
         return status;
     return qr->backend->ops->qr_reduce(qr->plan, a->data, a->ld, r->data, r->ld);
+}
+
+enum bd_status bd_qr_thin(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *q,
+                          struct bd_matrix *r)
+{
+    enum bd_status status = check_shape(a, qr->m, qr->n, "A");
+    if (status == BD_OK)
+        status = check_shape(q, qr->m, qr->n, "Q");
+    if (status == BD_OK)
+        status = check_shape(r, qr->n, qr->n, "R");
+    if (status == BD_OK && q->data == a->data && q->ld != a->ld)
+        status = bd_fail(BD_ERROR_ARGUMENT, "Q and A share memory but not ld: %lld and %lld",
+                         (long long)q->ld, (long long)a->ld);
+    if (status != BD_OK)
+        return status;
+    qr->state = EMPTY;
+    return qr->backend->ops->qr_thin(qr->plan, a->data, a->ld, q->data, q->ld, r->data, r->ld);
 }

@@ -16,10 +16,22 @@
 extern "C" {
 #endif
 
+/* How bd_qr_reduce and bd_qr_thin find R and Q; bd_qr_factor always makes reflectors. */
+enum bd_qr_method {
+    BD_QR_AUTO, /* whatever is fastest for this shape at the accuracy of Householder reflectors */
+    BD_QR_CAQR, /* reflectors and a reduction tree */
+    /* R from the Gram matrix A^T A in float64, in which products of float32 are exact; Q = A R^-1,
+     * repeated if A is ill-conditioned. For n <= 1024 and GPUs: the cpu backend refuses it. AUTO
+     * takes CAQR for a Q that this cannot make; when it is asked for by name, bd_qr_thin fails then
+     * with BD_ERROR_NUMERIC. */
+    BD_QR_CHOLESKY
+};
+
 /* Shape of the factorisation; 0 takes the tuned default of the backend for m and n. */
 struct bd_qr_options {
     int64_t block_rows; /* rows of a leaf block, >= 2 * panel_cols */
     int panel_cols; /* columns of a panel; block_rows / panel_cols Rs are joined at a tree node */
+    enum bd_qr_method method;
 };
 
 struct bd_qr; /* workspace and reduction tree for one shape of matrix */
@@ -27,7 +39,8 @@ struct bd_qr; /* workspace and reduction tree for one shape of matrix */
 enum bd_qr_op { BD_QR_Q, BD_QR_Q_TRANSPOSED };
 
 /* Makes all workspace for m x n matrices; factoring then allocates nothing. `options` may be NULL.
- * BD_ERROR_ARGUMENT for m < n, n < 1 or a block shape out of range. */
+ * BD_ERROR_ARGUMENT for m < n, n < 1 or a block shape out of range; BD_ERROR_UNSUPPORTED for a
+ * method that the backend does not have for n columns. */
 enum bd_status bd_qr_create(struct bd_qr **qr, struct bd_backend *backend, int64_t m, int64_t n,
                             const struct bd_qr_options *options);
 void bd_qr_destroy(struct bd_qr **qr);
@@ -49,6 +62,13 @@ enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix 
 
 /* R only, in one sweep over A (m x n), which is not changed. No Q. */
 enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *r);
+
+/* R (n x n) and the thin Q (m x n) of A (m x n) in one call. `q` may be A itself, which Q then
+ * replaces; otherwise A is not changed. Q is orthonormal to float32 rounding whatever A is, columns
+ * that depend on others included. What bd_qr_factor left in the plan is gone afterwards. May wait
+ * for the device once. */
+enum bd_status bd_qr_thin(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *q,
+                          struct bd_matrix *r);
 
 #ifdef __cplusplus
 }

@@ -306,7 +306,8 @@ static void test_difficult_matrices(void **state)
     (void)state;
     for (enum kind kind = ZERO; kind <= VIDEO; kind++) {
         check(&(struct problem){ .m = 3000, .n = 40, .kind = kind });
-        check(&(struct problem){ .m = 300, .n = 37, .kind = kind, .options = { 40, 10 } });
+        check(&(struct problem){
+            .m = 300, .n = 37, .kind = kind, .options = { .block_rows = 40, .panel_cols = 10 } });
         check(&(struct problem){ .m = 60, .n = 60, .kind = kind });
     }
 }
@@ -315,14 +316,16 @@ static void test_difficult_matrices(void **state)
  * blocks that do not divide m. */
 static void test_block_shapes(void **state)
 {
-    static const struct bd_qr_options options[] = {
+    static const int64_t shapes[][2] = {
         { 64, 16 }, { 32, 16 }, { 40, 5 },  { 2, 1 },       { 3, 1 },    { 100, 50 },
         { 48, 20 }, { 0, 7 },   { 130, 0 }, { 1000000, 9 }, { 128, 64 }, { 700, 33 },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        check(&(struct problem){ .m = 1017, .n = 50, .options = options[i] });
-        check(&(struct problem){ .m = 53, .n = 50, .options = options[i], .kind = VIDEO });
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        struct bd_qr_options options = { .block_rows = shapes[i][0],
+                                         .panel_cols = (int)shapes[i][1] };
+        check(&(struct problem){ .m = 1017, .n = 50, .options = options });
+        check(&(struct problem){ .m = 53, .n = 50, .options = options, .kind = VIDEO });
     }
 }
 
@@ -333,8 +336,10 @@ static void test_threads(void **state)
     for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
         check(&(struct problem){ .m = 10007, .n = 30, .threads = threads[i] });
         check(&(struct problem){ .m = 800, .n = 260, .threads = threads[i] });
-        check(
-            &(struct problem){ .m = 2000, .n = 40, .threads = threads[i], .options = { 64, 16 } });
+        check(&(struct problem){ .m = 2000,
+                                 .n = 40,
+                                 .threads = threads[i],
+                                 .options = { .block_rows = 64, .panel_cols = 16 } });
     }
 }
 
@@ -362,7 +367,7 @@ static void test_repeatable(void **state)
 static void test_not_finite(void **state)
 {
     static const float bad[] = { NAN, INFINITY, -INFINITY };
-    struct problem p = { .m = 2500, .n = 30, .options = { 600, 20 } };
+    struct problem p = { .m = 2500, .n = 30, .options = { .block_rows = 600, .panel_cols = 20 } };
     (void)state;
     for (const char *const *name = bd_backend_names(); *name; name++)
         for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

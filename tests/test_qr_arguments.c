@@ -24,10 +24,14 @@ static void test_bad_shapes(void **state)
         struct bd_qr_options options;
         const char *word;
     } cases[] = {
-        { 3, 4, { 0, 0 }, "3 x 4" },          { 3, 0, { 0, 0 }, "3 x 0" },
-        { -1, -1, { 0, 0 }, "-1 x -1" },      { 100, 10, { 19, 10 }, "block_rows" },
-        { 100, 10, { -5, 0 }, "block_rows" }, { 100, 10, { 1, 0 }, "block_rows" },
-        { 100, 10, { 0, -1 }, "panel_cols" },
+        { 3, 4, { 0, 0, BD_QR_AUTO }, "3 x 4" },
+        { 3, 0, { 0, 0, BD_QR_AUTO }, "3 x 0" },
+        { -1, -1, { 0, 0, BD_QR_AUTO }, "-1 x -1" },
+        { 100, 10, { 19, 10, BD_QR_AUTO }, "block_rows" },
+        { 100, 10, { -5, 0, BD_QR_AUTO }, "block_rows" },
+        { 100, 10, { 1, 0, BD_QR_AUTO }, "block_rows" },
+        { 100, 10, { 0, -1, BD_QR_AUTO }, "panel_cols" },
+        { 100, 10, { 0, 0, (enum bd_qr_method)3 }, "method" },
     };
     struct bd_backend *backend;
     (void)state;

@@ -203,9 +203,12 @@ static struct caqr *create_plan(struct bd_pool *pool, int64_t m, int64_t n,
 enum bd_status bd_cpu_qr_create(struct bd_backend *backend, int64_t m, int64_t n,
                                 const struct bd_qr_options *options, void **out)
 {
+    *out = NULL;
+    if (options && options->method == BD_QR_CHOLESKY)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "the cpu backend has no Cholesky QR: use BD_QR_AUTO or BD_QR_CAQR");
     struct bd_pool *pool = bd_cpu_pool(backend);
     struct caqr *plan = create_plan(pool, m, n, options);
-    *out = NULL;
     if (!plan)
         goto error;
     /* Streams of rows, each with its own R, cost n rows more each; and more streams than threads
@@ -250,4 +253,18 @@ void bd_cpu_qr_destroy(void *data)
     bd_tsqr_destroy(&plan->tsqr);
     bd_cpu_qr_destroy(plan->inner);
     free(plan);
+}
+
+enum bd_status bd_cpu_qr_thin(void *data, const float *a, int64_t lda, float *q, int64_t ldq,
+                              float *r, int64_t ldr)
+{
+    struct caqr *plan = data;
+    if (q != a)
+        caqr_store(q, ldq, a, lda, plan->m, plan->n);
+    enum bd_status status = bd_cpu_qr_factor(plan, q, ldq);
+    if (status == BD_OK)
+        status = bd_cpu_qr_get_r(plan, r, ldr);
+    if (status == BD_OK)
+        status = bd_cpu_qr_form_q(plan, q, ldq);
+    return status;
 }

@@ -20,6 +20,8 @@ enum bd_status bd_cpu_qr_get_r(void *plan, float *r, int64_t ldr);
 enum bd_status bd_cpu_qr_form_q(void *plan, float *q, int64_t ldq);
 enum bd_status bd_cpu_qr_apply(void *plan, enum bd_qr_op op, float *c, int64_t ldc, int64_t k);
 enum bd_status bd_cpu_qr_reduce(void *plan, const float *a, int64_t lda, float *r, int64_t ldr);
+enum bd_status bd_cpu_qr_thin(void *plan, const float *a, int64_t lda, float *q, int64_t ldq,
+                              float *r, int64_t ldr);
 
 enum bd_status bd_cpu_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
                                     int64_t max_block, void **work);

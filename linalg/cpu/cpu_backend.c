@@ -88,6 +88,7 @@ const struct bd_backend_ops bd_cpu_ops = {
     .qr_form_q = bd_cpu_qr_form_q,
     .qr_apply = bd_cpu_qr_apply,
     .qr_reduce = bd_cpu_qr_reduce,
+    .qr_thin = bd_cpu_qr_thin,
     .update_create = bd_cpu_update_create,
     .update_destroy = bd_cpu_update_destroy,
     .update_remove = bd_cpu_update_remove,
