@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/bench_gpu.h"
 #include "app/cpu_name.h"
 #include "app/interrupt.h"
 #include "app/json.h"
@@ -13,18 +14,25 @@
 struct suite {
     const char *name;
     enum bd_status (*run)(struct bd_bench *bench);
+    enum bd_status (*run_gpu)(struct bd_bench *bench); /* on cuda; NULL: as on the cpu */
 };
 
-static const struct suite suites[] = {
-    { "qr", bd_bench_qr },
-    { "update", bd_bench_update },
-    { "svd", bd_bench_svd },
-    { "rpca", bd_bench_rpca },
-    { "separate", bd_bench_separate },
-#ifdef BD_BENCH_VIDEO
-    { "export", bd_bench_export },
+#ifdef BD_HAVE_CUDA
+#define GPU(run) run
+#else
+#define GPU(run) NULL
 #endif
-    { NULL, NULL },
+
+static const struct suite suites[] = {
+    { "qr", bd_bench_qr, GPU(bd_bench_gpu_qr) },
+    { "update", bd_bench_update, GPU(bd_bench_gpu_update) },
+    { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd) },
+    { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca) },
+    { "separate", bd_bench_separate, NULL },
+#ifdef BD_BENCH_VIDEO
+    { "export", bd_bench_export, NULL },
+#endif
+    { NULL, NULL, NULL },
 };
 
 struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
@@ -43,8 +51,8 @@ struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
 
 static void print_header(void)
 {
-    printf("%-9s %-34s %-24s %9s %9s %9s %7s %9s %9s  %s\n", "suite", "case", "method", "ms",
-           "floor ms", "peer ms", "ratio", "residual", "orthog.", "peer");
+    printf("%-9s %-34s %-26s %9s %9s %6s %9s %7s %9s %9s  %s\n", "suite", "case", "method", "ms",
+           "floor ms", "floor", "peer ms", "ratio", "residual", "orthog.", "peer");
 }
 
 static void print_value(const char *format, int width, double value)
@@ -55,11 +63,19 @@ static void print_value(const char *format, int width, double value)
         printf(format, value);
 }
 
+/* Microseconds matter on a GPU. */
+static void print_time(double ms)
+{
+    print_value(ms < 1 ? " %9.4f" : " %9.3f", 9, ms);
+}
+
 static void print_row(const struct bd_bench_row *row)
 {
-    printf("%-9s %-34s %-24s %9.3f", row->suite, row->name, row->method, row->ms);
-    print_value(" %9.3f", 9, row->floor_ms);
-    print_value(" %9.3f", 9, row->peer_ms);
+    printf("%-9s %-34s %-26s", row->suite, row->name, row->method);
+    print_time(row->ms);
+    print_time(row->floor_ms);
+    print_value(" %5.0f%%", 6, row->floor_ms < 0 ? -1 : 100 * row->floor_ms / row->ms);
+    print_time(row->peer_ms);
     print_value(" %7.2f", 7, row->peer_ms < 0 ? -1 : row->peer_ms / row->ms);
     print_value(" %9.1e", 9, row->residual);
     print_value(" %9.1e", 9, row->orthogonality);
@@ -86,7 +102,7 @@ enum bd_status bd_bench_add(struct bd_bench *bench, const struct bd_bench_row *r
 double bd_bench_floor(const struct bd_bench *bench, double bytes, double operations)
 {
     double memory = bytes / bench->copy_rate * 1e3;
-    double arithmetic = operations / bench->sgemm_rate * 1e3;
+    double arithmetic = bench->sgemm_rate > 0 ? operations / bench->sgemm_rate * 1e3 : 0;
     return memory > arithmetic ? memory : arithmetic;
 }
 
@@ -172,10 +188,38 @@ static void print_machine(const struct bd_bench *bench)
     printf("# cpu %s\n", bd_cpu_name(cpu, sizeof cpu));
     printf("# backdrop %s (%s), %s; %s\n", BD_VERSION, BD_COMMIT, date,
            bd_backend_description(bench->backend));
-    printf("# %d threads; copy %.1f GB/s, sgemm %.1f GFLOP/s\n", bench->threads,
-           bench->copy_rate / 1e9, bench->sgemm_rate / 1e9);
+#ifdef BD_HAVE_CUDA
+    if (bench->gpu) {
+        const struct bd_bench_ceilings *c = bd_bench_gpu_ceilings(bench->gpu);
+        printf("# copy %.0f GB/s, upload %.1f, download %.1f; products of 8192: fp32 %.1f TFLOP/s, "
+               "tf32 %.0f, fp64 %.1f\n",
+               c->copy / 1e9, c->upload / 1e9, c->download / 1e9, c->fp32 / 1e12, c->tf32 / 1e12,
+               c->fp64 / 1e12);
+        printf("# peers: %s\n", bd_bench_gpu_description(bench->gpu));
+    }
+#endif
+    if (!bench->gpu)
+        printf("# %d threads; copy %.1f GB/s, sgemm %.1f GFLOP/s\n", bench->threads,
+               bench->copy_rate / 1e9, bench->sgemm_rate / 1e9);
     print_header();
     fflush(stdout);
+}
+
+/* What the machine can do: the host, or the GPU that the backend runs on. */
+static enum bd_status measure(struct bd_bench *bench)
+{
+#ifdef BD_HAVE_CUDA
+    if (strcmp(bd_backend_name(bench->backend), "cuda") == 0) {
+        struct bd_bench_ceilings ceilings;
+        enum bd_status status = bd_bench_gpu_open(&bench->gpu, bench->backend);
+        if (!status)
+            status = bd_bench_gpu_measure(bench->gpu, &ceilings, bench->options->quick);
+        bench->copy_rate = ceilings.copy;
+        bench->sgemm_rate = ceilings.fp32;
+        return status;
+    }
+#endif
+    return bd_bench_measure_machine(bench);
 }
 
 int bd_bench_run(const struct bd_options *options)
@@ -188,13 +232,13 @@ int bd_bench_run(const struct bd_options *options)
     if (!status)
         status = bd_backend_open(&bench.backend, options->backend, options->threads);
     if (!status)
-        status = bd_bench_measure_machine(&bench);
+        status = measure(&bench);
     if (!status && !options->quiet)
         print_machine(&bench);
     for (const struct suite *suite = suites; suite->name && !status; suite++) {
         exit_status = 3;
         if (asked_for(options, suite->name))
-            status = suite->run(&bench);
+            status = (bench.gpu && suite->run_gpu ? suite->run_gpu : suite->run)(&bench);
     }
     if (!status)
         exit_status = 0;
@@ -212,6 +256,9 @@ int bd_bench_run(const struct bd_options *options)
     if (status == BD_ERROR_INTERRUPTED)
         exit_status = 4;
     free(bench.rows);
+#ifdef BD_HAVE_CUDA
+    bd_bench_gpu_close(&bench.gpu);
+#endif
     bd_backend_close(&bench.backend);
     return exit_status;
 }

@@ -1,5 +1,6 @@
-/* backdrop bench [SUITE...]: how fast the kernels are, against LAPACK in the same run and against
- * the least time that the machine's memory and multipliers would need. */
+/* backdrop bench [SUITE...]: how fast the kernels are, against LAPACK (on the cpu backend) or
+ * cuSOLVER and cuBLAS (on cuda; bench_gpu.h) in the same run, and against the least time that the
+ * machine's memory and multipliers would need. */
 #ifndef BD_APP_BENCH_H
 #define BD_APP_BENCH_H
 
@@ -22,12 +23,15 @@ struct bd_bench_row {
     double peak_rss, rss_growth;    /* MiB; separate-long */
 };
 
+struct bd_bench_gpu;
+
 struct bd_bench {
     const struct bd_options *options;
     struct bd_backend *backend;
     int threads;
-    double copy_rate;  /* bytes read and written a second */
-    double sgemm_rate; /* floating-point operations a second */
+    struct bd_bench_gpu *gpu; /* of the cuda backend; NULL on others */
+    double copy_rate;         /* bytes read and written a second, of the backend's memory */
+    double sgemm_rate;        /* floating-point operations a second; 0: not measured */
     struct bd_bench_row *rows;
     int count;
 };
@@ -71,6 +75,18 @@ void bd_bench_fill(float *data, int64_t count, uint64_t seed);
  */
 enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
                               const float *q, const float *r, int64_t m, int64_t n);
+
+/* ||G - R^T R||_F of a symmetric G (n x n, upper half) and an upper triangular R, both tight; r =
+ * NULL: ||G - I||_F. Negative: out of memory. */
+double bd_bench_gram_distance(const double *g, const float *r, int64_t n);
+
+/* Of an SVD R = U diag(sigma) V^T without U: ||R^T R - V sigma^2 V^T||_F / ||R||_F^2, and
+ * ||V^T V - I||_F, float64. Host arrays, r and v n x n, tight. */
+void bd_bench_check_svd(double *residual, double *orthogonality, const float *r, const float *sigma,
+                        const float *v, int64_t n);
+
+/* The middle of `count` values, which are sorted on return. */
+double bd_bench_median(double *values, int count);
 
 /* The suites. */
 enum bd_status bd_bench_qr(struct bd_bench *bench);

@@ -1,6 +1,5 @@
-/* What the machine can do, and how things are timed and checked. */
+/* What the machine can do, and how things are timed. */
 #include <cblas.h>
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,7 @@
 /* Present when the BLAS is OpenBLAS. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-enum { most_repeats = 64, most_tasks = 8, most_threads = 256, check_rows = 4096 };
+enum { most_repeats = 64, most_tasks = 8, most_threads = 256 };
 
 void bd_bench_set_blas_threads(const struct bd_bench *bench)
 {
@@ -37,7 +36,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double median(double *values, int count)
+double bd_bench_median(double *values, int count)
 {
     qsort(values, (size_t)count, sizeof *values, compare);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
@@ -71,7 +70,7 @@ enum bd_status bd_bench_time(struct bd_bench *bench, struct bd_bench_task *tasks
                 times[t][i] = (bd_clock_seconds() - begin) * 1e3;
         }
     for (int t = 0; t < count; t++)
-        tasks[t].ms = median(times[t], repeats);
+        tasks[t].ms = bd_bench_median(times[t], repeats);
     return BD_OK;
 }
 
@@ -123,7 +122,6 @@ static enum bd_status run_gemm(void *user)
     return BD_OK;
 }
 
-/* Of the host: the GPU's numbers belong to its own peers. */
 enum bd_status bd_bench_measure_machine(struct bd_bench *bench)
 {
     size_t bytes = (bench->options->quick ? (size_t)64 : (size_t)256) << 20;
@@ -158,75 +156,4 @@ error:
     free(to);
     free(data);
     return status;
-}
-
-/* Rows first.. of a column-major float matrix as a tight double block of `rows` rows. */
-static void take_block(double *block, const float *data, int64_t ld, int64_t first, int64_t rows,
-                       int64_t n)
-{
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < rows; i++)
-            block[i + j * rows] = (double)data[first + i + j * ld];
-}
-
-static double square_sum(const double *values, int64_t count)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++)
-        sum += values[i] * values[i];
-    return sum;
-}
-
-/* ||G - B||_F where both are symmetric n x n and only the upper half of G is there. */
-static double upper_distance(const double *g, const double *b, int64_t n)
-{
-    double sum = 0;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i <= j; i++) {
-            double d = g[i + j * n] - b[i + j * n];
-            sum += (i == j ? 1 : 2) * d * d;
-        }
-    return sqrt(sum);
-}
-
-enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
-                              const float *q, const float *r, int64_t m, int64_t n)
-{
-    size_t square = (size_t)(n * n), tall = (size_t)(check_rows * n);
-    double *memory = calloc(3 * square + 2 * tall, sizeof *memory);
-    double norm = 0, difference = 0;
-    int k = (int)n;
-    if (!memory)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for checking a factorisation");
-    double *gram = memory, *rd = memory + square, *other = memory + 2 * square;
-    double *block_a = memory + 3 * square, *block_q = block_a + tall;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i <= j; i++)
-            rd[i + j * n] = (double)r[i + j * n];
-    for (int64_t first = 0; first < m; first += check_rows) {
-        int rows = (int)(m - first < check_rows ? m - first : check_rows);
-        take_block(block_a, a, m, first, rows, n);
-        norm += square_sum(block_a, rows * n);
-        if (q)
-            take_block(block_q, q, m, first, rows, n);
-        cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, k, rows, 1, q ? block_q : block_a, rows,
-                    1, gram, k);
-        if (!q)
-            continue;
-        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, k, k, -1, block_q, rows, rd, k,
-                    1, block_a, rows);
-        difference += square_sum(block_a, rows * n);
-    }
-    if (q) {
-        for (int64_t i = 0; i < n; i++)
-            other[i + i * n] = 1;
-        *residual = sqrt(difference / norm);
-        *orthogonality = upper_distance(gram, other, n);
-    } else {
-        cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, k, k, 1, rd, k, 0, other, k);
-        *residual = upper_distance(gram, other, n) / norm;
-        *orthogonality = -1;
-    }
-    free(memory);
-    return BD_OK;
 }

@@ -111,7 +111,10 @@ static enum bd_status open_case(struct rpca_case *c, struct bd_backend *backend,
         good = (*small[i] = malloc(square * sizeof(float))) && good;
     if (!good)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a window of %d frames", n);
-    enum bd_status status = bd_bench_render(&c->pictures, width, height, 1, n);
+    struct bd_bench_scene scene = {
+        .width = width, .height = height, .channels = 1, .count = n, .threads = 1
+    };
+    enum bd_status status = bd_bench_render(&c->pictures, &scene);
     if (!status)
         status = bd_matrix_create(backend, &c->x, c->m, n, BD_U8);
     if (!status)

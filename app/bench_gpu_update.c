@@ -1,0 +1,226 @@
+/* Updating a window's QR factorisation on the GPU against factoring it again. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "app/bench_gpu.h"
+#include "linalg/qr.h"
+#include "linalg/qr_update.h"
+
+/* Columns beyond the window's that enter in turn: a window holds no column twice. */
+enum { spare = 37 };
+
+struct update_case {
+    int64_t m, n;
+    struct bd_bench *bench;
+    struct bd_bench_peer_qr *peer;
+    struct bd_qr_update *update;
+    struct bd_matrix pool;       /* m x (n + spare): column t of time is column t mod (n + spare) */
+    int64_t first;               /* time of the window's first column */
+    struct bd_matrix q, r;       /* of the window: columns first .. first + n - 1 of time */
+    struct bd_matrix q2, r2, u2; /* for removing and appending */
+    struct bd_matrix window;     /* what the peers overwrite, and what is checked against */
+};
+
+/* `cols` columns of the pool from one on; the caller sees to it that they do not wrap. */
+static struct bd_matrix columns(const struct update_case *c, int64_t from, int64_t cols)
+{
+    struct bd_matrix view = c->pool;
+    view.data = (float *)view.data + from * view.ld;
+    view.cols = cols;
+    return view;
+}
+
+static enum bd_status run_slide(void *user)
+{
+    struct update_case *c = user;
+    struct bd_matrix u = columns(c, (c->first + c->n) % (c->n + spare), 1);
+    c->first++;
+    return bd_qr_slide(c->update, &c->q, &c->r, &u);
+}
+
+/* The window as it is now. */
+static enum bd_status gather_window(void *user)
+{
+    struct update_case *c = user;
+    size_t bytes = (size_t)c->m * sizeof(float);
+    int64_t period = c->n + spare;
+    enum bd_status status = BD_OK;
+    for (int64_t j = 0; j < c->n && !status; j++)
+        status =
+            bd_bench_gpu_copy(c->bench->gpu, (float *)c->window.data + j * c->window.ld,
+                              (float *)c->pool.data + (c->first + j) % period * c->pool.ld, bytes);
+    return status;
+}
+
+static enum bd_status run_factor(void *user)
+{
+    struct update_case *c = user;
+    enum bd_status status = bd_bench_peer_geqrf(c->peer, c->window.data);
+    return status ? status : bd_bench_peer_orgqr(c->peer, c->window.data);
+}
+
+/* Removing and appending leave each other's starting point. */
+static enum bd_status run_remove(void *user)
+{
+    struct update_case *c = user;
+    return bd_qr_remove_columns(c->update, &c->q2, &c->r2, 0, 1);
+}
+
+static enum bd_status run_append(void *user)
+{
+    struct update_case *c = user;
+    return bd_qr_insert_columns(c->update, &c->q2, &c->r2, c->n - 1, &c->u2);
+}
+
+static enum bd_status prepare_remove(void *user)
+{
+    struct update_case *c = user;
+    return c->r2.cols < c->n ? run_append(c) : BD_OK;
+}
+
+static enum bd_status prepare_append(void *user)
+{
+    struct update_case *c = user;
+    return c->r2.cols == c->n ? run_remove(c) : BD_OK;
+}
+
+static void close_case(struct update_case *c)
+{
+    struct bd_matrix *const all[] = { &c->pool, &c->q, &c->r, &c->q2, &c->r2, &c->window };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        bd_matrix_destroy(c->bench->backend, all[i]);
+    bd_qr_update_destroy(&c->update);
+    bd_bench_peer_qr_destroy(&c->peer);
+}
+
+static enum bd_status factor(struct update_case *c, struct bd_matrix *q, struct bd_matrix *r)
+{
+    struct bd_qr *qr = NULL;
+    struct bd_matrix window = columns(c, 0, c->n);
+    enum bd_status status = bd_qr_create(&qr, c->bench->backend, c->m, c->n, NULL);
+    if (!status)
+        status = bd_qr_thin(qr, &window, q, r);
+    if (!status)
+        status = bd_backend_sync(c->bench->backend);
+    bd_qr_destroy(&qr);
+    return status;
+}
+
+static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, int64_t m, int64_t n)
+{
+    struct bd_backend *backend = bench->backend;
+    *c = (struct update_case){ .m = m, .n = n, .bench = bench };
+    enum bd_status status = bd_matrix_create(backend, &c->pool, m, n + spare, BD_F32);
+    struct bd_matrix *const tall[] = { &c->q, &c->q2, &c->window };
+    struct bd_matrix *const small[] = { &c->r, &c->r2 };
+    if (!status)
+        status = bd_bench_gpu_fill(bench->gpu, c->pool.data, c->pool.ld * (n + spare), 3);
+    for (size_t i = 0; i < sizeof tall / sizeof *tall && !status; i++)
+        status = bd_matrix_create(backend, tall[i], m, n, BD_F32);
+    for (size_t i = 0; i < sizeof small / sizeof *small && !status; i++) {
+        status = bd_matrix_create(backend, small[i], n * n, 1, BD_F32);
+        small[i]->rows = small[i]->cols = small[i]->ld = n;
+    }
+    for (int i = 0; i < 2 && !status; i++)
+        status = factor(c, tall[i], small[i]);
+    c->u2 = columns(c, n + 1, 1);
+    if (!status)
+        status = bd_qr_update_create(&c->update, backend, m, n, 1);
+    if (!status && bd_bench_gpu_has_peers(bench->gpu))
+        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n);
+    return status;
+}
+
+/* Is Q R still the window? */
+static enum bd_status check(struct update_case *c, struct bd_bench_row *row)
+{
+    enum bd_status status = gather_window(c);
+    if (!status)
+        status = bd_bench_gpu_check(c->bench, &row->residual, &row->orthogonality, c->window.data,
+                                    c->q.data, c->r.data, c->m, c->n, c->window.ld);
+    return status;
+}
+
+enum { slide, removal, append, refactor, task_count };
+
+static enum bd_status compare(struct bd_bench *bench, struct update_case *c)
+{
+    static const char *const names[] = { "slide by one column", "remove the first column",
+                                         "append a column" };
+    static const char *const methods[] = { "QR slide", "QR remove", "QR insert" };
+    struct bd_bench_task tasks[task_count] = {
+        [slide] = { NULL, run_slide, c, -1 },
+        [removal] = { prepare_remove, run_remove, c, -1 },
+        [append] = { prepare_append, run_append, c, -1 },
+        [refactor] = { gather_window, c->peer ? run_factor : NULL, c, -1 },
+    };
+    enum bd_status status = bd_bench_gpu_time(bench, tasks, task_count, 9);
+    for (int t = 0; t < refactor && !status; t++) {
+        struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
+        double elements = (double)(c->m * c->n);
+        snprintf(row.name, sizeof row.name, "%s, %" PRId64 "x%" PRId64, names[t], c->m, c->n);
+        snprintf(row.method, sizeof row.method, "%s", methods[t]);
+        snprintf(row.peer, sizeof row.peer, "%s",
+                 c->peer ? "cuSOLVER geqrf + orgqr" : "peer not found");
+        row.ms = tasks[t].ms;
+        row.peer_ms = tasks[refactor].ms;
+        /* Q is read and written once by removing; read, to make the new column orthogonal, by
+         * appending. A slide does both in one pass. Two operations an element for each vector that
+         * Q meets. */
+        row.floor_ms = bd_bench_floor(bench, (t == append ? 4 : 8) * elements, 4 * elements);
+        if (t == slide)
+            status = check(c, &row);
+        if (!status)
+            status = bd_bench_add(bench, &row);
+    }
+    return status;
+}
+
+/* Many slides from a fresh factorisation: how far Q and R drift from the window. */
+static enum bd_status drift(struct bd_bench *bench, struct update_case *c, int slides)
+{
+    struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
+    double ms = 0;
+    c->first = 0;
+    enum bd_status status = factor(c, &c->q, &c->r);
+    if (!status)
+        status = bd_bench_gpu_mark(bench->gpu, 0);
+    for (int i = 0; i < slides && !status; i++)
+        status = run_slide(c);
+    if (!status)
+        status = bd_bench_gpu_mark(bench->gpu, 1);
+    if (!status)
+        status = bd_bench_gpu_elapsed(bench->gpu, 0, 1, &ms);
+    if (!status)
+        status = check(c, &row);
+    snprintf(row.name, sizeof row.name, "after %d slides, %" PRId64 "x%" PRId64, slides, c->m,
+             c->n);
+    snprintf(row.method, sizeof row.method, "QR slide");
+    row.ms = ms / slides;
+    row.floor_ms = bd_bench_floor(bench, 8 * (double)(c->m * c->n), 0);
+    return status ? status : bd_bench_add(bench, &row);
+}
+
+enum bd_status bd_bench_gpu_update(struct bd_bench *bench)
+{
+    static const struct {
+        int64_t m, n;
+        int slides; /* of the drift; 0: none */
+        bool quick;
+    } shapes[] = { { 20000, 50, 1000, true },
+                   { 110592, 100, 10000, false },
+                   { 2073600, 100, 0, false } };
+    enum bd_status status = BD_OK;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && !status; i++) {
+        struct update_case c;
+        if (shapes[i].quick != bench->options->quick)
+            continue;
+        status = open_case(&c, bench, shapes[i].m, shapes[i].n);
+        if (!status)
+            status = compare(bench, &c);
+        if (!status && shapes[i].slides)
+            status = drift(bench, &c, shapes[i].slides);
+        close_case(&c);
+    }
+    return status;
+}

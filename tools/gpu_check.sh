@@ -1,0 +1,195 @@
+#!/usr/bin/env bash
+# Builds, tests and measures the CUDA backend on a machine with an NVIDIA GPU.
+#
+#   tools/gpu_check.sh [-b FOLDER] [-o FOLDER] [-c CLIP] [PART...]
+#
+# -b FOLDER  binaries to use instead of building: test_*, backdrop-bench, backdrop, and rt.tar.xz
+#            where backdrop needs libraries that this machine lacks (an archive of a folder rt/)
+# -o FOLDER  where logs and the bench's JSON go; build-gpu-check without it
+# -c CLIP    film for the part `film`; FOLDER/clip.mp4 without it
+#
+# Parts, in this order; all but `film` without any, which needs -b or a build with video:
+#   build      configures and builds into build-gpu without video and window (needs cmake, nvcc,
+#              OpenBLAS, LAPACKE, cmocka); left out with -b
+#   tests      every test program
+#   memcheck   compute-sanitizer on the tests named in SANITIZE (environment), which are small
+#   racecheck
+#   initcheck
+#   bench      every suite of backdrop-bench; bench=qr,update only those, bench-quick the small sizes
+#   film       backdrop on a clip: masks on cuda against masks on the cpu, and the window, headless
+#
+# Each test may take TEST_SECONDS (180), each sanitizer run SANITIZE_SECONDS (120), each suite
+# BENCH_SECONDS (240): whatever is too slow fails alone. Exit status 0 when everything passed.
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+built=$root/build-gpu
+usage()
+{
+    sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2
+    exit 1
+}
+
+binaries=$built out=build-gpu-check clip=''
+while getopts b:o:c: flag; do
+    case $flag in
+        b) binaries=$(cd "$OPTARG" && pwd) || exit 1 ;;
+        o) out=$OPTARG ;;
+        c) clip=$(cd "$(dirname "$OPTARG")" && pwd)/$(basename "$OPTARG") ;;
+        *) usage ;;
+    esac
+done
+shift $((OPTIND - 1))
+mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
+[ $# -gt 0 ] || set -- build tests memcheck racecheck initcheck bench
+
+sanitize=${SANITIZE:-qr_arguments small_svd gpu_kernels}
+table=''
+failures=0
+
+# note PART NAME RESULT SECONDS: a line of the table.
+note()
+{
+    table+=$(printf '%-10s %-24s %-8s %6s s' "$1" "$2" "$3" "$4")$'\n'
+    [ "$3" = ok ] || [ "$3" = skipped ] || failures=$((failures + 1))
+}
+
+# attempt PART NAME SECONDS COMMAND...: runs it with its output in a log; the log's end is shown
+# when it fails.
+attempt()
+{
+    local part=$1 name=$2 limit=$3 log=$out/$1-$2.log begin=$SECONDS code result=ok
+    shift 3
+    if [ "$limit" -gt 0 ]; then
+        timeout "$limit" "$@" >"$log" 2>&1
+    else # a function of this script
+        "$@" >"$log" 2>&1
+    fi
+    code=$?
+    if [ $code -eq 124 ]; then
+        result=slow
+    elif [ $code -ne 0 ]; then
+        result="exit $code"
+    fi
+    if [ $code -ne 0 ]; then
+        echo "--- $part $name: $result; the end of $log:"
+        tail -n 25 "$log"
+    fi
+    note "$part" "$name" "$result" $((SECONDS - begin))
+    return $code
+}
+
+build()
+{
+    [ "$binaries" = "$built" ] || return 0
+    attempt build configure 120 cmake -S "$root" -B "$built" -DBD_APP=OFF -DBD_CUDA=ON \
+        -DCMAKE_CUDA_ARCHITECTURES=native &&
+        attempt build make 900 cmake --build "$built" -j "$(nproc)"
+}
+
+# The tests read assets by paths from the root of the source.
+tests()
+{
+    local test
+    for test in "$binaries"/test_*; do
+        [ -x "$test" ] || continue
+        attempt tests "$(basename "$test" | sed s/^test_//)" "${TEST_SECONDS:-180}" \
+            env -C "$root" BACKDROP_DATA="${BACKDROP_DATA:-}" BACKDROP="$binaries/backdrop" "$test"
+    done
+}
+
+sanitizer()
+{
+    local tool=$1 name program=compute-sanitizer
+    command -v "$program" >/dev/null || program=/usr/local/cuda/bin/compute-sanitizer
+    if ! command -v "$program" >/dev/null; then
+        note "$tool" compute-sanitizer missing 0
+        return
+    fi
+    for name in $sanitize; do
+        if [ -x "$binaries/test_$name" ]; then
+            attempt "$tool" "$name" "${SANITIZE_SECONDS:-120}" env -C "$root" \
+                "$program" --tool "$tool" --error-exitcode 9 "$binaries/test_$name"
+        else
+            note "$tool" "$name" missing 0
+        fi
+    done
+}
+
+# bench NAME ARGUMENT...: the table is shown; the JSON is for scripts.
+bench()
+{
+    local name=$1
+    shift
+    attempt bench "$name" "${BENCH_SECONDS:-240}" "$binaries/backdrop-bench" --backend cuda \
+        --json "$out/bench-$name.json" -y "$@"
+    cat "$out/bench-$name.log"
+}
+
+# How many bytes of the masks of two backends differ, of how many.
+compare_masks()
+{
+    local file different=0 total=0
+    for file in "$1"/*.pgm; do
+        different=$((different + $(cmp -l "$file" "$2/$(basename "$file")" | wc -l)))
+        total=$((total + $(stat -c %s "$file")))
+    done
+    echo "masks: $different of $total bytes differ"
+    # a pixel in a thousand
+    [ "$total" -gt 0 ] && [ $((different * 1000)) -le "$total" ]
+}
+
+film()
+{
+    local work backend program=$binaries/backdrop film=${clip:-$binaries/clip.mp4}
+    if [ ! -x "$program" ] || [ ! -f "$film" ]; then
+        note film "backdrop, clip" missing 0
+        return
+    fi
+    work=$(mktemp -d)
+    [ ! -f "$binaries/rt.tar.xz" ] || tar xJf "$binaries/rt.tar.xz" -C "$work"
+    export LD_LIBRARY_PATH=$work/rt:${LD_LIBRARY_PATH:-}
+    attempt film info 30 "$program" info
+    cat "$out/film-info.log"
+    for backend in cuda cpu; do
+        mkdir "$work/$backend"
+        attempt film "export-$backend" 120 "$program" export "$film" --backend $backend --frames 200 \
+            --mask "$work/$backend/%06d.pgm" -y
+        tail -n 2 "$out/film-export-$backend.log"
+    done
+    attempt film masks 0 compare_masks "$work/cuda" "$work/cpu"
+    cat "$out/film-masks.log"
+    attempt film window 60 env SDL_VIDEODRIVER=dummy SDL_AUDIODRIVER=dummy "$program" view "$film" \
+        --backend cuda --frames 100 --screenshot "$out/window.png"
+    attempt film batch 120 "$program" export "$film" --backend cuda --solver batch --frames 100 \
+        --mask "$work/batch.mkv" -y
+    rm -rf "$work"
+}
+
+for part; do
+    case $part in
+        build) build || break ;;
+        tests) tests ;;
+        memcheck | racecheck | initcheck) sanitizer "$part" ;;
+        bench)
+            for suite in qr update svd rpca separate; do
+                bench $suite $suite
+            done
+            ;;
+        bench=*)
+            IFS=, read -ra suites <<<"${part#bench=}"
+            for suite in "${suites[@]}"; do
+                bench "$suite" "$suite"
+            done
+            ;;
+        bench-quick) bench quick --quick ;;
+        film) film ;;
+        *)
+            echo "$part: no such part" >&2
+            exit 1
+            ;;
+    esac
+done
+printf '\n%s' "$table"
+[ $failures -eq 0 ]
