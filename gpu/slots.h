@@ -17,7 +17,26 @@ extern "C" {
 
 /* rpca: gpu/rpca.cu */
 
-/* sep: gpu/separator.cu */
+/* sep: gpu/separator.cu, separator_frame.cu, separator_window.cu, separator_start.cu */
+enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
+                                  const struct bd_separation_shape *shape, void **state);
+void bd_cuda_sep_destroy(void *state);
+enum bd_status bd_cuda_sep_reset(void *state);
+enum bd_status bd_cuda_sep_load(void *state, const uint8_t *picture, int64_t stride);
+enum bd_status bd_cuda_sep_load_background(void *state, const uint8_t *background);
+enum bd_status bd_cuda_sep_project(void *state, int rounds, float lambda);
+enum bd_status bd_cuda_sep_detect(void *state, const struct bd_detect_params *params, int learn);
+enum bd_status bd_cuda_sep_insert(void *state, int slot, int guarded);
+enum bd_status bd_cuda_sep_recall(void *state, int slot);
+enum bd_status bd_cuda_sep_gram(void *state, const int *order, int count, float lambda, double *g);
+enum bd_status bd_cuda_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
+                                  int64_t ldr);
+enum bd_status bd_cuda_sep_basis(void *state, const int *order, int count, float lambda, double tau,
+                                 const float *sigma, const float *v, int64_t ldv);
+enum bd_status bd_cuda_sep_median(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cuda_sep_lasting(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cuda_sep_finish(void *state);
+enum bd_status bd_cuda_sep_collect(void *state, struct bd_separation *results);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,304 @@
+/* The live separator on the GPU: its memory, and the way of frames and results over the bus. A
+ * frame goes up on a stream of its own while the one before is separated; results come down on
+ * another. Nobody waits but sep_collect, and sep_load for the page-locked buffer of two frames
+ * before. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/gram.cuh"
+#include "gpu/separator_state.cuh"
+#include "gpu/slots.h"
+
+static const char *const what = "the separator";
+
+static enum bd_status make_event(cudaEvent_t *event)
+{
+    return bd_cuda_check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), what);
+}
+
+static void drop_event(cudaEvent_t event)
+{
+    if (event)
+        cudaEventDestroy(event);
+}
+
+/* `event` happens when the work enqueued on `stream` so far is done. */
+static enum bd_status record(cudaEvent_t event, cudaStream_t stream)
+{
+    return bd_cuda_check(cudaEventRecord(event, stream), what);
+}
+
+/* What is enqueued on `stream` from here on comes after `event`. */
+static enum bd_status join(cudaStream_t stream, cudaEvent_t event)
+{
+    return bd_cuda_check(cudaStreamWaitEvent(stream, event, 0), what);
+}
+
+static void destroy_set(struct bd_sep_set *set)
+{
+    bd_cuda_free(set->background);
+    bd_cuda_free(set->difference);
+    bd_cuda_free(set->mask);
+    bd_cuda_free(set->record);
+    bd_cuda_free_host(set->host_background);
+    bd_cuda_free_host(set->host_difference);
+    bd_cuda_free_host(set->host_mask);
+    bd_cuda_free_host(set->host_record);
+    drop_event(set->downloaded);
+}
+
+extern "C" void bd_cuda_sep_destroy(void *arg)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    if (!s)
+        return;
+    cudaStreamSynchronize(s->cuda->stream);
+    for (int i = 0; i < bd_sep_buffers; i++) {
+        bd_cuda_free(s->frames[i]);
+        bd_cuda_free_host(s->staging[i]);
+        drop_event(s->uploaded[i]);
+        drop_event(s->released[i]);
+    }
+    for (int i = 0; i < bd_sep_depth; i++)
+        destroy_set(&s->sets[i]);
+    void *const arrays[] = { s->window,  s->basis,     s->coefficients,
+                             s->g,       s->k,         s->order,
+                             s->numbers, s->partial,   s->frame_partial,
+                             s->gram,    s->gram_work, s->noise,
+                             s->age,     s->raw,       s->guard };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        bd_cuda_free(arrays[i]);
+    bd_cuda_mask_destroy(s->mask_work);
+    drop_event(s->computed);
+    if (s->upload)
+        cudaStreamDestroy(s->upload);
+    if (s->download)
+        cudaStreamDestroy(s->download);
+    free(s);
+}
+
+/* The first failure of a row of allocations; the rest are not tried. */
+struct allocation {
+    struct bd_cuda *cuda;
+    enum bd_status status;
+};
+
+template <class T> static void take(struct allocation *a, T **data, int64_t count)
+{
+    void *memory = NULL;
+    if (a->status == BD_OK)
+        a->status = bd_cuda_alloc(a->cuda, &memory, (size_t)count * sizeof(T), what);
+    *data = static_cast<T *>(memory);
+}
+
+template <class T> static void take_host(struct allocation *a, T **data, int64_t count)
+{
+    void *memory = NULL;
+    if (a->status == BD_OK)
+        a->status = bd_cuda_alloc_host(&memory, (size_t)count * sizeof(T), what);
+    *data = static_cast<T *>(memory);
+}
+
+static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
+                     struct bd_sep_set *set)
+{
+    int outputs = s->shape.outputs;
+    take(a, &set->background, s->ld);
+    take(a, &set->difference, s->pitch);
+    take(a, &set->mask, s->pitch);
+    take(a, &set->record, 1);
+    take_host(a, &set->host_record, 1);
+    if (outputs & BD_SEPARATOR_BACKGROUND)
+        take_host(a, &set->host_background, s->m);
+    if (outputs & BD_SEPARATOR_DIFFERENCE)
+        take_host(a, &set->host_difference, s->pixels);
+    if (outputs & BD_SEPARATOR_MASK)
+        take_host(a, &set->host_mask, s->pixels);
+    if (a->status == BD_OK)
+        a->status = make_event(&set->downloaded);
+}
+
+/* The window is the largest piece by far: asked for first, so that its size is what is told. */
+static enum bd_status take_memory(struct bd_cuda_separator *s)
+{
+    struct allocation a = { s->cuda, BD_OK };
+    int64_t n = s->shape.window, rank = s->shape.rank;
+    size_t work = 0;
+    for (int count = 1; count <= n; count++) {
+        size_t bytes = bd_gram_workspace(s->cuda, s->m, count);
+        work = bytes > work ? bytes : work;
+    }
+    take(&a, &s->window, s->ld * n);
+    take(&a, &s->basis, s->ld * rank);
+    take(&a, &s->coefficients, n * bd_max_rank);
+    take(&a, &s->g, n * rank);
+    take(&a, &s->k, n * rank);
+    take(&a, &s->order, n);
+    take(&a, &s->numbers, 1);
+    take(&a, &s->frame_partial, (int64_t)bd_sep_project_blocks(s) * (rank == 1 ? 1 : bd_max_rank));
+    take(&a, &s->partial, (n > 2 * bd_max_rank ? n : 2 * bd_max_rank) * bd_sep_parts);
+    take(&a, &s->gram, n * n);
+    take(&a, (uint8_t **)&s->gram_work, (int64_t)work);
+    take(&a, &s->noise, s->pitch);
+    take(&a, &s->age, s->pitch);
+    take(&a, &s->raw, s->pitch);
+    take(&a, &s->guard, s->pitch);
+    for (int i = 0; i < bd_sep_buffers; i++) {
+        take(&a, &s->frames[i], s->ld);
+        take_host(&a, &s->staging[i], s->m);
+        if (a.status == BD_OK)
+            a.status = make_event(&s->uploaded[i]);
+        if (a.status == BD_OK)
+            a.status = make_event(&s->released[i]);
+    }
+    for (int i = 0; i < bd_sep_depth; i++)
+        take_set(&a, s, &s->sets[i]);
+    return a.status;
+}
+
+extern "C" enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
+                                             const struct bd_separation_shape *shape, void **out)
+{
+    *out = NULL;
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)calloc(1, sizeof *s);
+    if (!s)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
+    s->cuda = bd_cuda_of(backend);
+    s->shape = *shape;
+    s->pixels = (int64_t)shape->width * shape->height;
+    s->m = s->pixels * shape->channels;
+    s->pitch = (s->pixels + 63) / 64 * 64;
+    s->ld = s->pitch * shape->channels;
+    enum bd_status status = take_memory(s);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaStreamCreateWithFlags(&s->upload, cudaStreamNonBlocking), what);
+    if (status == BD_OK)
+        status =
+            bd_cuda_check(cudaStreamCreateWithFlags(&s->download, cudaStreamNonBlocking), what);
+    if (status == BD_OK)
+        status = make_event(&s->computed);
+    if (status == BD_OK)
+        status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
+    /* The arrays were zeroed on the backend's stream; uploads come on another. */
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaStreamSynchronize(s->cuda->stream), what);
+    s->f = s->frames[0];
+    if (status != BD_OK) {
+        bd_cuda_sep_destroy(s);
+        return status;
+    }
+    *out = s;
+    return BD_OK;
+}
+
+extern "C" enum bd_status bd_cuda_sep_reset(void *arg)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    cudaStream_t stream = s->cuda->stream;
+    size_t pitch = (size_t)s->pitch;
+    cudaError_t error = cudaMemsetAsync(s->numbers, 0, sizeof *s->numbers, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->noise, 0, pitch * sizeof *s->noise, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->age, 0, pitch * sizeof *s->age, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->guard, 0, pitch, stream);
+    return bd_cuda_check(error, "forgetting what the separator learned");
+}
+
+extern "C" enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    size_t row = (size_t)s->shape.width * (size_t)s->shape.channels;
+    /* What was enqueued so far may read the buffer of the frame before: its turn comes next. */
+    enum bd_status status = record(s->released[s->buffer], s->cuda->stream);
+    int b = s->buffer = (s->buffer + 1) % bd_sep_buffers;
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaEventSynchronize(s->uploaded[b]), "uploading a frame");
+    if (status != BD_OK)
+        return status;
+    if (stride == (int64_t)row)
+        memcpy(s->staging[b], picture, (size_t)s->m);
+    else
+        for (int y = 0; y < s->shape.height; y++)
+            memcpy(s->staging[b] + (size_t)y * row, picture + y * stride, row);
+    status = join(s->upload, s->released[b]);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaMemcpyAsync(s->frames[b], s->staging[b], (size_t)s->m,
+                                               cudaMemcpyHostToDevice, s->upload),
+                               "uploading a frame");
+    if (status == BD_OK)
+        status = record(s->uploaded[b], s->upload);
+    if (status == BD_OK)
+        status = join(s->cuda->stream, s->uploaded[b]);
+    s->f = s->frames[b];
+    return status;
+}
+
+enum bd_status bd_sep_take_set(struct bd_cuda_separator *s)
+{
+    if (!s->finished)
+        return BD_OK;
+    s->finished = 0;
+    s->set = (s->set + 1) % bd_sep_depth;
+    return join(s->cuda->stream, s->sets[s->set].downloaded);
+}
+
+extern "C" enum bd_status bd_cuda_sep_load_background(void *arg, const uint8_t *background)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    enum bd_status status = bd_sep_take_set(s);
+    s->projected = 0;
+    if (status != BD_OK)
+        return status;
+    /* From pageable memory: it is copied before this returns. */
+    return bd_cuda_check(cudaMemcpyAsync(s->sets[s->set].background, background, (size_t)s->m,
+                                         cudaMemcpyHostToDevice, s->cuda->stream),
+                         "uploading a background");
+}
+
+static enum bd_status fetch(const struct bd_cuda_separator *s, void *host, const void *data,
+                            int64_t bytes)
+{
+    if (!host)
+        return BD_OK;
+    return bd_cuda_check(
+        cudaMemcpyAsync(host, data, (size_t)bytes, cudaMemcpyDeviceToHost, s->download),
+        "downloading results");
+}
+
+extern "C" enum bd_status bd_cuda_sep_finish(void *arg)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    struct bd_sep_set *set = &s->sets[s->set];
+    enum bd_status status = record(s->computed, s->cuda->stream);
+    if (status == BD_OK)
+        status = join(s->download, s->computed);
+    if (status == BD_OK)
+        status = fetch(s, set->host_record, set->record, sizeof *set->record);
+    if (status == BD_OK)
+        status = fetch(s, set->host_mask, set->mask, s->pixels);
+    if (status == BD_OK)
+        status = fetch(s, set->host_background, set->background, s->m);
+    if (status == BD_OK)
+        status = fetch(s, set->host_difference, set->difference, s->pixels);
+    if (status == BD_OK)
+        status = record(set->downloaded, s->download);
+    s->finished = 1;
+    return status;
+}
+
+extern "C" enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *results)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    const struct bd_sep_set *set = &s->sets[s->oldest];
+    s->oldest = (s->oldest + 1) % bd_sep_depth;
+    enum bd_status status =
+        bd_cuda_check(cudaEventSynchronize(set->downloaded), "waiting for results");
+    results->background = set->host_background;
+    results->difference = set->host_difference;
+    results->mask = set->host_mask;
+    results->foreground = set->host_record->foreground;
+    results->rank = set->host_record->rank;
+    return status;
+}

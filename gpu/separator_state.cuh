@@ -1,0 +1,209 @@
+/* Private to the CUDA backend: the live separator's state (contracts in linalg/backend_ops.h), and
+ * the arithmetic that its kernels share.
+ *
+ * Elements of a frame are taken four at a time, as a word of bytes and a float4 of the basis. All
+ * arrays of elements and pixels are padded to whole words, and past a frame's end W and B are 0, so
+ * that only what counts pixels or elements has to know where the end is. */
+#ifndef BD_GPU_SEPARATOR_STATE_CUH
+#define BD_GPU_SEPARATOR_STATE_CUH
+
+#include "gpu/cuda.h"
+#include "gpu/mask.h"
+#include "linalg/separator_ops.h"
+
+enum {
+    bd_sep_depth = 3,   /* frames in flight; as many sets of results */
+    bd_sep_buffers = 2, /* of the frame in hand: the next one is uploaded meanwhile */
+    bd_sep_threads = 256,
+    bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a projection */
+    bd_sep_parts = 2048       /* thread blocks of a sweep over the window, at most */
+};
+
+/* Numbers that only the GPU knows, in its memory. */
+struct bd_sep_numbers {
+    float w[bd_max_rank];      /* of the frame in hand, 0 from `rank` on */
+    int rank;                  /* columns of B in use; 0 before the first background */
+    int new_rank;              /* of the basis that is being learned */
+    unsigned ticket;           /* of the thread blocks that have left their partial sums */
+    unsigned long long square; /* of the norm of the background that becomes B */
+};
+
+/* What is downloaded besides pictures. */
+struct bd_sep_record {
+    int foreground, rank;
+};
+
+/* The results of one frame. */
+struct bd_sep_set {
+    uint8_t *background, *difference, *mask; /* ld, pitch, pitch */
+    struct bd_sep_record *record;
+    uint8_t *host_background, *host_difference, *host_mask; /* page-locked; NULL if not wanted */
+    struct bd_sep_record *host_record;
+    cudaEvent_t downloaded;
+};
+
+struct bd_cuda_separator {
+    struct bd_cuda *cuda;
+    struct bd_separation_shape shape;
+    int64_t pixels, m; /* width x height, and times channels */
+    int64_t pitch, ld; /* the same, padded: bytes or floats from one column to the next */
+    cudaStream_t upload, download;
+    cudaEvent_t computed; /* the results of the frame that was finished last */
+
+    uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros */
+    uint8_t *staging[bd_sep_buffers];     /* m each, page-locked */
+    cudaEvent_t uploaded[bd_sep_buffers]; /* staging to frame */
+    cudaEvent_t released[bd_sep_buffers]; /* the frame is not read any more */
+    int buffer;                           /* of the frame that was loaded last */
+    const uint8_t *f;                     /* the frame in hand: a buffer or a column of W */
+
+    struct bd_sep_set sets[bd_sep_depth];
+    int set;       /* of the frame in hand */
+    int oldest;    /* finished and not collected */
+    int finished;  /* the set in hand is on its way down */
+    int projected; /* l has to be formed from B and w; else it has been given */
+
+    uint8_t *window;     /* W: ld x n */
+    float *basis;        /* B: ld x rank */
+    float *coefficients; /* C: bd_max_rank x n, by slot, 0 from the rank on */
+    float *g, *k;        /* rank x n: the new basis is X G, its coefficients K, in order */
+    int *order;          /* n: the slots in order, as last set */
+    int host_order[bd_max_window], host_count; /* the same */
+    struct bd_sep_numbers *numbers;
+    double *frame_partial; /* thread blocks of `project` x (1 or bd_max_rank): their sums */
+    double *partial;       /* max(n, 2 bd_max_rank) x bd_sep_parts: those of a sweep over W */
+    double *gram;          /* n x n */
+    void *gram_work;
+
+    float *noise, *age; /* pitch */
+    uint8_t *raw;       /* pitch: 0 or 1, before the clean-up */
+    uint8_t *guard;     /* pitch: 0 or 1 */
+    struct bd_cuda_mask *mask_work;
+};
+
+/* The window as kernels see it. Column j is at order[j]; X = l + clip(W - l, +-lambda), l = B C. */
+struct bd_sep_window {
+    const uint8_t *bytes; /* ld x n */
+    const float *basis;   /* ld x rank */
+    const float *coefficients;
+    const int *order;
+    int64_t m, ld;
+    int rank; /* columns of B; those not in use have coefficients 0 */
+    float lambda;
+
+    /* x := rows i .. i + 3 (i a multiple of 4) of column j of X, 0 from row m on: what bd_gram
+     * wants. */
+    __device__ __forceinline__ void load4(int64_t i, int j, float x[4]) const;
+};
+
+static inline struct bd_sep_window bd_sep_view(const struct bd_cuda_separator *s, float lambda)
+{
+    return { s->window, s->basis, s->coefficients, s->order, s->m, s->ld, s->shape.rank, lambda };
+}
+
+static inline uint8_t *bd_sep_column(const struct bd_cuda_separator *s, int slot)
+{
+    return s->window + (int64_t)slot * s->ld;
+}
+
+/* Thread blocks of a projection. */
+static inline unsigned bd_sep_project_blocks(const struct bd_cuda_separator *s)
+{
+    const int64_t share = 4 * bd_sep_project_words * bd_sep_threads;
+    return (unsigned)((s->ld + share - 1) / share);
+}
+
+static inline unsigned bd_sep_blocks(int64_t items, int64_t per_block)
+{
+    return (unsigned)((items + per_block - 1) / per_block);
+}
+
+/* The set of the frame in hand may be written: one that is on its way down is left for the next.
+ * gpu/separator.cu */
+enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
+
+/* `order` is what kernels find in s->order from here on. gpu/separator_window.cu */
+enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, int count);
+
+/* A robust round for the coefficients of the `count` columns in order on B, which has rank 1;
+ * w := those of the newest. gpu/separator_window.cu */
+enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda);
+
+#ifdef __CUDACC__
+
+/* The four bytes of a word as floats: each becomes the last bits of 2^23's. */
+__device__ __forceinline__ void bd_sep_floats(uint32_t word, float v[4])
+{
+    const uint32_t two23 = 0x4b000000;
+    v[0] = __uint_as_float(__byte_perm(word, two23, 0x7440)) - 8388608.0f;
+    v[1] = __uint_as_float(__byte_perm(word, two23, 0x7441)) - 8388608.0f;
+    v[2] = __uint_as_float(__byte_perm(word, two23, 0x7442)) - 8388608.0f;
+    v[3] = __uint_as_float(__byte_perm(word, two23, 0x7443)) - 8388608.0f;
+}
+
+__device__ __forceinline__ uint32_t bd_sep_load_word(const uint8_t *p)
+{
+    return *reinterpret_cast<const uint32_t *>(p);
+}
+
+__device__ __forceinline__ void bd_sep_load_floats(const float *p, float v[4])
+{
+    float4 q = *reinterpret_cast<const float4 *>(p);
+    v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
+}
+
+__device__ __forceinline__ void bd_sep_store_floats(float *p, const float v[4])
+{
+    *reinterpret_cast<float4 *>(p) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+__device__ __forceinline__ float bd_sep_clip(float v, float lambda)
+{
+    return fminf(fmaxf(v, -lambda), lambda);
+}
+
+__device__ __forceinline__ void bd_sep_window::load4(int64_t i, int j, float x[4]) const
+{
+    if (i >= m) {
+        x[0] = x[1] = x[2] = x[3] = 0.0f;
+        return;
+    }
+    const int slot = order[j];
+    const float *c = coefficients + slot * bd_max_rank;
+    float f[4], b[4], l[4];
+    bd_sep_floats(bd_sep_load_word(bytes + slot * ld + i), f);
+    bd_sep_load_floats(basis + i, b);
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        l[e] = b[e] * c[0];
+    for (int k = 1; k < rank; k++) {
+        bd_sep_load_floats(basis + k * ld + i, b);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            l[e] += b[e] * c[k];
+    }
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        x[e] = l[e] + bd_sep_clip(f[e] - l[e], lambda);
+}
+
+/* The sum over a thread block of bd_sep_threads threads, the same in each run, in thread 0. */
+__device__ __forceinline__ double bd_sep_block_sum(double v)
+{
+    __shared__ double warps[bd_sep_threads / 32];
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2)
+        v += __shfl_down_sync(0xffffffffu, v, d);
+    __syncthreads(); /* the sum before has been read */
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = 0;
+    if (threadIdx.x == 0)
+        for (int i = 0; i < bd_sep_threads / 32; i++)
+            v += warps[i];
+    return v;
+}
+
+#endif
+#endif
