@@ -25,6 +25,12 @@ struct bd_cuda_caqr;
  * of 16. BD_ERROR_MEMORY. */
 enum bd_status bd_cuda_caqr_create(struct bd_cuda *cuda, int64_t m, int64_t n,
                                    const struct bd_qr_options *options, struct bd_cuda_caqr **plan);
+/* The same with a shape of one's own (gpu/tuning.h), for the tuning command. */
+struct bd_cuda_caqr_shape;
+enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64_t n,
+                                          const struct bd_cuda_caqr_shape *shape,
+                                          struct bd_cuda_caqr **plan);
+
 void bd_cuda_caqr_destroy(struct bd_cuda_caqr *plan); /* accepts NULL */
 
 /* A = Q R in place: the reflectors replace A's elements. */
