@@ -66,7 +66,7 @@ static void print_value(const char *format, int width, double value)
 /* Microseconds matter on a GPU. */
 static void print_time(double ms)
 {
-    print_value(ms < 1 ? " %9.4f" : " %9.3f", 9, ms);
+    print_value(ms < 1e-3 ? " %9.1e" : ms < 1 ? " %9.4f" : " %9.3f", 9, ms);
 }
 
 static void print_row(const struct bd_bench_row *row)

@@ -20,14 +20,15 @@ static enum bd_status run_once(const struct bd_bench_task *task)
 static enum bd_status measure_batch(struct bd_bench_gpu *gpu, const struct bd_bench_task *task,
                                     int runs, double *ms)
 {
+    double sum = 0;
     enum bd_status status = bd_bench_gpu_mark(gpu, 0);
     for (int i = 0; i < runs && !status; i++)
         status = task->run(task->user);
     if (!status)
         status = bd_bench_gpu_mark(gpu, 1);
     if (!status)
-        status = bd_bench_gpu_elapsed(gpu, 0, 1, ms);
-    *ms /= runs;
+        status = bd_bench_gpu_elapsed(gpu, 0, 1, &sum);
+    *ms = sum / runs;
     return status;
 }
 

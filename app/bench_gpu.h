@@ -84,9 +84,10 @@ enum bd_status bd_bench_peer_geqrf(struct bd_bench_peer_qr *peer, float *a);
 enum bd_status bd_bench_peer_orgqr(struct bd_bench_peer_qr *peer, float *a);
 /* r (n x n) := the upper triangle of a, zeros below. */
 enum bd_status bd_bench_peer_take_r(struct bd_bench_peer_qr *peer, float *r, const float *a);
-/* Cholesky QR with its Gram matrix in float64: widened copy, dsyrk, dpotrf; r := R, and where
- * with_q a := a R^-1 by strsm. */
-enum bd_status bd_bench_peer_cholqr(struct bd_bench_peer_qr *peer, float *a, float *r, bool with_q);
+/* Cholesky QR with its Gram matrix in float64: widened copy, dgemm, dpotrf; where q is not NULL its
+ * inverse by dtrsm, and q := a R^-1 by sgemm. a is not changed. */
+enum bd_status bd_bench_peer_cholqr(struct bd_bench_peer_qr *peer, float *q, float *r,
+                                    const float *a);
 
 /* SVD of n x n matrices by cuSOLVER: sigma (n), u and v (n x n). */
 struct bd_bench_peer_svd;
@@ -97,8 +98,9 @@ void bd_bench_peer_svd_destroy(struct bd_bench_peer_svd **peer);
 enum bd_status bd_bench_peer_gesvdj(struct bd_bench_peer_svd *peer, float *r);
 /* The approximate SVD for tall matrices, a batch of one. */
 enum bd_status bd_bench_peer_gesvda(struct bd_bench_peer_svd *peer, const float *r);
-/* The results of the last one, to the host: sigma n, v n x n. */
-enum bd_status bd_bench_peer_svd_get(struct bd_bench_peer_svd *peer, float *sigma, float *v);
+/* The results of the last one, to the host: sigma n, v n x n, and cuSOLVER's info. */
+enum bd_status bd_bench_peer_svd_get(struct bd_bench_peer_svd *peer, float *sigma, float *v,
+                                     int *info);
 
 /* The same where they are: sigma n, u and v n x n. */
 void bd_bench_peer_svd_results(const struct bd_bench_peer_svd *peer, const float **sigma,

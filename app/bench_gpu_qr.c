@@ -23,7 +23,7 @@ static const struct shape shapes[] = {
 static const struct {
     enum bd_qr_method method;
     const char *name;
-} methods[] = { { BD_QR_AUTO, "the policy's" }, { BD_QR_CAQR, "CAQR" } };
+} methods[] = { { BD_QR_AUTO, "by policy" }, { BD_QR_CAQR, "CAQR" } };
 enum { method_count = sizeof methods / sizeof *methods, most_copies = 16 };
 
 struct qr_case {
@@ -89,13 +89,13 @@ static enum bd_status run_orgqr(void *user)
 static enum bd_status run_cholesky(void *user)
 {
     struct qr_case *c = user;
-    return bd_bench_peer_cholqr(c->peer, c->q.data, c->r.data, false);
+    return bd_bench_peer_cholqr(c->peer, NULL, c->r.data, next_copy(c)->data);
 }
 
 static enum bd_status run_cholqr(void *user)
 {
     struct qr_case *c = user;
-    return bd_bench_peer_cholqr(c->peer, c->q.data, c->r.data, true);
+    return bd_bench_peer_cholqr(c->peer, c->q.data, c->r.data, next_copy(c)->data);
 }
 
 static void close_case(struct qr_case *c)
@@ -167,7 +167,7 @@ static enum bd_status compare(struct bd_bench *bench, struct qr_case *c, struct 
         tasks[i] = (struct bd_bench_task){ .run = with_q ? run_thin : run_reduce, .user = &own[i] };
     tasks[method_count] = (struct bd_bench_task){ restore, with_q ? run_orgqr : run_geqrf, c, -1 };
     tasks[method_count + 1] =
-        (struct bd_bench_task){ restore, with_q ? run_cholqr : run_cholesky, c, -1 };
+        (struct bd_bench_task){ NULL, with_q ? run_cholqr : run_cholesky, c, -1 };
     enum bd_status status = bd_bench_gpu_time(bench, tasks, c->peer ? task_count : method_count, 9);
     /* R alone is compared with what there is for it; R and Q with the faster. */
     int peer = method_count;

@@ -150,6 +150,7 @@ enum { warm, cold, gesvdj, gesvda, lapack, task_count };
 static enum bd_status check(struct svd_case *c, int task, struct bd_bench_row *row)
 {
     int64_t n = c->n;
+    int info = 0;
     float *v = malloc((size_t)(n * n) * sizeof *v);
     struct bd_matrix *r = task == cold ? &c->cold[0] : &c->warm[0];
     enum bd_status status = v ? BD_OK : bd_fail(BD_ERROR_MEMORY, "out of memory for V");
@@ -163,7 +164,7 @@ static enum bd_status check(struct svd_case *c, int task, struct bd_bench_row *r
         if (!status)
             status = task == gesvdj ? run_gesvdj(c) : run_gesvda(c);
         if (!status)
-            status = bd_bench_peer_svd_get(c->peer, c->sigma, v);
+            status = bd_bench_peer_svd_get(c->peer, c->sigma, v, &info);
     } else if (!status) {
         status = bd_small_svd_compute(c->svd, c->sigma, &c->v, r);
         if (!status)
@@ -171,6 +172,10 @@ static enum bd_status check(struct svd_case *c, int task, struct bd_bench_row *r
     }
     if (!status)
         status = bd_matrix_download(c->bench->backend, c->host, n, r);
+    if (!status && info) {
+        size_t used = strlen(row->method);
+        snprintf(row->method + used, sizeof row->method - used, ", info %d", info);
+    }
     if (!status)
         bd_bench_check_svd(&row->residual, &row->orthogonality, c->host, c->sigma, v, n);
     free(v);

@@ -87,7 +87,7 @@ static enum bd_status prepare_append(void *user)
 static void close_case(struct update_case *c)
 {
     struct bd_matrix *const all[] = { &c->pool, &c->q, &c->r, &c->q2, &c->r2, &c->window };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (int i = 0; i < 6; i++)
         bd_matrix_destroy(c->bench->backend, all[i]);
     bd_qr_update_destroy(&c->update);
     bd_bench_peer_qr_destroy(&c->peer);
@@ -115,9 +115,9 @@ static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, i
     struct bd_matrix *const small[] = { &c->r, &c->r2 };
     if (!status)
         status = bd_bench_gpu_fill(bench->gpu, c->pool.data, c->pool.ld * (n + spare), 3);
-    for (size_t i = 0; i < sizeof tall / sizeof *tall && !status; i++)
+    for (int i = 0; i < 3 && !status; i++)
         status = bd_matrix_create(backend, tall[i], m, n, BD_F32);
-    for (size_t i = 0; i < sizeof small / sizeof *small && !status; i++) {
+    for (int i = 0; i < 2 && !status; i++) {
         status = bd_matrix_create(backend, small[i], n * n, 1, BD_F32);
         small[i]->rows = small[i]->cols = small[i]->ld = n;
     }

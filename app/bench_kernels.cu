@@ -77,6 +77,18 @@ void bd_bench_kernel_narrow_r(float *r, const double *a, int64_t n, cudaStream_t
     take_r<<<(unsigned)n, 128, 0, stream>>>(r, a, n, n);
 }
 
+/* The diagonal of n^2 elements is every (n + 1)-th. */
+__global__ void identity(double *a, int64_t n)
+{
+    FOR_EACH(i, n * n)
+    a[i] = i % (n + 1) == 0;
+}
+
+void bd_bench_kernel_identity(double *a, int64_t n, cudaStream_t stream)
+{
+    identity<<<blocks_for(n * n), threads, 0, stream>>>(a, n);
+}
+
 __global__ void from_bytes(float *out, const uint8_t *bytes, int64_t ld, int64_t m)
 {
     int64_t j = blockIdx.y;

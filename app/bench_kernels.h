@@ -25,6 +25,9 @@ void bd_bench_kernel_widen(double *out, const float *a, int64_t ld, int64_t m, i
 void bd_bench_kernel_take_r(float *r, const float *a, int64_t ld, int64_t n, cudaStream_t stream);
 void bd_bench_kernel_narrow_r(float *r, const double *a, int64_t n, cudaStream_t stream);
 
+/* a (n x n, tight) := the identity. */
+void bd_bench_kernel_identity(double *a, int64_t n, cudaStream_t stream);
+
 /* out (m x n, tight) := bytes (ld). */
 void bd_bench_kernel_from_bytes(float *out, const uint8_t *bytes, int64_t ld, int64_t m, int64_t n,
                                 cudaStream_t stream);
@@ -42,8 +45,7 @@ void bd_bench_kernel_dual(float *y, const float *m, const float *l, const float 
 void bd_bench_kernel_rest(float *out, const float *m, const float *l, const float *s, int64_t count,
                           cudaStream_t stream);
 
-/* p (n x n) := v diag(max(0, sigma - threshold)) u^T's left factor: column j of u times
- * max(0, sigma[j] - threshold). */
+/* p (n x n) := u diag(max(0, sigma - threshold)). */
 void bd_bench_kernel_scale_columns(float *p, const float *u, const float *sigma, float threshold,
                                    int64_t n, cudaStream_t stream);
 

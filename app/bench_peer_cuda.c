@@ -28,7 +28,7 @@ struct symbol {
 static const struct symbol blas_symbols[] = {
     SYMBOL(cublasCreate_v2),     SYMBOL(cublasDestroy_v2), SYMBOL(cublasSetStream_v2),
     SYMBOL(cublasGetVersion_v2), SYMBOL(cublasSgemm_v2),   SYMBOL(cublasDgemm_v2),
-    SYMBOL(cublasGemmEx),        SYMBOL(cublasDsyrk_v2),   SYMBOL(cublasStrsm_v2),
+    SYMBOL(cublasGemmEx),        SYMBOL(cublasDsyrk_v2),   SYMBOL(cublasDtrsm_v2),
     SYMBOL(cublasSnrm2_v2),      SYMBOL(cublasDnrm2_v2),   { NULL, 0 },
 };
 static const struct symbol solver_symbols[] = {
@@ -77,16 +77,13 @@ enum bd_status bd_bench_library(int code, const char *call)
     return code ? bd_fail(BD_ERROR_BACKEND, "%s failed with status %d", call, code) : BD_OK;
 }
 
-enum bd_status bd_bench_library_info(struct bd_bench_gpu *gpu, const int *info, const char *call)
+enum bd_status bd_bench_library_info(struct bd_bench_gpu *gpu, const int *info, int *value)
 {
-    int value = 0;
     cudaError_t error =
-        cudaMemcpyAsync(&value, info, sizeof value, cudaMemcpyDeviceToHost, gpu->cuda->stream);
+        cudaMemcpyAsync(value, info, sizeof *value, cudaMemcpyDeviceToHost, gpu->cuda->stream);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(gpu->cuda->stream);
-    if (error != cudaSuccess)
-        return bd_cuda_check(error, call);
-    return value ? bd_fail(BD_ERROR_NUMERIC, "%s: info = %d", call, value) : BD_OK;
+    return bd_cuda_check(error, "fetching cuSOLVER's info");
 }
 
 /* Handles on the backend's stream. */

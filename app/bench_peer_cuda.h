@@ -8,7 +8,7 @@
 /* The few calls that are made of cuBLAS and cuSOLVER, by their documented C interfaces; declared
  * here because a machine that builds the program need not have the libraries' headers. Sizes are
  * int, enumerations ints, handles pointers; 0 is success. */
-enum { bd_blas_n = 0, bd_blas_t = 1, bd_blas_lower = 0, bd_blas_upper = 1, bd_blas_right = 1 };
+enum { bd_blas_n = 0, bd_blas_t = 1, bd_blas_lower = 0, bd_blas_upper = 1, bd_blas_left = 0 };
 enum { bd_blas_non_unit = 0, bd_blas_real_32 = 0, bd_blas_tf32 = 77 }; /* ..._FAST_TF32 */
 enum { bd_solver_vectors = 1 };
 
@@ -30,8 +30,8 @@ struct bd_libraries {
                         int compute, int algorithm);
     int (*cublasDsyrk_v2)(void *handle, int uplo, int trans, int n, int k, const double *alpha,
                           const double *a, int lda, const double *beta, double *c, int ldc);
-    int (*cublasStrsm_v2)(void *handle, int side, int uplo, int trans, int diag, int m, int n,
-                          const float *alpha, const float *a, int lda, float *b, int ldb);
+    int (*cublasDtrsm_v2)(void *handle, int side, int uplo, int trans, int diag, int m, int n,
+                          const double *alpha, const double *a, int lda, double *b, int ldb);
     int (*cublasSnrm2_v2)(void *handle, int n, const float *x, int incx, float *result);
     int (*cublasDnrm2_v2)(void *handle, int n, const double *x, int incx, double *result);
     int (*cusolverDnCreate)(void **handle);
@@ -83,7 +83,7 @@ struct bd_bench_gpu {
 /* BD_OK, or BD_ERROR_BACKEND for a library call that did not return 0. */
 enum bd_status bd_bench_library(int code, const char *call);
 
-/* What the stream did up to here, and an `info` of cuSOLVER's on the GPU, which must be 0. */
-enum bd_status bd_bench_library_info(struct bd_bench_gpu *gpu, const int *info, const char *call);
+/* An `info` of cuSOLVER's, once the stream has come here: > 0 is a result that did not converge. */
+enum bd_status bd_bench_library_info(struct bd_bench_gpu *gpu, const int *info, int *value);
 
 #endif

@@ -108,10 +108,10 @@ void bd_bench_peer_svd_results(const struct bd_bench_peer_svd *p, const float **
     *v = p->v;
 }
 
-enum bd_status bd_bench_peer_svd_get(struct bd_bench_peer_svd *p, float *sigma, float *v)
+enum bd_status bd_bench_peer_svd_get(struct bd_bench_peer_svd *p, float *sigma, float *v, int *info)
 {
     size_t n = (size_t)p->n;
-    enum bd_status status = bd_bench_library_info(p->gpu, p->info, "SVD by cuSOLVER");
+    enum bd_status status = bd_bench_library_info(p->gpu, p->info, info);
     if (!status)
         status =
             bd_cuda_check(cudaMemcpy(sigma, p->sigma, n * sizeof *sigma, cudaMemcpyDeviceToHost),

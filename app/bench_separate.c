@@ -250,11 +250,11 @@ static enum bd_status agree(struct bd_bench *bench)
     struct bd_bench_task task = { NULL, run_block, &there, 0 };
     enum bd_status status = open_case(&here, bench, &agreement_shape);
     bytes *= (size_t)here.block;
-    here.masks = malloc(bytes);
+    here.masks = calloc(bytes, 1);
     there = (struct separate_case){ .shape = &agreement_shape,
                                     .pictures = here.pictures,
                                     .block = here.block,
-                                    .masks = malloc(bytes) };
+                                    .masks = calloc(bytes, 1) };
     if (!status && (!here.masks || !there.masks))
         status = bd_fail(BD_ERROR_MEMORY, "out of memory for comparing masks");
     if (!status)
