@@ -36,6 +36,14 @@ __device__ __forceinline__ uint32_t below(uint32_t a, uint32_t b, uint32_t low)
     return ((~a & b) | (~(a ^ b) & ~difference)) & 0x80808080u;
 }
 
+/* Bit 7 of each byte to the whole byte. (__byte_perm has no such selection.) */
+__device__ __forceinline__ uint32_t spread_top(uint32_t v)
+{
+    uint32_t spread;
+    asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(spread) : "r"(v));
+    return spread;
+}
+
 /* The lower median of count values in each byte: of the columns, or (CENTER) of their distances
  * from `center`. Bit by bit from the top: a bit is set if not more than (count - 1) / 2 values lie
  * below. */
@@ -155,7 +163,7 @@ __device__ __forceinline__ uint32_t far_bytes(const struct planes<CHANNELS> &pla
         const uint32_t d = __vabsdiffu4(planes.word(k, c), candidate[c]);
         top |= ((d & 0x7f7f7f7fu) + (127 - reach) * 0x01010101u) | d;
     }
-    return __byte_perm(top, 0, 0xba98); /* bit 7 to the whole byte */
+    return spread_top(top);
 }
 
 /* In each byte: the number of the picture that wins (bd_pixel_kernels.lasting), the earliest of
@@ -179,8 +187,7 @@ __device__ uint32_t winners(const struct planes<CHANNELS> &planes, int count)
         }
         /* At most 2 most_lasting: no byte carries into the next. */
         const uint32_t score = last - first + members + 0x01010101u;
-        const uint32_t better =
-            __byte_perm(below(best_score, score, score & 0x7f7f7f7fu), 0, 0xba98);
+        const uint32_t better = spread_top(below(best_score, score, score & 0x7f7f7f7fu));
         best = (best & ~better) | ((uint32_t)j * 0x01010101u & better);
         best_score = (best_score & ~better) | (score & better);
     }

@@ -160,7 +160,7 @@ struct bd_backend_ops {
     enum bd_status (*sep_detect)(void *state, const struct bd_detect_params *params, int learn);
     /* W(:, slot) := f, but l where the guard forbids learning (guarded = 1); C(:, slot) := w. */
     enum bd_status (*sep_insert)(void *state, int slot, int guarded);
-    /* f := W(:, slot). */
+    /* f := W(:, slot), for as long as nothing is inserted there. */
     enum bd_status (*sep_recall)(void *state, int slot);
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
      * memory. */

@@ -255,6 +255,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
     struct pair p;
     open_pair(&p, name, &shape);
     for (int j = 0; j < window; j++) {
+        timed = timed && (j == 0 || j == window / 2);
         load(&p, 10 * j, j % 3 ? 1 : 0.8);
         p.order[p.count++] = (j * 7) % window;
         BOTH(&p, ops->sep_insert(state, p.order[j], 0));
@@ -263,6 +264,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
             separate(&p, 10, 0, "median");
         }
     }
+    timed = getenv("BD_TIMED") != NULL;
     BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10));
     for (int j = 0; j < window; j++) {
         struct bd_detect_params detect = params(&p);
@@ -273,6 +275,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
         timed = 0;
     }
     timed = getenv("BD_TIMED") != NULL;
+    load(&p, 10 * window - 5, 1);
     separate(&p, 3, 1, "lasting");
     for (int i = 0; i < 3; i++)
         learn(&p);
@@ -320,10 +323,212 @@ static void test_slots(void **state)
     }
 }
 
+/* A clip for both, with all that can happen to a separator. */
+struct clip {
+    int width, height, channels, window, rank;
+    bool ahead;  /* a look ahead comes first */
+    bool events; /* a seek, a freeze, another threshold, a reset, backgrounds that are given */
+    int restart; /* the frame from which on the picture is another one; 0: none */
+};
+
+enum { clip_frames = 260 };
+
+struct kept {
+    uint8_t *background, *mask;
+    int columns, rank;
+    bool learned;
+    int64_t foreground;
+};
+
+static void keep(struct kept *kept, const struct clip *clip, const struct bd_separation *out)
+{
+    size_t pixels = (size_t)clip->width * (size_t)clip->height;
+    memcpy(kept->background, out->background, pixels * (size_t)clip->channels);
+    memcpy(kept->mask, out->mask, pixels);
+    kept->columns = out->columns;
+    kept->rank = out->rank;
+    kept->learned = out->learned;
+    kept->foreground = out->foreground;
+}
+
+static void draw_clip(uint8_t *picture, const struct clip *clip, int frame)
+{
+    draw(picture, clip->width, clip->height, clip->channels, frame, 1 + 0.1 * sin(0.02 * frame));
+    int64_t m = (int64_t)clip->width * clip->height * clip->channels;
+    for (int64_t i = 0; clip->restart && frame >= clip->restart && i < m; i++)
+        picture[i] = (uint8_t)(255 - picture[i]);
+}
+
+/* What a user does before frame i. */
+static void act(struct bd_separator *s, const struct clip *clip, int i)
+{
+    if (!clip->events)
+        return;
+    if (i == 90 || i == 110)
+        bd_separator_freeze(s, i == 90);
+    if (i == 130)
+        assert_int_equal(bd_separator_set_threshold(s, 30), BD_OK);
+    if (i == 140)
+        assert_int_equal(bd_separator_set_lambda(s, 7), BD_OK);
+    if (i == 200)
+        assert_int_equal(bd_separator_reset(s), BD_OK);
+}
+
+static double time_of(const struct clip *clip, int i)
+{
+    return i / 25.0 + (clip->events && i >= 160 ? 100 : 0);
+}
+
+static bool known(const struct clip *clip, int i)
+{
+    return clip->events && i >= 170 && i < 180;
+}
+
+static struct bd_separator *open_clip(struct bd_backend **backend, const char *name,
+                                      const struct clip *clip, uint8_t *picture)
+{
+    struct bd_separator *s;
+    struct bd_separator_options options = { .width = clip->width,
+                                            .height = clip->height,
+                                            .channels = clip->channels,
+                                            .window = clip->window,
+                                            .rank = clip->rank,
+                                            .memory = 4,
+                                            .noise_gain = -1,
+                                            .refine = -1,
+                                            .min_area = -1,
+                                            .max_hole = -1 };
+    assert_int_equal(bd_backend_open(backend, name, 0), BD_OK);
+    assert_int_equal(bd_separator_create(&s, *backend, &options), BD_OK);
+    for (int i = 0; clip->ahead && i < clip->window + 5; i++) {
+        draw_clip(picture, clip, 5 * i);
+        assert_int_equal(bd_separator_preview(s, picture, (int64_t)clip->width * clip->channels),
+                         BD_OK);
+    }
+    if (clip->ahead)
+        assert_int_equal(bd_separator_prime(s), BD_OK);
+    return s;
+}
+
+/* Frame i to a separator; known backgrounds are pushed when all is received. */
+static void give(struct bd_separator *s, const struct clip *clip, int i, uint8_t *picture,
+                 uint8_t *background, struct bd_separation *out)
+{
+    int64_t stride = (int64_t)clip->width * clip->channels;
+    draw_clip(picture, clip, i);
+    if (!known(clip, i)) {
+        assert_int_equal(bd_separator_submit(s, picture, stride, time_of(clip, i)), BD_OK);
+        return;
+    }
+    draw_clip(background, clip, i + 50);
+    assert_int_equal(bd_separator_push_known(s, picture, stride, background, time_of(clip, i), out),
+                     BD_OK);
+}
+
+struct tally {
+    int64_t pixels, elements, masks, backgrounds; /* differing ones of the latter two */
+};
+
+static void compare_frame(struct tally *tally, const struct clip *clip, int i,
+                          const struct kept *want, const struct bd_separation *out)
+{
+    int64_t pixels = (int64_t)clip->width * clip->height, m = pixels * clip->channels;
+    int64_t masks = differing(want->mask, out->mask, pixels, 0);
+    int64_t backgrounds = differing(want->background, out->background, m, 1);
+    assert_int_equal(want->columns, out->columns);
+    assert_int_equal(want->learned, out->learned);
+    assert_int_equal(want->rank, out->rank);
+    tally->pixels += pixels;
+    tally->elements += m;
+    tally->masks += masks;
+    tally->backgrounds += backgrounds;
+    int64_t set = 0;
+    for (int64_t p = 0; p < pixels; p++)
+        set += out->mask[p] == 255;
+    assert_int_equal(set, out->foreground);
+    if (masks * 50 > pixels || backgrounds * 50 > m)
+        fail_msg("frame %d: %lld of %lld mask pixels and %lld background elements differ", i,
+                 (long long)masks, (long long)pixels, (long long)backgrounds);
+}
+
+/* The reference receives a frame at once, the other as late as it may. */
+static void check_clip(const char *name, const struct clip *clip)
+{
+    size_t pixels = (size_t)clip->width * (size_t)clip->height, m = pixels * 3;
+    uint8_t *picture = test_malloc(m), *background = test_malloc(m);
+    struct bd_backend *backend[2];
+    struct bd_separator *cpu = open_clip(&backend[0], "cpu", clip, picture);
+    struct bd_separator *other = open_clip(&backend[1], name, clip, picture);
+    struct kept ring[4] = { { 0 } };
+    struct bd_separation out;
+    struct tally tally = { 0 };
+    int depth = bd_separator_depth(other), received = 0;
+    assert_in_range(depth, 1, 3);
+    for (int i = 0; i < 4; i++) {
+        ring[i].background = test_malloc(m);
+        ring[i].mask = test_malloc(pixels);
+    }
+    for (int i = 0; i < clip_frames + depth; i++) {
+        while (received < i &&
+               (i >= clip_frames || known(clip, i) || bd_separator_in_flight(other) == depth)) {
+            if (!known(clip, received)) {
+                assert_int_equal(bd_separator_receive(other, &out), BD_OK);
+                compare_frame(&tally, clip, received, &ring[received % 4], &out);
+            }
+            received++;
+            if (received == clip_frames)
+                break;
+        }
+        if (i >= clip_frames)
+            break;
+        act(cpu, clip, i);
+        give(cpu, clip, i, picture, background, &out);
+        if (!known(clip, i))
+            assert_int_equal(bd_separator_receive(cpu, &out), BD_OK);
+        keep(&ring[i % 4], clip, &out);
+        act(other, clip, i);
+        give(other, clip, i, picture, background, &out);
+        if (known(clip, i))
+            compare_frame(&tally, clip, i, &ring[i % 4], &out);
+    }
+    assert_int_equal(received, clip_frames);
+    print_message("%s, %d x %d x %d, window %d, rank %d: %.5f %% of mask pixels, %.5f %% of "
+                  "background elements by more than 1 differ\n",
+                  name, clip->width, clip->height, clip->channels, clip->window, clip->rank,
+                  100 * (double)tally.masks / (double)tally.pixels,
+                  100 * (double)tally.backgrounds / (double)tally.elements);
+    assert_true(tally.masks * 1000 <= tally.pixels);
+    assert_true(tally.backgrounds * 1000 <= tally.elements);
+    bd_separator_destroy(&cpu);
+    bd_separator_destroy(&other);
+    for (int i = 0; i < 2; i++)
+        bd_backend_close(&backend[i]);
+    for (int i = 0; i < 4; i++) {
+        test_free(ring[i].background);
+        test_free(ring[i].mask);
+    }
+    test_free(picture);
+    test_free(background);
+}
+
+static void test_clips(void **state)
+{
+    (void)state;
+    static const struct clip clips[] = {
+        { 160, 120, 1, 20, 1, false, false, 0 }, { 161, 119, 3, 30, 1, true, false, 150 },
+        { 160, 120, 3, 20, 1, true, true, 0 },   { 97, 61, 1, 25, 3, true, false, 0 },
+        { 97, 61, 3, 70, 2, false, true, 80 },
+    };
+    FOR_EACH_OTHER(name)
+    for (size_t i = 0; i < sizeof clips / sizeof *clips; i++)
+        check_clip(name, &clips[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_clips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
