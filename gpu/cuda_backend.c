@@ -255,4 +255,10 @@ const struct bd_backend_ops bd_cuda_ops = {
     .sep_depth = 3,
     .sep_finish = bd_cuda_sep_finish,
     .sep_collect = bd_cuda_sep_collect,
+    .update_create = bd_cuda_update_create,
+    .update_destroy = bd_cuda_update_destroy,
+    .update_remove = bd_cuda_update_remove,
+    .update_insert = bd_cuda_update_insert,
+    .update_slide = bd_cuda_update_slide,
+    .update_append_gram = bd_cuda_update_append_gram,
 };

@@ -12,6 +12,17 @@ extern "C" {
 /* qr: gpu/qr.cu */
 
 /* update: gpu/qr_update.cu */
+enum bd_status bd_cuda_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
+                                     int64_t max_block, void **work);
+void bd_cuda_update_destroy(void *work);
+enum bd_status bd_cuda_update_remove(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                     int64_t n, int64_t k, int64_t p);
+enum bd_status bd_cuda_update_insert(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                     int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cuda_update_slide(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
+                                    int64_t n, int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cuda_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
+                                          const double *g);
 
 /* svd: gpu/small_svd.cu */
 

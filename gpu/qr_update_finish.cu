@@ -1,0 +1,201 @@
+/* The end of Gram-Schmidt for a group of new columns, after two projections from the columns before
+ * the group: they are made orthogonal to each other and of norm 1. What the numbers ask for beyond
+ * that is rare (a column that lies nearly, or entirely, in the span of the others) and is decided
+ * on the GPU, by one launch whose blocks meet between passes; all blocks add the same sums in the
+ * same order and so decide alike. A thread has the same rows in every pass. Products are in
+ * float64.
+ *
+ * Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt
+ * orthogonalization process (2005). */
+#include <cfloat>
+#include <cooperative_groups.h>
+
+#include "gpu/qr_update.cuh"
+
+namespace
+{
+
+enum { finish_threads = 512 };
+
+struct finish {
+    const bd_update_job &job;
+    double *coef;        /* most_cols + group, in shared memory */
+    double *room;        /* 33, in shared memory */
+    int turn;            /* which half of job.gathered is used next */
+    int64_t row, stride; /* the thread's rows */
+};
+
+/* What is left of a column of norm 1 that lies in the span of Q, as on the CPU: rounding of u - Q
+ * w, and the error of Q R itself after many updates. */
+__device__ double negligible(int n)
+{
+    return 4 * FLT_EPSILON * (1 + sqrt((double)n));
+}
+
+__device__ double *gathering(const finish &f, int count)
+{
+    return f.job.gathered + (int64_t)f.turn * gridDim.x * (f.job.ldw + 1) +
+           blockIdx.x * (int64_t)count;
+}
+
+/* coef[0 .. count-1] := the sums over the blocks of what each has put at gathering(). */
+__device__ void gather(finish &f, int count)
+{
+    cooperative_groups::this_grid().sync();
+    const double *from = gathering(f, count) - blockIdx.x * (int64_t)count;
+    for (int j = threadIdx.x; j < count; j += blockDim.x) {
+        double sum = 0;
+        for (unsigned i = 0; i < gridDim.x; i++)
+            sum += from[i * (int64_t)count + j];
+        f.coef[j] = sum;
+    }
+    __syncthreads();
+    f.turn = !f.turn; /* a block may still read this half when another is at its next sums */
+}
+
+__device__ double gather_one(finish &f, double value)
+{
+    value = bd_sum_block(value, f.room);
+    if (threadIdx.x == 0)
+        *gathering(f, 1) = value;
+    gather(f, 1);
+    value = f.coef[0];
+    __syncthreads();
+    return value;
+}
+
+/* One more projection of the column v of Q away from columns first .. first + count - 1. w (NULL:
+ * not wanted) gains the coefficients; returns the new norm of v. */
+__device__ double project(finish &f, int first, int count, float *v, double *w)
+{
+    const bd_update_job &job = f.job;
+    const float *q = job.q + first * job.ldq;
+    double *own = gathering(f, count);
+    for (int j = 0; j < count; j++) {
+        double sum = 0;
+        for (int64_t i = f.row; i < job.m; i += f.stride)
+            sum += (double)q[i + j * job.ldq] * (double)v[i];
+        sum = bd_sum_block(sum, f.room);
+        if (threadIdx.x == 0)
+            own[j] = sum;
+    }
+    gather(f, count);
+    for (int j = threadIdx.x; j < count; j += blockDim.x) {
+        f.coef[j] = (double)(float)f.coef[j];
+        if (w && blockIdx.x == 0)
+            w[j] += f.coef[j];
+    }
+    __syncthreads();
+    double square = 0;
+    for (int64_t i = f.row; i < job.m; i += f.stride) {
+        double x = v[i];
+        for (int j = 0; j < count; j++)
+            x -= f.coef[j] * (double)q[i + j * job.ldq];
+        v[i] = (float)x;
+        square += (double)(float)x * (double)(float)x;
+    }
+    __syncthreads(); /* coef is read no more */
+    return sqrt(gather_one(f, square));
+}
+
+__device__ void scale(const finish &f, float *v, double by)
+{
+    for (int64_t i = f.row; i < f.job.m; i += f.stride)
+        v[i] = (float)(by * (double)v[i]);
+}
+
+/* Uniform in -1 .. 1, from a fixed seed, as on the CPU (splitmix64). */
+__device__ float noise(uint64_t seed, int64_t i)
+{
+    uint64_t x = (seed << 40) + (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (float)((double)(x >> 32) * 0x1p-31 - 1);
+}
+
+/* A unit vector orthogonal to the first n columns of Q, n < m, in v. */
+__device__ void fresh_direction(finish &f, int n, float *v)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        double norm = sqrt((double)f.job.m / 3);
+        for (int64_t i = f.row; i < f.job.m; i += f.stride)
+            v[i] = noise(seed, i);
+        for (int round = 0; round < 5; round++) {
+            double before = norm;
+            norm = project(f, 0, n, v, nullptr);
+            if (!(norm > 0))
+                break;
+            scale(f, v, 1 / norm);
+            if (norm > 0.5 * before)
+                return;
+            norm = 1;
+        }
+    }
+}
+
+/* Column c of the group has been projected away from the first n columns; that left `norm` of the
+ * `whole`, and so little that once more is needed if `unsafe`. */
+__device__ void finish_column(finish &f, int c, double whole, double norm, bool unsafe)
+{
+    const bd_update_job &job = f.job;
+    int n = job.n;
+    float *v = job.q + (n + c) * job.ldq;
+    double *w = job.w + c * job.ldw, least = negligible(n + c) * whole, start = norm;
+    for (int round = 0; round < 2 && c && norm > least; round++)
+        norm = project(f, n, c, v, w + n);
+    /* What the later projections took away has left the errors of the first behind. */
+    unsafe = unsafe || norm < 0.25 * start;
+    for (int round = 0; round < 4 && unsafe && norm > least; round++) {
+        double before = norm;
+        norm = project(f, 0, n + c, v, w);
+        unsafe = norm < 0.5 * before;
+    }
+    bool left = norm > least;
+    if (left)
+        scale(f, v, 1 / norm);
+    else
+        fresh_direction(f, n + c, v);
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        w[n + c] = left ? norm : 0;
+}
+
+/* Thread t of block i: rows 512 i + t, and so on by all threads of the grid. */
+__global__ void __launch_bounds__(finish_threads) finish_kernel(bd_update_job job, int items)
+{
+    __shared__ double coef[bd_update_most_cols + bd_update_group], room[33];
+    __shared__ double squares[bd_update_group];
+    if (bd_update_refused(job))
+        return;
+    finish f = { job,
+                 coef,
+                 room,
+                 0,
+                 blockIdx.x * (int64_t)finish_threads + threadIdx.x,
+                 (int64_t)gridDim.x * finish_threads };
+    int again = job.state->again;
+    for (int c = 0; c < job.b && again; c++) {
+        double sum = 0;
+        for (int i = threadIdx.x; i < items; i += finish_threads)
+            sum += job.partials[(int64_t)i * job.width + c];
+        sum = bd_sum_block(sum, room);
+        if (threadIdx.x == 0)
+            squares[c] = sum;
+    }
+    __syncthreads();
+    for (int c = 0; c < job.b; c++) {
+        double before = job.state->norm[c], norm = again ? sqrt(squares[c]) : before;
+        finish_column(f, c, job.state->whole[c], norm, again && norm < 0.5 * before);
+    }
+}
+
+} // namespace
+
+enum bd_status bd_update_finish(const bd_update_launch *launch, const bd_update_job *job, int items)
+{
+    bd_update_job copy = *job;
+    void *arguments[] = { &copy, &items };
+    return bd_cuda_check(
+        cudaLaunchCooperativeKernel((const void *)finish_kernel, dim3((unsigned)launch->sms),
+                                    dim3(finish_threads), arguments, 0, launch->stream),
+        "QR update: finishing columns");
+}

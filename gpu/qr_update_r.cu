@@ -1,0 +1,408 @@
+/* The small matrices of a QR update. R is brought back to triangular form by one block, a thread a
+ * column, in float64 in between; the rotations are rounded to float32 first, so that Q sees the
+ * same ones. R goes through shared memory in panels of neighbouring rows, as a column is contiguous
+ * in memory and a thread's steps go along rows. */
+#include <cfloat>
+
+#include "gpu/qr_update.cuh"
+
+namespace
+{
+
+enum {
+    panel = 16,             /* rows in shared memory at a time: 64 bytes of a column */
+    panel_room = panel + 1, /* floats of a column there: no two threads in a bank */
+    chain_threads = 32      /* a warp finds the rotations of a new column */
+};
+
+/* Columns of R that go through a chain of rotations: they are read at `from` and written at `to`,
+ * which is p columns away. Position i of a column is its row first + sign i; step i of the chain
+ * works on positions begin + i .. begin + i + p. Column c has entries down to row diagonal + c. */
+struct moving_rows {
+    const float *from;
+    float *to;
+    int64_t ld;
+    int cols, diagonal;
+    int first, sign;
+    int count;      /* positions of a column as written */
+    int begin, end; /* positions in which steps begin */
+    int p;
+};
+
+/* The rotations that take x[1 .. p] to zero, from the last pair to the first; x is overwritten. */
+template <int P>
+__device__ __forceinline__ void make_rotations(double (&x)[P + 1], int p, float2 *g, float2 *cs)
+{
+    double below = x[P], square = below * below; /* what the next rotation takes to zero */
+#pragma unroll
+    for (int s = P - 1; s >= 0; s--) {
+        float2 made = make_float2(1, 0);
+        double here = x[s];
+        square = s < p ? square + here * here : here * here;
+        double inverse = rsqrt(square);
+        bool zero = !(square > 0);
+        if (s < p && !zero)
+            made = make_float2((float)(here * inverse), (float)(below * inverse));
+        below = s >= p ? here : zero ? 0 : square * inverse;
+        g[s] = made;
+        cs[s] = made;
+    }
+    x[0] = below;
+#pragma unroll
+    for (int s = 1; s <= P; s++)
+        x[s] = 0; /* beyond p lie rows below the diagonal */
+}
+
+/* Thread c moves column c through the chain: a window of P + 1 positions goes along the column, the
+ * rotations turn it, its first element is done. Make: the rotations are made on the way, those of a
+ * step by the thread whose column they bring to its length, and told to the others in `g`, two
+ * sets of which are in turn. */
+template <int P, bool Make>
+__device__ void move_columns(const moving_rows &rows, float2 *cs, float *tile, float2 (*g)[P])
+{
+    int c = threadIdx.x;
+    double x[P + 1];
+#pragma unroll
+    for (int s = 0; s <= P; s++)
+        x[s] = 0;
+    for (int base = 0; base < rows.count + P; base += panel) {
+        for (int i = threadIdx.x; i < rows.cols * panel; i += blockDim.x) {
+            int column = i / panel, row = rows.first + rows.sign * (base + i % panel);
+            bool there = row >= 0 && row <= rows.diagonal + column;
+            tile[column * panel_room + i % panel] = there ? rows.from[row + column * rows.ld] : 0;
+        }
+        __syncthreads();
+        for (int i = 0; i < panel && base + i < rows.count + P; i++) {
+            int position = base + i - P; /* of x[0] */
+            if (c < rows.cols)
+                x[P] = tile[c * panel_room + i];
+            if (position >= rows.begin && position < rows.end) {
+                int step = position - rows.begin;
+                const float2 *turn = cs + step * P;
+                if (Make) {
+                    if (c == step)
+                        make_rotations<P>(x, rows.p, g[step % 2], cs + step * P);
+                    __syncthreads();
+                    turn = g[step % 2];
+                }
+                if (!Make || c > step) {
+#pragma unroll
+                    for (int s = P - 1; s >= 0; s--)
+                        bd_rotate(x[s], x[s + 1], (double)turn[s].x, (double)turn[s].y);
+                }
+            }
+            if (c < rows.cols)
+                tile[c * panel_room + i] = (float)x[0];
+#pragma unroll
+            for (int s = 0; s < P; s++)
+                x[s] = x[s + 1];
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < rows.cols * panel; i += blockDim.x) {
+            int column = i / panel, position = base + i % panel - P;
+            if (position >= 0 && position < rows.count)
+                rows.to[rows.first + rows.sign * position + column * rows.ld] =
+                    tile[column * panel_room + i % panel];
+        }
+        __syncthreads();
+    }
+}
+
+/* Column j of the new R, j >= k, is column j + p of the old one and has entries down to row j + p:
+ * step j - k takes rows j + 1 .. j + p of it to zero. */
+template <int P>
+__global__ void __launch_bounds__(bd_update_most_cols) remove_kernel(bd_update_job job)
+{
+    extern __shared__ float tile[];
+    __shared__ float2 g[2][P];
+    if (bd_update_refused(job))
+        return;
+    int n = job.n_in - job.b;
+    moving_rows rows = { job.r + (job.k + job.b) * job.ldr,
+                         job.r + job.k * job.ldr,
+                         job.ldr,
+                         n - job.k,
+                         job.k + job.b,
+                         0,
+                         1,
+                         n,
+                         job.k,
+                         n,
+                         job.b };
+    move_columns<P, true>(rows, job.cs, tile, g);
+}
+
+/* Chain s of an insertion takes column s of W, x, to zero from row n + s up to row k + s + 1: its
+ * cosines and sines from the norms of the column's ends, which are sums of squares from below.
+ * A warp; lane l has the pieces of the column that are l pieces from its end. Rotations are kept
+ * as those of mirrored rows: see bd_update_r_insert. */
+template <int P>
+__device__ void make_chain(double *x, int64_t stride, int steps, int s, int p, float2 *cs)
+{
+    /* x[-i stride]: rows from n + s upwards, i = 0 .. steps */
+    int lane = threadIdx.x, piece = (steps + 32) / 32, from = lane * piece;
+    int to = from + piece < steps + 1 ? from + piece : steps + 1;
+    double own = 0, below = 0;
+    for (int i = from; i < to; i++)
+        own += x[-i * stride] * x[-i * stride];
+    double sum = own;
+    for (int distance = 1; distance < 32; distance *= 2) {
+        double other = __shfl_up_sync(~0u, sum, distance);
+        sum += lane >= distance ? other : 0;
+    }
+    sum = __shfl_up_sync(~0u, sum, 1); /* of the lanes before this one: what lies below its piece */
+    sum = lane ? sum : 0;
+    below = lane == 0 || from > steps ? 0 : sqrt(sum);
+    if (lane && from == 1) /* a piece of one row: the first row keeps its sign */
+        below = x[0];
+    __syncwarp();
+    for (int i = from; i < to; i++) {
+        double value = x[-i * stride];
+        sum += value * value;
+        if (i == 0) {
+            below = value;
+            continue;
+        }
+        float2 g = make_float2(1, 0);
+        double norm = sqrt(sum);
+        if (sum > 0)
+            g = make_float2((float)(value / norm), (float)(below / norm));
+        cs[(i - 1) * P + p - 1 - s] = make_float2(g.x, -g.y);
+        below = norm;
+    }
+    __syncwarp();
+    for (int i = from; i < to; i++)
+        x[-i * stride] = i == steps ? below : 0;
+}
+
+/* One column of W through chain s: x as above. */
+template <int P>
+__device__ void follow_chain(double *x, int64_t stride, int steps, int s, int p, const float2 *cs)
+{
+    double carry = x[0];
+    for (int i = 1; i <= steps; i++) {
+        float2 g = cs[(i - 1) * P + p - 1 - s];
+        double upper = x[-i * stride], c = g.x, sine = -(double)g.y;
+        x[-(i - 1) * stride] = c * carry - sine * upper;
+        carry = c * upper + sine * carry;
+    }
+    x[-steps * stride] = carry;
+}
+
+/* The chains as one of groups of p rotations, step i of which works on rows n - 1 - i .. n - 1 - i
+ * + p, rotation 0 of it first. Seen from the bottom, in positions n + p - 1 - row, these are the
+ * rotations of a removal, last to first, but for the sign of the sine. */
+template <int P>
+__global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_job job)
+{
+    extern __shared__ float tile[];
+    if (bd_update_refused(job))
+        return;
+    int n = job.n, k = job.k, p = job.b, steps = n - k;
+    for (int i = threadIdx.x; i < steps * P; i += blockDim.x)
+        job.cs[i] = make_float2(1, 0);
+    __syncthreads();
+    for (int s = 0; steps && s < p; s++) {
+        double *bottom = job.w + n + s;
+        if (threadIdx.x < chain_threads)
+            make_chain<P>(bottom + s * job.ldw, 1, steps, s, p, job.cs);
+        __syncthreads();
+        if ((int)threadIdx.x > s && (int)threadIdx.x < p)
+            follow_chain<P>(bottom + threadIdx.x * job.ldw, 1, steps, s, p, job.cs);
+        __syncthreads();
+    }
+    moving_rows rows = { job.r + k * job.ldr,
+                         job.r + (k + p) * job.ldr,
+                         job.ldr,
+                         steps,
+                         k,
+                         n + p - 1,
+                         -1,
+                         n + p,
+                         0,
+                         steps,
+                         p };
+    if (steps)
+        move_columns<P, false>(rows, job.cs, tile, nullptr);
+    for (int i = threadIdx.x; i < (n + p) * p; i += blockDim.x) {
+        int row = i % (n + p), column = i / (n + p);
+        job.r[row + (k + column) * job.ldr] =
+            row <= k + column ? (float)job.w[row + column * job.ldw] : 0;
+    }
+    for (int i = threadIdx.x; i < k * p; i += blockDim.x)
+        job.r[n + i % p + i / p * job.ldr] = 0;
+}
+
+/* Thread c takes column c of the inner products through the rotations; then all share them out. */
+template <int P> __global__ void first_kernel(bd_update_job job)
+{
+    if (bd_update_refused(job))
+        return;
+    int c = threadIdx.x, steps = job.n_in > job.n ? job.n : 0;
+    if (c < P && steps) {
+        double x[P + 1];
+#pragma unroll
+        for (int s = 0; s < P; s++)
+            x[s] = s < job.n_in ? job.sums[s * P + c] : 0;
+        for (int i = 0; i < steps; i++) {
+            x[P] = i + P < job.n_in ? job.sums[(i + P) * P + c] : 0;
+#pragma unroll
+            for (int s = P - 1; s >= 0; s--) {
+                float2 g = job.cs[i * P + s];
+                bd_rotate(x[s], x[s + 1], (double)g.x, (double)g.y);
+            }
+            job.sums[i * P + c] = x[0];
+#pragma unroll
+            for (int s = 0; s < P; s++)
+                x[s] = x[s + 1];
+        }
+    }
+    if (c < P)
+        job.state->whole[c] = sqrt(job.sums[job.n_in * P + c]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < (job.n + job.b) * P; i += blockDim.x) {
+        int row = i / P, column = i % P;
+        float value = row < job.n ? (float)job.sums[i] : 0;
+        if (row < job.n)
+            job.small[i] = value;
+        if (column < job.b)
+            job.w[row + column * job.ldw] = value;
+    }
+}
+
+/* Q^T v / ||v|| of a v orthogonal to working accuracy, as on the CPU: rounding of the inner
+ * products alone leaves about half of this (uniform random Q, n = 10 .. 200). */
+__device__ double orthogonal(int n)
+{
+    return 0.5 * FLT_EPSILON * sqrt((double)n);
+}
+
+/* Warp c: column c. */
+template <int P> __global__ void second_kernel(bd_update_job job)
+{
+    if (bd_update_refused(job))
+        return;
+    int c = threadIdx.x / 32, again = 0;
+    if (c < job.b) {
+        double square = 0;
+        for (int i = threadIdx.x % 32; i < job.n; i += 32)
+            square += job.sums[i * P + c] * job.sums[i * P + c];
+        double norm = sqrt(job.sums[job.n * P + c]);
+        again = sqrt(bd_sum_warp(square)) > orthogonal(job.n) * norm;
+        if (threadIdx.x % 32 == 0)
+            job.state->norm[c] = norm;
+    }
+    again = __syncthreads_or(again);
+    if (threadIdx.x == 0)
+        job.state->again = again;
+    for (int i = threadIdx.x; again && i < job.n * P; i += blockDim.x) {
+        float value = (float)job.sums[i];
+        job.small[i] = value;
+        if (i % P < job.b)
+            job.w[i / P + i % P * job.ldw] += (double)value;
+    }
+}
+
+/* Thread j has what is left of g[j]; in step i thread i makes z[i] of it and tells the others. */
+__global__ void __launch_bounds__(bd_update_most_cols)
+    append_kernel(float *r, int64_t ldr, int n, const double *g)
+{
+    extern __shared__ float tile[];
+    __shared__ double told[2];
+    int j = threadIdx.x;
+    double rest = j < n ? g[j] : 0, left = g[n] > 0 ? g[n] : 0, own = 0;
+    double pivot = j < n ? (double)r[j + j * ldr] : 0, inverse = pivot != 0 ? 1 / pivot : 0;
+    for (int base = 0; base < n; base += panel) {
+        for (int i = threadIdx.x; i < n * panel; i += blockDim.x)
+            if (base + i % panel < i / panel)
+                tile[i / panel * panel_room + i % panel] = r[base + i % panel + i / panel * ldr];
+        __syncthreads();
+        for (int i = 0; i < panel && base + i < n; i++) {
+            if (j == base + i) {
+                own = rest * inverse;
+                /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. */
+                if (own * own > left)
+                    own = copysign(sqrt(left), own);
+                told[i % 2] = own;
+            }
+            __syncthreads();
+            double z = told[i % 2];
+            if (j > base + i && j < n)
+                rest -= (double)tile[j * panel_room + i] * z;
+            left -= z * z;
+            left = left > 0 ? left : 0;
+        }
+        __syncthreads();
+    }
+    if (j < n) {
+        r[j + n * ldr] = (float)own;
+        r[n + j * ldr] = 0;
+    }
+    if (j == 0)
+        r[n + n * ldr] = (float)sqrt(left);
+}
+
+unsigned round_up(int threads)
+{
+    return (unsigned)(threads + 31) / 32 * 32;
+}
+
+size_t tile_bytes(int cols)
+{
+    return (size_t)cols * panel_room * sizeof(float);
+}
+
+} // namespace
+
+void bd_update_r_remove(const bd_update_launch *launch, const bd_update_job *job)
+{
+    int cols = job->n_in - job->b - job->k;
+    if (cols > 0)
+        (job->width == 1
+             ? remove_kernel<1>
+             : remove_kernel<
+                   bd_update_group>)<<<1, round_up(cols), tile_bytes(cols), launch->stream>>>(*job);
+}
+
+void bd_update_r_insert(const bd_update_launch *launch, const bd_update_job *job)
+{
+    int cols = job->n - job->k;
+    (job->width == 1 ? insert_kernel<1>
+                     : insert_kernel<bd_update_group>)<<<1, round_up(cols > 128 ? cols : 128),
+                                                         tile_bytes(cols), launch->stream>>>(*job);
+}
+
+void bd_update_first(const bd_update_launch *launch, const bd_update_job *job)
+{
+    (job->width == 1 ? first_kernel<1>
+                     : first_kernel<bd_update_group>)<<<1, 256, 0, launch->stream>>>(*job);
+}
+
+void bd_update_second(const bd_update_launch *launch, const bd_update_job *job)
+{
+    (job->width == 1 ? second_kernel<1>
+                     : second_kernel<bd_update_group>)<<<1, 256, 0, launch->stream>>>(*job);
+}
+
+void bd_update_append(const bd_update_launch *launch, float *r, int64_t ldr, int n, const double *g)
+{
+    append_kernel<<<1, round_up(n ? n : 1), tile_bytes(n), launch->stream>>>(r, ldr, n, g);
+}
+
+enum bd_status bd_update_r_prepare(int max_cols)
+{
+    const void *kernels[] = { (const void *)remove_kernel<1>,
+                              (const void *)remove_kernel<bd_update_group>,
+                              (const void *)insert_kernel<1>,
+                              (const void *)insert_kernel<bd_update_group>,
+                              (const void *)append_kernel };
+    for (const void *kernel : kernels) {
+        enum bd_status status =
+            bd_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                               (int)tile_bytes(max_cols)),
+                          "preparing QR updating");
+        if (status != BD_OK)
+            return status;
+    }
+    return BD_OK;
+}
