@@ -181,9 +181,9 @@ struct panel_copy {
     }
 };
 
-/* All in one thread block. `keep`: R in float64 to the upper triangle of g. */
+/* All in one thread block. With a report, R in float64 to the upper triangle of g. */
 __global__ __launch_bounds__(512, 1) void factor_block(float *r, int64_t ldr, double *g, int n,
-                                                       double *least_out, int keep, const int *stop)
+                                                       double *report, const int *stop)
 {
     extern __shared__ double2 memory[];
     if (stop && *stop)
@@ -236,11 +236,15 @@ __global__ __launch_bounds__(512, 1) void factor_block(float *r, int64_t ldr, do
         for (int i = lane; i < n; i += 32) {
             double x = i <= j ? row(j)[i] * scale[j] : 0.0;
             r[i + j * ldr] = (float)x;
-            if (keep && i <= j)
+            if (report && i <= j)
                 g[i + (int64_t)j * n] = x;
         }
-    if (least_out && threadIdx.x == 0)
-        *least_out = least;
+    if (!report)
+        return;
+    for (int j = threadIdx.x; j < n; j += blockDim.x)
+        report[1 + j] = scale[j];
+    if (threadIdx.x == 0)
+        report[0] = least;
 }
 
 /* Larger matrices: the scales are kept in what is not used of g, below the diagonal. */
@@ -249,14 +253,18 @@ static __device__ __forceinline__ double *scale_of(double *g, int n, int j)
     return j > 0 ? g + j : g + n + 2;
 }
 
-__global__ void find_scales(double *g, int n, double *least, const int *stop)
+__global__ void find_scales(double *g, int n, double *report, const int *stop)
 {
     if (stop && *stop)
         return;
     for (int j = threadIdx.x; j < n; j += blockDim.x)
         *scale_of(g, n, j) = sqrt(g[j + (int64_t)j * n]);
-    if (least && threadIdx.x == 0)
-        *least = 1;
+    if (!report)
+        return;
+    for (int j = threadIdx.x; j < n; j += blockDim.x)
+        report[1 + j] = sqrt(g[j + (int64_t)j * n]);
+    if (threadIdx.x == 0)
+        report[0] = 1;
 }
 
 /* A thread block a column of g. */
@@ -333,27 +341,27 @@ __global__ void write_r(float *r, int64_t ldr, double *g, int n, int keep, const
 }
 
 static void factor_global(cudaStream_t stream, float *r, int64_t ldr, double *g, int n,
-                          double *least, int keep, const int *stop)
+                          double *report, const int *stop)
 {
-    find_scales<<<1, 512, 0, stream>>>(g, n, least, stop);
+    find_scales<<<1, 512, 0, stream>>>(g, n, report, stop);
     apply_scales<<<(unsigned)n, 128, 0, stream>>>(g, n, stop);
     for (int j0 = 0; j0 < n; j0 += width) {
         int tiles = (n - j0 - width + 15) / 16;
-        factor_panel<<<1, 32 * block_warps, 0, stream>>>(g, n, j0, least, stop);
+        factor_panel<<<1, 32 * block_warps, 0, stream>>>(g, n, j0, report, stop);
         if (tiles <= 0)
             break;
         tiles = tiles * (tiles + 1) / 2;
         update_trailing<<<(unsigned)((tiles + 7) / 8), 256, 0, stream>>>(g, n, j0, tiles, stop);
     }
-    write_r<<<(unsigned)n, 128, 0, stream>>>(r, ldr, g, n, keep, stop);
+    write_r<<<(unsigned)n, 128, 0, stream>>>(r, ldr, g, n, report != NULL, stop);
 }
 
 static enum bd_status factor(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                             double *least, int keep, const int *stop)
+                             double *report, const int *stop)
 {
     size_t bytes = block_bytes(n);
     if (bytes > (size_t)cuda->shared_most) {
-        factor_global(cuda->stream, r, ldr, g, n, least, keep, stop);
+        factor_global(cuda->stream, r, ldr, g, n, report, stop);
         return bd_cuda_launched("the Cholesky factorisation");
     }
     enum bd_status status = bd_cuda_check(
@@ -361,18 +369,18 @@ static enum bd_status factor(struct bd_cuda *cuda, float *r, int64_t ldr, double
         "the shared memory of the Cholesky factorisation");
     if (status != BD_OK)
         return status;
-    factor_block<<<1, 32 * block_warps, bytes, cuda->stream>>>(r, ldr, g, n, least, keep, stop);
+    factor_block<<<1, 32 * block_warps, bytes, cuda->stream>>>(r, ldr, g, n, report, stop);
     return bd_cuda_launched("the Cholesky factorisation");
 }
 
 enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
                                 const int *stop)
 {
-    return factor(cuda, r, ldr, g, n, NULL, 0, stop);
+    return factor(cuda, r, ldr, g, n, NULL, stop);
 }
 
 enum bd_status bd_cuda_cholesky_keep(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                                     double *least, const int *stop)
+                                     double *report, const int *stop)
 {
-    return factor(cuda, r, ldr, g, n, least, 1, stop);
+    return factor(cuda, r, ldr, g, n, report, stop);
 }

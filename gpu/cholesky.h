@@ -18,11 +18,11 @@ extern "C" {
 enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
                                 const int *stop);
 
-/* The same; R in float64 stays in the upper triangle of g, what is below it has no meaning, and
- * *least (device memory) becomes the smallest pivot of the scaled matrix before it was raised, 0 if
- * one was NaN: about the square of the reciprocal condition number of the scaled columns. */
+/* The same; R in float64 stays in the upper triangle of g, what is below it has no meaning.
+ * `report` (1 + n doubles in device memory): report[0] becomes the smallest pivot of the scaled
+ * matrix before it was raised, 0 if one was NaN; report[1 + j] the norm of column j. */
 enum bd_status bd_cuda_cholesky_keep(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                                     double *least, const int *stop);
+                                     double *report, const int *stop);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,242 @@
+/* The qr group of the CUDA backend (linalg/qr.h): which algorithm serves what.
+ *
+ * bd_qr_factor and what follows it use reflectors (gpu/caqr.h). R alone, and R with the thin Q, may
+ * come from the float64 Gram matrix: G = A^T A, R from G by Cholesky, Q = A R^-1. In float64 the
+ * rounding of G shifts the singular values of A by about kappa^2 2^-53 of themselves, kappa the
+ * condition number of A with its columns scaled to norm 1. So Q departs from orthonormality by that
+ * much: one pass does while it is below float32 rounding; up to where it reaches 1 a second pass
+ * over Q, whose columns are then nearly orthonormal, repairs it (CholeskyQR2: Yamamoto,
+ * Nakatsukasa, Yanagisawa, Fukaya 2015); beyond that only reflectors give a Q. R alone is backward
+ * stable always (gpu/cholesky.h). */
+#include <stdlib.h>
+
+#include "gpu/caqr.h"
+#include "gpu/cholesky.h"
+#include "gpu/cholqr.h"
+#include "gpu/gram.cuh"
+#include "gpu/slots.h"
+
+/* Limits on the squared Frobenius norm of the inverse of the scaled R, which is between kappa^2 / n
+ * and kappa^2. The rounding of G is about 4 2^-53 for the sums that gram.cuh makes. */
+static const double one_pass = 0x1p-24 / (4 * 0x1p-53); /* kappa about 1e4 */
+static const double two_passes = 0.02 / (4 * 0x1p-53);  /* kappa about 7e6 */
+
+struct qr {
+    struct bd_cuda *cuda;
+    int64_t m, n;
+    struct bd_cuda_caqr *caqr; /* NULL if only Cholesky was asked for */
+    enum bd_qr_method asked, method;
+    /* For Cholesky: */
+    double *g, *g2;    /* n x n: Gram matrices, then R in their upper triangles */
+    double *w;         /* packed R^-1 */
+    double *report;    /* of the Cholesky factorisation, 1 + n */
+    double *condition; /* of the inversion, n */
+    double *seen;      /* the same on the host */
+    void *workspace;   /* of the Gram matrix */
+};
+
+/* Where the Gram matrix is not the fastest, measured on an H100: the first row that fits. Square
+ * matrices have no rows to share out, and their Cholesky factorisation is no cheaper than theirs.
+ */
+static const struct {
+    int64_t least_cols, most_cols;
+    int64_t rows_a_column; /* at least so many rows for each column */
+    enum bd_qr_method method;
+} policy[] = {
+    { 1, bd_gram_most, 1, BD_QR_CHOLESKY },
+    { 1, INT64_MAX, 1, BD_QR_CAQR },
+};
+
+static enum bd_qr_method choose(int64_t m, int64_t n)
+{
+    size_t i = 0;
+    while (n < policy[i].least_cols || n > policy[i].most_cols || m < n * policy[i].rows_a_column)
+        i++;
+    return policy[i].method;
+}
+
+void bd_cuda_qr_destroy(void *data)
+{
+    struct qr *plan = static_cast<struct qr *>(data);
+    if (!plan)
+        return;
+    bd_cuda_caqr_destroy(plan->caqr);
+    bd_cuda_free(plan->g);
+    bd_cuda_free(plan->g2);
+    bd_cuda_free(plan->w);
+    bd_cuda_free(plan->report);
+    bd_cuda_free(plan->workspace);
+    bd_cuda_free_host(plan->seen);
+    free(plan);
+}
+
+static enum bd_status alloc_cholesky(struct qr *plan)
+{
+    struct bd_cuda *cuda = plan->cuda;
+    const size_t n = (size_t)plan->n;
+    const struct {
+        void **data;
+        size_t bytes;
+    } parts[] = {
+        { (void **)&plan->g, n * n * sizeof(double) },
+        { (void **)&plan->g2, n * n * sizeof(double) },
+        { (void **)&plan->w, bd_cuda_cholqr_packed((int)n) * sizeof(double) },
+        { (void **)&plan->report, (1 + 2 * n) * sizeof(double) },
+        { &plan->workspace, bd_gram_workspace(cuda, plan->m, (int)n) },
+    };
+    enum bd_status status = BD_OK;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == BD_OK; i++)
+        status = bd_cuda_alloc(cuda, parts[i].data, parts[i].bytes, "a QR by Cholesky");
+    if (status == BD_OK)
+        status = bd_cuda_alloc_host((void **)&plan->seen, n * sizeof(double), "a QR by Cholesky");
+    plan->condition = plan->report ? plan->report + 1 + n : NULL;
+    return status;
+}
+
+enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t n,
+                                 const struct bd_qr_options *options, void **out)
+{
+    struct bd_cuda *cuda = bd_cuda_of(backend);
+    enum bd_qr_method method = options ? options->method : BD_QR_AUTO;
+    enum bd_status status = BD_OK;
+    *out = NULL;
+    if (method == BD_QR_CHOLESKY && n > bd_gram_most)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "Cholesky QR of %lld columns: at most %d on the cuda backend; use "
+                       "BD_QR_AUTO or BD_QR_CAQR",
+                       (long long)n, (int)bd_gram_most);
+    struct qr *plan = static_cast<struct qr *>(calloc(1, sizeof *plan));
+    if (!plan)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for a QR plan");
+    plan->cuda = cuda;
+    plan->m = m;
+    plan->n = n;
+    plan->asked = method;
+    plan->method = method == BD_QR_AUTO ? choose(m, n) : method;
+    status = bd_cuda_caqr_create(cuda, m, n, options, &plan->caqr);
+    if (status == BD_OK && plan->method == BD_QR_CHOLESKY)
+        status = alloc_cholesky(plan);
+    if (status != BD_OK) {
+        bd_cuda_qr_destroy(plan);
+        return status;
+    }
+    *out = plan;
+    return BD_OK;
+}
+
+enum bd_status bd_cuda_qr_factor(void *data, float *a, int64_t lda)
+{
+    return bd_cuda_caqr_factor(static_cast<struct qr *>(data)->caqr, a, lda);
+}
+
+enum bd_status bd_cuda_qr_get_r(void *data, float *r, int64_t ldr)
+{
+    return bd_cuda_caqr_get_r(static_cast<struct qr *>(data)->caqr, r, ldr);
+}
+
+enum bd_status bd_cuda_qr_form_q(void *data, float *q, int64_t ldq)
+{
+    return bd_cuda_caqr_form_q(static_cast<struct qr *>(data)->caqr, q, ldq);
+}
+
+enum bd_status bd_cuda_qr_apply(void *data, enum bd_qr_op op, float *c, int64_t ldc, int64_t k)
+{
+    return bd_cuda_caqr_apply(static_cast<struct qr *>(data)->caqr, op, c, ldc, k);
+}
+
+/* g := A^T A */
+static enum bd_status gram(struct qr *plan, double *g, const float *a, int64_t lda)
+{
+    struct bd_gram_matrix x = { a, lda, plan->m };
+    return bd_gram(plan->cuda, g, x, plan->m, (int)plan->n, plan->workspace, NULL);
+}
+
+enum bd_status bd_cuda_qr_reduce(void *data, const float *a, int64_t lda, float *r, int64_t ldr)
+{
+    struct qr *plan = static_cast<struct qr *>(data);
+    if (plan->method != BD_QR_CHOLESKY)
+        return bd_cuda_caqr_reduce(plan->caqr, a, lda, r, ldr);
+    enum bd_status status = gram(plan, plan->g, a, lda);
+    if (status == BD_OK)
+        status = bd_cuda_cholesky(plan->cuda, r, ldr, plan->g, (int)plan->n, NULL);
+    return status;
+}
+
+/* R (float32 to r, float64 to g) and W = R^-1 of A. */
+static enum bd_status find_r(struct qr *plan, double *g, const float *a, int64_t lda, float *r,
+                             int64_t ldr)
+{
+    const int n = (int)plan->n;
+    enum bd_status status = gram(plan, g, a, lda);
+    if (status == BD_OK)
+        status = bd_cuda_cholesky_keep(plan->cuda, r, ldr, g, n, plan->report, NULL);
+    if (status == BD_OK)
+        status =
+            bd_cuda_cholqr_invert(plan->cuda, plan->w, plan->condition, g, plan->report + 1, n);
+    return status;
+}
+
+/* What one_pass and two_passes limit; waits for the device. */
+static enum bd_status see_condition(struct qr *plan, double *condition)
+{
+    cudaStream_t stream = plan->cuda->stream;
+    size_t bytes = (size_t)plan->n * sizeof(double);
+    cudaError_t error =
+        cudaMemcpyAsync(plan->seen, plan->condition, bytes, cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+    *condition = 0;
+    for (int64_t j = 0; j < plan->n; j++)
+        *condition += plan->seen[j];
+    return bd_cuda_check(error, "waiting for the condition of a matrix");
+}
+
+static enum bd_status thin_by_reflectors(struct qr *plan, const float *a, int64_t lda, float *q,
+                                         int64_t ldq, float *r, int64_t ldr)
+{
+    enum bd_status status = BD_OK;
+    if (q != a)
+        status =
+            bd_cuda_check(cudaMemcpy2DAsync(q, (size_t)ldq * sizeof *q, a, (size_t)lda * sizeof *a,
+                                            (size_t)plan->m * sizeof *a, (size_t)plan->n,
+                                            cudaMemcpyDeviceToDevice, plan->cuda->stream),
+                          "copying a matrix");
+    if (status == BD_OK)
+        status = bd_cuda_caqr_factor(plan->caqr, q, ldq);
+    if (status == BD_OK)
+        status = bd_cuda_caqr_get_r(plan->caqr, r, ldr);
+    if (status == BD_OK)
+        status = bd_cuda_caqr_form_q(plan->caqr, q, ldq);
+    return status;
+}
+
+enum bd_status bd_cuda_qr_thin(void *data, const float *a, int64_t lda, float *q, int64_t ldq,
+                               float *r, int64_t ldr)
+{
+    struct qr *plan = static_cast<struct qr *>(data);
+    const int n = (int)plan->n;
+    double condition;
+    if (plan->method != BD_QR_CHOLESKY)
+        return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
+    enum bd_status status = find_r(plan, plan->g, a, lda, r, ldr);
+    if (status == BD_OK)
+        status = see_condition(plan, &condition);
+    if (status != BD_OK)
+        return status;
+    if (!(condition <= two_passes)) { /* or NaN */
+        if (plan->asked == BD_QR_AUTO)
+            return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
+        return bd_fail(BD_ERROR_NUMERIC,
+                       "Cholesky QR: the columns are dependent, or nearly, or not finite; use "
+                       "BD_QR_AUTO or BD_QR_CAQR");
+    }
+    status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, a, lda, plan->w, plan->m, n);
+    if (status != BD_OK || condition <= one_pass)
+        return status;
+    status = find_r(plan, plan->g2, q, ldq, r, ldr);
+    if (status == BD_OK)
+        status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, q, ldq, plan->w, plan->m, n);
+    if (status == BD_OK)
+        status = bd_cuda_cholqr_join(plan->cuda, r, ldr, plan->g2, plan->g, n);
+    return status;
+}
