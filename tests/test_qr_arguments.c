@@ -1,6 +1,7 @@
 /* What bd_qr_* refuse (linalg/qr.h), and with which words. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -52,13 +53,20 @@ struct fixture {
     struct bd_matrix a, q, r;
 };
 
-static void setup(struct fixture *f, const char *name)
+/* False where the backend cannot be opened. */
+static bool setup(struct fixture *f, const char *name)
 {
-    assert_int_equal(bd_backend_open(&f->backend, name, 1), BD_OK);
+    enum bd_status status = bd_backend_open(&f->backend, name, 1);
+    if (status == BD_ERROR_UNSUPPORTED) {
+        print_message("%s\n", bd_error_detail());
+        return false;
+    }
+    assert_int_equal(status, BD_OK);
     assert_int_equal(bd_matrix_create(f->backend, &f->a, 40, 5, BD_F32), BD_OK);
     assert_int_equal(bd_matrix_create(f->backend, &f->q, 40, 5, BD_F32), BD_OK);
     assert_int_equal(bd_matrix_create(f->backend, &f->r, 5, 5, BD_F32), BD_OK);
     assert_int_equal(bd_qr_create(&f->qr, f->backend, 40, 5, NULL), BD_OK);
+    return true;
 }
 
 static void teardown(struct fixture *f)
@@ -76,7 +84,8 @@ static void test_bad_calls(void **state)
     struct fixture f;
     (void)state;
     for (const char *const *name = bd_backend_names(); *name; name++) {
-        setup(&f, *name);
+        if (!setup(&f, *name))
+            continue;
         struct bd_matrix wrong = f.a;
         assert_refused(bd_qr_get_r(f.qr, &f.r), "bd_qr_factor");
         assert_refused(bd_qr_form_q(f.qr, &f.q), "bd_qr_factor");
@@ -93,6 +102,13 @@ static void test_bad_calls(void **state)
         wrong = f.r;
         wrong.cols = 4;
         assert_refused(bd_qr_reduce(f.qr, &f.a, &wrong), "R has 4 columns");
+        assert_refused(bd_qr_thin(f.qr, &f.a, &f.q, &wrong), "R has 4 columns");
+        wrong = f.q;
+        wrong.rows = 39;
+        assert_refused(bd_qr_thin(f.qr, &f.a, &wrong, &f.r), "Q has 39 rows");
+        wrong = f.a;
+        wrong.ld++;
+        assert_refused(bd_qr_thin(f.qr, &f.a, &wrong, &f.r), "share memory");
         assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
         wrong = f.q;
         wrong.rows = 5;
@@ -108,11 +124,32 @@ static void test_bad_calls(void **state)
     }
 }
 
+/* A method that a backend does not have is refused, not replaced. */
+static void test_methods(void **state)
+{
+    struct bd_backend *backend;
+    struct bd_qr *qr = NULL;
+    struct bd_qr_options options = { .method = BD_QR_CHOLESKY };
+    (void)state;
+    assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
+    assert_int_equal(bd_qr_create(&qr, backend, 40, 5, &options), BD_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bd_error_detail(), "BD_QR_AUTO"));
+    assert_null(qr);
+    bd_backend_close(&backend);
+    if (bd_backend_open(&backend, "cuda", 1) != BD_OK)
+        return;
+    assert_int_equal(bd_qr_create(&qr, backend, 3000, 1025, &options), BD_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bd_error_detail(), "1025 columns"));
+    assert_null(qr);
+    bd_backend_close(&backend);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_shapes),
         cmocka_unit_test(test_bad_calls),
+        cmocka_unit_test(test_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

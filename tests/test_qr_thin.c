@@ -1,0 +1,160 @@
+/* bd_qr_thin and bd_qr_reduce (linalg/qr.h) by every method on every backend: R, and a Q that is
+ * orthonormal to rounding however ill-conditioned the matrix. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/qr_problem.h"
+
+/* Q and R in f->q and f->r; `a` is A, or Q itself. */
+static void check_factors(struct fixture *f, struct bd_matrix *q)
+{
+    int64_t m = f->p->m, n = f->p->n;
+    get_r(f);
+    assert_true(gram_error(f->host_a, f->host_r, m, n) < limit(f->p));
+    assert_int_equal(bd_matrix_download(f->backend, f->host_q, m, q), BD_OK);
+    float *qr = product(f->host_q, f->host_r, m, n);
+    assert_true(column_error(f->host_a, qr, m, n) < limit(f->p));
+    assert_true(departure(f->host_q, m, n) < limit(f->p));
+    free(qr);
+}
+
+static void check_method(const struct problem *p, const char *backend, bool may_fail)
+{
+    struct fixture f;
+    int64_t m = p->m, n = p->n;
+    if (!setup(&f, p, backend))
+        return;
+    assert_int_equal(bd_qr_reduce(f.qr, &f.a, &f.r), BD_OK);
+    get_r(&f);
+    assert_true(gram_error(f.host_a, f.host_r, m, n) < limit(p));
+    enum bd_status status = bd_qr_thin(f.qr, &f.a, &f.q, &f.r);
+    if (!may_fail || status != BD_ERROR_NUMERIC) {
+        assert_int_equal(status, BD_OK);
+        check_factors(&f, &f.q);
+        assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_ERROR_ARGUMENT); /* nothing is factored */
+    }
+    assert_int_equal(bd_matrix_download(f.backend, f.host_q, m, &f.a), BD_OK);
+    assert_memory_equal(f.host_q, f.host_a, (size_t)(m * n) * sizeof(float));
+    if (status == BD_OK) {
+        assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.a, &f.r), BD_OK);
+        check_factors(&f, &f.a);
+    }
+    teardown(&f);
+}
+
+/* `cholesky_may_fail`: the columns are dependent. */
+static void check(struct problem p, bool cholesky_may_fail)
+{
+    static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CAQR, BD_QR_CHOLESKY };
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (int i = 0; i < 3; i++) {
+            p.options.method = methods[i];
+            check_method(&p, *name, cholesky_may_fail && methods[i] == BD_QR_CHOLESKY);
+        }
+}
+
+static void test_shapes(void **state)
+{
+    static const int64_t shapes[][2] = {
+        { 1, 1 },     { 5000, 1 },  { 7, 7 },      { 1000, 20 }, { 777, 24 },   { 1001, 25 },
+        { 513, 32 },  { 513, 33 },  { 2051, 64 },  { 999, 65 },  { 3000, 100 }, { 100, 100 },
+        { 600, 113 }, { 501, 129 }, { 2003, 192 }, { 400, 193 }, { 900, 256 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        check((struct problem){ .m = shapes[i][0], .n = shapes[i][1], .extra_rows = i % 3 * 13 },
+              shapes[i][0] < shapes[i][1] + 8); /* square random matrices may be anything */
+}
+
+static void test_many_columns(void **state)
+{
+    (void)state;
+    check((struct problem){ .m = 1300, .n = 512, .extra_rows = 1 }, false);
+}
+
+static void test_conditions(void **state)
+{
+    static const int64_t cols[] = { 1, 20, 33, 100, 192 };
+    (void)state;
+    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
+        for (double condition = 10; condition < 2e7; condition *= 10)
+            check((struct problem){ .m = 1500 + 7 * (int64_t)i,
+                                    .n = cols[i],
+                                    .kind = COLLINEAR,
+                                    .condition = condition,
+                                    .extra_rows = (int64_t)i },
+                  condition > 1e6);
+}
+
+static void test_difficult_matrices(void **state)
+{
+    (void)state;
+    for (enum kind kind = ZERO; kind <= VIDEO; kind++) {
+        check((struct problem){ .m = 3000, .n = 40, .kind = kind }, true);
+        check((struct problem){ .m = 1000, .n = 130, .kind = kind }, true);
+        check((struct problem){ .m = 60, .n = 60, .kind = kind }, true);
+    }
+}
+
+/* NaN and Inf come through, and the plan is fit for the next matrix. */
+static void test_not_finite(void **state)
+{
+    static const float bad[] = { NAN, INFINITY, -INFINITY };
+    struct problem p = { .m = 2500, .n = 30 };
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            struct fixture f;
+            if (!setup(&f, &p, *name))
+                continue;
+            float keep = f.host_a[7 + 3 * p.m];
+            f.host_a[7 + 3 * p.m] = bad[i];
+            assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p.m), BD_OK);
+            assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
+            get_r(&f);
+            assert_false(isfinite(f.host_r[3 + 3 * p.n]));
+            f.host_a[7 + 3 * p.m] = keep;
+            assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p.m), BD_OK);
+            assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
+            check_factors(&f, &f.q);
+            teardown(&f);
+        }
+}
+
+/* The same matrix gives the same bits. */
+static void test_repeatable(void **state)
+{
+    struct problem p = { .m = 40000, .n = 24, .threads = 2 };
+    size_t count = (size_t)(p.m * p.n);
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++) {
+        struct fixture f;
+        if (!setup(&f, &p, *name))
+            continue;
+        float *first = malloc(count * sizeof *first);
+        assert_non_null(first);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
+            assert_int_equal(bd_matrix_download(f.backend, f.host_q, p.m, &f.q), BD_OK);
+            if (i == 0)
+                memcpy(first, f.host_q, count * sizeof *first);
+            assert_memory_equal(first, f.host_q, count * sizeof *first);
+        }
+        free(first);
+        teardown(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_conditions), cmocka_unit_test(test_difficult_matrices),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_repeatable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
