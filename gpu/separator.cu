@@ -53,6 +53,10 @@ extern "C" void bd_cuda_sep_destroy(void *arg)
     if (!s)
         return;
     cudaStreamSynchronize(s->cuda->stream);
+    if (s->upload)
+        cudaStreamSynchronize(s->upload);
+    if (s->download)
+        cudaStreamSynchronize(s->download);
     for (int i = 0; i < bd_sep_buffers; i++) {
         bd_cuda_free(s->frames[i]);
         bd_cuda_free_host(s->staging[i]);

@@ -126,7 +126,7 @@ enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
 enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, int count);
 
 /* A robust round for the coefficients of the `count` columns in order on B, which has rank 1;
- * w := those of the newest. gpu/separator_window.cu */
+ * w := those of the newest. gpu/separator_sums.cu */
 enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda);
 
 #ifdef __CUDACC__
