@@ -8,7 +8,7 @@
 # -o FOLDER  where logs and the bench's JSON go; build-gpu-check without it
 # -c CLIP    film for the part `film`; FOLDER/clip.mp4 without it
 #
-# Parts, in this order; all but `film` without any, which needs -b or a build with video:
+# Parts, in this order; all but `film` when none is named, which needs -b or a build with video:
 #   build      configures and builds into build-gpu without video and window (needs cmake, nvcc,
 #              OpenBLAS, LAPACKE, cmocka); left out with -b
 #   tests      every test program
@@ -16,7 +16,8 @@
 #   racecheck
 #   initcheck
 #   bench      every suite of backdrop-bench; bench=qr,update only those, bench-quick the small sizes
-#   film       backdrop on a clip: masks on cuda against masks on the cpu, and the window, headless
+#   film       backdrop on a clip: masks on cuda against masks on the cpu, the window, headless, the
+#              batch solver, and `bench export`
 #
 # Each test may take TEST_SECONDS (180), each sanitizer run SANITIZE_SECONDS (120), each suite
 # BENCH_SECONDS (240): whatever is too slow fails alone. Exit status 0 when everything passed.
@@ -142,28 +143,32 @@ compare_masks()
 
 film()
 {
-    local work backend program=$binaries/backdrop film=${clip:-$binaries/clip.mp4}
-    if [ ! -x "$program" ] || [ ! -f "$film" ]; then
+    local work backend film=${clip:-$binaries/clip.mp4} program
+    if [ ! -x "$binaries/backdrop" ] || [ ! -f "$film" ]; then
         note film "backdrop, clip" missing 0
         return
     fi
     work=$(mktemp -d)
     [ ! -f "$binaries/rt.tar.xz" ] || tar xJf "$binaries/rt.tar.xz" -C "$work"
-    export LD_LIBRARY_PATH=$work/rt:${LD_LIBRARY_PATH:-}
-    attempt film info 30 "$program" info
+    # for this program alone: the libraries are not this machine's
+    program=(env "LD_LIBRARY_PATH=$work/rt:${LD_LIBRARY_PATH:-}" "$binaries/backdrop")
+    attempt film info 30 "${program[@]}" info
     cat "$out/film-info.log"
     for backend in cuda cpu; do
         mkdir "$work/$backend"
-        attempt film "export-$backend" 120 "$program" export "$film" --backend $backend --frames 200 \
-            --mask "$work/$backend/%06d.pgm" -y
+        attempt film "export-$backend" 120 "${program[@]}" export "$film" --backend $backend \
+            --frames 200 --mask "$work/$backend/%06d.pgm" -y
         tail -n 2 "$out/film-export-$backend.log"
     done
     attempt film masks 0 compare_masks "$work/cuda" "$work/cpu"
     cat "$out/film-masks.log"
-    attempt film window 60 env SDL_VIDEODRIVER=dummy SDL_AUDIODRIVER=dummy "$program" view "$film" \
-        --backend cuda --frames 100 --screenshot "$out/window.png"
-    attempt film batch 120 "$program" export "$film" --backend cuda --solver batch --frames 100 \
-        --mask "$work/batch.mkv" -y
+    attempt film window 60 env SDL_VIDEODRIVER=dummy SDL_AUDIODRIVER=dummy "${program[@]}" view \
+        "$film" --backend cuda --frames 100 --screenshot "$out/window.png"
+    attempt film batch 120 "${program[@]}" export "$film" --backend cuda --solver batch \
+        --frames 100 --mask "$work/batch.mkv" -y
+    attempt film bench "${BENCH_SECONDS:-240}" "${program[@]}" bench export --backend cuda \
+        --json "$out/bench-export.json" -y
+    cat "$out/film-bench.log"
     rm -rf "$work"
 }
 
