@@ -1,6 +1,7 @@
 /* The live separator on the rendered scenes, scored against their exact truth. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -82,8 +83,22 @@ static struct score separate(const char *backend_name, const char *name, int fra
     return score;
 }
 
-#define FOR_EACH_BACKEND(name) \
-    for (const char *const *each = bd_backend_names(), *name = *each; name; name = *++each)
+/* Whether this machine has the backend. */
+static bool usable(const char *name)
+{
+    struct bd_backend *backend = NULL;
+    enum bd_status status = bd_backend_open(&backend, name, 1);
+    if (status == BD_ERROR_UNSUPPORTED)
+        print_message("skipped: %s\n", bd_error_detail());
+    else
+        assert_int_equal(status, BD_OK);
+    bd_backend_close(&backend);
+    return status == BD_OK;
+}
+
+#define FOR_EACH_BACKEND(name)                                                              \
+    for (const char *const *each = bd_backend_names(), *name = *each; name; name = *++each) \
+        if (usable(name))
 
 static void test_easy(void **state)
 {
