@@ -452,16 +452,19 @@ static void test_reproducible(void **state)
 static void test_no_allocation(void **state)
 {
     (void)state;
-    struct bd_separator_options options = defaults(3);
-    struct scene scene;
-    open_scene(&scene, "cpu", 0, &options);
-    assert_true(atomic_load(&allocations) > 0);
-    push_empty(&scene, 1);
-    long before = atomic_load(&allocations);
-    push_empty(&scene, 600);
-    assert_int_equal(atomic_load(&allocations), before);
-    assert_int_equal(scene.out.columns, 20);
-    close_scene(&scene);
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        assert_true(atomic_load(&allocations) > 0);
+        push_empty(&scene, 100);
+        long before = atomic_load(&allocations);
+        push_empty(&scene, 600);
+        assert_int_equal(atomic_load(&allocations), before);
+        assert_int_equal(scene.out.columns, 20);
+        close_scene(&scene);
+    }
 }
 
 /* The mask of a background found elsewhere. */
