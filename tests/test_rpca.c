@@ -101,7 +101,10 @@ static enum bd_status solve(struct problem *p)
         p->a[i] = p->bytes[i];
     const void *data = p->bytes ? (const void *)p->bytes : p->a;
     assert_int_equal(bd_matrix_upload(p->backend, &p->ma, data, p->m), BD_OK);
-    return bd_rpca_solve(p->rpca, &p->ma, &p->result);
+    enum bd_status status = bd_rpca_solve(p->rpca, &p->ma, &p->result);
+    if (status != BD_OK)
+        print_message("%lld x %lld: %s\n", (long long)p->m, (long long)p->n, bd_error_detail());
+    return status;
 }
 
 static void fetch(struct problem *p)
@@ -133,29 +136,36 @@ static double distance(const struct problem *p)
     return sqrt(error / square);
 }
 
-/* Singular values of L above 1e-5 of the largest: R by QR updates, then its SVD. */
-static int64_t rank_of_l(struct problem *p)
+/* Singular values of the L fetched above 1e-5 of the largest: R by QR updates, then its SVD, on the
+ * CPU. */
+static int64_t rank_of_l(const struct problem *p)
 {
     int64_t n = p->n, rank = 0;
+    struct bd_backend *backend;
     struct bd_qr_update *update;
     struct bd_small_svd *svd;
-    struct bd_matrix q, r, v;
+    struct bd_matrix l, q, r, v;
     float *sigma = array(n, sizeof *sigma);
-    assert_int_equal(bd_matrix_create(p->backend, &q, p->m, n, BD_F32), BD_OK);
-    assert_int_equal(bd_matrix_create(p->backend, &r, n, n, BD_F32), BD_OK);
-    assert_int_equal(bd_matrix_create(p->backend, &v, n, n, BD_F32), BD_OK);
-    assert_int_equal(bd_qr_update_create(&update, p->backend, p->m, n, n), BD_OK);
-    assert_int_equal(bd_small_svd_create(&svd, p->backend, n), BD_OK);
+    assert_int_equal(bd_backend_open(&backend, "cpu", 2), BD_OK);
+    assert_int_equal(bd_matrix_create(backend, &l, p->m, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(backend, &q, p->m, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(backend, &r, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(backend, &v, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_qr_update_create(&update, backend, p->m, n, n), BD_OK);
+    assert_int_equal(bd_small_svd_create(&svd, backend, n), BD_OK);
+    assert_int_equal(bd_matrix_upload(backend, &l, p->l, p->m), BD_OK);
     q.cols = r.cols = r.rows = 0;
-    assert_int_equal(bd_qr_insert_columns(update, &q, &r, 0, &p->ml), BD_OK);
+    assert_int_equal(bd_qr_insert_columns(update, &q, &r, 0, &l), BD_OK);
     assert_int_equal(bd_small_svd_compute(svd, sigma, &v, &r), BD_OK);
     while (rank < n && sigma[rank] > 1e-5F * sigma[0])
         rank++;
     bd_small_svd_destroy(&svd);
     bd_qr_update_destroy(&update);
-    bd_matrix_destroy(p->backend, &q);
-    bd_matrix_destroy(p->backend, &r);
-    bd_matrix_destroy(p->backend, &v);
+    bd_matrix_destroy(backend, &l);
+    bd_matrix_destroy(backend, &q);
+    bd_matrix_destroy(backend, &r);
+    bd_matrix_destroy(backend, &v);
+    bd_backend_close(&backend);
     free(sigma);
     return rank;
 }
@@ -359,6 +369,112 @@ static void test_get_leaves_the_state(void **state)
     }
 }
 
+/* The same matrix gives the same bits again, whatever was solved in between, and wherever its
+ * columns begin: a view three rows into a larger matrix, as bytes and as floats. */
+static void test_repeats(void **state)
+{
+    (void)state;
+    enum { m = 1003, n = 37 };
+    FOR_EACH_BACKEND(name)
+    {
+        for (int type = BD_F32; type <= BD_U8; type++) {
+            struct problem p;
+            open_problem(&p, name, 2, m, n, (enum bd_type)type, NULL);
+            if (p.bytes)
+                plant_bytes(&p);
+            else
+                plant(&p, 3, 0.1);
+            assert_int_equal(solve(&p), BD_OK);
+            fetch(&p);
+            int iterations = p.result.iterations;
+            float *l = array(m * n, sizeof *l), *s = array(m * n, sizeof *s);
+            memcpy(l, p.l, sizeof(float) * m * n);
+            memcpy(s, p.s, sizeof(float) * m * n);
+            struct bd_matrix whole = p.ma; /* of m + 5 rows */
+            size_t size = type == BD_U8 ? 1 : sizeof(float);
+            for (int offset = 3; offset >= 0; offset -= 3) {
+                p.ma.data = (char *)whole.data + (size_t)offset * size;
+                assert_int_equal(solve(&p), BD_OK);
+                assert_int_equal(p.result.iterations, iterations);
+                fetch(&p);
+                assert_memory_equal(l, p.l, sizeof(float) * m * n);
+                assert_memory_equal(s, p.s, sizeof(float) * m * n);
+            }
+            p.ma = whole;
+            free(l);
+            free(s);
+            close_problem(&p);
+        }
+    }
+}
+
+/* A scene of a lit background with noise, which keeps L at a rank of about n / 2, and blobs. */
+static void plant_scene(struct problem *p)
+{
+    for (int64_t j = 0; j < p->n; j++) {
+        double light = 1 + 0.03 * sin(0.2 * (double)j);
+        for (int64_t i = 0; i < p->m; i++) {
+            double value = (double)(30 + i * 7919 % 180) * light + 2 * noise(&p->seed);
+            if ((i + 211 * j) % p->m < p->m / 20)
+                value = 255 * fabs(noise(&p->seed));
+            value = value < 0 ? 0 : value > 255 ? 255 : value;
+            p->bytes[i + j * p->m] = (uint8_t)value;
+        }
+    }
+}
+
+/* ||A - B||_F / ||C||_F of m x n arrays. */
+static double apart(const struct problem *p, const float *a, const float *b, const float *c)
+{
+    double error = 0, square = 0;
+    for (int64_t i = 0; i < p->m * p->n; i++) {
+        double e = (double)a[i] - (double)b[i];
+        error += e * e;
+        square += (double)c[i] * (double)c[i];
+    }
+    return sqrt(error / square);
+}
+
+/* Other backends take as many iterations as the reference and find the same L and S, to some ten
+ * times the tolerance (S is a tenth of M, and the paths to it are not the same to rounding). */
+static void test_agreement(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n;
+    } cases[] = { { 3000, 20 }, { 4001, 60 }, { 5000, 100 }, { 2500, 131 }, { 1500, 270 } };
+    const struct bd_rpca_options options = { .tolerance = 1e-7 };
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct problem reference;
+        open_problem(&reference, "cpu", 2, cases[c].m, cases[c].n, BD_U8, &options);
+        plant_scene(&reference);
+        assert_int_equal(solve(&reference), BD_OK);
+        fetch(&reference);
+        FOR_EACH_BACKEND(name)
+        {
+            struct problem p;
+            if (strcmp(name, "cpu") == 0)
+                continue;
+            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_U8, &options);
+            plant_scene(&p);
+            assert_int_equal(solve(&p), BD_OK);
+            fetch(&p);
+            double l = apart(&p, p.l, reference.l, reference.a);
+            double s = apart(&p, p.s, reference.s, reference.a);
+            print_message("%s, %lld x %lld: %d iterations, rank %lld; cpu: %d, %lld; L apart by "
+                          "%.2g, S by %.2g of M\n",
+                          name, (long long)p.m, (long long)p.n, p.result.iterations,
+                          (long long)p.result.rank, reference.result.iterations,
+                          (long long)reference.result.rank, l, s);
+            assert_true(abs(p.result.iterations - reference.result.iterations) <= 1);
+            assert_true(llabs(p.result.rank - reference.result.rank) <= 1);
+            assert_true(l <= 1e-6 && s <= 1e-6);
+            close_problem(&p);
+        }
+        close_problem(&reference);
+    }
+}
+
 static void test_limits(void **state)
 {
     (void)state;
@@ -466,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_interrupt), cmocka_unit_test(test_planted),
         cmocka_unit_test(test_bytes),     cmocka_unit_test(test_trivial),
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_get_leaves_the_state),
+        cmocka_unit_test(test_repeats),   cmocka_unit_test(test_agreement),
         cmocka_unit_test(test_limits),    cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
