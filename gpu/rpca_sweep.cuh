@@ -1,0 +1,94 @@
+/* Private to the CUDA backend: what the kernels of the second sweep share. */
+#ifndef BD_GPU_RPCA_SWEEP_CUH
+#define BD_GPU_RPCA_SWEEP_CUH
+
+#include "gpu/rpca_multiply.cuh"
+#include "gpu/rpca_state.cuh"
+#include "gpu/rpca_sweep.h"
+
+enum { bd_rpca_warps = 16 /* of a thread block, at most */ };
+
+/* What a kernel gets. */
+template <class Element> struct bd_rpca_job {
+    bd_rpca_sweep s;
+    bd_rpca_loader<Element> x;
+    int64_t tiles; /* of 16 rows */
+    float scale;   /* 1 / clip_write */
+    float inverse; /* what takes sums of products back to grey levels */
+    int groups;    /* wide: tiles of a thread block */
+    int64_t share; /* narrow: tiles of a thread block; the first `extra` have one more */
+    unsigned extra;
+
+    bd_rpca_job(const bd_rpca_sweep &s)
+        : s(s), x{ bd_rpca_frames<Element>(s.m, s.ldm, s.rows), s.t, s.n, s.step.clip_read,
+                   s.step.dual_scale },
+          tiles((s.rows + bd_rpca_rows - 1) / bd_rpca_rows), scale(1 / s.step.clip_write),
+          inverse(1 / (s.unit * BD_RPCA_W_UNIT)), groups(0), share(0), extra(0)
+    {
+    }
+
+    /* The new T of an element, from T, M and the sum of products that is L; adds the square of
+     * M - L - S in units of clip_write, which neither tiny nor huge pictures take out of the range
+     * of float. */
+    __device__ __forceinline__ float renew(float t, float m, float sum, float *square) const
+    {
+        float c = bd_rpca_clip(t, x.clip_read), sparse = t - c;
+        float now = sparse + (m - sparse + x.dual_scale * c - inverse * sum);
+        float r = (bd_rpca_clip(now, s.step.clip_write) - x.dual_scale * c) * scale;
+        *square += r * r;
+        return now;
+    }
+};
+
+__device__ __forceinline__ double bd_rpca_warp_sum(double x)
+{
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffU, x, step);
+    return x;
+}
+
+/* The sum of a value over the threads of a block, for thread 0. */
+__device__ __forceinline__ double bd_rpca_block_sum(double x)
+{
+    __shared__ double sums[bd_rpca_warps];
+    x = bd_rpca_warp_sum(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = x;
+    __syncthreads();
+    for (unsigned i = 1; threadIdx.x == 0 && i < blockDim.x / 32; i++)
+        x += sums[i];
+    return x;
+}
+
+/* The end of a sweep: `square` is a thread's share of the residual squared, in units of clip_write.
+ * The block that is last adds those of all in a fixed order and tells the outcome. */
+__device__ __forceinline__ void bd_rpca_finish(const bd_rpca_sweep &s, double square)
+{
+    __shared__ bool last;
+    square = bd_rpca_block_sum(square);
+    if (threadIdx.x == 0) {
+        s.partial[blockIdx.x] = square * (double)s.step.clip_write * (double)s.step.clip_write;
+        __threadfence();
+        last = atomicAdd(s.blocks, 1U) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence();
+    double sum = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
+        sum += __ldcg(s.partial + i);
+    sum = bd_rpca_block_sum(sum);
+    if (threadIdx.x > 0)
+        return;
+    double residual = sqrt(sum);
+    s.outcome->residual = residual;
+    s.outcome->rank = s.ranks[1];
+    *s.blocks = 0;
+    *s.stop = !(residual >= s.enough);
+    __threadfence_system();
+}
+
+#endif
