@@ -18,9 +18,9 @@
 /* Frames decoded ahead: enough to even out key frames, few enough for 4K pictures. */
 enum { queue_frames = 6, live_queue_frames = 2 };
 
-/* Larger pictures are processed at about this many pixels, unless --scale says otherwise: what two
- * cores separate at 100 frames/s and more, and what a GPU does at several hundred. */
-enum { most_pixels_cpu = 640 * 480, most_pixels_cuda = 1920 * 1080 };
+/* Larger pictures are processed at about this many pixels, on every backend, so that all give the
+ * same masks. */
+enum { most_pixels = 640 * 480 };
 
 struct bd_pipeline {
     const struct bd_options *options;
@@ -42,6 +42,7 @@ struct bd_pipeline {
     enum bd_pixel_format small_format; /* of what is separated */
     struct bd_scaler *shrink, *enlarge;
     struct bd_upscaler *upscaler; /* NULL: processed at full size */
+    struct bd_pool *pool;         /* the upscaler's */
     struct bd_frame small, small_background;
     struct bd_frame roi; /* empty: none */
 
@@ -90,7 +91,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
-/* The size at which frames are processed: as asked, or their own, or what the backend can do. */
+/* The size at which frames are processed: as asked, or their own, or of about most_pixels. */
 static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int *height)
 {
     const struct bd_options *options = pipeline->options;
@@ -105,9 +106,7 @@ static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int 
         *height = options->scale_height;
         return BD_OK;
     }
-    bool cuda = strcmp(bd_backend_name(pipeline->backend), "cuda") == 0;
-    double most = cuda ? most_pixels_cuda : most_pixels_cpu;
-    double shrink = sqrt(most / ((double)*width * *height));
+    double shrink = sqrt((double)most_pixels / ((double)*width * *height));
     if (shrink < 1) {
         *width = (int)fmax(1, lround(*width * shrink));
         *height = (int)fmax(1, lround(*height * shrink));
@@ -143,8 +142,10 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
         status = bd_frame_create(&pipeline->small, settings.width, settings.height,
                                  pipeline->small_format);
     if (!status && enlarge)
-        status = bd_upscaler_create(&pipeline->upscaler, info->width, info->height, settings.width,
-                                    settings.height);
+        status = bd_pool_create(&pipeline->pool, options->threads);
+    if (!status && enlarge)
+        status = bd_upscaler_create(&pipeline->upscaler, pipeline->pool, info->width, info->height,
+                                    settings.width, settings.height);
     if (!status && pipeline->upscaler && (pipeline->wants & BD_WANT_BACKGROUND))
         status = bd_frame_create(&pipeline->small_background, settings.width, settings.height,
                                  pipeline->small_format);
@@ -468,6 +469,7 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     bd_scaler_destroy(&self->shrink);
     bd_scaler_destroy(&self->enlarge);
     bd_upscaler_destroy(&self->upscaler);
+    bd_pool_destroy(&self->pool);
     bd_frame_destroy(&self->small);
     bd_frame_destroy(&self->small_background);
     bd_frame_destroy(&self->roi);

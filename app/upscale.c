@@ -16,7 +16,10 @@ struct bd_upscaler {
     struct place *columns; /* width */
     struct place *rows;    /* height */
     int *edges;     /* small_width + 1: first full-size column of each small one, then the width */
-    uint8_t *local; /* small_width: threshold of each cell of the row in hand; 0: not in the band */
+    int *row_edges; /* small_height + 1: the same of rows */
+    uint8_t *local; /* threads x small_width: threshold of each cell of the small row in hand; 0:
+                       not in the band */
+    struct bd_pool *pool;
 };
 
 static void place_all(struct place *places, int count, int small)
@@ -33,8 +36,15 @@ static void place_all(struct place *places, int count, int small)
     }
 }
 
-enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, int width, int height,
-                                  int small_width, int small_height)
+static void find_edges(int *edges, const struct place *places, int count, int small)
+{
+    for (int i = count - 1; i >= 0; i--)
+        edges[places[i].cell] = i;
+    edges[small] = count;
+}
+
+enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, struct bd_pool *pool, int width,
+                                  int height, int small_width, int small_height)
 {
     struct bd_upscaler *self = calloc(1, sizeof *self);
     *upscaler = NULL;
@@ -47,17 +57,18 @@ enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, int width, int 
     self->columns = calloc((size_t)width, sizeof *self->columns);
     self->rows = calloc((size_t)height, sizeof *self->rows);
     self->edges = calloc((size_t)small_width + 1, sizeof *self->edges);
-    self->local = calloc((size_t)small_width, 1);
-    if (!self->columns || !self->rows || !self->edges || !self->local) {
+    self->row_edges = calloc((size_t)small_height + 1, sizeof *self->row_edges);
+    self->local = calloc((size_t)small_width * (size_t)bd_pool_threads(pool), 1);
+    self->pool = pool;
+    if (!self->columns || !self->rows || !self->edges || !self->row_edges || !self->local) {
         bd_upscaler_destroy(&self);
         return bd_fail(BD_ERROR_MEMORY, "out of memory for enlarging masks to %dx%d", width,
                        height);
     }
     place_all(self->columns, width, small_width);
     place_all(self->rows, height, small_height);
-    for (int x = width - 1; x >= 0; x--)
-        self->edges[self->columns[x].cell] = x;
-    self->edges[small_width] = width;
+    find_edges(self->edges, self->columns, width, small_width);
+    find_edges(self->row_edges, self->rows, height, small_height);
     *upscaler = self;
     return BD_OK;
 }
@@ -70,6 +81,7 @@ void bd_upscaler_destroy(struct bd_upscaler **upscaler)
     free(self->columns);
     free(self->rows);
     free(self->edges);
+    free(self->row_edges);
     free(self->local);
     free(self);
     *upscaler = NULL;
@@ -78,7 +90,7 @@ void bd_upscaler_destroy(struct bd_upscaler **upscaler)
 /* For each cell of small row y: 0 where it and its eight neighbours agree; else half the largest
  * difference among them, but at least the threshold. Where an object's edge crosses a pixel, its
  * difference is about half of that inside the object. */
-static void find_band(struct bd_upscaler *self, const struct bd_small_result *small, int y)
+static void find_band(uint8_t *local, const struct bd_small_result *small, int y)
 {
     int from = y > 0 ? y - 1 : 0, to = y + 1 < small->height ? y + 1 : y;
     int least = small->threshold < 1 ? 1 : small->threshold > 255 ? 255 : (int)small->threshold;
@@ -96,7 +108,7 @@ static void find_band(struct bd_upscaler *self, const struct bd_small_result *sm
             }
         }
         int half = (int)most / 2;
-        self->local[x] = (uint8_t)(any == all ? 0 : half > least ? half : least);
+        local[x] = (uint8_t)(any == all ? 0 : half > least ? half : least);
     }
 }
 
@@ -135,25 +147,40 @@ static uint8_t decide(const struct bd_small_result *small, const struct place *x
     return difference * smooth >= threshold * (255 - smooth) ? 255 : 0;
 }
 
+/* A loop over the small rows. */
+struct enlargement {
+    const struct bd_upscaler *upscaler;
+    struct bd_frame *mask;
+    const struct bd_frame *input;
+    const struct bd_small_result *small;
+};
+
+/* The full-size rows of small row `cell`. */
+static void enlarge_row(void *arg, int64_t cell, int thread)
+{
+    const struct enlargement *all = arg;
+    const struct bd_upscaler *self = all->upscaler;
+    uint8_t *local = self->local + (size_t)thread * (size_t)self->small_width;
+    const uint8_t *small_row = all->small->mask + (size_t)cell * (size_t)self->small_width;
+    int samples = (int)all->input->format;
+    find_band(local, all->small, (int)cell);
+    for (int y = self->row_edges[cell]; y < self->row_edges[cell + 1]; y++) {
+        const uint8_t *in = all->input->data + (int64_t)y * all->input->stride;
+        uint8_t *out = all->mask->data + (int64_t)y * all->mask->stride;
+        for (int i = 0; i < self->small_width; i++) {
+            int from = self->edges[i], to = self->edges[i + 1];
+            if (!local[i])
+                memset(out + from, small_row[i], (size_t)(to - from));
+            for (int x = from; local[i] && x < to; x++)
+                out[x] = decide(all->small, &self->columns[x], &self->rows[y],
+                                in + (size_t)x * (size_t)samples, samples, local[i]);
+        }
+    }
+}
+
 void bd_upscale_mask(struct bd_upscaler *upscaler, struct bd_frame *mask,
                      const struct bd_frame *input, const struct bd_small_result *small)
 {
-    struct bd_upscaler *self = upscaler;
-    int samples = (int)input->format;
-    for (int y = 0, cell = -1; y < self->height; y++) {
-        const struct place *row = &self->rows[y];
-        const uint8_t *small_row = small->mask + (size_t)row->cell * (size_t)self->small_width;
-        const uint8_t *in = input->data + (int64_t)y * input->stride;
-        uint8_t *out = mask->data + (int64_t)y * mask->stride;
-        if (row->cell != cell)
-            find_band(self, small, cell = row->cell);
-        for (int i = 0; i < self->small_width; i++) {
-            int from = self->edges[i], to = self->edges[i + 1];
-            if (!self->local[i])
-                memset(out + from, small_row[i], (size_t)(to - from));
-            for (int x = from; self->local[i] && x < to; x++)
-                out[x] = decide(small, &self->columns[x], row, in + (size_t)x * (size_t)samples,
-                                samples, self->local[i]);
-        }
-    }
+    struct enlargement all = { upscaler, mask, input, small };
+    bd_pool_run(upscaler->pool, enlarge_row, &all, upscaler->small_height);
 }

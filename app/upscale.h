@@ -2,6 +2,7 @@
 #ifndef BD_APP_UPSCALE_H
 #define BD_APP_UPSCALE_H
 
+#include "base/pool.h"
 #include "video/frame.h"
 
 struct bd_upscaler;
@@ -16,9 +17,10 @@ struct bd_small_result {
 };
 
 /* Workspace for pictures of width x height that were processed at small_width x small_height, which
- * is at most as large in both directions. */
-enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, int width, int height,
-                                  int small_width, int small_height);
+ * is at most as large in both directions. The work is done by the threads of `pool`, which must
+ * outlive the upscaler. */
+enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, struct bd_pool *pool, int width,
+                                  int height, int small_width, int small_height);
 void bd_upscaler_destroy(struct bd_upscaler **upscaler);
 
 /* Fills `mask` (BD_GRAY8, width x height, created by the caller): away from the border of the small

@@ -111,6 +111,7 @@ static void the_band_finds_a_known_edge(void **state)
     enum { small = 40, factor = 6, full = small * factor };
     static uint8_t background[small * small], difference[small * small], mask[small * small];
     struct bd_upscaler *upscaler = NULL;
+    struct bd_pool *pool = NULL;
     struct bd_frame input = { 0 }, out = { 0 };
     assert_int_equal(bd_frame_create(&input, full, full, BD_GRAY8), BD_OK);
     assert_int_equal(bd_frame_create(&out, full, full, BD_GRAY8), BD_OK);
@@ -130,7 +131,8 @@ static void the_band_finds_a_known_edge(void **state)
         mask[i] = difference[i] > 20 ? 255 : 0;
     }
     struct bd_small_result result = { small, small, 1, background, difference, mask, 20 };
-    assert_int_equal(bd_upscaler_create(&upscaler, full, full, small, small), BD_OK);
+    assert_int_equal(bd_pool_create(&pool, 3), BD_OK);
+    assert_int_equal(bd_upscaler_create(&upscaler, pool, full, full, small, small), BD_OK);
     bd_upscale_mask(upscaler, &out, &input, &result);
     int wrong = 0, wrong_copy = 0;
     for (int y = 0; y < full; y++)
@@ -142,6 +144,7 @@ static void the_band_finds_a_known_edge(void **state)
     assert_true(wrong_copy > 500);
     assert_true(wrong < wrong_copy / 10);
     bd_upscaler_destroy(&upscaler);
+    bd_pool_destroy(&pool);
     assert_null(upscaler);
     bd_frame_destroy(&input);
     bd_frame_destroy(&out);

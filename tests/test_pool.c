@@ -1,4 +1,4 @@
-/* The thread pool (linalg/cpu/pool.h): every item once, thread numbers in range, many loops. */
+/* The thread pool (base/pool.h): every item once, thread numbers in range, many loops. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "linalg/cpu/pool.h"
+#include "base/pool.h"
 
 enum { ITEMS = 1000 };
 

@@ -1,5 +1,7 @@
 #include "video/scale.h"
 
+#include <libavutil/frame.h>
+#include <libavutil/opt.h>
 #include <libavutil/pixfmt.h>
 #include <libswscale/swscale.h>
 #include <stdbool.h>
@@ -16,7 +18,16 @@ struct plan {
 struct bd_scaler {
     struct plan plan;
     struct SwsContext *sws;
+    AVFrame *from, *to; /* libswscale's threads want pictures in this form */
 };
+
+/* From this many pixels on threads pay; libswscale has them since FFmpeg 5.0. */
+enum { large_picture = 500000 };
+#if LIBSWSCALE_VERSION_MAJOR >= 6
+#define HAVE_SWS_THREADS 1
+#else
+#define HAVE_SWS_THREADS 0
+#endif
 
 static enum AVPixelFormat libav_format(enum bd_pixel_format format)
 {
@@ -46,16 +57,28 @@ static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *pla
                                  [BD_SCALE_NEAREST] = SWS_POINT };
     bd_libav_init();
     sws_freeContext(scaler->sws);
+    scaler->sws = sws_alloc_context();
+    if (!scaler->sws)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
+    av_opt_set_int(scaler->sws, "srcw", plan->src_width, 0);
+    av_opt_set_int(scaler->sws, "srch", plan->src_height, 0);
+    av_opt_set_int(scaler->sws, "src_format", libav_format(plan->src_format), 0);
+    av_opt_set_int(scaler->sws, "dstw", plan->dst_width, 0);
+    av_opt_set_int(scaler->sws, "dsth", plan->dst_height, 0);
+    av_opt_set_int(scaler->sws, "dst_format", libav_format(plan->dst_format), 0);
     /* libswscale scales RGB as YUV: with chroma at full resolution and exact rounding the detour
      * costs at most a grey level or two; without, colours smear over two pixels. */
-    scaler->sws = sws_getContext(plan->src_width, plan->src_height, libav_format(plan->src_format),
-                                 plan->dst_width, plan->dst_height, libav_format(plan->dst_format),
-                                 flags[plan->filter] | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT |
-                                     SWS_FULL_CHR_H_INP,
-                                 NULL, NULL, NULL);
-    if (!scaler->sws)
+    av_opt_set_int(scaler->sws, "sws_flags",
+                   flags[plan->filter] | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP,
+                   0);
+    if (HAVE_SWS_THREADS && (int64_t)plan->src_width * plan->src_height >= large_picture)
+        av_opt_set_int(scaler->sws, "threads", 0, 0); /* one a core */
+    if (sws_init_context(scaler->sws, NULL, NULL) < 0) {
+        sws_freeContext(scaler->sws);
+        scaler->sws = NULL;
         return bd_fail(BD_ERROR_UNSUPPORTED, "libswscale cannot scale %d x %d to %d x %d",
                        plan->src_width, plan->src_height, plan->dst_width, plan->dst_height);
+    }
     scaler->plan = *plan;
     return BD_OK;
 }
@@ -84,6 +107,50 @@ static void pick_nearest(struct bd_frame *dst, const struct bd_frame *src)
     }
 }
 
+#if HAVE_SWS_THREADS
+static void keep(void *opaque, uint8_t *data)
+{
+    (void)opaque;
+    (void)data;
+}
+
+/* Makes `out` stand for the pixels of `frame`, which stay the frame's. */
+static int wrap(AVFrame **out, const struct bd_frame *frame)
+{
+    if (!*out)
+        *out = av_frame_alloc();
+    if (!*out)
+        return -1;
+    av_frame_unref(*out);
+    (*out)->buf[0] =
+        av_buffer_create(frame->data, (size_t)(frame->stride * frame->height), keep, NULL, 0);
+    (*out)->data[0] = frame->data;
+    (*out)->linesize[0] = (int)frame->stride;
+    (*out)->width = frame->width;
+    (*out)->height = frame->height;
+    (*out)->format = libav_format(frame->format);
+    return (*out)->buf[0] ? 0 : -1;
+}
+
+static int run(struct bd_scaler *scaler, struct bd_frame *dst, const struct bd_frame *src)
+{
+    if (wrap(&scaler->from, src) < 0 || wrap(&scaler->to, dst) < 0)
+        return -1;
+    int result = sws_scale_frame(scaler->sws, scaler->to, scaler->from);
+    av_frame_unref(scaler->from);
+    av_frame_unref(scaler->to);
+    return result;
+}
+#else
+static int run(struct bd_scaler *scaler, struct bd_frame *dst, const struct bd_frame *src)
+{
+    const uint8_t *from[4] = { src->data };
+    uint8_t *to[4] = { dst->data };
+    int from_strides[4] = { (int)src->stride }, to_strides[4] = { (int)dst->stride };
+    return sws_scale(scaler->sws, from, from_strides, 0, src->height, to, to_strides);
+}
+#endif
+
 enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const struct bd_frame *src,
                         enum bd_scale_filter filter)
 {
@@ -111,10 +178,7 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         if (status != BD_OK)
             return status;
     }
-    const uint8_t *from[4] = { src->data };
-    uint8_t *to[4] = { dst->data };
-    int from_strides[4] = { (int)src->stride }, to_strides[4] = { (int)dst->stride };
-    if (sws_scale((*scaler)->sws, from, from_strides, 0, src->height, to, to_strides) < 0)
+    if (run(*scaler, dst, src) < 0)
         return bd_fail(BD_ERROR_FORMAT, "libswscale could not scale a picture");
     copy_times(dst, src);
     return BD_OK;
@@ -125,6 +189,8 @@ void bd_scaler_destroy(struct bd_scaler **scaler)
     if (!*scaler)
         return;
     sws_freeContext((*scaler)->sws);
+    av_frame_free(&(*scaler)->from);
+    av_frame_free(&(*scaler)->to);
     free(*scaler);
     *scaler = NULL;
 }

@@ -3,7 +3,7 @@
 #define BD_LINALG_CPU_CPU_H
 
 #include "linalg/backend_ops.h"
-#include "linalg/cpu/pool.h"
+#include "base/pool.h"
 
 /* The pool of an open cpu backend (backend->state). */
 struct bd_pool *bd_cpu_pool(struct bd_backend *backend);

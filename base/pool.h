@@ -1,10 +1,14 @@
-/* The CPU backend's threads: a fixed crew that runs the items of one loop at a time. */
-#ifndef BD_LINALG_CPU_POOL_H
-#define BD_LINALG_CPU_POOL_H
+/* A fixed crew of threads that runs the items of one loop at a time. */
+#ifndef BD_BASE_POOL_H
+#define BD_BASE_POOL_H
 
 #include <stdint.h>
 
 #include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct bd_pool;
 
@@ -22,4 +26,7 @@ int bd_pool_threads(const struct bd_pool *pool);
  * returns when all are done. One caller at a time; not to be called from within fn. */
 void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
