@@ -173,7 +173,8 @@ static enum bd_status create_plan(struct bd_cuda *cuda, int64_t m, int64_t n,
 static enum bd_status prepare_reduce(struct bd_cuda_caqr *plan,
                                      const struct bd_cuda_caqr_shape *shape)
 {
-    enum { SLAB_ROWS = 262144 };
+    enum { SLAB_ROWS = 524288 };
+    struct bd_cuda_caqr_shape part = *shape;
     enum bd_status status;
     if (plan->panels == 1) {
         plan->single = (struct caqr_panel *)calloc(1, sizeof *plan->single);
@@ -191,9 +192,13 @@ static enum bd_status prepare_reduce(struct bd_cuda_caqr *plan,
         plan->slab_rows = plan->m - plan->n;
     plan->slab_ld = round_up(plan->n + plan->slab_rows, 32);
     status = alloc_floats(plan->cuda, &plan->slab_a, plan->slab_ld * plan->n);
-    return status == BD_OK
-               ? create_plan(plan->cuda, plan->n + plan->slab_rows, plan->n, shape, &plan->slab)
-               : status;
+    if (status != BD_OK)
+        return status;
+    /* As many leaves as a whole A has. */
+    part.block_rows =
+        (int64_t)((double)shape->block_rows * (double)plan->slab_rows / (double)plan->m);
+    part.block_rows = round_up(max64(part.block_rows, 2 * part.panel_cols), caqr_rows);
+    return create_plan(plan->cuda, plan->n + plan->slab_rows, plan->n, &part, &plan->slab);
 }
 
 enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64_t n,

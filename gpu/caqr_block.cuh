@@ -5,11 +5,11 @@
  * lane 4 g + t, c[k] = { C(8 k + 2 t, g), C(8 k + 2 t + 1, g), C(8 k + 2 t, g + 8), C(8 k + 2 t +
  * 1, g + 8) }. With the contraction index permuted (slot t is row 2 t, slot t + 4 row 2 t + 1) an
  * accumulator is an A operand as it is, so that the products W^T = C^T V and C^T -= W^T V^T need no
- * data moved between lanes; V comes from shared memory in the order of the B operands.
+ * data moved between lanes; V is in shared memory.
  *
  * TF32 with error compensation: x = hi + lo, hi rounded to 11 bits; a b = hi hi + lo hi + hi lo,
- * the neglected part is below 2^-22. The tensor cores truncate when they add, so the three kinds of
- * product have accumulators of their own, and C is subtracted from by the ordinary units. */
+ * the neglected part is below 2^-22. The tensor cores truncate when they add, so the small products
+ * have an accumulator of their own, and C is subtracted from by the ordinary units. */
 #ifndef BD_GPU_CAQR_BLOCK_CUH
 #define BD_GPU_CAQR_BLOCK_CUH
 
@@ -17,12 +17,25 @@
 
 enum { caqr_t_ld = 20 }; /* of a T in shared memory: B operands without bank conflicts */
 
-/* A block of 16 reflectors in shared memory. */
-struct caqr_reflectors {
-    float4 dots[caqr_tiles][32]; /* B operands of C^T V: lane's V(8 k + 2 t + {0, 1}, g + {0, 8}) */
-    float4 updates[caqr_tiles][32]; /* of W^T V^T: V(8 k + g, 2 t + {0, 1, 8, 9}), swizzled */
-    float t[caqr_inner][caqr_t_ld]; /* row-major */
+/* A block of caqr_rows x 16 in shared memory, by columns. Their distance and order let rows of a
+ * column (16 bytes a lane) and both orders of B operands meet no bank conflicts: columns are 8
+ * banks apart, and any four neighbours, and any four even or odd ones of eight, start in different
+ * banks. */
+enum { caqr_column = caqr_rows + 8 };
+struct caqr_tile {
+    float x[caqr_inner * caqr_column];
 };
+
+/* T, row-major. */
+struct caqr_t {
+    float x[caqr_inner][caqr_t_ld];
+};
+
+/* Element (row, column) of a tile: columns go 0 1 2 3 5 4 7 6, and so on. */
+static __device__ __forceinline__ int caqr_at(int row, int column)
+{
+    return (column ^ (column >> 2 & 1)) * caqr_column + row;
+}
 
 struct caqr_tf32 {
     uint32_t hi, lo;
@@ -61,74 +74,60 @@ static __device__ __forceinline__ void caqr_operand(const float c[4], uint32_t h
     }
 }
 
-/* sum[0] += hi hi, sum[1] += lo hi, sum[2] += hi lo, for an 8 x 8 operand { b0, b1 }. */
-static __device__ __forceinline__ void caqr_mma3(float sum[3][4], const uint32_t hi[4],
-                                                 const uint32_t lo[4], float b0, float b1)
+/* sum[0] += hi hi, sum[1] += lo hi + hi lo, for an 8 x 8 operand { b0, b1 }. */
+static __device__ __forceinline__ void caqr_mma_split(float sum[2][4], const uint32_t hi[4],
+                                                      const uint32_t lo[4], float b0, float b1)
 {
     caqr_tf32 x = caqr_split(b0), y = caqr_split(b1);
     caqr_mma(sum[0], hi, x.hi, y.hi);
     caqr_mma(sum[1], lo, x.hi, y.hi);
-    caqr_mma(sum[2], hi, x.lo, y.lo);
+    caqr_mma(sum[1], hi, x.lo, y.lo);
 }
 
-static __device__ __forceinline__ float caqr_sum3(const float sum[3][4], int i)
+/* Keeps the compiler from loading operands far ahead, for which there are no registers. */
+static __device__ __forceinline__ void caqr_fence(void)
 {
-    return sum[0][i] + (sum[1][i] + sum[2][i]);
+    asm volatile("" ::: "memory");
 }
 
-/* Where lane's float4 of updates[k] is: flipping bits by the row spreads the writer's banks. */
-static __device__ __forceinline__ int caqr_swizzle(int lane)
+static __device__ __forceinline__ float caqr_total(const float sum[2][4], int i)
 {
-    return lane ^ (lane >> 3 << 1);
-}
-
-/* Puts tile k of V, held as a tile of C is, into shared memory in both orders. */
-static __device__ __forceinline__ void caqr_put_tile(struct caqr_reflectors *s, int k, int lane,
-                                                     const float v[4])
-{
-    int g = lane >> 2, t = lane & 3;
-    s->dots[k][lane] = make_float4(v[0], v[1], v[2], v[3]);
-    /* V(8 k + 2 t + e, g + 8 h) is element 2 h + g % 2 of lane (2 t + e) * 4 + g / 2. */
-    float *even = (float *)&s->updates[k][caqr_swizzle(8 * t + g / 2)] + g % 2;
-    float *odd = (float *)&s->updates[k][caqr_swizzle(8 * t + 4 + g / 2)] + g % 2;
-    even[0] = v[0];
-    odd[0] = v[1];
-    even[2] = v[2];
-    odd[2] = v[3];
+    return sum[0][i] + sum[1][i];
 }
 
 /* [D; C] := (I - [I; V] T [I; V]^T)^T [D; C] (transposed) or without the transposition, where d
  * holds D^T (16 columns x 16 rows) as two tiles; with FOLD = 0 there is no D: V's own top is in its
  * rows. */
-template <int FOLD>
 static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4], float4 *d,
-                                                        const struct caqr_reflectors *s,
-                                                        int transposed, int lane)
+                                                        const struct caqr_tile *v,
+                                                        const struct caqr_t *s, int transposed,
+                                                        int lane)
 {
     int g = lane >> 2, t = lane & 3;
     float w[2][4];
     {
-        float sum[2][3][4] = {};
+        float sum[2][2][4] = {};
 #pragma unroll
         for (int k = 0; k < caqr_tiles; k++) {
             uint32_t hi[4], lo[4];
-            float4 v = s->dots[k][lane];
+            const float *x = v->x + caqr_at(8 * k + 2 * t, g);
+            float2 left = *(const float2 *)x, right = *(const float2 *)(x + 8 * caqr_column);
             caqr_operand(c[k], hi, lo);
-            caqr_mma3(sum[0], hi, lo, v.x, v.y);
-            caqr_mma3(sum[1], hi, lo, v.z, v.w);
+            caqr_mma_split(sum[0], hi, lo, left.x, left.y);
+            caqr_mma_split(sum[1], hi, lo, right.x, right.y);
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            float4 x = FOLD ? d[32 * h + lane] : make_float4(0, 0, 0, 0);
-            w[h][0] = x.x + caqr_sum3(sum[h], 0);
-            w[h][1] = x.y + caqr_sum3(sum[h], 1);
-            w[h][2] = x.z + caqr_sum3(sum[h], 2);
-            w[h][3] = x.w + caqr_sum3(sum[h], 3);
+            float4 x = d ? d[32 * h + lane] : make_float4(0, 0, 0, 0);
+            w[h][0] = x.x + caqr_total(sum[h], 0);
+            w[h][1] = x.y + caqr_total(sum[h], 1);
+            w[h][2] = x.z + caqr_total(sum[h], 2);
+            w[h][3] = x.w + caqr_total(sum[h], 3);
         }
     }
     /* W^T := W^T T (transposed) or W^T T^T. */
     {
-        float sum[2][3][4] = {};
+        float sum[2][2][4] = {};
 #pragma unroll
         for (int h = 0; h < 2; h++) { /* rows of the operand: reflectors 8 h + 2 t + {0, 1} */
             uint32_t hi[4], lo[4];
@@ -138,18 +137,18 @@ static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4
             for (int q = 0; q < 2; q++) {
                 int column = 8 * q + g;
                 if (transposed)
-                    caqr_mma3(sum[q], hi, lo, s->t[row][column], s->t[row + 1][column]);
+                    caqr_mma_split(sum[q], hi, lo, s->x[row][column], s->x[row + 1][column]);
                 else
-                    caqr_mma3(sum[q], hi, lo, s->t[column][row], s->t[column][row + 1]);
+                    caqr_mma_split(sum[q], hi, lo, s->x[column][row], s->x[column][row + 1]);
             }
         }
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
-                w[h][i] = caqr_sum3(sum[h], i);
+                w[h][i] = caqr_total(sum[h], i);
     }
-    if (FOLD)
+    if (d)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             float4 x = d[32 * h + lane];
@@ -161,100 +160,123 @@ static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4
     caqr_operand(w[1], hi[1], lo[1]);
 #pragma unroll
     for (int k = 0; k < caqr_tiles; k++) {
-        float sum[3][4] = {};
-        float4 v = s->updates[k][caqr_swizzle(lane)];
-        caqr_mma3(sum, hi[0], lo[0], v.x, v.y);
-        caqr_mma3(sum, hi[1], lo[1], v.z, v.w);
+        float sum[2][4] = {};
+        const float *even = v->x + caqr_at(8 * k + g, 2 * t);
+        const float *odd = v->x + caqr_at(8 * k + g, 2 * t + 1);
+        caqr_mma_split(sum, hi[0], lo[0], even[0], odd[0]);
+        caqr_mma_split(sum, hi[1], lo[1], even[8 * caqr_column], odd[8 * caqr_column]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            c[k][i] -= caqr_sum3(sum, i);
+            c[k][i] -= caqr_total(sum, i);
     }
 }
 
-/* Rows x[0], x[1] of a column, of which `room` exist, 0 elsewhere; pairs = 1: x is 8-byte aligned.
- */
-static __device__ __forceinline__ float2 caqr_load2(const float *x, int room, int pairs)
-{
-    if (room >= 2 && pairs)
-        return *(const float2 *)x;
-    return make_float2(room >= 1 ? x[0] : 0.0f, room >= 2 ? x[1] : 0.0f);
-}
-
-static __device__ __forceinline__ void caqr_store2(float *x, int room, int pairs, float a, float b)
-{
-    if (room >= 2 && pairs) {
-        *(float2 *)x = make_float2(a, b);
-        return;
-    }
-    if (room >= 1)
-        x[0] = a;
-    if (room >= 2)
-        x[1] = b;
-}
-
-/* A sub-block's 16 columns at a to or from registers; only `rows` rows and `cols` columns exist.
- * Whole blocks of aligned pairs, nearly all of them, are moved without a test an element. */
-static __device__ __forceinline__ void caqr_load_block(float (&c)[caqr_tiles][4], const float *a,
-                                                       int64_t lda, int rows, int cols, int pairs,
-                                                       int lane)
+/* A tile to and from registers. */
+static __device__ __forceinline__ void caqr_unpack(float (&c)[caqr_tiles][4],
+                                                   const struct caqr_tile *tile, int lane)
 {
     int g = lane >> 2, t = lane & 3;
-    const float *x = a + 2 * t + g * lda, *y = x + 8 * lda;
-    if (rows >= caqr_rows && cols >= caqr_inner && pairs) {
-#pragma unroll
-        for (int k = 0; k < caqr_tiles; k++) {
-            float2 u = *(const float2 *)(x + 8 * k), v = *(const float2 *)(y + 8 * k);
-            c[k][0] = u.x;
-            c[k][1] = u.y;
-            c[k][2] = v.x;
-            c[k][3] = v.y;
-        }
-        return;
-    }
-    int room_x = g < cols ? rows - 2 * t : 0, room_y = g + 8 < cols ? rows - 2 * t : 0;
 #pragma unroll
     for (int k = 0; k < caqr_tiles; k++) {
-        float2 u = caqr_load2(x + 8 * k, room_x - 8 * k, 0);
-        float2 v = caqr_load2(y + 8 * k, room_y - 8 * k, 0);
-        c[k][0] = u.x;
-        c[k][1] = u.y;
-        c[k][2] = v.x;
-        c[k][3] = v.y;
+        const float *x = tile->x + caqr_at(8 * k + 2 * t, g);
+        float2 left = *(const float2 *)x, right = *(const float2 *)(x + 8 * caqr_column);
+        c[k][0] = left.x;
+        c[k][1] = left.y;
+        c[k][2] = right.x;
+        c[k][3] = right.y;
     }
 }
 
-static __device__ __forceinline__ void caqr_store_block(float *a, int64_t lda,
-                                                        const float (&c)[caqr_tiles][4], int rows,
-                                                        int cols, int pairs, int lane)
+static __device__ __forceinline__ void caqr_pack(struct caqr_tile *tile,
+                                                 const float (&c)[caqr_tiles][4], int lane)
 {
     int g = lane >> 2, t = lane & 3;
-    float *x = a + 2 * t + g * lda, *y = x + 8 * lda;
-    if (rows >= caqr_rows && cols >= caqr_inner && pairs) {
-#pragma unroll
-        for (int k = 0; k < caqr_tiles; k++) {
-            *(float2 *)(x + 8 * k) = make_float2(c[k][0], c[k][1]);
-            *(float2 *)(y + 8 * k) = make_float2(c[k][2], c[k][3]);
-        }
-        return;
-    }
-    int room_x = g < cols ? rows - 2 * t : 0, room_y = g + 8 < cols ? rows - 2 * t : 0;
 #pragma unroll
     for (int k = 0; k < caqr_tiles; k++) {
-        caqr_store2(x + 8 * k, room_x - 8 * k, 0, c[k][0], c[k][1]);
-        caqr_store2(y + 8 * k, room_y - 8 * k, 0, c[k][2], c[k][3]);
+        float *x = tile->x + caqr_at(8 * k + 2 * t, g);
+        *(float2 *)x = make_float2(c[k][0], c[k][1]);
+        *(float2 *)(x + 8 * caqr_column) = make_float2(c[k][2], c[k][3]);
     }
 }
 
-/* How many of the rows from some row on are in a sub-block, as an int. */
-static __device__ __forceinline__ int caqr_room(int64_t rows)
+/* Asynchronous copy of 4 bytes or 16, of which `bytes` are read and the rest are 0. */
+static __device__ __forceinline__ void caqr_copy4(float *to, const float *from, int bytes)
 {
-    return rows < caqr_rows ? (int)rows : (int)caqr_rows;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(bytes)
+                 : "memory");
 }
 
-/* Whether columns of x start at even addresses, for loads of pairs. */
-static inline int caqr_pairs(const void *x, int64_t ld)
+static __device__ __forceinline__ void caqr_copy16(float *to, const float *from, int bytes)
 {
-    return (uintptr_t)x % 8 == 0 && ld % 2 == 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(bytes)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void caqr_copies_done(void)
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* Begins to fetch columns first, first + step, ... of 16 into a tile. The lane takes rows 4 lane ..
+ * 4 lane + 3: those of column 0 are at `a`, `room` of them exist (0 .. 4), and so do `cols`
+ * columns; the rest becomes 0. fours = 1: columns are 16-byte aligned. */
+static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const float *a,
+                                                  int64_t lda, int room, int cols, int fours,
+                                                  int first, int step, int lane)
+{
+    for (int j = first; j < caqr_inner; j += step) {
+        int rows = j < cols ? room : 0;
+        const float *from = rows ? a + j * lda : a;
+        float *to = tile->x + caqr_at(4 * lane, j);
+        if (fours)
+            caqr_copy16(to, from, 4 * rows);
+        else
+            for (int i = 0; i < 4; i++)
+                caqr_copy4(to + i, i < rows ? from + i : a, i < rows ? 4 : 0);
+    }
+}
+
+/* The inverse, all columns. */
+static __device__ __forceinline__ void caqr_flush(float *a, int64_t lda,
+                                                  const struct caqr_tile *tile, int room, int cols,
+                                                  int fours, int lane)
+{
+#pragma unroll 4
+    for (int j = 0; j < caqr_inner; j++) {
+        float4 x = *(const float4 *)(tile->x + caqr_at(4 * lane, j));
+        float *to = a + j * lda;
+        if (j >= cols)
+            break;
+        if (room == 4 && fours) {
+            *(float4 *)to = x;
+        } else {
+            if (room > 0)
+                to[0] = x.x;
+            if (room > 1)
+                to[1] = x.y;
+            if (room > 2)
+                to[2] = x.z;
+            if (room > 3)
+                to[3] = x.w;
+        }
+    }
+}
+
+/* How many of a lane's 4 rows exist where `rows` do in the sub-block. */
+static __device__ __forceinline__ int caqr_room(int64_t rows, int lane)
+{
+    int64_t room = rows - 4 * lane;
+    return room < 0 ? 0 : room > 4 ? 4 : (int)room;
+}
+
+/* Whether columns of x start at 16-byte addresses. */
+static inline int caqr_fours(const void *x, int64_t ld)
+{
+    return (uintptr_t)x % 16 == 0 && ld % 4 == 0;
 }
 
 #endif

@@ -4,24 +4,30 @@
 
 struct factor_args {
     struct caqr_level level;
-    int cols, padded, keep, pairs;
+    int cols, padded, keep, fours;
     float *r; /* where the leaves' Rs go: leaf l's from row l * padded */
     int64_t ldr;
-    int r_size; /* rows and columns of an R that exist there: padded, or cols at the end */
+    int r_rows; /* rows and columns of an R that exist there: padded, or cols at the end */
 };
 
-/* Shared memory of a block of `warps` warps: two blocks of reflectors (one is read while the next
- * is written), the panel's, and R by warp: d[(w * warps + i) * 64 + 32 h + lane] are rows 16 i + 8
- * h + 2 t + {0, 1} of columns 16 w + g + {0, 8}. */
-struct factor_shared {
-    struct caqr_reflectors v[2];
-    struct caqr_panel_shared panel;
-    float4 d[1];
+/* Shared memory of a block: for each warp a tile, where the next sub-block's columns arrive and
+ * then its reflectors are, and their T; and R by warp: blocks 0 .. w of 16 rows for warp w, block i
+ * at d[(w (w + 1) / 2 + i) * 64 + 32 h + lane] = rows 8 h + 2 t + {0, 1} of columns 16 w + g + {0,
+ * 8}. */
+struct warp_shared {
+    struct caqr_tile tile;
+    struct caqr_t t;
 };
+
+static __host__ __device__ __forceinline__ int r_blocks(int warps)
+{
+    return warps * (warps + 1) / 2;
+}
 
 static size_t shared_bytes(int warps)
 {
-    return offsetof(struct factor_shared, d) + (size_t)(warps * warps) * 64 * sizeof(float4);
+    return (size_t)warps * sizeof(struct warp_shared) + sizeof(struct caqr_panel_shared) +
+           (size_t)r_blocks(warps) * 64 * sizeof(float4);
 }
 
 /* The R that a node of the tree starts from, for the warp's columns. */
@@ -45,7 +51,7 @@ static __device__ void store_r(const struct factor_args &p, const float4 *d, int
         float *r = p.r + leaf * p.padded + row + column * p.ldr;
         float values[4] = { x.x, x.y, x.z, x.w };
         for (int q = 0; q < 4; q++)
-            if (row + q % 2 < p.r_size && column + q / 2 * 8 < p.r_size)
+            if (row + q % 2 < p.r_rows && column + q / 2 * 8 < p.r_rows)
                 r[q % 2 + q / 2 * 8 * p.ldr] = row + q % 2 <= column + q / 2 * 8 ? values[q] : 0;
     }
 }
@@ -70,16 +76,15 @@ static __device__ __forceinline__ void take_top(float (&c)[caqr_tiles][4], float
         }
 }
 
-/* The panel's results: R's diagonal block to d, reflectors to shared memory and over the elements
- * of A, T likewise. square: the first sub-block of a leaf, where top has reflectors too. */
-static __device__ __forceinline__ void finish_panel(const struct factor_args &p,
-                                                    float (&c)[caqr_tiles][4], float4 *d,
+/* The panel's results: R's diagonal block to d, reflectors and T to shared memory. square: the
+ * first sub-block of a leaf, where top has reflectors too. */
+static __device__ __forceinline__ void finish_panel(float (&c)[caqr_tiles][4], float4 *d,
                                                     const caqr_top &top, const float (&factor)[2],
-                                                    struct factor_shared *s, float *a, int64_t rows,
-                                                    float *t_out, int square, int w, int lane)
+                                                    struct warp_shared *s,
+                                                    const struct caqr_panel_shared *panel,
+                                                    int square, int w, int lane)
 {
     int g = lane >> 2, t = lane & 3;
-    struct caqr_reflectors *v = &s->v[w % 2];
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         float x[4];
@@ -89,96 +94,111 @@ static __device__ __forceinline__ void finish_panel(const struct factor_args &p,
         d[64 * w + 32 * h + lane] = make_float4(x[0], x[1], x[2], x[3]);
     }
 #pragma unroll
-    for (int k = 0; k < caqr_tiles; k++) {
+    for (int k = 0; k < caqr_tiles; k++)
 #pragma unroll
         for (int q = 0; q < 4; q++) {
             c[k][q] *= factor[q / 2];
-            if (square && k / 2 == w) {
+            if (square && k / 2 == w) { /* c is 0 above */
                 int row = 8 * (k % 2) + 2 * t + q % 2, column = g + q / 2 * 8;
                 float below = factor[q / 2] * top.x[q / 2][k % 2][q % 2];
                 c[k][q] = row > column ? below : row == column ? 1.0f : 0.0f;
             }
         }
-        caqr_put_tile(v, k, lane, c[k]);
-    }
-    if (p.keep) /* with its ones and zeros: c is 0 above the top */
-        caqr_store_block(a, p.level.ldv, c, caqr_room(rows), p.cols - caqr_inner * w, p.pairs,
-                         lane);
+    caqr_pack(&s->tile, c, lane);
     float row[caqr_inner];
-    caqr_form_t(&s->panel, row, lane);
+    caqr_form_t(panel, row, lane);
     if (lane < caqr_inner)
 #pragma unroll
-        for (int i = 0; i < caqr_inner; i += 4) {
-            float4 x = make_float4(row[i], row[i + 1], row[i + 2], row[i + 3]);
-            *(float4 *)&v->t[lane][i] = x;
-            if (p.keep)
-                *(float4 *)(t_out + caqr_inner * lane + i) = x;
-        }
+        for (int i = 0; i < caqr_inner; i += 4)
+            *(float4 *)&s->t.x[lane][i] = make_float4(row[i], row[i + 1], row[i + 2], row[i + 3]);
 }
 
-/* One sub-block of the leaf, rows x cols at a, in c already: panel after panel, by the warp whose
- * columns they are; the warps on its right apply each. The next sub-block is loaded by a warp as
- * soon as its panel is done. */
-static __device__ __forceinline__ void factor_block(const struct factor_args &p,
-                                                    float (&c)[caqr_tiles][4], float4 *d,
-                                                    struct factor_shared *s, float *a, int64_t rows,
-                                                    float *t_out, int square, int w, int lane)
+/* Writes the warp's reflectors over the elements of A, with their ones and zeros, and T. */
+static __device__ __forceinline__ void keep_panel(const struct factor_args &p,
+                                                  const struct warp_shared *s, float *a,
+                                                  int64_t rows, float *t, int w, int lane)
 {
-    int blocks = p.padded / caqr_inner;
-    float *mine = a + 16 * w * p.level.ldv;
-    for (int i = 0; i < blocks; i++) {
-        if (w == i) {
-            caqr_top top;
-            float factor[2];
-            if (!square) {
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    float4 x = d[64 * w + 32 * h + lane];
-                    top.x[0][h][0] = x.x;
-                    top.x[0][h][1] = x.y;
-                    top.x[1][h][0] = x.z;
-                    top.x[1][h][1] = x.w;
-                }
-            } else {
-                take_top(c, d, top, w, lane);
-            }
-            caqr_factor_panel(c, top, factor, &s->panel, lane);
-            finish_panel(p, c, d, top, factor, s, mine, rows, t_out + i * caqr_t_size, square, w,
-                         lane);
-            if (rows > caqr_rows)
-                caqr_load_block(c, mine + caqr_rows, p.level.ldv, caqr_room(rows - caqr_rows),
-                                p.cols - 16 * w, p.pairs, lane);
-        }
-        __syncthreads();
-        if (w > i && square)
-            caqr_apply_block<0>(c, NULL, &s->v[i % 2], 1, lane);
-        else if (w > i)
-            caqr_apply_block<1>(c, d + 64 * i, &s->v[i % 2], 1, lane);
-    }
+    caqr_flush(a + 4 * lane, p.level.ldv, &s->tile, caqr_room(rows, lane), p.cols - caqr_inner * w,
+               p.fours, lane);
+    for (int i = lane; i < caqr_t_size / 4; i += 32)
+        ((float4 *)t)[i] = *(const float4 *)&s->t.x[i / 4][i % 4 * 4];
 }
 
-/* Block: leaf blockIdx.x, a warp for every 16 columns. */
+static __device__ __forceinline__ void fetch(const struct factor_args &p, struct caqr_tile *tile,
+                                             const float *a, int64_t rows, int w, int lane)
+{
+    caqr_fetch(tile, a + 4 * lane, p.level.ldv, caqr_room(rows, lane), p.cols - caqr_inner * w,
+               p.fours, 0, 1, lane);
+}
+
+/* One panel of 16 columns, the warp's own, whose columns are in c and top: in place of A's elements
+ * come reflectors in the warp's tile. */
+static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4], float4 *d,
+                                                      struct warp_shared *s,
+                                                      struct caqr_panel_shared *panel, int square,
+                                                      int w, int lane)
+{
+    caqr_top top;
+    float factor[2];
+    if (square) {
+        take_top(c, d, top, w, lane);
+    } else {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float4 x = d[64 * w + 32 * h + lane];
+            top.x[0][h][0] = x.x;
+            top.x[0][h][1] = x.y;
+            top.x[1][h][0] = x.z;
+            top.x[1][h][1] = x.w;
+        }
+    }
+    caqr_factor_panel(c, top, factor, panel, lane);
+    finish_panel(c, d, top, factor, s, panel, square, w, lane);
+}
+
+/* Block: leaf blockIdx.x, a warp for every 16 columns. Sub-blocks one after the other; in each,
+ * panel after panel by the warp whose columns they are, applied to theirs by the warps on its
+ * right. A warp that is through keeps its reflectors, and fetches its columns of the next sub-block
+ * when the others have read them. */
 static __global__ void __launch_bounds__(256, 2)
     factor(const __grid_constant__ struct factor_args p)
 {
     extern __shared__ float4 shared[];
-    struct factor_shared *s = (struct factor_shared *)shared;
-    int w = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, blocks = p.padded / caqr_inner;
+    int w = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, warps = p.padded / caqr_inner;
+    struct warp_shared *all = (struct warp_shared *)shared, *s = all + w;
+    struct caqr_panel_shared *panel = (struct caqr_panel_shared *)(all + warps);
+    float4 *d = (float4 *)(panel + 1) + r_blocks(w) * 64;
     int64_t leaf = blockIdx.x, rows = caqr_leaf_rows(&p.level, leaf);
-    float *a = p.level.v + leaf * p.level.leaf_rows;
-    float *t = p.level.t + leaf * p.level.subs * blocks * caqr_t_size;
-    float4 *d = s->d + (size_t)(w * blocks) * 64;
-    float c[caqr_tiles][4];
+    float *a = p.level.v + leaf * p.level.leaf_rows + (int64_t)caqr_inner * w * p.level.ldv;
+    float *t = p.level.t + (leaf * p.level.subs * warps + w) * caqr_t_size;
     int square = !p.level.tree;
     if (p.level.tree) {
-        load_r(d, a + 16 * w * p.level.ldv, p.level.ldv, w + 1, lane);
+        load_r(d, a, p.level.ldv, w + 1, lane);
         a += p.padded;
         rows -= p.padded;
     }
-    caqr_load_block(c, a + 16 * w * p.level.ldv, p.level.ldv, caqr_room(rows), p.cols - 16 * w,
-                    p.pairs, lane);
-    for (; rows > 0; rows -= caqr_rows, a += caqr_rows, t += blocks * caqr_t_size) {
-        factor_block(p, c, d, s, a, rows, t, square, w, lane);
+    fetch(p, &s->tile, a, rows, w, lane);
+    for (; rows > 0; rows -= caqr_rows, a += caqr_rows, t += warps * caqr_t_size) {
+        float c[caqr_tiles][4];
+        caqr_copies_done();
+        __syncwarp();
+        caqr_unpack(c, &s->tile, lane);
+        for (int i = 0; i < w; i++) {
+            __syncthreads();
+            caqr_apply_block(c, square ? NULL : d + 64 * i, &all[i].tile, &all[i].t, 1, lane);
+        }
+        factor_columns(c, d, s, panel, square, w, lane);
+        __syncthreads();
+        if (p.keep)
+            keep_panel(p, s, a, rows, t, w, lane);
+        if (w + 1 < warps)
+            __syncthreads(); /* the others have read the tile */
+        else
+            __syncwarp();
+        if (rows > caqr_rows)
+            fetch(p, &s->tile, a + caqr_rows, rows - caqr_rows, w, lane);
+        for (int i = w + 2; i < warps; i++)
+            __syncthreads();
         square = 0;
     }
     store_r(p, d, leaf, w, lane);
@@ -193,15 +213,15 @@ enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *
     args.cols = level->tree ? panel->padded : panel->cols;
     args.padded = panel->padded;
     args.keep = keep;
-    args.pairs = caqr_pairs(level->v, level->ldv);
+    args.fours = caqr_fours(level->v, level->ldv);
     if (index + 1 < panel->levels) {
         args.r = level[1].v;
         args.ldr = level[1].ldv;
-        args.r_size = panel->padded;
+        args.r_rows = panel->padded;
     } else {
         args.r = r;
         args.ldr = ldr;
-        args.r_size = panel->cols;
+        args.r_rows = panel->cols;
     }
     int warps = panel->padded / caqr_inner;
     size_t bytes = shared_bytes(warps);

@@ -37,22 +37,31 @@ struct caqr_reflector {
     float beta, tau, scale;
 };
 
+/* 1 / x to about an ulp, for x neither tiny nor huge, without the branches of a division. */
+static __device__ __forceinline__ float caqr_reciprocal(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return fmaf(y, fmaf(-x, y, 1.0f), y);
+}
+
 /* From alpha (the diagonal element) and the squared norm below it. NaN spreads. */
 static __device__ __forceinline__ caqr_reflector caqr_reflect(float alpha, float square)
 {
-    caqr_reflector r = { alpha, 0, 0 };
-    if (square < CAQR_TINY_SQUARE)
-        return r;
-    float root = sqrtf(fmaf(alpha, alpha, square));
-    r.beta = copysignf(root, alpha);
-    float sum = alpha + r.beta;
-    if (square > CAQR_SMALL_SQUARE * (alpha * alpha)) {
-        r.scale = -sum / square;
-        r.tau = square / (sum * r.beta);
-    } else {
-        r.scale = 1 / sum;
-        r.tau = sum / r.beta;
-        r.beta = -r.beta;
+    caqr_reflector r;
+    float squares = fmaf(alpha, alpha, square), inverse;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(squares));
+    float root = squares * inverse;
+    root = fmaf(0.5f * inverse, fmaf(-root, root, squares), root);
+    float end = copysignf(root, alpha), sum = alpha + end;
+    bool keep = square > CAQR_SMALL_SQUARE * (alpha * alpha), none = square < CAQR_TINY_SQUARE;
+    r.tau = (keep ? square : sum) * caqr_reciprocal(keep ? sum * end : end);
+    r.scale = (keep ? -sum : 1.0f) * caqr_reciprocal(keep ? square : sum);
+    r.beta = keep ? end : -end;
+    if (none) {
+        r.beta = alpha;
+        r.tau = 0;
+        r.scale = 0;
     }
     return r;
 }
@@ -82,22 +91,32 @@ static __device__ __forceinline__ float caqr_scale(float most)
     return ldexpf(1, -(e < -126 ? -126 : e));
 }
 
-/* Step j = 8 H + 2 T + E: reflector j from column j, applied to the columns after it. */
+/* Column 8 H + owner, as it is, for all lanes to read. */
+template <int H>
+static __device__ __forceinline__ void caqr_publish(const float (&body)[caqr_tiles][4],
+                                                    const caqr_top &top, float4 *column, int owner,
+                                                    int lane)
+{
+    int t = lane & 3;
+    if (lane >> 2 != owner)
+        return;
+#pragma unroll
+    for (int k = 0; k < caqr_tiles; k += 2)
+        column[2 * k + t] = make_float4(body[k][2 * H], body[k][2 * H + 1], body[k + 1][2 * H],
+                                        body[k + 1][2 * H + 1]);
+    column[2 * caqr_tiles + t] =
+        make_float4(top.x[H][0][0], top.x[H][0][1], top.x[H][1][0], top.x[H][1][1]);
+}
+
+/* Step j = 8 H + 2 T + E: reflector j from column j, which has been published, applied to the
+ * columns after it; the next is published as early as can be. */
 template <int H, int E>
 static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], caqr_top &top,
                                                  float (&factor)[2], caqr_panel_shared *s, int T,
                                                  int lane)
 {
     const int g = lane >> 2, t = lane & 3, j = 8 * H + 2 * T + E, owner = 2 * T + E;
-    float4 *column = s->column[E];
-    if (g == owner) {
-#pragma unroll
-        for (int k = 0; k < caqr_tiles; k += 2)
-            column[2 * k + t] = make_float4(body[k][2 * H], body[k][2 * H + 1], body[k + 1][2 * H],
-                                            body[k + 1][2 * H + 1]);
-        column[2 * caqr_tiles + t] =
-            make_float4(top.x[H][0][0], top.x[H][0][1], top.x[H][1][0], top.x[H][1][1]);
-    }
+    const float4 *column = s->column[E];
     __syncwarp();
     float vt[2][2];
     float4 x = column[2 * caqr_tiles + t];
@@ -145,31 +164,28 @@ static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], c
         s->tau[j] = r.tau;
     if (g == owner)
         factor[H] = r.scale;
-    float w[2], f[2];
 #pragma unroll
     for (int c = H; c < 2; c++) { /* H = 1: columns below 8 are done */
-        w[c] = g + 8 * c > j ? r.tau * u[c] : 0;
-        f[c] = r.scale * w[c];
-    }
-    asm volatile("" ::: "memory"); /* read column j again: no registers to keep it in */
+        float w = g + 8 * c > j ? r.tau * u[c] : 0, f = r.scale * w;
+        caqr_fence(); /* read column j again: no registers to keep it in */
 #pragma unroll
-    for (int k = 0; k < caqr_tiles; k += 2) {
-        float4 v = column[2 * k + t];
-#pragma unroll
-        for (int c = H; c < 2; c++) {
-            body[k][2 * c] = fmaf(-v.x, f[c], body[k][2 * c]);
-            body[k][2 * c + 1] = fmaf(-v.y, f[c], body[k][2 * c + 1]);
-            body[k + 1][2 * c] = fmaf(-v.z, f[c], body[k + 1][2 * c]);
-            body[k + 1][2 * c + 1] = fmaf(-v.w, f[c], body[k + 1][2 * c + 1]);
+        for (int k = 0; k < caqr_tiles; k += 2) {
+            float4 v = column[2 * k + t];
+            body[k][2 * c] = fmaf(-v.x, f, body[k][2 * c]);
+            body[k][2 * c + 1] = fmaf(-v.y, f, body[k][2 * c + 1]);
+            body[k + 1][2 * c] = fmaf(-v.z, f, body[k + 1][2 * c]);
+            body[k + 1][2 * c + 1] = fmaf(-v.w, f, body[k + 1][2 * c + 1]);
         }
-    }
-#pragma unroll
-    for (int c = H; c < 2; c++) {
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            top.x[c][i / 2][i % 2] = fmaf(-vt[i / 2][i % 2], f[c], top.x[c][i / 2][i % 2]);
+            top.x[c][i / 2][i % 2] = fmaf(-vt[i / 2][i % 2], f, top.x[c][i / 2][i % 2]);
         if (t == T)
-            top.x[c][H][E] = g + 8 * c == j ? r.beta : top.x[c][H][E] - w[c];
+            top.x[c][H][E] = g + 8 * c == j ? r.beta : top.x[c][H][E] - w;
+        bool turn = E == 1 && T == 3; /* the next column is in the other half */
+        if (c == H && !turn)
+            caqr_publish<H>(body, top, s->column[1 - E], owner + 1, lane);
+        if (c == 1 && H == 0 && turn)
+            caqr_publish<1>(body, top, s->column[1 - E], 0, lane);
     }
 }
 
@@ -181,6 +197,7 @@ static __device__ __forceinline__ void caqr_form_t(const caqr_panel_shared *s, f
 #pragma unroll
     for (int j = 0; j < caqr_inner; j++) {
         float sum = 0;
+        caqr_fence();
 #pragma unroll
         for (int k = 0; k < j; k++)
             sum = fmaf(row[k], s->z[j][k], sum);
@@ -209,6 +226,7 @@ static __device__ __forceinline__ void caqr_factor_panel(float (&body)[caqr_tile
             top.x[i / 4][i / 2 % 2][i % 2] *= scale[i / 4];
     }
     factor[0] = factor[1] = 0;
+    caqr_publish<0>(body, top, s->column[0], 0, lane);
 #pragma unroll 1
     for (int i = 0; i < 4; i++) {
         caqr_step<0, 0>(body, top, factor, s, i, lane);
