@@ -11,8 +11,9 @@
 # Parts, in this order; all but `film` when none is named, which needs -b or a build with video:
 #   build      configures and builds into build-gpu without video and window (needs cmake, nvcc,
 #              OpenBLAS, LAPACKE, cmocka); left out with -b
-#   tests      every test program
-#   memcheck   compute-sanitizer on the tests named in SANITIZE (environment), which are small
+#   tests      every test program, or those named in TESTS (environment), GPU_JOBS (4) at a time
+#   memcheck   compute-sanitizer on the tests named in SANITIZE (environment), which are small; they
+#              see BD_TEST_QUICK=1 and may do fewer rounds
 #   racecheck
 #   initcheck
 #   bench      every suite of backdrop-bench; bench=qr,update only those, bench-quick the small sizes
@@ -45,15 +46,14 @@ mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 [ $# -gt 0 ] || set -- build tests memcheck racecheck initcheck bench
 
-sanitize=${SANITIZE:-qr_arguments small_svd gpu_kernels}
-table=''
-failures=0
+sanitize=${SANITIZE:-qr_arguments small_svd gpu_faults mask_gpu}
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
 
 # note PART NAME RESULT SECONDS: a line of the table.
 note()
 {
-    table+=$(printf '%-10s %-24s %-8s %6s s' "$1" "$2" "$3" "$4")$'\n'
-    [ "$3" = ok ] || [ "$3" = skipped ] || failures=$((failures + 1))
+    printf '%-10s %-24s %-8s %6s s\n' "$1" "$2" "$3" "$4" >>"$table"
 }
 
 # attempt PART NAME SECONDS COMMAND...: runs it with its output in a log; the log's end is shown
@@ -74,11 +74,20 @@ attempt()
         result="exit $code"
     fi
     if [ $code -ne 0 ]; then
-        echo "--- $part $name: $result; the end of $log:"
-        tail -n 25 "$log"
+        printf -- '--- %s %s: %s; the end of %s:\n%s\n' "$part" "$name" "$result" "$log" \
+            "$(tail -n 25 "$log")"
     fi
     note "$part" "$name" "$result" $((SECONDS - begin))
     return $code
+}
+
+# beside COMMAND...: runs it in the background, at most GPU_JOBS at a time; `wait` waits for all.
+beside()
+{
+    while [ "$(jobs -rp | wc -l)" -ge "${GPU_JOBS:-4}" ]; do
+        wait -n
+    done
+    "$@" &
 }
 
 build()
@@ -89,15 +98,18 @@ build()
         attempt build make 900 cmake --build "$built" -j "$(nproc)"
 }
 
-# The tests read assets by paths from the root of the source.
+# The tests find files by paths from the root of the source. TESTS (environment) names some.
 tests()
 {
-    local test
+    local test name
     for test in "$binaries"/test_*; do
+        name=$(basename "$test" | sed s/^test_//)
         [ -x "$test" ] || continue
-        attempt tests "$(basename "$test" | sed s/^test_//)" "${TEST_SECONDS:-180}" \
-            env -C "$root" BACKDROP_DATA="${BACKDROP_DATA:-}" BACKDROP="$binaries/backdrop" "$test"
+        [ -z "${TESTS:-}" ] || [[ " $TESTS " == *" $name "* ]] || continue
+        beside attempt tests "$name" "${TEST_SECONDS:-180}" env -C "$root" \
+            BACKDROP_DATA="${BACKDROP_DATA:-}" BACKDROP="$binaries/backdrop" "$test"
     done
+    wait
 }
 
 sanitizer()
@@ -110,12 +122,14 @@ sanitizer()
     fi
     for name in $sanitize; do
         if [ -x "$binaries/test_$name" ]; then
-            attempt "$tool" "$name" "${SANITIZE_SECONDS:-120}" env -C "$root" \
-                "$program" --tool "$tool" --error-exitcode 9 "$binaries/test_$name"
+            beside attempt "$tool" "$name" "${SANITIZE_SECONDS:-120}" env -C "$root" \
+                BD_TEST_QUICK=1 "$program" --tool "$tool" --error-exitcode 9 \
+                "$binaries/test_$name"
         else
             note "$tool" "$name" missing 0
         fi
     done
+    wait
 }
 
 # bench NAME ARGUMENT...: the table is shown; the JSON is for scripts.
@@ -196,5 +210,6 @@ for part; do
             ;;
     esac
 done
-printf '\n%s' "$table"
-[ $failures -eq 0 ]
+echo
+cat "$table"
+! grep -qv ' ok  *[0-9]* s$' "$table"
