@@ -272,7 +272,7 @@ enum bd_status bd_cuda_update_create(struct bd_backend *backend, int64_t m, int6
     if (status == BD_OK)
         status = make_room(work, max_block);
     if (status == BD_OK)
-        status = bd_update_r_prepare(work->max_cols);
+        status = bd_update_r_prepare();
     if (status == BD_OK)
         status = bd_update_q_prepare(work->max_cols);
     if (status == BD_OK)

@@ -79,6 +79,16 @@ __device__ __forceinline__ float bd_dot_rows(const bd_rows<V> &a, const bd_rows<
     return sum;
 }
 
+/* In float64: squares of columns may be beyond the range of float32. */
+template <int V> __device__ __forceinline__ double bd_square_rows(const bd_rows<V> &x)
+{
+    double sum = 0;
+#pragma unroll
+    for (int i = 0; i < V; i++)
+        sum += (double)x.x[i] * (double)x.x[i];
+    return sum;
+}
+
 /* y -= value x */
 template <int V>
 __device__ __forceinline__ void bd_subtract_rows(bd_rows<V> &y, float value, const bd_rows<V> &x)
@@ -125,6 +135,17 @@ __device__ __forceinline__ double bd_sum_warp(double x)
     for (int distance = 16; distance >= 1; distance /= 2)
         x += __shfl_xor_sync(~0u, x, distance);
     return x;
+}
+
+/* to[c] := the sum over a warp of each lane's x[c]. */
+template <int B> __device__ __forceinline__ void bd_sum_columns(double *to, const double (&x)[B])
+{
+#pragma unroll
+    for (int c = 0; c < B; c++) {
+        double sum = bd_sum_warp(x[c]);
+        if (threadIdx.x % 32 == 0)
+            to[c] = sum;
+    }
 }
 
 /* The sum over a block, in all its threads. `room`: 33 values of shared memory. */

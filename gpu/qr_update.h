@@ -12,7 +12,8 @@
 enum {
     bd_update_group = 8,        /* columns that come or go together, at most */
     bd_update_most_cols = 1024, /* columns of R: a thread each */
-    bd_update_tile_rows = 128   /* rows of a warp in the joined pass of a slide: 4 a lane */
+    bd_update_slack = 8, /* steps that unrolled loops may read beyond the last, and do not use */
+    bd_update_tile_rows = 128 /* rows of a warp in the joined pass of a slide: 4 a lane */
 };
 
 /* What kernels tell the kernels after them. In device memory. */
@@ -129,7 +130,7 @@ void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t l
                       const double *g);
 
 /* Raises the limit of shared memory of the kernels of R; once at creation. */
-enum bd_status bd_update_r_prepare(int max_cols);
+enum bd_status bd_update_r_prepare(void);
 
 /* Raises the limit of shared memory of the passes; once at creation. */
 enum bd_status bd_update_q_prepare(int max_cols);

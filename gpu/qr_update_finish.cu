@@ -15,12 +15,17 @@
 namespace
 {
 
-enum { finish_threads = 512 };
+enum {
+    finish_threads = 512,
+    finish_warps = finish_threads / 32,
+    ahead = 8 /* columns of Q that a thread reads at a time */
+};
 
 struct finish {
     const bd_update_job &job;
     double *coef;        /* most_cols + group, in shared memory */
     double *room;        /* 33, in shared memory */
+    double *warps;       /* finish_warps x ahead, in shared memory */
     int turn;            /* which half of job.gathered is used next */
     int64_t row, stride; /* the thread's rows */
 };
@@ -71,13 +76,25 @@ __device__ double project(finish &f, int first, int count, float *v, double *w)
     const bd_update_job &job = f.job;
     const float *q = job.q + first * job.ldq;
     double *own = gathering(f, count);
-    for (int j = 0; j < count; j++) {
-        double sum = 0;
-        for (int64_t i = f.row; i < job.m; i += f.stride)
-            sum += (double)q[i + j * job.ldq] * (double)v[i];
-        sum = bd_sum_block(sum, f.room);
-        if (threadIdx.x == 0)
-            own[j] = sum;
+    for (int j = 0; j < count; j += ahead) {
+        double sum[ahead] = {};
+        for (int64_t i = f.row; i < job.m; i += f.stride) {
+            bd_rows<1> x[ahead];
+            double y = v[i];
+            bd_load_ahead<ahead, 1>(x, q + i + j * job.ldq, job.ldq, count - j);
+#pragma unroll
+            for (int d = 0; d < ahead; d++)
+                sum[d] += (double)x[d].x[0] * y;
+        }
+        bd_sum_columns<ahead>(f.warps + threadIdx.x / 32 * ahead, sum);
+        __syncthreads();
+        if (threadIdx.x < ahead && j + (int)threadIdx.x < count) {
+            double total = 0;
+            for (int w = 0; w < finish_warps; w++)
+                total += f.warps[w * ahead + threadIdx.x];
+            own[j + threadIdx.x] = total;
+        }
+        __syncthreads();
     }
     gather(f, count);
     for (int j = threadIdx.x; j < count; j += blockDim.x) {
@@ -89,8 +106,13 @@ __device__ double project(finish &f, int first, int count, float *v, double *w)
     double square = 0;
     for (int64_t i = f.row; i < job.m; i += f.stride) {
         double x = v[i];
-        for (int j = 0; j < count; j++)
-            x -= f.coef[j] * (double)q[i + j * job.ldq];
+        for (int j = 0; j < count; j += ahead) {
+            bd_rows<1> y[ahead];
+            bd_load_ahead<ahead, 1>(y, q + i + j * job.ldq, job.ldq, count - j);
+#pragma unroll
+            for (int d = 0; d < ahead; d++)
+                x -= (j + d < count ? f.coef[j + d] : 0) * (double)y[d].x[0];
+        }
         v[i] = (float)x;
         square += (double)(float)x * (double)(float)x;
     }
@@ -163,12 +185,14 @@ __device__ void finish_column(finish &f, int c, double whole, double norm, bool 
 __global__ void __launch_bounds__(finish_threads) finish_kernel(bd_update_job job, int items)
 {
     __shared__ double coef[bd_update_most_cols + bd_update_group], room[33];
+    __shared__ double warps[finish_warps * ahead];
     __shared__ double squares[bd_update_group];
     if (bd_update_refused(job))
         return;
     finish f = { job,
                  coef,
                  room,
+                 warps,
                  0,
                  blockIdx.x * (int64_t)finish_threads + threadIdx.x,
                  (int64_t)gridDim.x * finish_threads };

@@ -82,18 +82,6 @@ __device__ __forceinline__ void dot_columns(double *acc, const float *q, int64_t
     }
 }
 
-template <int B, int V>
-__device__ __forceinline__ void square_columns(double *acc, const bd_rows<V> (&x)[B])
-{
-    float value[8];
-#pragma unroll
-    for (int c = 0; c < 8; c++)
-        value[c] = c < B ? bd_dot_rows<V>(x[c < B ? c : 0], x[c < B ? c : 0]) : 0;
-    float sum = bd_sum_eight(value);
-    if (threadIdx.x % 4 == 0 && threadIdx.x % 32 / 4 < B)
-        acc[threadIdx.x % 32 / 4] += sum;
-}
-
 /* Block i: rows [first + i item_rows, + item_rows), thread t of it rows t V, t V + 256 V, ... of
  * these; columns of Q in runs for whose sums there is shared memory. */
 template <int B, int V>
@@ -107,6 +95,7 @@ __global__ void __launch_bounds__(dot_threads)
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     int64_t first = first_row + blockIdx.x * item_rows;
     int64_t end = first + item_rows < end_row ? first + item_rows : end_row;
+    double square[B] = {};
     double *acc = sums[warp], *partial = job.partials + (item + blockIdx.x) * (int64_t)(n + 1) * B;
     for (int j = 0; j == 0 || j < n; j += dot_values / B) {
         int count = n - j < dot_values / B ? n - j : dot_values / B;
@@ -120,9 +109,12 @@ __global__ void __launch_bounds__(dot_threads)
             bd_rows<V> x[B];
             load_columns<B, V>(x, from + row, ldx, job.b, active);
             dot_columns<V>(acc, job.q + row + j * job.ldq, job.ldq, count, x);
-            if (j == 0)
-                square_columns<B, V>(acc + dot_values, x);
+#pragma unroll
+            for (int c = 0; c < B; c++)
+                square[c] += j ? 0 : bd_square_rows<V>(x[c]);
         }
+        if (j == 0)
+            bd_sum_columns<B>(acc + dot_values, square);
         __syncthreads();
         for (int i = threadIdx.x; i < count * B + (j == 0 ? B : 0); i += dot_threads) {
             int at = i < count * B ? i : i - count * B + dot_values;
@@ -162,15 +154,14 @@ __global__ void __launch_bounds__(dot_threads)
                     int64_t end_row, int64_t item_rows, int item, int second)
 {
     enum { ahead = B == 1 ? 8 : 4 };
-    extern __shared__ float small[]; /* n x B */
-    __shared__ double squares[dot_warps][8];
+    extern __shared__ float small[]; /* (n + slack) x B */
+    __shared__ double squares[dot_warps][B];
     if (bd_update_refused(job) || (second && !job.state->again))
         return;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    int warp = threadIdx.x / 32;
+    double square[B] = {};
     for (int i = threadIdx.x; i < job.n * B; i += dot_threads)
         small[i] = job.small[i];
-    if (lane < 8)
-        squares[warp][lane] = 0;
     __syncthreads();
     float *to = job.q + job.n * job.ldq;
     int64_t first = first_row + blockIdx.x * item_rows;
@@ -198,8 +189,11 @@ __global__ void __launch_bounds__(dot_threads)
         for (int c = 0; c < B; c++)
             if (active && c < job.b)
                 bd_store_rows<V>(to + c * job.ldq + row, x[c]);
-        square_columns<B, V>(squares[warp], x);
+#pragma unroll
+        for (int c = 0; c < B; c++)
+            square[c] += bd_square_rows<V>(x[c]);
     }
+    bd_sum_columns<B>(squares[warp], square);
     __syncthreads();
     if (threadIdx.x >= B || item < 0)
         return;
@@ -215,7 +209,7 @@ __global__ void __launch_bounds__(rotate_threads)
     rotate_kernel(bd_update_job job, bd_update_chain chain, int64_t first_row, int64_t end_row)
 {
     enum { ahead = P == 1 ? 8 : 4 };
-    extern __shared__ float2 cs[]; /* steps x P */
+    extern __shared__ float2 cs[]; /* (steps + slack) x P */
     if (bd_update_refused(job))
         return;
     for (int i = threadIdx.x; i < chain.steps * P; i += rotate_threads)
@@ -268,8 +262,8 @@ void launch_subtract(const bd_update_launch *launch, const bd_update_job *job, c
 {
     unsigned blocks = (unsigned)((end - first + launch->item_rows - 1) / launch->item_rows);
     subtract_kernel<B, V>
-        <<<blocks, dot_threads, (size_t)job->n * B * sizeof(float), launch->stream>>>(
-            *job, x, ldx, first, end, launch->item_rows, item, second);
+        <<<blocks, dot_threads, (size_t)(job->n + bd_update_slack) * B * sizeof(float),
+           launch->stream>>>(*job, x, ldx, first, end, launch->item_rows, item, second);
 }
 
 template <int P, int V>
@@ -278,8 +272,8 @@ void launch_rotate(const bd_update_launch *launch, const bd_update_job *job,
 {
     unsigned blocks = (unsigned)((end - first + rotate_threads * V - 1) / (rotate_threads * V));
     rotate_kernel<P, V>
-        <<<blocks, rotate_threads, (size_t)chain->steps * P * sizeof(float2), launch->stream>>>(
-            *job, *chain, first, end);
+        <<<blocks, rotate_threads, (size_t)(chain->steps + bd_update_slack) * P * sizeof(float2),
+           launch->stream>>>(*job, *chain, first, end);
 }
 
 /* Where the rows that are taken 4 at a time end. */
@@ -366,7 +360,7 @@ void bd_update_rotate(const bd_update_launch *launch, const bd_update_job *job,
 
 enum bd_status bd_update_q_prepare(int max_cols)
 {
-    int bytes = max_cols * bd_update_group * (int)sizeof(float2);
+    int bytes = (max_cols + bd_update_slack) * bd_update_group * (int)sizeof(float2);
     const void *kernels[] = { (const void *)rotate_kernel<bd_update_group, 4>,
                               (const void *)rotate_kernel<bd_update_group, 1> };
     for (const void *kernel : kernels) {

@@ -10,10 +10,26 @@ namespace
 {
 
 enum {
-    panel = 16,             /* rows in shared memory at a time: 64 bytes of a column */
-    panel_room = panel + 1, /* floats of a column there: no two threads in a bank */
-    chain_threads = 32      /* a warp finds the rotations of a new column */
+    least_shift = 4,
+    most_shift = 7,       /* a panel has 16 to 128 rows: 2^shift */
+    most_tile = 96 << 10, /* bytes of a panel: what every GPU has */
+    least_threads = 256,  /* to fetch panels with */
+    chain_threads = 32    /* a warp finds the rotations of a new column */
 };
+
+/* Floats of a column of a panel: no two threads in a bank. */
+__host__ __device__ inline int panel_room(int shift)
+{
+    return (1 << shift) + 1;
+}
+
+/* 1 / sqrt(x) to 40 bits, x > 0 a normal number. */
+__device__ __forceinline__ double inverse_root(double x)
+{
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    return fma(y, fma(-0.5 * x * y, y, 0.5), y);
+}
 
 /* Columns of R that go through a chain of rotations: they are read at `from` and written at `to`,
  * which is p columns away. Position i of a column is its row first + sign i; step i of the chain
@@ -26,7 +42,7 @@ struct moving_rows {
     int first, sign;
     int count;      /* positions of a column as written */
     int begin, end; /* positions in which steps begin */
-    int p;
+    int p, shift;
 };
 
 /* The rotations that take x[1 .. p] to zero, from the last pair to the first; x is overwritten. */
@@ -39,7 +55,7 @@ __device__ __forceinline__ void make_rotations(double (&x)[P + 1], int p, float2
         float2 made = make_float2(1, 0);
         double here = x[s];
         square = s < p ? square + here * here : here * here;
-        double inverse = rsqrt(square);
+        double inverse = inverse_root(square);
         bool zero = !(square > 0);
         if (s < p && !zero)
             made = make_float2((float)(here * inverse), (float)(below * inverse));
@@ -65,17 +81,21 @@ __device__ void move_columns(const moving_rows &rows, float2 *cs, float *tile, f
 #pragma unroll
     for (int s = 0; s <= P; s++)
         x[s] = 0;
-    for (int base = 0; base < rows.count + P; base += panel) {
+    int panel = 1 << rows.shift, room = panel_room(rows.shift), last = rows.count + P;
+    for (int base = 0; base < last; base += panel) {
         for (int i = threadIdx.x; i < rows.cols * panel; i += blockDim.x) {
-            int column = i / panel, row = rows.first + rows.sign * (base + i % panel);
+            int column = i >> rows.shift, at = i & (panel - 1);
+            int row = rows.first + rows.sign * (base + at);
             bool there = row >= 0 && row <= rows.diagonal + column;
-            tile[column * panel_room + i % panel] = there ? rows.from[row + column * rows.ld] : 0;
+            tile[column * room + at] = there ? rows.from[row + column * rows.ld] : 0;
         }
         __syncthreads();
-        for (int i = 0; i < panel && base + i < rows.count + P; i++) {
+        float *own = tile + c * room, ahead = c < rows.cols ? own[0] : 0;
+        for (int i = 0; i < panel && base + i < last; i++) {
             int position = base + i - P; /* of x[0] */
-            if (c < rows.cols)
-                x[P] = tile[c * panel_room + i];
+            x[P] = ahead;                /* fetched before the wait for this step's rotations */
+            if (c < rows.cols && i + 1 < panel)
+                ahead = own[i + 1];
             if (position >= rows.begin && position < rows.end) {
                 int step = position - rows.begin;
                 const float2 *turn = cs + step * P;
@@ -92,17 +112,17 @@ __device__ void move_columns(const moving_rows &rows, float2 *cs, float *tile, f
                 }
             }
             if (c < rows.cols)
-                tile[c * panel_room + i] = (float)x[0];
+                own[i] = (float)x[0];
 #pragma unroll
             for (int s = 0; s < P; s++)
                 x[s] = x[s + 1];
         }
         __syncthreads();
         for (int i = threadIdx.x; i < rows.cols * panel; i += blockDim.x) {
-            int column = i / panel, position = base + i % panel - P;
+            int column = i >> rows.shift, at = i & (panel - 1), position = base + at - P;
             if (position >= 0 && position < rows.count)
                 rows.to[rows.first + rows.sign * position + column * rows.ld] =
-                    tile[column * panel_room + i % panel];
+                    tile[column * room + at];
         }
         __syncthreads();
     }
@@ -111,7 +131,7 @@ __device__ void move_columns(const moving_rows &rows, float2 *cs, float *tile, f
 /* Column j of the new R, j >= k, is column j + p of the old one and has entries down to row j + p:
  * step j - k takes rows j + 1 .. j + p of it to zero. */
 template <int P>
-__global__ void __launch_bounds__(bd_update_most_cols) remove_kernel(bd_update_job job)
+__global__ void __launch_bounds__(bd_update_most_cols) remove_kernel(bd_update_job job, int shift)
 {
     extern __shared__ float tile[];
     __shared__ float2 g[2][P];
@@ -128,7 +148,8 @@ __global__ void __launch_bounds__(bd_update_most_cols) remove_kernel(bd_update_j
                          n,
                          job.k,
                          n,
-                         job.b };
+                         job.b,
+                         shift };
     move_columns<P, true>(rows, job.cs, tile, g);
 }
 
@@ -193,7 +214,7 @@ __device__ void follow_chain(double *x, int64_t stride, int steps, int s, int p,
  * + p, rotation 0 of it first. Seen from the bottom, in positions n + p - 1 - row, these are the
  * rotations of a removal, last to first, but for the sign of the sine. */
 template <int P>
-__global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_job job)
+__global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_job job, int shift)
 {
     extern __shared__ float tile[];
     if (bd_update_refused(job))
@@ -221,7 +242,8 @@ __global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_j
                          n + p,
                          0,
                          steps,
-                         p };
+                         p,
+                         shift };
     if (steps)
         move_columns<P, false>(rows, job.cs, tile, nullptr);
     for (int i = threadIdx.x; i < (n + p) * p; i += blockDim.x) {
@@ -238,24 +260,34 @@ template <int P> __global__ void first_kernel(bd_update_job job)
 {
     if (bd_update_refused(job))
         return;
+    enum { piece = 64 }; /* steps whose numbers are in shared memory at a time */
+    __shared__ double from[piece * P], to[piece * P];
+    __shared__ float2 cs[piece * P];
     int c = threadIdx.x, steps = job.n_in > job.n ? job.n : 0;
-    if (c < P && steps) {
-        double x[P + 1];
+    double x[P + 1];
 #pragma unroll
-        for (int s = 0; s < P; s++)
-            x[s] = s < job.n_in ? job.sums[s * P + c] : 0;
-        for (int i = 0; i < steps; i++) {
-            x[P] = i + P < job.n_in ? job.sums[(i + P) * P + c] : 0;
+    for (int s = 0; s < P; s++)
+        x[s] = c < P && s < job.n_in ? job.sums[s * P + c] : 0;
+    for (int base = 0; base < steps; base += piece) {
+        int count = steps - base < piece ? steps - base : piece;
+        for (int i = threadIdx.x; i < count * P; i += blockDim.x) {
+            from[i] = base + P + i / P < job.n_in ? job.sums[(base + P) * P + i] : 0;
+            cs[i] = job.cs[base * P + i];
+        }
+        __syncthreads();
+        for (int i = 0; c < P && i < count; i++) {
+            x[P] = from[i * P + c];
 #pragma unroll
-            for (int s = P - 1; s >= 0; s--) {
-                float2 g = job.cs[i * P + s];
-                bd_rotate(x[s], x[s + 1], (double)g.x, (double)g.y);
-            }
-            job.sums[i * P + c] = x[0];
+            for (int s = P - 1; s >= 0; s--)
+                bd_rotate(x[s], x[s + 1], (double)cs[i * P + s].x, (double)cs[i * P + s].y);
+            to[i * P + c] = x[0];
 #pragma unroll
             for (int s = 0; s < P; s++)
                 x[s] = x[s + 1];
         }
+        __syncthreads();
+        for (int i = threadIdx.x; i < count * P; i += blockDim.x)
+            job.sums[base * P + i] = to[i];
     }
     if (c < P)
         job.state->whole[c] = sqrt(job.sums[job.n_in * P + c]);
@@ -305,19 +337,24 @@ template <int P> __global__ void second_kernel(bd_update_job job)
 
 /* Thread j has what is left of g[j]; in step i thread i makes z[i] of it and tells the others. */
 __global__ void __launch_bounds__(bd_update_most_cols)
-    append_kernel(float *r, int64_t ldr, int n, const double *g)
+    append_kernel(float *r, int64_t ldr, int n, const double *g, int shift)
 {
     extern __shared__ float tile[];
     __shared__ double told[2];
     int j = threadIdx.x;
     double rest = j < n ? g[j] : 0, left = g[n] > 0 ? g[n] : 0, own = 0;
     double pivot = j < n ? (double)r[j + j * ldr] : 0, inverse = pivot != 0 ? 1 / pivot : 0;
+    int panel = 1 << shift, room = panel_room(shift);
     for (int base = 0; base < n; base += panel) {
-        for (int i = threadIdx.x; i < n * panel; i += blockDim.x)
-            if (base + i % panel < i / panel)
-                tile[i / panel * panel_room + i % panel] = r[base + i % panel + i / panel * ldr];
+        for (int i = threadIdx.x; i < n * panel; i += blockDim.x) {
+            int column = i >> shift, at = i & (panel - 1);
+            if (base + at < column)
+                tile[column * room + at] = r[base + at + column * ldr];
+        }
         __syncthreads();
+        const float *row = tile + (j < n ? j : 0) * room;
         for (int i = 0; i < panel && base + i < n; i++) {
+            double next = row[i]; /* above the diagonal only */
             if (j == base + i) {
                 own = rest * inverse;
                 /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. */
@@ -328,7 +365,7 @@ __global__ void __launch_bounds__(bd_update_most_cols)
             __syncthreads();
             double z = told[i % 2];
             if (j > base + i && j < n)
-                rest -= (double)tile[j * panel_room + i] * z;
+                rest -= next * z;
             left -= z * z;
             left = left > 0 ? left : 0;
         }
@@ -342,34 +379,44 @@ __global__ void __launch_bounds__(bd_update_most_cols)
         r[n + n * ldr] = (float)sqrt(left);
 }
 
-unsigned round_up(int threads)
+unsigned block_size(int cols)
 {
+    int threads = cols > least_threads ? cols : least_threads;
     return (unsigned)(threads + 31) / 32 * 32;
 }
 
-size_t tile_bytes(int cols)
+size_t tile_bytes(int cols, int shift)
 {
-    return (size_t)cols * panel_room * sizeof(float);
+    return (size_t)cols * (size_t)panel_room(shift) * sizeof(float);
+}
+
+/* Panels of these columns that hold `rows` rows, or as many as there is room for. */
+int panel_shift(int cols, int rows)
+{
+    int shift = least_shift;
+    while (shift < most_shift && 1 << shift < rows && tile_bytes(cols, shift + 1) <= most_tile)
+        shift++;
+    return shift;
 }
 
 } // namespace
 
 void bd_update_r_remove(const bd_update_launch *launch, const bd_update_job *job)
 {
-    int cols = job->n_in - job->b - job->k;
+    int cols = job->n_in - job->b - job->k, shift = panel_shift(cols, job->n_in);
     if (cols > 0)
-        (job->width == 1
-             ? remove_kernel<1>
-             : remove_kernel<
-                   bd_update_group>)<<<1, round_up(cols), tile_bytes(cols), launch->stream>>>(*job);
+        (job->width == 1 ? remove_kernel<1> : remove_kernel<bd_update_group>)<<<
+            1, block_size(cols), tile_bytes(cols, shift), launch->stream>>>(*job, shift);
 }
 
 void bd_update_r_insert(const bd_update_launch *launch, const bd_update_job *job)
 {
-    int cols = job->n - job->k;
-    (job->width == 1 ? insert_kernel<1>
-                     : insert_kernel<bd_update_group>)<<<1, round_up(cols > 128 ? cols : 128),
-                                                         tile_bytes(cols), launch->stream>>>(*job);
+    int cols = job->n - job->k, shift = panel_shift(cols, job->n + job->b);
+    (job->width == 1
+         ? insert_kernel<1>
+         : insert_kernel<
+               bd_update_group>)<<<1, block_size(cols), tile_bytes(cols, shift), launch->stream>>>(
+        *job, shift);
 }
 
 void bd_update_first(const bd_update_launch *launch, const bd_update_job *job)
@@ -386,10 +433,11 @@ void bd_update_second(const bd_update_launch *launch, const bd_update_job *job)
 
 void bd_update_append(const bd_update_launch *launch, float *r, int64_t ldr, int n, const double *g)
 {
-    append_kernel<<<1, round_up(n ? n : 1), tile_bytes(n), launch->stream>>>(r, ldr, n, g);
+    int shift = panel_shift(n, n);
+    append_kernel<<<1, block_size(n), tile_bytes(n, shift), launch->stream>>>(r, ldr, n, g, shift);
 }
 
-enum bd_status bd_update_r_prepare(int max_cols)
+enum bd_status bd_update_r_prepare(void)
 {
     const void *kernels[] = { (const void *)remove_kernel<1>,
                               (const void *)remove_kernel<bd_update_group>,
@@ -397,10 +445,9 @@ enum bd_status bd_update_r_prepare(int max_cols)
                               (const void *)insert_kernel<bd_update_group>,
                               (const void *)append_kernel };
     for (const void *kernel : kernels) {
-        enum bd_status status =
-            bd_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               (int)tile_bytes(max_cols)),
-                          "preparing QR updating");
+        enum bd_status status = bd_cuda_check(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_tile),
+            "preparing QR updating");
         if (status != BD_OK)
             return status;
     }

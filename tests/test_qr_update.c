@@ -40,6 +40,79 @@ static void test_shapes(void **state)
     }
 }
 
+/* Views that begin in the middle of a column's first 16 bytes: Q, new columns, or both. */
+static void test_views(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        for (int which = 1; which < 4; which++) {
+            struct window w;
+            open_window(&w, name, 2, 1234, 20, 5);
+            void *q = w.mq.data, *u = w.mu.data;
+            w.mq.data = (float *)q + (which & 1);
+            w.mu.data = (float *)u + (which & 2);
+            insert(&w, 0, 12);
+            insert(&w, 5, 1);
+            check(&w, "insert");
+            slide(&w, 1);
+            slide(&w, 3);
+            check(&w, "slide");
+            discard(&w, 2, 1);
+            discard(&w, 3, 4);
+            check(&w, "remove");
+            w.mq.data = q;
+            w.mu.data = u;
+            close_window(&w);
+        }
+    }
+}
+
+/* More columns than the shared memory of a GPU holds rows of, and than a panel of R has. */
+static void test_wide(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct window w;
+        open_window(&w, name, 2, 610, 300, 0);
+        insert(&w, 0, 290);
+        insert(&w, 100, 7);
+        insert(&w, 3, 1);
+        check(&w, "insert");
+        slide(&w, 1);
+        slide(&w, 6);
+        check(&w, "slide");
+        discard(&w, 1, 1);
+        discard(&w, 150, 30);
+        check(&w, "remove");
+        close_window(&w);
+    }
+}
+
+/* A workspace for single columns. */
+static void test_single(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct window w;
+        open_window(&w, name, 1, 3001, 9, 0);
+        bd_qr_update_destroy(&w.update);
+        assert_int_equal(bd_qr_update_create(&w.update, w.backend, w.m, 9, 1), BD_OK);
+        for (int64_t n = 0; n < 9; n++)
+            insert(&w, n / 2, 1);
+        check(&w, "insert");
+        for (int i = 0; i < 12; i++)
+            slide(&w, 1);
+        check(&w, "slide");
+        for (int64_t n = 9; n > 4; n--)
+            discard(&w, n / 2, 1);
+        check(&w, "remove");
+        close_window(&w);
+    }
+}
+
 static void test_everything_leaves(void **state)
 {
     (void)state;
@@ -263,9 +336,15 @@ static void test_bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),        cmocka_unit_test(test_everything_leaves),
-        cmocka_unit_test(test_r_alone),       cmocka_unit_test(test_threads_agree),
-        cmocka_unit_test(test_append_gram),   cmocka_unit_test(test_append_gram_device),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_single),
+        cmocka_unit_test(test_everything_leaves),
+        cmocka_unit_test(test_r_alone),
+        cmocka_unit_test(test_threads_agree),
+        cmocka_unit_test(test_append_gram),
+        cmocka_unit_test(test_append_gram_device),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
