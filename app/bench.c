@@ -51,7 +51,7 @@ struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
 
 static void print_header(void)
 {
-    printf("%-9s %-34s %-26s %9s %9s %6s %9s %7s %9s %9s  %s\n", "suite", "case", "method", "ms",
+    printf("%-9s %-38s %-26s %9s %9s %6s %9s %7s %9s %9s  %s\n", "suite", "case", "method", "ms",
            "floor ms", "floor", "peer ms", "ratio", "residual", "orthog.", "peer");
 }
 
@@ -71,7 +71,7 @@ static void print_time(double ms)
 
 static void print_row(const struct bd_bench_row *row)
 {
-    printf("%-9s %-34s %-26s", row->suite, row->name, row->method);
+    printf("%-9s %-38s %-26s", row->suite, row->name, row->method);
     print_time(row->ms);
     print_time(row->floor_ms);
     print_value(" %5.0f%%", 6, row->floor_ms < 0 ? -1 : 100 * row->floor_ms / row->ms);

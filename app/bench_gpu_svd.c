@@ -8,15 +8,16 @@
 #include "app/bench_gpu.h"
 #include "linalg/small_svd.h"
 
-/* Rs that a run goes through in turn. */
+/* Rs that a run goes through in turn: of one R each element is changed by up to 0.1 % or 1 %, or
+ * each is another. */
+enum set { near, warm, cold, set_count };
 enum { versions = 8 };
 
 struct svd_case {
     int64_t n;
     struct bd_bench *bench;
     struct bd_small_svd *svd;
-    struct bd_matrix warm[versions]; /* one R, each element changed by up to 1 % */
-    struct bd_matrix cold[versions]; /* each its own */
+    struct bd_matrix r[set_count][versions];
     struct bd_matrix v, work;
     int next;
     struct bd_bench_peer_svd *peer;
@@ -28,22 +29,30 @@ static int next_version(struct svd_case *c)
     return c->next = (c->next + 1) % versions;
 }
 
+static enum bd_status run_set(struct svd_case *c, enum set set)
+{
+    return bd_small_svd_compute(c->svd, NULL, &c->v, &c->r[set][next_version(c)]);
+}
+
+static enum bd_status run_near(void *user)
+{
+    return run_set(user, near);
+}
+
 static enum bd_status run_warm(void *user)
 {
-    struct svd_case *c = user;
-    return bd_small_svd_compute(c->svd, NULL, &c->v, &c->warm[next_version(c)]);
+    return run_set(user, warm);
 }
 
 static enum bd_status run_cold(void *user)
 {
-    struct svd_case *c = user;
-    return bd_small_svd_compute(c->svd, NULL, &c->v, &c->cold[next_version(c)]);
+    return run_set(user, cold);
 }
 
 static enum bd_status prepare_gesvdj(void *user)
 {
     struct svd_case *c = user;
-    return bd_bench_gpu_copy(c->bench->gpu, c->work.data, c->warm[0].data,
+    return bd_bench_gpu_copy(c->bench->gpu, c->work.data, c->r[warm][0].data,
                              (size_t)(c->n * c->n) * sizeof(float));
 }
 
@@ -56,7 +65,7 @@ static enum bd_status run_gesvdj(void *user)
 static enum bd_status run_gesvda(void *user)
 {
     struct svd_case *c = user;
-    return bd_bench_peer_gesvda(c->peer, c->warm[next_version(c)].data);
+    return bd_bench_peer_gesvda(c->peer, c->r[warm][next_version(c)].data);
 }
 
 /* R down, V up: what a program that keeps its data on the GPU has to do. */
@@ -64,7 +73,7 @@ static enum bd_status run_lapack(void *user)
 {
     struct svd_case *c = user;
     lapack_int n = (lapack_int)c->n;
-    enum bd_status status = bd_matrix_download(c->bench->backend, c->host, c->n, &c->warm[0]);
+    enum bd_status status = bd_matrix_download(c->bench->backend, c->host, c->n, &c->r[warm][0]);
     if (!status &&
         LAPACKE_sgesdd(LAPACK_COL_MAJOR, 'S', n, n, c->host, n, c->sigma, c->u, n, c->vt, n))
         status = bd_fail(BD_ERROR_NUMERIC, "LAPACKE_sgesdd failed");
@@ -77,10 +86,8 @@ static void close_case(struct svd_case *c)
 {
     struct bd_backend *backend = c->bench->backend;
     bd_small_svd_destroy(&c->svd);
-    for (int i = 0; i < versions; i++) {
-        bd_matrix_destroy(backend, &c->warm[i]);
-        bd_matrix_destroy(backend, &c->cold[i]);
-    }
+    for (int i = 0; i < set_count * versions; i++)
+        bd_matrix_destroy(backend, &c->r[i / versions][i % versions]);
     bd_matrix_destroy(backend, &c->v);
     bd_matrix_destroy(backend, &c->work);
     bd_bench_peer_svd_destroy(&c->peer);
@@ -104,17 +111,17 @@ static enum bd_status fill_versions(struct svd_case *c)
 {
     int64_t n = c->n;
     enum bd_status status = BD_OK;
-    for (int k = 0; k < 2 * versions && !status; k++) {
-        bool warm = k < versions;
-        bd_bench_fill(c->host, n * n, warm ? 4 : 4 + (uint64_t)k);
+    for (int k = 0; k < set_count * versions && !status; k++) {
+        enum set set = (enum set)(k / versions);
+        float change = set == near ? 0.001F : set == warm ? 0.01F : 0;
+        bd_bench_fill(c->host, n * n, set == cold ? 4 + (uint64_t)k : 4);
         bd_bench_fill(c->u, n * n, 100 + (uint64_t)k);
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < n; i++)
                 c->host[i + j * n] *=
                     i > j ? 0
-                          : powf(10, -3.0F * (float)i / (float)n) * (1 + 0.01F * c->u[i + j * n]);
-        status = bd_matrix_upload(c->bench->backend, warm ? &c->warm[k] : &c->cold[k - versions],
-                                  c->host, n);
+                          : powf(10, -3.0F * (float)i / (float)n) * (1 + change * c->u[i + j * n]);
+        status = bd_matrix_upload(c->bench->backend, &c->r[set][k % versions], c->host, n);
     }
     return status;
 }
@@ -130,11 +137,8 @@ static enum bd_status open_case(struct svd_case *c, struct bd_bench *bench, int6
     if (!c->host || !c->u || !c->vt || !c->sigma)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for R of %" PRId64 " columns", n);
     enum bd_status status = bd_small_svd_create(&c->svd, bench->backend, n);
-    for (int i = 0; i < versions && !status; i++) {
-        status = create_tight(bench->backend, &c->warm[i], n);
-        if (!status)
-            status = create_tight(bench->backend, &c->cold[i], n);
-    }
+    for (int i = 0; i < set_count * versions && !status; i++)
+        status = create_tight(bench->backend, &c->r[i / versions][i % versions], n);
     if (!status)
         status = create_tight(bench->backend, &c->v, n);
     if (!status)
@@ -144,7 +148,8 @@ static enum bd_status open_case(struct svd_case *c, struct bd_bench *bench, int6
     return status ? status : fill_versions(c);
 }
 
-enum { warm, cold, gesvdj, gesvda, lapack, task_count };
+/* The sets are the first tasks. */
+enum { gesvdj = set_count, gesvda, lapack, task_count };
 
 /* Of one more run, on the first of its Rs. */
 static enum bd_status check(struct svd_case *c, int task, struct bd_bench_row *row)
@@ -152,7 +157,7 @@ static enum bd_status check(struct svd_case *c, int task, struct bd_bench_row *r
     int64_t n = c->n;
     int info = 0;
     float *v = malloc((size_t)(n * n) * sizeof *v);
-    struct bd_matrix *r = task == cold ? &c->cold[0] : &c->warm[0];
+    struct bd_matrix *r = &c->r[task < set_count ? task : warm][0];
     enum bd_status status = v ? BD_OK : bd_fail(BD_ERROR_MEMORY, "out of memory for V");
     if (!status && task == lapack) {
         status = run_lapack(c);
@@ -184,14 +189,18 @@ static enum bd_status check(struct svd_case *c, int task, struct bd_bench_row *r
 
 static enum bd_status compare(struct bd_bench *bench, struct svd_case *c)
 {
-    static const char *const names[] = { [warm] = "small SVD, R changed by 1 %",
-                                         [cold] = "small SVD, another R",
-                                         [gesvdj] = "cuSOLVER gesvdj",
-                                         [gesvda] = "cuSOLVER gesvda",
-                                         [lapack] = "LAPACKE_sgesdd, copies" };
+    static const char *const cases[] = {
+        [near] = ", 0.1 % changed", [warm] = ", 1 % changed", [cold] = ", another R"
+    };
+    static const char *const names[] = {
+        [near] = "small SVD, warm",   [warm] = "small SVD, warm",
+        [cold] = "small SVD, cold",   [gesvdj] = "cuSOLVER gesvdj",
+        [gesvda] = "cuSOLVER gesvda", [lapack] = "LAPACKE_sgesdd, copies"
+    };
     double n = (double)c->n;
     bool peers = bd_bench_gpu_has_peers(bench->gpu);
     struct bd_bench_task tasks[task_count] = {
+        [near] = { NULL, run_near, c, -1 },
         [warm] = { NULL, run_warm, c, -1 },
         [cold] = { NULL, run_cold, c, -1 },
         [gesvdj] = { prepare_gesvdj, peers ? run_gesvdj : NULL, c, -1 },
@@ -208,12 +217,10 @@ static enum bd_status compare(struct bd_bench *bench, struct svd_case *c)
         if (!tasks[t].run)
             continue;
         snprintf(row.name, sizeof row.name, "R of %" PRId64 " columns%s", c->n,
-                 t == warm   ? ", warm"
-                 : t == cold ? ", cold"
-                             : "");
+                 t < set_count ? cases[t] : "");
         snprintf(row.method, sizeof row.method, "%s", names[t]);
         row.ms = tasks[t].ms;
-        if (t == warm || t == cold) {
+        if (t < set_count) {
             snprintf(row.peer, sizeof row.peer, "%s", names[best]);
             row.peer_ms = tasks[best].ms;
         }
