@@ -269,4 +269,11 @@ const struct bd_backend_ops bd_cuda_ops = {
     .update_insert = bd_cuda_update_insert,
     .update_slide = bd_cuda_update_slide,
     .update_append_gram = bd_cuda_update_append_gram,
+    .svd_create = bd_cuda_svd_create,
+    .svd_destroy = bd_cuda_svd_destroy,
+    .svd_compute = bd_cuda_svd_compute,
+    .svd_sigma = bd_cuda_svd_sigma,
+    .svd_v = bd_cuda_svd_v,
+    .svd_weights = bd_cuda_svd_weights,
+    .svd_factor = bd_cuda_svd_factor,
 };

@@ -34,7 +34,17 @@ enum bd_status bd_cuda_update_slide(void *work, float *q, int64_t ldq, float *r,
 enum bd_status bd_cuda_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
                                           const double *g);
 
-/* svd: gpu/small_svd.cu */
+/* svd: gpu/small_svd.cu, gpu/small_svd_weights.cu */
+enum bd_status bd_cuda_svd_create(struct bd_backend *backend, int64_t n, void **work);
+void bd_cuda_svd_destroy(void *work);
+enum bd_status bd_cuda_svd_compute(void *work, const float *r, int64_t ldr, float *sigma, float *v,
+                                   int64_t ldv);
+const float *bd_cuda_svd_sigma(void *work);
+const float *bd_cuda_svd_v(void *work, int64_t *ldv);
+enum bd_status bd_cuda_svd_weights(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
+enum bd_status bd_cuda_svd_factor(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,
+                                  int64_t *rank, double tau);
+
 
 /* rpca: gpu/rpca.cu */
 

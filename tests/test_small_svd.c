@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "linalg/backend_ops.h"
 #include "linalg/small_svd.h"
 
 /* The backends that can be opened on this machine. */
@@ -279,6 +280,133 @@ static void test_hard_matrices(void **state)
     }
 }
 
+/* R := noise, upper triangular. */
+static void fill(struct problem *p)
+{
+    for (int64_t j = 0; j < p->n; j++)
+        for (int64_t i = 0; i <= j; i++)
+            p->r[i + j * p->n] = (float)noise(&p->seed);
+}
+
+/* A thousand computes of an R that changes little by little, each of which may start from the V of
+ * the one before: V stays orthonormal, and nothing else drifts. Most of them ask for V alone. */
+static void test_slow_change(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 17, 100 };
+    FOR_EACH_BACKEND(name)
+    {
+        for (int s = 0; s < 2; s++) {
+            struct problem p;
+            open_problem(&p, name, sizes[s]);
+            fill(&p);
+            for (int step = 1; step <= 1000; step++) {
+                for (int64_t i = 0; i < p.n * p.n; i++)
+                    p.r[i] *= (float)(1 + 0.01 * noise(&p.seed));
+                assert_int_equal(bd_matrix_upload(p.backend, &p.mr, p.r, p.n), BD_OK);
+                if (step % 100)
+                    assert_int_equal(bd_small_svd_compute(p.svd, NULL, &p.mv, &p.mr), BD_OK);
+                else
+                    check_all(&p);
+            }
+            close_problem(&p);
+        }
+    }
+}
+
+/* One SVD after another of matrices that have nothing to do with each other. */
+static void test_jumps(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 1, 2, 3, 17, 100, 192, 256, 300 };
+    FOR_EACH_BACKEND(name)
+    {
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            struct problem p;
+            int64_t n = sizes[s];
+            open_problem(&p, name, n);
+            for (int kind = 0; kind < 7; kind++) {
+                fill(&p);
+                for (int64_t j = 0; j < n; j++)
+                    for (int64_t i = 0; i <= j; i++) {
+                        float *x = &p.r[i + j * n];
+                        if (kind == 1) /* rank n / 2 */
+                            *x = i < (n + 1) / 2 ? *x : 0;
+                        if (kind == 2)
+                            *x = 0;
+                        if (kind == 3) /* graded, as R of nearly collinear columns is */
+                            *x = (float)(*x * pow(10, -5.0 * (double)i / (double)n));
+                        if (kind == 4) /* one singular value, n times */
+                            *x = i == j ? 3 : 0;
+                        if (kind == 5) /* columns in groups of four equal ones */
+                            *x = j % 4 ? i <= j / 4 * 4 ? p.r[i + j / 4 * 4 * n] : 0 : *x;
+                    }
+                assert_int_equal(compute(&p), BD_OK);
+                check_svd(&p);
+                if (kind == 4)
+                    for (int64_t j = 0; j < n; j++)
+                        assert_true(fabs(p.sigma[j] - 3.0) <= 8 * FLT_EPSILON);
+            }
+            close_problem(&p);
+        }
+    }
+}
+
+/* The slots: results that stay in the backend's memory are those that the host is given. */
+static void test_slots(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 5, 100, 270 };
+    FOR_EACH_BACKEND(name)
+    {
+        for (int s = 0; s < 3; s++) {
+            struct problem p;
+            void *work;
+            int64_t n = sizes[s], ld;
+            open_problem(&p, name, n);
+            const struct bd_backend_ops *ops = p.backend->ops;
+            float *sigma = zeros(n, sizeof *sigma), *v = zeros(n * n, sizeof *v);
+            fill(&p);
+            assert_int_equal(compute(&p), BD_OK);
+            assert_int_equal(ops->svd_create(p.backend, n, &work), BD_OK);
+            assert_int_equal(ops->svd_compute(work, p.mr.data, p.mr.ld, NULL, NULL, 0), BD_OK);
+            size_t column = (size_t)n * sizeof(float);
+            assert_int_equal(
+                ops->download(p.backend, sigma, column, ops->svd_sigma(work), column, column, 1),
+                BD_OK);
+            const float *resident = ops->svd_v(work, &ld);
+            assert_int_equal(ops->download(p.backend, v, column, resident,
+                                           (size_t)ld * sizeof(float), column, (size_t)n),
+                             BD_OK);
+            assert_memory_equal(sigma, p.sigma, column);
+            assert_memory_equal(v, p.v, column * (size_t)n);
+
+            /* without sigma, NaN in R is a failure or makes NaN; both are forgotten by the next */
+            p.r[2 + 3 * n] = NAN;
+            assert_int_equal(bd_matrix_upload(p.backend, &p.mr, p.r, n), BD_OK);
+            enum bd_status status =
+                ops->svd_compute(work, p.mr.data, p.mr.ld, NULL, p.mv.data, p.mv.ld);
+            if (status == BD_OK) {
+                assert_int_equal(bd_matrix_download(p.backend, p.v, n, &p.mv), BD_OK);
+                for (int64_t i = 0; i < n * n; i++)
+                    assert_true(isnan(p.v[i]));
+            } else {
+                assert_int_equal(status, BD_ERROR_NUMERIC);
+            }
+            p.r[2 + 3 * n] = 1;
+            assert_int_equal(bd_matrix_upload(p.backend, &p.mr, p.r, n), BD_OK);
+            assert_int_equal(
+                ops->svd_compute(work, p.mr.data, p.mr.ld, p.sigma, p.mv.data, p.mv.ld), BD_OK);
+            assert_int_equal(bd_matrix_download(p.backend, p.v, n, &p.mv), BD_OK);
+            check_svd(&p);
+            ops->svd_destroy(work);
+            free(sigma);
+            free(v);
+            close_problem(&p);
+        }
+    }
+}
+
 static void test_zero(void **state)
 {
     (void)state;
@@ -350,9 +478,10 @@ static void test_bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_hard_matrices),
-        cmocka_unit_test(test_zero),          cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_hard_matrices),
+        cmocka_unit_test(test_slow_change), cmocka_unit_test(test_jumps),
+        cmocka_unit_test(test_slots),       cmocka_unit_test(test_zero),
+        cmocka_unit_test(test_not_finite),  cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
