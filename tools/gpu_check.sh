@@ -16,9 +16,10 @@
 #              see BD_TEST_QUICK=1 and may do fewer rounds
 #   racecheck
 #   initcheck
-#   bench      every suite of backdrop-bench; bench=qr,update only those, bench-quick the small sizes
-#   film       backdrop on a clip: masks on cuda against masks on the cpu, the window, headless, the
-#              batch solver, and `bench export`
+#   bench      every suite of backdrop-bench; bench=qr,update only those, bench-quick the small
+#              sizes; bench=export is the whole program from film to masks, and needs backdrop
+#   film       backdrop on a clip: masks on cuda against masks on the cpu, the window, headless, and
+#              the batch solver
 #
 # Each test may take TEST_SECONDS (180), each sanitizer run SANITIZE_SECONDS (120), each suite
 # BENCH_SECONDS (240): whatever is too slow fails alone. Exit status 0 when everything passed.
@@ -47,8 +48,10 @@ out=$(cd "$out" && pwd)
 [ $# -gt 0 ] || set -- build tests memcheck racecheck initcheck bench
 
 sanitize=${SANITIZE:-qr_arguments small_svd gpu_faults mask_gpu}
-table=$(mktemp)
-trap 'rm -f "$table"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+table=$work/table
+touch "$table"
 
 # note PART NAME RESULT SECONDS: a line of the table.
 note()
@@ -132,13 +135,31 @@ sanitizer()
     wait
 }
 
-# bench NAME ARGUMENT...: the table is shown; the JSON is for scripts.
+# Sets `program`, which is backdrop with the libraries that came with it: for this program alone.
+find_program()
+{
+    if [ ! -x "$binaries/backdrop" ]; then
+        note "$1" backdrop missing 0
+        return 1
+    fi
+    if [ -f "$binaries/rt.tar.xz" ] && [ ! -d "$work/rt" ]; then
+        tar xJf "$binaries/rt.tar.xz" -C "$work"
+    fi
+    program=(env "LD_LIBRARY_PATH=$work/rt:${LD_LIBRARY_PATH:-}" "$binaries/backdrop")
+}
+
+# bench NAME ARGUMENT...: the table is shown; the JSON is for scripts. Only backdrop itself has the
+# suite export.
 bench()
 {
-    local name=$1
+    local name=$1 program=("$binaries/backdrop-bench")
     shift
-    attempt bench "$name" "${BENCH_SECONDS:-240}" "$binaries/backdrop-bench" --backend cuda \
-        --json "$out/bench-$name.json" -y "$@"
+    if [ "$name" = export ]; then
+        find_program bench || return
+        program+=(bench)
+    fi
+    attempt bench "$name" "${BENCH_SECONDS:-240}" "${program[@]}" "$@" --backend cuda \
+        --json "$out/bench-$name.json" -y
     cat "$out/bench-$name.log"
 }
 
@@ -157,19 +178,16 @@ compare_masks()
 
 film()
 {
-    local work backend film=${clip:-$binaries/clip.mp4} program
-    if [ ! -x "$binaries/backdrop" ] || [ ! -f "$film" ]; then
-        note film "backdrop, clip" missing 0
+    local backend film=${clip:-$binaries/clip.mp4} program
+    find_program film || return
+    if [ ! -f "$film" ]; then
+        note film "$film" missing 0
         return
     fi
-    work=$(mktemp -d)
-    [ ! -f "$binaries/rt.tar.xz" ] || tar xJf "$binaries/rt.tar.xz" -C "$work"
-    # for this program alone: the libraries are not this machine's
-    program=(env "LD_LIBRARY_PATH=$work/rt:${LD_LIBRARY_PATH:-}" "$binaries/backdrop")
     attempt film info 30 "${program[@]}" info
     cat "$out/film-info.log"
     for backend in cuda cpu; do
-        mkdir "$work/$backend"
+        mkdir -p "$work/$backend"
         attempt film "export-$backend" 120 "${program[@]}" export "$film" --backend $backend \
             --frames 200 --mask "$work/$backend/%06d.pgm" -y
         tail -n 2 "$out/film-export-$backend.log"
@@ -180,10 +198,6 @@ film()
         "$film" --backend cuda --frames 100 --screenshot "$out/window.png"
     attempt film batch 120 "${program[@]}" export "$film" --backend cuda --solver batch \
         --frames 100 --mask "$work/batch.mkv" -y
-    attempt film bench "${BENCH_SECONDS:-240}" "${program[@]}" bench export --backend cuda \
-        --json "$out/bench-export.json" -y
-    cat "$out/film-bench.log"
-    rm -rf "$work"
 }
 
 for part; do
