@@ -279,7 +279,7 @@ static enum bd_status join(struct bd_cuda_mask *work, const uint32_t *bits,
                            struct mask_forest forest)
 {
     struct mask_size size = work->size;
-    int seams = (size.down - 1) * size.pitch + (size.across - 1) * size.height;
+    int seams = (size.down - 1) * size.pitch * seam_parts + (size.across - 1) * size.height;
     if (seams == 0) /* one tile */
         return BD_OK;
     cudaStream_t stream = work->cuda->stream;

@@ -28,11 +28,16 @@ static __device__ int component_at(struct mask_size size, const uint32_t *bits,
     return first + forest.label[first + y % tile_rows * row_nodes + column / 2];
 }
 
-/* Threads 0 .. (down - 1) x pitch - 1: a word below a seam between tiles, with the row above it. */
+/* Threads 0 .. (down - 1) x pitch x seam_parts - 1: a few bits of a word below a seam between
+ * tiles, with the row above it. A thread waits for memory all the time: many with little to do. */
+enum { seam_parts = 16 };
+
 template <int reach>
 static __device__ void join_across_row(struct mask_size size, const uint32_t *bits,
                                        struct mask_forest forest, int k)
 {
+    uint32_t part = ((1u << 32 / seam_parts) - 1) << k % seam_parts * (32 / seam_parts);
+    k /= seam_parts;
     int y = (k / size.pitch + 1) * tile_rows, i = k % size.pitch;
     uint32_t w = word_at<reach>(size, bits, y, i), up = word_at<reach>(size, bits, y - 1, i);
     uint32_t before = word_at<reach>(size, bits, y, i - 1);
@@ -41,26 +46,27 @@ static __device__ void join_across_row(struct mask_size size, const uint32_t *bi
     uint32_t pairs = run_starts(w & up);
     if (i % tile_words && (before & up_before) >> 31)
         pairs &= ~1u;
-    for (; pairs; pairs &= pairs - 1) {
+    for (pairs &= part; pairs; pairs &= pairs - 1) {
         int b = __ffs(pairs) - 1;
-        unite(forest.parent, component_at<reach>(size, bits, forest, y, i, b),
-              component_at<reach>(size, bits, forest, y - 1, i, b));
+        unite<true>(forest.parent, component_at<reach>(size, bits, forest, y, i, b),
+                    component_at<reach>(size, bits, forest, y - 1, i, b));
     }
     if (!reach)
         return;
     uint32_t corner = w & ~up & (up << 1 | up_before >> 31) & ~(w << 1 | before >> 31);
-    for (; corner; corner &= corner - 1) {
+    for (corner &= part; corner; corner &= corner - 1) {
         int b = __ffs(corner) - 1;
-        unite(forest.parent, component_at<reach>(size, bits, forest, y, i, b),
-              component_at<reach>(size, bits, forest, y - 1, b ? i : i - 1, b ? b - 1 : 31));
+        unite<true>(forest.parent, component_at<reach>(size, bits, forest, y, i, b),
+                    component_at<reach>(size, bits, forest, y - 1, b ? i : i - 1, b ? b - 1 : 31));
     }
     uint32_t after = word_at<reach>(size, bits, y, i + 1);
     uint32_t up_after = word_at<reach>(size, bits, y - 1, i + 1);
     corner = w & ~up & (up >> 1 | up_after << 31) & ~(w >> 1 | after << 31);
-    for (; corner; corner &= corner - 1) {
+    for (corner &= part; corner; corner &= corner - 1) {
         int b = __ffs(corner) - 1;
-        unite(forest.parent, component_at<reach>(size, bits, forest, y, i, b),
-              component_at<reach>(size, bits, forest, y - 1, b < 31 ? i : i + 1, (b + 1) % 32));
+        unite<true>(
+            forest.parent, component_at<reach>(size, bits, forest, y, i, b),
+            component_at<reach>(size, bits, forest, y - 1, b < 31 ? i : i + 1, (b + 1) % 32));
     }
 }
 
@@ -80,16 +86,16 @@ static __device__ void join_across_column(struct mask_size size, const uint32_t 
     }
     /* Where the row above joins the same two, it is done there. */
     if (left & right & ~(up_left & up_right))
-        unite(forest.parent, component_at<reach>(size, bits, forest, y, i - 1, 31),
-              component_at<reach>(size, bits, forest, y, i, 0));
+        unite<true>(forest.parent, component_at<reach>(size, bits, forest, y, i - 1, 31),
+                    component_at<reach>(size, bits, forest, y, i, 0));
     if (!reach)
         return;
     if (right & up_left & ~left & ~up_right)
-        unite(forest.parent, component_at<reach>(size, bits, forest, y, i, 0),
-              component_at<reach>(size, bits, forest, y - 1, i - 1, 31));
+        unite<true>(forest.parent, component_at<reach>(size, bits, forest, y, i, 0),
+                    component_at<reach>(size, bits, forest, y - 1, i - 1, 31));
     if (left & up_right & ~right & ~up_left)
-        unite(forest.parent, component_at<reach>(size, bits, forest, y, i - 1, 31),
-              component_at<reach>(size, bits, forest, y - 1, i, 0));
+        unite<true>(forest.parent, component_at<reach>(size, bits, forest, y, i - 1, 31),
+                    component_at<reach>(size, bits, forest, y - 1, i, 0));
 }
 
 enum { join_threads = 128 };
@@ -100,7 +106,7 @@ static __global__ void __launch_bounds__(join_threads)
     join_tiles(struct mask_size size, const uint32_t *bits, struct mask_forest forest)
 {
     int k = blockIdx.x * join_threads + threadIdx.x;
-    int below = (size.down - 1) * size.pitch;
+    int below = (size.down - 1) * size.pitch * seam_parts;
     if (k < below)
         join_across_row<reach>(size, bits, forest, k);
     else if (k - below < (size.across - 1) * size.height)

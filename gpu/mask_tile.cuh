@@ -82,8 +82,8 @@ static __device__ inline int run_length(uint32_t w, int b)
     return __clz(__brev(~(w >> b)));
 }
 
-/* The union-find forest is read while other threads link it: every pointer ever seen leads to an
- * ancestor. */
+/* The union-find forest is read while other threads link it: every number ever seen leads to an
+ * ancestor, which is smaller. */
 static __device__ inline int find_root(int *parent, int a)
 {
     volatile int *p = parent;
@@ -92,13 +92,27 @@ static __device__ inline int find_root(int *parent, int a)
     return a;
 }
 
+/* The same, halving the path for those that come after: a node on it is linked to the parent of its
+ * parent. If another thread links that node elsewhere meanwhile, it has seen that the node is no
+ * root and joins what it found there in its place, so that nothing is lost. */
+static __device__ inline int find_and_halve(int *parent, int a)
+{
+    volatile int *p = parent;
+    int at = p[a];
+    for (int next; at != a && (next = p[at]) != at; at = next) {
+        p[a] = next;
+        a = at;
+    }
+    return at;
+}
+
 /* Links the larger root below the smaller; if another thread linked it first, what it was linked to
  * is joined in its place. */
-static __device__ inline void unite(int *parent, int a, int b)
+template <bool halve> static __device__ inline void unite(int *parent, int a, int b)
 {
     for (;;) {
-        a = find_root(parent, a);
-        b = find_root(parent, b);
+        a = halve ? find_and_halve(parent, a) : find_root(parent, a);
+        b = halve ? find_and_halve(parent, b) : find_root(parent, b);
         if (a == b)
             return;
         int from = a > b ? a : b, to = a > b ? b : a;
@@ -111,92 +125,105 @@ static __device__ inline void unite(int *parent, int a, int b)
 }
 
 struct tile_memory {
-    int label[tile_nodes];         /* parent of each run; then its root; then, at roots, ~k */
+    int label[tile_nodes];         /* parent of each run; in the end, at roots, ~k */
     uint32_t area[tile_nodes / 2]; /* two 16-bit counts a word: 15 bits of area, one of border */
     uint32_t words[tile_rows][tile_words];
     uint16_t heads[tile_rows][tile_words];
     int warp_roots[tile_threads / 32];
 };
 
-/* Joins the runs of word i of `row` with those of the row above. */
+/* Joins runs of word i of `row` with those of the row above, where they meet at a bit of `part`. */
 template <int reach>
-static __device__ inline void join_row_above(struct tile_memory *m, int row, int i, uint32_t w,
-                                             int head)
+static __device__ inline void join_row_above(struct tile_memory *m, int row, int i, uint32_t part)
 {
     const uint32_t *here = m->words[row], *above = m->words[row - 1];
     int here_node = row * row_nodes, above_node = here_node - row_nodes;
-    uint32_t up = above[i];
-    int up_head = m->heads[row - 1][i];
+    uint32_t w = here[i], up = above[i];
+    int head = m->heads[row][i], up_head = m->heads[row - 1][i];
     /* Where two runs overlap they do so in one stretch: joined where it starts. */
-    uint32_t both = w & up, pairs = run_starts(both);
+    uint32_t pairs = run_starts(w & up);
     if (i && (here[i - 1] & above[i - 1]) >> 31)
         pairs &= ~1u;
-    for (; pairs; pairs &= pairs - 1) {
+    for (pairs &= part; pairs; pairs &= pairs - 1) {
         int b = __ffs(pairs) - 1;
-        unite(m->label, here_node + run_start(w, head, i, b) / 2,
-              above_node + run_start(up, up_head, i, b) / 2);
+        unite<false>(m->label, here_node + run_start(w, head, i, b) / 2,
+                     above_node + run_start(up, up_head, i, b) / 2);
     }
     if (!reach)
         return;
     /* Runs that meet at a corner only: the upper one ends left of where this one starts ... */
     uint32_t before = i ? here[i - 1] : 0, up_before = i ? above[i - 1] : 0;
     uint32_t corner = w & ~up & (up << 1 | up_before >> 31) & ~(w << 1 | before >> 31);
-    for (; corner; corner &= corner - 1) {
+    for (corner &= part; corner; corner &= corner - 1) {
         int b = __ffs(corner) - 1;
         int start = b ? run_start(up, up_head, i, b - 1)
                       : run_start(up_before, m->heads[row - 1][i - 1], i - 1, 31);
-        unite(m->label, here_node + (32 * i + b) / 2, above_node + start / 2);
+        unite<false>(m->label, here_node + (32 * i + b) / 2, above_node + start / 2);
     }
     /* ... or starts right of where this one ends. */
     uint32_t after = i + 1 < tile_words ? here[i + 1] : 0;
     uint32_t up_after = i + 1 < tile_words ? above[i + 1] : 0;
     corner = w & ~up & (up >> 1 | up_after << 31) & ~(w >> 1 | after << 31);
-    for (; corner; corner &= corner - 1) {
+    for (corner &= part; corner; corner &= corner - 1) {
         int b = __ffs(corner) - 1;
-        unite(m->label, here_node + run_start(w, head, i, b) / 2,
-              above_node + (32 * i + b + 1) / 2);
+        unite<false>(m->label, here_node + run_start(w, head, i, b) / 2,
+                     above_node + (32 * i + b + 1) / 2);
     }
 }
 
+/* Joins all rows of the tile: neighbours in pairs, then pairs in fours and so on, so that a path to
+ * a root grows by about one link a step however the picture winds (all rows at once made 1 x 64
+ * combs into paths of 64, ten times slower). In step `height`, thread t has word t % tile_words
+ * of row (2 j + 1) height and one of `parts` parts of its bits. Ends with a barrier. */
+template <int reach> static __device__ inline void join_rows(struct tile_memory *m)
+{
+    int t = threadIdx.x / tile_words, i = threadIdx.x % tile_words;
+    for (int height = 1; height < tile_rows; height *= 2) {
+        int parts = min(2 * height, 32), j = t / parts, bits = 32 / parts;
+        int row = (2 * j + 1) * height;
+        uint32_t part = ((1u << bits) - 1) << t % parts * bits;
+        if (row < tile_rows)
+            join_row_above<reach>(m, row, i, part);
+        __syncthreads();
+    }
+}
+
+static __device__ inline void add_area(struct tile_memory *m, int root, uint32_t area,
+                                       uint32_t marked)
+{
+    if (root < 0)
+        return;
+    atomicAdd(&m->area[root / 2], area << (root % 2 * 16));
+    if (marked)
+        atomicOr(&m->area[root / 2], 0x8000u << (root % 2 * 16));
+}
+
 /* Adds the pixels of each run of word i to the area of its root. `edge`: bits that lie in the
- * border of the picture; a component that has one is marked. */
+ * border of the picture; a component that has one is marked. For whole warps. */
 static __device__ inline void add_areas(struct tile_memory *m, int row, int i, uint32_t w, int head,
                                         uint32_t edge)
 {
-    uint32_t starts = run_starts(w);
+    /* What is not yet added, of a root that successive runs share. */
     int root = -1;
-    uint32_t length = 0, marked = 0;
-    if (starts) {
-        int b = __ffs(starts) - 1;
-        root = m->label[row * row_nodes + run_start(w, head, i, b) / 2];
-        length = run_length(w, b);
-        /* w + (1 << b) carries through the run that starts at b. */
-        marked = (w & ~(w + (1u << b)) & edge) != 0;
-        starts &= starts - 1;
-    }
-    /* Large components: one addition for the first runs of the whole warp. */
-    int same;
-    __match_all_sync(~0u, root, &same);
-    if (same && root >= 0) {
-        length = __reduce_add_sync(~0u, length);
-        marked = __any_sync(~0u, marked);
-        if (threadIdx.x % 32)
-            root = -1;
-    }
-    for (;;) {
-        if (root >= 0) {
-            atomicAdd(&m->area[root / 2], length << (root % 2 * 16));
-            if (marked)
-                atomicOr(&m->area[root / 2], 0x8000u << (root % 2 * 16));
+    uint32_t area = 0, marked = 0;
+    for (uint32_t s = run_starts(w); s; s &= s - 1) {
+        int b = __ffs(s) - 1;
+        int next = find_root(m->label, row * row_nodes + run_start(w, head, i, b) / 2);
+        if (next != root) {
+            add_area(m, root, area, marked);
+            root = next;
+            area = marked = 0;
         }
-        if (!starts)
-            break;
-        int b = __ffs(starts) - 1;
-        root = m->label[row * row_nodes + run_start(w, head, i, b) / 2];
-        length = run_length(w, b);
-        marked = (w & ~(w + (1u << b)) & edge) != 0;
-        starts &= starts - 1;
+        area += run_length(w, b);
+        /* w + (1 << b) carries through the run that starts at b. */
+        marked |= w & ~(w + (1u << b)) & edge;
     }
+    /* Large components: one addition for the threads of a warp that share a root. */
+    uint32_t sharing = __match_any_sync(~0u, root);
+    area = __reduce_add_sync(sharing, area);
+    marked = __reduce_or_sync(sharing, marked);
+    if (threadIdx.x % 32 == __ffs(sharing) - 1)
+        add_area(m, root, area, marked);
 }
 
 /* The components of a tile, whose word this thread holds: 8-connected (reach 1) or 4-connected
@@ -220,17 +247,12 @@ static __device__ inline void find_components(struct tile_memory *m, struct mask
     for (int k = t; k < tile_nodes / 2; k += tile_threads)
         m->area[k] = 0;
     __syncthreads();
-    if (row)
-        join_row_above<reach>(m, row, i, w, head);
-    __syncthreads();
+    join_rows<reach>(m);
 
     int roots = 0;
     for (uint32_t s = own; s; s &= s - 1) {
-        int node = first_node + (__ffs(s) - 1) / 2, root = find_root(m->label, node);
-        if (root == node)
-            roots++;
-        else
-            m->label[node] = root;
+        int node = first_node + (__ffs(s) - 1) / 2;
+        roots += m->label[node] == node;
     }
     /* The roots are numbered in the order of threads. */
     int before = roots;
@@ -240,14 +262,12 @@ static __device__ inline void find_components(struct tile_memory *m, struct mask
     }
     if (t % 32 == 31)
         m->warp_roots[t / 32] = before;
-    before -= roots;
-    __syncthreads();
-    for (int k = 0; k < t / 32; k++)
-        before += m->warp_roots[k];
     add_areas(m, row, i, w, head, edge);
     __syncthreads();
 
-    int k = before;
+    int k = before - roots;
+    for (int warp = 0; warp < t / 32; warp++)
+        k += m->warp_roots[warp];
     for (uint32_t s = own; s; s &= s - 1) {
         int node = first_node + (__ffs(s) - 1) / 2;
         if (m->label[node] != node)
@@ -263,7 +283,9 @@ static __device__ inline void find_components(struct tile_memory *m, struct mask
     __syncthreads();
     for (uint32_t s = own; s; s &= s - 1) {
         int node = first_node + (__ffs(s) - 1) / 2, label = m->label[node];
-        forest.label[first + node] = (uint16_t) ~(label < 0 ? label : m->label[label]);
+        while (label >= 0)
+            label = m->label[label];
+        forest.label[first + node] = (uint16_t)~label;
     }
 }
 

@@ -368,6 +368,33 @@ static void test_graph(void **state)
     pair_close(&p);
 }
 
+/* Failures in each allocation, set-up call and launch: told, and nothing left behind. */
+static void test_faults(void **state)
+{
+    (void)state;
+    struct pair p;
+    struct bd_cuda_mask *mask = NULL;
+    struct bd_detect_params params = { .median = 5, .min_area = 60, .max_hole = 900, .guard = 30 };
+    pair_open(&p, 640, 360);
+    draw_scene(p.raw, p.width, p.height, 20);
+    load_gpu(&p);
+    bd_cuda_inject(cudaErrorMemoryAllocation, 0);
+    assert_int_equal(bd_cuda_mask_create(p.cuda, 640, 360, &mask), BD_ERROR_MEMORY);
+    assert_null(mask);
+    bd_cuda_inject(cudaErrorUnknown, 0);
+    assert_int_equal(bd_cuda_mask_create(p.cuda, 640, 360, &mask), BD_ERROR_BACKEND);
+    assert_null(mask);
+    for (int launch = 0; launch < 8; launch++) {
+        bd_cuda_inject(cudaErrorUnknown, launch);
+        assert_int_equal(
+            bd_cuda_mask_clean(p.gpu, p.d_mask, p.d_guard, p.d_raw, &params, p.d_foreground),
+            BD_ERROR_BACKEND);
+    }
+    bd_cuda_inject(cudaSuccess, 0);
+    check(&p, "scene", &params);
+    pair_close(&p);
+}
+
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
@@ -440,8 +467,8 @@ static void test_time(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small), cmocka_unit_test(test_large), cmocka_unit_test(test_guards),
-        cmocka_unit_test(test_graph), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_small), cmocka_unit_test(test_large),  cmocka_unit_test(test_guards),
+        cmocka_unit_test(test_graph), cmocka_unit_test(test_faults), cmocka_unit_test(test_time),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
