@@ -9,16 +9,29 @@
 /* Columns beyond the window's that enter in turn: a window holds no column twice. */
 enum { spare = 37 };
 
+enum { block = 10 };
+
+struct update_case;
+
+/* A factorisation that columns are removed from and inserted into, back and forth. */
+struct edit {
+    struct update_case *c;
+    int64_t p, from, to; /* p columns are removed from column `from` on, and inserted before `to` */
+    struct bd_matrix q, r; /* of n columns, or n - p */
+    struct bd_matrix u;    /* what is inserted, a view of the pool */
+};
+
 struct update_case {
     int64_t m, n;
     struct bd_bench *bench;
     struct bd_bench_peer_qr *peer;
     struct bd_qr_update *update;
-    struct bd_matrix pool;       /* m x (n + spare): column t of time is column t mod (n + spare) */
-    int64_t first;               /* time of the window's first column */
-    struct bd_matrix q, r;       /* of the window: columns first .. first + n - 1 of time */
-    struct bd_matrix q2, r2, u2; /* for removing and appending */
-    struct bd_matrix window;     /* what the peers overwrite, and what is checked against */
+    struct bd_matrix pool;   /* m x (n + spare): column t of time is column t mod (n + spare) */
+    int64_t first;           /* time of the window's first column */
+    struct bd_matrix q, r;   /* of the window: columns first .. first + n - 1 of time */
+    struct edit ends;        /* the first column goes, a last one comes */
+    struct edit middle;      /* columns in the middle go and come back: the window stays the same */
+    struct bd_matrix window; /* what the peers overwrite, and what is checked against */
 };
 
 /* `cols` columns of the pool from one on; the caller sees to it that they do not wrap. */
@@ -59,35 +72,36 @@ static enum bd_status run_factor(void *user)
     return status ? status : bd_bench_peer_orgqr(c->peer, c->window.data);
 }
 
-/* Removing and appending leave each other's starting point. */
+/* Removing and inserting leave each other's starting point. */
 static enum bd_status run_remove(void *user)
 {
-    struct update_case *c = user;
-    return bd_qr_remove_columns(c->update, &c->q2, &c->r2, 0, 1);
+    struct edit *e = user;
+    return bd_qr_remove_columns(e->c->update, &e->q, &e->r, e->from, e->p);
 }
 
-static enum bd_status run_append(void *user)
+static enum bd_status run_insert(void *user)
 {
-    struct update_case *c = user;
-    return bd_qr_insert_columns(c->update, &c->q2, &c->r2, c->n - 1, &c->u2);
+    struct edit *e = user;
+    return bd_qr_insert_columns(e->c->update, &e->q, &e->r, e->to, &e->u);
 }
 
 static enum bd_status prepare_remove(void *user)
 {
-    struct update_case *c = user;
-    return c->r2.cols < c->n ? run_append(c) : BD_OK;
+    struct edit *e = user;
+    return e->r.cols < e->c->n ? run_insert(e) : BD_OK;
 }
 
-static enum bd_status prepare_append(void *user)
+static enum bd_status prepare_insert(void *user)
 {
-    struct update_case *c = user;
-    return c->r2.cols == c->n ? run_remove(c) : BD_OK;
+    struct edit *e = user;
+    return e->r.cols == e->c->n ? run_remove(e) : BD_OK;
 }
 
 static void close_case(struct update_case *c)
 {
-    struct bd_matrix *const all[] = { &c->pool, &c->q, &c->r, &c->q2, &c->r2, &c->window };
-    for (int i = 0; i < 6; i++)
+    struct bd_matrix *const all[] = { &c->pool,   &c->q,        &c->r,        &c->ends.q,
+                                      &c->ends.r, &c->middle.q, &c->middle.r, &c->window };
+    for (int i = 0; i < 8; i++)
         bd_matrix_destroy(c->bench->backend, all[i]);
     bd_qr_update_destroy(&c->update);
     bd_bench_peer_qr_destroy(&c->peer);
@@ -111,65 +125,91 @@ static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, i
     struct bd_backend *backend = bench->backend;
     *c = (struct update_case){ .m = m, .n = n, .bench = bench };
     enum bd_status status = bd_matrix_create(backend, &c->pool, m, n + spare, BD_F32);
-    struct bd_matrix *const tall[] = { &c->q, &c->q2, &c->window };
-    struct bd_matrix *const small[] = { &c->r, &c->r2 };
+    struct bd_matrix *const tall[] = { &c->q, &c->ends.q, &c->middle.q, &c->window };
+    struct bd_matrix *const small[] = { &c->r, &c->ends.r, &c->middle.r };
     if (!status)
         status = bd_bench_gpu_fill(bench->gpu, c->pool.data, c->pool.ld * (n + spare), 3);
-    for (int i = 0; i < 3 && !status; i++)
+    for (int i = 0; i < 4 && !status; i++)
         status = bd_matrix_create(backend, tall[i], m, n, BD_F32);
-    for (int i = 0; i < 2 && !status; i++) {
+    for (int i = 0; i < 3 && !status; i++) {
         status = bd_matrix_create(backend, small[i], n * n, 1, BD_F32);
         small[i]->rows = small[i]->cols = small[i]->ld = n;
     }
-    for (int i = 0; i < 2 && !status; i++)
+    for (int i = 0; i < 3 && !status; i++)
         status = factor(c, tall[i], small[i]);
-    c->u2 = columns(c, n + 1, 1);
+    c->ends.c = c->middle.c = c;
+    c->ends.p = 1;
+    c->ends.to = n - 1;
+    c->ends.u = columns(c, n + 1, 1);
+    c->middle.p = block;
+    c->middle.from = c->middle.to = (n - block) / 2;
+    c->middle.u = columns(c, c->middle.from, block);
     if (!status)
-        status = bd_qr_update_create(&c->update, backend, m, n, 1);
+        status = bd_qr_update_create(&c->update, backend, m, n, block);
     if (!status && bd_bench_gpu_has_peers(bench->gpu))
         status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n);
     return status;
 }
 
-/* Is Q R still the window? */
-static enum bd_status check(struct update_case *c, struct bd_bench_row *row)
+/* Is Q R the window from column `first` of time on? */
+static enum bd_status check(struct update_case *c, int64_t first, const struct bd_matrix *q,
+                            const struct bd_matrix *r, struct bd_bench_row *row)
 {
+    int64_t now = c->first;
+    c->first = first;
     enum bd_status status = gather_window(c);
+    c->first = now;
     if (!status)
         status = bd_bench_gpu_check(c->bench, &row->residual, &row->orthogonality, c->window.data,
-                                    c->q.data, c->r.data, c->m, c->n, c->window.ld);
+                                    q->data, r->data, c->m, c->n, c->window.ld);
     return status;
 }
 
-enum { slide, removal, append, refactor, task_count };
+enum { slide, remove_first, append, remove_block, insert_block, refactor, task_count };
+
+/* Floors: Q is read and written once where columns are removed, from the first of them on; read
+ * whole, to make new columns orthogonal to it, and written from them on where columns are
+ * inserted. A slide does both in one pass. Four operations an element for each column that comes,
+ * two for each that goes. */
+static const struct {
+    const char *name, *method;
+    double reads, writes, operations; /* of m n */
+} kinds[] = {
+    [slide] = { "slide by one column", "QR slide", 1, 1, 6 },
+    [remove_first] = { "remove the first column", "QR remove", 1, 1, 2 },
+    [append] = { "append a column", "QR insert", 1, 0, 4 },
+    [remove_block] = { "remove 10 in the middle", "QR remove", 0.5, 0.5, 2.0 * block / 2 },
+    [insert_block] = { "insert 10 in the middle", "QR insert", 1, 0.5, 4.0 * block },
+};
 
 static enum bd_status compare(struct bd_bench *bench, struct update_case *c)
 {
-    static const char *const names[] = { "slide by one column", "remove the first column",
-                                         "append a column" };
-    static const char *const methods[] = { "QR slide", "QR remove", "QR insert" };
     struct bd_bench_task tasks[task_count] = {
         [slide] = { NULL, run_slide, c, -1 },
-        [removal] = { prepare_remove, run_remove, c, -1 },
-        [append] = { prepare_append, run_append, c, -1 },
+        [remove_first] = { prepare_remove, run_remove, &c->ends, -1 },
+        [append] = { prepare_insert, run_insert, &c->ends, -1 },
+        [remove_block] = { prepare_remove, run_remove, &c->middle, -1 },
+        [insert_block] = { prepare_insert, run_insert, &c->middle, -1 },
         [refactor] = { gather_window, c->peer ? run_factor : NULL, c, -1 },
     };
     enum bd_status status = bd_bench_gpu_time(bench, tasks, task_count, 9);
     for (int t = 0; t < refactor && !status; t++) {
         struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
         double elements = (double)(c->m * c->n);
-        snprintf(row.name, sizeof row.name, "%s, %" PRId64 "x%" PRId64, names[t], c->m, c->n);
-        snprintf(row.method, sizeof row.method, "%s", methods[t]);
+        snprintf(row.name, sizeof row.name, "%s, %" PRId64 "x%" PRId64, kinds[t].name, c->m, c->n);
+        snprintf(row.method, sizeof row.method, "%s", kinds[t].method);
         snprintf(row.peer, sizeof row.peer, "%s",
                  c->peer ? "cuSOLVER geqrf + orgqr" : "peer not found");
         row.ms = tasks[t].ms;
         row.peer_ms = tasks[refactor].ms;
-        /* Q is read and written once by removing; read, to make the new column orthogonal, by
-         * appending. A slide does both in one pass. Two operations an element for each vector that
-         * Q meets. */
-        row.floor_ms = bd_bench_floor(bench, (t == append ? 4 : 8) * elements, 4 * elements);
+        row.floor_ms = bd_bench_floor(bench, 4 * (kinds[t].reads + kinds[t].writes) * elements,
+                                      kinds[t].operations * elements);
         if (t == slide)
-            status = check(c, &row);
+            status = check(c, c->first, &c->q, &c->r, &row);
+        if (t == insert_block)
+            status = prepare_remove(&c->middle); /* whole again */
+        if (t == insert_block && !status)
+            status = check(c, 0, &c->middle.q, &c->middle.r, &row);
         if (!status)
             status = bd_bench_add(bench, &row);
     }
@@ -192,7 +232,7 @@ static enum bd_status drift(struct bd_bench *bench, struct update_case *c, int s
     if (!status)
         status = bd_bench_gpu_elapsed(bench->gpu, 0, 1, &ms);
     if (!status)
-        status = check(c, &row);
+        status = check(c, c->first, &c->q, &c->r, &row);
     snprintf(row.name, sizeof row.name, "after %d slides, %" PRId64 "x%" PRId64, slides, c->m,
              c->n);
     snprintf(row.method, sizeof row.method, "QR slide");
