@@ -45,15 +45,6 @@ template <int NT, class Element> struct tile_store {
     {
         return place(col) + row;
     }
-    __device__ __forceinline__ float2 t_of(int col, int row) const
-    {
-        return bd_rpca_frames<float>::pair(t + at(t, col, row));
-    }
-    __device__ __forceinline__ float2 m_of(int col, int row) const
-    {
-        return bd_rpca_frames<Element>::pair(m + at(m, col, row));
-    }
-
     __device__ __forceinline__ void clear(int n, int lane)
     {
 #pragma unroll 1
@@ -103,10 +94,34 @@ template <int NT, class Element> struct tile_store {
             prefetch(m + i * job.x.frames.ld);
         }
     }
+};
+
+/* What lane 4 g + c reads of a stored tile: rows 2 g and 2 g + 1 of columns 8 j + 2 c + odd, which
+ * lie at a distance that does not depend on the lane. */
+template <int NT, class Element> struct lane_view {
+    using store = tile_store<NT, Element>;
+    const float *t0;
+    const Element *m0;
+
+    __device__ __forceinline__ lane_view(const store &tile, int g, int c)
+        : t0(tile.t + store::at(tile.t, 2 * c, 2 * g)), m0(tile.m + store::at(tile.m, 2 * c, 2 * g))
+    {
+    }
+    static __device__ __forceinline__ int step(int j, int odd)
+    {
+        return (4 * j + odd * NT * 4) * rows;
+    }
+    __device__ __forceinline__ float2 t(int j, int odd) const
+    {
+        return bd_rpca_frames<float>::pair(t0 + step(j, odd));
+    }
+    __device__ __forceinline__ float2 m(int j, int odd) const
+    {
+        return bd_rpca_frames<Element>::pair(m0 + step(j, odd));
+    }
 
     /* The left operand of columns 16 k .. 16 k + 15: X in `unit`. */
-    __device__ __forceinline__ bd_rpca_left left(const bd_rpca_job<Element> &job, int k, int g,
-                                                 int c) const
+    __device__ __forceinline__ bd_rpca_left left(const bd_rpca_job<Element> &job, int k) const
     {
         bd_rpca_left a = {};
 #pragma unroll
@@ -116,10 +131,9 @@ template <int NT, class Element> struct tile_store {
             float x[2][2];
 #pragma unroll
             for (int odd = 0; odd < 2; odd++) {
-                const int col = 16 * k + 8 * half + 2 * c + odd;
-                float2 t = t_of(col, 2 * g), m = m_of(col, 2 * g);
-                x[0][odd] = job.s.unit * job.x.form(m.x, t.x);
-                x[1][odd] = job.s.unit * job.x.form(m.y, t.y);
+                const float2 old = t(2 * k + half, odd), seen = m(2 * k + half, odd);
+                x[0][odd] = job.s.unit * job.x.form(seen.x, old.x);
+                x[1][odd] = job.s.unit * job.x.form(seen.y, old.y);
             }
 #pragma unroll
             for (int row = 0; row < 2; row++)
@@ -177,6 +191,7 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
     tile_of.clear(n, lane);
     fill_weights<NT>(weights, job.s.w, job.s.ldw, n);
     __syncthreads();
+    const lane_view<NT, Element> view(tile_of, g, c);
     double square = 0;
     for (; tile < end; tile += warps) {
         if (tile + warps < end)
@@ -187,25 +202,24 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
         float sum[NT][4] = {};
 #pragma unroll 1
         for (int k = 0; k < steps; k++) {
-            const bd_rpca_left x = tile_of.left(job, k, g, c);
+            const bd_rpca_left x = view.left(job, k);
             const bd_rpca_right *w = weights + k * NT * warp_size + lane;
 #pragma unroll
             for (int j = 0; j < NT; j++)
                 bd_rpca_multiply(sum[j], x, w[j * warp_size]);
         }
 
-        float *to = job.s.t + tile * rows * n + 2 * g;
+        float *to = job.s.t + (tile * n + 2 * c) * rows + 2 * g;
 #pragma unroll
         for (int j = 0; j < NT; j++) {
             float part = 0;
 #pragma unroll
             for (int odd = 0; odd < 2; odd++) {
-                const int col = 8 * j + 2 * c + odd;
-                float2 t = tile_of.t_of(col, 2 * g), m = tile_of.m_of(col, 2 * g);
-                t.x = job.renew(t.x, m.x, sum[j][odd], &part);
-                t.y = job.renew(t.y, m.y, sum[j][2 + odd], &part);
-                if (col < n)
-                    *reinterpret_cast<float2 *>(to + col * rows) = t;
+                const float2 t = view.t(j, odd), m = view.m(j, odd);
+                const float first = job.renew(t.x, m.x, sum[j][odd], &part);
+                const float second = job.renew(t.y, m.y, sum[j][2 + odd], &part);
+                if (8 * j + 2 * c + odd < n)
+                    bd_rpca_store(to + (8 * j + odd) * rows, first, second);
             }
             square += (double)part;
         }
@@ -227,7 +241,7 @@ template <int NT, class Element> int narrow_warps(const bd_cuda *cuda, size_t *b
     return warps;
 }
 
-/* 0: there is no room. */
+/* false: there is no room. */
 template <int NT, class Element> bool run_narrow(const bd_cuda *cuda, const bd_rpca_sweep *s)
 {
     size_t bytes;
@@ -236,6 +250,8 @@ template <int NT, class Element> bool run_narrow(const bd_cuda *cuda, const bd_r
         return false;
     bd_rpca_job<Element> job(*s);
     int64_t blocks = job.tiles < cuda->sms ? job.tiles : cuda->sms;
+    job.share = job.tiles / blocks;
+    job.extra = (unsigned)(job.tiles % blocks);
     sweep_narrow<NT, Element><<<(unsigned)blocks, warps * warp_size, bytes, cuda->stream>>>(job);
     return true;
 }

@@ -40,6 +40,12 @@ template <class Element> struct bd_rpca_job {
     }
 };
 
+/* Two floats at once: left to itself, the compiler takes them apart. */
+__device__ __forceinline__ void bd_rpca_store(float *to, float first, float second)
+{
+    asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(first), "f"(second) : "memory");
+}
+
 __device__ __forceinline__ double bd_rpca_warp_sum(double x)
 {
 #pragma unroll

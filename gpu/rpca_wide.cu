@@ -7,7 +7,7 @@
 namespace
 {
 
-enum { rows = bd_rpca_rows, warps = 8, NT = 8 /* groups of 8 columns that a warp has at a time */ };
+enum { rows = bd_rpca_rows, warps = 8, NT = 4 /* groups of 8 columns that a warp has at a time */ };
 
 /* Right operand (k, j) of a lane becomes number (k columns + j) 32 + lane, columns = (n + 7) / 8.
  */
@@ -53,24 +53,47 @@ __device__ __forceinline__ void put(float *out, int64_t ld, int64_t rows_of_m, i
         out[row + 1 + col * ld] = second;
 }
 
-/* Rows row, row + 1 of a column: the new T, or L and S. */
+/* A warp's share of a tile, columns base .. base + 8 NT - 1: from the sums of products the new T,
+ * or L and S. Several columns are read before any is written: the loads are under way together.
+ * Returns the square of the residual. */
 template <class Element>
-__device__ __forceinline__ void finish_pair(const bd_rpca_job<Element> &job, int64_t row, int col,
-                                            float first, float second, float *part)
+__device__ __forceinline__ float finish_tile(const bd_rpca_job<Element> &job, int64_t row, int base,
+                                             int c, const float sum[NT][4])
 {
-    float2 *at = reinterpret_cast<float2 *>(job.s.t + bd_rpca_at(row, col, job.x.n));
-    const float2 m = job.x.frames.load2(row, col);
-    float2 t = *at;
-    t.x = job.renew(t.x, m.x, first, part);
-    t.y = job.renew(t.y, m.y, second, part);
-    if (!job.s.l && !job.s.s) {
-        *at = t;
-        return;
-    }
+    const int n = job.x.n;
+    const bool get = job.s.l || job.s.s;
     const float bound = job.s.step.clip_write;
-    put(job.s.l, job.s.ldl, job.s.rows, row, col, job.inverse * first, job.inverse * second);
-    put(job.s.s, job.s.lds, job.s.rows, row, col, t.x - bd_rpca_clip(t.x, bound),
-        t.y - bd_rpca_clip(t.y, bound));
+    float *at = job.s.t + bd_rpca_at(row, base + 2 * c, n);
+    float part = 0;
+#pragma unroll
+    for (int odd = 0; odd < 2; odd++) {
+        float2 t[NT], m[NT];
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            const int col = base + 8 * j + 2 * c + odd;
+            t[j] = m[j] = make_float2(0, 0);
+            if (col < n) {
+                t[j] = *reinterpret_cast<float2 *>(at + (8 * j + odd) * rows);
+                m[j] = job.x.frames.load2(row, col);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            const int col = base + 8 * j + 2 * c + odd;
+            const float first = sum[j][odd], second = sum[j][2 + odd];
+            const float top = job.renew(t[j].x, m[j].x, first, &part);
+            const float below = job.renew(t[j].y, m[j].y, second, &part);
+            if (col < n && !get)
+                bd_rpca_store(at + (8 * j + odd) * rows, top, below);
+            if (col < n && get) {
+                put(job.s.l, job.s.ldl, job.s.rows, row, col, job.inverse * first,
+                    job.inverse * second);
+                put(job.s.s, job.s.lds, job.s.rows, row, col, top - bd_rpca_clip(top, bound),
+                    below - bd_rpca_clip(below, bound));
+            }
+        }
+    }
+    return part;
 }
 
 /* A block takes job.groups (2, 4, 8) tiles; warp w multiplies two of them, number w % (groups / 2),
@@ -78,7 +101,7 @@ __device__ __forceinline__ void finish_pair(const bd_rpca_job<Element> &job, int
  */
 template <class Element>
 __global__ __launch_bounds__(warps * 32,
-                             1) void sweep_wide(const __grid_constant__ bd_rpca_job<Element> job)
+                             2) void sweep_wide(const __grid_constant__ bd_rpca_job<Element> job)
 {
     extern __shared__ uint4 shared[];
     const bool get = job.s.l || job.s.s;
@@ -89,6 +112,7 @@ __global__ __launch_bounds__(warps * 32,
     const int64_t first = (int64_t)blockIdx.x * job.groups;
 
     /* Tile i, k-step k: high parts, then low ones, 32 lanes each. */
+#pragma unroll 1
     for (int i = warp; i < job.groups * steps; i += warps) {
         bd_rpca_left a = {};
         if (first + i / steps < job.tiles)
@@ -132,17 +156,8 @@ __global__ __launch_bounds__(warps * 32,
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t tile = first + mine + i;
-            float part = 0;
-#pragma unroll
-            for (int j = 0; j < NT; j++)
-#pragma unroll
-                for (int odd = 0; odd < 2; odd++) {
-                    const int col = 8 * (base + j) + 2 * c + odd;
-                    if (tile < job.tiles && col < n)
-                        finish_pair(job, tile * rows + 2 * g, col, sum[i][j][odd],
-                                    sum[i][j][2 + odd], &part);
-                }
-            square += (double)part;
+            if (tile < job.tiles)
+                square += (double)finish_tile(job, tile * rows + 2 * g, 8 * base, c, sum[i]);
         }
     }
     if (!get)
@@ -163,8 +178,8 @@ int room(const bd_cuda *cuda)
 template <class Element> void run(const bd_cuda *cuda, const bd_rpca_sweep *s)
 {
     bd_rpca_job<Element> job(*s);
-    job.groups = 8;
-    while (job.groups > 2 && job.groups * tile_bytes(s->n) > room(cuda))
+    job.groups = 8; /* with room for two blocks, if possible */
+    while (job.groups > 2 && job.groups * tile_bytes(s->n) > room(cuda) / 2)
         job.groups /= 2;
     int64_t blocks = (job.tiles + job.groups - 1) / job.groups;
     sweep_wide<Element>

@@ -47,6 +47,14 @@ enum bd_status bd_cuda_svd_factor(void *work, float *f, int64_t ldf, float *ft, 
 
 
 /* rpca: gpu/rpca.cu */
+enum bd_status bd_cuda_rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
+void bd_cuda_rpca_destroy(void *plan);
+enum bd_status bd_cuda_rpca_start(void *plan, const void *x, int64_t ldx, enum bd_type type,
+                                  struct bd_rpca_norms *norms);
+enum bd_status bd_cuda_rpca_iterate(void *plan, const struct bd_rpca_step *step, double enough);
+enum bd_status bd_cuda_rpca_tell(void *plan, int wait, struct bd_rpca_outcome *outcome, int *told);
+enum bd_status bd_cuda_rpca_get(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
+                                float *s, int64_t lds);
 
 /* sep: gpu/separator.cu, separator_frame.cu, separator_window.cu, separator_start.cu */
 enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
