@@ -2,8 +2,8 @@
 #ifndef BD_LINALG_CPU_CPU_H
 #define BD_LINALG_CPU_CPU_H
 
-#include "linalg/backend_ops.h"
 #include "base/pool.h"
+#include "linalg/backend_ops.h"
 
 /* The pool of an open cpu backend (backend->state). */
 struct bd_pool *bd_cpu_pool(struct bd_backend *backend);
