@@ -330,8 +330,8 @@ static enum bd_status receive_oldest(struct bd_pipeline *pipeline, const struct 
 {
     *frame = pipeline->flying[0];
     pipeline->flying_count--;
-    memmove(pipeline->flying, pipeline->flying + 1,
-            (size_t)pipeline->flying_count * sizeof *pipeline->flying);
+    for (int i = 0; i < pipeline->flying_count; i++)
+        pipeline->flying[i] = pipeline->flying[i + 1];
     return bd_separator_receive(pipeline->separator, separation);
 }
 
@@ -346,14 +346,14 @@ static enum bd_status separate_next(struct bd_pipeline *pipeline, const struct b
         depth = bd_queue_most_held - 1;
     if (pipeline->held > pipeline->flying_count)
         release(pipeline);
-    while (!pipeline->ended && pipeline->flying_count < depth) {
+    while (!pipeline->ended && (!pipeline->flying_count || pipeline->flying_count < depth)) {
         pipeline->ended = submit_next(pipeline);
         if (pipeline->ended)
             snprintf(pipeline->detail, sizeof pipeline->detail, "%s", bd_error_detail());
     }
+    enum bd_status ended = pipeline->ended;
     if (!pipeline->flying_count)
-        return pipeline->ended == BD_END ? BD_END
-                                         : bd_fail(pipeline->ended, "%s", pipeline->detail);
+        return ended == BD_END ? BD_END : bd_fail(ended, "%s", pipeline->detail);
     return receive_oldest(pipeline, frame, separation);
 }
 
