@@ -210,7 +210,7 @@ static enum bd_status measure(struct bd_bench *bench)
 {
 #ifdef BD_HAVE_CUDA
     if (strcmp(bd_backend_name(bench->backend), "cuda") == 0) {
-        struct bd_bench_ceilings ceilings;
+        struct bd_bench_ceilings ceilings = { 0 };
         enum bd_status status = bd_bench_gpu_open(&bench->gpu, bench->backend);
         if (!status)
             status = bd_bench_gpu_measure(bench->gpu, &ceilings, bench->options->quick);
