@@ -70,8 +70,9 @@ bd_status make_room(update *work, int64_t max_block)
         { (void **)&work->w, n * group * sizeof *work->w },
         { (void **)&work->sums, (n + 1) * group * sizeof *work->sums },
         { (void **)&work->partials, (items + 1) * (n + 1) * group * sizeof *work->partials },
-        { (void **)&work->gathered,
-          2 * (size_t)work->launch.sms * (n + 1) * sizeof *work->gathered },
+        { (void **)&work->gathered, 2 * (size_t)work->launch.sms *
+                                        (size_t)bd_update_gathered(work->max_cols) *
+                                        sizeof *work->gathered },
         { (void **)&work->small, n * group * sizeof *work->small },
     };
     bd_status status = BD_OK;

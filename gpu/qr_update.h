@@ -1,6 +1,7 @@
-/* Private to the CUDA backend: QR updating in four parts, the small matrices (qr_update_r.cu), the
- * passes over the tall Q (qr_update_q.cu, qr_update_slide.cu), what is left to do to new columns
- * after their projections (qr_update_finish.cu) and what joins them (qr_update.cu).
+/* Private to the CUDA backend: QR updating in five parts, the small matrices (qr_update_r.cu), the
+ * passes over the tall Q (qr_update_q.cu, qr_update_slide.cu), what becomes of their sums
+ * (qr_update_project.cu), what is left to do to new columns after their projections
+ * (qr_update_finish.cu) and what joins them (qr_update.cu).
  *
  * Columns come and go in groups of up to bd_update_group; kernels are compiled for one column and
  * for a whole group, and a smaller group is filled up with zeros and rotations by nothing. */
@@ -43,8 +44,19 @@ struct bd_update_job {
     float *small;     /* n x width, a row of it together: coefficients of a projection */
     double *sums;     /* (n_in + 1) x width, the same way: inner products, then squares */
     double *partials; /* items x (n_in + 1) x width: sums of pieces of the rows */
-    double *gathered; /* 2 x sms x max_cols: sums of the blocks of bd_update_finish */
+    double *gathered; /* 2 x sms x bd_update_gathered: sums of the blocks of bd_update_finish */
 };
+
+/* Sums that a block of bd_update_finish tells the others, at most: the inner products of a column
+ * with those before it, or of a group's. */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline int64_t
+    bd_update_gathered(int64_t max_cols)
+{
+    return max_cols + bd_update_group * bd_update_group;
+}
 
 /* Rows [first, end) of the tall arrays; `vector`: all columns can be read 16 bytes at a time. */
 struct bd_update_rows {

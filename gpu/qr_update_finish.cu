@@ -18,14 +18,15 @@ namespace
 enum {
     finish_threads = 512,
     finish_warps = finish_threads / 32,
-    ahead = 8 /* columns of Q that a thread reads at a time */
+    ahead = 8, /* columns of Q that a thread reads at a time */
+    products = bd_update_group * (bd_update_group + 1) / 2 /* of the columns of a group */
 };
 
 struct finish {
     const bd_update_job &job;
     double *coef;        /* most_cols + group, in shared memory */
     double *room;        /* 33, in shared memory */
-    double *warps;       /* finish_warps x ahead, in shared memory */
+    double *warps;       /* finish_warps x products, in shared memory */
     int turn;            /* which half of job.gathered is used next */
     int64_t row, stride; /* the thread's rows */
 };
@@ -39,7 +40,7 @@ __device__ double negligible(int n)
 
 __device__ double *gathering(const finish &f, int count)
 {
-    return f.job.gathered + (int64_t)f.turn * gridDim.x * (f.job.ldw + 1) +
+    return f.job.gathered + (int64_t)f.turn * gridDim.x * bd_update_gathered(f.job.ldw) +
            blockIdx.x * (int64_t)count;
 }
 
@@ -122,8 +123,16 @@ __device__ double project(finish &f, int first, int count, float *v, double *w)
 
 __device__ void scale(const finish &f, float *v, double by)
 {
-    for (int64_t i = f.row; i < f.job.m; i += f.stride)
-        v[i] = (float)(by * (double)v[i]);
+    for (int64_t i = f.row; i < f.job.m; i += ahead * f.stride) {
+        float x[ahead];
+#pragma unroll
+        for (int d = 0; d < ahead; d++)
+            x[d] = i + d * f.stride < f.job.m ? v[i + d * f.stride] : 0;
+#pragma unroll
+        for (int d = 0; d < ahead; d++)
+            if (i + d * f.stride < f.job.m)
+                v[i + d * f.stride] = (float)(by * (double)x[d]);
+    }
 }
 
 /* Uniform in -1 .. 1, from a fixed seed, as on the CPU (splitmix64). */
@@ -181,11 +190,115 @@ __device__ void finish_column(finish &f, int c, double whole, double norm, bool 
         w[n + c] = left ? norm : 0;
 }
 
+/* An upper triangle, column c from number c (c + 1) / 2 on. */
+__device__ __forceinline__ int at(int row, int column)
+{
+    return column * (column + 1) / 2 + row;
+}
+
+/* One sweep over the group's columns V: V := V S, S upper triangular (NULL: left alone); coef :=
+ * the upper triangle of V^T V. Columns that are not there count as zero. */
+__device__ void multiply(finish &f, const double *s)
+{
+    const bd_update_job &job = f.job;
+    float *v = job.q + job.n * job.ldq;
+    double sum[products] = {};
+    for (int64_t i = f.row; i < job.m; i += f.stride) {
+        bd_rows<1> x[bd_update_group];
+        bd_load_ahead<bd_update_group, 1>(x, v + i, job.ldq, job.b);
+        if (s) {
+#pragma unroll
+            for (int c = bd_update_group - 1; c >= 0; c--) {
+                double y = 0;
+#pragma unroll
+                for (int a = 0; a <= c; a++)
+                    y += (double)x[a].x[0] * s[at(a, c)];
+                x[c].x[0] = (float)y;
+                if (c < job.b)
+                    v[i + c * job.ldq] = (float)y;
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < bd_update_group; c++)
+#pragma unroll
+            for (int a = 0; a <= c; a++)
+                sum[at(a, c)] += (double)x[a].x[0] * (double)x[c].x[0];
+    }
+    bd_sum_columns<products>(f.warps + threadIdx.x / 32 * products, sum);
+    __syncthreads();
+    for (int j = threadIdx.x; j < products; j += blockDim.x) {
+        double total = 0;
+        for (int w = 0; w < finish_warps; w++)
+            total += f.warps[w * products + j];
+        gathering(f, products)[j] = total;
+    }
+    gather(f, products);
+}
+
+/* R with R^T R = the matrix in coef, and S = R^-1; false if a column has less than `least` of its
+ * norm outside the span of those before it. A thread does it for its block. */
+__device__ bool triangle(const double *coef, int b, double least, double *r, double *s)
+{
+    for (int c = 0; c < b; c++) {
+        double left = coef[at(c, c)];
+        for (int a = 0; a < c; a++) {
+            double x = coef[at(a, c)];
+            for (int i = 0; i < a; i++)
+                x -= r[at(i, a)] * r[at(i, c)];
+            x *= s[at(a, a)];
+            r[at(a, c)] = x;
+            left -= x * x;
+        }
+        if (!(left > least * least * coef[at(c, c)]))
+            return false;
+        r[at(c, c)] = sqrt(left);
+        s[at(c, c)] = 1 / r[at(c, c)];
+        for (int a = c - 1; a >= 0; a--) {
+            double x = 0;
+            for (int i = a + 1; i <= c; i++)
+                x -= r[at(a, i)] * s[at(i, c)];
+            s[at(a, c)] = x * s[at(a, a)];
+        }
+    }
+    return true;
+}
+
+/* The group made orthonormal by its Gram matrix, in float64, twice; false, with nothing done, if it
+ * is not far enough from dependent for that. */
+__device__ bool finish_together(finish &f)
+{
+    __shared__ double r[2][products], s[products];
+    __shared__ int good;
+    const bd_update_job &job = f.job;
+    for (int round = 0; round < 2; round++) {
+        if (round == 0)
+            multiply(f, nullptr);
+        for (int i = threadIdx.x; i < products; i += blockDim.x)
+            s[i] = 0;
+        __syncthreads();
+        if (threadIdx.x == 0)
+            good = triangle(f.coef, job.b, round ? 0 : 0.25, r[round], s);
+        __syncthreads();
+        if (!good)
+            return false;
+        multiply(f, s);
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        for (int c = 0; c < job.b; c++)
+            for (int a = 0; a <= c; a++) {
+                double x = 0;
+                for (int i = a; i <= c; i++)
+                    x += r[1][at(a, i)] * r[0][at(i, c)];
+                job.w[job.n + a + c * job.ldw] = x;
+            }
+    return true;
+}
+
 /* Thread t of block i: rows 512 i + t, and so on by all threads of the grid. */
 __global__ void __launch_bounds__(finish_threads) finish_kernel(bd_update_job job, int items)
 {
     __shared__ double coef[bd_update_most_cols + bd_update_group], room[33];
-    __shared__ double warps[finish_warps * ahead];
+    __shared__ double warps[finish_warps * products];
     __shared__ double squares[bd_update_group];
     if (bd_update_refused(job))
         return;
@@ -206,6 +319,14 @@ __global__ void __launch_bounds__(finish_threads) finish_kernel(bd_update_job jo
             squares[c] = sum;
     }
     __syncthreads();
+    bool together = job.b > 1;
+    for (int c = 0; c < job.b; c++) {
+        double before = job.state->norm[c], norm = again ? sqrt(squares[c]) : before;
+        together = together && norm > negligible(job.n + c) * job.state->whole[c] &&
+                   !(again && norm < 0.5 * before);
+    }
+    if (together && finish_together(f))
+        return;
     for (int c = 0; c < job.b; c++) {
         double before = job.state->norm[c], norm = again ? sqrt(squares[c]) : before;
         finish_column(f, c, job.state->whole[c], norm, again && norm < 0.5 * before);

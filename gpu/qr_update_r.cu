@@ -2,8 +2,6 @@
  * column, in float64 in between; the rotations are rounded to float32 first, so that Q sees the
  * same ones. R goes through shared memory in panels of neighbouring rows, as a column is contiguous
  * in memory and a thread's steps go along rows. */
-#include <cfloat>
-
 #include "gpu/qr_update.cuh"
 
 namespace
@@ -23,12 +21,24 @@ __host__ __device__ inline int panel_room(int shift)
     return (1 << shift) + 1;
 }
 
-/* 1 / sqrt(x) to 40 bits, x > 0 a normal number. */
-__device__ __forceinline__ double inverse_root(double x)
+/* The rotation that takes (upper, lower) to (h, 0): cosine and sine to the last bit or nearly, so
+ * that they keep norms. In float32, whose operations take a third of the time of float64 ones: the
+ * steps wait for each other here. What float32 loses is carried along. */
+__device__ __forceinline__ float2 make_rotation(float upper, float lower)
 {
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    return fma(y, fma(-0.5 * x * y, y, 0.5), y);
+    float most = fmaxf(fabsf(upper), fabsf(lower));
+    /* a power of 2 that brings the larger one to 1 .. 4 */
+    unsigned scale = max(0x7f000000u - (__float_as_uint(most) & 0x7f800000u), 0x00800000u);
+    float a = upper * __uint_as_float(scale), b = lower * __uint_as_float(scale);
+    float aa = a * a, bb = b * b, q = aa + bb, larger = fmaxf(aa, bb), smaller = fminf(aa, bb);
+    float q_rest = (smaller - (q - larger)) + (fmaf(a, a, -aa) + fmaf(b, b, -bb));
+    float y = rsqrtf(q), yy = y * y, yy_rest = fmaf(y, y, -yy);
+    /* 1 - (q + q_rest) y^2, half of which is the relative error of y */
+    float error = fmaf(-q_rest, yy, fmaf(-q, yy_rest, fmaf(-q, yy, 1.0f)));
+    float c = a * y, s = b * y;
+    c += fmaf(0.5f * error, c, fmaf(a, y, -c));
+    s += fmaf(0.5f * error, s, fmaf(b, y, -s));
+    return most > 0 ? make_float2(c, s) : make_float2(1, 0);
 }
 
 /* Columns of R that go through a chain of rotations: they are read at `from` and written at `to`,
@@ -49,17 +59,20 @@ struct moving_rows {
 template <int P>
 __device__ __forceinline__ void make_rotations(double (&x)[P + 1], int p, float2 *g, float2 *cs)
 {
-    double below = x[P], square = below * below; /* what the next rotation takes to zero */
+    double below = x[P]; /* what the next rotation takes to zero */
+    float below_short = (float)below;
 #pragma unroll
     for (int s = P - 1; s >= 0; s--) {
         float2 made = make_float2(1, 0);
-        double here = x[s];
-        square = s < p ? square + here * here : here * here;
-        double inverse = inverse_root(square);
-        bool zero = !(square > 0);
-        if (s < p && !zero)
-            made = make_float2((float)(here * inverse), (float)(below * inverse));
-        below = s >= p ? here : zero ? 0 : square * inverse;
+        float here = (float)x[s];
+        if (s < p) {
+            made = make_rotation(here, below_short);
+            below = (double)made.x * x[s] + (double)made.y * below;
+            below_short = made.x * here + made.y * below_short;
+        } else {
+            below = x[s];
+            below_short = here;
+        }
         g[s] = made;
         cs[s] = made;
     }
@@ -255,86 +268,6 @@ __global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_j
         job.r[n + i % p + i / p * job.ldr] = 0;
 }
 
-/* Thread c takes column c of the inner products through the rotations; then all share them out. */
-template <int P> __global__ void first_kernel(bd_update_job job)
-{
-    if (bd_update_refused(job))
-        return;
-    enum { piece = 64 }; /* steps whose numbers are in shared memory at a time */
-    __shared__ double from[piece * P], to[piece * P];
-    __shared__ float2 cs[piece * P];
-    int c = threadIdx.x, steps = job.n_in > job.n ? job.n : 0;
-    double x[P + 1];
-#pragma unroll
-    for (int s = 0; s < P; s++)
-        x[s] = c < P && s < job.n_in ? job.sums[s * P + c] : 0;
-    for (int base = 0; base < steps; base += piece) {
-        int count = steps - base < piece ? steps - base : piece;
-        for (int i = threadIdx.x; i < count * P; i += blockDim.x) {
-            from[i] = base + P + i / P < job.n_in ? job.sums[(base + P) * P + i] : 0;
-            cs[i] = job.cs[base * P + i];
-        }
-        __syncthreads();
-        for (int i = 0; c < P && i < count; i++) {
-            x[P] = from[i * P + c];
-#pragma unroll
-            for (int s = P - 1; s >= 0; s--)
-                bd_rotate(x[s], x[s + 1], (double)cs[i * P + s].x, (double)cs[i * P + s].y);
-            to[i * P + c] = x[0];
-#pragma unroll
-            for (int s = 0; s < P; s++)
-                x[s] = x[s + 1];
-        }
-        __syncthreads();
-        for (int i = threadIdx.x; i < count * P; i += blockDim.x)
-            job.sums[base * P + i] = to[i];
-    }
-    if (c < P)
-        job.state->whole[c] = sqrt(job.sums[job.n_in * P + c]);
-    __syncthreads();
-    for (int i = threadIdx.x; i < (job.n + job.b) * P; i += blockDim.x) {
-        int row = i / P, column = i % P;
-        float value = row < job.n ? (float)job.sums[i] : 0;
-        if (row < job.n)
-            job.small[i] = value;
-        if (column < job.b)
-            job.w[row + column * job.ldw] = value;
-    }
-}
-
-/* Q^T v / ||v|| of a v orthogonal to working accuracy, as on the CPU: rounding of the inner
- * products alone leaves about half of this (uniform random Q, n = 10 .. 200). */
-__device__ double orthogonal(int n)
-{
-    return 0.5 * FLT_EPSILON * sqrt((double)n);
-}
-
-/* Warp c: column c. */
-template <int P> __global__ void second_kernel(bd_update_job job)
-{
-    if (bd_update_refused(job))
-        return;
-    int c = threadIdx.x / 32, again = 0;
-    if (c < job.b) {
-        double square = 0;
-        for (int i = threadIdx.x % 32; i < job.n; i += 32)
-            square += job.sums[i * P + c] * job.sums[i * P + c];
-        double norm = sqrt(job.sums[job.n * P + c]);
-        again = sqrt(bd_sum_warp(square)) > orthogonal(job.n) * norm;
-        if (threadIdx.x % 32 == 0)
-            job.state->norm[c] = norm;
-    }
-    again = __syncthreads_or(again);
-    if (threadIdx.x == 0)
-        job.state->again = again;
-    for (int i = threadIdx.x; again && i < job.n * P; i += blockDim.x) {
-        float value = (float)job.sums[i];
-        job.small[i] = value;
-        if (i % P < job.b)
-            job.w[i / P + i % P * job.ldw] += (double)value;
-    }
-}
-
 /* Thread j has what is left of g[j]; in step i thread i makes z[i] of it and tells the others. */
 __global__ void __launch_bounds__(bd_update_most_cols)
     append_kernel(float *r, int64_t ldr, int n, const double *g, int shift)
@@ -342,34 +275,42 @@ __global__ void __launch_bounds__(bd_update_most_cols)
     extern __shared__ float tile[];
     __shared__ double told[2];
     int j = threadIdx.x;
-    double rest = j < n ? g[j] : 0, left = g[n] > 0 ? g[n] : 0, own = 0;
-    double pivot = j < n ? (double)r[j + j * ldr] : 0, inverse = pivot != 0 ? 1 / pivot : 0;
     int panel = 1 << shift, room = panel_room(shift);
-    for (int base = 0; base < n; base += panel) {
-        for (int i = threadIdx.x; i < n * panel; i += blockDim.x) {
-            int column = i >> shift, at = i & (panel - 1);
-            if (base + at < column)
-                tile[column * room + at] = r[base + at + column * ldr];
-        }
-        __syncthreads();
-        const float *row = tile + (j < n ? j : 0) * room;
-        for (int i = 0; i < panel && base + i < n; i++) {
-            double next = row[i]; /* above the diagonal only */
-            if (j == base + i) {
-                own = rest * inverse;
-                /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. */
-                if (own * own > left)
-                    own = copysign(sqrt(left), own);
-                told[i % 2] = own;
+    double pivot = j < n ? (double)r[j + j * ldr] : 0, inverse = pivot != 0 ? 1 / pivot : 0;
+    double own = 0, left = 0;
+    /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. That is rare, and looked for
+     * only when it has been seen to happen. */
+    for (int careful = 0; careful < 2; careful++) {
+        double rest = j < n ? g[j] : 0;
+        bool beyond = false;
+        left = g[n] > 0 ? g[n] : 0;
+        for (int base = 0; base < n; base += panel) {
+            for (int i = threadIdx.x; i < n * panel; i += blockDim.x) {
+                int column = i >> shift, at = i & (panel - 1);
+                if (base + at < column)
+                    tile[column * room + at] = r[base + at + column * ldr];
             }
             __syncthreads();
-            double z = told[i % 2];
-            if (j > base + i && j < n)
+            const float *row = tile + (j < n ? j : 0) * room;
+            for (int i = 0; i < panel && base + i < n; i++) {
+                double next = j > base + i && j < n ? (double)row[i] : 0;
+                if (j == base + i) {
+                    own = rest * inverse;
+                    if (careful && own * own > left)
+                        own = copysign(sqrt(left), own);
+                    told[i % 2] = own;
+                }
+                __syncthreads();
+                double z = told[i % 2];
                 rest -= next * z;
-            left -= z * z;
-            left = left > 0 ? left : 0;
+                left -= z * z;
+                beyond = beyond || left < 0;
+                left = left > 0 ? left : 0;
+            }
+            __syncthreads();
         }
-        __syncthreads();
+        if (!beyond) /* the same in all threads */
+            break;
     }
     if (j < n) {
         r[j + n * ldr] = (float)own;
@@ -417,18 +358,6 @@ void bd_update_r_insert(const bd_update_launch *launch, const bd_update_job *job
          : insert_kernel<
                bd_update_group>)<<<1, block_size(cols), tile_bytes(cols, shift), launch->stream>>>(
         *job, shift);
-}
-
-void bd_update_first(const bd_update_launch *launch, const bd_update_job *job)
-{
-    (job->width == 1 ? first_kernel<1>
-                     : first_kernel<bd_update_group>)<<<1, 256, 0, launch->stream>>>(*job);
-}
-
-void bd_update_second(const bd_update_launch *launch, const bd_update_job *job)
-{
-    (job->width == 1 ? second_kernel<1>
-                     : second_kernel<bd_update_group>)<<<1, 256, 0, launch->stream>>>(*job);
 }
 
 void bd_update_append(const bd_update_launch *launch, float *r, int64_t ldr, int n, const double *g)

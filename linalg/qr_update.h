@@ -16,7 +16,10 @@ struct bd_qr_update; /* workspace */
 
 /* Workspace for factorisations of m rows, at most `max_cols` columns, and at most `max_block`
  * columns added or removed at a time: 1 <= max_block <= max_cols <= m. The calls below then
- * allocate nothing. They return BD_ERROR_ARGUMENT for matrices that do not fit it or each other. */
+ * allocate nothing. They return BD_ERROR_ARGUMENT for matrices that do not fit it or each other.
+ * BD_ERROR_UNSUPPORTED: the cuda backend takes at most 1024 columns. On it, calls return before
+ * their work is done (bd_backend_sync waits for it), but insert and slide after U is known to be
+ * finite. */
 enum bd_status bd_qr_update_create(struct bd_qr_update **update, struct bd_backend *backend,
                                    int64_t m, int64_t max_cols, int64_t max_block);
 void bd_qr_update_destroy(struct bd_qr_update **update);
