@@ -201,16 +201,30 @@ static enum bd_status prepare_reduce(struct bd_cuda_caqr *plan,
     return create_plan(plan->cuda, plan->n + plan->slab_rows, plan->n, &part, &plan->slab);
 }
 
+/* Whether the kernels have shared memory enough for such a panel: any GPU has for 48 columns. */
+static int fits(const struct bd_cuda *cuda, int panel_cols)
+{
+    int warps = panel_cols / caqr_inner;
+    return warps == 1 || (caqr_factor_bytes(warps) <= (size_t)cuda->shared_most &&
+                          caqr_apply_bytes(warps, panel_cols) <= (size_t)cuda->shared_most);
+}
+
 enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64_t n,
                                           const struct bd_cuda_caqr_shape *wanted,
                                           struct bd_cuda_caqr **out)
 {
     struct bd_cuda_caqr_shape shape = *wanted;
     shape.panel_cols = (int)round_up(min64(min64(shape.panel_cols, caqr_most_cols), n), caqr_inner);
+    while (!fits(cuda, shape.panel_cols))
+        shape.panel_cols -= caqr_inner;
     shape.block_rows = min64(max64(shape.block_rows, 2 * shape.panel_cols), 1 << 30);
     shape.block_rows = round_up(shape.block_rows, caqr_inner);
     shape.arity = max64(shape.arity, 2);
     enum bd_status status = create_plan(cuda, m, n, &shape, out);
+    if (status == BD_OK)
+        status = caqr_factor_prepare(cuda);
+    if (status == BD_OK)
+        status = caqr_apply_prepare(cuda);
     if (status == BD_OK)
         status = prepare_reduce(*out, &shape);
     if (status != BD_OK) {

@@ -3,11 +3,13 @@
  * node of its tree, to the columns of its warps, 16 each. */
 #include "gpu/caqr_block.cuh"
 
-static const int64_t most_blocks = 32768, usual_warps = 4;
+static const int64_t most_grid = INT32_MAX;
+static const int usual_warps = 4;
 
 struct apply_args {
     struct caqr_level level;
     int padded, cols, transposed;
+    int column_blocks;
     int v_fours, c_fours;
     float *c;
     int64_t ldc, k;
@@ -24,10 +26,10 @@ struct apply_shared {
     struct caqr_t t[2];
 };
 
-static size_t shared_bytes(int warps, int padded)
+size_t caqr_apply_bytes(int warps, int padded)
 {
-    return sizeof(struct apply_shared) +
-           (size_t)warps * (sizeof(struct caqr_tile) + (size_t)padded / 8 * 32 * sizeof(float4));
+    return sizeof(struct apply_shared) + (size_t)warps * (2 * sizeof(struct caqr_tile) +
+                                                          (size_t)padded / 8 * 32 * sizeof(float4));
 }
 
 /* Where the row of a leaf is in a column that starts at the leaf's first row, and how many of the
@@ -122,96 +124,110 @@ static __device__ __forceinline__ void put_top(float4 *d, const float (&c)[caqr_
             d[32 * k + lane] = make_float4(c[k][0], c[k][1], c[k][2], c[k][3]);
 }
 
-/* Block (x, y): leaf x, a warp for every 16 columns, from column 16 warps y on. A step is an inner
- * block of reflectors of a sub-block; both are taken in rising order for Q^T, in falling order for
- * Q. */
-static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ struct apply_args p)
+/* Begins to fetch columns first, first + step, ... of the warp's from the sub-block at `row` of the
+ * leaf. */
+static __device__ __forceinline__ void fetch_columns(const struct apply_args &p,
+                                                     struct caqr_tile *tile, const float *c,
+                                                     int64_t row, int64_t end, int columns,
+                                                     int first, int step, int lane)
+{
+    int room;
+    int64_t at = locate(p.map, row + 4 * lane, end, 4, &room);
+    caqr_fetch(tile, c + at, p.ldc, room, columns, p.c_fours, first, step, lane);
+}
+
+/* Block: leaf blockIdx.x / column_blocks, a warp for every 16 columns. A step is an inner block of
+ * reflectors of a sub-block; both are taken in rising order for Q^T, in falling order for Q. While
+ * a step works, the next step's reflectors and a part of the next sub-block's columns arrive. */
+static __global__ void __launch_bounds__(256, 1) apply(const __grid_constant__ struct apply_args p)
 {
     extern __shared__ float4 shared[];
     struct apply_shared *s = (struct apply_shared *)shared;
     int w = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32, lane = (int)threadIdx.x % 32;
     int blocks = p.padded / caqr_inner, transposed = p.transposed;
-    struct caqr_tile *tile = (struct caqr_tile *)(s + 1) + w;
-    float4 *d = (float4 *)((struct caqr_tile *)(s + 1) + warps) + (size_t)(w * blocks) * 64;
-    int64_t leaf = blockIdx.x, rows = caqr_leaf_rows(&p.level, leaf);
+    struct caqr_tile *tiles = (struct caqr_tile *)(s + 1) + 2 * w;
+    float4 *d = (float4 *)((struct caqr_tile *)(s + 1) + 2 * warps) + (size_t)(w * blocks) * 64;
+    int64_t leaf = blockIdx.x / (unsigned)p.column_blocks, rows = caqr_leaf_rows(&p.level, leaf);
     int folds = p.level.tree ? p.padded : 0; /* where the leaf's sub-blocks start */
-    int subs = (int)((rows - folds + caqr_rows - 1) / caqr_rows), steps = subs * blocks;
+    int subs = (int)((rows - folds + caqr_rows - 1) / caqr_rows);
     if (subs <= 0) /* a node with one child */
         return;
     const float *v = p.level.v + leaf * p.level.leaf_rows + folds;
     const float *t = p.level.t + leaf * p.level.subs * blocks * caqr_t_size;
-    int64_t column = ((int64_t)blockIdx.y * warps + w) * caqr_inner, left = p.k - column;
-    int columns = left < 0 ? 0 : left < caqr_inner ? (int)left : caqr_inner;
+    int64_t column = ((int64_t)(blockIdx.x % (unsigned)p.column_blocks) * warps + w) * caqr_inner;
+    int columns = (int)(p.k - column < caqr_inner ? p.k - column : caqr_inner);
     int64_t first = leaf * p.level.leaf_rows;
     if (p.map.group)
         first = first / p.map.group * p.map.stride;
     float *mine = p.c + first + column * p.ldc;
+    bool fetching = columns > 0 && !p.tops;
+    int sub = transposed ? 0 : subs - 1, onward = transposed ? 1 : -1;
     float c[caqr_tiles][4];
-    if (columns && (p.level.tree || !transposed))
+    fetch_reflectors(p, s, 0, v + (int64_t)sub * caqr_rows, rows - folds - (int64_t)sub * caqr_rows,
+                     t + (int64_t)sub * blocks * caqr_t_size, transposed ? 0 : blocks - 1, w, warps,
+                     lane);
+    if (fetching)
+        fetch_columns(p, tiles, mine, folds + (int64_t)sub * caqr_rows, rows, columns, 0, 1, lane);
+    if (columns > 0 && (p.level.tree || !transposed))
         load_top(p, d, mine, p.tops ? p.tops + leaf * p.padded + column * p.ld_tops : NULL, rows,
                  columns, lane);
+    int slot = 0;
 #pragma unroll 1
-    for (int step = -1; step < steps; step++) {
-        caqr_copies_done();
-        __syncthreads(); /* this step's reflectors are there, the slot of the next is free */
-        if (step + 1 < steps) {
-            int next = transposed ? step + 1 : steps - 2 - step, sub = next / blocks;
-            int64_t row = (int64_t)sub * caqr_rows;
-            fetch_reflectors(p, s, (step + 1) % 2, v + row, rows - folds - row,
-                             t + (int64_t)sub * blocks * caqr_t_size, next - sub * blocks, w, warps,
-                             lane);
-        }
-        int now = transposed ? step : steps - 1 - step, sub = now / blocks, i = now - sub * blocks;
-        int64_t row = folds + (int64_t)(step < 0 ? (transposed ? 0 : subs - 1) : sub) * caqr_rows;
-        if (step < 0 && columns && !p.tops) { /* the first sub-block's columns */
-            int room;
-            int64_t at = locate(p.map, row + 4 * lane, rows, 4, &room);
-            caqr_fetch(tile, mine + at, p.ldc, room, columns, p.c_fours, 0, 1, lane);
-        }
-        if (step < 0 || !columns)
-            continue;
+    for (int round = 0; round < subs; round++, sub += onward) {
+        struct caqr_tile *tile = tiles + round % 2, *other = tiles + (round + 1) % 2;
+        int64_t row = folds + (int64_t)sub * caqr_rows;
         int square = !p.level.tree && sub == 0;
-        if (i == (transposed ? 0 : blocks - 1)) {
-            if (p.tops) {
+#pragma unroll 1
+        for (int q = 0; q < blocks; q++, slot ^= 1) {
+            int i = transposed ? q : blocks - 1 - q;
+            bool last = q + 1 == blocks, ahead = round + 1 < subs;
+            caqr_copies_done();
+            __syncthreads(); /* this step's reflectors are there, the slot of the next is free */
+            if (!last || ahead) {
+                int to = last ? sub + onward : sub;
+                int next = last ? (transposed ? 0 : blocks - 1) : i + onward;
+                int64_t below = (int64_t)to * caqr_rows;
+                fetch_reflectors(p, s, slot ^ 1, v + below, rows - folds - below,
+                                 t + (int64_t)to * blocks * caqr_t_size, next, w, warps, lane);
+            }
+            if (ahead && fetching)
+                fetch_columns(p, other, mine, row + onward * caqr_rows, rows, columns, q, blocks,
+                              lane);
+            if (columns <= 0)
+                continue;
+            if (q == 0 && p.tops) {
 #pragma unroll
                 for (int k = 0; k < caqr_tiles; k++)
                     c[k][0] = c[k][1] = c[k][2] = c[k][3] = 0;
-            } else {
+            } else if (q == 0) {
                 caqr_unpack(c, tile, lane);
             }
-            if (square && !transposed)
+            if (q == 0 && square && !transposed)
                 take_top(c, d, p.padded, lane);
+            caqr_apply_block(c, square ? NULL : d + 64 * i, &s->v[slot], &s->t[slot], transposed,
+                             lane);
         }
-        caqr_apply_block(c, square ? NULL : d + 64 * i, &s->v[step % 2], &s->t[step % 2],
-                         transposed, lane);
-        if (i == (transposed ? blocks - 1 : 0)) {
-            int room;
-            int64_t at = locate(p.map, row + 4 * lane, rows, 4, &room);
-            if (square && transposed)
-                put_top(d, c, p.padded, lane);
-            __syncwarp();
-            caqr_pack(tile, c, lane);
-            __syncwarp();
-            caqr_flush(mine + at, p.ldc, tile, room, columns, p.c_fours, lane);
-            __syncwarp();
-            if (step + 1 < steps && !p.tops) {
-                at = locate(p.map, row + (transposed ? caqr_rows : -caqr_rows) + 4 * lane, rows, 4,
-                            &room);
-                caqr_fetch(tile, mine + at, p.ldc, room, columns, p.c_fours, 0, 1, lane);
-            }
-        }
+        if (columns <= 0)
+            continue;
+        if (square && transposed)
+            put_top(d, c, p.padded, lane);
+        caqr_pack(tile, c, lane);
+        __syncwarp();
+        int room;
+        int64_t at = locate(p.map, row + 4 * lane, rows, 4, &room);
+        caqr_flush(mine + at, p.ldc, tile, room, columns, p.c_fours, lane);
     }
-    if (columns && (p.level.tree || transposed))
+    if (columns > 0 && (p.level.tree || transposed)) {
+        __syncwarp();
         store_top(p, d, mine, rows, columns, lane);
+    }
 }
 
-/* Blocks of columns, and their warps. */
-static int64_t column_blocks(int64_t k, int *warps)
+enum bd_status caqr_apply_prepare(const struct bd_cuda *cuda)
 {
-    int64_t tiles = (k + caqr_inner - 1) / caqr_inner,
-            blocks = (tiles + usual_warps - 1) / usual_warps;
-    *warps = (int)((tiles + blocks - 1) / blocks);
-    return (tiles + *warps - 1) / *warps;
+    return bd_cuda_check(
+        cudaFuncSetAttribute(apply, cudaFuncAttributeMaxDynamicSharedMemorySize, cuda->shared_most),
+        "CAQR: shared memory of apply");
 }
 
 enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
@@ -224,30 +240,30 @@ enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *p
     args.padded = panel->padded;
     args.cols = panel->cols;
     args.transposed = transposed;
-    args.v_fours = caqr_fours(level->v, level->ldv);
-    args.c_fours = caqr_fours(c, ldc);
+    args.v_fours = caqr_aligned(level->v, level->ldv, 4);
+    args.c_fours = caqr_aligned(c, ldc, 4);
     args.ldc = ldc;
     args.map = map;
     args.tops = tops;
     args.ld_tops = ld_tops;
     for (int64_t start = 0; start < k;) {
-        int warps;
-        int64_t columns = column_blocks(k - start, &warps);
+        int64_t tiles = (k - start + caqr_inner - 1) / caqr_inner, most = most_grid / level->leaves;
+        int warps = usual_warps;
+        while (warps > 1 && caqr_apply_bytes(warps, panel->padded) > (size_t)cuda->shared_most)
+            warps--;
+        int64_t columns = (tiles + warps - 1) / warps;
+        warps = (int)((tiles + columns - 1) / columns); /* even shares */
         if (tops) { /* in place: a block must have all columns */
             warps = panel->padded / caqr_inner;
             columns = 1;
         }
-        columns = columns < most_blocks ? columns : most_blocks;
+        columns = columns < most ? columns : most > 1 ? most : 1;
+        args.column_blocks = (int)columns;
         args.c = c + start * ldc;
         args.k = k - start;
-        size_t bytes = shared_bytes(warps, panel->padded);
-        enum bd_status status = bd_cuda_check(
-            cudaFuncSetAttribute(apply, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-            "CAQR: shared memory of apply");
-        if (status != BD_OK)
-            return status;
-        dim3 grid((unsigned)level->leaves, (unsigned)columns);
-        apply<<<grid, (unsigned)(32 * warps), bytes, cuda->stream>>>(args);
+        size_t bytes = caqr_apply_bytes(warps, panel->padded);
+        apply<<<(unsigned)(level->leaves * columns), (unsigned)(32 * warps), bytes, cuda->stream>>>(
+            args);
         start += columns * warps * caqr_inner;
     }
     return bd_cuda_launched(level->tree ? "CAQR: apply_qt_tree" : "CAQR: apply_qt_h");

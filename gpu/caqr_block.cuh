@@ -84,12 +84,6 @@ static __device__ __forceinline__ void caqr_mma_split(float sum[2][4], const uin
     caqr_mma(sum[1], hi, x.lo, y.lo);
 }
 
-/* Keeps the compiler from loading operands far ahead, for which there are no registers. */
-static __device__ __forceinline__ void caqr_fence(void)
-{
-    asm volatile("" ::: "memory");
-}
-
 static __device__ __forceinline__ float caqr_total(const float sum[2][4], int i)
 {
     return sum[0][i] + sum[1][i];
@@ -199,6 +193,69 @@ static __device__ __forceinline__ void caqr_pack(struct caqr_tile *tile,
     }
 }
 
+/* A sub-block's 16 columns at a into registers; only `rows` rows and `cols` columns exist, the rest
+ * is 0. Whole blocks of aligned pairs, nearly all of them, are read without a test an element. */
+static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], const float *a,
+                                                 int64_t lda, int64_t rows, int cols, int pairs,
+                                                 int lane)
+{
+    int g = lane >> 2, t = lane & 3;
+    const float *x = a + 2 * t + g * lda, *y = x + 8 * lda;
+    if (rows >= caqr_rows && cols >= caqr_inner && pairs) {
+#pragma unroll
+        for (int k = 0; k < caqr_tiles; k++) {
+            float2 u = *(const float2 *)(x + 8 * k), v = *(const float2 *)(y + 8 * k);
+            c[k][0] = u.x;
+            c[k][1] = u.y;
+            c[k][2] = v.x;
+            c[k][3] = v.y;
+        }
+        return;
+    }
+    int room = rows < caqr_rows ? (int)rows - 2 * t : caqr_rows - 2 * t;
+#pragma unroll
+    for (int k = 0; k < caqr_tiles; k++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            c[k][i] = 8 * k + i % 2 < room && g + i / 2 * 8 < cols ? (i / 2 ? y : x)[8 * k + i % 2]
+                                                                   : 0.0f;
+}
+
+/* Barriers in shared memory between the warps of a block that make something and those that use it:
+ * phase after phase, each complete when `count` lanes have arrived. */
+static __device__ __forceinline__ void caqr_barrier_init(uint64_t *barrier, int count)
+{
+    asm volatile(
+        "mbarrier.init.shared.b64 [%0], %1;" ::"r"((uint32_t)__cvta_generic_to_shared(barrier)),
+        "r"(count)
+        : "memory");
+}
+
+static __device__ __forceinline__ void caqr_arrive(uint64_t *barrier)
+{
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(
+                     (uint32_t)__cvta_generic_to_shared(barrier))
+                 : "memory");
+}
+
+/* Waits until phase `phase` (0, 1, ...) is complete; the one before must be. */
+static __device__ __forceinline__ void caqr_wait(uint64_t *barrier, int phase)
+{
+    uint32_t done;
+    do {
+        asm volatile("{ .reg .pred p;\n"
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+                     "mbarrier.try_wait.parity.shared.b64 p, [%1], %2;\n"
+#else
+                     "mbarrier.test_wait.parity.shared.b64 p, [%1], %2;\n"
+#endif
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"((uint32_t)__cvta_generic_to_shared(barrier)), "r"(phase & 1)
+                     : "memory");
+    } while (!done);
+}
+
 /* Asynchronous copy of 4 bytes or 16, of which `bytes` are read and the rest are 0. */
 static __device__ __forceinline__ void caqr_copy4(float *to, const float *from, int bytes)
 {
@@ -228,6 +285,7 @@ static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const 
                                                   int64_t lda, int room, int cols, int fours,
                                                   int first, int step, int lane)
 {
+#pragma unroll 4
     for (int j = first; j < caqr_inner; j += step) {
         int rows = j < cols ? room : 0;
         const float *from = rows ? a + j * lda : a;
@@ -273,10 +331,10 @@ static __device__ __forceinline__ int caqr_room(int64_t rows, int lane)
     return room < 0 ? 0 : room > 4 ? 4 : (int)room;
 }
 
-/* Whether columns of x start at 16-byte addresses. */
-static inline int caqr_fours(const void *x, int64_t ld)
+/* Whether columns of x start at multiples of `count` elements, for accesses of so many. */
+static inline int caqr_aligned(const void *x, int64_t ld, int count)
 {
-    return (uintptr_t)x % 16 == 0 && ld % 4 == 0;
+    return (uintptr_t)x % (sizeof(float) * (size_t)count) == 0 && ld % count == 0;
 }
 
 #endif

@@ -4,19 +4,20 @@
 
 struct factor_args {
     struct caqr_level level;
-    int cols, padded, keep, fours;
+    int cols, padded, keep, pairs, fours;
     float *r; /* where the leaves' Rs go: leaf l's from row l * padded */
     int64_t ldr;
     int r_rows; /* rows and columns of an R that exist there: padded, or cols at the end */
 };
 
-/* Shared memory of a block: for each warp a tile, where the next sub-block's columns arrive and
- * then its reflectors are, and their T; and R by warp: blocks 0 .. w of 16 rows for warp w, block i
- * at d[(w (w + 1) / 2 + i) * 64 + 32 h + lane] = rows 8 h + 2 t + {0, 1} of columns 16 w + g + {0,
- * 8}. */
+/* Shared memory of a warp: its reflectors of a sub-block and their T for the warps on its right,
+ * and a barrier each way. R by warp follows: blocks 0 .. w of 16 rows for warp w, block i at d[(w *
+ * (w + 1) / 2 + i) * 64 + 32 h + lane] = rows 8 h + 2 t + {0, 1} of columns 16 w + g + {0, 8}. */
 struct warp_shared {
     struct caqr_tile tile;
     struct caqr_t t;
+    struct caqr_panel_shared panel;
+    uint64_t full, empty;
 };
 
 static __host__ __device__ __forceinline__ int r_blocks(int warps)
@@ -24,9 +25,9 @@ static __host__ __device__ __forceinline__ int r_blocks(int warps)
     return warps * (warps + 1) / 2;
 }
 
-static size_t shared_bytes(int warps)
+size_t caqr_factor_bytes(int warps)
 {
-    return (size_t)warps * sizeof(struct warp_shared) + sizeof(struct caqr_panel_shared) +
+    return (size_t)warps * sizeof(struct warp_shared) +
            (size_t)r_blocks(warps) * 64 * sizeof(float4);
 }
 
@@ -80,9 +81,8 @@ static __device__ __forceinline__ void take_top(float (&c)[caqr_tiles][4], float
  * first sub-block of a leaf, where top has reflectors too. */
 static __device__ __forceinline__ void finish_panel(float (&c)[caqr_tiles][4], float4 *d,
                                                     const caqr_top &top, const float (&factor)[2],
-                                                    struct warp_shared *s,
-                                                    const struct caqr_panel_shared *panel,
-                                                    int square, int w, int lane)
+                                                    struct warp_shared *s, int square, int w,
+                                                    int lane)
 {
     int g = lane >> 2, t = lane & 3;
 #pragma unroll
@@ -106,7 +106,7 @@ static __device__ __forceinline__ void finish_panel(float (&c)[caqr_tiles][4], f
         }
     caqr_pack(&s->tile, c, lane);
     float row[caqr_inner];
-    caqr_form_t(panel, row, lane);
+    caqr_form_t(&s->panel, row, lane);
     if (lane < caqr_inner)
 #pragma unroll
         for (int i = 0; i < caqr_inner; i += 4)
@@ -124,22 +124,13 @@ static __device__ __forceinline__ void keep_panel(const struct factor_args &p,
         ((float4 *)t)[i] = *(const float4 *)&s->t.x[i / 4][i % 4 * 4];
 }
 
-static __device__ __forceinline__ void fetch(const struct factor_args &p, struct caqr_tile *tile,
-                                             const float *a, int64_t rows, int w, int lane)
-{
-    caqr_fetch(tile, a + 4 * lane, p.level.ldv, caqr_room(rows, lane), p.cols - caqr_inner * w,
-               p.fours, 0, 1, lane);
-}
-
-/* One panel of 16 columns, the warp's own, whose columns are in c and top: in place of A's elements
- * come reflectors in the warp's tile. */
+/* The warp's own panel: its columns are in c (and the R above them in d), its reflectors get there
+ * unscaled. */
 static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4], float4 *d,
-                                                      struct warp_shared *s,
+                                                      caqr_top &top, float (&factor)[2],
                                                       struct caqr_panel_shared *panel, int square,
                                                       int w, int lane)
 {
-    caqr_top top;
-    float factor[2];
     if (square) {
         take_top(c, d, top, w, lane);
     } else {
@@ -153,55 +144,69 @@ static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4],
         }
     }
     caqr_factor_panel(c, top, factor, panel, lane);
-    finish_panel(c, d, top, factor, s, panel, square, w, lane);
 }
 
-/* Block: leaf blockIdx.x, a warp for every 16 columns. Sub-blocks one after the other; in each,
- * panel after panel by the warp whose columns they are, applied to theirs by the warps on its
- * right. A warp that is through keeps its reflectors, and fetches its columns of the next sub-block
- * when the others have read them. */
-static __global__ void __launch_bounds__(256, 2)
+/* Block: leaf blockIdx.x, a warp for every 16 columns. The warps are a pipeline through which the
+ * sub-blocks go: a warp applies the reflectors of those on its left to its columns, factors them,
+ * and hands its own reflectors to those on its right; meanwhile its left neighbours are at the next
+ * sub-block already. */
+static __global__ void __launch_bounds__(384, 1)
     factor(const __grid_constant__ struct factor_args p)
 {
     extern __shared__ float4 shared[];
     int w = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, warps = p.padded / caqr_inner;
     struct warp_shared *all = (struct warp_shared *)shared, *s = all + w;
-    struct caqr_panel_shared *panel = (struct caqr_panel_shared *)(all + warps);
-    float4 *d = (float4 *)(panel + 1) + r_blocks(w) * 64;
+    float4 *d = (float4 *)(all + warps) + r_blocks(w) * 64;
     int64_t leaf = blockIdx.x, rows = caqr_leaf_rows(&p.level, leaf);
     float *a = p.level.v + leaf * p.level.leaf_rows + (int64_t)caqr_inner * w * p.level.ldv;
     float *t = p.level.t + (leaf * p.level.subs * warps + w) * caqr_t_size;
-    int square = !p.level.tree;
+    if (lane == 0) {
+        caqr_barrier_init(&s->full, 32);
+        caqr_barrier_init(&s->empty, w + 1 < warps ? 32 * (warps - 1 - w) : 32);
+    }
+    __syncthreads();
     if (p.level.tree) {
         load_r(d, a, p.level.ldv, w + 1, lane);
         a += p.padded;
         rows -= p.padded;
     }
-    fetch(p, &s->tile, a, rows, w, lane);
-    for (; rows > 0; rows -= caqr_rows, a += caqr_rows, t += warps * caqr_t_size) {
-        float c[caqr_tiles][4];
-        caqr_copies_done();
-        __syncwarp();
-        caqr_unpack(c, &s->tile, lane);
+    float c[caqr_tiles][4];
+    caqr_load(c, a, p.level.ldv, rows, p.cols - caqr_inner * w, p.pairs, lane);
+#pragma unroll 1
+    for (int sub = 0; rows > 0; sub++) {
+        int square = !p.level.tree && sub == 0;
+        caqr_top top;
+        float factor[2];
+#pragma unroll 1
         for (int i = 0; i < w; i++) {
-            __syncthreads();
+            caqr_wait(&all[i].full, sub);
             caqr_apply_block(c, square ? NULL : d + 64 * i, &all[i].tile, &all[i].t, 1, lane);
+            caqr_arrive(&all[i].empty);
         }
-        factor_columns(c, d, s, panel, square, w, lane);
-        __syncthreads();
+        factor_columns(c, d, top, factor, &s->panel, square, w, lane);
+        if (sub > 0 && w + 1 < warps)
+            caqr_wait(&s->empty, sub - 1);
+        finish_panel(c, d, top, factor, s, square, w, lane);
+        __syncwarp();
+        caqr_arrive(&s->full);
+        if (rows > caqr_rows)
+            caqr_load(c, a + caqr_rows, p.level.ldv, rows - caqr_rows, p.cols - caqr_inner * w,
+                      p.pairs, lane);
         if (p.keep)
             keep_panel(p, s, a, rows, t, w, lane);
-        if (w + 1 < warps)
-            __syncthreads(); /* the others have read the tile */
-        else
-            __syncwarp();
-        if (rows > caqr_rows)
-            fetch(p, &s->tile, a + caqr_rows, rows - caqr_rows, w, lane);
-        for (int i = w + 2; i < warps; i++)
-            __syncthreads();
-        square = 0;
+        __syncwarp();
+        rows -= caqr_rows;
+        a += caqr_rows;
+        t += warps * caqr_t_size;
     }
     store_r(p, d, leaf, w, lane);
+}
+
+enum bd_status caqr_factor_prepare(const struct bd_cuda *cuda)
+{
+    return bd_cuda_check(cudaFuncSetAttribute(factor, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              cuda->shared_most),
+                         "CAQR: shared memory of factor");
 }
 
 enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
@@ -213,7 +218,8 @@ enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *
     args.cols = level->tree ? panel->padded : panel->cols;
     args.padded = panel->padded;
     args.keep = keep;
-    args.fours = caqr_fours(level->v, level->ldv);
+    args.pairs = caqr_aligned(level->v, level->ldv, 2);
+    args.fours = caqr_aligned(level->v, level->ldv, 4);
     if (index + 1 < panel->levels) {
         args.r = level[1].v;
         args.ldr = level[1].ldv;
@@ -224,12 +230,7 @@ enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *
         args.r_rows = panel->cols;
     }
     int warps = panel->padded / caqr_inner;
-    size_t bytes = shared_bytes(warps);
-    enum bd_status status = bd_cuda_check(
-        cudaFuncSetAttribute(factor, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
-        "CAQR: shared memory of factor");
-    if (status != BD_OK)
-        return status;
+    size_t bytes = caqr_factor_bytes(warps);
     factor<<<(unsigned)level->leaves, (unsigned)(32 * warps), bytes, cuda->stream>>>(args);
     return bd_cuda_launched(level->tree ? "CAQR: factor_tree" : "CAQR: factor");
 }

@@ -129,15 +129,18 @@ static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], c
 #pragma unroll
     for (int i = 0; i < 8; i++)
         sum[i / 4][i % 4] = vt[i / 2 % 2][i % 2] * top.x[i / 4][i / 2 % 2][i % 2];
+    float4 v[caqr_tiles / 2];
+#pragma unroll
+    for (int k = 0; k < caqr_tiles / 2; k++)
+        v[k] = column[4 * k + t];
 #pragma unroll
     for (int k = 0; k < caqr_tiles; k += 2) {
-        float4 v = column[2 * k + t];
 #pragma unroll
         for (int c = 0; c < 2; c++) {
-            sum[c][0] = fmaf(v.x, body[k][2 * c], sum[c][0]);
-            sum[c][1] = fmaf(v.y, body[k][2 * c + 1], sum[c][1]);
-            sum[c][2] = fmaf(v.z, body[k + 1][2 * c], sum[c][2]);
-            sum[c][3] = fmaf(v.w, body[k + 1][2 * c + 1], sum[c][3]);
+            sum[c][0] = fmaf(v[k / 2].x, body[k][2 * c], sum[c][0]);
+            sum[c][1] = fmaf(v[k / 2].y, body[k][2 * c + 1], sum[c][1]);
+            sum[c][2] = fmaf(v[k / 2].z, body[k + 1][2 * c], sum[c][2]);
+            sum[c][3] = fmaf(v[k / 2].w, body[k + 1][2 * c + 1], sum[c][3]);
         }
     }
 #pragma unroll
@@ -154,27 +157,20 @@ static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], c
     float row1 = __shfl_sync(~0u, top.x[1][H][E], 4 * g + T);
     caqr_reflector r = caqr_reflect(alpha, square);
     float u[2] = { fmaf(r.scale, dots[0], row0), fmaf(r.scale, dots[1], row1) };
-    if (t == 0) {
-        if (g < j)
-            s->z[j][g] = factor[0] * u[0];
-        if (g + 8 < j)
-            s->z[j][g + 8] = factor[1] * u[1];
-    }
-    if (lane == 0)
-        s->tau[j] = r.tau;
+    s->z[j][g] = factor[0] * u[0]; /* the same in all 4 lanes; of use below j */
+    s->z[j][g + 8] = factor[1] * u[1];
+    s->tau[j] = r.tau;
     if (g == owner)
         factor[H] = r.scale;
 #pragma unroll
     for (int c = H; c < 2; c++) { /* H = 1: columns below 8 are done */
         float w = g + 8 * c > j ? r.tau * u[c] : 0, f = r.scale * w;
-        caqr_fence(); /* read column j again: no registers to keep it in */
 #pragma unroll
         for (int k = 0; k < caqr_tiles; k += 2) {
-            float4 v = column[2 * k + t];
-            body[k][2 * c] = fmaf(-v.x, f, body[k][2 * c]);
-            body[k][2 * c + 1] = fmaf(-v.y, f, body[k][2 * c + 1]);
-            body[k + 1][2 * c] = fmaf(-v.z, f, body[k + 1][2 * c]);
-            body[k + 1][2 * c + 1] = fmaf(-v.w, f, body[k + 1][2 * c + 1]);
+            body[k][2 * c] = fmaf(-v[k / 2].x, f, body[k][2 * c]);
+            body[k][2 * c + 1] = fmaf(-v[k / 2].y, f, body[k][2 * c + 1]);
+            body[k + 1][2 * c] = fmaf(-v[k / 2].z, f, body[k + 1][2 * c]);
+            body[k + 1][2 * c + 1] = fmaf(-v[k / 2].w, f, body[k + 1][2 * c + 1]);
         }
 #pragma unroll
         for (int i = 0; i < 4; i++)
@@ -196,12 +192,12 @@ static __device__ __forceinline__ void caqr_form_t(const caqr_panel_shared *s, f
     int q = lane % caqr_inner;
 #pragma unroll
     for (int j = 0; j < caqr_inner; j++) {
-        float sum = 0;
-        caqr_fence();
+        float sum[2] = { 0, 0 }, tau = s->tau[j];
 #pragma unroll
         for (int k = 0; k < j; k++)
-            sum = fmaf(row[k], s->z[j][k], sum);
-        row[j] = j == q ? s->tau[j] : j > q ? -s->tau[j] * sum : 0;
+            sum[k % 2] = fmaf(row[k], s->z[j][k], sum[k % 2]);
+        float x = j > q ? -(sum[0] + sum[1]) : 0.0f;
+        row[j] = tau * (j == q ? 1.0f : x);
     }
 }
 

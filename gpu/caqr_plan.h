@@ -78,7 +78,15 @@ enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *p
                                 int transposed, float *c, int64_t ldc, int64_t k,
                                 struct caqr_row_map map, const float *tops, int64_t ld_tops);
 
-/* First row of a leaf, and its number of rows. */
+/* Shared memory that the kernels need for a block of so many warps; form_q has padded / 16. */
+size_t caqr_factor_bytes(int warps);
+size_t caqr_apply_bytes(int warps, int padded);
+
+/* Lets the kernels have as much shared memory as there is: before the first launch. */
+enum bd_status caqr_factor_prepare(const struct bd_cuda *cuda);
+enum bd_status caqr_apply_prepare(const struct bd_cuda *cuda);
+
+/* Rows of a leaf. */
 static inline __host__ __device__ int64_t caqr_leaf_rows(const struct caqr_level *level,
                                                          int64_t leaf)
 {
