@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpu/gram.cuh"
-#include "gpu/separator_state.cuh"
+#include "gpu/separator_gram.cuh"
 #include "gpu/slots.h"
 
 static const char *const what = "the separator";
@@ -127,7 +127,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
 {
     struct allocation a = { s->cuda, BD_OK };
     int64_t n = s->shape.window, rank = s->shape.rank;
-    size_t work = 0;
+    size_t work = bd_sep_gram_workspace(s);
     for (int count = 1; count <= n; count++) {
         size_t bytes = bd_gram_workspace(s->cuda, s->m, count);
         work = bytes > work ? bytes : work;

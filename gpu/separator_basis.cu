@@ -24,7 +24,8 @@ __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, 
 
 /* B := X G in place (a thread reads and writes the rows that are its own), and partial[which
  * gridDim.x + block] := the block's parts of w_next = B_next^T B w (which = k) and of the sums of
- * b^4 of the columns of B_next (which = RANK + k). Rows as in sum_columns. */
+ * b^4 of the columns of B_next (which = RANK + k); of b^2 where there is only one column, which is
+ * kept whatever its b^4. Rows as in sum_columns. */
 template <int RANK, int ROWS>
 __global__ __launch_bounds__(bd_sep_threads) void form_basis(
     double *partial, float *basis, const __grid_constant__ bd_sep_window x,
@@ -82,7 +83,7 @@ __global__ __launch_bounds__(bd_sep_threads) void form_basis(
             products[k] += bd_sweep_dot<ROWS>(next[k], l);
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
-                next[k][r] *= next[k][r];
+                next[k][r] *= RANK > 1 ? next[k][r] : 1;
             fourths[k] += bd_sweep_dot<ROWS>(next[k], next[k]);
         }
     }
@@ -108,8 +109,10 @@ __global__ __launch_bounds__(bd_sep_threads) void end_basis(
         return;
     if (threadIdx.x == 0)
         kept = rank;
+    double fourth = 0;
     for (int k = 0; k < rank; k++) {
-        double product = 0, fourth = 0;
+        double product = 0;
+        fourth = 0;
         for (int i = threadIdx.x; i < parts; i += bd_sep_threads) {
             product += partial[k * parts + i];
             fourth += partial[(RANK + k) * parts + i];
@@ -127,6 +130,8 @@ __global__ __launch_bounds__(bd_sep_threads) void end_basis(
         for (int k = kept; k < bd_max_rank; k++)
             numbers->w[k] = 0;
         numbers->rank = kept;
+        if (RANK == 1)
+            numbers->norm = fourth;
     }
     for (int at = threadIdx.x; at < count * bd_max_rank; at += bd_sep_threads) {
         const int j = at / bd_max_rank, k = at % bd_max_rank;

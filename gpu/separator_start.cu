@@ -301,8 +301,10 @@ __global__ __launch_bounds__(bd_sep_threads) void scale(float *basis, float *coe
     for (int64_t i = at; i < count * bd_max_rank; i += (int64_t)gridDim.x * bd_sep_threads)
         coefficients[order[i / bd_max_rank] * bd_max_rank + i % bd_max_rank] =
             i % bd_max_rank ? 0.0f : norm;
-    if (at == 0)
+    if (at == 0) {
         numbers->rank = 1;
+        numbers->norm = 1;
+    }
 }
 
 static enum bd_status clear_square(struct bd_cuda_separator *s)

@@ -26,6 +26,7 @@ struct bd_sep_numbers {
     int new_rank;              /* of the basis that is being learned */
     unsigned ticket;           /* of the thread blocks that have left their partial sums */
     unsigned long long square; /* of the norm of the background that becomes B */
+    double norm;               /* squared, of B, where the shape's rank is 1 */
 };
 
 /* What is downloaded besides pictures. */
@@ -73,7 +74,7 @@ struct bd_cuda_separator {
     double *frame_partial; /* thread blocks of `project` x (1 or bd_max_rank): their sums */
     double *partial;       /* max(n, 2 bd_max_rank) x bd_sep_parts: those of a sweep over W */
     double *gram;          /* n x n */
-    void *gram_work;
+    void *gram_work;       /* of bd_gram or bd_sep_gram_one */
 
     float *noise, *age; /* pitch */
     uint8_t *raw;       /* pitch: 0 or 1, before the clean-up */
@@ -90,10 +91,6 @@ struct bd_sep_window {
     int64_t m, ld;
     int rank; /* columns of B; those not in use have coefficients 0 */
     float lambda;
-
-    /* x := rows i .. i + 3 (i a multiple of 4) of column j of X, 0 from row m on: what bd_gram
-     * wants. */
-    __device__ __forceinline__ void load4(int64_t i, int j, float x[4]) const;
 };
 
 static inline struct bd_sep_window bd_sep_view(const struct bd_cuda_separator *s, float lambda)
@@ -160,31 +157,6 @@ __device__ __forceinline__ void bd_sep_store_floats(float *p, const float v[4])
 __device__ __forceinline__ float bd_sep_clip(float v, float lambda)
 {
     return fminf(fmaxf(v, -lambda), lambda);
-}
-
-__device__ __forceinline__ void bd_sep_window::load4(int64_t i, int j, float x[4]) const
-{
-    if (i >= m) {
-        x[0] = x[1] = x[2] = x[3] = 0.0f;
-        return;
-    }
-    const int slot = order[j];
-    const float *c = coefficients + slot * bd_max_rank;
-    float f[4], b[4], l[4];
-    bd_sep_floats(bd_sep_load_word(bytes + slot * ld + i), f);
-    bd_sep_load_floats(basis + i, b);
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-        l[e] = b[e] * c[0];
-    for (int k = 1; k < rank; k++) {
-        bd_sep_load_floats(basis + k * ld + i, b);
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            l[e] += b[e] * c[k];
-    }
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-        x[e] = l[e] + bd_sep_clip(f[e] - l[e], lambda);
 }
 
 /* The sum over a thread block of bd_sep_threads threads, the same in each run, in thread 0. */

@@ -1,7 +1,7 @@
 /* The live separator on the GPU: the window of frames, and R of what is kept of it. */
 #include "gpu/cholesky.h"
 #include "gpu/gram.cuh"
-#include "gpu/separator_state.cuh"
+#include "gpu/separator_gram.cuh"
 #include "gpu/slots.h"
 
 struct slots {
@@ -80,14 +80,49 @@ extern "C" enum bd_status bd_cuda_sep_recall(void *arg, int slot)
     return BD_OK;
 }
 
+/* X for bd_gram: rows i .. i + 3 of column j, 0 from row m on. Loads past the end are left out one
+ * by one, without a branch, so that those of several columns are on their way together. */
+template <bool ONE> struct columns_of_x {
+    struct bd_sep_window x;
+
+    __device__ __forceinline__ void load4(int64_t i, int j, float v[4]) const
+    {
+        const bool inside = i < x.m;
+        const int slot = x.order[j];
+        const float *c = x.coefficients + slot * bd_max_rank;
+        const uint32_t word = inside ? bd_sep_load_word(x.bytes + slot * x.ld + i) : 0;
+        float4 b =
+            inside ? *reinterpret_cast<const float4 *>(x.basis + i) : make_float4(0, 0, 0, 0);
+        float l[4] = { b.x * c[0], b.y * c[0], b.z * c[0], b.w * c[0] };
+        if (!ONE)
+#pragma unroll 1
+            for (int k = 1; inside && k < x.rank; k++) {
+                b = *reinterpret_cast<const float4 *>(x.basis + k * x.ld + i);
+                l[0] += b.x * c[k], l[1] += b.y * c[k], l[2] += b.z * c[k], l[3] += b.w * c[k];
+            }
+        bd_sep_floats(word, v);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            v[e] = l[e] + bd_sep_clip(v[e] - l[e], x.lambda);
+    }
+};
+
 extern "C" enum bd_status bd_cuda_sep_reduce(void *arg, const int *order, int count, float lambda,
                                              float *r, int64_t ldr)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const size_t width = (size_t)s->shape.window * sizeof *r;
     enum bd_status status = bd_sep_set_order(s, order, count);
-    if (status == BD_OK)
-        status = bd_gram(s->cuda, s->gram, bd_sep_view(s, lambda), s->m, count, s->gram_work, NULL);
+    if (status != BD_OK)
+        return status;
+    const struct bd_sep_window x = bd_sep_view(s, lambda);
+    if (x.rank == 1 && x.m >= bd_sep_gram_least && count <= bd_sep_gram_most)
+        status = bd_sep_gram_one(s, count, lambda);
+    else if (x.rank == 1)
+        status = bd_gram(s->cuda, s->gram, columns_of_x<true>{ x }, x.m, count, s->gram_work, NULL);
+    else
+        status =
+            bd_gram(s->cuda, s->gram, columns_of_x<false>{ x }, x.m, count, s->gram_work, NULL);
     if (status == BD_OK && count < s->shape.window)
         status = bd_cuda_check(cudaMemset2DAsync(r, (size_t)ldr * sizeof *r, 0, width,
                                                  (size_t)s->shape.window, s->cuda->stream),

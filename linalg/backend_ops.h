@@ -165,7 +165,8 @@ struct bd_backend_ops {
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
      * memory. */
     enum bd_status (*sep_gram)(void *state, const int *order, int count, float lambda, double *g);
-    /* R (count x count) of X(:, order) by TSQR; the rest of r, window x window, becomes 0. */
+    /* R (count x count) of X(:, order) by TSQR; the rest of r, window x window, becomes 0. The
+     * sparse part's remainder clip(W - L, +-lambda) may be rounded to 2^-12 lambda. */
     enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
     /* The basis from the SVD of R, R that of X(:, order): with r the number of leading sigma above

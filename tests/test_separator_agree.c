@@ -320,6 +320,10 @@ static void test_slots(void **state)
         check_slots(name, 131, 67, 1, 130, 2);
         check_slots(name, 64, 64, 1, 300, 1);
         check_slots(name, 5, 7, 1, 10, 2);
+        /* large enough for a backend to take a way of its own to R */
+        check_slots(name, 320, 240, 1, 20, 1);
+        check_slots(name, 176, 144, 3, 100, 1);
+        check_slots(name, 257, 256, 1, 120, 1);
     }
 }
 
@@ -517,7 +521,7 @@ static void test_clips(void **state)
     static const struct clip clips[] = {
         { 160, 120, 1, 20, 1, false, false, 0 }, { 161, 119, 3, 30, 1, true, false, 150 },
         { 160, 120, 3, 20, 1, true, true, 0 },   { 97, 61, 1, 25, 3, true, false, 0 },
-        { 97, 61, 3, 70, 2, false, true, 80 },
+        { 97, 61, 3, 70, 2, false, true, 80 },   { 320, 240, 1, 40, 1, true, false, 0 },
     };
     FOR_EACH_OTHER(name)
     for (size_t i = 0; i < sizeof clips / sizeof *clips; i++)
