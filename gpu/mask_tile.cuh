@@ -173,7 +173,7 @@ static __device__ inline void join_row_above(struct tile_memory *m, int row, int
 
 /* Joins all rows of the tile: neighbours in pairs, then pairs in fours and so on, so that a path to
  * a root grows by about one link a step however the picture winds (all rows at once made 1 x 64
- * combs into paths of 64, ten times slower). In step `height`, thread t has word t % tile_words
+ * combs into paths of 64, three times slower). In step `height`, thread t has word t % tile_words
  * of row (2 j + 1) height and one of `parts` parts of its bits. Ends with a barrier. */
 template <int reach> static __device__ inline void join_rows(struct tile_memory *m)
 {
