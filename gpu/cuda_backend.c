@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/slots.h"
+#include "gpu/small_svd.h"
 
 /* The oldest architecture that the kernels are built for. */
 enum { oldest_capability = 80 };
@@ -280,6 +281,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .svd_compute = bd_cuda_svd_compute,
     .svd_sigma = bd_cuda_svd_sigma,
     .svd_v = bd_cuda_svd_v,
+    .svd_forget = bd_cuda_svd_forget,
     .svd_weights = bd_cuda_svd_weights,
     .svd_factor = bd_cuda_svd_factor,
 };

@@ -110,6 +110,8 @@ struct bd_backend_ops {
                                   int64_t ldv);
     const float *(*svd_sigma)(void *work);
     const float *(*svd_v)(void *work, int64_t *ldv);
+    /* May be NULL. The next compute starts as the first one did, whatever came between. */
+    void (*svd_forget)(void *work);
     enum bd_status (*svd_weights)(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
     /* W as F F^T: f is n x rank, ft its transpose; both have room for n x n. */
     enum bd_status (*svd_factor)(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,

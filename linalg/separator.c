@@ -149,6 +149,8 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
     s->share = s->flooded = 0;
     for (int i = 0; i < bd_sep_lag; i++)
         s->frames[i].counts = false;
+    if (s->backend->ops->svd_forget)
+        s->backend->ops->svd_forget(s->svd);
     return s->backend->ops->sep_reset(s->state);
 }
 

@@ -549,8 +549,7 @@ static void test_pipelined(void **state)
             restarts += i && pushed[i].columns < pushed[i - 1].columns;
         }
         assert_int_equal(restarts, 1);
-        close_scene(&scene);
-        open_scene(&scene, name, 0, &options);
+        assert_int_equal(bd_separator_reset(scene.separator), BD_OK);
         int depth = bd_separator_depth(scene.separator);
         assert_in_range(depth, 1, 3);
         for (int i = 0; i < frames + depth; i++) {
