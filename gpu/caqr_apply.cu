@@ -10,7 +10,7 @@ struct apply_args {
     struct caqr_level level;
     int padded, cols, transposed;
     int column_blocks;
-    int v_fours, c_fours;
+    int v_fours, c_fours, c_pairs;
     float *c;
     int64_t ldc, k;
     struct caqr_row_map map;
@@ -19,7 +19,7 @@ struct apply_args {
 };
 
 /* Shared memory of a block: two inner blocks of reflectors, one in use and one arriving; for each
- * warp a tile, through which its columns come and go, and D, the top of the leaf: block i of 16
+ * warp a tile, where the next sub-block's columns arrive, and D, the top of the leaf: block i of 16
  * rows at d[(w * blocks + i) * 64 + 32 h + lane] = rows 8 h + 2 t + {0, 1} of columns g, g + 8. */
 struct apply_shared {
     struct caqr_tile v[2];
@@ -139,14 +139,14 @@ static __device__ __forceinline__ void fetch_columns(const struct apply_args &p,
 /* Block: leaf blockIdx.x / column_blocks, a warp for every 16 columns. A step is an inner block of
  * reflectors of a sub-block; both are taken in rising order for Q^T, in falling order for Q. While
  * a step works, the next step's reflectors and a part of the next sub-block's columns arrive. */
-static __global__ void __launch_bounds__(256, 1) apply(const __grid_constant__ struct apply_args p)
+static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ struct apply_args p)
 {
     extern __shared__ float4 shared[];
     struct apply_shared *s = (struct apply_shared *)shared;
     int w = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32, lane = (int)threadIdx.x % 32;
     int blocks = p.padded / caqr_inner, transposed = p.transposed;
-    struct caqr_tile *tiles = (struct caqr_tile *)(s + 1) + 2 * w;
-    float4 *d = (float4 *)((struct caqr_tile *)(s + 1) + 2 * warps) + (size_t)(w * blocks) * 64;
+    struct caqr_tile *tile = (struct caqr_tile *)(s + 1) + w;
+    float4 *d = (float4 *)((struct caqr_tile *)(s + 1) + warps) + (size_t)(w * blocks) * 64;
     int64_t leaf = blockIdx.x / (unsigned)p.column_blocks, rows = caqr_leaf_rows(&p.level, leaf);
     int folds = p.level.tree ? p.padded : 0; /* where the leaf's sub-blocks start */
     int subs = (int)((rows - folds + caqr_rows - 1) / caqr_rows);
@@ -167,14 +167,13 @@ static __global__ void __launch_bounds__(256, 1) apply(const __grid_constant__ s
                      t + (int64_t)sub * blocks * caqr_t_size, transposed ? 0 : blocks - 1, w, warps,
                      lane);
     if (fetching)
-        fetch_columns(p, tiles, mine, folds + (int64_t)sub * caqr_rows, rows, columns, 0, 1, lane);
+        fetch_columns(p, tile, mine, folds + (int64_t)sub * caqr_rows, rows, columns, 0, 1, lane);
     if (columns > 0 && (p.level.tree || !transposed))
         load_top(p, d, mine, p.tops ? p.tops + leaf * p.padded + column * p.ld_tops : NULL, rows,
                  columns, lane);
     int slot = 0;
 #pragma unroll 1
     for (int round = 0; round < subs; round++, sub += onward) {
-        struct caqr_tile *tile = tiles + round % 2, *other = tiles + (round + 1) % 2;
         int64_t row = folds + (int64_t)sub * caqr_rows;
         int square = !p.level.tree && sub == 0;
 #pragma unroll 1
@@ -190,9 +189,6 @@ static __global__ void __launch_bounds__(256, 1) apply(const __grid_constant__ s
                 fetch_reflectors(p, s, slot ^ 1, v + below, rows - folds - below,
                                  t + (int64_t)to * blocks * caqr_t_size, next, w, warps, lane);
             }
-            if (ahead && fetching)
-                fetch_columns(p, other, mine, row + onward * caqr_rows, rows, columns, q, blocks,
-                              lane);
             if (columns <= 0)
                 continue;
             if (q == 0 && p.tops) {
@@ -201,7 +197,11 @@ static __global__ void __launch_bounds__(256, 1) apply(const __grid_constant__ s
                     c[k][0] = c[k][1] = c[k][2] = c[k][3] = 0;
             } else if (q == 0) {
                 caqr_unpack(c, tile, lane);
+                __syncwarp();
             }
+            if (ahead && fetching && !p.map.group)
+                fetch_columns(p, tile, mine, row + onward * caqr_rows, rows, columns, q, blocks,
+                              lane);
             if (q == 0 && square && !transposed)
                 take_top(c, d, p.padded, lane);
             caqr_apply_block(c, square ? NULL : d + 64 * i, &s->v[slot], &s->t[slot], transposed,
@@ -211,11 +211,18 @@ static __global__ void __launch_bounds__(256, 1) apply(const __grid_constant__ s
             continue;
         if (square && transposed)
             put_top(d, c, p.padded, lane);
-        caqr_pack(tile, c, lane);
-        __syncwarp();
+        if (!p.map.group) {
+            caqr_store(mine + row, p.ldc, c, rows - row, columns, p.c_pairs, lane);
+            continue;
+        }
         int room;
         int64_t at = locate(p.map, row + 4 * lane, rows, 4, &room);
+        caqr_pack(tile, c, lane);
+        __syncwarp();
         caqr_flush(mine + at, p.ldc, tile, room, columns, p.c_fours, lane);
+        __syncwarp();
+        if (round + 1 < subs)
+            fetch_columns(p, tile, mine, row + onward * caqr_rows, rows, columns, 0, 1, lane);
     }
     if (columns > 0 && (p.level.tree || transposed)) {
         __syncwarp();
@@ -242,6 +249,7 @@ enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *p
     args.transposed = transposed;
     args.v_fours = caqr_aligned(level->v, level->ldv, 4);
     args.c_fours = caqr_aligned(c, ldc, 4);
+    args.c_pairs = caqr_aligned(c, ldc, 2);
     args.ldc = ldc;
     args.map = map;
     args.tops = tops;

@@ -285,17 +285,17 @@ static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const 
                                                   int64_t lda, int room, int cols, int fours,
                                                   int first, int step, int lane)
 {
-#pragma unroll 4
-    for (int j = first; j < caqr_inner; j += step) {
-        int rows = j < cols ? room : 0;
-        const float *from = rows ? a + j * lda : a;
-        float *to = tile->x + caqr_at(4 * lane, j);
-        if (fours)
-            caqr_copy16(to, from, 4 * rows);
-        else
-            for (int i = 0; i < 4; i++)
-                caqr_copy4(to + i, i < rows ? from + i : a, i < rows ? 4 : 0);
+    const float *from = a + first * lda;
+    float *to = tile->x + 4 * lane;
+    lda *= step;
+    if (fours) {
+        for (int j = first; j < caqr_inner; j += step, from += lda)
+            caqr_copy16(to + caqr_at(0, j), from, j < cols ? 4 * room : 0);
+        return;
     }
+    for (int j = first; j < caqr_inner; j += step, from += lda)
+        for (int i = 0; i < 4; i++)
+            caqr_copy4(to + caqr_at(i, j), from + i, j < cols && i < room ? 4 : 0);
 }
 
 /* The inverse, all columns. */
@@ -303,25 +303,43 @@ static __device__ __forceinline__ void caqr_flush(float *a, int64_t lda,
                                                   const struct caqr_tile *tile, int room, int cols,
                                                   int fours, int lane)
 {
-#pragma unroll 4
-    for (int j = 0; j < caqr_inner; j++) {
-        float4 x = *(const float4 *)(tile->x + caqr_at(4 * lane, j));
-        float *to = a + j * lda;
-        if (j >= cols)
-            break;
-        if (room == 4 && fours) {
-            *(float4 *)to = x;
-        } else {
-            if (room > 0)
-                to[0] = x.x;
-            if (room > 1)
-                to[1] = x.y;
-            if (room > 2)
-                to[2] = x.z;
-            if (room > 3)
-                to[3] = x.w;
-        }
+    const float *from = tile->x + 4 * lane;
+    if (room == 4 && fours && cols >= caqr_inner) {
+#pragma unroll
+        for (int j = 0; j < caqr_inner; j++, a += lda)
+            *(float4 *)a = *(const float4 *)(from + caqr_at(0, j));
+        return;
     }
+#pragma unroll 1
+    for (int j = 0; j < caqr_inner && j < cols; j++, a += lda)
+#pragma unroll 1
+        for (int i = 0; i < room; i++)
+            a[i] = from[caqr_at(i, j)];
+}
+
+/* A sub-block's 16 columns from registers to a, past the tile: `rows` rows and `cols` columns
+ * exist. */
+static __device__ __forceinline__ void caqr_store(float *a, int64_t lda,
+                                                  const float (&c)[caqr_tiles][4], int64_t rows,
+                                                  int cols, int pairs, int lane)
+{
+    int g = lane >> 2, t = lane & 3;
+    float *x = a + 2 * t + g * lda, *y = x + 8 * lda;
+    if (rows >= caqr_rows && cols >= caqr_inner && pairs) {
+#pragma unroll
+        for (int k = 0; k < caqr_tiles; k++) {
+            *(float2 *)(x + 8 * k) = make_float2(c[k][0], c[k][1]);
+            *(float2 *)(y + 8 * k) = make_float2(c[k][2], c[k][3]);
+        }
+        return;
+    }
+    int room = rows < caqr_rows ? (int)rows - 2 * t : caqr_rows - 2 * t;
+#pragma unroll
+    for (int k = 0; k < caqr_tiles; k++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (8 * k + i % 2 < room && g + i / 2 * 8 < cols)
+                (i / 2 ? y : x)[8 * k + i % 2] = c[k][i];
 }
 
 /* How many of a lane's 4 rows exist where `rows` do in the sub-block. */

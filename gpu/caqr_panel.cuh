@@ -87,8 +87,9 @@ static __device__ __forceinline__ float caqr_scale(float most)
 {
     if (!(most > 0) || isinf(most) || (most > 0x1p-20f && most < 0x1p40f))
         return 1;
-    int e = ilogbf(most);
-    return ldexpf(1, -(e < -126 ? -126 : e));
+    uint32_t e = __float_as_uint(most) >> 23; /* 2^(127 - e), 1 / which is a float as well */
+    e = e < 1 ? 1 : e;
+    return __uint_as_float(e < 254 ? (254 - e) << 23 : 0x00400000);
 }
 
 /* Column 8 H + owner, as it is, for all lanes to read. */
@@ -108,80 +109,75 @@ static __device__ __forceinline__ void caqr_publish(const float (&body)[caqr_til
         make_float4(top.x[H][0][0], top.x[H][0][1], top.x[H][1][0], top.x[H][1][1]);
 }
 
-/* Step j = 8 H + 2 T + E: reflector j from column j, which has been published, applied to the
- * columns after it; the next is published as early as can be. */
-template <int H, int E>
+/* Reflector j = 8 H + i from column j, which has been published, applied to the columns after it;
+ * the next of the same half is published as soon as it is final. One piece of code for 8 columns:
+ * all 16 unrolled wait for instructions. */
+template <int H>
 static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], caqr_top &top,
-                                                 float (&factor)[2], caqr_panel_shared *s, int T,
+                                                 float (&factor)[2], caqr_panel_shared *s, int i,
                                                  int lane)
 {
-    const int g = lane >> 2, t = lane & 3, j = 8 * H + 2 * T + E, owner = 2 * T + E;
-    const float4 *column = s->column[E];
+    const int g = lane >> 2, t = lane & 3, j = 8 * H + i;
+    const float4 *column = s->column[i & 1];
     __syncwarp();
-    float vt[2][2];
-    float4 x = column[2 * caqr_tiles + t];
-    vt[0][0] = 2 * t > j ? x.x : 0;
-    vt[0][1] = 2 * t + 1 > j ? x.y : 0;
-    vt[1][0] = 8 + 2 * t > j ? x.z : 0;
-    vt[1][1] = 8 + 2 * t + 1 > j ? x.w : 0;
-    /* Column j . columns g and g + 8, below row j. */
-    float dots[2], sum[2][4];
-#pragma unroll
-    for (int i = 0; i < 8; i++)
-        sum[i / 4][i % 4] = vt[i / 2 % 2][i % 2] * top.x[i / 4][i / 2 % 2][i % 2];
-    float4 v[caqr_tiles / 2];
+    float4 v[caqr_tiles / 2], vt = column[2 * caqr_tiles + t];
 #pragma unroll
     for (int k = 0; k < caqr_tiles / 2; k++)
         v[k] = column[4 * k + t];
+    vt.x = 2 * t > j ? vt.x : 0;
+    vt.y = 2 * t + 1 > j ? vt.y : 0;
+    vt.z = 8 + 2 * t > j ? vt.z : 0;
+    vt.w = 8 + 2 * t + 1 > j ? vt.w : 0;
+    /* Row j of the lane's columns, and column j . columns g and g + 8 below it. */
+    float row[2], dots[2];
 #pragma unroll
-    for (int k = 0; k < caqr_tiles; k += 2) {
+    for (int c = 0; c < 2; c++) {
+        float head = i & 1 ? top.x[c][H][1] : top.x[c][H][0];
+        row[c] = __shfl_sync(~0u, head, 4 * g + i / 2);
+        float sum[4] = { vt.x * top.x[c][0][0], vt.y * top.x[c][0][1], vt.z * top.x[c][1][0],
+                         vt.w * top.x[c][1][1] };
 #pragma unroll
-        for (int c = 0; c < 2; c++) {
-            sum[c][0] = fmaf(v[k / 2].x, body[k][2 * c], sum[c][0]);
-            sum[c][1] = fmaf(v[k / 2].y, body[k][2 * c + 1], sum[c][1]);
-            sum[c][2] = fmaf(v[k / 2].z, body[k + 1][2 * c], sum[c][2]);
-            sum[c][3] = fmaf(v[k / 2].w, body[k + 1][2 * c + 1], sum[c][3]);
+        for (int k = 0; k < caqr_tiles; k += 2) {
+            sum[0] = fmaf(v[k / 2].x, body[k][2 * c], sum[0]);
+            sum[1] = fmaf(v[k / 2].y, body[k][2 * c + 1], sum[1]);
+            sum[2] = fmaf(v[k / 2].z, body[k + 1][2 * c], sum[2]);
+            sum[3] = fmaf(v[k / 2].w, body[k + 1][2 * c + 1], sum[3]);
         }
+        dots[c] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
-#pragma unroll
-    for (int c = 0; c < 2; c++)
-        dots[c] = (sum[c][0] + sum[c][1]) + (sum[c][2] + sum[c][3]);
 #pragma unroll
     for (int c = 0; c < 2; c++) {
         dots[c] += __shfl_xor_sync(~0u, dots[c], 1);
         dots[c] += __shfl_xor_sync(~0u, dots[c], 2);
     }
-    float square = __shfl_sync(~0u, dots[H], 4 * owner);
-    float alpha = __shfl_sync(~0u, top.x[H][H][E], 4 * owner + T);
-    float row0 = __shfl_sync(~0u, top.x[0][H][E], 4 * g + T);
-    float row1 = __shfl_sync(~0u, top.x[1][H][E], 4 * g + T);
-    caqr_reflector r = caqr_reflect(alpha, square);
-    float u[2] = { fmaf(r.scale, dots[0], row0), fmaf(r.scale, dots[1], row1) };
+    caqr_reflector r =
+        caqr_reflect(__shfl_sync(~0u, row[H], 4 * i), __shfl_sync(~0u, dots[H], 4 * i));
+    float u[2] = { fmaf(r.scale, dots[0], row[0]), fmaf(r.scale, dots[1], row[1]) };
     s->z[j][g] = factor[0] * u[0]; /* the same in all 4 lanes; of use below j */
     s->z[j][g + 8] = factor[1] * u[1];
     s->tau[j] = r.tau;
-    if (g == owner)
-        factor[H] = r.scale;
+    factor[H] = g == i ? r.scale : factor[H];
 #pragma unroll
     for (int c = H; c < 2; c++) { /* H = 1: columns below 8 are done */
-        float w = g + 8 * c > j ? r.tau * u[c] : 0, f = r.scale * w;
+        float w = g + 8 * c > j ? r.tau * u[c] : 0, f = -r.scale * w;
 #pragma unroll
         for (int k = 0; k < caqr_tiles; k += 2) {
-            body[k][2 * c] = fmaf(-v[k / 2].x, f, body[k][2 * c]);
-            body[k][2 * c + 1] = fmaf(-v[k / 2].y, f, body[k][2 * c + 1]);
-            body[k + 1][2 * c] = fmaf(-v[k / 2].z, f, body[k + 1][2 * c]);
-            body[k + 1][2 * c + 1] = fmaf(-v[k / 2].w, f, body[k + 1][2 * c + 1]);
+            body[k][2 * c] = fmaf(v[k / 2].x, f, body[k][2 * c]);
+            body[k][2 * c + 1] = fmaf(v[k / 2].y, f, body[k][2 * c + 1]);
+            body[k + 1][2 * c] = fmaf(v[k / 2].z, f, body[k + 1][2 * c]);
+            body[k + 1][2 * c + 1] = fmaf(v[k / 2].w, f, body[k + 1][2 * c + 1]);
         }
+        top.x[c][0][0] = fmaf(vt.x, f, top.x[c][0][0]);
+        top.x[c][0][1] = fmaf(vt.y, f, top.x[c][0][1]);
+        top.x[c][1][0] = fmaf(vt.z, f, top.x[c][1][0]);
+        top.x[c][1][1] = fmaf(vt.w, f, top.x[c][1][1]);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            top.x[c][i / 2][i % 2] = fmaf(-vt[i / 2][i % 2], f, top.x[c][i / 2][i % 2]);
-        if (t == T)
-            top.x[c][H][E] = g + 8 * c == j ? r.beta : top.x[c][H][E] - w;
-        bool turn = E == 1 && T == 3; /* the next column is in the other half */
-        if (c == H && !turn)
-            caqr_publish<H>(body, top, s->column[1 - E], owner + 1, lane);
-        if (c == 1 && H == 0 && turn)
-            caqr_publish<1>(body, top, s->column[1 - E], 0, lane);
+        for (int e = 0; e < 2; e++) {
+            float x = g + 8 * c == j ? r.beta : top.x[c][H][e] - w;
+            top.x[c][H][e] = 2 * t + e == i ? x : top.x[c][H][e];
+        }
+        if (c == H && i < 7)
+            caqr_publish<H>(body, top, s->column[(i + 1) & 1], i + 1, lane);
     }
 }
 
@@ -224,22 +220,20 @@ static __device__ __forceinline__ void caqr_factor_panel(float (&body)[caqr_tile
     factor[0] = factor[1] = 0;
     caqr_publish<0>(body, top, s->column[0], 0, lane);
 #pragma unroll 1
-    for (int i = 0; i < 4; i++) {
-        caqr_step<0, 0>(body, top, factor, s, i, lane);
-        caqr_step<0, 1>(body, top, factor, s, i, lane);
-    }
+    for (int i = 0; i < 8; i++)
+        caqr_step<0>(body, top, factor, s, i, lane);
+    caqr_publish<1>(body, top, s->column[0], 0, lane);
 #pragma unroll 1
-    for (int i = 0; i < 4; i++) {
-        caqr_step<1, 0>(body, top, factor, s, i, lane);
-        caqr_step<1, 1>(body, top, factor, s, i, lane);
-    }
+    for (int i = 0; i < 8; i++)
+        caqr_step<1>(body, top, factor, s, i, lane);
     __syncwarp();
     if (scaled) { /* R is of the columns as they were; reflectors have no scale */
         int g = lane >> 2, t = lane & 3;
+        float back[2] = { 1 / scale[0], 1 / scale[1] };
 #pragma unroll
         for (int i = 0; i < 8; i++)
             if (8 * (i / 2 % 2) + 2 * t + i % 2 <= g + 8 * (i / 4))
-                top.x[i / 4][i / 2 % 2][i % 2] /= scale[i / 4];
+                top.x[i / 4][i / 2 % 2][i % 2] *= back[i / 4];
     }
 }
 
