@@ -201,6 +201,38 @@ static void test_moving_square(void **state)
         }
 }
 
+/* Every frame enters the window, and R is only updated, never made anew: after ten thousand slides
+ * the masks are what they were after few. */
+static void test_many_slides(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(1);
+        options.memory = options.window / 25.0;
+        options.refine = 0;
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        push_empty(&scene, 100);
+        check_crossing(&scene);
+        int learned = 0;
+        for (int i = 0; i < 10000; i++) {
+            push(&scene, 1, i % 200 < 80 ? i % 200 : -1, 20);
+            learned += scene.out.learned;
+        }
+        assert_in_range(learned, 9990, 10000);
+        check_crossing(&scene);
+        push_empty(&scene, 20);
+        assert_int_equal(scene.out.foreground, 0);
+        int64_t off = 0;
+        draw(scene.picture, 1, 0, 1, -1, -1);
+        for (int i = 0; i < width * height; i++)
+            off += abs(scene.out.background[i] - scene.picture[i]) > 5;
+        assert_true(off <= width * height / 100);
+        close_scene(&scene);
+    }
+}
+
 /* A look ahead shows the square everywhere but never long at one place: the first frame is right.
  */
 static void test_look_ahead(void **state)
@@ -706,6 +738,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_moving_square),
+        cmocka_unit_test(test_many_slides),
         cmocka_unit_test(test_look_ahead),
         cmocka_unit_test(test_look_ahead_light),
         cmocka_unit_test(test_slow_source),
