@@ -80,9 +80,8 @@ extern "C" enum bd_status bd_cuda_sep_recall(void *arg, int slot)
     return BD_OK;
 }
 
-/* X for bd_gram: rows i .. i + 3 of column j, 0 from row m on. Loads past the end are left out one
- * by one, without a branch, so that those of several columns are on their way together. */
-template <bool ONE> struct columns_of_x {
+/* X for bd_gram: rows i .. i + 3 of column j, 0 from row m on. */
+struct columns_of_x {
     struct bd_sep_window x;
 
     __device__ __forceinline__ void load4(int64_t i, int j, float v[4]) const
@@ -94,12 +93,11 @@ template <bool ONE> struct columns_of_x {
         float4 b =
             inside ? *reinterpret_cast<const float4 *>(x.basis + i) : make_float4(0, 0, 0, 0);
         float l[4] = { b.x * c[0], b.y * c[0], b.z * c[0], b.w * c[0] };
-        if (!ONE)
 #pragma unroll 1
-            for (int k = 1; inside && k < x.rank; k++) {
-                b = *reinterpret_cast<const float4 *>(x.basis + k * x.ld + i);
-                l[0] += b.x * c[k], l[1] += b.y * c[k], l[2] += b.z * c[k], l[3] += b.w * c[k];
-            }
+        for (int k = 1; inside && k < x.rank; k++) {
+            b = *reinterpret_cast<const float4 *>(x.basis + k * x.ld + i);
+            l[0] += b.x * c[k], l[1] += b.y * c[k], l[2] += b.z * c[k], l[3] += b.w * c[k];
+        }
         bd_sep_floats(word, v);
 #pragma unroll
         for (int e = 0; e < 4; e++)
@@ -118,11 +116,8 @@ extern "C" enum bd_status bd_cuda_sep_reduce(void *arg, const int *order, int co
     const struct bd_sep_window x = bd_sep_view(s, lambda);
     if (x.rank == 1 && x.m >= bd_sep_gram_least && count <= bd_sep_gram_most)
         status = bd_sep_gram_one(s, count, lambda);
-    else if (x.rank == 1)
-        status = bd_gram(s->cuda, s->gram, columns_of_x<true>{ x }, x.m, count, s->gram_work, NULL);
     else
-        status =
-            bd_gram(s->cuda, s->gram, columns_of_x<false>{ x }, x.m, count, s->gram_work, NULL);
+        status = bd_gram(s->cuda, s->gram, columns_of_x{ x }, x.m, count, s->gram_work, NULL);
     if (status == BD_OK && count < s->shape.window)
         status = bd_cuda_check(cudaMemset2DAsync(r, (size_t)ldr * sizeof *r, 0, width,
                                                  (size_t)s->shape.window, s->cuda->stream),
