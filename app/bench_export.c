@@ -94,7 +94,7 @@ enum bd_status bd_bench_export(struct bd_bench *bench)
     bool quick = bench->options->quick;
     struct film film = { 640, 480, quick ? 100 : 400 };
     if (bench->gpu && !quick)
-        film = (struct film){ 1920, 1080, 600 };
+        film = (struct film){ 1920, 1080, 400 };
     if (!mkdtemp(folder))
         return bd_fail(BD_ERROR_IO, "/tmp: cannot make a folder for the export suite");
     snprintf(video, sizeof video, "%s/in.mp4", folder);

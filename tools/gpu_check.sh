@@ -101,7 +101,8 @@ build()
         attempt build make 900 cmake --build "$built" -j "$(nproc)"
 }
 
-# The tests find files by paths from the root of the source. TESTS (environment) names some.
+# The tests find files by paths from the root of the source. TESTS (environment) names some. One
+# looks at the GPU's free memory, and runs alone.
 tests()
 {
     local test name
@@ -109,10 +110,23 @@ tests()
         name=$(basename "$test" | sed s/^test_//)
         [ -x "$test" ] || continue
         [ -z "${TESTS:-}" ] || [[ " $TESTS " == *" $name "* ]] || continue
-        beside attempt tests "$name" "${TEST_SECONDS:-180}" env -C "$root" \
-            BACKDROP_DATA="${BACKDROP_DATA:-}" BACKDROP="$binaries/backdrop" "$test"
+        [ "$name" = gpu_faults ] || beside run_test "$name" "$test"
     done
     wait
+    test=$binaries/test_gpu_faults
+    if [ -x "$test" ] && [[ " ${TESTS:-gpu_faults} " == *" gpu_faults "* ]]; then
+        run_test gpu_faults "$test"
+    fi
+}
+
+run_test()
+{
+    local libraries=${LD_LIBRARY_PATH:-}
+    if ldd "$2" | grep -q 'not found' && unpack_libraries; then
+        libraries=$work/rt:$libraries
+    fi
+    attempt tests "$1" "${TEST_SECONDS:-180}" env -C "$root" "LD_LIBRARY_PATH=$libraries" \
+        BACKDROP_DATA="${BACKDROP_DATA:-}" BACKDROP="$binaries/backdrop" "$2"
 }
 
 sanitizer()
@@ -135,6 +149,16 @@ sanitizer()
     wait
 }
 
+# What came with the binaries, for them alone; false if nothing did.
+unpack_libraries()
+{
+    [ -f "$binaries/rt.tar.xz" ] || return 1
+    (
+        flock 9
+        [ -d "$work/rt" ] || tar xJf "$binaries/rt.tar.xz" -C "$work"
+    ) 9>"$work/lock"
+}
+
 # Sets `program`, which is backdrop with the libraries that came with it: for this program alone.
 find_program()
 {
@@ -142,9 +166,7 @@ find_program()
         note "$1" backdrop missing 0
         return 1
     fi
-    if [ -f "$binaries/rt.tar.xz" ] && [ ! -d "$work/rt" ]; then
-        tar xJf "$binaries/rt.tar.xz" -C "$work"
-    fi
+    unpack_libraries
     program=(env "LD_LIBRARY_PATH=$work/rt:${LD_LIBRARY_PATH:-}" "$binaries/backdrop")
 }
 
