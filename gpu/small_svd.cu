@@ -92,7 +92,7 @@ __device__ static void finish(const struct svd_data &d, int exponent, const stru
             d.sigma[before] = (float)scalbn(sqrt(fmax(own, 0.0)), exponent);
     }
     __syncthreads();
-    svd_apply_e(d, d.v_out, d.n, place);
+    svd_apply_e(d, d.v_out, d.n, place, info->status == 0);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *d.info = *info;
         *d.cold = 0;
@@ -129,7 +129,7 @@ template <int ROWS> __global__ void __launch_bounds__(svd_threads, 1) svd_kernel
             if (e.square < square_last)
                 break;
             if (info.refinements < refinements_most) {
-                svd_apply_e(d, d.other, d.ld, NULL);
+                svd_apply_e(d, d.other, d.ld, NULL, 1);
                 float *v = d.v;
                 d.v = d.other;
                 d.other = v;

@@ -226,15 +226,17 @@ __device__ inline struct svd_refinement svd_form_e(const struct svd_data &d, dou
     return svd_reduce(d, all, reduce);
 }
 
-/* out, whose column place[j] is `ldo` * place[j] on (place NULL: j), := V + V E. */
-__device__ inline void svd_apply_e(const struct svd_data &d, float *out, int ldo, const int *place)
+/* out, whose column place[j] is `ldo` * place[j] on (place NULL: j), := V + V E; V if not `refine`.
+ */
+__device__ inline void svd_apply_e(const struct svd_data &d, float *out, int ldo, const int *place,
+                                   int refine)
 {
     int down = svd_tiles_down(d.n), along = svd_tiles_along(d.n);
     for (int job = svd_warp(); job < down * along; job += svd_warps()) {
         int row = job / along * svd_tile_rows, column = job % along * svd_tile_columns;
         struct svd_tile tile = svd_product<1>(d.v, d.e, d.ld, row, column, 0, down * svd_tile_rows);
         svd_for_each(tile, row, column, d.n, [&](int i, int j, double x) {
-            out[i + (place ? place[j] : j) * ldo] = (float)(d.v[i + j * d.ld] + x);
+            out[i + (place ? place[j] : j) * ldo] = (float)(d.v[i + j * d.ld] + (refine ? x : 0));
         });
     }
 }

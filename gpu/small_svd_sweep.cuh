@@ -60,19 +60,20 @@ __device__ inline float svd_reciprocal(float x)
 }
 
 /* Makes y of p and q orthogonal; 0 if they are as far as is wanted: (p . q)^2 <= limit times the
- * larger |y|^2. With tau the tangent of half the angle, the rotation is p + s (q - tau p),
- * q - s (p + tau q) (Rutishauser 1966), which is orthogonal to rounding for any tau as long as
- * s = 2 tau / (1 + tau^2). So tau may be rough: tan(angle / 2) is taken as t / (2 + 0.414 t^2),
- * t = tan(angle), within 1%, which saves a root in this chain of dependent operations that the
- * sweep takes most of its time for. *large: rotations are far from converging. */
+ * larger |y|^2, or times limit where that is larger: such small columns are all rounding. With tau
+ * the tangent of half the angle, the rotation is p + s (q - tau p), q - s (p + tau q) (Rutishauser
+ * 1966), which is orthogonal to rounding for any tau as long as s = 2 tau / (1 + tau^2). So tau may
+ * be rough: tan(angle / 2) is taken as t / (2 + 0.414 t^2), t = tan(angle), within 1%, which saves
+ * a root in this chain of dependent operations that the sweep takes most of its time for. *large:
+ * rotations are far from converging. */
 template <int ROWS>
 __device__ int svd_rotate(svd_column<ROWS> &p, svd_column<ROWS> &q, float limit, int *large)
 {
     float dot = svd_dot<ROWS>(p.y, q.y);
     __syncwarp(); /* all have read |y|^2 of q before one of them writes it */
-    if (!(dot * dot > limit * fmaxf(p.norm2, q.norm2)))
+    if (!(dot * dot > limit * fmaxf(fmaxf(p.norm2, q.norm2), limit)))
         return 0;
-    /* tan(2 angle) = 2 dot / gap; both norms are above limit, so nothing underflows here */
+    /* tan(2 angle) = 2 dot / gap; dot is above limit, so nothing underflows here */
     float gap = p.norm2 - q.norm2;
     float scale = svd_rsqrt(fmaf(gap, gap, 4 * dot * dot));
     float sin2 = 2 * copysignf(dot, gap < 0 ? -dot : dot) * scale, k = fmaf(fabsf(gap), scale, 1.f);
