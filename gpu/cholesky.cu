@@ -12,8 +12,10 @@
 #include "gpu/cholesky.h"
 
 #include "gpu/gram.cuh"
+#include "gpu/triangle.cuh"
 
 enum {
+    parts = 7,   /* of 32 rows in a column, at most, of what one thread block factors */
     width = 32,  /* columns of a panel: the lanes of a warp */
     stride = 36, /* doubles between rows of a panel's copy: no bank conflicts in fragments */
     block_warps = 16
@@ -23,6 +25,7 @@ enum {
 struct diagonal {
     double l[width][width]; /* l[k][i] = L(i, k), i >= k */
     double inverse[width];  /* of L(k, k) */
+    double least[2];        /* the smallest pivot of even and odd panels */
 };
 
 struct packed_rows {
@@ -44,85 +47,123 @@ struct global_rows {
     }
 };
 
-static __device__ __forceinline__ double pivot_floor(int n)
+/* What the rounding of G and of its factorisation stays below, for a unit diagonal: pivots below it
+ * mean nothing, and with it added to the diagonal all of them are positive. */
+static __device__ __forceinline__ double noise(int n)
 {
     return 8.0 * n * 0x1p-53;
 }
 
-/* L of the `cols` x `cols` block at row and column j0, in place and in `d`, by one warp: lane i has
- * row i. The chain from pivot to pivot is kept short: a lane knows its own diagonal element (rest)
- * without waiting for the column of the step. */
-template <class Rows>
-static __device__ __forceinline__ void diagonal_block(const Rows &row, struct diagonal *d, int j0,
-                                                      int cols, int n, double *least)
+/* 1 / sqrt(x) to double precision for x of ordinary size (or NaN), with no branch for others. */
+static __device__ __forceinline__ double inverse_root(double x)
 {
-    const int lane = threadIdx.x % 32;
-    const double lowest = pivot_floor(n);
-    double a[width], rest = 1, smallest = *least;
-#pragma unroll
-    for (int k = 0; k < width; k++)
-        a[k] = lane < cols && k <= lane ? row(j0 + lane)[j0 + k] : 0.0;
-#pragma unroll
-    for (int k = 0; k < width; k++)
-        if (k == lane && lane < cols)
-            rest = a[k];
-#pragma unroll
-    for (int k = 0; k < width; k++) {
-        if (k >= cols)
-            break;
-        double pivot = __shfl_sync(0xffffffffu, rest, k);
-        smallest = pivot < smallest ? pivot : isnan(pivot) ? 0 : smallest;
-        pivot = pivot < lowest ? lowest : pivot; /* NaN stays */
-        double inverse = rsqrt(pivot), l = (lane == k ? pivot : a[k]) * inverse;
-        rest -= l * l;
-        d->l[k][lane] = l;
-        if (lane == k)
-            d->inverse[k] = inverse;
-        if (lane >= k && lane < cols)
-            row(j0 + lane)[j0 + k] = l;
-        __syncwarp();
-#pragma unroll
-        for (int j = k + 1; j < width; j++)
-            a[j] -= l * d->l[k][j];
-    }
-    *least = smallest;
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    double e = fma(-x * y, y, 1.0); /* y is good to 20 bits, a step of third order to 60 */
+    return fma(y * e, fma(0.375, e, 0.5), y);
 }
 
-/* Row i below the diagonal block: x L11^T = a(i, j0 ..), in place; also to `copy` if not NULL. */
-template <class Rows>
-static __device__ __forceinline__ void solve_row(const Rows &row, const struct diagonal *d, int i,
-                                                 int j0, double *copy)
+/* a(m) -= sum over s < 8 of l[s] d->l[k0 + s][k0 + m] for the columns k0 + m, m = 8 .. 31, that are
+ * in the block; then the row moves left by 8, so that loops over k0 need no more code than one turn
+ * of them: a(0) is always the element of column k0. */
+static __device__ __forceinline__ void take_eight(double a[width], const double l[8],
+                                                  const struct diagonal *d, int k0)
 {
-    double x[width], *a = row(i) + j0;
+#pragma unroll
+    for (int chunk = 8; chunk < width; chunk += 8) {
+        if (k0 + chunk < width)
+#pragma unroll
+            for (int s = 0; s < 8; s++)
+#pragma unroll
+                for (int m = 0; m < 8; m++)
+                    a[chunk + m] -= l[s] * d->l[k0 + s][k0 + chunk + m];
+    }
+#pragma unroll
+    for (int m = 0; m + 8 < width; m++)
+        a[m] = a[m + 8];
+}
+
+/* L of the `cols` x `cols` block at row and column j0, in place and in `d`, by one warp: lane i has
+ * row i. Pivots below `lowest` are raised to it. The chain from pivot to pivot is kept short: a
+ * lane knows its own diagonal element (rest) without waiting for the column of the step. tell(k0)
+ * says that columns k0 .. k0 + 7 are in `d`. */
+template <class Rows, class Tell>
+static __device__ __forceinline__ void diagonal_block(const Rows &row, struct diagonal *d, int j0,
+                                                      int cols, double lowest, const Tell &tell)
+{
+    const int lane = threadIdx.x % 32;
+    double a[width], rest = 1, smallest = 1, *mine = row(j0 + (lane < cols ? lane : 0)) + j0;
+#pragma unroll
+    for (int k = 0; k < width; k++)
+        a[k] = lane < cols && k <= lane ? mine[k] : 0.0;
+    if (lane < cols)
+        rest = mine[lane];
+#pragma unroll 1
+    for (int k0 = 0; k0 < cols; k0 += 8) {
+        double l[8];
+#pragma unroll
+        for (int s = 0; s < 8; s++) {
+            const int k = k0 + s;
+            double pivot = __shfl_sync(0xffffffffu, rest, k);
+            const double raised = pivot < lowest ? lowest : pivot; /* NaN stays */
+            const double inverse = inverse_root(raised);
+            l[s] = (lane == k ? raised : a[s]) * inverse;
+            rest -= l[s] * l[s];
+            smallest = pivot < smallest ? pivot : smallest;
+            d->l[k][lane] = l[s];
+            if (lane == k)
+                d->inverse[k] = inverse;
+            if (lane >= k && lane < cols)
+                mine[k] = l[s];
+            __syncwarp();
+#pragma unroll
+            for (int m = s + 1; m < 8; m++)
+                a[m] -= l[s] * d->l[k][k0 + m];
+        }
+        tell(k0);
+        take_eight(a, l, d, k0);
+    }
+    if (lane == 0)
+        d->least[j0 / width % 2] = smallest;
+}
+
+/* Row i below the diagonal block, if i < n: x L11^T = a(i, j0 ..), in place; also to `copy` if not
+ * NULL. wait(k0) returns when columns k0 .. k0 + 7 are in `d`. */
+template <class Rows, class Wait>
+static __device__ __forceinline__ void solve_row(const Rows &row, const struct diagonal *d, int i,
+                                                 int n, int j0, double *copy, const Wait &wait)
+{
+    double x[width], *a = row(i < n ? i : n - 1) + j0;
 #pragma unroll
     for (int k = 0; k < width; k++)
         x[k] = a[k];
+#pragma unroll 1
+    for (int k0 = 0; k0 < width; k0 += 8) {
+        double l[8];
+        wait(k0);
 #pragma unroll
-    for (int k = 0; k < width; k++) {
-        x[k] *= d->inverse[k];
+        for (int s = 0; s < 8; s++) {
+            l[s] = x[s] * d->inverse[k0 + s];
+            if (i < n)
+                a[k0 + s] = l[s];
+            if (i < n && copy)
+                copy[k0 + s] = l[s];
 #pragma unroll
-        for (int j = k + 1; j < width; j++)
-            x[j] -= x[k] * d->l[k][j];
+            for (int m = s + 1; m < 8; m++)
+                x[m] -= l[s] * d->l[k0 + s][k0 + m];
+        }
+        take_eight(x, l, d, k0);
     }
-#pragma unroll
-    for (int k = 0; k < width; k++)
-        a[k] = x[k];
-    if (copy)
-#pragma unroll
-        for (int k = 0; k < width; k++)
-            copy[k] = x[k];
 }
 
 /* Tile number t of a lower triangle of tiles, row by row: (0, 0), (1, 0), (1, 1), (2, 0), .. */
 static __device__ __forceinline__ void tile_place(int t, int *ti, int *tj)
 {
-    int i = (int)((sqrtf(8.0f * (float)t + 1) - 1) / 2);
-    while (i * (i + 1) / 2 > t)
-        i--;
-    while ((i + 1) * (i + 2) / 2 <= t)
-        i++;
+    int i = 0;
+    while (t > i)
+        t -= ++i;
     *ti = i;
-    *tj = t - i * (i + 1) / 2;
+    *tj = t;
 }
 
 /* Rows i0 .. i0 + 15 and columns c0 .. c0 + 15 of the trailing matrix, by one warp: less the
@@ -181,6 +222,62 @@ struct panel_copy {
     }
 };
 
+/* Barriers between some of the warps, by number. */
+static __device__ __forceinline__ void barrier_wait(int barrier, int warps)
+{
+    asm volatile("bar.sync %0, %1;" : : "r"(barrier), "r"(32 * warps) : "memory");
+}
+
+static __device__ __forceinline__ void barrier_arrive(int barrier, int warps)
+{
+    asm volatile("bar.arrive %0, %1;" : : "r"(barrier), "r"(32 * warps) : "memory");
+}
+
+/* L in place of the scaled G, by all warps of a thread block; `strict`: gives up after a panel with
+ * a pivot below `lowest`, and returns false. Warp 0 factors diagonal blocks and the warps with rows
+ * below follow it eight columns behind. Then warps 0 to 2 update the next diagonal block, on which
+ * warp 0 goes on while the others update the rest. */
+static __device__ __forceinline__ bool factor_triangle(const struct packed_rows &row,
+                                                       struct diagonal *d, double *copy, int n,
+                                                       double lowest, bool strict)
+{
+    enum { eight = 1, next_diagonal = 5, all_but_first = 6 };
+    const int warp = threadIdx.x / 32;
+    for (int j0 = 0;; j0 += width) {
+        const int below = j0 + width, rest = n - below, tiles = (rest + 15) / 16;
+        const int solving = rest > 0 ? 1 + (rest + 31) / 32 : 1; /* warps, with warp 0 */
+        if (warp == 0)
+            diagonal_block(row, d, j0, min(n - j0, (int)width), lowest, [&](int k0) {
+                if (solving > 1)
+                    barrier_arrive(eight + k0 / 8, solving);
+            });
+        else if (warp < solving)
+            solve_row(row, d, below + threadIdx.x - 32, n, j0, copy + (threadIdx.x - 32) * stride,
+                      [&](int k0) { barrier_wait(eight + k0 / 8, solving); });
+        __syncthreads();
+        const bool failed = strict && d->least[j0 / width % 2] < lowest;
+        if (rest <= 0 || failed)
+            return !failed;
+        const struct panel_copy panel = { copy, below };
+        const int end = tiles * (tiles + 1) / 2;
+        auto update = [&](int t) {
+            int ti, tj;
+            tile_place(t, &ti, &tj);
+            update_tile(row, panel, below + 16 * ti, below + 16 * tj, n);
+        };
+        if (warp < min(end, 3))
+            update(warp);
+        if (warp == 0)
+            barrier_wait(next_diagonal, 3);
+        else if (warp < 3)
+            barrier_arrive(next_diagonal, 3);
+        for (int t = warp + 2; warp > 0 && t < end; t += block_warps - 1)
+            update(t);
+        if (warp > 0)
+            barrier_wait(all_but_first, block_warps - 1);
+    }
+}
+
 /* All in one thread block. With a report, R in float64 to the upper triangle of g. */
 __global__ __launch_bounds__(512, 1) void factor_block(float *r, int64_t ldr, double *g, int n,
                                                        double *report, const int *stop)
@@ -198,56 +295,40 @@ __global__ __launch_bounds__(512, 1) void factor_block(float *r, int64_t ldr, do
     for (int j = threadIdx.x; j < n; j += blockDim.x)
         inverse[j] = reciprocal(scale[j] = sqrt(g[j + (int64_t)j * n]));
     __syncthreads();
-    for (int i = warp; i < n; i += block_warps) {
-        const double by = inverse[i];
-#pragma unroll 8
-        for (int j = lane; j <= i; j += 32)
-            row(i)[j] = g[j + (int64_t)i * n] * by * inverse[j];
-    }
-    __syncthreads();
-
-    double least = 1;
-    if (warp == 0)
-        diagonal_block(row, d, 0, min(n, (int)width), n, &least);
-    __syncthreads();
-    for (int j0 = 0; j0 + width < n; j0 += width) {
-        const int below = j0 + width, rest = n - below, tiles = (rest + 15) / 16;
-        if ((int)threadIdx.x < rest)
-            solve_row(row, d, below + threadIdx.x, j0, copy + threadIdx.x * stride);
+    bool again;
+    double shift = 0;
+    do {
+        bd_cuda_load_triangle<parts>(g, n, [&](int i, int j, double x) {
+            row(i)[j] = x * inverse[i] * inverse[j] + (i == j ? shift : 0);
+        });
         __syncthreads();
-        const struct panel_copy panel = { copy, below };
-        /* Warp 0: the tiles of the next diagonal block, which it then factors. */
-        int t = warp == 0 ? 0 : warp + 2, step = warp == 0 ? 1 : block_warps - 1;
-        int end = tiles * (tiles + 1) / 2;
-        if (warp == 0)
-            end = min(end, 3);
-        for (; t < end; t += step) {
-            int ti, tj;
-            tile_place(t, &ti, &tj);
-            update_tile(row, panel, below + 16 * ti, below + 16 * tj, n);
-        }
-        __syncwarp();
-        if (warp == 0)
-            diagonal_block(row, d, below, min(rest, (int)width), n, &least);
+        again = !factor_triangle(row, d, copy, n, shift > 0 ? noise(n) / 16 : noise(n), shift == 0);
+        shift = again ? noise(n) : shift;
         __syncthreads();
-    }
+    } while (again);
 
-    for (int j = warp; j < n; j += block_warps)
-        for (int i = lane; i < n; i += 32) {
-            double x = i <= j ? row(j)[i] * scale[j] : 0.0;
-            r[i + j * ldr] = (float)x;
+    for (int j = warp; j < n; j += block_warps) {
+        const double by = scale[j];
+#pragma unroll
+        for (int part = 0; part < parts; part++) {
+            const int i = 32 * part + lane;
+            const double x = i <= j ? row(j)[i] * by : 0.0;
+            if (i < n)
+                r[i + j * ldr] = (float)x;
             if (report && i <= j)
                 g[i + (int64_t)j * n] = x;
         }
+    }
     if (!report)
         return;
     for (int j = threadIdx.x; j < n; j += blockDim.x)
         report[1 + j] = scale[j];
     if (threadIdx.x == 0)
-        report[0] = least;
+        report[0] = shift;
 }
 
-/* Larger matrices: the scales are kept in what is not used of g, below the diagonal. */
+/* Larger matrices, always shifted. The scales are kept in what is not used of g, below the
+ * diagonal. */
 static __device__ __forceinline__ double *scale_of(double *g, int n, int j)
 {
     return j > 0 ? g + j : g + n + 2;
@@ -264,7 +345,7 @@ __global__ void find_scales(double *g, int n, double *report, const int *stop)
     for (int j = threadIdx.x; j < n; j += blockDim.x)
         report[1 + j] = sqrt(g[j + (int64_t)j * n]);
     if (threadIdx.x == 0)
-        report[0] = 1;
+        report[0] = noise(n);
 }
 
 /* A thread block a column of g. */
@@ -275,30 +356,23 @@ __global__ void apply_scales(double *g, int n, const int *stop)
     const int i = blockIdx.x;
     const double by = reciprocal(*scale_of(g, n, i));
     for (int j = threadIdx.x; j <= i; j += blockDim.x)
-        g[j + (int64_t)i * n] *= by * reciprocal(*scale_of(g, n, j));
+        g[j + (int64_t)i * n] =
+            g[j + (int64_t)i * n] * by * reciprocal(*scale_of(g, n, j)) + (i == j ? noise(n) : 0);
 }
 
 /* The diagonal block at j0 and the rows below it, in one thread block. */
-__global__ __launch_bounds__(512, 1) void factor_panel(double *g, int n, int j0, double *least,
-                                                       const int *stop)
+__global__ __launch_bounds__(512, 1) void factor_panel(double *g, int n, int j0, const int *stop)
 {
     __shared__ struct diagonal d;
     if (stop && *stop)
         return;
     const struct global_rows row = { g, n };
-    if (threadIdx.x < 32) {
-        double smallest = least ? *least : 1;
-        diagonal_block(row, &d, j0, min(n - j0, (int)width), n, &smallest);
-        if (least && threadIdx.x == 0)
-            *least = smallest;
-    }
+    if (threadIdx.x < 32)
+        diagonal_block(row, &d, j0, min(n - j0, (int)width), noise(n) / 16, [](int) {});
     __syncthreads();
 #pragma unroll 1
-    for (int i = j0 + width + threadIdx.x; i < n; i += blockDim.x) {
-        /* Or the compiler reads all of d ahead of the loop, into local memory. */
-        asm volatile("" ::: "memory");
-        solve_row(row, &d, i, j0, NULL);
-    }
+    for (int i = j0 + width + threadIdx.x; i < n; i += blockDim.x)
+        solve_row(row, &d, i, n, j0, NULL, [](int) {});
 }
 
 struct panel_in_place {
@@ -347,7 +421,7 @@ static void factor_global(cudaStream_t stream, float *r, int64_t ldr, double *g,
     apply_scales<<<(unsigned)n, 128, 0, stream>>>(g, n, stop);
     for (int j0 = 0; j0 < n; j0 += width) {
         int tiles = (n - j0 - width + 15) / 16;
-        factor_panel<<<1, 32 * block_warps, 0, stream>>>(g, n, j0, report, stop);
+        factor_panel<<<1, 32 * block_warps, 0, stream>>>(g, n, j0, stop);
         if (tiles <= 0)
             break;
         tiles = tiles * (tiles + 1) / 2;
@@ -360,7 +434,7 @@ static enum bd_status factor(struct bd_cuda *cuda, float *r, int64_t ldr, double
                              double *report, const int *stop)
 {
     size_t bytes = block_bytes(n);
-    if (bytes > (size_t)cuda->shared_most) {
+    if (n > 32 * parts || bytes > (size_t)cuda->shared_most) {
         factor_global(cuda->stream, r, ldr, g, n, report, stop);
         return bd_cuda_launched("the Cholesky factorisation");
     }

@@ -11,16 +11,19 @@ extern "C" {
 /* R (float, n x n, zeros below the diagonal, ld = ldr) with R^T R = G, for the Gram matrix G
  * (n x n, ld n, both triangles; gpu/gram.cuh) of any matrix; n <= 1024. G is overwritten.
  *
- * G is scaled to a unit diagonal first, and pivots are kept above 8 n 2^-53, the noise that the
- * rounding of G leaves there: so dependent, repeated and zero columns give small or zero rows of R,
- * never a failure, and R^T R differs from G by less than what rounding R to float does. NaN and Inf
- * come through. `stop`: if not NULL and *stop != 0 on the device, nothing is done. */
+ * G is scaled to a unit diagonal first. If a pivot is then below 8 n 2^-53, the noise that the
+ * rounding of G leaves there, that much is added to the diagonal, with which every pivot is
+ * positive (n above about 200: always). So dependent, repeated and zero columns give small or zero
+ * rows of R, never a failure, and R^T R differs from G by less than what rounding R to float does:
+ * backward stable, as Householder QR is (Higham: Accuracy and Stability of Numerical Algorithms,
+ * section 10.3; raising single pivots is not). NaN and Inf come through. `stop`: if not NULL and
+ * *stop != 0 on the device, nothing is done. */
 enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
                                 const int *stop);
 
 /* The same; R in float64 stays in the upper triangle of g, what is below it has no meaning.
- * `report` (1 + n doubles in device memory): report[0] becomes the smallest pivot of the scaled
- * matrix before it was raised, 0 if one was NaN; report[1 + j] the norm of column j. */
+ * `report` (1 + n doubles in device memory): report[0] becomes what was added to the scaled
+ * diagonal, report[1 + j] the norm of column j. */
 enum bd_status bd_cuda_cholesky_keep(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
                                      double *report, const int *stop);
 

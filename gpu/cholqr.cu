@@ -8,11 +8,16 @@
 #include <cuda_pipeline.h>
 
 #include "gpu/gram.cuh"
+#include "gpu/triangle.cuh"
 
 enum {
     block_doubles = 256,
-    warps = 8,     /* of a thread block of multiply */
-    unit_rows = 32 /* rows of Q that a warp computes at a time, 16 columns of it */
+    narrow_cols = 192, /* up to here W fits in shared memory */
+    narrow_warps = 12, /* of a thread block of multiply */
+    narrow_threads = 32 * narrow_warps,
+    unit_rows = 32, /* rows of Q that a warp computes at a time, 16 columns of it */
+    warps = 8,      /* of a thread block of multiply_wide */
+    stride = 40     /* floats between its staged columns: no bank conflicts */
 };
 
 static __host__ __device__ __forceinline__ int block_columns(int n)
@@ -36,12 +41,22 @@ size_t bd_cuda_cholqr_packed(int n)
 
 /* A warp a column j of W: back substitution, R w = e_j, from row j upwards. Lane l has elements l,
  * 32 + l, .. of w; w(i) is known when the columns of R right of i have been taken from it.
- * Columns n and above of the last blocks become zero. */
-template <int PARTS>
-__global__ __launch_bounds__(128) void invert(double *w, double *condition, const double *g,
-                                              const double *norms, int n)
+ * Columns n and above of the last blocks become zero. With SHARED, R is copied to shared memory
+ * first, column i at i (i + 1) / 2: each step waits for an element of it. */
+template <int PARTS, bool SHARED>
+__global__ __launch_bounds__(SHARED ? 512 : 128) void invert(double *w, double *condition,
+                                                             const double *g, const double *norms,
+                                                             int n)
 {
-    const int lane = threadIdx.x % 32, j = blockIdx.x * 4 + threadIdx.x / 32;
+    extern __shared__ double2 memory[];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const int j = blockIdx.x * warps + warp;
+    double *packed = reinterpret_cast<double *>(memory);
+    if (SHARED) {
+        bd_cuda_load_triangle<PARTS>(
+            g, n, [&](int i, int row, double x) { packed[i * (i + 1) / 2 + row] = x; });
+        __syncthreads();
+    }
     if (j >= 16 * block_columns(n))
         return;
     double x[PARTS], inverse[PARTS];
@@ -52,21 +67,22 @@ __global__ __launch_bounds__(128) void invert(double *w, double *condition, cons
         inverse[part] = i <= j && j < n ? 1 / g[i + (int64_t)i * n] : 0;
     }
 #pragma unroll
-    for (int top = PARTS - 1; top >= 0; top--)
+    for (int top = PARTS - 1; top >= 0; top--) {
+        if (32 * top > j)
+            continue;
 #pragma unroll 4
         for (int s = 31; s >= 0; s--) {
             const int i = 32 * top + s;
-            if (i > j || j >= n)
-                continue;
-            const double *column = g + (int64_t)i * n;
+            const double *column = SHARED ? packed + i * (i + 1) / 2 : g + (int64_t)i * n;
             double known = __shfl_sync(0xffffffffu, x[top] * inverse[top], s);
 #pragma unroll
             for (int part = 0; part <= top; part++) {
                 int row = 32 * part + lane;
-                double r = row < i ? column[row] : 0.0;
+                double r = row < i && i < n ? column[row] : 0.0;
                 x[part] = row == i ? known : x[part] - r * known;
             }
         }
+    }
     double sum = 0;
 #pragma unroll
     for (int part = 0; part < PARTS; part++) {
@@ -85,49 +101,143 @@ __global__ __launch_bounds__(128) void invert(double *w, double *condition, cons
 enum bd_status bd_cuda_cholqr_invert(struct bd_cuda *cuda, double *w, double *condition,
                                      const double *g, const double *norms, int n)
 {
-    unsigned blocks = (unsigned)(4 * block_columns(n));
-    if (n <= 128)
-        invert<4><<<blocks, 128, 0, cuda->stream>>>(w, condition, g, norms, n);
-    else if (n <= 192)
-        invert<6><<<blocks, 128, 0, cuda->stream>>>(w, condition, g, norms, n);
-    else
-        invert<32><<<blocks, 128, 0, cuda->stream>>>(w, condition, g, norms, n);
+    const int columns = 16 * block_columns(n);
+    const size_t bytes = (size_t)n * (n + 1) / 2 * sizeof(double);
+    if (n > narrow_cols || bytes > (size_t)cuda->shared_most) {
+        invert<32, false>
+            <<<(unsigned)columns / 4, 128, 0, cuda->stream>>>(w, condition, g, norms, n);
+        return bd_cuda_launched("inverting R");
+    }
+    enum bd_status status =
+        bd_cuda_check(cudaFuncSetAttribute(invert<6, true>,
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
+                      "the shared memory for inverting R");
+    if (status != BD_OK)
+        return status;
+    invert<6, true>
+        <<<(unsigned)columns / 16, 512, bytes, cuda->stream>>>(w, condition, g, norms, n);
     return bd_cuda_launched("inverting R");
 }
 
-/* The shape of multiply for n columns. */
-struct multiply_shape {
-    int rows;   /* of a tile: a multiple of unit_rows */
-    int stride; /* floats between staged columns: 8 more than the rows, against bank conflicts */
-    int stages; /* tiles in shared memory: the next one is on its way while one is multiplied */
-    int w_in_shared;
-    int columns; /* n rounded up to blocks */
-    int bytes;   /* shared memory */
-};
+/* Q = A W up to 192 columns, W in shared memory. Column block j of Q takes j + 1 blocks of W; a
+ * warp computes blocks `blocks` - 1 - p and p, p < `pairs`, of 32 rows, so that all warps have the
+ * same work. `pairs` warps are a set, which takes row tiles of its own: all columns of a tile are
+ * in shared memory before any column of Q is written, so q may be a; the next tile is on its way to
+ * registers meanwhile, eight quads a thread. There are as many sets as make 12 warps, 3 on each of
+ * a multiprocessor's four tensor cores, and sets do not wait for each other. */
 
-static struct multiply_shape multiply_shape(const struct bd_cuda *cuda, int n)
+/* Sums of the 32 x 16 elements of Q in column block `block`: from `left`, the lane's place in the
+ * staged rows, and `right`, in W. */
+static __device__ __forceinline__ void multiply_block(double sum[2][2][4], const float *left,
+                                                      const double2 *right, int block)
 {
-    struct multiply_shape s = { n <= 128 ? 64 : 32, 0, 2, 1, 16 * block_columns(n), 0 };
-    size_t w = bd_cuda_cholqr_packed(n) * sizeof(double), most = (size_t)cuda->shared_most;
-    s.stride = s.rows + 8;
-    size_t tile = (size_t)s.stride * s.columns * sizeof(float);
-    s.w_in_shared = w + 2 * tile <= most;
-    if (!s.w_in_shared && 2 * tile > most)
-        s.stages = 1;
-    s.bytes = (int)(s.stages * tile + (s.w_in_shared ? w : 0));
-    return s;
+#pragma unroll 2
+    for (int k = 0; k <= block; k++) {
+        double f[2][2][4], b[2][4];
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            double2 low = right[h * 64], high = right[h * 64 + 32];
+            b[h][0] = low.x, b[h][1] = low.y, b[h][2] = high.x, b[h][3] = high.y;
+        }
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+#pragma unroll
+            for (int s = 0; s < 4; s++)
+                f[e / 2][e % 2][s] = left[4 * s * stride + 8 * e];
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            bd_gram_multiply(sum[e / 2][e % 2], f[e / 2][0], f[e / 2][1], b[e % 2]);
+        right += block_doubles / 2;
+        left += 16 * stride;
+    }
 }
 
-/* Columns 0 .. n - 1, rows i0 .. i0 + rows - 1 of A on their way to a stage; rows >= m are 0. */
-static __device__ __forceinline__ void stage_tile(float *stage, const struct multiply_shape &shape,
-                                                  const float *a, int64_t lda, int64_t i0,
-                                                  int64_t m, int n)
+/* The sums of multiply_block to Q; i is the lane's first row, `group` in the first 16. */
+static __device__ __forceinline__ void write_block(float *q, int64_t ldq, double sum[2][2][4],
+                                                   int64_t i, int64_t m, int j, int n)
 {
-    const int quads = shape.rows / 4;
+#pragma unroll
+    for (int e = 0; e < 4; e++) { /* 8 columns h, column c of a lane's two */
+        const int h = e / 2, c = e % 2, column = j + 8 * h + c;
+        float *to = q + i + column * ldq;
+        if (column < n)
+#pragma unroll
+            for (int part = 0; part < 4; part++) /* rows 8 part */
+                if (i + 8 * part < m)
+                    to[8 * part] = (float)sum[part / 2][h][part % 2 * 2 + c];
+    }
+}
+
+static __device__ __forceinline__ void wait_for_set(int set, int threads)
+{
+    asm volatile("bar.sync %0, %1;" : : "r"(1 + set), "r"(threads) : "memory");
+}
+
+__global__ __launch_bounds__(narrow_threads, 1) void multiply(float *q, int64_t ldq,
+                                                              struct bd_gram_matrix a,
+                                                              const double *w, int n)
+{
+    extern __shared__ double2 memory[];
+    const int blocks = block_columns(n), pairs = (blocks + 1) / 2, threads = 32 * pairs;
+    const int set = threadIdx.x / threads, sets = narrow_warps / pairs;
+    const int lane = threadIdx.x % 32, pair = threadIdx.x / 32 % pairs, group = lane / 4;
+    const int count = blocks * (blocks + 1) / 2 * block_doubles / 2;
+    const int quad = threadIdx.x % 8, column = threadIdx.x % threads / 8, step = threads / 8;
+    const int64_t m = a.m, tiles = (m + unit_rows - 1) / unit_rows;
+    const int64_t tile_stride = (int64_t)gridDim.x * sets;
+    for (int e = threadIdx.x; e < count; e += narrow_threads)
+        memory[e] = reinterpret_cast<const double2 *>(w)[e];
+    __syncthreads();
+    if (set >= sets)
+        return;
+
+    float *stage = reinterpret_cast<float *>(memory + count) + set * stride * 16 * blocks;
+    float next[8][4];
+    auto load = [&](int64_t tile) {
+#pragma unroll
+        for (int u = 0; u < 8; u++) {
+            const int j = column + u * step;
+            next[u][0] = next[u][1] = next[u][2] = next[u][3] = 0;
+            if (j < n)
+                a.load4(tile * unit_rows + 4 * quad, j, next[u]);
+        }
+    };
+    int64_t tile = (int64_t)blockIdx.x * sets + set;
+    if (tile < tiles)
+        load(tile);
+    for (; tile < tiles; tile += tile_stride) {
+        wait_for_set(set, threads);
+#pragma unroll
+        for (int u = 0; u < 8; u++)
+            if (column + u * step < 16 * blocks)
+                *reinterpret_cast<float4 *>(stage + (column + u * step) * stride + 4 * quad) =
+                    make_float4(next[u][0], next[u][1], next[u][2], next[u][3]);
+        wait_for_set(set, threads);
+        if (tile + tile_stride < tiles)
+            load(tile + tile_stride);
+#pragma unroll 1
+        for (int turn = 0; turn < 2; turn++) {
+            const int block = turn ? pair : blocks - 1 - pair;
+            if (turn && 2 * pair + 1 == blocks)
+                break;
+            double sum[2][2][4] = {};
+            multiply_block(sum, stage + lane % 4 * stride + group,
+                           memory + block * (block + 1) / 2 * (block_doubles / 2) + lane, block);
+            write_block(q, ldq, sum, tile * unit_rows + group, m, 16 * block + 2 * (lane % 4), n);
+        }
+    }
+}
+
+/* More columns: W is read from the caches, column blocks go to the warps from the dearest down,
+ * there and back. Tiles of 32 rows, two in shared memory if they fit. */
+static __device__ __forceinline__ void stage_tile(float *stage, const float *a, int64_t lda,
+                                                  int64_t i0, int64_t m, int n)
+{
+    const int quads = unit_rows / 4;
     for (int e = threadIdx.x; e < quads * n; e += 32 * warps) {
         const int row = e % quads * 4, j = e / quads;
         const float *from = a + i0 + row + j * lda;
-        float *to = stage + j * shape.stride + row;
+        float *to = stage + j * stride + row;
         if (i0 + row + 4 <= m && (reinterpret_cast<uintptr_t>(from) & 15) == 0)
             __pipeline_memcpy_async(to, from, 16);
         else
@@ -140,42 +250,31 @@ static __device__ __forceinline__ void stage_tile(float *stage, const struct mul
     __pipeline_commit();
 }
 
-/* A persistent grid over row tiles. All columns of a tile are in shared memory before any column of
- * Q is written, so q may be a. Work in a tile is cut into units of 32 rows x 16 columns; column
- * block j takes j + 1 blocks of W, so units go to the warps from the dearest down, there and back.
- */
-__global__ __launch_bounds__(32 * warps, 1) void multiply(float *q, int64_t ldq, const float *a,
-                                                          int64_t lda, const double *w, int64_t m,
-                                                          int n, struct multiply_shape shape)
+__global__ __launch_bounds__(32 * warps, 1) void multiply_wide(float *q, int64_t ldq,
+                                                               const float *a, int64_t lda,
+                                                               const double *w, int64_t m, int n,
+                                                               int stages)
 {
     extern __shared__ double2 memory[];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
-    const int tile_floats = shape.stride * shape.columns;
-    const int blocks = shape.columns / 16, bands = shape.rows / unit_rows, units = blocks * bands;
-    const int64_t tiles = (m + shape.rows - 1) / shape.rows;
+    const int blocks = block_columns(n), tile_floats = stride * 16 * blocks;
+    const int64_t tiles = (m + unit_rows - 1) / unit_rows;
     const double2 *packed = reinterpret_cast<const double2 *>(w);
-    float *stages = reinterpret_cast<float *>(memory);
-    if (shape.w_in_shared) {
-        const int count = blocks * (blocks + 1) / 2 * block_doubles / 2;
-        for (int e = threadIdx.x; e < count; e += 32 * warps)
-            memory[e] = packed[e];
-        packed = memory;
-        stages = reinterpret_cast<float *>(memory + count);
-    }
+    float *both = reinterpret_cast<float *>(memory);
     /* Columns from n on are multiplied by rows of W that are 0; they must not be NaN. */
-    for (int stage = 0; stage < shape.stages; stage++)
-        for (int e = shape.stride * n + threadIdx.x; e < tile_floats; e += 32 * warps)
-            stages[stage * tile_floats + e] = 0;
+    for (int stage = 0; stage < stages; stage++)
+        for (int e = stride * n + threadIdx.x; e < tile_floats; e += 32 * warps)
+            both[stage * tile_floats + e] = 0;
 
     int64_t tile = blockIdx.x;
-    stage_tile(stages, shape, a, lda, tile * shape.rows, m, n);
+    stage_tile(both, a, lda, tile * unit_rows, m, n);
     for (int now = 0; tile < tiles; tile += gridDim.x) {
         const int64_t next = tile + gridDim.x;
-        const float *stage = stages + now * tile_floats;
-        if (shape.stages == 2) {
+        const float *stage = both + now * tile_floats;
+        if (stages == 2) {
             now ^= 1;
             if (next < tiles)
-                stage_tile(stages + now * tile_floats, shape, a, lda, next * shape.rows, m, n);
+                stage_tile(both + now * tile_floats, a, lda, next * unit_rows, m, n);
             else
                 __pipeline_commit();
             __pipeline_wait_prior(1);
@@ -183,59 +282,47 @@ __global__ __launch_bounds__(32 * warps, 1) void multiply(float *q, int64_t ldq,
             __pipeline_wait_prior(0);
         }
         __syncthreads();
-        for (int round = 0; round * warps < units; round++) {
-            const int unit = round * warps + (round % 2 ? warps - 1 - warp : warp);
-            if (unit >= units)
+        for (int round = 0; round * warps < blocks; round++) {
+            const int block = blocks - 1 - (round * warps + (round % 2 ? warps - 1 - warp : warp));
+            if (block < 0)
                 continue;
-            const int block = blocks - 1 - unit / bands, row0 = unit % bands * unit_rows;
-            const double2 *right = packed + block * (block + 1) / 2 * (block_doubles / 2) + lane;
-            const float *left = stage + t * shape.stride + row0 + group;
-            double sum[2][2][4] = {}; /* 16 rows, 8 columns each */
-            for (int k = 0; k <= block; k++) {
-                double f[2][2][4], b[2][4];
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    double2 low = right[h * 64], high = right[h * 64 + 32];
-                    b[h][0] = low.x, b[h][1] = low.y, b[h][2] = high.x, b[h][3] = high.y;
-                }
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-#pragma unroll
-                    for (int s = 0; s < 4; s++)
-                        f[e / 2][e % 2][s] = left[4 * s * shape.stride + 8 * e];
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    bd_gram_multiply(sum[e / 2][e % 2], f[e / 2][0], f[e / 2][1], b[e % 2]);
-                right += block_doubles / 2;
-                left += 16 * shape.stride;
-            }
-            const int64_t i0 = tile * shape.rows + row0 + group;
-#pragma unroll
-            for (int e = 0; e < 16; e++) {
-                const int64_t i = i0 + 16 * (e / 8) + 8 * (e / 2 % 2);
-                const int j = 16 * block + 8 * (e / 4 % 2) + 2 * t + e % 2;
-                if (i < m && j < n)
-                    q[i + j * ldq] = (float)sum[e / 8][e / 4 % 2][e % 4];
-            }
+            double sum[2][2][4] = {};
+            multiply_block(sum, stage + t * stride + group,
+                           packed + block * (block + 1) / 2 * (block_doubles / 2) + lane, block);
+            write_block(q, ldq, sum, tile * unit_rows + group, m, 16 * block + 2 * t, n);
         }
         __syncthreads();
-        if (shape.stages == 1 && next < tiles)
-            stage_tile(stages, shape, a, lda, next * shape.rows, m, n);
+        if (stages == 1 && next < tiles)
+            stage_tile(both, a, lda, next * unit_rows, m, n);
     }
 }
 
 enum bd_status bd_cuda_cholqr_multiply(struct bd_cuda *cuda, float *q, int64_t ldq, const float *a,
                                        int64_t lda, const double *w, int64_t m, int n)
 {
-    struct multiply_shape shape = multiply_shape(cuda, n);
-    int64_t tiles = (m + shape.rows - 1) / shape.rows;
+    const int blocks = block_columns(n), pairs = (blocks + 1) / 2;
+    const size_t row = 16 * (size_t)blocks * sizeof(float), most = (size_t)cuda->shared_most;
+    int sets = narrow_warps / pairs, stages = 1;
+    size_t bytes = (size_t)sets * stride * row + bd_cuda_cholqr_packed(n) * sizeof(double);
+    const bool wide = n > narrow_cols || bytes > most;
+    if (wide) {
+        sets = 1;
+        stages = 2 * stride * row <= most ? 2 : 1;
+        bytes = stages * stride * row;
+    }
+    const void *kernel = wide ? (const void *)multiply_wide : (const void *)multiply;
     enum bd_status status = bd_cuda_check(
-        cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.bytes),
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
         "the shared memory of A R^-1");
     if (status != BD_OK)
         return status;
-    unsigned blocks = (unsigned)(tiles < cuda->sms ? tiles : cuda->sms);
-    multiply<<<blocks, 32 * warps, shape.bytes, cuda->stream>>>(q, ldq, a, lda, w, m, n, shape);
+    int64_t tiles = (m + sets * unit_rows - 1) / (sets * unit_rows);
+    unsigned grid = (unsigned)(tiles < cuda->sms ? tiles : cuda->sms);
+    const struct bd_gram_matrix x = { a, lda, m };
+    if (wide)
+        multiply_wide<<<grid, 32 * warps, bytes, cuda->stream>>>(q, ldq, a, lda, w, m, n, stages);
+    else
+        multiply<<<grid, narrow_threads, bytes, cuda->stream>>>(q, ldq, x, w, n);
     return bd_cuda_launched("A R^-1");
 }
 

@@ -68,82 +68,139 @@ __device__ __forceinline__ void bd_gram_widen(double wide[4], const float x[4])
         wide[k] = x[k];
 }
 
-/* Which blocks of 16 x 16 of G a warp of a thread block accumulates; a block of threads stages
- * 16 T columns. Its rows are the 16 columns of group `left`, its columns those of the groups
- * right(left, 0 .. D - 1).
+/* What the warps of a set accumulate: tiles of 16 x 8 of G, in one or two segments a warp. A
+ * segment is a row group (16 columns of X, on the left) by `length` column groups (8, on the right)
+ * from number `first` on. Lengths are known at compile time for each kind of warp, since sums are
+ * in registers; `share` is the largest number of tiles of a warp, and the others have as many or
+ * one fewer. On the diagonal the first two column groups are those of the row group.
  *
- * The triangle, cyclically: row group i takes the column groups i, i + 1, .. i + T / 2 modulo T.
- * So each pair of groups meets once (twice at distance T / 2 if T is even), and all warps do the
- * same work. */
-template <int T> struct bd_gram_triangle {
-    enum { groups = T, D = T / 2 + 1, own = 1 };
+ * The upper triangle of 8 C columns, folded: warp w has row groups w and 2 warps - 1 - w. */
+template <int C, int SETS> struct bd_gram_folded {
+    static constexpr int sets = SETS, rows = (C + 1) / 2, columns = 16 * rows;
+    static constexpr int warps = (rows + 1) / 2, kinds = warps, share = C % 4 ? C : C + 2;
+    static constexpr bool pair = false;
 
-    static __device__ __forceinline__ int left(int warp)
+    static __host__ __device__ constexpr int kind(int warp)
     {
         return warp;
     }
-    static __device__ __forceinline__ int right(int warp, int d)
+    static __host__ __device__ constexpr int row(int warp, int segment)
     {
-        return warp + d < T ? warp + d : warp + d - T;
+        return segment ? 2 * warps - 1 - warp : warp;
     }
-    /* Matrix column of the first staged column, and of the middle one. */
-    static __device__ __forceinline__ void columns(int unit, int *first, int *middle)
+    static __host__ __device__ constexpr int first(int warp, int segment)
     {
-        *first = unit * 16 * T;
-        *middle = *first + 8 * T;
+        return 2 * row(warp, segment);
     }
-    /* Elements of G that are computed twice are taken from one place. */
-    static __device__ __forceinline__ bool taken(int warp, int d, int row, int col)
+    static __host__ __device__ constexpr int length(int kind, int segment)
     {
-        return d == 0 ? row >= col : 2 * d != T || warp < T / 2;
+        return row(kind, segment) < rows ? C - 2 * row(kind, segment) : 0;
     }
-};
-
-/* A pair of panels of 8 T columns each, for matrices of more columns than a triangle holds: the
- * rows of G are those of the first panel, the columns those of the second. Units are the four such
- * pairs of each two triangles P < Q, numbered Q (Q - 1) / 2 + P. */
-template <int T> struct bd_gram_pair {
-    enum { groups = T, D = T / 4, own = 0 };
-
-    static __device__ __forceinline__ int left(int warp)
-    {
-        return warp % (T / 2);
-    }
-    static __device__ __forceinline__ int right(int warp, int d)
-    {
-        return T / 2 + warp / (T / 2) * D + d;
-    }
-    static __device__ __forceinline__ void columns(int unit, int *first, int *middle)
-    {
-        int q = 1, p = unit / 4;
-        while (p >= q)
-            p -= q++;
-        *first = (2 * p + unit % 2) * 8 * T;
-        *middle = (2 * q + unit / 2 % 2) * 8 * T;
-    }
-    static __device__ __forceinline__ bool taken(int, int, int, int)
+    static __host__ __device__ constexpr bool diagonal(int, int)
     {
         return true;
     }
 };
 
-/* The sums of one thread block: Part::groups x D x 2 tiles of 16 x 8, each as two halves of 8 x 8
- * in the order of the lanes. */
+/* The triangle of 16 T columns, cyclically, T even: warp w has row group w by the T + 2 column
+ * groups from its own on, modulo 2 T. So each two row groups meet (those farthest apart twice: 7%
+ * more work than needed for T = 12), and all warps have the same code, which fits in fewer
+ * registers than a folded triangle's. */
+template <int T, int SETS> struct bd_gram_cyclic {
+    static constexpr int sets = SETS, columns = 16 * T, warps = T, kinds = 1, share = T + 2;
+    static constexpr bool pair = false;
+
+    static __host__ __device__ constexpr int kind(int)
+    {
+        return 0;
+    }
+    static __host__ __device__ constexpr int row(int warp, int)
+    {
+        return warp;
+    }
+    static __host__ __device__ constexpr int first(int warp, int)
+    {
+        return 2 * warp;
+    }
+    static __host__ __device__ constexpr int length(int, int segment)
+    {
+        return segment ? 0 : T + 2;
+    }
+    static __host__ __device__ constexpr bool diagonal(int, int)
+    {
+        return true;
+    }
+};
+
+/* Matrices of more columns than a triangle holds also need the products of columns of different
+ * triangles: two panels of 96 columns, one on each side. */
+struct bd_gram_pair {
+    static constexpr int sets = 1, columns = 192, warps = 12, kinds = 1, share = 6;
+    static constexpr bool pair = true;
+
+    static __host__ __device__ constexpr int kind(int)
+    {
+        return 0;
+    }
+    static __host__ __device__ constexpr int row(int warp, int)
+    {
+        return warp % 6;
+    }
+    static __host__ __device__ constexpr int first(int warp, int)
+    {
+        return 12 + 6 * (warp / 6);
+    }
+    static __host__ __device__ constexpr int length(int, int segment)
+    {
+        return segment ? 0 : 6;
+    }
+    static __host__ __device__ constexpr bool diagonal(int, int)
+    {
+        return false;
+    }
+};
+
+/* Columns of the matrix that come first and at the middle of what unit `unit` stages: for triangles
+ * one after the other; for pairs units are the four panel pairs of each two triangles p < q,
+ * numbered q (q - 1) / 2 + p. */
+template <class Part>
+static __device__ __forceinline__ void bd_gram_columns(int unit, int *first, int *middle)
+{
+    const int half = Part::columns / 2;
+    *first = unit * Part::columns;
+    *middle = *first + half;
+    if (Part::pair) {
+        int q = 1, p = unit / 4;
+        while (p >= q)
+            p -= q++;
+        *first = (2 * p + unit % 2) * half;
+        *middle = (2 * q + unit / 2 % 2) * half;
+    }
+}
+
+/* The sums of one thread block: `share` tiles for each warp of a set, each tile as two halves of 8
+ * x 8 in the order of the lanes. */
 template <class Part> struct bd_gram_slots {
-    enum { tiles = Part::groups * Part::D * 2, count = tiles * 128 };
+    static constexpr int count = Part::warps * Part::share * 128;
 
     /* Row and column of G in slot number `slot`; false if it is not to be written. */
     static __device__ __forceinline__ bool place(int slot, int unit, int n, int *row, int *col)
     {
-        int tile = slot / 128, half = slot / 64 % 2, lane = slot / 2 % 32;
-        int warp = tile / (2 * Part::D), d = tile / 2 % Part::D, first, middle;
-        int r = 16 * Part::left(warp) + 8 * half + lane / 4;
-        int c = 16 * Part::right(warp, d) + 8 * (tile % 2) + 2 * (lane % 4) + slot % 2;
-        bool taken = Part::taken(warp, d, r, c);
-        Part::columns(unit, &first, &middle);
-        *row = r < 8 * Part::groups ? first + r : middle + r - 8 * Part::groups;
-        *col = c < 8 * Part::groups ? first + c : middle + c - 8 * Part::groups;
-        return taken && *row < n && *col < n;
+        const int tile = slot / 128, half = slot / 64 % 2, lane = slot / 2 % 32;
+        const int warp = tile / Part::share, kind = Part::kind(warp), half_cols = Part::columns / 2;
+        const int length = Part::length(kind, 0), segment = tile % Part::share >= length;
+        const int t = tile % Part::share - (segment ? length : 0);
+        const int r = 16 * Part::row(warp, segment) + 8 * half + lane / 4;
+        const int group = (Part::first(warp, segment) + t) % (Part::columns / 8);
+        const int c = 8 * group + 2 * (lane % 4) + slot % 2;
+        /* The other triangle's tiles are this one's mirrored, but the last two of each cycle have
+         * been counted by the first warps already. */
+        const bool twice = c < r && (t < 2 || t >= Part::columns / 16);
+        int first, middle;
+        bd_gram_columns<Part>(unit, &first, &middle);
+        *row = r < half_cols ? first + r : middle + r - half_cols;
+        *col = c < half_cols ? first + c : middle + c - half_cols;
+        return t < Part::length(kind, segment) && !twice && *row < n && *col < n;
     }
 };
 
@@ -165,115 +222,154 @@ __device__ __forceinline__ void bd_gram_fragment(double wide[4], const float4 *r
     bd_gram_widen(wide, x);
 }
 
-/* Sums of the row tiles blockIdx.x, blockIdx.x + gridDim.x, .. of unit blockIdx.y to
- * part[unit][block][slot]. A block has SPLIT sets of Part::groups warps; each set takes its share
- * of a tile's row blocks. While a tile is multiplied the next one is on its way to registers, two
- * quads a thread and row block, and then to the other half of the shared memory. */
-template <class Loader, class Part, int SPLIT>
-__global__ __launch_bounds__(32 * Part::groups * SPLIT,
+/* Waits for the warps of a set; and for all. By number, since each kind of warp has its own code.
+ */
+static __device__ __forceinline__ void bd_gram_wait(int set, int threads)
+{
+    asm volatile("bar.sync %0, %1;" : : "r"(1 + set), "r"(threads) : "memory");
+}
+
+static __device__ __forceinline__ void bd_gram_wait_all(void)
+{
+    asm volatile("bar.sync 0;" : : : "memory");
+}
+
+/* The tiles of a segment over one row block: `rows` as in bd_gram_fragment. */
+template <int LENGTH, bool DIAGONAL, int GROUPS>
+static __device__ __forceinline__ void bd_gram_segment(double (*sum)[4], const float4 *rows,
+                                                       int row, int first)
+{
+    double left[2][4];
+    bd_gram_fragment(left[0], rows, 2 * row);
+    bd_gram_fragment(left[1], rows, 2 * row + 1);
+#pragma unroll
+    for (int t = 0; t < LENGTH; t++) {
+        double right[4];
+        if (DIAGONAL && t < 2) {
+            bd_gram_multiply(sum[t], left[0], left[1], left[t]);
+        } else {
+            const int two = first + t / 2 * 2;
+            bd_gram_fragment(right, rows, (two < GROUPS ? two : two - GROUPS) + t % 2);
+            bd_gram_multiply(sum[t], left[0], left[1], right);
+        }
+    }
+}
+
+/* The work of a warp of kind KIND. Each set takes row tiles of its own, 32 rows, in two stages of
+ * its own: while a tile is multiplied, the next one is on its way to registers, one half of it
+ * during each row block, and then to the other stage. */
+template <class Loader, class Part, int KIND>
+static __device__ __forceinline__ void bd_gram_warp(double2 *out, float4 *memory,
+                                                    const Loader &loader, int64_t m, int n)
+{
+    constexpr int THREADS = 32 * Part::warps, STAGE = Part::columns * 8, STEP = THREADS / 8;
+    constexpr int PER = STAGE / THREADS, HALF = (PER + 1) / 2; /* quads a thread stages */
+    constexpr int L0 = Part::length(KIND, 0), L1 = Part::length(KIND, 1);
+    static_assert(PER * THREADS == STAGE, "quads are shared out evenly");
+    const int lane = threadIdx.x % 32, set = threadIdx.x / THREADS;
+    const int warp = Part::kinds == Part::warps ? KIND : threadIdx.x / 32 % Part::warps;
+    const int quad = threadIdx.x % 8, column = threadIdx.x % THREADS / 8;
+    const int64_t tiles = (m + 31) / 32, stride = (int64_t)gridDim.x * Part::sets;
+    float4 *stages = memory + set * 2 * STAGE;
+    int first, middle;
+    bd_gram_columns<Part>(blockIdx.y, &first, &middle);
+    middle -= Part::columns / 2;
+
+    auto load = [&](int64_t tile, int u, float x[4]) {
+        const int s = column + u * STEP, j = s < Part::columns / 2 ? first + s : middle + s;
+        x[0] = x[1] = x[2] = x[3] = 0.0f;
+        if (tile < tiles && j < n && u < PER)
+            loader.load4(tile * 32 + 4 * quad, j, x);
+    };
+    auto store = [&](float4 *stage, int u, const float x[4]) {
+        if (u < PER)
+            stage[bd_gram_quad<Part::columns>(quad / 4, column + u * STEP, quad % 4)] =
+                make_float4(x[0], x[1], x[2], x[3]);
+    };
+
+    double sum[L0 + L1][4] = {};
+    int64_t tile = (int64_t)blockIdx.x * Part::sets + set;
+#pragma unroll
+    for (int u = 0; u < PER; u++) {
+        float x[4];
+        load(tile, u, x);
+        store(stages, u, x);
+    }
+    bd_gram_wait(set, THREADS);
+#pragma unroll 1
+    for (int now = 0; tile < tiles; tile += stride, now ^= 1) {
+#pragma unroll 1
+        for (int block = 0; block < 2; block++) {
+            float next[HALF][4];
+#pragma unroll
+            for (int u = 0; u < HALF; u++)
+                load(tile + stride, block * HALF + u, next[u]);
+            const float4 *rows =
+                stages + now * STAGE + block * Part::columns * 4 + (lane ^ block * 4);
+            bd_gram_segment<L0, Part::diagonal(KIND, 0), Part::columns / 8>(
+                sum, rows, Part::row(warp, 0), Part::first(warp, 0));
+            if (L1 > 0)
+                bd_gram_segment<L1, Part::diagonal(KIND, 1), Part::columns / 8>(
+                    sum + L0, rows, Part::row(warp, 1), Part::first(warp, 1));
+#pragma unroll
+            for (int u = 0; u < HALF; u++)
+                store(stages + (now ^ 1) * STAGE, block * HALF + u, next[u]);
+        }
+        bd_gram_wait(set, THREADS);
+    }
+
+    /* The sums of the other sets join those of set 0, four tiles at a time, in the stages. */
+    double2 *others = reinterpret_cast<double2 *>(memory);
+#pragma unroll
+    for (int t0 = 0; Part::sets > 1 && t0 < Part::share; t0 += 4) {
+        bd_gram_wait_all();
+#pragma unroll
+        for (int e = 2 * t0; e < 2 * t0 + 8 && e < 2 * (L0 + L1); e++)
+            if (set > 0)
+                others[(((set - 1) * Part::warps + warp) * 8 + e - 2 * t0) * 32 + lane] =
+                    make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+        bd_gram_wait_all();
+#pragma unroll
+        for (int e = 2 * t0; e < 2 * t0 + 8 && e < 2 * (L0 + L1); e++)
+            for (int other = 0; set == 0 && other < Part::sets - 1; other++) {
+                double2 more = others[((other * Part::warps + warp) * 8 + e - 2 * t0) * 32 + lane];
+                sum[e / 2][e % 2 * 2] += more.x;
+                sum[e / 2][e % 2 * 2 + 1] += more.y;
+            }
+    }
+    if (set == 0)
+#pragma unroll
+        for (int e = 0; e < 2 * (L0 + L1); e++)
+            out[(warp * Part::share * 2 + e) * 32 + lane] =
+                make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+}
+
+template <class Loader, class Part, int KIND>
+static __device__ __forceinline__ void bd_gram_by_kind(int kind, double2 *out, float4 *memory,
+                                                       const Loader &loader, int64_t m, int n)
+{
+    if (kind == KIND)
+        bd_gram_warp<Loader, Part, KIND>(out, memory, loader, m, n);
+    else if constexpr (KIND + 1 < Part::kinds)
+        bd_gram_by_kind<Loader, Part, KIND + 1>(kind, out, memory, loader, m, n);
+}
+
+/* Sums of thread block blockIdx.x of unit blockIdx.y to part[unit][block][slot]. */
+template <class Loader, class Part>
+__global__ __launch_bounds__(32 * Part::warps * Part::sets,
                              1) void bd_gram_tiles(double *part,
                                                    const __grid_constant__ Loader loader, int64_t m,
                                                    int n, const int *stop)
 {
-    constexpr int COLS = 16 * Part::groups, THREADS = 32 * Part::groups * SPLIT;
-    constexpr int BLOCKS = SPLIT < 2 ? 2 : SPLIT, ROWS = 16 * BLOCKS, STAGE = COLS * ROWS / 4;
-    constexpr int QUADS = ROWS / 4,
-                  STEP = THREADS / QUADS; /* columns that one load of all covers */
-    static_assert(2 * STEP * (BLOCKS / SPLIT) == COLS, "two quads a thread and row block");
-    static_assert((SPLIT - 1) * Part::groups * 256 * sizeof(double) <= 2 * STAGE * sizeof(float4),
-                  "the sums of the other sets fit in the stages");
-    __shared__ float4 stages[2 * STAGE];
-    if (stop && *stop)
-        return;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % Part::groups;
-    const int set = threadIdx.x / (32 * Part::groups);
-    const int quad = threadIdx.x % QUADS, column = threadIdx.x / QUADS;
-    const int64_t tiles = (m + ROWS - 1) / ROWS;
+    extern __shared__ float4 bd_gram_memory[];
     int first, middle;
-    Part::columns(blockIdx.y, &first, &middle);
-    middle -= COLS / 2;
-    if (!Part::own && middle + COLS / 2 >= n)
+    bd_gram_columns<Part>(blockIdx.y, &first, &middle);
+    if ((stop && *stop) || (Part::pair && middle >= n))
         return;
-
-    /* Quads number 2 part and 2 part + 1 of this thread. */
-    auto load = [&](int64_t tile, int share, float x[2][4]) {
-#pragma unroll
-        for (int u = 0; u < 2; u++) {
-            int s = column + (2 * share + u) * STEP, j = s < COLS / 2 ? first + s : middle + s;
-            if (tile < tiles && j < n)
-                loader.load4(tile * ROWS + 4 * quad, j, x[u]);
-            else
-                x[u][0] = x[u][1] = x[u][2] = x[u][3] = 0.0f;
-        }
-    };
-    auto store = [&](float4 *stage, int share, const float x[2][4]) {
-#pragma unroll
-        for (int u = 0; u < 2; u++)
-            stage[bd_gram_quad<COLS>(quad / 4, column + (2 * share + u) * STEP, quad % 4)] =
-                make_float4(x[u][0], x[u][1], x[u][2], x[u][3]);
-    };
-
-    double sum[Part::D][2][4] = {};
-    int64_t tile = blockIdx.x;
-    for (int share = 0; share < BLOCKS / SPLIT; share++) {
-        float x[2][4];
-        load(tile, share, x);
-        store(stages, share, x);
-    }
-    __syncthreads();
-    for (int now = 0; tile < tiles; tile += gridDim.x, now ^= 1) {
-        const float4 *stage = stages + now * STAGE;
-#pragma unroll 1
-        for (int share = 0; share < BLOCKS / SPLIT; share++) {
-            float next[2][4];
-            load(tile + gridDim.x, share, next);
-            const int block = share * SPLIT + set;
-            const float4 *rows = stage + block * COLS * 4 + (lane ^ (block & 1) * 4);
-            double left[2][4];
-            bd_gram_fragment(left[0], rows, 2 * Part::left(warp));
-            bd_gram_fragment(left[1], rows, 2 * Part::left(warp) + 1);
-#pragma unroll
-            for (int d = 0; d < Part::D; d++)
-#pragma unroll
-                for (int h = 0; h < 2; h++) {
-                    if (Part::own && d == 0) {
-                        bd_gram_multiply(sum[d][h], left[0], left[1], left[h]);
-                        continue;
-                    }
-                    double right[4];
-                    bd_gram_fragment(right, rows, 2 * Part::right(warp, d) + h);
-                    bd_gram_multiply(sum[d][h], left[0], left[1], right);
-                }
-            store(stages + (now ^ 1) * STAGE, share, next);
-        }
-        __syncthreads();
-    }
-
-    /* The sums of the sets join those of set 0, one d at a time, in the stages' memory. */
-    double2 *others = reinterpret_cast<double2 *>(stages);
     double2 *out = reinterpret_cast<double2 *>(part) +
                    ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * bd_gram_slots<Part>::count / 2;
-#pragma unroll
-    for (int d = 0; d < Part::D; d++) {
-        if (SPLIT > 1) {
-            if (set > 0)
-                for (int e = 0; e < 4; e++) /* two halves of two tiles */
-                    others[(((set - 1) * Part::groups + warp) * 4 + e) * 32 + lane] =
-                        make_double2(sum[d][e / 2][e % 2 * 2], sum[d][e / 2][e % 2 * 2 + 1]);
-            __syncthreads();
-        }
-        for (int e = 0; set == 0 && e < 4; e++) {
-            double2 total = make_double2(sum[d][e / 2][e % 2 * 2], sum[d][e / 2][e % 2 * 2 + 1]);
-            for (int other = 0; other < SPLIT - 1; other++) {
-                double2 more = others[((other * Part::groups + warp) * 4 + e) * 32 + lane];
-                total.x += more.x;
-                total.y += more.y;
-            }
-            out[((warp * Part::D + d) * 4 + e) * 32 + lane] = total;
-        }
-        if (SPLIT > 1)
-            __syncthreads();
-    }
+    bd_gram_by_kind<Loader, Part, 0>(Part::kind(threadIdx.x / 32 % Part::warps), out,
+                                     bd_gram_memory, loader, m, n);
 }
 
 /* Up to 8 GROUPS columns, 3 or 4 groups: bound by memory, so a warp takes its fragments straight
@@ -416,25 +512,31 @@ static inline int bd_gram_blocks(const struct bd_cuda *cuda, int times, int unit
     return (int)(blocks < tiles ? blocks : tiles);
 }
 
+/* The classes of n, up to the widest triangle. */
+using bd_gram_to_64 = bd_gram_cyclic<4, 4>;
+using bd_gram_to_104 = bd_gram_folded<13, 2>;
+using bd_gram_to_128 = bd_gram_folded<16, 2>;
+using bd_gram_to_192 = bd_gram_cyclic<12, 1>;
+
 /* Bytes of workspace for the Gram matrix of an m x n matrix, n <= 1024. */
 static inline size_t bd_gram_workspace(const struct bd_cuda *cuda, int64_t m, int n)
 {
     int triangles = bd_gram_triangles(n), pairs = 2 * triangles * (triangles - 1);
     int64_t tiles = (m + 31) / 32;
-    size_t slots = bd_gram_slots<bd_gram_triangle<12>>::count;
+    size_t slots = bd_gram_slots<bd_gram_to_192>::count;
     if (n <= 32)
         return (size_t)bd_gram_blocks(cuda, 2, 1, tiles) * 6 * 128 * sizeof(double);
     if (n <= 64)
-        slots = bd_gram_slots<bd_gram_triangle<4>>::count;
-    else if (n <= 112)
-        slots = bd_gram_slots<bd_gram_triangle<7>>::count;
+        slots = bd_gram_slots<bd_gram_to_64>::count;
+    else if (n <= 104)
+        slots = bd_gram_slots<bd_gram_to_104>::count;
     else if (n <= 128)
-        slots = bd_gram_slots<bd_gram_triangle<8>>::count;
+        slots = bd_gram_slots<bd_gram_to_128>::count;
     size_t bytes = triangles * bd_gram_blocks(cuda, 1, triangles, tiles) * slots * sizeof(double);
     if (pairs == 0)
         return bytes;
     size_t more = pairs * bd_gram_blocks(cuda, 1, pairs, tiles) *
-                  (size_t)bd_gram_slots<bd_gram_pair<12>>::count * sizeof(double);
+                  (size_t)bd_gram_slots<bd_gram_pair>::count * sizeof(double);
     return bytes > more ? bytes : more;
 }
 
@@ -446,16 +548,23 @@ static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, 
         g, part, n, blocks, stop);
 }
 
-template <class Loader, class Part, int SPLIT>
-static void bd_gram_run(struct bd_cuda *cuda, double *g, const Loader &loader, int64_t m, int n,
-                        double *part, int units, const int *stop)
+template <class Loader, class Part>
+static enum bd_status bd_gram_run(struct bd_cuda *cuda, double *g, const Loader &loader, int64_t m,
+                                  int n, double *part, int units, const int *stop)
 {
-    int rows = SPLIT < 2 ? 32 : 16 * SPLIT;
-    int blocks = bd_gram_blocks(cuda, 1, units, (m + rows - 1) / rows);
-    bd_gram_tiles<Loader, Part, SPLIT>
-        <<<dim3((unsigned)blocks, (unsigned)units), 32 * Part::groups * SPLIT, 0, cuda->stream>>>(
-            part, loader, m, n, stop);
+    const int bytes = Part::sets * 2 * Part::columns * 8 * (int)sizeof(float4);
+    int blocks = bd_gram_blocks(cuda, 1, units, (m + 32 * Part::sets - 1) / (32 * Part::sets));
+    enum bd_status status =
+        bd_cuda_check(cudaFuncSetAttribute(bd_gram_tiles<Loader, Part>,
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                      "the shared memory of the Gram matrix");
+    if (status != BD_OK)
+        return status;
+    bd_gram_tiles<Loader, Part>
+        <<<dim3((unsigned)blocks, (unsigned)units), 32 * Part::warps * Part::sets, bytes,
+           cuda->stream>>>(part, loader, m, n, stop);
     bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, units, stop);
+    return BD_OK;
 }
 
 template <class Loader, int GROUPS>
@@ -477,20 +586,23 @@ enum bd_status bd_gram(struct bd_cuda *cuda, double *g, const Loader &loader, in
 {
     double *part = static_cast<double *>(workspace);
     int triangles = bd_gram_triangles(n), pairs = 2 * triangles * (triangles - 1);
+    enum bd_status status = BD_OK;
     if (n <= 24)
         bd_gram_run_narrow<Loader, 3>(cuda, g, loader, m, n, part, stop);
     else if (n <= 32)
         bd_gram_run_narrow<Loader, 4>(cuda, g, loader, m, n, part, stop);
     else if (n <= 64)
-        bd_gram_run<Loader, bd_gram_triangle<4>, 4>(cuda, g, loader, m, n, part, 1, stop);
-    else if (n <= 112)
-        bd_gram_run<Loader, bd_gram_triangle<7>, 2>(cuda, g, loader, m, n, part, 1, stop);
+        status = bd_gram_run<Loader, bd_gram_to_64>(cuda, g, loader, m, n, part, 1, stop);
+    else if (n <= 104)
+        status = bd_gram_run<Loader, bd_gram_to_104>(cuda, g, loader, m, n, part, 1, stop);
     else if (n <= 128)
-        bd_gram_run<Loader, bd_gram_triangle<8>, 2>(cuda, g, loader, m, n, part, 1, stop);
+        status = bd_gram_run<Loader, bd_gram_to_128>(cuda, g, loader, m, n, part, 1, stop);
     else
-        bd_gram_run<Loader, bd_gram_triangle<12>, 1>(cuda, g, loader, m, n, part, triangles, stop);
-    if (pairs > 0)
-        bd_gram_run<Loader, bd_gram_pair<12>, 1>(cuda, g, loader, m, n, part, pairs, stop);
+        status = bd_gram_run<Loader, bd_gram_to_192>(cuda, g, loader, m, n, part, triangles, stop);
+    if (status == BD_OK && pairs > 0)
+        status = bd_gram_run<Loader, bd_gram_pair>(cuda, g, loader, m, n, part, pairs, stop);
+    if (status != BD_OK)
+        return status;
     return bd_cuda_launched("the Gram matrix");
 }
 

@@ -16,10 +16,23 @@
 #include "gpu/gram.cuh"
 #include "gpu/slots.h"
 
-/* Limits on the squared Frobenius norm of the inverse of the scaled R, which is between kappa^2 / n
- * and kappa^2. The rounding of G is about 4 2^-53 for the sums that gram.cuh makes. */
-static const double one_pass = 0x1p-24 / (4 * 0x1p-53); /* kappa about 1e4 */
-static const double two_passes = 0.02 / (4 * 0x1p-53);  /* kappa about 7e6 */
+/* The squared Frobenius norm of the inverse of the scaled R is between kappa^2 / n and kappa^2 n. G
+ * is rounded by about `rounding` (for the sums that gram.cuh makes; of its diagonal) and shifted by
+ * what gpu/cholesky.h adds to it. */
+static const double rounding = 4 * 0x1p-53;
+
+enum passes { ONE_PASS, TWO_PASSES, REFLECTORS };
+
+static enum passes passes_wanted(double inverse_norm, double shift)
+{
+    if (inverse_norm * (rounding + shift) <= 0x1p-24)
+        return ONE_PASS;
+    /* The second pass starts from singular values of 0.7 .. 1.3. Where the smallest one of A is
+     * lost in the shift, the norm says nothing. */
+    if (inverse_norm * rounding <= 0.25 && inverse_norm * shift <= 0.5)
+        return TWO_PASSES;
+    return REFLECTORS; /* also for NaN */
+}
 
 struct qr {
     struct bd_cuda *cuda;
@@ -88,7 +101,8 @@ static enum bd_status alloc_cholesky(struct qr *plan)
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == BD_OK; i++)
         status = bd_cuda_alloc(cuda, parts[i].data, parts[i].bytes, "a QR by Cholesky");
     if (status == BD_OK)
-        status = bd_cuda_alloc_host((void **)&plan->seen, n * sizeof(double), "a QR by Cholesky");
+        status = bd_cuda_alloc_host((void **)&plan->seen, (1 + 2 * n) * sizeof(double),
+                                    "a QR by Cholesky");
     plan->condition = plan->report ? plan->report + 1 + n : NULL;
     return status;
 }
@@ -176,18 +190,19 @@ static enum bd_status find_r(struct qr *plan, double *g, const float *a, int64_t
     return status;
 }
 
-/* What one_pass and two_passes limit; waits for the device. */
-static enum bd_status see_condition(struct qr *plan, double *condition)
+/* Waits for the device. */
+static enum bd_status see_condition(struct qr *plan, enum passes *wanted)
 {
     cudaStream_t stream = plan->cuda->stream;
-    size_t bytes = (size_t)plan->n * sizeof(double);
-    cudaError_t error =
-        cudaMemcpyAsync(plan->seen, plan->condition, bytes, cudaMemcpyDeviceToHost, stream);
+    size_t count = 1 + 2 * (size_t)plan->n; /* report and condition are adjacent */
+    cudaError_t error = cudaMemcpyAsync(plan->seen, plan->report, count * sizeof(double),
+                                        cudaMemcpyDeviceToHost, stream);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(stream);
-    *condition = 0;
+    double inverse_norm = 0;
     for (int64_t j = 0; j < plan->n; j++)
-        *condition += plan->seen[j];
+        inverse_norm += plan->seen[1 + plan->n + j];
+    *wanted = passes_wanted(inverse_norm, plan->seen[0]);
     return bd_cuda_check(error, "waiting for the condition of a matrix");
 }
 
@@ -215,15 +230,15 @@ enum bd_status bd_cuda_qr_thin(void *data, const float *a, int64_t lda, float *q
 {
     struct qr *plan = static_cast<struct qr *>(data);
     const int n = (int)plan->n;
-    double condition;
+    enum passes wanted;
     if (plan->method != BD_QR_CHOLESKY)
         return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
     enum bd_status status = find_r(plan, plan->g, a, lda, r, ldr);
     if (status == BD_OK)
-        status = see_condition(plan, &condition);
+        status = see_condition(plan, &wanted);
     if (status != BD_OK)
         return status;
-    if (!(condition <= two_passes)) { /* or NaN */
+    if (wanted == REFLECTORS) {
         if (plan->asked == BD_QR_AUTO)
             return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
         return bd_fail(BD_ERROR_NUMERIC,
@@ -231,7 +246,7 @@ enum bd_status bd_cuda_qr_thin(void *data, const float *a, int64_t lda, float *q
                        "BD_QR_AUTO or BD_QR_CAQR");
     }
     status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, a, lda, plan->w, plan->m, n);
-    if (status != BD_OK || condition <= one_pass)
+    if (status != BD_OK || wanted == ONE_PASS)
         return status;
     status = find_r(plan, plan->g2, q, ldq, r, ldr);
     if (status == BD_OK)
