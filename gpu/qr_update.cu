@@ -134,7 +134,7 @@ void remove_columns(update *work, float *q, int64_t ldq, float *r, int64_t ldr, 
         if (!q || k == n)
             continue;
         bd_update_chain chain = { q + k * ldq, ldq, (int)(n + b - k), (int)(n - k), (int)b, 0 };
-        bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(q, ldq) });
+        bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(q, ldq) }, 0);
     }
 }
 
@@ -146,7 +146,7 @@ int second_pass(update *work, const bd_update_job *job, bool vector)
     int64_t middle = vector ? work->m / 4 * 4 : 0;
     bd_update_rows rest = { 0, work->m, vector };
     int items = 0;
-    if (middle)
+    if (middle && job->width == 1)
         items = bd_update_slide_pass(launch, job, { 0, middle, 1 });
     if (items) {
         if (middle == work->m)
@@ -155,8 +155,9 @@ int second_pass(update *work, const bd_update_job *job, bool vector)
     }
     bd_update_chain chain = { job->q, job->ldq, job->n_in, job->n, job->b, 0 };
     if (job->n_in > job->n)
-        bd_update_rotate(launch, job, &chain, rest);
-    bd_update_subtract(launch, job, job->u, rest, -1, 0);
+        bd_update_rotate(launch, job, &chain, rest, 1);
+    else
+        bd_update_subtract(launch, job, job->u, rest, -1, 0);
     bd_update_dots(launch, job, job->n, nullptr, rest, items);
     return items + bd_update_items(launch, rest);
 }
@@ -196,7 +197,7 @@ bd_status insert_columns(update *work, float *q, int64_t ldq, float *r, int64_t 
         bd_update_chain chain = { q + (n + b - 1) * ldq, -ldq,   (int)(n + b - k),
                                   (int)(n - k),          (int)b, 1 };
         if (k < n)
-            bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(q, ldq) });
+            bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(q, ldq) }, 0);
         n += b;
         k += b;
         p -= b;

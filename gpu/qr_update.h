@@ -101,13 +101,15 @@ void bd_update_reduce(const struct bd_update_launch *launch, const struct bd_upd
 void bd_update_subtract(const struct bd_update_launch *launch, const struct bd_update_job *job,
                         const float *u, struct bd_update_rows rows, int item, int second);
 
-/* Takes columns of Q through a chain, of rotations job->cs. */
+/* Takes columns of Q through a chain, of rotations job->cs. subtract: the chain is that of a
+ * removal from k = 0; columns n .. n+b-1 of Q := U - Q small with the new Q in passing. */
 void bd_update_rotate(const struct bd_update_launch *launch, const struct bd_update_job *job,
-                      const struct bd_update_chain *chain, struct bd_update_rows rows);
+                      const struct bd_update_chain *chain, struct bd_update_rows rows,
+                      int subtract);
 
-/* The joined pass: takes Q from n_in columns to n by the rotations of a removal from k = 0 (none
- * if n = n_in), then V := U - Q small, columns n .. n+b-1, and Q^T V and squares to partials, one a
- * block. Q is read once. Returns the number of blocks; 0 if columns are too long for it: nothing
+/* The joined pass, for width 1: takes Q from n_in columns to n by the rotations of a removal from
+ * k = 0 (none if n = n_in), then V := U - Q small, column n, and Q^T V and its square to partials,
+ * one a block. Q is read once. Returns the number of blocks; 0 if rows are too long for it: nothing
  * has been done then. Rows have to be `vector`. */
 int bd_update_slide_pass(const struct bd_update_launch *launch, const struct bd_update_job *job,
                          struct bd_update_rows rows);

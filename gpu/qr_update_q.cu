@@ -203,23 +203,30 @@ __global__ void __launch_bounds__(dot_threads)
     job.partials[(item + blockIdx.x) * (int64_t)B + threadIdx.x] = sum;
 }
 
-/* Thread t of block i: rows first + (i 128 + t) V on. Columns are fetched a few ahead. */
-template <int P, int V>
+/* Thread t of block i: rows first + (i 128 + t) V on. Columns are fetched a few ahead. Subtract:
+ * the P new columns are projected away from what comes out, on the way. */
+template <int P, int V, bool Subtract>
 __global__ void __launch_bounds__(rotate_threads)
     rotate_kernel(bd_update_job job, bd_update_chain chain, int64_t first_row, int64_t end_row)
 {
     enum { ahead = P == 1 ? 8 : 4 };
-    extern __shared__ float2 cs[]; /* (steps + slack) x P */
+    extern __shared__ float2 cs[]; /* (steps + slack) x P; then the coefficients, as many */
     if (bd_update_refused(job))
         return;
-    for (int i = threadIdx.x; i < chain.steps * P; i += rotate_threads)
+    float *small = (float *)(cs + (chain.steps + bd_update_slack) * P);
+    for (int i = threadIdx.x; i < chain.steps * P; i += rotate_threads) {
         cs[i] = job.cs[i];
+        if (Subtract)
+            small[i] = job.small[i];
+    }
     __syncthreads();
     int64_t row = first_row + (blockIdx.x * (int64_t)rotate_threads + threadIdx.x) * V;
     if (row >= end_row)
         return;
     float *q = chain.base + row;
-    bd_rows<V> x[P + 1];
+    bd_rows<V> x[P + 1], v[P];
+    if (Subtract)
+        load_columns<P, V>(v, job.u + row, job.ldu, job.b, true);
 #pragma unroll
     for (int i = 0; i < P; i++)
         x[i] = i < chain.columns ? bd_load_rows<V>(q + i * chain.stride) : bd_zero_rows<V>();
@@ -235,10 +242,17 @@ __global__ void __launch_bounds__(rotate_threads)
             bd_rotate_rows<P, V>(x, cs + (i + d) * P);
             bd_store_rows<V>(q + (i + d) * chain.stride, x[0]);
 #pragma unroll
+            for (int c = 0; c < P && Subtract; c++)
+                bd_subtract_rows<V>(v[c], small[(i + d) * P + c], x[0]);
+#pragma unroll
             for (int s = 0; s < P; s++)
                 x[s] = x[s + 1];
         }
     }
+#pragma unroll
+    for (int c = 0; c < P && Subtract; c++)
+        if (c < job.b)
+            bd_store_rows<V>(job.q + row + (job.n + c) * job.ldq, v[c]);
     if (!chain.rest)
         return;
 #pragma unroll
@@ -266,14 +280,20 @@ void launch_subtract(const bd_update_launch *launch, const bd_update_job *job, c
            launch->stream>>>(*job, x, ldx, first, end, launch->item_rows, item, second);
 }
 
-template <int P, int V>
+/* Shared memory for one rotation, and a coefficient. */
+constexpr size_t step_bytes(bool subtract)
+{
+    return sizeof(float2) + (subtract ? sizeof(float) : 0);
+}
+
+template <int P, int V, bool Subtract>
 void launch_rotate(const bd_update_launch *launch, const bd_update_job *job,
                    const bd_update_chain *chain, int64_t first, int64_t end)
 {
     unsigned blocks = (unsigned)((end - first + rotate_threads * V - 1) / (rotate_threads * V));
-    rotate_kernel<P, V>
-        <<<blocks, rotate_threads, (size_t)(chain->steps + bd_update_slack) * P * sizeof(float2),
-           launch->stream>>>(*job, *chain, first, end);
+    size_t bytes = (size_t)(chain->steps + bd_update_slack) * P * step_bytes(Subtract);
+    rotate_kernel<P, V, Subtract>
+        <<<blocks, rotate_threads, bytes, launch->stream>>>(*job, *chain, first, end);
 }
 
 /* Where the rows that are taken 4 at a time end. */
@@ -345,24 +365,35 @@ void bd_update_subtract(const bd_update_launch *launch, const bd_update_job *job
                                                                 rows.end, item, second);
 }
 
-void bd_update_rotate(const bd_update_launch *launch, const bd_update_job *job,
-                      const bd_update_chain *chain, bd_update_rows rows)
+template <int P, bool Subtract>
+static void rotate(const bd_update_launch *launch, const bd_update_job *job,
+                   const bd_update_chain *chain, bd_update_rows rows)
 {
     int64_t middle = split(rows);
     if (middle > rows.first)
-        (job->width == 1
-             ? launch_rotate<1, 4>
-             : launch_rotate<bd_update_group, 4>)(launch, job, chain, rows.first, middle);
+        launch_rotate<P, 4, Subtract>(launch, job, chain, rows.first, middle);
     if (rows.end > middle)
-        (job->width == 1 ? launch_rotate<1, 1>
-                         : launch_rotate<bd_update_group, 1>)(launch, job, chain, middle, rows.end);
+        launch_rotate<P, 1, Subtract>(launch, job, chain, middle, rows.end);
+}
+
+void bd_update_rotate(const bd_update_launch *launch, const bd_update_job *job,
+                      const bd_update_chain *chain, bd_update_rows rows, int subtract)
+{
+    if (subtract)
+        (job->width == 1 ? rotate<1, true> : rotate<bd_update_group, true>)(launch, job, chain,
+                                                                            rows);
+    else
+        (job->width == 1 ? rotate<1, false> : rotate<bd_update_group, false>)(launch, job, chain,
+                                                                              rows);
 }
 
 enum bd_status bd_update_q_prepare(int max_cols)
 {
-    int bytes = (max_cols + bd_update_slack) * bd_update_group * (int)sizeof(float2);
-    const void *kernels[] = { (const void *)rotate_kernel<bd_update_group, 4>,
-                              (const void *)rotate_kernel<bd_update_group, 1> };
+    int bytes = (max_cols + bd_update_slack) * bd_update_group * (int)step_bytes(true);
+    const void *kernels[] = { (const void *)rotate_kernel<bd_update_group, 4, false>,
+                              (const void *)rotate_kernel<bd_update_group, 1, false>,
+                              (const void *)rotate_kernel<bd_update_group, 4, true>,
+                              (const void *)rotate_kernel<bd_update_group, 1, true> };
     for (const void *kernel : kernels) {
         enum bd_status status = bd_cuda_check(
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
