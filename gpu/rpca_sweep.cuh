@@ -91,7 +91,7 @@ __device__ __forceinline__ void bd_rpca_finish(const bd_rpca_sweep &s, double sq
         return;
     double residual = sqrt(sum);
     s.outcome->residual = residual;
-    s.outcome->rank = s.ranks[1];
+    s.outcome->rank = s.ranks[0];
     *s.blocks = 0;
     *s.stop = !(residual >= s.enough);
     __threadfence_system();

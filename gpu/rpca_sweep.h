@@ -28,7 +28,7 @@ struct bd_rpca_sweep {
     double *partial;  /* a value for each 16 rows */
     unsigned *blocks; /* 0: thread blocks that are done */
     int *stop; /* *stop != 0: nothing is done; set when the residual is below enough, or NaN */
-    const int *ranks;                /* ranks[1] is the rank told */
+    const int *ranks;                /* ranks[0] is the rank told */
     struct bd_rpca_outcome *outcome; /* in page-locked host memory; written at the end */
 };
 
