@@ -173,7 +173,7 @@ static enum bd_status create_plan(struct bd_cuda *cuda, int64_t m, int64_t n,
 static enum bd_status prepare_reduce(struct bd_cuda_caqr *plan,
                                      const struct bd_cuda_caqr_shape *shape)
 {
-    enum { SLAB_ROWS = 524288 };
+    size_t left, total;
     struct bd_cuda_caqr_shape part = *shape;
     enum bd_status status;
     if (plan->panels == 1) {
@@ -186,8 +186,13 @@ static enum bd_status prepare_reduce(struct bd_cuda_caqr *plan,
             place_panel(plan->single, 0, plan->single_memory);
         return status;
     }
-    /* The R so far on top of the next rows; few enough that the copy is small beside A. */
-    plan->slab_rows = max64(SLAB_ROWS, 8 * plan->n);
+    /* The R so far on top of the next rows, in a 64th of the GPU's memory if A is larger. */
+    status = bd_cuda_check(cudaMemGetInfo(&left, &total), "CAQR: the GPU's memory");
+    if (status != BD_OK)
+        return status;
+    plan->slab_rows = max64((int64_t)(total / 64 / sizeof(float)) / plan->n, 8 * plan->n);
+    if (shape->slab_rows)
+        plan->slab_rows = shape->slab_rows;
     if (plan->m <= plan->n + plan->slab_rows)
         plan->slab_rows = plan->m - plan->n;
     plan->slab_ld = round_up(plan->n + plan->slab_rows, 32);

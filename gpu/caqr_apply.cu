@@ -28,8 +28,8 @@ struct apply_shared {
 
 size_t caqr_apply_bytes(int warps, int padded)
 {
-    return sizeof(struct apply_shared) + (size_t)warps * (2 * sizeof(struct caqr_tile) +
-                                                          (size_t)padded / 8 * 32 * sizeof(float4));
+    return sizeof(struct apply_shared) +
+           (size_t)warps * (sizeof(struct caqr_tile) + (size_t)padded / 8 * 32 * sizeof(float4));
 }
 
 /* Where the row of a leaf is in a column that starts at the leaf's first row, and how many of the
@@ -175,13 +175,27 @@ static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ s
 #pragma unroll 1
     for (int round = 0; round < subs; round++, sub += onward) {
         int64_t row = folds + (int64_t)sub * caqr_rows;
-        int square = !p.level.tree && sub == 0;
+        bool square = !p.level.tree && sub == 0, ahead = round + 1 < subs;
+        caqr_copies_done();
+        __syncthreads();
+        if (p.tops) {
+#pragma unroll
+            for (int k = 0; k < caqr_tiles; k++)
+                c[k][0] = c[k][1] = c[k][2] = c[k][3] = 0;
+        } else {
+            caqr_unpack(c, tile, lane);
+            __syncwarp();
+        }
+        if (square && !transposed)
+            take_top(c, d, p.padded, lane);
 #pragma unroll 1
         for (int q = 0; q < blocks; q++, slot ^= 1) {
             int i = transposed ? q : blocks - 1 - q;
-            bool last = q + 1 == blocks, ahead = round + 1 < subs;
-            caqr_copies_done();
-            __syncthreads(); /* this step's reflectors are there, the slot of the next is free */
+            bool last = q + 1 == blocks;
+            if (q > 0) {
+                caqr_copies_done();
+                __syncthreads(); /* the step's reflectors are there, the other slot is free */
+            }
             if (!last || ahead) {
                 int to = last ? sub + onward : sub;
                 int next = last ? (transposed ? 0 : blocks - 1) : i + onward;
@@ -191,19 +205,9 @@ static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ s
             }
             if (columns <= 0)
                 continue;
-            if (q == 0 && p.tops) {
-#pragma unroll
-                for (int k = 0; k < caqr_tiles; k++)
-                    c[k][0] = c[k][1] = c[k][2] = c[k][3] = 0;
-            } else if (q == 0) {
-                caqr_unpack(c, tile, lane);
-                __syncwarp();
-            }
             if (ahead && fetching && !p.map.group)
                 fetch_columns(p, tile, mine, row + onward * caqr_rows, rows, columns, q, blocks,
                               lane);
-            if (q == 0 && square && !transposed)
-                take_top(c, d, p.padded, lane);
             caqr_apply_block(c, square ? NULL : d + 64 * i, &s->v[slot], &s->t[slot], transposed,
                              lane);
         }

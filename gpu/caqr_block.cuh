@@ -74,14 +74,19 @@ static __device__ __forceinline__ void caqr_operand(const float c[4], uint32_t h
     }
 }
 
-/* sum[0] += hi hi, sum[1] += lo hi + hi lo, for an 8 x 8 operand { b0, b1 }. */
-static __device__ __forceinline__ void caqr_mma_split(float sum[2][4], const uint32_t hi[4],
-                                                      const uint32_t lo[4], float b0, float b1)
+/* x[0] += hi hi, x[1] += lo hi + hi lo for an 8 x 8 operand { b[0], b[1] }, and y likewise with {
+ * b[2], b[3] }: two sums in turn, because each addition waits for the one before. */
+static __device__ __forceinline__ void caqr_mma_split(float x[2][4], float y[2][4],
+                                                      const uint32_t hi[4], const uint32_t lo[4],
+                                                      float b0, float b1, float b2, float b3)
 {
-    caqr_tf32 x = caqr_split(b0), y = caqr_split(b1);
-    caqr_mma(sum[0], hi, x.hi, y.hi);
-    caqr_mma(sum[1], lo, x.hi, y.hi);
-    caqr_mma(sum[1], hi, x.lo, y.lo);
+    caqr_tf32 p = caqr_split(b0), q = caqr_split(b1), r = caqr_split(b2), s = caqr_split(b3);
+    caqr_mma(x[0], hi, p.hi, q.hi);
+    caqr_mma(y[0], hi, r.hi, s.hi);
+    caqr_mma(x[1], lo, p.hi, q.hi);
+    caqr_mma(y[1], lo, r.hi, s.hi);
+    caqr_mma(x[1], hi, p.lo, q.lo);
+    caqr_mma(y[1], hi, r.lo, s.lo);
 }
 
 static __device__ __forceinline__ float caqr_total(const float sum[2][4], int i)
@@ -107,8 +112,7 @@ static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4
             const float *x = v->x + caqr_at(8 * k + 2 * t, g);
             float2 left = *(const float2 *)x, right = *(const float2 *)(x + 8 * caqr_column);
             caqr_operand(c[k], hi, lo);
-            caqr_mma_split(sum[0], hi, lo, left.x, left.y);
-            caqr_mma_split(sum[1], hi, lo, right.x, right.y);
+            caqr_mma_split(sum[0], sum[1], hi, lo, left.x, left.y, right.x, right.y);
         }
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -127,14 +131,12 @@ static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4
             uint32_t hi[4], lo[4];
             int row = 8 * h + 2 * t;
             caqr_operand(w[h], hi, lo);
-#pragma unroll
-            for (int q = 0; q < 2; q++) {
-                int column = 8 * q + g;
-                if (transposed)
-                    caqr_mma_split(sum[q], hi, lo, s->x[row][column], s->x[row + 1][column]);
-                else
-                    caqr_mma_split(sum[q], hi, lo, s->x[column][row], s->x[column][row + 1]);
-            }
+            if (transposed)
+                caqr_mma_split(sum[0], sum[1], hi, lo, s->x[row][g], s->x[row + 1][g],
+                               s->x[row][g + 8], s->x[row + 1][g + 8]);
+            else
+                caqr_mma_split(sum[0], sum[1], hi, lo, s->x[g][row], s->x[g][row + 1],
+                               s->x[g + 8][row], s->x[g + 8][row + 1]);
         }
 #pragma unroll
         for (int h = 0; h < 2; h++)
@@ -153,15 +155,16 @@ static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4
     caqr_operand(w[0], hi[0], lo[0]);
     caqr_operand(w[1], hi[1], lo[1]);
 #pragma unroll
-    for (int k = 0; k < caqr_tiles; k++) {
-        float sum[2][4] = {};
+    for (int k = 0; k < caqr_tiles; k += 2) {
+        float sum[2][2][4] = {};
         const float *even = v->x + caqr_at(8 * k + g, 2 * t);
         const float *odd = v->x + caqr_at(8 * k + g, 2 * t + 1);
-        caqr_mma_split(sum, hi[0], lo[0], even[0], odd[0]);
-        caqr_mma_split(sum, hi[1], lo[1], even[8 * caqr_column], odd[8 * caqr_column]);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-            c[k][i] -= caqr_total(sum, i);
+        for (int h = 0; h < 2; h++, even += 8 * caqr_column, odd += 8 * caqr_column)
+            caqr_mma_split(sum[0], sum[1], hi[h], lo[h], even[0], odd[0], even[8], odd[8]);
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            c[k + i / 4][i % 4] -= caqr_total(sum[i / 4], i % 4);
     }
 }
 
@@ -219,6 +222,18 @@ static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], cons
         for (int i = 0; i < 4; i++)
             c[k][i] = 8 * k + i % 2 < room && g + i / 2 * 8 < cols ? (i / 2 ? y : x)[8 * k + i % 2]
                                                                    : 0.0f;
+}
+
+/* Brings a sub-block's 16 columns at a into L2, for a load soon after: 64 lines of 128 bytes. */
+static __device__ __forceinline__ void caqr_prefetch(const float *a, int64_t lda, int64_t rows,
+                                                     int cols, int lane)
+{
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        int column = lane / 4 + 8 * i, row = lane % 4 * 32;
+        if (row < rows && column < cols)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(a + row + column * lda));
+    }
 }
 
 /* Barriers in shared memory between the warps of a block that make something and those that use it:

@@ -177,6 +177,7 @@ static __global__ void __launch_bounds__(384, 1)
         int square = !p.level.tree && sub == 0;
         caqr_top top;
         float factor[2];
+        caqr_prefetch(a + caqr_rows, p.level.ldv, rows - caqr_rows, p.cols - caqr_inner * w, lane);
 #pragma unroll 1
         for (int i = 0; i < w; i++) {
             caqr_wait(&all[i].full, sub);

@@ -13,6 +13,8 @@ struct bd_cuda_caqr_shape {
     int panel_cols;     /* a multiple of 16, at most 128 */
     int64_t block_rows; /* rows of a leaf */
     int64_t arity;      /* Rs joined at a node, at least 2 */
+    int64_t slab_rows; /* rows copied at a time by reduce where there are several panels; 0: as many
+                          as a 64th of the GPU's memory holds */
 };
 
 /* The shape for m x n matrices on a GPU of this compute capability (10 * major + minor) with this

@@ -334,7 +334,9 @@ static void test_tall(void **state)
         skip();
     check(&(struct problem){ .m = 200001, .n = 20 });
     check(&(struct problem){ .m = 100000, .n = 70, .shape = { 80, 50000, 2 } });
-    check(&(struct problem){ .m = 300000, .n = 34, .shape = { 16, 3000, 9 } });
+    check(&(struct problem){ .m = 60000, .n = 34, .shape = { 16, 3000, 9, 0 } });
+    check(&(struct problem){ .m = 60000, .n = 34, .shape = { 16, 3000, 9, 20000 } });
+    check(&(struct problem){ .m = 5003, .n = 70, .shape = { 64, 300, 3, 1000 }, .extra = 1 });
 }
 
 static int open_cuda(void **state)

@@ -14,7 +14,7 @@
 #include "linalg/backend.h"
 #include "linalg/matrix.h"
 
-enum { repeats = 5 };
+enum { repeats = 3 };
 
 struct candidate {
     int panel_cols, leaves_per_sm, arity;
@@ -59,7 +59,7 @@ static int time_shape(struct bench *b, struct candidate *c)
 {
     int64_t m = b->a.rows, n = b->a.cols;
     int64_t leaves = (int64_t)c->leaves_per_sm * b->cuda->sms, rows = (m + leaves - 1) / leaves;
-    struct bd_cuda_caqr_shape shape = { c->panel_cols, (rows + 127) / 128 * 128, c->arity };
+    struct bd_cuda_caqr_shape shape = { c->panel_cols, (rows + 127) / 128 * 128, c->arity, 0 };
     struct bd_cuda_caqr *plan;
     float reduce[repeats], factor[repeats], form[repeats];
     enum bd_status status = bd_cuda_caqr_create_shaped(b->cuda, m, n, &shape, &plan);
@@ -94,18 +94,21 @@ static int time_shape(struct bench *b, struct candidate *c)
 /* The shapes that make sense for n columns, all timed; the best by R and reflectors together. */
 static int tune(struct bench *b)
 {
-    static const int leaves[] = { 1, 2, 4, 8 }, arities[] = { 2, 3, 5, 9 };
+    static const int leaves[] = { 1, 2, 3, 6, 12 }, arities[] = { 2, 3, 5, 7, 9 };
     int64_t n = b->a.cols;
     struct candidate best = { .reduce = 1e30f, .factor = 1e30f };
     for (int cols = 16; cols <= 128 && cols < n + 16; cols += 16)
-        for (int l = 0; l < 4; l++)
-            for (int q = 0; q < 4; q++) {
+        for (int l = 0; l < 5; l++)
+            for (int q = 0; q < 5; q++) {
                 struct candidate c = { .panel_cols = cols,
                                        .leaves_per_sm = leaves[l],
                                        .arity = arities[q] };
-                /* Narrow panels of wide matrices, and trees that a sub-block is not full of or that
-                 * are chains, are far from the best. */
-                if (cols * 6 < n || (c.arity - 2) * cols >= 256 || (c.arity - 1) * cols < 32)
+                /* Narrow panels of wide matrices, nodes that do not fill a sub-block or are long
+                 * chains of them, and more leaves than multiprocessors hold, are far from the best.
+                 */
+                int folded = (c.arity - 1) * cols;
+                if (cols * 6 < n || folded > 384 || (folded < 64 && c.arity < 9) ||
+                    leaves[l] * cols > 192)
                     continue;
                 if (!time_shape(b, &c))
                     return 0;
