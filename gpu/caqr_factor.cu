@@ -4,7 +4,7 @@
 
 struct factor_args {
     struct caqr_level level;
-    int cols, padded, keep, pairs, fours;
+    int cols, real, padded, keep, pairs, fours; /* cols: that the level's matrix has */
     float *r; /* where the leaves' Rs go: leaf l's from row l * padded */
     int64_t ldr;
     int r_rows; /* rows and columns of an R that exist there: padded, or cols at the end */
@@ -129,7 +129,7 @@ static __device__ __forceinline__ void keep_panel(const struct factor_args &p,
 static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4], float4 *d,
                                                       caqr_top &top, float (&factor)[2],
                                                       struct caqr_panel_shared *panel, int square,
-                                                      int w, int lane)
+                                                      int count, int w, int lane)
 {
     if (square) {
         take_top(c, d, top, w, lane);
@@ -143,7 +143,7 @@ static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4],
             top.x[1][h][1] = x.w;
         }
     }
-    caqr_factor_panel(c, top, factor, panel, lane);
+    caqr_factor_panel(c, top, factor, panel, count, lane);
 }
 
 /* Block: leaf blockIdx.x, a warp for every 16 columns. The warps are a pipeline through which the
@@ -170,6 +170,8 @@ static __global__ void __launch_bounds__(384, 1)
         a += p.padded;
         rows -= p.padded;
     }
+    /* Columns of the panel, not of its padding. */
+    int count = p.real - caqr_inner * w < caqr_inner ? p.real - caqr_inner * w : caqr_inner;
     float c[caqr_tiles][4];
     caqr_load(c, a, p.level.ldv, rows, p.cols - caqr_inner * w, p.pairs, lane);
 #pragma unroll 1
@@ -184,7 +186,7 @@ static __global__ void __launch_bounds__(384, 1)
             caqr_apply_block(c, square ? NULL : d + 64 * i, &all[i].tile, &all[i].t, 1, lane);
             caqr_arrive(&all[i].empty);
         }
-        factor_columns(c, d, top, factor, &s->panel, square, w, lane);
+        factor_columns(c, d, top, factor, &s->panel, square, count, w, lane);
         if (sub > 0 && w + 1 < warps)
             caqr_wait(&s->empty, sub - 1);
         finish_panel(c, d, top, factor, s, square, w, lane);
@@ -217,6 +219,7 @@ enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *
     struct factor_args args;
     args.level = *level;
     args.cols = level->tree ? panel->padded : panel->cols;
+    args.real = panel->cols;
     args.padded = panel->padded;
     args.keep = keep;
     args.pairs = caqr_aligned(level->v, level->ldv, 2);

@@ -197,12 +197,13 @@ static __device__ __forceinline__ void caqr_form_t(const caqr_panel_shared *s, f
     }
 }
 
-/* QR of [top; body]: on exit the upper triangle of top is R, its lower part and body are the
- * reflectors, unscaled, and `factor` what the lane's two columns of them are to be multiplied by.
+/* QR of [top; body], whose columns from `count` on are 0: on exit the upper triangle of top is R,
+ * its lower part and body are the reflectors, unscaled, and `factor` what the lane's two columns of
+ * them are to be multiplied by.
  */
 static __device__ __forceinline__ void caqr_factor_panel(float (&body)[caqr_tiles][4],
                                                          caqr_top &top, float (&factor)[2],
-                                                         caqr_panel_shared *s, int lane)
+                                                         caqr_panel_shared *s, int count, int lane)
 {
     float scale[2] = { caqr_scale(caqr_largest(body, top, 0)),
                        caqr_scale(caqr_largest(body, top, 1)) };
@@ -220,12 +221,18 @@ static __device__ __forceinline__ void caqr_factor_panel(float (&body)[caqr_tile
     factor[0] = factor[1] = 0;
     caqr_publish<0>(body, top, s->column[0], 0, lane);
 #pragma unroll 1
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8 && i < count; i++)
         caqr_step<0>(body, top, factor, s, i, lane);
-    caqr_publish<1>(body, top, s->column[0], 0, lane);
+    if (count > 8) {
+        caqr_publish<1>(body, top, s->column[0], 0, lane);
 #pragma unroll 1
-    for (int i = 0; i < 8; i++)
-        caqr_step<1>(body, top, factor, s, i, lane);
+        for (int i = 0; i < count - 8; i++)
+            caqr_step<1>(body, top, factor, s, i, lane);
+    }
+    for (int j = count; j < caqr_inner; j++) {
+        s->z[j][lane % caqr_inner] = 0;
+        s->tau[j] = 0;
+    }
     __syncwarp();
     if (scaled) { /* R is of the columns as they were; reflectors have no scale */
         int g = lane >> 2, t = lane & 3;
