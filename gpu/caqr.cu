@@ -284,18 +284,22 @@ static struct caqr_row_map map_of(const struct bd_cuda_caqr *plan, const struct 
 /* C (k columns, from row j0 on) := Q C or Q^T C with the Q of one panel: its levels upwards for
  * Q^T, downwards for Q. */
 static enum bd_status apply_panel(const struct bd_cuda_caqr *plan, const struct caqr_panel *panel,
-                                  int transposed, float *c, int64_t ldc, int64_t k)
+                                  int transposed, const float *from, int64_t ldf, float *c,
+                                  int64_t ldc, int64_t k)
 {
     enum bd_status status = BD_OK;
     for (int i = 0; k > 0 && status == BD_OK && i < panel->levels; i++) {
         int level = transposed ? i : panel->levels - 1 - i;
         struct caqr_row_map map = map_of(plan, panel, level, panel->level->leaf_rows, panel->cols);
-        status = caqr_apply_level(plan->cuda, panel, level, transposed, c, ldc, k, map, NULL, 0);
+        status = caqr_apply_level(plan->cuda, panel, level, transposed, level ? c : from,
+                                  level ? ldc : ldf, c, ldc, k, map, NULL, 0);
     }
     return status;
 }
 
-enum bd_status bd_cuda_caqr_factor(struct bd_cuda_caqr *plan, float *a, int64_t lda)
+/* The factors of X to a; X is `from`: A, or something else, which stays as it is. */
+static enum bd_status factor_from(struct bd_cuda_caqr *plan, const float *from, int64_t ldf,
+                                  float *a, int64_t lda)
 {
     enum bd_status status = BD_OK;
     plan->a = a;
@@ -305,17 +309,27 @@ enum bd_status bd_cuda_caqr_factor(struct bd_cuda_caqr *plan, float *a, int64_t 
         int64_t j0 = panel->j0, next = j0 + panel->cols;
         panel->level->v = a + j0 + j0 * lda;
         panel->level->ldv = lda;
+        panel->level->from = from + j0 + j0 * ldf;
+        panel->level->ldf = ldf;
         for (int level = 0; status == BD_OK && level < panel->levels; level++)
             status = caqr_factor_level(plan->cuda, panel, level, 1, plan->r + j0 + j0 * plan->n,
                                        plan->n);
         if (status == BD_OK)
-            status = apply_panel(plan, panel, 1, a + j0 + next * lda, lda, plan->n - next);
+            status = apply_panel(plan, panel, 1, from + j0 + next * ldf, ldf, a + j0 + next * lda,
+                                 lda, plan->n - next);
+        from = a;
+        ldf = lda;
     }
     if (status != BD_OK)
         return status;
     collect_r<<<grid_of(plan->cuda, plan->n, plan->n), 256, 0, plan->cuda->stream>>>(
         plan->r, plan->n, plan->panel_cols, a, lda);
     return bd_cuda_launched("CAQR: R");
+}
+
+enum bd_status bd_cuda_caqr_factor(struct bd_cuda_caqr *plan, float *a, int64_t lda)
+{
+    return factor_from(plan, a, lda, a, lda);
 }
 
 enum bd_status bd_cuda_caqr_get_r(struct bd_cuda_caqr *plan, float *r, int64_t ldr)
@@ -334,12 +348,14 @@ static enum bd_status form_panel(struct bd_cuda_caqr *plan, const struct caqr_pa
     fill_matrix(cuda, plan->tops, plan->ld_tops, panel->level->leaves * panel->padded, panel->cols,
                 1);
     for (int i = panel->levels - 1; status == BD_OK && i > 0; i--)
-        status = caqr_apply_level(cuda, panel, i, 0, plan->tops, plan->ld_tops, panel->cols,
+        status = caqr_apply_level(cuda, panel, i, 0, plan->tops, plan->ld_tops, plan->tops,
+                                  plan->ld_tops, panel->cols,
                                   map_of(plan, panel, i, panel->padded, panel->cols), NULL, 0);
     if (status != BD_OK)
         return status;
     fill_matrix(cuda, q + panel->j0 * ldq, ldq, panel->j0, panel->cols, 0);
-    return caqr_apply_level(cuda, panel, 0, 0, q + panel->j0 + panel->j0 * ldq, ldq, panel->cols,
+    q += panel->j0 + panel->j0 * ldq;
+    return caqr_apply_level(cuda, panel, 0, 0, q, ldq, q, ldq, panel->cols,
                             map_of(plan, panel, 0, 0, 0), plan->tops, plan->ld_tops);
 }
 
@@ -350,7 +366,8 @@ enum bd_status bd_cuda_caqr_form_q(struct bd_cuda_caqr *plan, float *q, int64_t 
     for (int i = plan->panels - 1; status == BD_OK && i >= 0; i--) {
         const struct caqr_panel *panel = &plan->panel[i];
         int64_t next = panel->j0 + panel->cols;
-        status = apply_panel(plan, panel, 0, q + panel->j0 + next * ldq, ldq, plan->n - next);
+        float *right = q + panel->j0 + next * ldq;
+        status = apply_panel(plan, panel, 0, right, ldq, right, ldq, plan->n - next);
         if (status == BD_OK)
             status = form_panel(plan, panel, q, ldq);
     }
@@ -364,7 +381,7 @@ enum bd_status bd_cuda_caqr_apply(struct bd_cuda_caqr *plan, enum bd_qr_op op, f
     enum bd_status status = BD_OK;
     for (int i = 0; status == BD_OK && i < plan->panels; i++) {
         const struct caqr_panel *panel = &plan->panel[transposed ? i : plan->panels - 1 - i];
-        status = apply_panel(plan, panel, transposed, c + panel->j0, ldc, k);
+        status = apply_panel(plan, panel, transposed, c + panel->j0, ldc, c + panel->j0, ldc, k);
     }
     return status;
 }
@@ -377,14 +394,13 @@ enum bd_status bd_cuda_caqr_reduce(struct bd_cuda_caqr *plan, const float *a, in
     enum bd_status status = BD_OK;
     if (plan->single) {
         struct caqr_panel *panel = plan->single;
-        panel->level->v = (float *)a; /* only read */
-        panel->level->ldv = lda;
+        panel->level->from = a;
+        panel->level->ldf = lda;
         for (int level = 0; status == BD_OK && level < panel->levels; level++)
             status = caqr_factor_level(cuda, panel, level, 0, r, ldr);
         return status;
     }
-    copy_matrix(cuda, plan->slab_a, plan->slab_ld, a, lda, slab->m, plan->n);
-    status = bd_cuda_caqr_factor(slab, plan->slab_a, plan->slab_ld);
+    status = factor_from(slab, a, lda, plan->slab_a, plan->slab_ld);
     for (int64_t row = slab->m; status == BD_OK && row < plan->m; row += plan->slab_rows) {
         int64_t rows = min64(plan->slab_rows, plan->m - row);
         float *below = plan->slab_a + plan->n;

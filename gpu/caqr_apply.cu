@@ -10,7 +10,9 @@ struct apply_args {
     struct caqr_level level;
     int padded, cols, transposed;
     int column_blocks;
-    int v_fours, c_fours, c_pairs;
+    int v_fours, from_fours, c_fours, c_pairs;
+    const float *from;
+    int64_t ldf;
     float *c;
     int64_t ldc, k;
     struct caqr_row_map map;
@@ -127,13 +129,13 @@ static __device__ __forceinline__ void put_top(float4 *d, const float (&c)[caqr_
 /* Begins to fetch columns first, first + step, ... of the warp's from the sub-block at `row` of the
  * leaf. */
 static __device__ __forceinline__ void fetch_columns(const struct apply_args &p,
-                                                     struct caqr_tile *tile, const float *c,
+                                                     struct caqr_tile *tile, const float *from,
                                                      int64_t row, int64_t end, int columns,
                                                      int first, int step, int lane)
 {
     int room;
     int64_t at = locate(p.map, row + 4 * lane, end, 4, &room);
-    caqr_fetch(tile, c + at, p.ldc, room, columns, p.c_fours, first, step, lane);
+    caqr_fetch(tile, from + at, p.ldf, room, columns, p.from_fours, first, step, lane);
 }
 
 /* Block: leaf blockIdx.x / column_blocks, a warp for every 16 columns. A step is an inner block of
@@ -159,6 +161,7 @@ static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ s
     int64_t first = leaf * p.level.leaf_rows;
     if (p.map.group)
         first = first / p.map.group * p.map.stride;
+    const float *from = p.from + first + column * p.ldf;
     float *mine = p.c + first + column * p.ldc;
     bool fetching = columns > 0 && !p.tops;
     int sub = transposed ? 0 : subs - 1, onward = transposed ? 1 : -1;
@@ -167,7 +170,7 @@ static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ s
                      t + (int64_t)sub * blocks * caqr_t_size, transposed ? 0 : blocks - 1, w, warps,
                      lane);
     if (fetching)
-        fetch_columns(p, tile, mine, folds + (int64_t)sub * caqr_rows, rows, columns, 0, 1, lane);
+        fetch_columns(p, tile, from, folds + (int64_t)sub * caqr_rows, rows, columns, 0, 1, lane);
     if (columns > 0 && (p.level.tree || !transposed))
         load_top(p, d, mine, p.tops ? p.tops + leaf * p.padded + column * p.ld_tops : NULL, rows,
                  columns, lane);
@@ -206,7 +209,7 @@ static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ s
             if (columns <= 0)
                 continue;
             if (ahead && fetching && !p.map.group)
-                fetch_columns(p, tile, mine, row + onward * caqr_rows, rows, columns, q, blocks,
+                fetch_columns(p, tile, from, row + onward * caqr_rows, rows, columns, q, blocks,
                               lane);
             caqr_apply_block(c, square ? NULL : d + 64 * i, &s->v[slot], &s->t[slot], transposed,
                              lane);
@@ -226,7 +229,7 @@ static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ s
         caqr_flush(mine + at, p.ldc, tile, room, columns, p.c_fours, lane);
         __syncwarp();
         if (round + 1 < subs)
-            fetch_columns(p, tile, mine, row + onward * caqr_rows, rows, columns, 0, 1, lane);
+            fetch_columns(p, tile, from, row + onward * caqr_rows, rows, columns, 0, 1, lane);
     }
     if (columns > 0 && (p.level.tree || transposed)) {
         __syncwarp();
@@ -242,8 +245,9 @@ enum bd_status caqr_apply_prepare(const struct bd_cuda *cuda)
 }
 
 enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
-                                int transposed, float *c, int64_t ldc, int64_t k,
-                                struct caqr_row_map map, const float *tops, int64_t ld_tops)
+                                int transposed, const float *from, int64_t ldf, float *c,
+                                int64_t ldc, int64_t k, struct caqr_row_map map, const float *tops,
+                                int64_t ld_tops)
 {
     const struct caqr_level *level = &panel->level[index];
     struct apply_args args;
@@ -254,6 +258,8 @@ enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *p
     args.v_fours = caqr_aligned(level->v, level->ldv, 4);
     args.c_fours = caqr_aligned(c, ldc, 4);
     args.c_pairs = caqr_aligned(c, ldc, 2);
+    args.from_fours = caqr_aligned(from, ldf, 4);
+    args.ldf = ldf;
     args.ldc = ldc;
     args.map = map;
     args.tops = tops;
@@ -271,6 +277,7 @@ enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *p
         }
         columns = columns < most ? columns : most > 1 ? most : 1;
         args.column_blocks = (int)columns;
+        args.from = from + start * ldf;
         args.c = c + start * ldc;
         args.k = k - start;
         size_t bytes = caqr_apply_bytes(warps, panel->padded);

@@ -159,6 +159,7 @@ static __global__ void __launch_bounds__(384, 1)
     float4 *d = (float4 *)(all + warps) + r_blocks(w) * 64;
     int64_t leaf = blockIdx.x, rows = caqr_leaf_rows(&p.level, leaf);
     float *a = p.level.v + leaf * p.level.leaf_rows + (int64_t)caqr_inner * w * p.level.ldv;
+    const float *from = p.level.from + leaf * p.level.leaf_rows + caqr_inner * w * p.level.ldf;
     float *t = p.level.t + (leaf * p.level.subs * warps + w) * caqr_t_size;
     if (lane == 0) {
         caqr_barrier_init(&s->full, 32);
@@ -166,20 +167,22 @@ static __global__ void __launch_bounds__(384, 1)
     }
     __syncthreads();
     if (p.level.tree) {
-        load_r(d, a, p.level.ldv, w + 1, lane);
+        load_r(d, from, p.level.ldf, w + 1, lane);
         a += p.padded;
+        from += p.padded;
         rows -= p.padded;
     }
     /* Columns of the panel, not of its padding. */
     int count = p.real - caqr_inner * w < caqr_inner ? p.real - caqr_inner * w : caqr_inner;
     float c[caqr_tiles][4];
-    caqr_load(c, a, p.level.ldv, rows, p.cols - caqr_inner * w, p.pairs, lane);
+    caqr_load(c, from, p.level.ldf, rows, p.cols - caqr_inner * w, p.pairs, lane);
 #pragma unroll 1
     for (int sub = 0; rows > 0; sub++) {
         int square = !p.level.tree && sub == 0;
         caqr_top top;
         float factor[2];
-        caqr_prefetch(a + caqr_rows, p.level.ldv, rows - caqr_rows, p.cols - caqr_inner * w, lane);
+        caqr_prefetch(from + caqr_rows, p.level.ldf, rows - caqr_rows, p.cols - caqr_inner * w,
+                      lane);
 #pragma unroll 1
         for (int i = 0; i < w; i++) {
             caqr_wait(&all[i].full, sub);
@@ -193,13 +196,14 @@ static __global__ void __launch_bounds__(384, 1)
         __syncwarp();
         caqr_arrive(&s->full);
         if (rows > caqr_rows)
-            caqr_load(c, a + caqr_rows, p.level.ldv, rows - caqr_rows, p.cols - caqr_inner * w,
+            caqr_load(c, from + caqr_rows, p.level.ldf, rows - caqr_rows, p.cols - caqr_inner * w,
                       p.pairs, lane);
         if (p.keep)
             keep_panel(p, s, a, rows, t, w, lane);
         __syncwarp();
         rows -= caqr_rows;
         a += caqr_rows;
+        from += caqr_rows;
         t += warps * caqr_t_size;
     }
     store_r(p, d, leaf, w, lane);
@@ -218,11 +222,15 @@ enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *
     const struct caqr_level *level = &panel->level[index];
     struct factor_args args;
     args.level = *level;
+    if (level->tree) {
+        args.level.from = level->v;
+        args.level.ldf = level->ldv;
+    }
     args.cols = level->tree ? panel->padded : panel->cols;
     args.real = panel->cols;
     args.padded = panel->padded;
     args.keep = keep;
-    args.pairs = caqr_aligned(level->v, level->ldv, 2);
+    args.pairs = caqr_aligned(args.level.from, args.level.ldf, 2);
     args.fours = caqr_aligned(level->v, level->ldv, 4);
     if (index + 1 < panel->levels) {
         args.r = level[1].v;

@@ -28,6 +28,9 @@ struct caqr_level {
     int tree;                        /* 1: a leaf's first `padded` rows are an R to fold under */
     float *v;                        /* rows x padded (level 0: part of A): Rs, then reflectors */
     int64_t ldv;
+    const float *from; /* level 0: the elements before they are factored, rows x cols; v itself, or
+                          another matrix that stays as it is */
+    int64_t ldf;
     float *t; /* T of inner block i, sub-block s, leaf l at ((l * subs + s) * padded / 16 + i) *
                  256, row-major */
 };
@@ -67,16 +70,18 @@ struct bd_cuda_caqr {
 
 /* caqr_factor.cu: factors level `index` of a panel. The Rs go to the level above, or the last one
  * to r (cols x cols, ld ldr), lower triangle zeros. keep = 0: reflectors and T are not wanted and
- * level->v of level 0 is only read. */
+ * level->v of level 0 is not used. */
 enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
                                  int keep, float *r, int64_t ldr);
 
 /* caqr_apply.cu: applies Q or Q^T of a level of a panel to k columns at c, whose row 0 is the
- * panel's row j0. Tops: NULL, or where the leaves' first `padded` rows of c come from in place of c
- * (form_q, level 0: all else in c is then 0 on entry and k <= padded). */
+ * panel's row j0. from: c, or (level 0, Q^T) the columns as they are before, which stay so. Tops:
+ * NULL, or where the leaves' first `padded` rows of c come from in place of c (form_q, level 0: all
+ * else in c is then 0 on entry and k <= padded). */
 enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
-                                int transposed, float *c, int64_t ldc, int64_t k,
-                                struct caqr_row_map map, const float *tops, int64_t ld_tops);
+                                int transposed, const float *from, int64_t ldf, float *c,
+                                int64_t ldc, int64_t k, struct caqr_row_map map, const float *tops,
+                                int64_t ld_tops);
 
 /* Shared memory that the kernels need for a block of so many warps; form_q has padded / 16. */
 size_t caqr_factor_bytes(int warps);
