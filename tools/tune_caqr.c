@@ -120,8 +120,7 @@ static int tune(struct bench *b)
                     best = c;
             }
     printf(
-        "best %lld x %lld: { %d, %lld, %lld, %d, %d, 512, %d } reduce %.3f factor %.3f form %.3f "
-        "ms\n",
+        "best %lld x %lld: { %d, %lld, %lld, %d, %d, %d } reduce %.3f factor %.3f form %.3f ms\n",
         (long long)b->a.rows, (long long)n, b->cuda->capability, (long long)b->a.rows, (long long)n,
         best.panel_cols, best.leaves_per_sm, best.arity, (double)best.reduce, (double)best.factor,
         (double)best.form);
@@ -164,7 +163,7 @@ static int tune_matrix(struct bench *b, int64_t m, int64_t n)
 int main(int argc, char **argv)
 {
     static const int64_t classes[][2] = {
-        { 110592, 16 },   { 1000000, 20 }, { 110592, 48 },   { 110592, 100 },
+        { 110592, 16 },   { 1000000, 16 }, { 1000000, 20 },  { 110592, 48 }, { 110592, 100 },
         { 2073600, 100 }, { 110592, 192 }, { 1000000, 192 }, { 20000, 512 },
     };
     struct bench b = { 0 };
