@@ -180,6 +180,10 @@ static int finish_block_rows(struct mask_size size)
     return size.pitch < finish_threads ? finish_threads / size.pitch : 1;
 }
 
+/* What a block gets without asking. A limit that is asked for is the kernel's, not the plan's: one
+ * by the size of a picture would fail the launches of plans for others. */
+enum { finish_shared_most = 47 << 10 };
+
 static size_t finish_shared(struct mask_size size)
 {
     return (size_t)finish_block_rows(size) * (size_t)size.pitch * 4 * sizeof(uint32_t);
@@ -242,7 +246,7 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
     work->size.pitch = work->size.across * tile_words;
     enum bd_status status = BD_OK;
     if ((int64_t)work->size.across * work->size.down > INT32_MAX / tile_nodes ||
-        finish_shared(work->size) > (size_t)cuda->shared_most - 1024)
+        finish_shared(work->size) > finish_shared_most)
         status = bd_fail(BD_ERROR_UNSUPPORTED,
                          "backend cuda: pictures of %d x %d are too large to clean masks of; use "
                          "a smaller --scale or --backend cpu",
@@ -255,8 +259,6 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
     }
     if (status == BD_OK)
         status = allow_shared((const void *)remove_tiles, sizeof(struct remove_shared));
-    if (status == BD_OK)
-        status = allow_shared((const void *)finish_rows, finish_shared(work->size));
     if (status != BD_OK) {
         bd_cuda_mask_destroy(work);
         return status;

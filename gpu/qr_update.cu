@@ -276,7 +276,7 @@ enum bd_status bd_cuda_update_create(struct bd_backend *backend, int64_t m, int6
     if (status == BD_OK)
         status = bd_update_r_prepare();
     if (status == BD_OK)
-        status = bd_update_q_prepare(work->max_cols);
+        status = bd_update_q_prepare();
     if (status == BD_OK)
         status = bd_update_slide_prepare(&work->launch);
     if (status != BD_OK) {

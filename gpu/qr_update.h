@@ -147,6 +147,6 @@ void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t l
 enum bd_status bd_update_r_prepare(void);
 
 /* Raises the limit of shared memory of the passes; once at creation. */
-enum bd_status bd_update_q_prepare(int max_cols);
+enum bd_status bd_update_q_prepare(void);
 
 #endif

@@ -387,9 +387,11 @@ void bd_update_rotate(const bd_update_launch *launch, const bd_update_job *job,
                                                                               rows);
 }
 
-enum bd_status bd_update_q_prepare(int max_cols)
+enum bd_status bd_update_q_prepare(void)
 {
-    int bytes = (max_cols + bd_update_slack) * bd_update_group * (int)step_bytes(true);
+    /* The limit is the kernel's, whoever launches it: that of one plan must do for all. */
+    const int bytes =
+        (bd_update_most_cols + bd_update_slack) * bd_update_group * (int)step_bytes(true);
     const void *kernels[] = { (const void *)rotate_kernel<bd_update_group, 4, false>,
                               (const void *)rotate_kernel<bd_update_group, 1, false>,
                               (const void *)rotate_kernel<bd_update_group, 4, true>,
