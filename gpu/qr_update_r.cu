@@ -2,6 +2,8 @@
  * column, in float64 in between; the rotations are rounded to float32 first, so that Q sees the
  * same ones. R goes through shared memory in panels of neighbouring rows, as a column is contiguous
  * in memory and a thread's steps go along rows. */
+#include <cfloat>
+
 #include "gpu/qr_update.cuh"
 
 namespace
@@ -54,7 +56,7 @@ __device__ __forceinline__ void make_rotations(double (&x)[P + 1], int p, float2
         double here = x[s];
         square = s < p ? square + here * here : here * here;
         double inverse = inverse_root(square);
-        bool zero = !(square > 0);
+        bool zero = !(square >= DBL_MIN); /* below it inverse_root gives no number */
         if (s < p && !zero)
             made = make_float2((float)(here * inverse), (float)(below * inverse));
         below = s >= p ? here : zero ? 0 : square * inverse;
