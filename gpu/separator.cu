@@ -288,7 +288,7 @@ extern "C" enum bd_status bd_cuda_sep_finish(void *arg)
         status = fetch(s, set->host_difference, set->difference, s->pixels);
     if (status == BD_OK)
         status = record(set->downloaded, s->download);
-    s->finished = 1;
+    s->finished = status == BD_OK; /* else the caller counts no frame, and there is no new set */
     return status;
 }
 
