@@ -411,12 +411,6 @@ int64_t bd_pipeline_damaged(const struct bd_pipeline *pipeline)
     return bd_queue_damaged(pipeline->queue);
 }
 
-void bd_pipeline_processing_size(const struct bd_pipeline *pipeline, int *width, int *height)
-{
-    *width = pipeline->settings.width;
-    *height = pipeline->settings.height;
-}
-
 struct bd_separator_options bd_pipeline_settings(const struct bd_pipeline *pipeline)
 {
     return pipeline->settings;
@@ -431,11 +425,12 @@ struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline)
 static enum bd_status land(struct bd_pipeline *pipeline)
 {
     enum bd_status status = BD_OK;
-    while (!status && pipeline->flying_count) {
-        const struct bd_frame *frame;
+    /* A frame of which submit failed may be in flight too. */
+    while (!status && bd_separator_in_flight(pipeline->separator)) {
         struct bd_separation separation;
-        status = receive_oldest(pipeline, &frame, &separation);
+        status = bd_separator_receive(pipeline->separator, &separation);
     }
+    pipeline->flying_count = 0;
     while (pipeline->held)
         release(pipeline);
     return status;

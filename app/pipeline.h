@@ -62,7 +62,6 @@ const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline
 int64_t bd_pipeline_frame_count(const struct bd_pipeline *pipeline);
 const char *bd_pipeline_backend(const struct bd_pipeline *pipeline); /* description, one line */
 int64_t bd_pipeline_damaged(const struct bd_pipeline *pipeline);
-void bd_pipeline_processing_size(const struct bd_pipeline *pipeline, int *width, int *height);
 
 /* What the separation really uses, defaults filled in. */
 struct bd_separator_options bd_pipeline_settings(const struct bd_pipeline *pipeline);
