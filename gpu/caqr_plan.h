@@ -53,9 +53,8 @@ struct bd_cuda_caqr {
     int64_t m, n;
     int panel_cols, panels;
     int64_t arity;
-    struct caqr_panel *panel; /* of the factorisation */
-    struct caqr_panel
-        *single; /* for reduce where one panel takes all columns: keeps no reflectors */
+    struct caqr_panel *panel;  /* of the factorisation */
+    struct caqr_panel *single; /* for reduce by one panel of all columns: no reflectors are kept */
     struct bd_cuda_caqr *slab; /* for reduce elsewhere: factors slab_rows more rows under an R */
     int64_t slab_rows;
     float *slab_a; /* (n + slab_rows or m) x n */
