@@ -130,7 +130,12 @@ template <class Element> struct bd_rpca_loader {
     };
     __device__ __forceinline__ raw fetch(int64_t i, int j) const
     {
-        return { *reinterpret_cast<const float4 *>(t + bd_rpca_at(i, j, n)), frames.fetch(i, j) };
+        raw r = { make_float4(0, 0, 0, 0), {} };
+        if (i < frames.rows) { /* T ends with the tile of the last row */
+            r.t = *reinterpret_cast<const float4 *>(t + bd_rpca_at(i, j, n));
+            r.m = frames.fetch(i, j);
+        }
+        return r;
     }
     __device__ __forceinline__ void form(const raw &r, float x[4]) const
     {
