@@ -2,7 +2,7 @@
  *
  * W = R^-1 is kept in blocks of 16 x 16 in the order in which the tensor cores want it: block
  * (k, j), k <= j, is number j (j + 1) / 2 + k; in it, columns 8 h .. 8 h + 7 come as two double2 a
- * lane, rows t, 4 + t and 8 + t, 12 + t of column g for lane 4 g + t (gpu/gram.cuh). */
+ * lane, rows t, 4 + t and 8 + t, 12 + t of column g for lane 4 g + t (gpu/gram_multiply.cuh). */
 #include "gpu/cholqr.h"
 
 #include <cuda_pipeline.h>
@@ -53,8 +53,10 @@ __global__ __launch_bounds__(SHARED ? 512 : 128) void invert(double *w, double *
     const int j = blockIdx.x * warps + warp;
     double *packed = reinterpret_cast<double *>(memory);
     if (SHARED) {
-        bd_cuda_load_triangle<PARTS>(
-            g, n, [&](int i, int row, double x) { packed[i * (i + 1) / 2 + row] = x; });
+        bd_cuda_load_triangle<4>(g, n, [&](int i, int row, double x, bool wanted) {
+            if (wanted)
+                packed[i * (i + 1) / 2 + row] = x;
+        });
         __syncthreads();
     }
     if (j >= 16 * block_columns(n))
@@ -119,13 +121,6 @@ enum bd_status bd_cuda_cholqr_invert(struct bd_cuda *cuda, double *w, double *co
     return bd_cuda_launched("inverting R");
 }
 
-/* Q = A W up to 192 columns, W in shared memory. Column block j of Q takes j + 1 blocks of W; a
- * warp computes blocks `blocks` - 1 - p and p, p < `pairs`, of 32 rows, so that all warps have the
- * same work. `pairs` warps are a set, which takes row tiles of its own: all columns of a tile are
- * in shared memory before any column of Q is written, so q may be a; the next tile is on its way to
- * registers meanwhile, eight quads a thread. There are as many sets as make 12 warps, 3 on each of
- * a multiprocessor's four tensor cores, and sets do not wait for each other. */
-
 /* Sums of the 32 x 16 elements of Q in column block `block`: from `left`, the lane's place in the
  * staged rows, and `right`, in W. */
 static __device__ __forceinline__ void multiply_block(double sum[2][2][4], const float *left,
@@ -168,11 +163,18 @@ static __device__ __forceinline__ void write_block(float *q, int64_t ldq, double
     }
 }
 
+/* Waits for the warps of a set. */
 static __device__ __forceinline__ void wait_for_set(int set, int threads)
 {
     asm volatile("bar.sync %0, %1;" : : "r"(1 + set), "r"(threads) : "memory");
 }
 
+/* Q = A W up to 192 columns, W in shared memory. Column block j of Q takes j + 1 blocks of W; a
+ * warp computes blocks `blocks` - 1 - p and p, p < `pairs`, of 32 rows, so that all warps have the
+ * same work. `pairs` warps are a set, which takes row tiles of its own: all columns of a tile are
+ * in shared memory before any column of Q is written, so q may be a; the next tile is on its way to
+ * registers meanwhile, eight quads a thread. There are as many sets as make 12 warps, 3 on each of
+ * a multiprocessor's four tensor cores, and sets do not wait for each other. */
 __global__ __launch_bounds__(narrow_threads, 1) void multiply(float *q, int64_t ldq,
                                                               struct bd_gram_matrix a,
                                                               const double *w, int n)

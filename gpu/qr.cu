@@ -37,7 +37,7 @@ static enum passes passes_wanted(double inverse_norm, double shift)
 struct qr {
     struct bd_cuda *cuda;
     int64_t m, n;
-    struct bd_cuda_caqr *caqr; /* NULL if only Cholesky was asked for */
+    struct bd_cuda_caqr *caqr;
     enum bd_qr_method asked, method;
     /* For Cholesky: */
     double *g, *g2;    /* n x n: Gram matrices, then R in their upper triangles */
@@ -48,22 +48,25 @@ struct qr {
     void *workspace;   /* of the Gram matrix */
 };
 
-/* Where the Gram matrix is not the fastest, measured on an H100: the first row that fits. Square
- * matrices have no rows to share out, and their Cholesky factorisation is no cheaper than theirs.
- */
+/* What BD_QR_AUTO takes for R alone, and for R and Q unless A is too ill-conditioned: the first row
+ * that n fits. Measured on an H100 in milliseconds, with the waiting of a single call, R alone:
+ *                  20 x 20   1000000 x 20   110592 x 100   1000000 x 192   400 x 400   1024 x 1024
+ *     Cholesky     0.026     0.054          0.074          0.88            0.28        1.2
+ *     CAQR         0.032     0.26           0.64           4.5             0.89        2.7
+ * R and Q: 110592 x 100 takes 0.15 in one pass, 0.30 in two, 1.1 by CAQR; 1000000 x 192 1.8, 3.7
+ * and 8.7. */
 static const struct {
-    int64_t least_cols, most_cols;
-    int64_t rows_a_column; /* at least so many rows for each column */
+    int64_t most_cols;
     enum bd_qr_method method;
 } policy[] = {
-    { 1, bd_gram_most, 1, BD_QR_CHOLESKY },
-    { 1, INT64_MAX, 1, BD_QR_CAQR },
+    { bd_gram_most, BD_QR_CHOLESKY },
+    { INT64_MAX, BD_QR_CAQR },
 };
 
-static enum bd_qr_method choose(int64_t m, int64_t n)
+static enum bd_qr_method choose(int64_t n)
 {
     size_t i = 0;
-    while (n < policy[i].least_cols || n > policy[i].most_cols || m < n * policy[i].rows_a_column)
+    while (n > policy[i].most_cols)
         i++;
     return policy[i].method;
 }
@@ -126,7 +129,7 @@ enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t 
     plan->m = m;
     plan->n = n;
     plan->asked = method;
-    plan->method = method == BD_QR_AUTO ? choose(m, n) : method;
+    plan->method = method == BD_QR_AUTO ? choose(n) : method;
     status = bd_cuda_caqr_create(cuda, m, n, options, &plan->caqr);
     if (status == BD_OK && plan->method == BD_QR_CHOLESKY)
         status = alloc_cholesky(plan);
