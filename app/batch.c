@@ -12,7 +12,7 @@ struct bd_batch {
     size_t rows;     /* of a small frame: pixels x channels */
     int window;      /* frames a full window has */
     int count, next; /* frames in the window in hand; the next to deliver */
-    int solved;      /* columns `rpca` was made for */
+    int solved;      /* columns `rpca` was made for; 0: there is none */
     bool started;    /* a full window has been delivered */
     int64_t rank;
 
@@ -212,9 +212,11 @@ static enum bd_status solve(struct bd_batch *batch)
     batch->m.cols = batch->l.cols = batch->count;
     if (batch->solved != batch->count) {
         bd_rpca_destroy(&batch->rpca);
-        batch->solved = batch->count;
+        batch->solved = 0;
         status = bd_rpca_create(&batch->rpca, batch->backend, (int64_t)batch->rows, batch->count,
                                 &batch->solver);
+        if (!status)
+            batch->solved = batch->count;
     }
     if (!status)
         status = bd_matrix_upload(batch->backend, &batch->m, batch->columns, (int64_t)batch->rows);
@@ -240,6 +242,8 @@ enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
         status = fill(batch, queue);
         if (!status)
             status = solve(batch);
+        if (status)
+            batch->next = batch->count; /* there is nothing to be told of this window */
     }
     if (!status)
         status = mask_frame(batch, batch->next, separation);
