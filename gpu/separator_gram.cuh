@@ -21,7 +21,7 @@ enum {
     bd_sep_gram_least = 1 << 16, /* rows from which on rounding averages out */
 };
 
-/* Bytes of workspace for windows of up to `window` columns; 0 where it is not for them. */
+/* Bytes of workspace for the windows of this separator; 0 where it is not for them. */
 size_t bd_sep_gram_workspace(const struct bd_cuda_separator *s);
 
 /* s->gram (count x count, both triangles) := G of the `count` columns in order. */
