@@ -336,12 +336,14 @@ static enum bd_status receive_oldest(struct bd_pipeline *pipeline, const struct 
 }
 
 /* As many frames as the separator takes are in flight, so that decoding, separation and what is
- * made of the results go on side by side; frames of a camera are not kept waiting for the next.
- * What ended the stream is told when the frames before it have been returned. */
+ * made of the results go on side by side; frames of a camera are not kept waiting for the next, and
+ * while the separator is frozen none goes ahead, since that may be meant for one frame alone. What
+ * ended the stream is told when the frames before it have been returned. */
 static enum bd_status separate_next(struct bd_pipeline *pipeline, const struct bd_frame **frame,
                                     struct bd_separation *separation)
 {
-    int depth = pipeline->info->live ? 1 : bd_separator_depth(pipeline->separator);
+    bool alone = pipeline->info->live || bd_separator_frozen(pipeline->separator);
+    int depth = alone ? 1 : bd_separator_depth(pipeline->separator);
     if (depth > bd_queue_most_held - 1)
         depth = bd_queue_most_held - 1;
     if (pipeline->held > pipeline->flying_count)
