@@ -4,6 +4,8 @@
 #ifndef BD_GPU_GRAM_TILES_CUH
 #define BD_GPU_GRAM_TILES_CUH
 
+#include <type_traits>
+
 #include <cstdint>
 
 #include "gpu/gram_multiply.cuh"
@@ -61,6 +63,43 @@ static __device__ __forceinline__ void bd_gram_segment(double (*sum)[4], const f
     }
 }
 
+/* Four rows of a column on their way from the loader. A loader may have, beside load4,
+ *     struct raw { .. };
+ *     __device__ raw fetch(int64_t i, int j) const;          the loads of load4 and no more
+ *     __device__ void form(const raw &r, float x[4]) const;  what load4 makes of them
+ * so that nothing waits for the loads before X is wanted. */
+template <class Loader, class = void> struct bd_gram_rows {
+    float x[4];
+
+    __device__ __forceinline__ void fetch(const Loader &loader, bool in, int64_t i, int j)
+    {
+        x[0] = x[1] = x[2] = x[3] = 0.0f;
+        if (in)
+            loader.load4(i, j, x);
+    }
+    __device__ __forceinline__ float4 form(const Loader &, bool) const
+    {
+        return make_float4(x[0], x[1], x[2], x[3]);
+    }
+};
+
+template <class Loader> struct bd_gram_rows<Loader, std::void_t<typename Loader::raw>> {
+    typename Loader::raw r;
+
+    __device__ __forceinline__ void fetch(const Loader &loader, bool in, int64_t i, int j)
+    {
+        if (in)
+            r = loader.fetch(i, j);
+    }
+    __device__ __forceinline__ float4 form(const Loader &loader, bool in) const
+    {
+        float x[4] = { 0.0f, 0.0f, 0.0f, 0.0f };
+        if (in)
+            loader.form(r, x);
+        return make_float4(x[0], x[1], x[2], x[3]);
+    }
+};
+
 /* The work of a warp of kind KIND. Each set takes row tiles of its own, 32 rows, in two stages of
  * its own: while a tile is multiplied, the next one is on its way to registers, one half of it
  * during each row block, and then to the other stage. */
@@ -81,33 +120,35 @@ static __device__ __forceinline__ void bd_gram_warp(double2 *out, float4 *memory
     bd_gram_columns<Part>(blockIdx.y, &first, &middle);
     middle -= Part::columns / 2;
 
-    auto load = [&](int64_t tile, int u, float x[4]) {
+    using quads = bd_gram_rows<Loader>;
+    auto column_of = [&](int u) {
         const int s = column + u * STEP;
-        const int j = s + (Part::pair && s >= Part::columns / 2 ? middle : first);
-        x[0] = x[1] = x[2] = x[3] = 0.0f;
-        if (tile < tiles && j < n && u < PER)
-            loader.load4(tile * 32 + 4 * quad, j, x);
+        return s + (Part::pair && s >= Part::columns / 2 ? middle : first);
     };
-    auto store = [&](float4 *stage, int u, const float x[4]) {
+    auto load = [&](int64_t tile, int u, quads &x) {
+        const int j = column_of(u);
+        x.fetch(loader, tile < tiles && j < n && u < PER, tile * 32 + 4 * quad, j);
+    };
+    auto store = [&](float4 *stage, int64_t tile, int u, const quads &x) {
         if (u < PER)
             stage[bd_gram_quad<Part::columns>(quad / 4, column + u * STEP, quad % 4)] =
-                make_float4(x[0], x[1], x[2], x[3]);
+                x.form(loader, tile < tiles && column_of(u) < n);
     };
 
     double sum[L0 + L1][4] = {};
     int64_t tile = (int64_t)blockIdx.x * Part::sets + set;
 #pragma unroll
     for (int u = 0; u < PER; u++) {
-        float x[4];
+        quads x;
         load(tile, u, x);
-        store(stages, u, x);
+        store(stages, tile, u, x);
     }
     bd_gram_wait(set, THREADS);
 #pragma unroll 1
     for (int now = 0; tile < tiles; tile += stride, now ^= 1) {
 #pragma unroll 1
         for (int block = 0; block < 2; block++) {
-            float next[HALF][4];
+            quads next[HALF];
 #pragma unroll
             for (int u = 0; u < HALF; u++)
                 load(tile + stride, block * HALF + u, next[u]);
@@ -120,7 +161,7 @@ static __device__ __forceinline__ void bd_gram_warp(double2 *out, float4 *memory
                     sum + L0, rows, Part::row(warp, 1), Part::first(warp, 1));
 #pragma unroll
             for (int u = 0; u < HALF; u++)
-                store(stages + (now ^ 1) * STAGE, block * HALF + u, next[u]);
+                store(stages + (now ^ 1) * STAGE, tile + stride, block * HALF + u, next[u]);
         }
         bd_gram_wait(set, THREADS);
     }

@@ -45,7 +45,6 @@ enum bd_status bd_cuda_svd_weights(void *work, float *w, int64_t ldw, int64_t *r
 enum bd_status bd_cuda_svd_factor(void *work, float *f, int64_t ldf, float *ft, int64_t ldft,
                                   int64_t *rank, double tau);
 
-
 /* rpca: gpu/rpca.cu */
 enum bd_status bd_cuda_rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **plan);
 void bd_cuda_rpca_destroy(void *plan);

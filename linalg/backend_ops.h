@@ -172,11 +172,11 @@ struct bd_backend_ops {
     enum bd_status (*sep_reduce)(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
     /* The basis from the SVD of R, R that of X(:, order): with r the number of leading sigma above
-     * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order) :=
-     * diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the basis as
-     * it is. Columns of B after the first are kept only while they spread over the picture as a
-     * change of light does. w of the frame in hand is carried over to the new basis. sigma and v (at
-     * least count values, and count x r) are in the backend's memory. */
+     * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order)
+     * := diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the
+     * basis as it is. Columns of B after the first are kept only while they spread over the picture
+     * as a change of light does. w of the frame in hand is carried over to the new basis. sigma and
+     * v (at least count values, and count x r) are in the backend's memory. */
     enum bd_status (*sep_basis)(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust
