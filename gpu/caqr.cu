@@ -214,9 +214,9 @@ static int fits(const struct bd_cuda *cuda, int panel_cols)
                           caqr_apply_bytes(warps, panel_cols) <= (size_t)cuda->shared_most);
 }
 
-enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64_t n,
-                                          const struct bd_cuda_caqr_shape *wanted,
-                                          struct bd_cuda_caqr **out)
+static enum bd_status create(struct bd_cuda *cuda, int64_t m, int64_t n,
+                             const struct bd_cuda_caqr_shape *wanted, int reduces,
+                             struct bd_cuda_caqr **out)
 {
     struct bd_cuda_caqr_shape shape = *wanted;
     shape.panel_cols = (int)round_up(min64(min64(shape.panel_cols, caqr_most_cols), n), caqr_inner);
@@ -230,7 +230,7 @@ enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64
         status = caqr_factor_prepare(cuda);
     if (status == BD_OK)
         status = caqr_apply_prepare(cuda);
-    if (status == BD_OK)
+    if (status == BD_OK && reduces)
         status = prepare_reduce(*out, &shape);
     if (status != BD_OK) {
         bd_cuda_caqr_destroy(*out);
@@ -239,8 +239,16 @@ enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64
     return status;
 }
 
+enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64_t n,
+                                          const struct bd_cuda_caqr_shape *shape,
+                                          struct bd_cuda_caqr **out)
+{
+    return create(cuda, m, n, shape, 1, out);
+}
+
 enum bd_status bd_cuda_caqr_create(struct bd_cuda *cuda, int64_t m, int64_t n,
-                                   const struct bd_qr_options *options, struct bd_cuda_caqr **out)
+                                   const struct bd_qr_options *options, int reduces,
+                                   struct bd_cuda_caqr **out)
 {
     struct bd_cuda_caqr_shape shape = bd_cuda_caqr_tuned(cuda->capability, cuda->sms, m, n);
     if (options && options->panel_cols)
@@ -249,7 +257,7 @@ enum bd_status bd_cuda_caqr_create(struct bd_cuda *cuda, int64_t m, int64_t n,
         shape.block_rows = options->block_rows;
         shape.arity = options->block_rows / shape.panel_cols;
     }
-    return bd_cuda_caqr_create_shaped(cuda, m, n, &shape, out);
+    return create(cuda, m, n, &shape, reduces, out);
 }
 
 void bd_cuda_caqr_destroy(struct bd_cuda_caqr *plan)

@@ -22,10 +22,12 @@ struct bd_cuda_caqr;
 
 /* A plan with all memory for m x n matrices. `options` may be NULL; its panel_cols is rounded up to
  * a multiple of 16 and is at most 128, its block_rows (rows of a leaf) is rounded up to a multiple
- * of 16. BD_ERROR_MEMORY. */
+ * of 16. `reduces`: bd_cuda_caqr_reduce will be called, for which more memory is taken.
+ * BD_ERROR_MEMORY. */
 enum bd_status bd_cuda_caqr_create(struct bd_cuda *cuda, int64_t m, int64_t n,
-                                   const struct bd_qr_options *options, struct bd_cuda_caqr **plan);
-/* The same with a shape of one's own (gpu/tuning.h), for the tuning command. */
+                                   const struct bd_qr_options *options, int reduces,
+                                   struct bd_cuda_caqr **plan);
+/* The same with a shape of one's own (gpu/tuning.h), for the tuning command; it reduces. */
 struct bd_cuda_caqr_shape;
 enum bd_status bd_cuda_caqr_create_shaped(struct bd_cuda *cuda, int64_t m, int64_t n,
                                           const struct bd_cuda_caqr_shape *shape,

@@ -33,6 +33,11 @@ enum bd_status bd_cuda_check(cudaError_t error, const char *what);
 /* The error of the launches before, if any: the status of a slot that only enqueues. */
 enum bd_status bd_cuda_launched(const char *what);
 
+/* Lets `kernel` ask for as much dynamic shared memory as its static one leaves. The limit is the
+ * kernel's, not a plan's: it must not depend on the size of a plan, or a small plan would take from
+ * a larger one what that needs. */
+enum bd_status bd_cuda_allow_shared(struct bd_cuda *cuda, const void *kernel, const char *what);
+
 /* Zeroed device memory (256-byte aligned) for the plan or state of a group; `what` names what it is
  * for in the detail of BD_ERROR_MEMORY, which says how much was wanted, how much is free, and what
  * would need less. `*data` is NULL on failure. */

@@ -41,8 +41,10 @@ struct bd_cuda *bd_cuda_of(struct bd_backend *backend)
     return backend->state;
 }
 
+/* The failure is told here: later checks must not see it again. */
 static enum bd_status failed(cudaError_t error, const char *what)
 {
+    cudaGetLastError();
     return bd_fail(error == cudaErrorMemoryAllocation ? BD_ERROR_MEMORY : BD_ERROR_BACKEND,
                    "cuda: %s: %s", what, cudaGetErrorString(error));
 }
@@ -56,6 +58,16 @@ enum bd_status bd_cuda_check(cudaError_t error, const char *what)
 enum bd_status bd_cuda_launched(const char *what)
 {
     return bd_cuda_check(cudaGetLastError(), what);
+}
+
+enum bd_status bd_cuda_allow_shared(struct bd_cuda *cuda, const void *kernel, const char *what)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     cuda->shared_most - (int)attributes.sharedSizeBytes);
+    return bd_cuda_check(error, what);
 }
 
 enum bd_status bd_cuda_alloc(struct bd_cuda *cuda, void **data, size_t bytes, const char *what)

@@ -130,7 +130,7 @@ enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t 
     plan->n = n;
     plan->asked = method;
     plan->method = method == BD_QR_AUTO ? choose(n) : method;
-    status = bd_cuda_caqr_create(cuda, m, n, options, &plan->caqr);
+    status = bd_cuda_caqr_create(cuda, m, n, options, plan->method == BD_QR_CAQR, &plan->caqr);
     if (status == BD_OK && plan->method == BD_QR_CHOLESKY)
         status = alloc_cholesky(plan);
     if (status != BD_OK) {

@@ -255,10 +255,11 @@ extern "C" enum bd_status bd_cuda_sep_load_background(void *arg, const uint8_t *
     s->projected = 0;
     if (status != BD_OK)
         return status;
-    /* From pageable memory: it is copied before this returns. */
-    return bd_cuda_check(cudaMemcpyAsync(s->sets[s->set].background, background, (size_t)s->m,
-                                         cudaMemcpyHostToDevice, s->cuda->stream),
-                         "uploading a background");
+    cudaError_t error = cudaMemcpyAsync(s->sets[s->set].background, background, (size_t)s->m,
+                                        cudaMemcpyHostToDevice, s->cuda->stream);
+    if (error == cudaSuccess) /* the caller's memory is free on return */
+        error = cudaStreamSynchronize(s->cuda->stream);
+    return bd_cuda_check(error, "uploading a background");
 }
 
 static enum bd_status fetch(const struct bd_cuda_separator *s, void *host, const void *data,
@@ -299,10 +300,12 @@ extern "C" enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *r
     s->oldest = (s->oldest + 1) % bd_sep_depth;
     enum bd_status status =
         bd_cuda_check(cudaEventSynchronize(set->downloaded), "waiting for results");
+    if (status != BD_OK)
+        return status;
     results->background = set->host_background;
     results->difference = set->host_difference;
     results->mask = set->host_mask;
     results->foreground = set->host_record->foreground;
     results->rank = set->host_record->rank;
-    return status;
+    return BD_OK;
 }

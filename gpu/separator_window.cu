@@ -26,9 +26,10 @@ enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, i
         s->host_order[j] = order[j];
         slots.slot[j] = (uint16_t)order[j];
     }
-    s->host_count = count;
     set_order<<<1, 256, 0, s->cuda->stream>>>(s->order, slots, count);
-    return bd_cuda_launched("ordering the window");
+    enum bd_status status = bd_cuda_launched("ordering the window");
+    s->host_count = status == BD_OK ? count : -1; /* what is not there is not the same */
+    return status;
 }
 
 /* Four pixels a thread, CHANNELS words: column := f, but l where the guard is set (GUARDED); C of

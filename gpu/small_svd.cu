@@ -209,7 +209,10 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     while (svd_pairs * plan->blocks < d->n && plan->blocks < svd_blocks_most)
         plan->blocks *= 2;
     d->block_columns = (d->n + 2 * plan->blocks - 1) / (2 * plan->blocks);
-    d->cluster = cuda->capability >= 90;
+    /* With clusters all slots are in shared memory, which some GPUs have too little of. */
+    d->cluster = 1;
+    d->cluster = cuda->capability >= 90 &&
+                 shared_size(d) <= (size_t)cuda->shared_most - svd_static_shared;
     size_t square = (size_t)d->ld * d->ld;
     void *memory;
     size_t mail = svd_blocks_most * svd_slots * slot_floats(d, d->block_columns);
@@ -234,10 +237,7 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     d->tickets = (unsigned *)(d->partial + svd_blocks_most);
     d->cold = (int *)(d->tickets + 1);
     bd_cuda_svd_forget(plan);
-    return bd_cuda_check(cudaFuncSetAttribute(kernel_of(d->ld),
-                                              cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              (int)shared_size(d)),
-                         "shared memory for the SVD");
+    return bd_cuda_allow_shared(cuda, kernel_of(d->ld), "shared memory for the SVD");
 }
 
 enum bd_status bd_cuda_svd_create(struct bd_backend *backend, int64_t n, void **work)

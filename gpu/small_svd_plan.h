@@ -9,6 +9,9 @@
  * pair; threads a block. */
 enum { svd_blocks_most = 8, svd_pairs = 16, svd_lanes = 16, svd_threads = 512 };
 
+/* Bytes that the static shared memory of the kernel is sure not to exceed. */
+enum { svd_static_shared = 4096 };
+
 /* Results besides sigma, in the same piece of memory for one download. */
 struct svd_info {
     int status; /* 0, or one of: */

@@ -16,7 +16,7 @@ struct bd_backend;
  * bd_backend_description says which and why). A backend named explicitly is never replaced by
  * another: BD_ERROR_UNSUPPORTED says what is missing. `threads` is the number of CPU threads the
  * backend may use, 0 for one a core. A backend and everything made from it belong to one thread at
- * a time. */
+ * a time; with several GPUs, to the thread that opened it. */
 enum bd_status bd_backend_open(struct bd_backend **backend, const char *name, int threads);
 
 /* Frees the backend (whatever was made from it must be gone) and nulls the pointer. Safe on NULL.

@@ -237,7 +237,7 @@ static void check(const struct problem *p)
     if (p->shape.panel_cols)
         assert_int_equal(bd_cuda_caqr_create_shaped(cuda, m, n, &p->shape, &plan), BD_OK);
     else
-        assert_int_equal(bd_cuda_caqr_create(cuda, m, n, NULL, &plan), BD_OK);
+        assert_int_equal(bd_cuda_caqr_create(cuda, m, n, NULL, 1, &plan), BD_OK);
     device_make(&a, p, host, n);
     device_make(&q, p, NULL, n);
     assert_int_equal(bd_matrix_create(backend, &r, n, n, BD_F32), BD_OK);
