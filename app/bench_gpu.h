@@ -54,9 +54,7 @@ enum { bd_bench_events = 512 };
 enum bd_status bd_bench_gpu_mark(struct bd_bench_gpu *gpu, int event);
 enum bd_status bd_bench_gpu_elapsed(struct bd_bench_gpu *gpu, int first, int second, double *ms);
 
-/* Memory for the suites' own arrays, zeroed. */
-enum bd_status bd_bench_gpu_alloc(struct bd_bench_gpu *gpu, void **data, size_t bytes);
-void bd_bench_gpu_free(void *data);
+/* From one place on the GPU to another. */
 enum bd_status bd_bench_gpu_copy(struct bd_bench_gpu *gpu, void *to, const void *from,
                                  size_t bytes);
 /* `count` floats in -1..1, seeded. */

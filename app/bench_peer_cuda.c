@@ -191,16 +191,6 @@ enum bd_status bd_bench_gpu_elapsed(struct bd_bench_gpu *gpu, int first, int sec
     return status;
 }
 
-enum bd_status bd_bench_gpu_alloc(struct bd_bench_gpu *gpu, void **data, size_t bytes)
-{
-    return bd_cuda_alloc(gpu->cuda, data, bytes, "the bench");
-}
-
-void bd_bench_gpu_free(void *data)
-{
-    bd_cuda_free(data);
-}
-
 enum bd_status bd_bench_gpu_copy(struct bd_bench_gpu *gpu, void *to, const void *from, size_t bytes)
 {
     return bd_cuda_check(

@@ -55,7 +55,8 @@ enum bd_status bd_cuda_rpca_tell(void *plan, int wait, struct bd_rpca_outcome *o
 enum bd_status bd_cuda_rpca_get(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,
                                 float *s, int64_t lds);
 
-/* sep: gpu/separator.cu, separator_frame.cu, separator_window.cu, separator_start.cu */
+/* sep: gpu/separator.cu, separator_basis.cu, separator_frame.cu, separator_gram.cu,
+ * separator_start.cu, separator_sums.cu, separator_window.cu */
 enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
                                   const struct bd_separation_shape *shape, void **state);
 void bd_cuda_sep_destroy(void *state);
