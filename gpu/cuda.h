@@ -48,6 +48,10 @@ void bd_cuda_free(void *data); /* accepts NULL */
 enum bd_status bd_cuda_alloc_host(void **data, size_t bytes, const char *what);
 void bd_cuda_free_host(void *data);
 
+/* Blocks of memory that are allocated by the four functions above and not freed yet, in all of the
+ * process: for tests. */
+int bd_cuda_blocks(void);
+
 /* A fault to be injected, for tests: the next `after` checked calls pass, the one after fails with
  * `error` (cudaErrorMemoryAllocation: allocations are counted instead, and the next one after that
  * many fails). cudaSuccess takes it back. Returns how many calls the fault before would still have

@@ -1,6 +1,7 @@
 /* The CUDA backend: its device, stream and memory, and its table (linalg/backend_ops.h). */
 #include "gpu/cuda.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,13 @@ static struct {
     cudaError_t error;
     int after;
 } injected;
+
+static atomic_int blocks;
+
+int bd_cuda_blocks(void)
+{
+    return atomic_load(&blocks);
+}
 
 int bd_cuda_inject(cudaError_t error, int after)
 {
@@ -94,11 +102,14 @@ enum bd_status bd_cuda_alloc(struct bd_cuda *cuda, void **data, size_t bytes, co
         return failed(error, what);
     }
     *data = memory;
+    atomic_fetch_add(&blocks, 1);
     return BD_OK;
 }
 
 void bd_cuda_free(void *data)
 {
+    if (data)
+        atomic_fetch_sub(&blocks, 1);
     cudaFree(data);
 }
 
@@ -116,11 +127,14 @@ enum bd_status bd_cuda_alloc_host(void **data, size_t bytes, const char *what)
     }
     memset(memory, 0, bytes);
     *data = memory;
+    atomic_fetch_add(&blocks, 1);
     return BD_OK;
 }
 
 void bd_cuda_free_host(void *data)
 {
+    if (data)
+        atomic_fetch_sub(&blocks, 1);
     cudaFreeHost(data);
 }
 

@@ -211,8 +211,8 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     d->block_columns = (d->n + 2 * plan->blocks - 1) / (2 * plan->blocks);
     /* With clusters all slots are in shared memory, which some GPUs have too little of. */
     d->cluster = 1;
-    d->cluster = cuda->capability >= 90 &&
-                 shared_size(d) <= (size_t)cuda->shared_most - svd_static_shared;
+    d->cluster =
+        cuda->capability >= 90 && shared_size(d) <= (size_t)cuda->shared_most - svd_static_shared;
     size_t square = (size_t)d->ld * d->ld;
     void *memory;
     size_t mail = svd_blocks_most * svd_slots * slot_floats(d, d->block_columns);
