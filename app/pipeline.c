@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "app/batch.h"
-#include "app/overlay.h"
+#include "app/pictures.h"
 #include "app/prime.h"
 #include "app/queue.h"
 #include "app/roi.h"
-#include "app/upscale.h"
 #include "base/clock.h"
 #include "video/scale.h"
 
@@ -40,10 +39,9 @@ struct bd_pipeline {
     bool primed;
 
     enum bd_pixel_format small_format; /* of what is separated */
-    struct bd_scaler *shrink, *enlarge;
-    struct bd_upscaler *upscaler; /* NULL: processed at full size */
-    struct bd_pool *pool;         /* the upscaler's */
-    struct bd_frame small, small_background;
+    bool smaller;                      /* than the input */
+    struct bd_scaler *shrink;
+    struct bd_frame small;
     struct bd_frame roi; /* empty: none */
 
     /* Live solver: frames that the separator has and that have not been returned, oldest first. */
@@ -54,7 +52,7 @@ struct bd_pipeline {
     char detail[bd_detail_size];
     double seconds; /* spent on handing over the last frame, without waiting for the decoder */
 
-    struct bd_frame mask, background, foreground, overlay;
+    struct bd_pictures *pictures;
 };
 
 static bool asked_to_stop(void *user)
@@ -125,9 +123,9 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     settings.channels = options->gray ? 1 : 3;
     if (info->frame_rate.num > 0 && info->frame_rate.den > 0)
         settings.frame_rate = (double)info->frame_rate.num / (double)info->frame_rate.den;
-    bool enlarge = settings.width != info->width || settings.height != info->height;
+    pipeline->smaller = settings.width != info->width || settings.height != info->height;
     settings.outputs = BD_SEPARATOR_MASK;
-    if (enlarge)
+    if (pipeline->smaller)
         settings.outputs |= BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
     if (pipeline->wants & BD_WANT_BACKGROUND)
         settings.outputs |= BD_SEPARATOR_BACKGROUND;
@@ -141,28 +139,9 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     if (!status)
         status = bd_frame_create(&pipeline->small, settings.width, settings.height,
                                  pipeline->small_format);
-    if (!status && enlarge)
-        status = bd_pool_create(&pipeline->pool, options->threads);
-    if (!status && enlarge)
-        status = bd_upscaler_create(&pipeline->upscaler, pipeline->pool, info->width, info->height,
-                                    settings.width, settings.height);
-    if (!status && pipeline->upscaler && (pipeline->wants & BD_WANT_BACKGROUND))
-        status = bd_frame_create(&pipeline->small_background, settings.width, settings.height,
-                                 pipeline->small_format);
-    return status;
-}
-
-static enum bd_status open_pictures(struct bd_pipeline *pipeline)
-{
-    int width = pipeline->info->width, height = pipeline->info->height;
-    unsigned wants = pipeline->wants;
-    enum bd_status status = bd_frame_create(&pipeline->mask, width, height, BD_GRAY8);
-    if (!status && (wants & BD_WANT_BACKGROUND))
-        status = bd_frame_create(&pipeline->background, width, height, pipeline->small_format);
-    if (!status && (wants & BD_WANT_FOREGROUND))
-        status = bd_frame_create(&pipeline->foreground, width, height, BD_RGBA32);
-    if (!status && (wants & BD_WANT_OVERLAY))
-        status = bd_frame_create(&pipeline->overlay, width, height, BD_RGB24);
+    if (!status)
+        status = bd_pictures_create(&pipeline->pictures, info->width, info->height,
+                                    &pipeline->settings, pipeline->wants, options->threads);
     return status;
 }
 
@@ -182,8 +161,6 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
         status = open_reader(self);
     if (status == BD_OK)
         status = open_solver(self);
-    if (status == BD_OK)
-        status = open_pictures(self);
     if (status == BD_OK && options->roi) /* a failure is not the input's: bd_open_exit_status */
         status = bd_roi_load(&self->roi, options->roi, self->info->width, self->info->height);
     bool live = status == BD_OK && self->info->live && drop;
@@ -222,74 +199,10 @@ static enum bd_status shrink(struct bd_pipeline *pipeline, const struct bd_frame
                              const struct bd_frame **picture)
 {
     *picture = frame;
-    if (!pipeline->upscaler && frame->format == pipeline->small_format)
+    if (!pipeline->smaller && frame->format == pipeline->small_format)
         return BD_OK;
     *picture = &pipeline->small;
     return bd_scale(&pipeline->shrink, &pipeline->small, frame, BD_SCALE_AREA);
-}
-
-static void copy_tight(struct bd_frame *frame, const uint8_t *data)
-{
-    size_t bytes = (size_t)frame->width * (size_t)frame->format;
-    for (int y = 0; y < frame->height; y++)
-        memcpy(frame->data + (int64_t)y * frame->stride, data + (size_t)y * bytes, bytes);
-}
-
-static enum bd_status make_background(struct bd_pipeline *pipeline, const uint8_t *background)
-{
-    if (!pipeline->upscaler) {
-        copy_tight(&pipeline->background, background);
-        return BD_OK;
-    }
-    copy_tight(&pipeline->small_background, background); /* libswscale wants aligned rows */
-    return bd_scale(&pipeline->enlarge, &pipeline->background, &pipeline->small_background,
-                    BD_SCALE_BILINEAR);
-}
-
-static void carry_times(struct bd_frame *to, const struct bd_frame *from)
-{
-    to->index = from->index;
-    to->pts = from->pts;
-    to->duration = from->duration;
-}
-
-static enum bd_status make_pictures(struct bd_pipeline *pipeline, const struct bd_frame *frame,
-                                    const struct bd_separation *separation,
-                                    struct bd_result *result)
-{
-    const struct bd_separator_options *settings = &pipeline->settings;
-    if (pipeline->separator)
-        settings = bd_separator_options(pipeline->separator);
-    struct bd_small_result small = { .width = settings->width,
-                                     .height = settings->height,
-                                     .channels = settings->channels,
-                                     .background = separation->background,
-                                     .difference = separation->difference,
-                                     .mask = separation->mask,
-                                     .threshold = settings->threshold };
-    if (pipeline->upscaler)
-        bd_upscale_mask(pipeline->upscaler, &pipeline->mask, frame, &small);
-    else
-        copy_tight(&pipeline->mask, separation->mask);
-    carry_times(&pipeline->mask, frame);
-    result->foreground_pixels = bd_roi_apply(&pipeline->mask, &pipeline->roi);
-    result->mask = &pipeline->mask;
-    if (pipeline->wants & BD_WANT_BACKGROUND) {
-        enum bd_status status = make_background(pipeline, separation->background);
-        if (status)
-            return status;
-        carry_times(&pipeline->background, frame);
-        result->background = &pipeline->background;
-    }
-    if (pipeline->wants & BD_WANT_FOREGROUND) {
-        bd_foreground_draw(&pipeline->foreground, frame, &pipeline->mask);
-        result->foreground = &pipeline->foreground;
-    }
-    if (pipeline->wants & BD_WANT_OVERLAY) {
-        bd_overlay_draw(&pipeline->overlay, frame, &pipeline->mask);
-        result->overlay = &pipeline->overlay;
-    }
-    return BD_OK;
 }
 
 static double time_of(const struct bd_pipeline *pipeline, const struct bd_frame *frame)
@@ -378,7 +291,11 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     result->rank = separation.rank;
     result->columns = separation.columns;
     result->learned = separation.learned;
-    status = make_pictures(pipeline, frame, &separation, result);
+    const struct bd_separator_options *settings = &pipeline->settings;
+    if (pipeline->separator)
+        settings = bd_separator_options(pipeline->separator);
+    status =
+        bd_pictures_make(pipeline->pictures, result, frame, &pipeline->roi, &separation, settings);
     result->dropped = bd_queue_dropped(pipeline->queue);
     result->seconds = pipeline->seconds + bd_clock_seconds() - begin;
     return status;
@@ -464,16 +381,9 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     bd_batch_destroy(&self->batch);
     bd_backend_close(&self->backend);
     bd_scaler_destroy(&self->shrink);
-    bd_scaler_destroy(&self->enlarge);
-    bd_upscaler_destroy(&self->upscaler);
-    bd_pool_destroy(&self->pool);
+    bd_pictures_destroy(&self->pictures);
     bd_frame_destroy(&self->small);
-    bd_frame_destroy(&self->small_background);
     bd_frame_destroy(&self->roi);
-    bd_frame_destroy(&self->mask);
-    bd_frame_destroy(&self->background);
-    bd_frame_destroy(&self->foreground);
-    bd_frame_destroy(&self->overlay);
     free(self);
     *pipeline = NULL;
 }
