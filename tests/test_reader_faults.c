@@ -89,10 +89,13 @@ static void count_warnings(void *user, enum bd_log_level level, const char *mess
         warnings++;
 }
 
-/* Rubbish in the middle costs some frames, one line in the log and no more. */
+/* Rubbish in the middle costs some frames, one line in the log and no more. On one thread: with
+ * several, libavcodec before 6.1 may hand out a frame before it has noted what was wrong with it.
+ */
 static void test_corrupt(void **state)
 {
     (void)state;
+    struct bd_reader_options options = { .threads = 1 };
     make_clips();
     for (int i = 0; i < CLIPS; i++) {
         size_t size;
@@ -107,7 +110,7 @@ static void test_corrupt(void **state)
         warnings = 0;
         bd_log_set(count_warnings, NULL);
         struct clip clip;
-        struct bd_reader *reader = open_input(in_scratch("corrupt"), plain);
+        struct bd_reader *reader = open_input(in_scratch("corrupt"), options);
         assert_int_equal(read_all(reader, &clip), BD_END);
         int64_t damaged = bd_reader_damaged(reader);
         bd_reader_close(&reader);
