@@ -16,6 +16,7 @@ extern "C" {
 #include "gpu/cholesky.h"
 #include "gpu/gram.cuh"
 #include "linalg/backend.h"
+#include "tests/quick.h"
 
 static struct bd_backend *backend;
 static uint64_t seed = 42;
@@ -152,21 +153,26 @@ static void test_columns(void **)
     static const int cols[] = { 1,   2,   7,   8,   20,  24,  25,  32,  33,  64, 65,
                                 100, 104, 105, 128, 129, 192, 193, 208, 225, 385 };
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
-        check_matrix(1501 + 3 * (int64_t)i, cols[i], (int64_t)(i % 5), (int64_t)(i % 3));
+        check_matrix((test_quick() ? 301 : 1501) + 3 * (int64_t)i, cols[i], (int64_t)(i % 5),
+                     (int64_t)(i % 3));
 }
 
 static void test_rows(void **)
 {
     if (!backend)
         skip();
-    static const int64_t rows[] = { 1, 3, 16, 31, 32, 33, 64, 100, 4096, 4097 };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    static const int64_t rows[] = { 1, 3, 16, 31, 32, 33, 64, 100, 4097, 4096 };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows - test_quick(); i++) {
         check_matrix(rows[i], 20, 0, 0);
         check_matrix(rows[i], 100, 0, 0);
         check_matrix(rows[i], 150, 1, 0);
     }
-    check_matrix(300000, 20, 0, 0);
-    check_matrix(100000, 40, 0, 0);
+    check_matrix(20000, 70, 0, 0); /* several steps of a thread block */
+    check_matrix(20000, 130, 0, 0);
+    if (!test_quick()) {
+        check_matrix(300000, 20, 0, 0);
+        check_matrix(100000, 40, 0, 0);
+    }
 }
 
 static void test_formed_on_the_fly(void **)

@@ -1,6 +1,6 @@
 /* The mask clean-up of the GPU against that of the CPU, bit for bit, on pictures that are hard for
  * it: noise of many densities, spirals, combs, rings, pictures of one pixel or one row. Then its
- * times. An argument chooses tests by name: "test_small" is what to run under compute-sanitizer. */
+ * times. An argument chooses tests by name. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +15,7 @@
 #include "gpu/mask.h"
 #include "linalg/backend.h"
 #include "linalg/cpu/mask.h"
+#include "tests/quick.h"
 
 static uint32_t random_bits(uint32_t *seed)
 {
@@ -281,7 +282,7 @@ static void test_small(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         struct pair p;
         pair_open(&p, sizes[s].width, sizes[s].height);
-        for (int n = 0; n < picture_count; n++, k++) {
+        for (int n = 0; n < picture_count; n += test_quick() ? 4 : 1, k++) {
             struct bd_detect_params params = settings(k, (int)p.count / 3);
             pictures[n].draw(p.raw, p.width, p.height, pictures[n].argument);
             check(&p, pictures[n].name, &params);
@@ -298,15 +299,15 @@ static void test_large(void **state)
 {
     (void)state;
     static const int large[][2] = { { 960, 540 }, { 1366, 768 }, { 700, 1003 } };
-    for (size_t s = 0; s < sizeof large / sizeof large[0]; s++) {
+    for (size_t s = 0; s < (test_quick() ? 1 : sizeof large / sizeof large[0]); s++) {
         struct pair p;
         pair_open(&p, large[s][0], large[s][1]);
-        for (int n = 0; n < picture_count; n++) {
+        for (int n = 0; n < picture_count; n += test_quick() ? 5 : 1) {
             int set = 0;
             pictures[n].draw(p.raw, p.width, p.height, pictures[n].argument);
             for (size_t i = 0; i < p.count; i++)
                 set += p.raw[i];
-            for (int k = 0; k < 8; k++) {
+            for (int k = 0; k < 8; k += test_quick() ? 3 : 1) {
                 struct bd_detect_params params = settings(k + 9 * n, (int)p.count / 3);
                 check(&p, pictures[n].name, &params);
             }
@@ -436,6 +437,8 @@ static float time_on_gpu(struct pair *p, const struct bd_detect_params *params)
 static void test_time(void **state)
 {
     (void)state;
+    if (test_quick())
+        skip();
     static const int large[][2] = { { 1920, 1080 }, { 1918, 1080 }, { 3840, 2160 } };
     for (size_t s = 0; s < sizeof large / sizeof large[0]; s++) {
         struct pair p;
