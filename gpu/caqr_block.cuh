@@ -1,4 +1,4 @@
-/* Private to caqr_factor.cu and caqr_apply.cu: a block of caqr_rows x 16 columns in the registers
+/* Private to caqr*.cu and householder*.cu: a block of caqr_rows x 16 columns in the registers
  * of a warp, and a block reflector I - V T V^T applied to it on the tensor cores.
  *
  * A warp holds the transpose C^T (16 columns x 128 rows) as 16 accumulator tiles of mma.m16n8k8: in
@@ -94,63 +94,58 @@ static __device__ __forceinline__ float caqr_total(const float sum[2][4], int i)
     return sum[0][i] + sum[1][i];
 }
 
-/* [D; C] := (I - [I; V] T [I; V]^T)^T [D; C] (transposed) or without the transposition, where d
- * holds D^T (16 columns x 16 rows) as two tiles; with FOLD = 0 there is no D: V's own top is in its
- * rows. */
-static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4], float4 *d,
-                                                        const struct caqr_tile *v,
-                                                        const struct caqr_t *s, int transposed,
-                                                        int lane)
+/* W^T := C^T V: the products of a block of C and V, 16 x 16, as two accumulator tiles. */
+static __device__ __forceinline__ void
+caqr_project(float (&w)[2][4], const float (&c)[caqr_tiles][4], const struct caqr_tile *v, int lane)
 {
     int g = lane >> 2, t = lane & 3;
-    float w[2][4];
-    {
-        float sum[2][2][4] = {};
+    float sum[2][2][4] = {};
 #pragma unroll
-        for (int k = 0; k < caqr_tiles; k++) {
-            uint32_t hi[4], lo[4];
-            const float *x = v->x + caqr_at(8 * k + 2 * t, g);
-            float2 left = *(const float2 *)x, right = *(const float2 *)(x + 8 * caqr_column);
-            caqr_operand(c[k], hi, lo);
-            caqr_mma_split(sum[0], sum[1], hi, lo, left.x, left.y, right.x, right.y);
-        }
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            float4 x = d ? d[32 * h + lane] : make_float4(0, 0, 0, 0);
-            w[h][0] = x.x + caqr_total(sum[h], 0);
-            w[h][1] = x.y + caqr_total(sum[h], 1);
-            w[h][2] = x.z + caqr_total(sum[h], 2);
-            w[h][3] = x.w + caqr_total(sum[h], 3);
-        }
+    for (int k = 0; k < caqr_tiles; k++) {
+        uint32_t hi[4], lo[4];
+        const float *x = v->x + caqr_at(8 * k + 2 * t, g);
+        float2 left = *(const float2 *)x, right = *(const float2 *)(x + 8 * caqr_column);
+        caqr_operand(c[k], hi, lo);
+        caqr_mma_split(sum[0], sum[1], hi, lo, left.x, left.y, right.x, right.y);
     }
-    /* W^T := W^T T (transposed) or W^T T^T. */
-    {
-        float sum[2][2][4] = {};
 #pragma unroll
-        for (int h = 0; h < 2; h++) { /* rows of the operand: reflectors 8 h + 2 t + {0, 1} */
-            uint32_t hi[4], lo[4];
-            int row = 8 * h + 2 * t;
-            caqr_operand(w[h], hi, lo);
-            if (transposed)
-                caqr_mma_split(sum[0], sum[1], hi, lo, s->x[row][g], s->x[row + 1][g],
-                               s->x[row][g + 8], s->x[row + 1][g + 8]);
-            else
-                caqr_mma_split(sum[0], sum[1], hi, lo, s->x[g][row], s->x[g][row + 1],
-                               s->x[g + 8][row], s->x[g + 8][row + 1]);
-        }
+    for (int h = 0; h < 2; h++)
 #pragma unroll
-        for (int h = 0; h < 2; h++)
+        for (int i = 0; i < 4; i++)
+            w[h][i] = caqr_total(sum[h], i);
+}
+
+/* W^T := W^T T (transposed) or W^T T^T. */
+static __device__ __forceinline__ void caqr_times_t(float (&w)[2][4], const struct caqr_t *s,
+                                                    int transposed, int lane)
+{
+    int g = lane >> 2, t = lane & 3;
+    float sum[2][2][4] = {};
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                w[h][i] = caqr_total(sum[h], i);
+    for (int h = 0; h < 2; h++) { /* rows of the operand: reflectors 8 h + 2 t + {0, 1} */
+        uint32_t hi[4], lo[4];
+        int row = 8 * h + 2 * t;
+        caqr_operand(w[h], hi, lo);
+        if (transposed)
+            caqr_mma_split(sum[0], sum[1], hi, lo, s->x[row][g], s->x[row + 1][g], s->x[row][g + 8],
+                           s->x[row + 1][g + 8]);
+        else
+            caqr_mma_split(sum[0], sum[1], hi, lo, s->x[g][row], s->x[g][row + 1], s->x[g + 8][row],
+                           s->x[g + 8][row + 1]);
     }
-    if (d)
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            float4 x = d[32 * h + lane];
-            d[32 * h + lane] =
-                make_float4(x.x - w[h][0], x.y - w[h][1], x.z - w[h][2], x.w - w[h][3]);
-        }
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            w[h][i] = caqr_total(sum[h], i);
+}
+
+/* C^T -= W^T V^T. */
+static __device__ __forceinline__ void caqr_subtract(float (&c)[caqr_tiles][4],
+                                                     const float (&w)[2][4],
+                                                     const struct caqr_tile *v, int lane)
+{
+    int g = lane >> 2, t = lane & 3;
     uint32_t hi[2][4], lo[2][4];
     caqr_operand(w[0], hi[0], lo[0]);
     caqr_operand(w[1], hi[1], lo[1]);
@@ -166,6 +161,36 @@ static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4
         for (int i = 0; i < 8; i++)
             c[k + i / 4][i % 4] -= caqr_total(sum[i / 4], i % 4);
     }
+}
+
+/* [D; C] := (I - [I; V] T [I; V]^T)^T [D; C] (transposed) or without the transposition, where d
+ * holds D^T (16 columns x 16 rows) as two tiles; with d = NULL there is no D: V's own top is in its
+ * rows. */
+static __device__ __forceinline__ void caqr_apply_block(float (&c)[caqr_tiles][4], float4 *d,
+                                                        const struct caqr_tile *v,
+                                                        const struct caqr_t *s, int transposed,
+                                                        int lane)
+{
+    float w[2][4];
+    caqr_project(w, c, v, lane);
+    if (d)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float4 x = d[32 * h + lane];
+            w[h][0] += x.x;
+            w[h][1] += x.y;
+            w[h][2] += x.z;
+            w[h][3] += x.w;
+        }
+    caqr_times_t(w, s, transposed, lane);
+    if (d)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float4 x = d[32 * h + lane];
+            d[32 * h + lane] =
+                make_float4(x.x - w[h][0], x.y - w[h][1], x.z - w[h][2], x.w - w[h][3]);
+        }
+    caqr_subtract(c, w, v, lane);
 }
 
 /* A tile to and from registers. */

@@ -143,7 +143,8 @@ static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4],
             top.x[1][h][1] = x.w;
         }
     }
-    caqr_factor_panel(c, top, factor, panel, count, lane);
+    struct caqr_alone alone;
+    caqr_factor_panel(c, top, factor, panel, count, lane, alone);
 }
 
 /* Block: leaf blockIdx.x, a warp for every 16 columns. The warps are a pipeline through which the

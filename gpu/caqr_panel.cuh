@@ -1,11 +1,15 @@
-/* Private to caqr_factor.cu: the Householder factorisation of 16 columns in the registers of a
- * warp.
+/* Private to caqr_factor.cu and householder_panel.cu: the Householder factorisation of 16 columns
+ * in the registers of a warp, or of several warps with 128 rows each.
  *
  * The columns are [top; body], top 16 x 16. In lane 4 g + t the warp holds columns g and g + 8: of
  * the body tiles as in caqr_block.cuh, of the top rows 2 t, 2 t + 1, 8 + 2 t, 8 + 2 t + 1.
  * Reflector j is v_j = [e_j + top(j + 1 .., j); body(:, j)] scaled: columns stay as they are and
  * their factors come in at the end, so that a column is final as soon as the reflectors before it
- * are applied. */
+ * are applied.
+ *
+ * Where several warps have the rows, all but the one with the top have zeros there, and `join` adds
+ * up over the warps what a step needs: join.sum(row, dots), the lane's two elements of row j and
+ * its two products with column j; join.most(x), the largest element by column. */
 #ifndef BD_GPU_CAQR_PANEL_CUH
 #define BD_GPU_CAQR_PANEL_CUH
 
@@ -35,6 +39,16 @@ struct caqr_top {
 
 struct caqr_reflector {
     float beta, tau, scale;
+};
+
+/* One warp has all rows. */
+struct caqr_alone {
+    __device__ __forceinline__ void sum(float (&)[2], float (&)[2])
+    {
+    }
+    __device__ __forceinline__ void most(float (&)[2])
+    {
+    }
 };
 
 /* 1 / x to about an ulp, for x neither tiny nor huge, without the branches of a division. */
@@ -109,18 +123,12 @@ static __device__ __forceinline__ void caqr_publish(const float (&body)[caqr_til
         make_float4(top.x[H][0][0], top.x[H][0][1], top.x[H][1][0], top.x[H][1][1]);
 }
 
-/* Reflector j = 8 H + i from column j, which has been published, applied to the columns after it;
- * the next of the same half is published as soon as it is final. One piece of code for 8 columns:
- * all 16 unrolled wait for instructions. */
-template <int H>
-static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], caqr_top &top,
-                                                 float (&factor)[2], caqr_panel_shared *s, int i,
-                                                 int lane)
+/* Column j, which has been published, as it is below row j: of the body v, of the top vt. */
+static __device__ __forceinline__ void caqr_read(float4 (&v)[caqr_tiles / 2], float4 &vt,
+                                                 const float4 *column, int j, int lane)
 {
-    const int g = lane >> 2, t = lane & 3, j = 8 * H + i;
-    const float4 *column = s->column[i & 1];
-    __syncwarp();
-    float4 v[caqr_tiles / 2], vt = column[2 * caqr_tiles + t];
+    const int t = lane & 3;
+    vt = column[2 * caqr_tiles + t];
 #pragma unroll
     for (int k = 0; k < caqr_tiles / 2; k++)
         v[k] = column[4 * k + t];
@@ -128,12 +136,15 @@ static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], c
     vt.y = 2 * t + 1 > j ? vt.y : 0;
     vt.z = 8 + 2 * t > j ? vt.z : 0;
     vt.w = 8 + 2 * t + 1 > j ? vt.w : 0;
-    /* Row j of the lane's columns, and column j . columns g and g + 8 below it. */
-    float row[2], dots[2];
+}
+
+/* Column j . columns g and g + 8 below row j, over the lane's 4 lanes. */
+static __device__ __forceinline__ void
+caqr_dots(float (&dots)[2], const float (&body)[caqr_tiles][4], const caqr_top &top,
+          const float4 (&v)[caqr_tiles / 2], const float4 &vt)
+{
 #pragma unroll
     for (int c = 0; c < 2; c++) {
-        float head = i & 1 ? top.x[c][H][1] : top.x[c][H][0];
-        row[c] = __shfl_sync(~0u, head, 4 * g + i / 2);
         float sum[4] = { vt.x * top.x[c][0][0], vt.y * top.x[c][0][1], vt.z * top.x[c][1][0],
                          vt.w * top.x[c][1][1] };
 #pragma unroll
@@ -150,6 +161,31 @@ static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], c
         dots[c] += __shfl_xor_sync(~0u, dots[c], 1);
         dots[c] += __shfl_xor_sync(~0u, dots[c], 2);
     }
+}
+
+/* The body's column c of the lane += f times v. */
+static __device__ __forceinline__ void caqr_add(float (&body)[caqr_tiles][4],
+                                                const float4 (&v)[caqr_tiles / 2], float f, int c)
+{
+#pragma unroll
+    for (int k = 0; k < caqr_tiles; k += 2) {
+        body[k][2 * c] = fmaf(v[k / 2].x, f, body[k][2 * c]);
+        body[k][2 * c + 1] = fmaf(v[k / 2].y, f, body[k][2 * c + 1]);
+        body[k + 1][2 * c] = fmaf(v[k / 2].z, f, body[k + 1][2 * c]);
+        body[k + 1][2 * c + 1] = fmaf(v[k / 2].w, f, body[k + 1][2 * c + 1]);
+    }
+}
+
+/* Reflector j = 8 H + i from rows j and products of the lane's columns (joined): to z and tau, and
+ * its factor to the lanes of its column; w[c] is what row j of column c loses, w[c] * -r.scale
+ * times column j what the rows below lose. */
+template <int H>
+static __device__ __forceinline__ caqr_reflector caqr_make(float (&w)[2], float (&factor)[2],
+                                                           const float (&row)[2],
+                                                           const float (&dots)[2],
+                                                           caqr_panel_shared *s, int i, int lane)
+{
+    const int g = lane >> 2, j = 8 * H + i;
     caqr_reflector r =
         caqr_reflect(__shfl_sync(~0u, row[H], 4 * i), __shfl_sync(~0u, dots[H], 4 * i));
     float u[2] = { fmaf(r.scale, dots[0], row[0]), fmaf(r.scale, dots[1], row[1]) };
@@ -158,24 +194,59 @@ static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], c
     s->tau[j] = r.tau;
     factor[H] = g == i ? r.scale : factor[H];
 #pragma unroll
+    for (int c = 0; c < 2; c++)
+        w[c] = g + 8 * c > j ? r.tau * u[c] : 0;
+    return r;
+}
+
+/* The top of the lane's column c after reflector j = 8 H + i. */
+template <int H>
+static __device__ __forceinline__ void caqr_add_top(caqr_top &top, const float4 &vt, float w,
+                                                    const caqr_reflector &r, int i, int c, int lane)
+{
+    const int g = lane >> 2, t = lane & 3;
+    const float f = -r.scale * w;
+    top.x[c][0][0] = fmaf(vt.x, f, top.x[c][0][0]);
+    top.x[c][0][1] = fmaf(vt.y, f, top.x[c][0][1]);
+    top.x[c][1][0] = fmaf(vt.z, f, top.x[c][1][0]);
+    top.x[c][1][1] = fmaf(vt.w, f, top.x[c][1][1]);
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        float x = g + 8 * c == 8 * H + i ? r.beta : top.x[c][H][e] - w;
+        top.x[c][H][e] = 2 * t + e == i ? x : top.x[c][H][e];
+    }
+}
+
+/* Row 8 H + i of the lane's columns, from the lane that has it. */
+template <int H>
+static __device__ __forceinline__ void caqr_row(float (&row)[2], const caqr_top &top, int i,
+                                                int lane)
+{
+#pragma unroll
+    for (int c = 0; c < 2; c++)
+        row[c] = __shfl_sync(~0u, i & 1 ? top.x[c][H][1] : top.x[c][H][0], (lane & ~3) + i / 2);
+}
+
+/* Reflector j = 8 H + i from column j, which has been published, applied to the columns after it;
+ * the next of the same half is published as soon as it is final. One piece of code for 8 columns:
+ * all 16 unrolled wait for instructions. */
+template <int H, class Join>
+static __device__ __forceinline__ void caqr_step(float (&body)[caqr_tiles][4], caqr_top &top,
+                                                 float (&factor)[2], caqr_panel_shared *s, int i,
+                                                 int lane, Join &join)
+{
+    float4 v[caqr_tiles / 2], vt;
+    float row[2], dots[2], w[2];
+    __syncwarp();
+    caqr_read(v, vt, s->column[i & 1], 8 * H + i, lane);
+    caqr_row<H>(row, top, i, lane);
+    caqr_dots(dots, body, top, v, vt);
+    join.sum(row, dots);
+    caqr_reflector r = caqr_make<H>(w, factor, row, dots, s, i, lane);
+#pragma unroll
     for (int c = H; c < 2; c++) { /* H = 1: columns below 8 are done */
-        float w = g + 8 * c > j ? r.tau * u[c] : 0, f = -r.scale * w;
-#pragma unroll
-        for (int k = 0; k < caqr_tiles; k += 2) {
-            body[k][2 * c] = fmaf(v[k / 2].x, f, body[k][2 * c]);
-            body[k][2 * c + 1] = fmaf(v[k / 2].y, f, body[k][2 * c + 1]);
-            body[k + 1][2 * c] = fmaf(v[k / 2].z, f, body[k + 1][2 * c]);
-            body[k + 1][2 * c + 1] = fmaf(v[k / 2].w, f, body[k + 1][2 * c + 1]);
-        }
-        top.x[c][0][0] = fmaf(vt.x, f, top.x[c][0][0]);
-        top.x[c][0][1] = fmaf(vt.y, f, top.x[c][0][1]);
-        top.x[c][1][0] = fmaf(vt.z, f, top.x[c][1][0]);
-        top.x[c][1][1] = fmaf(vt.w, f, top.x[c][1][1]);
-#pragma unroll
-        for (int e = 0; e < 2; e++) {
-            float x = g + 8 * c == j ? r.beta : top.x[c][H][e] - w;
-            top.x[c][H][e] = 2 * t + e == i ? x : top.x[c][H][e];
-        }
+        caqr_add(body, v, -r.scale * w[c], c);
+        caqr_add_top<H>(top, vt, w[c], r, i, c, lane);
         if (c == H && i < 7)
             caqr_publish<H>(body, top, s->column[(i + 1) & 1], i + 1, lane);
     }
@@ -197,23 +268,55 @@ static __device__ __forceinline__ void caqr_form_t(const caqr_panel_shared *s, f
     }
 }
 
+/* Multiplies the lane's columns of the body. */
+static __device__ __forceinline__ void caqr_scale_columns(float (&body)[caqr_tiles][4],
+                                                          const float (&scale)[2])
+{
+#pragma unroll
+    for (int k = 0; k < caqr_tiles; k++)
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            body[k][i] *= scale[i / 2];
+}
+
+/* R is of the columns as they were; reflectors have no scale. */
+static __device__ __forceinline__ void caqr_unscale_r(caqr_top &top, const float (&scale)[2],
+                                                      int lane)
+{
+    int g = lane >> 2, t = lane & 3;
+    float back[2] = { 1 / scale[0], 1 / scale[1] };
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (8 * (i / 2 % 2) + 2 * t + i % 2 <= g + 8 * (i / 4))
+            top.x[i / 4][i / 2 % 2][i % 2] *= back[i / 4];
+}
+
+/* There are only `count` reflectors. */
+static __device__ __forceinline__ void caqr_pad_reflectors(caqr_panel_shared *s, int count,
+                                                           int lane)
+{
+    for (int j = count; j < caqr_inner; j++) {
+        s->z[j][lane % caqr_inner] = 0;
+        s->tau[j] = 0;
+    }
+    __syncwarp();
+}
+
 /* QR of [top; body], whose columns from `count` on are 0: on exit the upper triangle of top is R,
  * its lower part and body are the reflectors, unscaled, and `factor` what the lane's two columns of
  * them are to be multiplied by.
  */
-static __device__ __forceinline__ void caqr_factor_panel(float (&body)[caqr_tiles][4],
-                                                         caqr_top &top, float (&factor)[2],
-                                                         caqr_panel_shared *s, int count, int lane)
+template <class Join>
+static __device__ __forceinline__ void
+caqr_factor_panel(float (&body)[caqr_tiles][4], caqr_top &top, float (&factor)[2],
+                  caqr_panel_shared *s, int count, int lane, Join &join)
 {
-    float scale[2] = { caqr_scale(caqr_largest(body, top, 0)),
-                       caqr_scale(caqr_largest(body, top, 1)) };
+    float most[2] = { caqr_largest(body, top, 0), caqr_largest(body, top, 1) };
+    join.most(most);
+    float scale[2] = { caqr_scale(most[0]), caqr_scale(most[1]) };
     bool scaled = __any_sync(~0u, scale[0] != 1 || scale[1] != 1);
     if (scaled) {
-#pragma unroll
-        for (int k = 0; k < caqr_tiles; k++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                body[k][i] *= scale[i / 2];
+        caqr_scale_columns(body, scale);
 #pragma unroll
         for (int i = 0; i < 8; i++)
             top.x[i / 4][i / 2 % 2][i % 2] *= scale[i / 4];
@@ -222,26 +325,16 @@ static __device__ __forceinline__ void caqr_factor_panel(float (&body)[caqr_tile
     caqr_publish<0>(body, top, s->column[0], 0, lane);
 #pragma unroll 1
     for (int i = 0; i < 8 && i < count; i++)
-        caqr_step<0>(body, top, factor, s, i, lane);
+        caqr_step<0>(body, top, factor, s, i, lane, join);
     if (count > 8) {
         caqr_publish<1>(body, top, s->column[0], 0, lane);
 #pragma unroll 1
         for (int i = 0; i < count - 8; i++)
-            caqr_step<1>(body, top, factor, s, i, lane);
+            caqr_step<1>(body, top, factor, s, i, lane, join);
     }
-    for (int j = count; j < caqr_inner; j++) {
-        s->z[j][lane % caqr_inner] = 0;
-        s->tau[j] = 0;
-    }
-    __syncwarp();
-    if (scaled) { /* R is of the columns as they were; reflectors have no scale */
-        int g = lane >> 2, t = lane & 3;
-        float back[2] = { 1 / scale[0], 1 / scale[1] };
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            if (8 * (i / 2 % 2) + 2 * t + i % 2 <= g + 8 * (i / 4))
-                top.x[i / 4][i / 2 % 2][i % 2] *= back[i / 4];
-    }
+    caqr_pad_reflectors(s, count, lane);
+    if (scaled)
+        caqr_unscale_r(top, scale, lane);
 }
 
 #endif

@@ -1,19 +1,21 @@
 /* The qr group of the CUDA backend (linalg/qr.h): which algorithm serves what.
  *
- * bd_qr_factor and what follows it use reflectors (gpu/caqr.h). R alone, and R with the thin Q, may
- * come from the float64 Gram matrix: G = A^T A, R from G by Cholesky, Q = A R^-1. In float64 the
- * rounding of G shifts the singular values of A by about kappa^2 2^-53 of themselves, kappa the
- * condition number of A with its columns scaled to norm 1. So Q departs from orthonormality by that
- * much: one pass does while it is below float32 rounding; up to where it reaches 1 a second pass
- * over Q, whose columns are then nearly orthonormal, repairs it (CholeskyQR2: Yamamoto,
- * Nakatsukasa, Yanagisawa, Fukaya 2015); beyond that only reflectors give a Q. R alone is backward
- * stable always (gpu/cholesky.h). */
+ * bd_qr_factor and what follows it use reflectors: CAQR (gpu/caqr.h) or blocked Householder
+ * (gpu/householder.h). R alone, and R with the thin Q, may come from the float64 Gram matrix: G =
+ * A^T A, R from G by Cholesky, Q = A R^-1. In float64 the rounding of G shifts the singular values
+ * of A by about kappa^2 2^-53 of themselves, kappa the condition number of A with its columns
+ * scaled to norm 1. So Q departs from orthonormality by that much: one pass does while it is below
+ * float32 rounding, or what is wanted; up to where it reaches 1 a second pass over Q, whose columns
+ * are then nearly orthonormal, repairs it (CholeskyQR2: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya
+ * 2015); beyond that only reflectors give a Q. R alone is backward stable always (gpu/cholesky.h).
+ */
 #include <stdlib.h>
 
 #include "gpu/caqr.h"
 #include "gpu/cholesky.h"
 #include "gpu/cholqr.h"
 #include "gpu/gram.cuh"
+#include "gpu/householder.h"
 #include "gpu/slots.h"
 
 /* The squared Frobenius norm of the inverse of the scaled R is between kappa^2 / n and kappa^2 n. G
@@ -23,9 +25,11 @@ static const double rounding = 4 * 0x1p-53;
 
 enum passes { ONE_PASS, TWO_PASSES, REFLECTORS };
 
-static enum passes passes_wanted(double inverse_norm, double shift)
+/* orthogonality: what bd_qr_options wants. */
+static enum passes passes_wanted(double inverse_norm, double shift, double orthogonality)
 {
-    if (inverse_norm * (rounding + shift) <= 0x1p-24)
+    const double enough = orthogonality > 0x1p-24 ? orthogonality : 0x1p-24;
+    if (inverse_norm * (rounding + shift) <= enough)
         return ONE_PASS;
     /* The second pass starts from singular values of 0.7 .. 1.3. Where the smallest one of A is
      * lost in the shift, the norm says nothing. */
@@ -34,11 +38,19 @@ static enum passes passes_wanted(double inverse_norm, double shift)
     return REFLECTORS; /* also for NaN */
 }
 
+/* Which method serves what: reflectors, R with the thin Q, R alone. */
+struct choice {
+    enum bd_qr_method factor, thin, reduce;
+};
+
 struct qr {
     struct bd_cuda *cuda;
     int64_t m, n;
-    struct bd_cuda_caqr *caqr;
-    enum bd_qr_method asked, method;
+    enum bd_qr_method asked;
+    struct choice by;
+    double orthogonality;                    /* that is wanted, 0: float32 rounding */
+    struct bd_cuda_caqr *caqr;               /* where a choice is CAQR */
+    struct bd_cuda_householder *householder; /* likewise */
     /* For Cholesky: */
     double *g, *g2;    /* n x n: Gram matrices, then R in their upper triangles */
     double *w;         /* packed R^-1 */
@@ -48,27 +60,42 @@ struct qr {
     void *workspace;   /* of the Gram matrix */
 };
 
-/* What BD_QR_AUTO takes for R alone, and for R and Q unless A is too ill-conditioned: the first row
- * that n fits. Measured on an H100 in milliseconds, with the waiting of a single call, R alone:
+/* What BD_QR_AUTO takes, R and Q unless A is too ill-conditioned for it: the first row in which m
+ * and n fit. Measured on an H100 in milliseconds, with the waiting of a single call, R alone:
  *                  20 x 20   1000000 x 20   110592 x 100   1000000 x 192   400 x 400   1024 x 1024
  *     Cholesky     0.026     0.054          0.074          0.88            0.28        1.2
  *     CAQR         0.032     0.26           0.64           4.5             0.89        2.7
  * R and Q: 110592 x 100 takes 0.15 in one pass, 0.30 in two, 1.1 by CAQR; 1000000 x 192 1.8, 3.7
  * and 8.7. */
 static const struct {
-    int64_t most_cols;
-    enum bd_qr_method method;
+    int64_t most_rows, most_cols;
+    struct choice by;
 } policy[] = {
-    { bd_gram_most, BD_QR_CHOLESKY },
-    { INT64_MAX, BD_QR_CAQR },
+    { INT64_MAX, bd_gram_most, { BD_QR_CAQR, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
+    { INT64_MAX, INT64_MAX, { BD_QR_CAQR, BD_QR_CAQR, BD_QR_CAQR } },
 };
 
-static enum bd_qr_method choose(int64_t n)
+static struct choice choose(int64_t m, int64_t n, const struct bd_qr_options *options)
 {
     size_t i = 0;
-    while (n > policy[i].most_cols)
+    while (m > policy[i].most_rows || n > policy[i].most_cols)
         i++;
-    return policy[i].method;
+    struct choice by = policy[i].by;
+    switch (options ? options->method : BD_QR_AUTO) {
+    case BD_QR_CAQR:
+    case BD_QR_HOUSEHOLDER:
+        by.factor = by.thin = by.reduce = options->method;
+        break;
+    case BD_QR_CHOLESKY:
+        by.thin = by.reduce = BD_QR_CHOLESKY;
+        break;
+    default: /* a shape of blocks is one of CAQR's */
+        if (options && (options->block_rows || options->panel_cols))
+            by.factor = BD_QR_CAQR;
+    }
+    if (by.thin != BD_QR_CHOLESKY)
+        by.thin = by.factor;
+    return by;
 }
 
 void bd_cuda_qr_destroy(void *data)
@@ -77,6 +104,7 @@ void bd_cuda_qr_destroy(void *data)
     if (!plan)
         return;
     bd_cuda_caqr_destroy(plan->caqr);
+    bd_cuda_householder_destroy(plan->householder);
     bd_cuda_free(plan->g);
     bd_cuda_free(plan->g2);
     bd_cuda_free(plan->w);
@@ -120,7 +148,7 @@ enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t 
     if (method == BD_QR_CHOLESKY && n > bd_gram_most)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "Cholesky QR of %lld columns: at most %d on the cuda backend; use "
-                       "BD_QR_AUTO or BD_QR_CAQR",
+                       "BD_QR_AUTO, BD_QR_CAQR or BD_QR_HOUSEHOLDER",
                        (long long)n, (int)bd_gram_most);
     struct qr *plan = static_cast<struct qr *>(calloc(1, sizeof *plan));
     if (!plan)
@@ -129,9 +157,15 @@ enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t 
     plan->m = m;
     plan->n = n;
     plan->asked = method;
-    plan->method = method == BD_QR_AUTO ? choose(n) : method;
-    status = bd_cuda_caqr_create(cuda, m, n, options, plan->method == BD_QR_CAQR, &plan->caqr);
-    if (status == BD_OK && plan->method == BD_QR_CHOLESKY)
+    plan->orthogonality = options ? options->orthogonality : 0;
+    plan->by = choose(m, n, options);
+    const struct choice by = plan->by;
+    if (by.factor == BD_QR_CAQR || by.reduce == BD_QR_CAQR)
+        status = bd_cuda_caqr_create(cuda, m, n, options, by.reduce == BD_QR_CAQR, &plan->caqr);
+    if (status == BD_OK && (by.factor == BD_QR_HOUSEHOLDER || by.reduce == BD_QR_HOUSEHOLDER))
+        status = bd_cuda_householder_create(cuda, m, n, by.reduce == BD_QR_HOUSEHOLDER,
+                                            &plan->householder);
+    if (status == BD_OK && (by.thin == BD_QR_CHOLESKY || by.reduce == BD_QR_CHOLESKY))
         status = alloc_cholesky(plan);
     if (status != BD_OK) {
         bd_cuda_qr_destroy(plan);
@@ -143,22 +177,34 @@ enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t 
 
 enum bd_status bd_cuda_qr_factor(void *data, float *a, int64_t lda)
 {
-    return bd_cuda_caqr_factor(static_cast<struct qr *>(data)->caqr, a, lda);
+    struct qr *plan = static_cast<struct qr *>(data);
+    if (plan->by.factor == BD_QR_HOUSEHOLDER)
+        return bd_cuda_householder_factor(plan->householder, a, lda);
+    return bd_cuda_caqr_factor(plan->caqr, a, lda);
 }
 
 enum bd_status bd_cuda_qr_get_r(void *data, float *r, int64_t ldr)
 {
-    return bd_cuda_caqr_get_r(static_cast<struct qr *>(data)->caqr, r, ldr);
+    struct qr *plan = static_cast<struct qr *>(data);
+    if (plan->by.factor == BD_QR_HOUSEHOLDER)
+        return bd_cuda_householder_get_r(plan->householder, r, ldr);
+    return bd_cuda_caqr_get_r(plan->caqr, r, ldr);
 }
 
 enum bd_status bd_cuda_qr_form_q(void *data, float *q, int64_t ldq)
 {
-    return bd_cuda_caqr_form_q(static_cast<struct qr *>(data)->caqr, q, ldq);
+    struct qr *plan = static_cast<struct qr *>(data);
+    if (plan->by.factor == BD_QR_HOUSEHOLDER)
+        return bd_cuda_householder_form_q(plan->householder, q, ldq);
+    return bd_cuda_caqr_form_q(plan->caqr, q, ldq);
 }
 
 enum bd_status bd_cuda_qr_apply(void *data, enum bd_qr_op op, float *c, int64_t ldc, int64_t k)
 {
-    return bd_cuda_caqr_apply(static_cast<struct qr *>(data)->caqr, op, c, ldc, k);
+    struct qr *plan = static_cast<struct qr *>(data);
+    if (plan->by.factor == BD_QR_HOUSEHOLDER)
+        return bd_cuda_householder_apply(plan->householder, op, c, ldc, k);
+    return bd_cuda_caqr_apply(plan->caqr, op, c, ldc, k);
 }
 
 /* g := A^T A */
@@ -171,7 +217,9 @@ static enum bd_status gram(struct qr *plan, double *g, const float *a, int64_t l
 enum bd_status bd_cuda_qr_reduce(void *data, const float *a, int64_t lda, float *r, int64_t ldr)
 {
     struct qr *plan = static_cast<struct qr *>(data);
-    if (plan->method != BD_QR_CHOLESKY)
+    if (plan->by.reduce == BD_QR_HOUSEHOLDER)
+        return bd_cuda_householder_reduce(plan->householder, a, lda, r, ldr);
+    if (plan->by.reduce == BD_QR_CAQR)
         return bd_cuda_caqr_reduce(plan->caqr, a, lda, r, ldr);
     enum bd_status status = gram(plan, plan->g, a, lda);
     if (status == BD_OK)
@@ -205,7 +253,7 @@ static enum bd_status see_condition(struct qr *plan, enum passes *wanted)
     double inverse_norm = 0;
     for (int64_t j = 0; j < plan->n; j++)
         inverse_norm += plan->seen[1 + plan->n + j];
-    *wanted = passes_wanted(inverse_norm, plan->seen[0]);
+    *wanted = passes_wanted(inverse_norm, plan->seen[0], plan->orthogonality);
     return bd_cuda_check(error, "waiting for the condition of a matrix");
 }
 
@@ -220,11 +268,11 @@ static enum bd_status thin_by_reflectors(struct qr *plan, const float *a, int64_
                                             cudaMemcpyDeviceToDevice, plan->cuda->stream),
                           "copying a matrix");
     if (status == BD_OK)
-        status = bd_cuda_caqr_factor(plan->caqr, q, ldq);
+        status = bd_cuda_qr_factor(plan, q, ldq);
     if (status == BD_OK)
-        status = bd_cuda_caqr_get_r(plan->caqr, r, ldr);
+        status = bd_cuda_qr_get_r(plan, r, ldr);
     if (status == BD_OK)
-        status = bd_cuda_caqr_form_q(plan->caqr, q, ldq);
+        status = bd_cuda_qr_form_q(plan, q, ldq);
     return status;
 }
 
@@ -234,7 +282,7 @@ enum bd_status bd_cuda_qr_thin(void *data, const float *a, int64_t lda, float *q
     struct qr *plan = static_cast<struct qr *>(data);
     const int n = (int)plan->n;
     enum passes wanted;
-    if (plan->method != BD_QR_CHOLESKY)
+    if (plan->by.thin != BD_QR_CHOLESKY)
         return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
     enum bd_status status = find_r(plan, plan->g, a, lda, r, ldr);
     if (status == BD_OK)
@@ -246,7 +294,7 @@ enum bd_status bd_cuda_qr_thin(void *data, const float *a, int64_t lda, float *q
             return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
         return bd_fail(BD_ERROR_NUMERIC,
                        "Cholesky QR: the columns are dependent, or nearly, or not finite; use "
-                       "BD_QR_AUTO or BD_QR_CAQR");
+                       "BD_QR_AUTO, BD_QR_CAQR or BD_QR_HOUSEHOLDER");
     }
     status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, a, lda, plan->w, plan->m, n);
     if (status != BD_OK || wanted == ONE_PASS)

@@ -1,5 +1,6 @@
 #include "linalg/qr.h"
 
+#include <float.h>
 #include <stdlib.h>
 
 #include "linalg/backend_ops.h"
@@ -16,10 +17,18 @@ static enum bd_status check_options(const struct bd_qr_options *options, int64_t
 {
     if (!options)
         return BD_OK;
-    if (options->method < BD_QR_AUTO || options->method > BD_QR_CHOLESKY)
+    if (options->method < BD_QR_AUTO || options->method > BD_QR_HOUSEHOLDER)
         return bd_fail(BD_ERROR_ARGUMENT,
-                       "method = %d: must be BD_QR_AUTO, BD_QR_CAQR or BD_QR_CHOLESKY",
+                       "method = %d: must be BD_QR_AUTO, BD_QR_CAQR, BD_QR_CHOLESKY or "
+                       "BD_QR_HOUSEHOLDER",
                        (int)options->method);
+    const double least = (double)n * FLT_EPSILON;
+    if (options->orthogonality != 0 &&
+        !(options->orthogonality >= least && options->orthogonality <= 0.25))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "orthogonality = %g: must be 0 (float32 rounding) or %.3g (n * FLT_EPSILON) "
+                       "to 0.25",
+                       options->orthogonality, least);
     if (options->panel_cols < 0)
         return bd_fail(BD_ERROR_ARGUMENT, "panel_cols = %d: must be 0 (default) or more",
                        options->panel_cols);

@@ -1,12 +1,14 @@
-/* Communication-avoiding QR of tall matrices: A = Q R, A m x n with m >= n, Q m x n, R n x n upper
- * triangular, float32.
+/* QR of tall matrices: A = Q R, A m x n with m >= n, Q m x n, R n x n upper triangular, float32, by
+ * one of three methods, which BD_QR_AUTO chooses by shape and wanted accuracy.
  *
- * Anderson, Ballard, Demmel, Keutzer: Communication-Avoiding QR Decomposition for GPUs (2011),
- * sections II and IV. The columns are taken in panels; a panel is factored by TSQR over blocks of
- * rows with a reduction tree (factor, factor_tree), and its Q^T is applied to the columns on its
- * right (apply_qt_h, apply_qt_tree). Any matrix is allowed: zero and repeated columns and rank
- * deficiency give an R with small diagonal elements, never a failure. The diagonal of R may have
- * either sign. */
+ * Communication-avoiding QR: Anderson, Ballard, Demmel, Keutzer: Communication-Avoiding QR
+ * Decomposition for GPUs (2011), sections II and IV. The columns are taken in panels; a panel is
+ * factored by TSQR over blocks of rows with a reduction tree (factor, factor_tree), and its Q^T is
+ * applied to the columns on its right (apply_qt_h, apply_qt_tree). Blocked Householder QR:
+ * Schreiber, Van Loan: A Storage-Efficient WY Representation for Products of Householder
+ * Transformations (1989); Kerr, Campbell, Richards: QR Decomposition on GPUs (2009). Any matrix is
+ * allowed: zero and repeated columns and rank deficiency give an R with small diagonal elements,
+ * never a failure. The diagonal of R may have either sign. */
 #ifndef BD_LINALG_QR_H
 #define BD_LINALG_QR_H
 
@@ -16,22 +18,34 @@
 extern "C" {
 #endif
 
-/* How bd_qr_reduce and bd_qr_thin find R and Q; bd_qr_factor always makes reflectors. */
 enum bd_qr_method {
-    BD_QR_AUTO, /* whatever is fastest for this shape at the accuracy of Householder reflectors */
+    /* Whatever is fastest for this shape at the wanted accuracy: for bd_qr_reduce and bd_qr_thin
+     * Cholesky where there is that, for bd_qr_factor one of the two kinds of reflectors. */
+    BD_QR_AUTO,
     BD_QR_CAQR, /* reflectors and a reduction tree */
     /* R from the Gram matrix A^T A in float64, in which products of float32 are exact; Q = A R^-1,
-     * repeated if A is ill-conditioned. For n <= 1024 and GPUs: the cpu backend refuses it. AUTO
-     * takes CAQR for a Q that this cannot make; when it is asked for by name, bd_qr_thin fails then
-     * with BD_ERROR_NUMERIC. */
-    BD_QR_CHOLESKY
+     * repeated if A is too ill-conditioned for the wanted accuracy. For n <= 1024 and GPUs: the cpu
+     * backend refuses it. AUTO takes reflectors for a Q that this cannot make; when it is asked for
+     * by name, bd_qr_thin fails then with BD_ERROR_NUMERIC. bd_qr_factor makes reflectors as with
+     * AUTO. */
+    BD_QR_CHOLESKY,
+    /* Reflectors over all rows of a column, blocked for matrix products. bd_qr_reduce takes memory
+     * for a copy of A. */
+    BD_QR_HOUSEHOLDER
 };
 
-/* Shape of the factorisation; 0 takes the tuned default of the backend for m and n. */
+/* How to factor; all 0 means the defaults. */
 struct bd_qr_options {
+    /* Shape of a CAQR, 0: the tuned default of the backend for m and n. AUTO makes reflectors by
+     * CAQR where either is given. */
     int64_t block_rows; /* rows of a leaf block, >= 2 * panel_cols */
     int panel_cols; /* columns of a panel; block_rows / panel_cols Rs are joined at a tree node */
     enum bd_qr_method method;
+    /* The wanted ||Q^T Q - I||_F of bd_qr_thin, n * FLT_EPSILON to 0.25, 0: to float32 rounding.
+     * Reflectors always give the latter, and the cpu backend has nothing else; Cholesky QR takes
+     * one pass over A where that is enough, two where it is not. A = Q R holds to float32 rounding
+     * in any case. */
+    double orthogonality;
 };
 
 struct bd_qr; /* workspace and reduction tree for one shape of matrix */
@@ -39,8 +53,8 @@ struct bd_qr; /* workspace and reduction tree for one shape of matrix */
 enum bd_qr_op { BD_QR_Q, BD_QR_Q_TRANSPOSED };
 
 /* Makes all workspace for m x n matrices; factoring then allocates nothing. `options` may be NULL.
- * BD_ERROR_ARGUMENT for m < n, n < 1 or a block shape out of range; BD_ERROR_UNSUPPORTED for a
- * method that the backend does not have for n columns. */
+ * BD_ERROR_ARGUMENT for m < n, n < 1, a block shape or an accuracy out of range;
+ * BD_ERROR_UNSUPPORTED for a method that the backend does not have for n columns. */
 enum bd_status bd_qr_create(struct bd_qr **qr, struct bd_backend *backend, int64_t m, int64_t n,
                             const struct bd_qr_options *options);
 void bd_qr_destroy(struct bd_qr **qr);
@@ -64,9 +78,9 @@ enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix 
 enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *r);
 
 /* R (n x n) and the thin Q (m x n) of A (m x n) in one call. `q` may be A itself, which Q then
- * replaces; otherwise A is not changed. Q is orthonormal to float32 rounding whatever A is, columns
- * that depend on others included. What bd_qr_factor left in the plan is gone afterwards. May wait
- * for the device once. */
+ * replaces; otherwise A is not changed. Q is orthonormal to the wanted accuracy whatever A is,
+ * columns that depend on others included. What bd_qr_factor left in the plan is gone afterwards.
+ * May wait for the device once. */
 enum bd_status bd_qr_thin(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *q,
                           struct bd_matrix *r);
 

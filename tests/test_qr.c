@@ -1,5 +1,5 @@
-/* CAQR (linalg/qr.h) on every backend: residual, orthogonality, R, applied Q, on all shapes and on
- * difficult matrices, measured in float64. */
+/* QR by reflectors (linalg/qr.h) on every backend: residual, orthogonality, R, applied Q, on all
+ * shapes and on difficult matrices, measured in float64. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,32 +50,46 @@ static void check_q(struct fixture *f, struct bd_matrix *q)
     free(qr);
 }
 
-static void check(const struct problem *p)
+static void check_method(const struct problem *p, const char *backend)
 {
-    for (const char *const *name = bd_backend_names(); *name; name++) {
-        struct fixture f;
-        if (!setup(&f, p, *name))
-            continue;
-        check_reduce(&f);
-        assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
-        assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
-        get_r(&f);
-        assert_true(gram_error(f.host_a, f.host_r, p->m, p->n) < limit(p));
-        check_apply(&f);
-        check_q(&f, &f.q);
-        check_q(&f, &f.a);
-        assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK); /* outlives the reflectors */
-        assert_int_equal(bd_qr_apply(f.qr, BD_QR_Q, &f.q), BD_ERROR_ARGUMENT);
-        teardown(&f);
-    }
+    struct fixture f;
+    if (!setup(&f, p, backend))
+        return;
+    check_reduce(&f);
+    assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
+    assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
+    get_r(&f);
+    assert_true(gram_error(f.host_a, f.host_r, p->m, p->n) < limit(p));
+    check_apply(&f);
+    check_q(&f, &f.q);
+    check_q(&f, &f.a);
+    assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK); /* outlives the reflectors */
+    assert_int_equal(bd_qr_apply(f.qr, BD_QR_Q, &f.q), BD_ERROR_ARGUMENT);
+    teardown(&f);
+}
+
+/* All kinds of reflectors, or CAQR alone where its blocks have a shape. */
+static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_HOUSEHOLDER, BD_QR_CAQR };
+enum { method_count = sizeof methods / sizeof *methods };
+
+static void check(const struct problem *problem)
+{
+    const int shaped = problem->options.block_rows || problem->options.panel_cols;
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (int i = shaped ? method_count - 1 : 0; i < method_count; i++) {
+            struct problem p = *problem;
+            p.options.method = methods[i];
+            check_method(&p, *name);
+        }
 }
 
 static void test_shapes(void **state)
 {
     static const int64_t shapes[][2] = {
-        { 1, 1 },     { 2, 1 },       { 5000, 1 },   { 3, 3 },     { 17, 16 },    { 16, 16 },
-        { 101, 100 }, { 100, 100 },   { 513, 8 },    { 511, 9 },   { 1000, 20 },  { 20000, 20 },
-        { 9001, 50 }, { 12345, 100 }, { 4096, 192 }, { 700, 193 }, { 1031, 300 }, { 700, 700 },
+        { 1, 1 },     { 2, 1 },      { 5000, 1 },  { 3, 3 },       { 17, 16 },
+        { 16, 16 },   { 101, 100 },  { 100, 100 }, { 513, 8 },     { 511, 9 },
+        { 1000, 20 }, { 20000, 20 }, { 9001, 50 }, { 12345, 100 }, { 4096, 192 },
+        { 700, 193 }, { 1031, 300 }, { 700, 700 }, { 100003, 5 },  { 180001, 11 },
     };
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -91,6 +105,72 @@ static void test_difficult_matrices(void **state)
             .m = 300, .n = 37, .kind = kind, .options = { .block_rows = 40, .panel_cols = 10 } });
         check(&(struct problem){ .m = 60, .n = 60, .kind = kind });
     }
+}
+
+/* Any number of columns of C. Q is orthogonal, all of it: norms stay, and Q Q^T C = C. */
+static void check_columns(struct fixture *f, int64_t k)
+{
+    const struct problem p = { .m = f->p->m, .n = k };
+    struct bd_matrix c;
+    float *host = new_matrix(&p), *got = malloc((size_t)(p.m * k) * sizeof *got);
+    assert_non_null(got);
+    assert_int_equal(bd_matrix_create(f->backend, &c, p.m, k, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_upload(f->backend, &c, host, p.m), BD_OK);
+    assert_int_equal(bd_qr_apply(f->qr, BD_QR_Q_TRANSPOSED, &c), BD_OK);
+    assert_int_equal(bd_matrix_download(f->backend, got, p.m, &c), BD_OK);
+    assert_true(column_error(host, got, p.m, k) > 0.1);
+    for (int64_t j = 0; j < k; j++)
+        assert_true(fabs(1 - norm(got + j * p.m, p.m) / norm(host + j * p.m, p.m)) < limit(f->p));
+    assert_int_equal(bd_qr_apply(f->qr, BD_QR_Q, &c), BD_OK);
+    assert_int_equal(bd_matrix_download(f->backend, got, p.m, &c), BD_OK);
+    assert_true(column_error(host, got, p.m, k) < limit(f->p));
+    bd_matrix_destroy(f->backend, &c);
+    free(host);
+    free(got);
+}
+
+static void test_apply(void **state)
+{
+    static const struct {
+        int64_t m, n, k;
+    } cases[] = {
+        { 1000, 40, 1 }, { 1000, 40, 300 }, { 2500, 17, 65 }, { 60, 60, 7 }, { 40, 7, 5000 },
+    };
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (size_t i = 0; i < method_count * sizeof cases / sizeof *cases; i++) {
+            struct problem p = { .m = cases[i / method_count].m,
+                                 .n = cases[i / method_count].n,
+                                 .options = { .method = methods[i % method_count] } };
+            struct fixture f;
+            if (!setup(&f, &p, *name))
+                continue;
+            assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
+            check_columns(&f, cases[i / method_count].k);
+            teardown(&f);
+        }
+}
+
+/* What a plan factored stays when it reduces another matrix. */
+static void test_reduce_between(void **state)
+{
+    struct problem p = { .m = 1500, .n = 50 };
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (int i = 0; i < method_count; i++) {
+            struct fixture f;
+            p.options.method = methods[i];
+            if (!setup(&f, &p, *name))
+                continue;
+            assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
+            assert_int_equal(bd_qr_reduce(f.qr, &f.q, &f.r), BD_OK); /* zeros */
+            get_r(&f);
+            assert_true(norm(f.host_r, p.n * p.n) == 0);
+            assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
+            get_r(&f);
+            check_q(&f, &f.q);
+            teardown(&f);
+        }
 }
 
 /* From the paper's 64 x 16 to one row a column: trees of many levels, panels that do not divide n,
@@ -129,51 +209,62 @@ static void test_repeatable(void **state)
 {
     struct problem p = { .m = 30000, .n = 24, .threads = 3 };
     (void)state;
-    for (const char *const *name = bd_backend_names(); *name; name++) {
-        struct fixture f;
-        float first[24 * 24];
-        if (!setup(&f, &p, *name))
-            continue;
-        for (int i = 0; i < 5; i++) {
-            assert_int_equal(bd_qr_reduce(f.qr, &f.a, &f.r), BD_OK);
-            get_r(&f);
-            if (i == 0)
-                memcpy(first, f.host_r, sizeof first);
-            assert_memory_equal(first, f.host_r, sizeof first);
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (int k = 0; k < method_count; k++) {
+            struct fixture f;
+            float first[24 * 24];
+            p.options.method = methods[k];
+            if (!setup(&f, &p, *name))
+                continue;
+            for (int i = 0; i < 5; i++) {
+                assert_int_equal(bd_qr_reduce(f.qr, &f.a, &f.r), BD_OK);
+                get_r(&f);
+                if (i == 0)
+                    memcpy(first, f.host_r, sizeof first);
+                assert_memory_equal(first, f.host_r, sizeof first);
+            }
+            teardown(&f);
         }
-        teardown(&f);
-    }
 }
 
 /* NaN and Inf come through as NaN: no hang, no fault, and the plan is fit for the next matrix. */
+static void check_not_finite(const struct problem *p, const char *backend, float bad)
+{
+    struct fixture f;
+    if (!setup(&f, p, backend))
+        return;
+    float keep = f.host_a[7 + 3 * p->m];
+    f.host_a[7 + 3 * p->m] = bad;
+    assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p->m), BD_OK);
+    assert_int_equal(bd_qr_reduce(f.qr, &f.a, &f.r), BD_OK);
+    assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
+    assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
+    get_r(&f);
+    assert_false(isfinite(f.host_r[3 + 3 * p->n]));
+    assert_int_equal(bd_qr_form_q(f.qr, &f.q), BD_OK);
+    f.host_a[7 + 3 * p->m] = keep;
+    assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p->m), BD_OK);
+    check_reduce(&f);
+    assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
+    assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
+    get_r(&f);
+    check_q(&f, &f.q);
+    teardown(&f);
+}
+
 static void test_not_finite(void **state)
 {
     static const float bad[] = { NAN, INFINITY, -INFINITY };
-    struct problem p = { .m = 2500, .n = 30, .options = { .block_rows = 600, .panel_cols = 20 } };
+    static const struct bd_qr_options options[] = {
+        { .block_rows = 600, .panel_cols = 20 },
+        { .method = BD_QR_HOUSEHOLDER },
+    };
     (void)state;
     for (const char *const *name = bd_backend_names(); *name; name++)
-        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-            struct fixture f;
-            if (!setup(&f, &p, *name))
-                continue;
-            float keep = f.host_a[7 + 3 * p.m];
-            f.host_a[7 + 3 * p.m] = bad[i];
-            assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p.m), BD_OK);
-            assert_int_equal(bd_qr_reduce(f.qr, &f.a, &f.r), BD_OK);
-            assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
-            assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
-            get_r(&f);
-            assert_false(isfinite(f.host_r[3 + 3 * p.n]));
-            assert_int_equal(bd_qr_form_q(f.qr, &f.q), BD_OK);
-            f.host_a[7 + 3 * p.m] = keep;
-            assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p.m), BD_OK);
-            check_reduce(&f);
-            assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
-            assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
-            get_r(&f);
-            check_q(&f, &f.q);
-            teardown(&f);
-        }
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+            for (size_t k = 0; k < sizeof options / sizeof *options; k++)
+                check_not_finite(&(struct problem){ .m = 2500, .n = 30, .options = options[k] },
+                                 *name, bad[i]);
 }
 
 int main(void)
@@ -182,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_difficult_matrices),
         cmocka_unit_test(test_block_shapes), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_repeatable),   cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_apply),        cmocka_unit_test(test_reduce_between),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

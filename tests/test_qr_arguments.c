@@ -1,4 +1,5 @@
 /* What bd_qr_* refuse (linalg/qr.h), and with which words. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,14 +26,18 @@ static void test_bad_shapes(void **state)
         struct bd_qr_options options;
         const char *word;
     } cases[] = {
-        { 3, 4, { 0, 0, BD_QR_AUTO }, "3 x 4" },
-        { 3, 0, { 0, 0, BD_QR_AUTO }, "3 x 0" },
-        { -1, -1, { 0, 0, BD_QR_AUTO }, "-1 x -1" },
-        { 100, 10, { 19, 10, BD_QR_AUTO }, "block_rows" },
-        { 100, 10, { -5, 0, BD_QR_AUTO }, "block_rows" },
-        { 100, 10, { 1, 0, BD_QR_AUTO }, "block_rows" },
-        { 100, 10, { 0, -1, BD_QR_AUTO }, "panel_cols" },
-        { 100, 10, { 0, 0, (enum bd_qr_method)3 }, "method" },
+        { 3, 4, { 0, 0, BD_QR_AUTO, 0 }, "3 x 4" },
+        { 3, 0, { 0, 0, BD_QR_AUTO, 0 }, "3 x 0" },
+        { -1, -1, { 0, 0, BD_QR_AUTO, 0 }, "-1 x -1" },
+        { 100, 10, { 19, 10, BD_QR_AUTO, 0 }, "block_rows" },
+        { 100, 10, { -5, 0, BD_QR_AUTO, 0 }, "block_rows" },
+        { 100, 10, { 1, 0, BD_QR_AUTO, 0 }, "block_rows" },
+        { 100, 10, { 0, -1, BD_QR_AUTO, 0 }, "panel_cols" },
+        { 100, 10, { 0, 0, (enum bd_qr_method)4, 0 }, "method" },
+        { 100, 10, { 0, 0, BD_QR_AUTO, 1e-6 }, "orthogonality = 1e-06" },
+        { 100, 10, { 0, 0, BD_QR_AUTO, -1e-3 }, "orthogonality" },
+        { 100, 10, { 0, 0, BD_QR_HOUSEHOLDER, 0.3 }, "orthogonality" },
+        { 100, 10, { 0, 0, BD_QR_AUTO, NAN }, "orthogonality" },
     };
     struct bd_backend *backend;
     (void)state;
@@ -124,6 +129,27 @@ static void test_bad_calls(void **state)
     }
 }
 
+/* A wanted accuracy in its range, by any method there is. */
+static void test_accuracy(void **state)
+{
+    static const double wanted[] = { 0, 5 * 0x1p-23, 1e-3, 0.25 };
+    static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CAQR, BD_QR_HOUSEHOLDER };
+    struct fixture f;
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++) {
+        if (!setup(&f, *name))
+            continue;
+        for (int i = 0; i < 12; i++) {
+            struct bd_qr_options options = { .method = methods[i % 3],
+                                             .orthogonality = wanted[i / 3] };
+            bd_qr_destroy(&f.qr);
+            assert_int_equal(bd_qr_create(&f.qr, f.backend, 40, 5, &options), BD_OK);
+            assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
+        }
+        teardown(&f);
+    }
+}
+
 /* A method that a backend does not have is refused, not replaced. */
 static void test_methods(void **state)
 {
@@ -149,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_shapes),
         cmocka_unit_test(test_bad_calls),
+        cmocka_unit_test(test_accuracy),
         cmocka_unit_test(test_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,13 +200,31 @@ static struct caqr *create_plan(struct bd_pool *pool, int64_t m, int64_t n,
     return plan;
 }
 
+/* A plan for LAPACK's Householder QR: the slots hand on to it. */
+static enum bd_status create_householder(int64_t m, int64_t n, void **out)
+{
+    struct caqr *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for a QR plan");
+    *plan = (struct caqr){ .m = m, .n = n };
+    enum bd_status status = bd_householder_create(&plan->householder, m, n);
+    if (status != BD_OK)
+        free(plan);
+    else
+        *out = plan;
+    return status;
+}
+
 enum bd_status bd_cpu_qr_create(struct bd_backend *backend, int64_t m, int64_t n,
                                 const struct bd_qr_options *options, void **out)
 {
     *out = NULL;
     if (options && options->method == BD_QR_CHOLESKY)
         return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "the cpu backend has no Cholesky QR: use BD_QR_AUTO or BD_QR_CAQR");
+                       "the cpu backend has no Cholesky QR: use BD_QR_AUTO, BD_QR_CAQR or "
+                       "BD_QR_HOUSEHOLDER");
+    if (options && options->method == BD_QR_HOUSEHOLDER)
+        return create_householder(m, n, out);
     struct bd_pool *pool = bd_cpu_pool(backend);
     struct caqr *plan = create_plan(pool, m, n, options);
     if (!plan)
@@ -251,6 +269,7 @@ void bd_cpu_qr_destroy(void *data)
     free(plan->r);
     free(plan->copy);
     bd_tsqr_destroy(&plan->tsqr);
+    bd_householder_destroy(&plan->householder);
     bd_cpu_qr_destroy(plan->inner);
     free(plan);
 }

@@ -12,6 +12,7 @@
 #define BD_LINALG_CPU_CAQR_H
 
 #include "linalg/cpu/cpu.h"
+#include "linalg/cpu/householder.h"
 #include "linalg/cpu/kernels/block_kernels.h"
 #include "linalg/cpu/tsqr.h"
 
@@ -49,6 +50,7 @@ struct caqr {
     int64_t streams;
     struct caqr *inner; /* others are copied and factored */
     float *copy;
+    struct bd_householder *householder; /* not NULL: does it all, and nothing else is there */
 };
 
 /* Columns handled at a time: in cache, and as an item of the pool. */

@@ -187,6 +187,8 @@ void caqr_form_panel(struct caqr *plan, const struct caqr_panel *panel, float *q
 enum bd_status bd_cpu_qr_form_q(void *data, float *q, int64_t ldq)
 {
     struct caqr *plan = data;
+    if (plan->householder)
+        return bd_householder_form_q(plan->householder, q, ldq);
     /* From the last panel to the first: the columns formed so far are the later panels'. */
     for (int64_t i = plan->panels - 1; i >= 0; i--) {
         const struct caqr_panel *panel = &plan->panel[i];
@@ -201,6 +203,8 @@ enum bd_status bd_cpu_qr_apply(void *data, enum bd_qr_op op, float *c, int64_t l
 {
     struct caqr *plan = data;
     int transposed = op == BD_QR_Q_TRANSPOSED;
+    if (plan->householder)
+        return bd_householder_apply(plan->householder, op, c, ldc, k);
     for (int64_t i = 0; i < plan->panels; i++)
         caqr_apply_panel(plan, &plan->panel[transposed ? i : plan->panels - 1 - i], transposed, c,
                          ldc, k);

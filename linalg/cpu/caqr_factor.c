@@ -77,6 +77,8 @@ static void keep_r(struct caqr *plan, const struct caqr_panel *panel, const floa
 enum bd_status bd_cpu_qr_factor(void *data, float *a, int64_t lda)
 {
     struct caqr *plan = data;
+    if (plan->householder)
+        return bd_householder_factor(plan->householder, a, lda);
     plan->a = a;
     plan->lda = lda;
     for (int64_t i = 0; i < plan->panels; i++) {
@@ -92,6 +94,10 @@ enum bd_status bd_cpu_qr_factor(void *data, float *a, int64_t lda)
 enum bd_status bd_cpu_qr_get_r(void *data, float *r, int64_t ldr)
 {
     const struct caqr *plan = data;
+    if (plan->householder) {
+        bd_householder_get_r(plan->householder, r, ldr);
+        return BD_OK;
+    }
     caqr_store(r, ldr, plan->r, plan->n, plan->n, plan->n);
     return BD_OK;
 }
@@ -133,6 +139,8 @@ enum bd_status bd_cpu_qr_reduce(void *data, const float *a, int64_t lda, float *
 {
     struct caqr *plan = data;
     struct reduce_job job = { .plan = plan, .a = a, .lda = lda };
+    if (plan->householder)
+        return bd_householder_reduce(plan->householder, a, lda, r, ldr);
     if (plan->tsqr) {
         bd_tsqr_reset(plan->tsqr);
         bd_pool_run(plan->pool, reduce_stream, &job, plan->streams);

@@ -1,0 +1,266 @@
+/* Private to householder_panel.cu: sums over the warps of a thread block, and over thread blocks
+ * that run at the same time, 16 columns of each: the `join` of caqr_panel.cuh.
+ *
+ * Between blocks a float travels in a word of 64 bits together with the number of its exchange, so
+ * that whoever reads it sees whether it has come: one way and no fence (the protocol LL of NCCL).
+ * The words are in the shared memory of every block of a cluster, or else in global memory. Those
+ * of even and odd exchanges are different ones; a block writes those of exchange s + 2 after it has
+ * read all of s + 1, which all others wrote after they had read s. All blocks add up in the same
+ * order: they must agree to the last bit. */
+#ifndef BD_GPU_HOUSEHOLDER_JOIN_CUH
+#define BD_GPU_HOUSEHOLDER_JOIN_CUH
+
+#include "gpu/caqr_panel.cuh"
+
+enum { house_warps = 8, house_threads = 32 * house_warps, house_most_cluster = 2 * house_warps };
+
+struct house_shared {
+    float sums[2][house_warps][caqr_inner]; /* by warp; of even and odd exchanges */
+    float come[2][house_warps][caqr_inner]; /* from blocks w, w + 16, .. and w + 8, w + 24, .. */
+    float row[2][caqr_inner], row_come[2][caqr_inner];
+    uint64_t inbox[2][house_most_cluster + 1][caqr_inner]; /* of a block in a cluster: by block, and
+                                                              row j */
+};
+
+static __device__ __forceinline__ uint64_t house_word(float x, uint32_t turn)
+{
+    return (uint64_t)turn << 32 | __float_as_uint(x);
+}
+
+static __device__ __forceinline__ bool house_is_of(uint64_t word, uint32_t turn)
+{
+    return (uint32_t)(word >> 32) == turn;
+}
+
+static __device__ __forceinline__ float house_value(uint64_t word)
+{
+    return __uint_as_float((uint32_t)word);
+}
+
+static __device__ __forceinline__ uint64_t house_peek(const uint64_t *word)
+{
+    uint64_t x;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(x) : "l"(word) : "memory");
+    return x;
+}
+
+static __device__ __forceinline__ void house_post(uint64_t *word, float x, uint32_t turn)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(house_word(x, turn))
+                 : "memory");
+}
+
+/* The same for a word in the shared memory of this block, and that of another block of the cluster.
+ * Nothing calls them before Hopper. */
+static __device__ __forceinline__ uint64_t house_peek_shared(const uint64_t *word)
+{
+    uint64_t x = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("ld.relaxed.cluster.shared::cta.u64 %0, [%1];"
+                 : "=l"(x)
+                 : "r"((uint32_t)__cvta_generic_to_shared(word))
+                 : "memory");
+#endif
+    return x;
+}
+
+static __device__ __forceinline__ void house_post_shared(uint64_t *word, int block, float x,
+                                                         uint32_t turn)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+                 : "=r"(there)
+                 : "r"((uint32_t)__cvta_generic_to_shared(word)), "r"(block));
+    asm volatile("st.relaxed.cluster.shared::cluster.u64 [%0], %1;" ::"r"(there),
+                 "l"(house_word(x, turn))
+                 : "memory");
+#endif
+}
+
+/* All blocks of the cluster are here. */
+static __device__ __forceinline__ void house_meet(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;\n"
+                 "barrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+#endif
+}
+
+struct house_join {
+    struct house_shared *s;
+    uint64_t *words; /* 2 x (blocks + 1) x 16, the last for row j; or NULL: a cluster */
+    uint32_t turn;
+    int w, lane, head; /* head: this warp has the top */
+
+    /* Before the first exchange of a cluster, and after the last: nobody writes to a block that is
+     * not there. */
+    __device__ __forceinline__ void begin()
+    {
+        if (words || gridDim.x == 1)
+            return;
+        for (int i = (int)threadIdx.x; i < 2 * (house_most_cluster + 1) * caqr_inner;
+             i += (int)blockDim.x)
+            (&s->inbox[0][0][0])[i] = 0; /* turns are above 0 */
+        house_meet();
+    }
+
+    __device__ __forceinline__ void end()
+    {
+        if (!words && gridDim.x > 1)
+            house_meet();
+    }
+
+    template <class Op>
+    __device__ __forceinline__ void join(float (&row)[2], float (&x)[2], const Op &op)
+    {
+        const int g = lane >> 2, p = (int)(turn & 1), warps = (int)blockDim.x / 32;
+        const int blocks = (int)gridDim.x;
+        if (lane % 4 == 0) {
+            s->sums[p][w][g] = x[0];
+            s->sums[p][w][g + 8] = x[1];
+            if (head) {
+                s->row[p][g] = row[0];
+                s->row[p][g + 8] = row[1];
+            }
+        }
+        __syncthreads();
+        if (blocks == 1) {
+            add_up(x, s->sums[p], warps, op);
+            row[0] = s->row[p][g];
+            row[1] = s->row[p][g + 8];
+        } else if (words) {
+            exchange(p, blocks, op);
+            __syncthreads();
+            add_up(x, s->come[p], blocks < warps ? blocks : warps, op);
+            row[0] = s->row_come[p][g];
+            row[1] = s->row_come[p][g + 8];
+        } else {
+            exchange_in_cluster(row, x, p, blocks, op);
+        }
+        turn++;
+    }
+
+    /* x := columns g and g + 8 of the parts. */
+    template <class Op>
+    __device__ __forceinline__ void add_up(float (&x)[2], const float (*parts)[caqr_inner],
+                                           int count, const Op &op)
+    {
+        const int g = lane >> 2;
+        x[0] = parts[0][g];
+        x[1] = parts[0][g + 8];
+        for (int i = 1; i < count; i++) {
+            x[0] = op(x[0], parts[i][g]);
+            x[1] = op(x[1], parts[i][g + 8]);
+        }
+    }
+
+    /* Column lane % 16 of what the block has. */
+    template <class Op> __device__ __forceinline__ float own(int p, const Op &op)
+    {
+        const int column = lane % caqr_inner;
+        float x = s->sums[p][0][column];
+#pragma unroll
+        for (int i = 1; i < house_warps; i++) /* where there are other blocks, all have 8 warps */
+            x = op(x, s->sums[p][i][column]);
+        return x;
+    }
+
+    /* Half a warp sends to one block, all take for themselves. */
+    template <class Op>
+    __device__ __forceinline__ void exchange_in_cluster(float (&row)[2], float (&x)[2], int p,
+                                                        int blocks, const Op &op)
+    {
+        const int g = lane >> 2, column = lane % caqr_inner;
+        const int to = w + lane / caqr_inner * house_warps;
+        const float mine = own(p, op);
+        if (to < blocks) {
+            house_post_shared(&s->inbox[p][blockIdx.x][column], to, mine, turn);
+            if (blockIdx.x == 0)
+                house_post_shared(&s->inbox[p][house_most_cluster][column], to, s->row[p][column],
+                                  turn);
+        }
+        for (int first = 0; first < blocks; first += 4) {
+            uint64_t a[4], b[4];
+            bool all;
+            do {
+                all = true;
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const int block = first + i < blocks ? first + i : first;
+                    a[i] = house_peek_shared(&s->inbox[p][block][g]);
+                    b[i] = house_peek_shared(&s->inbox[p][block][g + 8]);
+                    all = all && house_is_of(a[i], turn) && house_is_of(b[i], turn);
+                }
+            } while (!all);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                if (first + i < blocks) {
+                    x[0] = first + i ? op(x[0], house_value(a[i])) : house_value(a[i]);
+                    x[1] = first + i ? op(x[1], house_value(b[i])) : house_value(b[i]);
+                }
+        }
+        uint64_t a, b;
+        do {
+            a = house_peek_shared(&s->inbox[p][house_most_cluster][g]);
+            b = house_peek_shared(&s->inbox[p][house_most_cluster][g + 8]);
+        } while (!house_is_of(a, turn) || !house_is_of(b, turn));
+        row[0] = house_value(a);
+        row[1] = house_value(b);
+    }
+
+    /* Warp 0 posts what the block has; half a warp takes the words of every 16th block, its lane
+     * those of column lane % 16. */
+    template <class Op> __device__ __forceinline__ void exchange(int p, int blocks, const Op &op)
+    {
+        const int column = lane % caqr_inner;
+        uint64_t *box = words + (size_t)p * (blocks + 1) * caqr_inner;
+        if (w == 0 && lane < caqr_inner)
+            house_post(box + blockIdx.x * caqr_inner + column, own(p, op), turn);
+        else if (w == 0 && blockIdx.x == 0)
+            house_post(box + blocks * caqr_inner + column, s->row[p][column], turn);
+        float sum = 0;
+        for (int first = w + lane / caqr_inner * house_warps; first < blocks;
+             first += 8 * house_warps) {
+            uint64_t x[4];
+            bool all;
+            do {
+                all = true;
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const int block = first + 2 * i * house_warps;
+                    x[i] = block < blocks ? house_peek(box + block * caqr_inner + column)
+                                          : house_word(0, turn);
+                    all = all && house_is_of(x[i], turn);
+                }
+            } while (!all);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum = op(sum, house_value(x[i]));
+        }
+        sum = op(sum, __shfl_xor_sync(~0u, sum, caqr_inner));
+        if (lane < caqr_inner) {
+            s->come[p][w][column] = sum;
+        } else if (w == house_warps - 1) {
+            uint64_t x;
+            do
+                x = house_peek(box + blocks * caqr_inner + column);
+            while (!house_is_of(x, turn));
+            s->row_come[p][column] = house_value(x);
+        }
+    }
+
+    __device__ __forceinline__ void sum(float (&row)[2], float (&x)[2])
+    {
+        join(row, x, [](float a, float b) { return a + b; });
+    }
+
+    __device__ __forceinline__ void most(float (&x)[2])
+    {
+        float none[2] = { 0, 0 };
+        join(none, x, [](float a, float b) { return fmaxf(a, b); });
+    }
+};
+
+#endif

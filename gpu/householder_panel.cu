@@ -1,0 +1,282 @@
+/* Blocked Householder QR on the GPU: a panel of 16 columns. */
+#include "gpu/householder_join.cuh"
+#include "gpu/householder_plan.h"
+
+struct panel_args {
+    float *a; /* rows x cols */
+    int64_t lda, rows;
+    int cols, pairs;
+    float *t;
+    uint64_t *words;
+    uint32_t turn;
+};
+
+/* The first 16 rows of the first tile are the panel's top; they leave the body. */
+static __device__ __forceinline__ void take_top(float (&c)[caqr_tiles][4], caqr_top &top)
+{
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+            top.x[q / 2][k][q % 2] = c[k][q];
+            c[k][q] = 0;
+        }
+}
+
+/* The panel's top, for the tile that it belongs to. */
+static __device__ __forceinline__ caqr_top top_of(const caqr_top &top, int64_t tile)
+{
+    caqr_top x;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        x.x[i / 4][i / 2 % 2][i % 2] = tile == 0 ? top.x[i / 4][i / 2 % 2][i % 2] : 0;
+    return x;
+}
+
+static __device__ __forceinline__ void drop_top(float (&c)[caqr_tiles][4])
+{
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+        c[k][0] = c[k][1] = c[k][2] = c[k][3] = 0;
+}
+
+/* A tile of reflectors, still without their factors, to A; the first has R in it. */
+static __device__ __forceinline__ void put_tile(const struct panel_args &p,
+                                                float (&c)[caqr_tiles][4], const caqr_top &top,
+                                                const float (&factor)[2], int64_t tile, int lane)
+{
+    const int g = lane >> 2, t = lane & 3;
+    caqr_scale_columns(c, factor);
+    if (tile == 0)
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+#pragma unroll
+            for (int q = 0; q < 4; q++) {
+                float x = top.x[q / 2][k][q % 2];
+                c[k][q] = 8 * k + 2 * t + q % 2 <= g + q / 2 * 8 ? x : factor[q / 2] * x;
+            }
+    caqr_store(p.a + tile * caqr_rows, p.lda, c, p.rows - tile * caqr_rows, p.cols, p.pairs, lane);
+}
+
+/* T, by the warp that has the top. */
+static __device__ __forceinline__ void put_t(float *t, const caqr_panel_shared *s, int lane)
+{
+    float row[caqr_inner];
+    caqr_form_t(s, row, lane);
+    if (lane < caqr_inner)
+#pragma unroll
+        for (int i = 0; i < caqr_inner; i += 4)
+            *(float4 *)(t + caqr_inner * lane + i) =
+                make_float4(row[i], row[i + 1], row[i + 2], row[i + 3]);
+}
+
+/* Warp w of block b: tile b * warps + w, in registers from beginning to end. */
+static __global__ void __launch_bounds__(house_threads, 1)
+    factor(const __grid_constant__ struct panel_args p)
+{
+    __shared__ struct house_shared shared;
+    __shared__ struct caqr_panel_shared panels[house_warps];
+    const int w = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const int64_t tile = (int64_t)blockIdx.x * (blockDim.x / 32) + w;
+    struct house_join join = { &shared, p.words, p.turn, w, lane, tile == 0 };
+    float c[caqr_tiles][4], factor[2];
+    caqr_top top = {};
+    caqr_load(c, p.a + tile * caqr_rows, p.lda, p.rows - tile * caqr_rows, p.cols, p.pairs, lane);
+    if (tile == 0)
+        take_top(c, top);
+    join.begin();
+    caqr_factor_panel(c, top, factor, &panels[w], p.cols, lane, join);
+    join.end();
+    put_tile(p, c, top, factor, tile, lane);
+    if (tile == 0)
+        put_t(p.t, &panels[w], lane);
+}
+
+/* The tiles of a warp where there are more than registers hold: w0, w0 + step, .., w0 + step *
+ * (count - 1). */
+struct tiles {
+    int64_t first, step, end;
+};
+
+static __device__ __forceinline__ void load_tile(const struct panel_args &p,
+                                                 float (&c)[caqr_tiles][4], int64_t tile, int lane)
+{
+    caqr_load(c, p.a + tile * caqr_rows, p.lda, p.rows - tile * caqr_rows, p.cols, p.pairs, lane);
+}
+
+static __device__ __forceinline__ void
+store_tile(const struct panel_args &p, const float (&c)[caqr_tiles][4], int64_t tile, int lane)
+{
+    caqr_store(p.a + tile * caqr_rows, p.lda, c, p.rows - tile * caqr_rows, p.cols, p.pairs, lane);
+}
+
+/* Reflector 8 H + i, made and applied to the columns after it: caqr_step in two passes over the
+ * tiles, which are in A between them (a lane reads what it wrote itself). */
+template <int H>
+static __device__ __forceinline__ void
+step_in_memory(const struct panel_args &p, const struct tiles &mine, caqr_top &top,
+               float (&factor)[2], caqr_panel_shared *s, int i, int lane, house_join &join)
+{
+    const int j = 8 * H + i;
+    float4 v[caqr_tiles / 2], vt;
+    float c[caqr_tiles][4], row[2], dots[2] = { 0, 0 }, w[2];
+#pragma unroll 1
+    for (int64_t tile = mine.first; tile < mine.end; tile += mine.step) {
+        float more[2];
+        const caqr_top here = top_of(top, tile);
+        load_tile(p, c, tile, lane);
+        caqr_publish<H>(c, here, s->column[0], i, lane);
+        __syncwarp();
+        caqr_read(v, vt, s->column[0], j, lane);
+        caqr_dots(more, c, here, v, vt);
+        dots[0] += more[0];
+        dots[1] += more[1];
+        __syncwarp();
+    }
+    caqr_row<H>(row, top, i, lane);
+    join.sum(row, dots);
+    caqr_reflector r = caqr_make<H>(w, factor, row, dots, s, i, lane);
+#pragma unroll 1
+    for (int64_t tile = mine.first; tile < mine.end; tile += mine.step) {
+        load_tile(p, c, tile, lane);
+        caqr_publish<H>(c, top_of(top, tile), s->column[0], i, lane);
+        __syncwarp();
+        caqr_read(v, vt, s->column[0], j, lane);
+#pragma unroll
+        for (int k = H; k < 2; k++) {
+            caqr_add(c, v, -r.scale * w[k], k);
+            if (tile == 0)
+                caqr_add_top<H>(top, vt, w[k], r, i, k, lane);
+        }
+        store_tile(p, c, tile, lane);
+        __syncwarp();
+    }
+}
+
+/* As factor, with A for the registers: for panels of more tiles than warps can be there at once. */
+static __global__ void __launch_bounds__(house_threads, 1)
+    factor_in_memory(const __grid_constant__ struct panel_args p)
+{
+    __shared__ struct house_shared shared;
+    __shared__ struct caqr_panel_shared panels[house_warps];
+    const int w = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    const struct tiles mine = { (int64_t)blockIdx.x * house_warps + w,
+                                (int64_t)gridDim.x * house_warps,
+                                (p.rows + caqr_rows - 1) / caqr_rows };
+    struct caqr_panel_shared *s = &panels[w];
+    struct house_join join = { &shared, p.words, p.turn, w, lane, mine.first == 0 };
+    const caqr_top none = {};
+    caqr_top top = {};
+    float c[caqr_tiles][4], most[2] = { 0, 0 }, factor[2] = { 0, 0 };
+#pragma unroll 1
+    for (int64_t tile = mine.first; tile < mine.end; tile += mine.step) {
+        load_tile(p, c, tile, lane);
+        most[0] = fmaxf(most[0], caqr_largest(c, none, 0));
+        most[1] = fmaxf(most[1], caqr_largest(c, none, 1));
+        if (tile == 0)
+            take_top(c, top);
+    }
+    join.most(most);
+    const float scale[2] = { caqr_scale(most[0]), caqr_scale(most[1]) };
+#pragma unroll 1
+    for (int64_t tile = mine.first; tile < mine.end; tile += mine.step) {
+        load_tile(p, c, tile, lane);
+        if (tile == 0)
+            drop_top(c);
+        caqr_scale_columns(c, scale);
+        store_tile(p, c, tile, lane);
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        top.x[i / 4][i / 2 % 2][i % 2] *= scale[i / 4];
+#pragma unroll 1
+    for (int i = 0; i < 8 && i < p.cols; i++)
+        step_in_memory<0>(p, mine, top, factor, s, i, lane, join);
+#pragma unroll 1
+    for (int i = 0; i < p.cols - 8; i++)
+        step_in_memory<1>(p, mine, top, factor, s, i, lane, join);
+    caqr_pad_reflectors(s, p.cols, lane);
+    caqr_unscale_r(top, scale, lane);
+#pragma unroll 1
+    for (int64_t tile = mine.first; tile < mine.end; tile += mine.step) {
+        load_tile(p, c, tile, lane);
+        put_tile(p, c, top, factor, tile, lane);
+    }
+    if (mine.first == 0)
+        put_t(p.t, s, lane);
+}
+
+size_t house_box_words(const struct bd_cuda *cuda)
+{
+    return 2 * ((size_t)cuda->sms + 1) * caqr_inner;
+}
+
+/* A launch of blocks of 8 warps that are there at the same time: a cluster, or a cooperative grid.
+ */
+static enum bd_status launch(const struct bd_cuda *cuda, const void *kernel,
+                             struct panel_args *args, int64_t blocks, int64_t warps, bool cluster)
+{
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t config = {};
+    void *values[] = { args };
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3((unsigned)(32 * warps));
+    config.stream = cuda->stream;
+    config.attrs = &attribute;
+    config.numAttrs = blocks > 1;
+    attribute.id = cluster ? cudaLaunchAttributeClusterDimension : cudaLaunchAttributeCooperative;
+    if (cluster) {
+        attribute.val.clusterDim.x = (unsigned)blocks;
+        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    } else {
+        attribute.val.cooperative = 1;
+    }
+    return bd_cuda_check(cudaLaunchKernelExC(&config, kernel, values), "Householder QR: a panel");
+}
+
+enum bd_status house_prepare(const struct bd_cuda *cuda, int *most_cluster)
+{
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t config = {};
+    *most_cluster = 1;
+    if (cuda->capability < 90)
+        return BD_OK;
+    cudaError_t error =
+        cudaFuncSetAttribute(factor, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    config.blockDim = dim3(house_threads);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    for (int blocks = house_most_cluster; blocks > 1 && error == cudaSuccess; blocks /= 2) {
+        int count = 0;
+        config.gridDim = dim3((unsigned)blocks);
+        attribute.val.clusterDim.x = (unsigned)blocks;
+        error = cudaOccupancyMaxActiveClusters(&count, factor, &config);
+        if (error == cudaSuccess && count > 0) {
+            *most_cluster = blocks;
+            break;
+        }
+    }
+    return bd_cuda_check(error, "Householder QR: clusters");
+}
+
+enum bd_status house_factor_panel(const struct bd_cuda *cuda, float *a, int64_t lda, int64_t rows,
+                                  int cols, float *t, struct house_box *box)
+{
+    struct panel_args args = { a, lda, rows, cols, caqr_aligned(a, lda, 2), t, box->words, 0 };
+    const int64_t tiles = (rows + caqr_rows - 1) / caqr_rows;
+    const int64_t warps = tiles < house_warps ? tiles : (int64_t)house_warps;
+    const int64_t blocks = (tiles + house_warps - 1) / house_warps;
+    int64_t together = 1; /* sizes of clusters are powers of two; who has no rows adds zeros */
+    while (together < blocks)
+        together *= 2;
+    const bool cluster = together <= box->most_cluster;
+    args.turn = box->turn;
+    box->turn += (uint32_t)cols + 1;
+    if (cluster)
+        args.words = NULL;
+    if (blocks > cuda->sms)
+        return launch(cuda, (const void *)factor_in_memory, &args, cuda->sms, warps, false);
+    return launch(cuda, (const void *)factor, &args, cluster ? together : blocks, warps, cluster);
+}

@@ -1,0 +1,55 @@
+/* Private to householder*.cu: the parts of a blocked Householder QR. A panel is up to caqr_inner =
+ * 16 columns from row and column j0 down; its rows are taken in tiles of caqr_rows = 128, a tile a
+ * warp. */
+#ifndef BD_GPU_HOUSEHOLDER_PLAN_H
+#define BD_GPU_HOUSEHOLDER_PLAN_H
+
+#include "gpu/caqr_plan.h"
+#include "gpu/householder.h"
+
+/* Where the thread blocks of a panel exchange sums: 2 x (blocks + 1) x 16 words, zeroed at first,
+ * and the number of the next exchange, at least 1. Up to most_cluster blocks do so in their shared
+ * memory (1: none). */
+struct house_box {
+    uint64_t *words;
+    uint32_t turn;
+    int most_cluster;
+};
+
+enum { house_most_blocks = 4, house_most_cols = house_most_blocks * caqr_inner };
+
+/* The reflectors of up to four panels that follow each other: V (rows x cols), their T (256 floats
+ * each, row-major), and where there are several the products of their V (householder_update.cu). */
+struct house_reflectors {
+    const float *v;
+    int64_t ldv, rows;
+    int cols;
+    int whole; /* 1: v has its ones and zeros; 0: above the unit diagonal is R */
+    const float *t, *cross;
+};
+
+/* householder_panel.cu: QR of the panel at a (rows x cols, cols <= 16), in place; T to t. */
+enum bd_status house_factor_panel(const struct bd_cuda *cuda, float *a, int64_t lda, int64_t rows,
+                                  int cols, float *t, struct house_box *box);
+
+/* Words of a box. */
+size_t house_box_words(const struct bd_cuda *cuda);
+
+/* For a box: how many blocks a cluster may have. */
+enum bd_status house_prepare(const struct bd_cuda *cuda, int *most_cluster);
+
+/* householder_update.cu: C (rows x k) := Q^T C (transposed) or Q C. `parts` has room for
+ * house_parts_floats(k). */
+enum bd_status house_apply(const struct bd_cuda *cuda, const struct house_reflectors *x,
+                           int transposed, float *c, int64_t ldc, int64_t k, float *parts);
+int64_t house_parts_floats(const struct bd_cuda *cuda, int64_t k);
+
+/* The products V_i^T V_j of several panels to `cross`, house_cross_floats. */
+enum { house_cross_floats = house_most_blocks * house_most_blocks * caqr_t_size };
+enum bd_status house_cross(const struct bd_cuda *cuda, const struct house_reflectors *x,
+                           float *cross, float *parts);
+
+/* Before the first of these. */
+enum bd_status house_prepare_update(struct bd_cuda *cuda);
+
+#endif
