@@ -7,10 +7,16 @@
 
 enum { chunk_cols = 4096 }; /* columns that apply takes at a time */
 
+/* Elements on the right of 64 columns above which these are factored first and applied together:
+ * fewer stay in L2 (an H100's has 50 MB), where 16 reflectors at a time cost less than the launches
+ * that they save. */
+static const int64_t together_elements = 6 << 20;
+
 /* What belongs to the reflectors in a factored matrix: of panel i at 256 i, of the four panels from
  * column 64 i on at house_cross_floats i. */
 struct factors {
     float *t, *cross;
+    int64_t crossed; /* columns for which `cross` is there */
 };
 
 struct bd_cuda_householder {
@@ -142,37 +148,47 @@ static struct house_reflectors reflectors_of(const struct bd_cuda_householder *p
     return x;
 }
 
-/* Columns j0 .. end - 1, at most 64, from row j0 down: panel by panel, each applied to the rest of
- * these columns; then all to the columns on the right. */
-static enum bd_status factor_columns(struct bd_cuda_householder *plan, float *a, int64_t lda,
-                                     const struct factors *f, int64_t j0, int64_t end)
+/* The products of the reflectors of columns up to `end`, a multiple of 64 or n. */
+static enum bd_status make_cross(struct bd_cuda_householder *plan, const float *a, int64_t lda,
+                                 struct factors *f, int64_t end)
 {
     enum bd_status status = BD_OK;
-    for (int64_t j = j0; j < end && status == BD_OK; j += caqr_inner) {
-        const int64_t next = min64(j + caqr_inner, end);
+    while (f->crossed < end && status == BD_OK) {
+        const int64_t j0 = f->crossed, next = min64(j0 + house_most_cols, plan->n);
+        const struct house_reflectors x = reflectors_of(plan, a, lda, f, j0, next);
+        status = house_cross(plan->cuda, &x, f->cross + j0 / house_most_cols * house_cross_floats,
+                             plan->parts);
+        f->crossed = next;
+    }
+    return status;
+}
+
+/* A(:, 0 .. n - 1) := Q^T A panel by panel: each is applied to the columns up to the end of its 64,
+ * and the 64 to those on their right; or each to all. */
+static enum bd_status factor(struct bd_cuda_householder *plan, float *a, int64_t lda,
+                             struct factors *f)
+{
+    const int64_t n = plan->n;
+    enum bd_status status = BD_OK;
+    f->crossed = 0;
+    for (int64_t j = 0; j < n && status == BD_OK; j += caqr_inner) {
+        const int64_t next = min64(j + caqr_inner, n), j0 = j / house_most_cols * house_most_cols;
+        const int64_t end = min64(j0 + house_most_cols, n);
+        const bool together = (plan->m - j0) * (n - end) > together_elements;
         const struct house_reflectors x = reflectors_of(plan, a, lda, f, j, next);
         status = house_factor_panel(plan->cuda, a + j + j * lda, lda, x.rows, x.cols,
                                     f->t + j / caqr_inner * caqr_t_size, &plan->box);
         if (status == BD_OK)
+            status = house_apply(plan->cuda, &x, 1, 1, a + j + next * lda, lda,
+                                 (together ? end : n) - next, plan->parts);
+        if (status != BD_OK || !together || next < end)
+            continue;
+        status = make_cross(plan, a, lda, f, end);
+        const struct house_reflectors all = reflectors_of(plan, a, lda, f, j0, end);
+        if (status == BD_OK)
             status =
-                house_apply(plan->cuda, &x, 1, a + j + next * lda, lda, end - next, plan->parts);
+                house_apply(plan->cuda, &all, 1, 1, a + j0 + end * lda, lda, n - end, plan->parts);
     }
-    const struct house_reflectors all = reflectors_of(plan, a, lda, f, j0, end);
-    if (status == BD_OK)
-        status = house_cross(plan->cuda, &all, f->cross + j0 / house_most_cols * house_cross_floats,
-                             plan->parts);
-    if (status == BD_OK)
-        status =
-            house_apply(plan->cuda, &all, 1, a + j0 + end * lda, lda, plan->n - end, plan->parts);
-    return status;
-}
-
-static enum bd_status factor(struct bd_cuda_householder *plan, float *a, int64_t lda,
-                             const struct factors *f)
-{
-    enum bd_status status = BD_OK;
-    for (int64_t j0 = 0; j0 < plan->n && status == BD_OK; j0 += house_most_cols)
-        status = factor_columns(plan, a, lda, f, j0, min64(j0 + house_most_cols, plan->n));
     return status;
 }
 
@@ -199,7 +215,8 @@ enum bd_status bd_cuda_householder_get_r(struct bd_cuda_householder *plan, float
 
 enum bd_status bd_cuda_householder_form_q(struct bd_cuda_householder *plan, float *q, int64_t ldq)
 {
-    enum bd_status status = BD_OK;
+    enum bd_status status =
+        make_cross(plan, plan->a, plan->lda, &plan->factors, plan->n); /* q may be a */
     /* From the last columns to the first: they are made and what is on their right changed. */
     for (int64_t end = plan->n, j0; end > 0 && status == BD_OK; end = j0) {
         j0 = (end - 1) / house_most_cols * house_most_cols;
@@ -211,7 +228,8 @@ enum bd_status bd_cuda_householder_form_q(struct bd_cuda_householder *plan, floa
         x.v = plan->v;
         x.ldv = plan->ldv;
         x.whole = 1;
-        status = house_apply(plan->cuda, &x, 0, q + j0 + j0 * ldq, ldq, plan->n - j0, plan->parts);
+        status =
+            house_apply(plan->cuda, &x, 0, 0, q + j0 + j0 * ldq, ldq, plan->n - j0, plan->parts);
     }
     return status;
 }
@@ -221,13 +239,13 @@ enum bd_status bd_cuda_householder_apply(struct bd_cuda_householder *plan, enum 
 {
     const int transposed = op == BD_QR_Q_TRANSPOSED;
     const int64_t count = (plan->n + house_most_cols - 1) / house_most_cols;
-    enum bd_status status = BD_OK;
+    enum bd_status status = make_cross(plan, plan->a, plan->lda, &plan->factors, plan->n);
     for (int64_t start = 0; start < k; start += chunk_cols)
         for (int64_t i = 0; i < count && status == BD_OK; i++) {
             const int64_t j0 = (transposed ? i : count - 1 - i) * house_most_cols;
             const struct house_reflectors x = reflectors_of(
                 plan, plan->a, plan->lda, &plan->factors, j0, min64(j0 + house_most_cols, plan->n));
-            status = house_apply(plan->cuda, &x, transposed, c + j0 + start * ldc, ldc,
+            status = house_apply(plan->cuda, &x, transposed, 0, c + j0 + start * ldc, ldc,
                                  min64(k - start, chunk_cols), plan->parts);
         }
     return status;

@@ -94,10 +94,14 @@ struct house_join {
     uint32_t turn;
     int w, lane, head; /* head: this warp has the top */
 
-    /* Before the first exchange of a cluster, and after the last: nobody writes to a block that is
-     * not there. */
+    /* Before the first exchange and after the last; in a cluster, so that nobody writes to a block
+     * that is not there. */
     __device__ __forceinline__ void begin()
     {
+        /* Warps that are not there add zeros. */
+        for (int i = (int)blockDim.x / 32 * caqr_inner + (int)threadIdx.x;
+             i < house_warps * caqr_inner; i += (int)blockDim.x)
+            (&s->sums[0][0][0])[i] = (&s->sums[1][0][0])[i] = 0;
         if (words || gridDim.x == 1)
             return;
         for (int i = (int)threadIdx.x; i < 2 * (house_most_cluster + 1) * caqr_inner;
@@ -115,8 +119,7 @@ struct house_join {
     template <class Op>
     __device__ __forceinline__ void join(float (&row)[2], float (&x)[2], const Op &op)
     {
-        const int g = lane >> 2, p = (int)(turn & 1), warps = (int)blockDim.x / 32;
-        const int blocks = (int)gridDim.x;
+        const int g = lane >> 2, p = (int)(turn & 1), blocks = (int)gridDim.x;
         if (lane % 4 == 0) {
             s->sums[p][w][g] = x[0];
             s->sums[p][w][g + 8] = x[1];
@@ -127,13 +130,15 @@ struct house_join {
         }
         __syncthreads();
         if (blocks == 1) {
-            add_up(x, s->sums[p], warps, op);
+            x[0] = add_up(s->sums[p], g, op);
+            x[1] = add_up(s->sums[p], g + 8, op);
             row[0] = s->row[p][g];
             row[1] = s->row[p][g + 8];
         } else if (words) {
             exchange(p, blocks, op);
             __syncthreads();
-            add_up(x, s->come[p], blocks < warps ? blocks : warps, op);
+            x[0] = add_up(s->come[p], g, op);
+            x[1] = add_up(s->come[p], g + 8, op);
             row[0] = s->row_come[p][g];
             row[1] = s->row_come[p][g + 8];
         } else {
@@ -142,39 +147,32 @@ struct house_join {
         turn++;
     }
 
-    /* x := columns g and g + 8 of the parts. */
+    /* A column of the parts of all warps. */
     template <class Op>
-    __device__ __forceinline__ void add_up(float (&x)[2], const float (*parts)[caqr_inner],
-                                           int count, const Op &op)
+    __device__ __forceinline__ float add_up(const float (*parts)[caqr_inner], int column,
+                                            const Op &op)
     {
-        const int g = lane >> 2;
-        x[0] = parts[0][g];
-        x[1] = parts[0][g + 8];
-        for (int i = 1; i < count; i++) {
-            x[0] = op(x[0], parts[i][g]);
-            x[1] = op(x[1], parts[i][g + 8]);
-        }
-    }
-
-    /* Column lane % 16 of what the block has. */
-    template <class Op> __device__ __forceinline__ float own(int p, const Op &op)
-    {
-        const int column = lane % caqr_inner;
-        float x = s->sums[p][0][column];
+        float x[house_warps];
 #pragma unroll
-        for (int i = 1; i < house_warps; i++) /* where there are other blocks, all have 8 warps */
-            x = op(x, s->sums[p][i][column]);
-        return x;
+        for (int i = 0; i < house_warps; i++)
+            x[i] = parts[i][column];
+#pragma unroll
+        for (int step = house_warps / 2; step > 0; step /= 2)
+#pragma unroll
+            for (int i = 0; i < step; i++)
+                x[i] = op(x[i], x[i + step]);
+        return x[0];
     }
 
-    /* Half a warp sends to one block, all take for themselves. */
+    /* Half a warp sends to one block, of which there are at most two a warp; all take for
+     * themselves. */
     template <class Op>
     __device__ __forceinline__ void exchange_in_cluster(float (&row)[2], float (&x)[2], int p,
                                                         int blocks, const Op &op)
     {
         const int g = lane >> 2, column = lane % caqr_inner;
-        const int to = w + lane / caqr_inner * house_warps;
-        const float mine = own(p, op);
+        const int to = w + lane / caqr_inner * ((int)blockDim.x / 32);
+        const float mine = add_up(s->sums[p], column, op);
         if (to < blocks) {
             house_post_shared(&s->inbox[p][blockIdx.x][column], to, mine, turn);
             if (blockIdx.x == 0)
@@ -217,7 +215,8 @@ struct house_join {
         const int column = lane % caqr_inner;
         uint64_t *box = words + (size_t)p * (blocks + 1) * caqr_inner;
         if (w == 0 && lane < caqr_inner)
-            house_post(box + blockIdx.x * caqr_inner + column, own(p, op), turn);
+            house_post(box + blockIdx.x * caqr_inner + column, add_up(s->sums[p], column, op),
+                       turn);
         else if (w == 0 && blockIdx.x == 0)
             house_post(box + blocks * caqr_inner + column, s->row[p][column], turn);
         float sum = 0;

@@ -1,5 +1,6 @@
 /* Blocked Householder QR on the GPU: a panel of 16 columns. */
 #include "gpu/householder_join.cuh"
+#include "gpu/householder_launch.cuh"
 #include "gpu/householder_plan.h"
 
 struct panel_args {
@@ -81,10 +82,12 @@ static __global__ void __launch_bounds__(house_threads, 1)
     struct house_join join = { &shared, p.words, p.turn, w, lane, tile == 0 };
     float c[caqr_tiles][4], factor[2];
     caqr_top top = {};
+    join.begin();
+    house_await();
+    house_go_on();
     caqr_load(c, p.a + tile * caqr_rows, p.lda, p.rows - tile * caqr_rows, p.cols, p.pairs, lane);
     if (tile == 0)
         take_top(c, top);
-    join.begin();
     caqr_factor_panel(c, top, factor, &panels[w], p.cols, lane, join);
     join.end();
     put_tile(p, c, top, factor, tile, lane);
@@ -168,6 +171,7 @@ static __global__ void __launch_bounds__(house_threads, 1)
     const caqr_top none = {};
     caqr_top top = {};
     float c[caqr_tiles][4], most[2] = { 0, 0 }, factor[2] = { 0, 0 };
+    join.begin();
 #pragma unroll 1
     for (int64_t tile = mine.first; tile < mine.end; tile += mine.step) {
         load_tile(p, c, tile, lane);
@@ -211,29 +215,6 @@ size_t house_box_words(const struct bd_cuda *cuda)
     return 2 * ((size_t)cuda->sms + 1) * caqr_inner;
 }
 
-/* A launch of blocks of 8 warps that are there at the same time: a cluster, or a cooperative grid.
- */
-static enum bd_status launch(const struct bd_cuda *cuda, const void *kernel,
-                             struct panel_args *args, int64_t blocks, int64_t warps, bool cluster)
-{
-    cudaLaunchAttribute attribute = {};
-    cudaLaunchConfig_t config = {};
-    void *values[] = { args };
-    config.gridDim = dim3((unsigned)blocks);
-    config.blockDim = dim3((unsigned)(32 * warps));
-    config.stream = cuda->stream;
-    config.attrs = &attribute;
-    config.numAttrs = blocks > 1;
-    attribute.id = cluster ? cudaLaunchAttributeClusterDimension : cudaLaunchAttributeCooperative;
-    if (cluster) {
-        attribute.val.clusterDim.x = (unsigned)blocks;
-        attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    } else {
-        attribute.val.cooperative = 1;
-    }
-    return bd_cuda_check(cudaLaunchKernelExC(&config, kernel, values), "Householder QR: a panel");
-}
-
 enum bd_status house_prepare(const struct bd_cuda *cuda, int *most_cluster)
 {
     cudaLaunchAttribute attribute = {};
@@ -264,19 +245,33 @@ enum bd_status house_prepare(const struct bd_cuda *cuda, int *most_cluster)
 enum bd_status house_factor_panel(const struct bd_cuda *cuda, float *a, int64_t lda, int64_t rows,
                                   int cols, float *t, struct house_box *box)
 {
+    static const char what[] = "Householder QR: a panel";
     struct panel_args args = { a, lda, rows, cols, caqr_aligned(a, lda, 2), t, box->words, 0 };
+    void *values[] = { &args };
     const int64_t tiles = (rows + caqr_rows - 1) / caqr_rows;
-    const int64_t warps = tiles < house_warps ? tiles : (int64_t)house_warps;
-    const int64_t blocks = (tiles + house_warps - 1) / house_warps;
-    int64_t together = 1; /* sizes of clusters are powers of two; who has no rows adds zeros */
+    /* Four warps, one for each part of a multiprocessor, are faster than eight while there are at
+     * most eight blocks of them. */
+    int64_t warps = tiles <= 32 && box->most_cluster >= 8 ? 4 : (int64_t)house_warps;
+    warps = tiles < warps ? tiles : warps;
+    int64_t blocks = (tiles + warps - 1) / warps;
+    unsigned together = 1; /* sizes of clusters are powers of two; who has no rows adds zeros */
     while (together < blocks)
         together *= 2;
-    const bool cluster = together <= box->most_cluster;
     args.turn = box->turn;
     box->turn += (uint32_t)cols + 1;
-    if (cluster)
+    if (together <= (unsigned)box->most_cluster) {
         args.words = NULL;
-    if (blocks > cuda->sms)
-        return launch(cuda, (const void *)factor_in_memory, &args, cuda->sms, warps, false);
-    return launch(cuda, (const void *)factor, &args, cluster ? together : blocks, warps, cluster);
+        return house_launch(cuda, (const void *)factor, dim3(together), (unsigned)(32 * warps), 0,
+                            values, together, what);
+    }
+    const void *kernel = (const void *)factor;
+    if (blocks > cuda->sms) {
+        kernel = (const void *)factor_in_memory;
+        blocks = cuda->sms;
+    }
+    /* Cooperative: the blocks wait for each other, so all must be there. */
+    return bd_cuda_check(cudaLaunchCooperativeKernel(kernel, dim3((unsigned)blocks),
+                                                     dim3((unsigned)(32 * warps)), values, 0,
+                                                     cuda->stream),
+                         what);
 }

@@ -38,10 +38,11 @@ size_t house_box_words(const struct bd_cuda *cuda);
 /* For a box: how many blocks a cluster may have. */
 enum bd_status house_prepare(const struct bd_cuda *cuda, int *most_cluster);
 
-/* householder_update.cu: C (rows x k) := Q^T C (transposed) or Q C. `parts` has room for
- * house_parts_floats(k). */
+/* householder_update.cu: C (rows x k) := Q^T C (transposed) or Q C. early: what was enqueued last
+ * does not write C. `parts` has room for house_parts_floats(k). */
 enum bd_status house_apply(const struct bd_cuda *cuda, const struct house_reflectors *x,
-                           int transposed, float *c, int64_t ldc, int64_t k, float *parts);
+                           int transposed, int early, float *c, int64_t ldc, int64_t k,
+                           float *parts);
 int64_t house_parts_floats(const struct bd_cuda *cuda, int64_t k);
 
 /* The products V_i^T V_j of several panels to `cross`, house_cross_floats. */

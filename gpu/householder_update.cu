@@ -3,6 +3,7 @@
  * all panels b, and, after small ones of 16 x 16 that make of W what the panels would have found
  * one after the other, C -= V_b W_b. So C is read twice and written once for 64 reflectors. */
 #include "gpu/caqr_block.cuh"
+#include "gpu/householder_launch.cuh"
 #include "gpu/householder_plan.h"
 
 enum {
@@ -22,7 +23,8 @@ struct update_args {
     float *parts; /* W_b of split s and columns 16 i ..: at ((s * groups + i) * blocks + b) * 256 */
     int64_t groups;
     int splits, transposed;
-    int self; /* C is V, with its ones and zeros understood */
+    int self;  /* C is V, with its ones and zeros understood */
+    int early; /* the kernel before project does not write C */
 };
 
 /* Shared memory for BLOCKS panels: a tile of V in use, and one arriving. */
@@ -45,6 +47,15 @@ static __device__ __forceinline__ void fetch_v(const struct update_args &p, stru
     for (int b = 0; b < p.blocks; b++)
         caqr_fetch(&v[b], p.x.v + tile * caqr_rows + 4 * lane + caqr_inner * b * p.x.ldv, p.x.ldv,
                    room, p.x.cols - caqr_inner * b, p.v_fours, w, warps, lane);
+}
+
+/* A tile of 16 columns at c. */
+static __device__ __forceinline__ void load_c(const struct update_args &p,
+                                              float (&x)[caqr_tiles][4], const float *c,
+                                              int64_t tile, int columns, int lane)
+{
+    caqr_load(x, c + tile * caqr_rows, p.ldc, p.x.rows - tile * caqr_rows, columns, p.c_pairs,
+              lane);
 }
 
 /* Waits for a tile of V. Above its diagonal V shares its memory with R. */
@@ -101,15 +112,19 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     const int64_t tiles = (p.x.rows + caqr_rows - 1) / caqr_rows;
     const int columns = (int)(p.k - column < caqr_inner ? p.k - column : caqr_inner);
     const float *c = p.c + column * p.ldc;
-    float sum[BLOCKS][2][4] = {};
+    float sum[BLOCKS][2][4] = {}, x[caqr_tiles][4], y[2][4];
     int slot = 0;
+    bool loaded = p.early;
+    if (loaded && columns > 0)
+        load_c(p, x, c, blockIdx.y, columns, lane);
+    house_await();
+    house_go_on();
     fetch_v(p, s->v[0], blockIdx.y);
 #pragma unroll 1
     for (int64_t tile = blockIdx.y; tile < tiles; tile += p.splits, slot ^= 1) {
-        float x[caqr_tiles][4], y[2][4];
-        if (columns > 0)
-            caqr_load(x, c + tile * caqr_rows, p.ldc, p.x.rows - tile * caqr_rows, columns,
-                      p.c_pairs, lane);
+        if (!loaded && columns > 0)
+            load_c(p, x, c, tile, columns, lane);
+        loaded = false;
         await_v(p, s->v[slot], tile); /* the other slot is free then */
         if (tile + p.splits < tiles)
             fetch_v(p, s->v[slot ^ 1], tile + p.splits);
@@ -149,6 +164,8 @@ static __global__ void __launch_bounds__(part_floats *join_slices)
     const int e = (int)threadIdx.x % part_floats, slice = (int)threadIdx.x / part_floats;
     const int64_t at = (int64_t)blockIdx.x * part_floats + e;
     float sum = 0;
+    house_await();
+    house_go_on();
 #pragma unroll 8
     for (int s = slice; s < splits; s += join_slices)
         sum += parts[at + s * count * part_floats];
@@ -224,6 +241,28 @@ static __device__ __forceinline__ void solve(const struct update_args &p, float 
         }
 }
 
+/* W of all splits. */
+template <int BLOCKS>
+static __device__ __forceinline__ void gather(const struct update_args &p, float (&w)[BLOCKS][2][4],
+                                              int64_t group, int lane)
+{
+    constexpr int at_once = 8 / BLOCKS;
+#pragma unroll at_once
+    for (int split = 0; split < p.splits; split++) {
+        const float4 *from =
+            (const float4 *)(p.parts + (split * p.groups + group) * p.blocks * part_floats) + lane;
+#pragma unroll
+        for (int b = 0; b < BLOCKS; b++)
+            if (b < p.blocks) {
+                const float4 low = from[64 * b], high = from[64 * b + 32];
+                w[b][0][0] += low.x, w[b][0][1] += low.y;
+                w[b][0][2] += low.z, w[b][0][3] += low.w;
+                w[b][1][0] += high.x, w[b][1][1] += high.y;
+                w[b][1][2] += high.z, w[b][1][3] += high.w;
+            }
+    }
+}
+
 /* As project; p.splits are those that project left, grid.y is for the rows here. */
 template <int BLOCKS>
 __global__ void __launch_bounds__(32 * update_warps, update_blocks)
@@ -238,33 +277,25 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     const int64_t tiles = (p.x.rows + caqr_rows - 1) / caqr_rows;
     const int columns = (int)(p.k - column < caqr_inner ? p.k - column : caqr_inner);
     float *c = p.c + column * p.ldc;
-    float y[BLOCKS][2][4] = {};
+    float y[BLOCKS][2][4] = {}, x[caqr_tiles][4];
     int slot = 0;
+    bool loaded = true;
+    /* None of this is written by project or join. */
     fetch_v(p, s->v[0], blockIdx.y);
     load_small<BLOCKS>(p, small);
     if (columns > 0)
-        for (int split = 0; split < p.splits; split++) {
-            const float4 *from =
-                (const float4 *)(p.parts + (split * p.groups + group) * p.blocks * part_floats) +
-                lane;
-#pragma unroll
-            for (int b = 0; b < BLOCKS; b++)
-                if (b < p.blocks) {
-                    const float4 low = from[64 * b], high = from[64 * b + 32];
-                    y[b][0][0] += low.x, y[b][0][1] += low.y;
-                    y[b][0][2] += low.z, y[b][0][3] += low.w;
-                    y[b][1][0] += high.x, y[b][1][1] += high.y;
-                    y[b][1][2] += high.z, y[b][1][3] += high.w;
-                }
-        }
+        load_c(p, x, c, blockIdx.y, columns, lane);
+    house_await();
+    house_go_on();
+    if (columns > 0)
+        gather<BLOCKS>(p, y, group, lane);
     __syncthreads();
     solve<BLOCKS>(p, y, small, lane);
 #pragma unroll 1
     for (int64_t tile = blockIdx.y; tile < tiles; tile += gridDim.y, slot ^= 1) {
-        float x[caqr_tiles][4];
-        if (columns > 0)
-            caqr_load(x, c + tile * caqr_rows, p.ldc, p.x.rows - tile * caqr_rows, columns,
-                      p.c_pairs, lane);
+        if (!loaded && columns > 0)
+            load_c(p, x, c, tile, columns, lane);
+        loaded = false;
         await_v(p, s->v[slot], tile);
         if (tile + gridDim.y < tiles)
             fetch_v(p, s->v[slot ^ 1], tile + gridDim.y);
@@ -321,28 +352,45 @@ static struct update_args arguments(const struct house_reflectors *x, float *c, 
     return args;
 }
 
-/* W of all splits; how the threads are laid out. */
+static size_t bytes_for(const struct update_args *args)
+{
+    return args->blocks == 1 ? sizeof(struct tiles_shared<1>)
+                             : sizeof(struct tiles_shared<house_most_blocks>);
+}
+
+/* How the threads are laid out. */
 struct layout {
     dim3 grid;
     unsigned threads;
 };
 
-static struct layout start(const struct bd_cuda *cuda, struct update_args *args)
+/* Launches project; its parts are args->splits. */
+static enum bd_status start(const struct bd_cuda *cuda, struct update_args *args,
+                            struct layout *layout)
 {
     const int64_t tiles = (args->x.rows + caqr_rows - 1) / caqr_rows;
     const int64_t column_blocks = (args->groups + update_warps - 1) / update_warps;
-    struct layout y;
+    const bool one = args->blocks == 1;
+    void *values[] = { args };
     args->splits = (int)rows_split(cuda, tiles, column_blocks);
-    y.grid = dim3((unsigned)column_blocks, (unsigned)args->splits);
+    layout->grid = dim3((unsigned)column_blocks, (unsigned)args->splits);
     /* Even shares of columns. */
-    y.threads = 32 * (unsigned)((args->groups + column_blocks - 1) / column_blocks);
-    if (args->blocks == 1)
-        project<1><<<y.grid, y.threads, sizeof(struct tiles_shared<1>), cuda->stream>>>(*args);
-    else
-        project<house_most_blocks>
-            <<<y.grid, y.threads, sizeof(struct tiles_shared<house_most_blocks>), cuda->stream>>>(
-                *args);
-    return y;
+    layout->threads = 32 * (unsigned)((args->groups + column_blocks - 1) / column_blocks);
+    return house_launch(cuda,
+                        one ? (const void *)project<1> : (const void *)project<house_most_blocks>,
+                        layout->grid, layout->threads, bytes_for(args), values, 0,
+                        "Householder QR: products with reflectors");
+}
+
+/* Adds up what project left, to `out`. */
+static enum bd_status add_up(const struct bd_cuda *cuda, const struct update_args *args, float *out)
+{
+    const float *parts = args->parts;
+    int64_t count = args->groups * args->blocks;
+    int splits = args->splits;
+    void *values[] = { &out, &parts, &count, &splits };
+    return house_launch(cuda, (const void *)join, dim3((unsigned)count), part_floats * join_slices,
+                        0, values, 0, "Householder QR: sums of products");
 }
 
 enum bd_status house_cross(const struct bd_cuda *cuda, const struct house_reflectors *x,
@@ -350,33 +398,33 @@ enum bd_status house_cross(const struct bd_cuda *cuda, const struct house_reflec
 {
     /* C is read only. */
     struct update_args args = arguments(x, const_cast<float *>(x->v), x->ldv, x->cols, parts);
+    struct layout layout;
     if (args.blocks == 1)
         return BD_OK;
     args.self = !x->whole;
-    start(cuda, &args);
-    join<<<(unsigned)(args.groups * args.blocks), part_floats * join_slices, 0, cuda->stream>>>(
-        cross, parts, args.groups * args.blocks, args.splits);
-    return bd_cuda_launched("Householder QR: products of reflectors");
+    enum bd_status status = start(cuda, &args, &layout);
+    return status == BD_OK ? add_up(cuda, &args, cross) : status;
 }
 
 enum bd_status house_apply(const struct bd_cuda *cuda, const struct house_reflectors *x,
-                           int transposed, float *c, int64_t ldc, int64_t k, float *parts)
+                           int transposed, int early, float *c, int64_t ldc, int64_t k,
+                           float *parts)
 {
     struct update_args args = arguments(x, c, ldc, k, parts);
+    struct layout layout;
+    void *values[] = { &args };
     if (k <= 0)
         return BD_OK;
     args.transposed = transposed;
-    const struct layout y = start(cuda, &args);
-    if (args.splits > most_split_at_once) {
-        join<<<(unsigned)(args.groups * args.blocks), part_floats * join_slices, 0, cuda->stream>>>(
-            parts, parts, args.groups * args.blocks, args.splits);
+    args.early = early;
+    enum bd_status status = start(cuda, &args, &layout);
+    if (status == BD_OK && args.splits > most_split_at_once) {
+        status = add_up(cuda, &args, parts);
         args.splits = 1;
     }
-    if (args.blocks == 1)
-        update<1><<<y.grid, y.threads, sizeof(struct tiles_shared<1>), cuda->stream>>>(args);
-    else
-        update<house_most_blocks>
-            <<<y.grid, y.threads, sizeof(struct tiles_shared<house_most_blocks>), cuda->stream>>>(
-                args);
-    return bd_cuda_launched("Householder QR: an update");
+    if (status != BD_OK)
+        return status;
+    return house_launch(
+        cuda, args.blocks == 1 ? (const void *)update<1> : (const void *)update<house_most_blocks>,
+        layout.grid, layout.threads, bytes_for(&args), values, 0, "Householder QR: an update");
 }

@@ -60,25 +60,29 @@ struct qr {
     void *workspace;   /* of the Gram matrix */
 };
 
-/* What BD_QR_AUTO takes, R and Q unless A is too ill-conditioned for it: the first row in which m
- * and n fit. Measured on an H100 in milliseconds, with the waiting of a single call, R alone:
+/* What BD_QR_AUTO takes, R and Q by Cholesky unless A is too ill-conditioned for it: the first row
+ * in which m and n fit, m against the rows of which a multiprocessor has room for a panel of
+ * Householder's in its registers. Measured on an H100 in milliseconds, with the waiting of a single
+ * call, R alone:
  *                  20 x 20   1000000 x 20   110592 x 100   1000000 x 192   400 x 400   1024 x 1024
  *     Cholesky     0.026     0.054          0.074          0.88            0.28        1.2
  *     CAQR         0.032     0.26           0.64           4.5             0.89        2.7
  * R and Q: 110592 x 100 takes 0.15 in one pass, 0.30 in two, 1.1 by CAQR; 1000000 x 192 1.8, 3.7
  * and 8.7. */
 static const struct {
-    int64_t most_rows, most_cols;
+    int64_t most_rows_per_sm, most_cols;
     struct choice by;
 } policy[] = {
+    { 1024, bd_gram_most, { BD_QR_HOUSEHOLDER, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
+    { 1024, INT64_MAX, { BD_QR_HOUSEHOLDER, BD_QR_HOUSEHOLDER, BD_QR_HOUSEHOLDER } },
     { INT64_MAX, bd_gram_most, { BD_QR_CAQR, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
     { INT64_MAX, INT64_MAX, { BD_QR_CAQR, BD_QR_CAQR, BD_QR_CAQR } },
 };
 
-static struct choice choose(int64_t m, int64_t n, const struct bd_qr_options *options)
+static struct choice choose(int sms, int64_t m, int64_t n, const struct bd_qr_options *options)
 {
     size_t i = 0;
-    while (m > policy[i].most_rows || n > policy[i].most_cols)
+    while ((m + sms - 1) / sms > policy[i].most_rows_per_sm || n > policy[i].most_cols)
         i++;
     struct choice by = policy[i].by;
     switch (options ? options->method : BD_QR_AUTO) {
@@ -90,8 +94,11 @@ static struct choice choose(int64_t m, int64_t n, const struct bd_qr_options *op
         by.thin = by.reduce = BD_QR_CHOLESKY;
         break;
     default: /* a shape of blocks is one of CAQR's */
-        if (options && (options->block_rows || options->panel_cols))
+        if (options && (options->block_rows || options->panel_cols)) {
             by.factor = BD_QR_CAQR;
+            if (by.reduce == BD_QR_HOUSEHOLDER)
+                by.reduce = BD_QR_CAQR;
+        }
     }
     if (by.thin != BD_QR_CHOLESKY)
         by.thin = by.factor;
@@ -158,7 +165,7 @@ enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t 
     plan->n = n;
     plan->asked = method;
     plan->orthogonality = options ? options->orthogonality : 0;
-    plan->by = choose(m, n, options);
+    plan->by = choose(cuda->sms, m, n, options);
     const struct choice by = plan->by;
     if (by.factor == BD_QR_CAQR || by.reduce == BD_QR_CAQR)
         status = bd_cuda_caqr_create(cuda, m, n, options, by.reduce == BD_QR_CAQR, &plan->caqr);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/qr_problem.h"
+#include "tests/quick.h"
 
 /* R without Q; A stays as it is. */
 static void check_reduce(struct fixture *f)
@@ -50,11 +51,17 @@ static void check_q(struct fixture *f, struct bd_matrix *q)
     free(qr);
 }
 
-static void check_method(const struct problem *p, const char *backend)
+/* A and Q begin `offset` elements into their columns. */
+static void check_method(const struct problem *p, const char *backend, int64_t offset)
 {
     struct fixture f;
     if (!setup(&f, p, backend))
         return;
+    if (offset > 0) {
+        f.a.data = (float *)f.a.data + offset;
+        f.q.data = (float *)f.q.data + offset;
+        assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p->m), BD_OK);
+    }
     check_reduce(&f);
     assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
     assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
@@ -79,7 +86,7 @@ static void check(const struct problem *problem)
         for (int i = shaped ? method_count - 1 : 0; i < method_count; i++) {
             struct problem p = *problem;
             p.options.method = methods[i];
-            check_method(&p, *name);
+            check_method(&p, *name, 0);
         }
 }
 
@@ -93,7 +100,9 @@ static void test_shapes(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        check(&(struct problem){ .m = shapes[i][0], .n = shapes[i][1], .extra_rows = i % 2 * 37 });
+        if (!test_quick() || shapes[i][0] * shapes[i][1] < 500000)
+            check(&(struct problem){
+                .m = shapes[i][0], .n = shapes[i][1], .extra_rows = i % 2 * 37 });
 }
 
 static void test_difficult_matrices(void **state)
@@ -149,6 +158,21 @@ static void test_apply(void **state)
             check_columns(&f, cases[i / method_count].k);
             teardown(&f);
         }
+}
+
+/* Parts of larger matrices: columns that do not start at multiples of 16 bytes. */
+static void test_offsets(void **state)
+{
+    static const int64_t shapes[][2] = { { 40, 40 }, { 300, 37 }, { 2500, 70 }, { 9000, 20 } };
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (int i = 0; i < method_count; i++)
+            for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+                check_method(&(struct problem){ .m = shapes[k][0],
+                                                .n = shapes[k][1],
+                                                .options = { .method = methods[i] },
+                                                .extra_rows = 5 },
+                             *name, 1 + (int64_t)k % 3);
 }
 
 /* What a plan factored stays when it reduces another matrix. */
@@ -274,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_block_shapes), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_repeatable),   cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_apply),        cmocka_unit_test(test_reduce_between),
+        cmocka_unit_test(test_offsets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/qr_problem.h"
+#include "tests/quick.h"
 
 /* Q and R in f->q and f->r; `a` is A, or Q itself. */
 static void check_factors(struct fixture *f, struct bd_matrix *q)
@@ -49,9 +50,10 @@ static void check_method(const struct problem *p, const char *backend, bool may_
 /* `cholesky_may_fail`: the columns are dependent. */
 static void check(struct problem p, bool cholesky_may_fail)
 {
-    static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CAQR, BD_QR_CHOLESKY };
+    static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CAQR, BD_QR_CHOLESKY,
+                                                 BD_QR_HOUSEHOLDER };
     for (const char *const *name = bd_backend_names(); *name; name++)
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < 4; i++) {
             p.options.method = methods[i];
             check_method(&p, *name, cholesky_may_fail && methods[i] == BD_QR_CHOLESKY);
         }
@@ -82,7 +84,7 @@ static void test_conditions(void **state)
     static const double conditions[] = { 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7 };
     (void)state;
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
-        for (size_t j = 0; j < sizeof conditions / sizeof *conditions; j++)
+        for (size_t j = 0; j < sizeof conditions / sizeof *conditions; j += test_quick() ? 3 : 1)
             check((struct problem){ .m = 1500 + 7 * (int64_t)i,
                                     .n = cols[i],
                                     .kind = COLLINEAR,
@@ -150,12 +152,75 @@ static void test_repeatable(void **state)
     }
 }
 
+/* ||Q^T Q - I||_F of the thin Q by a plan that wants `orthogonality`, with A = Q R checked; -1
+ * where there is no such backend or method. */
+static double thin_departure(struct problem p, const char *backend, enum bd_qr_method method,
+                             double orthogonality)
+{
+    struct fixture f;
+    p.options.method = method;
+    p.options.orthogonality = orthogonality;
+    if (!setup(&f, &p, backend))
+        return -1;
+    assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
+    get_r(&f);
+    assert_true(gram_error(f.host_a, f.host_r, p.m, p.n) < limit(&p));
+    assert_int_equal(bd_matrix_download(f.backend, f.host_q, p.m, &f.q), BD_OK);
+    float *qr = product(f.host_q, f.host_r, p.m, p.n);
+    assert_true(column_error(f.host_a, qr, p.m, p.n) < limit(&p));
+    double result = departure(f.host_q, p.m, p.n);
+    free(qr);
+    teardown(&f);
+    return result;
+}
+
+/* Ill-conditioned matrices: Q is as orthonormal as was wanted, by every method. */
+static void test_wanted_accuracy(void **state)
+{
+    static const double conditions[] = { 1e3, 1e4, 1e5, 1e6 };
+    static const double wanted[] = { 0, 3e-5, 1e-3, 1e-2, 0.25 };
+    static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CHOLESKY, BD_QR_HOUSEHOLDER };
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++)
+        for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i += test_quick() ? 2 : 1)
+            for (size_t j = 0; j < sizeof wanted / sizeof *wanted; j++)
+                for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
+                    struct problem p = { .m = 2000 + (int64_t)k,
+                                         .n = 60,
+                                         .kind = COLLINEAR,
+                                         .condition = conditions[i] };
+                    double got = thin_departure(p, *name, methods[k], wanted[j]);
+                    if (!(got <= (wanted[j] > 0 ? wanted[j] : limit(&p))))
+                        fail_msg("%s, method %d, condition %g: orthogonal to %g, wanted %g", *name,
+                                 methods[k], conditions[i], got, wanted[j]);
+                }
+}
+
+/* Where less is wanted Cholesky QR makes one pass instead of two, and its Q shows it; reflectors do
+ * not know of it. */
+static void test_fewer_passes(void **state)
+{
+    struct problem p = { .m = 3000, .n = 60, .kind = COLLINEAR, .condition = 3e5 };
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name; name++) {
+        const double exact = thin_departure(p, *name, BD_QR_CHOLESKY, 0);
+        const double loose = thin_departure(p, *name, BD_QR_CHOLESKY, 0.25);
+        if (exact < 0) /* no such backend or method */
+            continue;
+        print_message("%s: orthogonal to %g, %g wanted: %g\n", *name, exact, 0.25, loose);
+        assert_true(exact < 3e-6);
+        assert_true(loose > 10 * exact);
+        assert_true(thin_departure(p, *name, BD_QR_HOUSEHOLDER, 0.25) < limit(&p));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_conditions), cmocka_unit_test(test_difficult_matrices),
-        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_shapes),          cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_conditions),      cmocka_unit_test(test_difficult_matrices),
+        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_repeatable),
+        cmocka_unit_test(test_wanted_accuracy), cmocka_unit_test(test_fewer_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
