@@ -1,7 +1,8 @@
 /* Batch Robust PCA on the GPU (linalg/rpca.h): the plan and its slots. An iteration is enqueued
- * whole: the Gram matrix of X formed on the fly (first sweep; 5 bytes an element from bytes),
- * Cholesky, SVD of R, W, and the second sweep (gpu/rpca_sweep.h), which tells the outcome through
- * page-locked memory. `stop` on the device makes what has been enqueued too much return at once. */
+ * whole: the Gram matrix of X formed on the fly (first sweep; 5 bytes an element from bytes), its
+ * eigenvectors (the SVD of R, without R), W, and the second sweep (gpu/rpca_sweep.h), which tells
+ * the outcome through page-locked memory. `stop` on the device makes what has been enqueued too
+ * much return at once. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ struct rpca {
     int n, ldw;
     float *t;        /* T: tiles x 16 rows x n (gpu/rpca_state.cuh) */
     double *g;       /* n x n: Gram matrix of X */
-    float *r;        /* n x n: R of X */
+    float *r;        /* n x n: R of X; NULL where its SVD is found from g */
     float *w;        /* ldw x ldw: W, 0 from row and column n on */
     void *packed;    /* W as the second sweep wants it */
     float unit;      /* a power of two, see gpu/rpca_sweep.h */
@@ -135,6 +136,8 @@ bd_status decompose(rpca *plan, const bd_rpca_step *step)
     const int *stop = &plan->device->stop;
     bd_status status =
         plan->type == BD_U8 ? run_gram<uint8_t>(plan, step) : run_gram<float>(plan, step);
+    if (status == BD_OK && !plan->r)
+        return bd_cuda_svd_enqueue_gram(plan->svd, plan->g, stop);
     if (status == BD_OK)
         status = bd_cuda_cholesky(plan->cuda, plan->r, plan->n, plan->g, plan->n, stop);
     if (status == BD_OK)
@@ -193,7 +196,7 @@ bd_status allocate(rpca *plan)
         status = bd_cuda_alloc(cuda, &g, n * n * sizeof(double), what);
         plan->g = (double *)g;
     }
-    if (status == BD_OK) {
+    if (status == BD_OK && n > bd_cuda_svd_most) {
         status = bd_cuda_alloc(cuda, &r, n * n * sizeof(float), what);
         plan->r = (float *)r;
     }

@@ -1,184 +1,355 @@
 /* The SVD of the small R (small_svd.cuh): its kernel, and the slots of the group. */
+#include <cuda_pipeline.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu/cuda.h"
 #include "gpu/slots.h"
-#include "gpu/small_svd_refine.cuh"
-#include "gpu/small_svd_sweep.cuh"
+#include "gpu/small_svd_turn.cuh"
 
-/* The refinement is applied while its largest element is below refine_below: 0.1 and 0.2 took the
- * same time on Robust PCA of two clips (n = 100). Below square_last, the square of its Frobenius
- * norm, it is the last one, since the error after it is about that square. Warm starts take 0 to 5
- * sweeps, cold ones 6 to 25. */
-static const float refine_below = 0.2f, square_most = 4, square_last = 1e-7f;
-enum { sweeps_most = 60, refinements_most = 40 };
+/* The bound on the sum of the tangents of a column: at first, its range, and how it changes where
+ * the squares of I - V^T V add up to less than skew_small, or more than skew_large. A turn after
+ * which it is above skew_most is taken back. Of the values tried in a simulation these needed the
+ * fewest turns, by a tenth. */
+static const float bound_first = 2, bound_least = 0.5f, bound_most = 50;
+static const float bound_grows = 1.2f, bound_shrinks = 0.7f, bound_back = 0.3f;
+static const float skew_small = 0.2f, skew_large = 1, skew_most = 4;
+/* With all squares below it, a turn is the last one: the error after it is about that. */
+static const float square_last = 1e-7f;
+enum { turns_most = 400 };
 
-/* The power of two that scales R to a largest element in [0.5, 1); 0 if R is not finite. A warp a
- * column. */
-__device__ static int scale_of(const struct svd_data &d, float *reduce, int *exponent)
+/* Up to this n, G and V are in shared memory. */
+enum { staged_most = 112 };
+
+/* The block's columns of V of the compute before, and of G where they have to be made. */
+template <int NT> __device__ static void begin(const struct svd_data &d, int first, int form)
 {
-    struct svd_refinement most = { 0, 0 };
-    int lane = threadIdx.x % 32;
-    for (int j = svd_warp(); j < d.n; j += svd_warps())
-#pragma unroll 4
-        for (int i = lane; i <= j; i += 32) {
-            float x = fabsf(d.r[i + j * d.ldr]);
-            most.largest = x <= FLT_MAX ? fmaxf(most.largest, x) : INFINITY;
-        }
-    most = svd_reduce(d, most, reduce);
-    *exponent = 0;
-    if (most.largest > 0 && most.largest <= FLT_MAX)
-        frexpf(most.largest, exponent);
-    return most.largest <= FLT_MAX;
-}
-
-/* V of the compute before. */
-__device__ static void take_v(const struct svd_data &d, int cold)
-{
-    int lane = threadIdx.x % 32;
-    for (int j = svd_warp(); j < d.n; j += svd_warps())
+    const int cold = *d.cold, last = min(first + NT * svd_columns, d.n);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int j = first + warp; j < last; j += svd_warps())
 #pragma unroll 4
         for (int i = lane; i < d.n; i += 32)
             d.v[i + j * d.ld] = cold ? (float)(i == j) : d.v_out[i + j * d.n];
+    if (!form || first >= d.n)
+        return;
+    if (d.gram) {
+        for (int j = first + warp; j < last; j += svd_warps())
+#pragma unroll 4
+            for (int i = lane; i < d.n; i += 32)
+                d.g[i + j * d.ld] = d.gram[i + j * d.n];
+        return;
+    }
+    /* elements (k, j) and (k + 1, j) of the upper triangle */
+    const auto pair = [&](int k, int j) {
+        const float *column = d.r + j * d.ldr;
+        return make_double2(j < d.n && k <= j ? (double)column[k] : 0,
+                            j < d.n && k + 1 <= j ? (double)column[k + 1] : 0);
+    };
+    const int row = svd_row(0), column = first + lane / 4;
+    double sum[NT][4];
+    if (row - lane / 4 >= d.n)
+        return;
+    svd_multiply<NT>(
+        sum, svd_padded(last), [&](int half, int k) { return pair(k, row + 8 * half); },
+        [&](int t, int k) { return pair(k, column + t * svd_columns); });
+#pragma unroll
+    for (int t = 0; t < NT; t++)
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            if (svd_row(c) < d.n && first + svd_column(t, c) < last)
+                d.g[svd_row(c) + (first + svd_column(t, c)) * d.ld] = sum[t][c];
 }
 
-/* R^T, scaled. */
-__device__ static void take_r(const struct svd_data &d, int exponent)
+/* G, ldg apart, to g (ld x padded), which is shared memory: all copies are under way at once. */
+__device__ static void take_g(const struct svd_data &d, const double *from, int64_t ldg, double *g)
 {
-    int lane = threadIdx.x % 32;
-    for (int j = svd_warp(); j < d.n; j += svd_warps())
+    const int padded = svd_padded(d.n), lane = threadIdx.x % 32;
+    for (int j = threadIdx.x / 32; j < padded; j += svd_warps())
 #pragma unroll 4
-        for (int i = lane; i <= j; i += 32)
-            d.rt[j + i * d.ld] = scalbnf(d.r[i + j * d.ldr], -exponent);
+        for (int i = lane; i < padded; i += 32) {
+            if (i < d.n && j < d.n)
+                __pipeline_memcpy_async(g + i + j * d.ld, from + i + j * ldg, sizeof *g);
+            else
+                g[i + j * d.ld] = 0;
+        }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+}
+
+/* Whether G is finite. */
+__device__ static int is_finite(const struct svd_block &b)
+{
+    int bad = 0;
+    for (int j = threadIdx.x / 32; j < b.n; j += svd_warps())
+#pragma unroll 4
+        for (int i = threadIdx.x % 32; i < b.n; i += 32)
+            bad |= !isfinite(b.g[i + j * b.ld]);
+    return !__syncthreads_or(bad);
+}
+
+/* `count` elements of V to shared memory. */
+__device__ static void take_v(float *to, const float *from, int count)
+{
+#pragma unroll 4
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x)
+        __pipeline_memcpy_async(to + i, from + i, 4 * sizeof *to);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
 }
 
 /* sigma and V become NaN; the next compute starts cold. */
 __device__ static void give_nan(const struct svd_data &d)
 {
-    for (int i = blockIdx.x * svd_threads + threadIdx.x; i < d.n * d.n;
-         i += gridDim.x * svd_threads) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < d.n * d.n;
+         i += gridDim.x * blockDim.x) {
         d.v_out[i] = NAN;
         if (i < d.n)
             d.sigma[i] = NAN;
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        *d.info = { svd_not_finite, 0, 0 };
+        *d.info = { svd_not_finite, 0 };
         *d.cold = 1;
     }
 }
 
-/* The last refinement, with singular values and columns of V in descending order: place[j] is how
- * many lambda come before that of column j, counted by `parts` threads each. `lambda` (n) and
- * `place` (n) are shared memory. */
-__device__ static void finish(const struct svd_data &d, int exponent, const struct svd_info *info,
-                              double *lambda, int *place)
+/* Singular values of the block's columns, in descending order of all: place[j] is how many come
+ * before that of column j of the block. A warp a column. */
+__device__ static void sort(const struct svd_data &d, const struct svd_block &b, int columns,
+                            int *place)
 {
-    const int parts = svd_threads / bd_cuda_svd_most;
-    for (int j = threadIdx.x; j < d.n; j += svd_threads)
-        lambda[j] = d.lambda[j];
-    __syncthreads();
-    int j = threadIdx.x / parts, part = threadIdx.x % parts, before = 0;
-    double own = lambda[min(j, d.n - 1)];
-#pragma unroll 8
-    for (int i = part; i < d.n; i += parts)
-        before += lambda[i] > own || (lambda[i] == own && i < j);
-    for (int offset = parts / 2; offset; offset /= 2)
-        before += __shfl_xor_sync(~0u, before, offset);
-    if (j < d.n && part == 0) {
-        place[j] = before;
-        if (blockIdx.x == 0)
-            d.sigma[before] = (float)scalbn(sqrt(fmax(own, 0.0)), exponent);
+    const int lane = threadIdx.x % 32;
+    const double *lambda = b.told->refined;
+    for (int own = threadIdx.x / 32; own < columns; own += svd_warps()) {
+        const int j = b.first + own;
+        int before = 0;
+        if (j >= d.n)
+            break;
+        for (int i = lane; i < d.n; i += 32)
+            before += lambda[i] > lambda[j] || (lambda[i] == lambda[j] && i < j);
+        before = __reduce_add_sync(~0u, before);
+        if (lane == 0) {
+            place[own] = before;
+            d.sigma[before] = (float)sqrt(fmax(lambda[j], 0.0));
+        }
     }
     __syncthreads();
-    svd_apply_e(d, d.v_out, d.n, place, info->status == 0);
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        *d.info = *info;
-        *d.cold = 0;
-    }
 }
 
-template <int ROWS> __global__ void __launch_bounds__(svd_threads, 1) svd_kernel(struct svd_data d)
+template <int WARPS, int NT, bool STAGED>
+__global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
 {
-    extern __shared__ float4 shared4[];
-    float *shared = (float *)shared4;
-    __shared__ double lambda[bd_cuda_svd_most];
-    __shared__ float reduce[2 * svd_threads / 32];
-    __shared__ int place[bd_cuda_svd_most];
+    constexpr int columns = NT * svd_columns;
+    extern __shared__ double2 shared[];
+    __shared__ struct svd_told told;
+    __shared__ float open[WARPS], skew[WARPS], length[columns];
+    __shared__ int place[columns];
     if (d.stop && *d.stop)
         return;
-    struct svd_info info = { 0, 0, 0 };
-    int exponent, cold = *d.cold;
-    take_v(d, cold);
-    if (!scale_of(d, reduce, &exponent)) {
+    const int padded = svd_padded(d.n), square = STAGED ? padded * d.ld : 0;
+    const int strip = columns * d.ld, sums = columns * WARPS, first = blockIdx.x * columns;
+    const int form = !STAGED || !d.gram, idle = first >= d.n;
+    double *g = (double *)shared;
+    float *v = (float *)(g + square + strip + sums);
+    struct svd_block b = {};
+    b.n = d.n;
+    b.ld = d.ld;
+    b.padded = padded;
+    b.first = first;
+    b.used = (d.n + columns - 1) / columns;
+    b.g = STAGED ? g : d.g;
+    b.z = g + square;
+    b.shift = b.z + strip;
+    b.own = v + square;
+    b.e = b.own + strip;
+    b.turn = b.e + strip;
+    b.square = b.turn + sums;
+    b.open = open;
+    b.skew = skew;
+    b.length = length;
+    b.told = &told;
+
+    unsigned round = svd_first_round(d);
+    begin<NT>(d, first, form);
+    for (int i = threadIdx.x; i < strip; i += (int)blockDim.x)
+        b.e[i] = 0; /* rows from n on stay so */
+    svd_arrive(d);
+    svd_wait(d, &round);
+    if (STAGED)
+        take_g(d, form ? d.g : d.gram, form ? d.ld : d.n, g);
+    const int finite = is_finite(b);
+    svd_arrive(d);
+    if (!finite) {
+        svd_wait(d, &round); /* all have read what is overwritten now */
         give_nan(d);
         return;
     }
-    take_r(d, exponent);
-    svd_barrier(d);
-    svd_form_y(d);
-    svd_barrier(d);
+    struct svd_info info = { 0, 0 };
+    float bound = bound_first, a[NT][4], p[NT][4];
+    double top = 0;
+    if (!idle)
+        take_v(b.own, d.v + first * d.ld, strip);
     for (;;) {
-        double most;
-        svd_form_gram(d);
-        svd_barrier(d);
-        struct svd_refinement e = svd_form_e(d, lambda, reduce, &most);
-        if (e.largest < refine_below && e.square < square_most) {
-            info.refinements++;
-            if (e.square < square_last)
-                break;
-            if (info.refinements < refinements_most) {
-                svd_apply_e(d, d.other, d.ld, NULL, 1);
-                float *v = d.v;
-                d.v = d.other;
-                d.other = v;
-                svd_barrier(d);
-                svd_form_y(d);
-                svd_barrier(d);
-                continue;
-            }
+        struct svd_part<NT> s, q;
+        if (!idle)
+            svd_form_z<NT>(b);
+        svd_wait(d, &round);
+        if (STAGED)
+            take_v(v, d.v, square);
+        else
+            __syncthreads();
+        b.v = STAGED ? v : d.v;
+        if (!idle) {
+            svd_form<NT>(b, s, q);
+            svd_tell_lambda<NT>(d, b, s, q);
         }
-        if (info.sweeps >= sweeps_most || info.refinements >= refinements_most) {
+        svd_arrive(d);
+        svd_wait(d, &round);
+        svd_hear(d, &told, told.lambda, d.n);
+        if (info.iterations == 0)
+            top = svd_top(b);
+        if (!idle)
+            svd_tangents<WARPS, NT>(d, b, top, s, q, a, p);
+        svd_arrive(d);
+        top = svd_top(b);
+        svd_wait(d, &round);
+        svd_hear(d, &told, told.refined, d.n);
+        svd_hear(d, &told, told.turn, d.n);
+        svd_hear(d, &told, told.open, b.used);
+        svd_hear(d, &told, told.skew, b.used);
+        float still, off;
+        svd_sum_blocks(b, &still, &off);
+        if (still + off < square_last)
+            break;
+        if (info.iterations == turns_most) {
             info.status = svd_not_converged;
             break;
         }
-        int large;
-        do {
-            float limit = SVD_TOLERANCE * SVD_TOLERANCE * (float)most;
-            large = svd_sweep<ROWS>(d, shared, limit);
-            info.sweeps++;
-        } while (large && info.sweeps < sweeps_most);
-        /* rounding piles up in Y: R V is what counts */
-        svd_form_y(d);
-        svd_barrier(d);
+        const bool back = info.iterations > 0 && !(off < skew_most);
+        if (back)
+            bound = fmaxf(bound_least, bound_back * bound);
+        else if (info.iterations > 0 && off > skew_large)
+            bound = fmaxf(bound_least, bound_shrinks * bound);
+        else if (info.iterations > 0 && off < skew_small)
+            bound = fminf(bound_most, bound_grows * bound);
+        info.iterations++;
+        float *other = d.other;
+        d.other = d.v;
+        d.v = other;
+        if (back) { /* to V before the last turn */
+            if (!idle)
+                take_v(b.own, d.v + first * d.ld, strip);
+        } else if (!idle) {
+            svd_turn<NT>(b, a, p, bound, [&](int i, int j, float x) {
+                other[i + j * d.ld] = b.own[i + (j - first) * d.ld] = x;
+            });
+        }
+        svd_arrive(d);
     }
-    finish(d, exponent, &info, lambda, place);
-}
-
-static const void *kernel_of(int ld)
-{
-    switch (ld) {
-    case 64:
-        return (const void *)svd_kernel<4>;
-    case 128:
-        return (const void *)svd_kernel<8>;
-    case 192:
-        return (const void *)svd_kernel<12>;
-    default:
-        return (const void *)svd_kernel<16>;
+    if (!idle) {
+        sort(d, b, columns, place);
+        svd_turn<NT>(b, a, p, bound_most,
+                     [&](int i, int j, float x) { d.v_out[i + place[j - first] * d.n] = x; });
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        info.iterations++;
+        *d.info = info;
+        *d.cold = info.status != 0;
     }
 }
 
-static size_t slot_floats(const struct svd_data *d, int columns)
+/* How an SVD of n columns is done. */
+struct shape {
+    const void *kernel;
+    int warps, columns; /* of a block */
+    size_t shared; /* bytes: G and V where they are staged, then the block's columns of Z, V and
+                    * E, and what it adds up */
+};
+
+static struct shape shape_of(const struct svd_data *d)
 {
-    return 2 * (size_t)columns * d->ld + svd_pairs;
+    const bool staged = d->n <= staged_most;
+    struct shape shape = { (const void *)svd_kernel<8, 1, true>, 8, svd_columns, 0 };
+    if (!staged)
+        shape = { (const void *)svd_kernel<16, 2, false>, 16, 2 * svd_columns, 0 };
+    const size_t square = staged ? (size_t)svd_padded(d->n) * d->ld : 0;
+    const size_t strip = (size_t)shape.columns * d->ld, sums = (size_t)shape.columns * shape.warps;
+    shape.shared =
+        (square + strip + sums) * sizeof(double) + (square + 2 * strip + 2 * sums) * sizeof(float);
+    return shape;
 }
 
-static size_t shared_size(const struct svd_data *d)
+/* A launch of as many blocks as the plan has. */
+static cudaLaunchConfig_t configure(const struct svd_plan *plan, const struct shape *shape,
+                                    cudaLaunchAttribute *together)
 {
-    int slots = d->cluster ? svd_slots : svd_slots / 2;
-    return sizeof(float) * slots * slot_floats(d, d->block_columns);
+    cudaLaunchConfig_t config = {};
+    *together = {};
+    if (plan->data.cluster) {
+        together->id = cudaLaunchAttributeClusterDimension;
+        together->val.clusterDim.x = plan->blocks;
+        together->val.clusterDim.y = together->val.clusterDim.z = 1;
+    } else {
+        together->id = cudaLaunchAttributeCooperative;
+        together->val.cooperative = 1;
+    }
+    config.gridDim = dim3(plan->blocks);
+    config.blockDim = dim3(32 * shape->warps);
+    config.dynamicSmemBytes = shape->shared;
+    config.stream = plan->cuda->stream;
+    config.attrs = together;
+    config.numAttrs = 1;
+    return config;
+}
+
+/* Whether this GPU can run the blocks as one cluster; more than eight are not possible on all. */
+static int clusters_fit(struct svd_plan *plan, const struct shape *shape)
+{
+    cudaLaunchAttribute together;
+    int clusters = 0;
+    plan->data.cluster = 1;
+    cudaLaunchConfig_t config = configure(plan, shape, &together);
+    if (plan->cuda->capability < 90 ||
+        cudaFuncSetAttribute(shape->kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) !=
+            cudaSuccess ||
+        cudaOccupancyMaxActiveClusters(&clusters, shape->kernel, &config) != cudaSuccess)
+        clusters = 0;
+    cudaGetLastError(); /* no failure: later checks must not see it */
+    return clusters > 0;
+}
+
+/* The workspace of the GPU's own SVD. */
+static enum bd_status make_workspace(struct svd_plan *plan)
+{
+    struct svd_data *d = &plan->data;
+    struct bd_cuda *cuda = plan->cuda;
+    d->ld = svd_padded(d->n) + 8;
+    const struct shape shape = shape_of(d);
+    plan->blocks = 1;
+    while (shape.columns * plan->blocks < d->n)
+        plan->blocks *= 2;
+    size_t square = (size_t)d->ld * (size_t)svd_padded(d->n); /* whole tiles, 0 from n on */
+    void *memory;
+    enum bd_status status =
+        bd_cuda_alloc(cuda, &memory, square * (sizeof(double) + 2 * sizeof(float)), "an SVD");
+    if (status != BD_OK)
+        return status;
+    d->g = (double *)memory;
+    d->v = (float *)(d->g + square);
+    d->other = d->v + square;
+    status = bd_cuda_alloc(cuda, &memory, sizeof(struct svd_told) + 2 * sizeof(int), "an SVD");
+    if (status != BD_OK)
+        return status;
+    d->told = (struct svd_told *)memory;
+    d->tickets = (unsigned *)(d->told + 1);
+    d->cold = (int *)(d->tickets + 1);
+    bd_cuda_svd_forget(plan);
+    status = bd_cuda_allow_shared(cuda, shape.kernel, "shared memory for the SVD");
+    if (status == BD_OK)
+        d->cluster = clusters_fit(plan, &shape);
+    return status;
 }
 
 extern "C" {
@@ -188,8 +359,8 @@ void bd_cuda_svd_destroy(void *work)
     struct svd_plan *plan = (struct svd_plan *)work;
     if (!plan)
         return;
-    bd_cuda_free(plan->data.rt);
-    bd_cuda_free(plan->data.s);
+    bd_cuda_free(plan->data.g);
+    bd_cuda_free(plan->data.told);
     bd_cuda_free(plan->data.sigma);
     bd_cuda_free(plan->data.v_out);
     bd_cuda_free(plan->device_ranks);
@@ -197,47 +368,6 @@ void bd_cuda_svd_destroy(void *work)
     bd_cuda_free_host(plan->host_ranks);
     bd_cuda_svd_lapack_close(plan);
     free(plan);
-}
-
-/* The workspace of the GPU's own SVD. */
-static enum bd_status make_workspace(struct svd_plan *plan)
-{
-    struct svd_data *d = &plan->data;
-    struct bd_cuda *cuda = plan->cuda;
-    d->ld = (d->n + 63) / 64 * 64;
-    plan->blocks = 1;
-    while (svd_pairs * plan->blocks < d->n && plan->blocks < svd_blocks_most)
-        plan->blocks *= 2;
-    d->block_columns = (d->n + 2 * plan->blocks - 1) / (2 * plan->blocks);
-    /* With clusters all slots are in shared memory, which some GPUs have too little of. */
-    d->cluster = 1;
-    d->cluster =
-        cuda->capability >= 90 && shared_size(d) <= (size_t)cuda->shared_most - svd_static_shared;
-    size_t square = (size_t)d->ld * d->ld;
-    void *memory;
-    size_t mail = svd_blocks_most * svd_slots * slot_floats(d, d->block_columns);
-    enum bd_status status =
-        bd_cuda_alloc(cuda, &memory, (5 * square + mail) * sizeof(float), "an SVD");
-    if (status != BD_OK)
-        return status;
-    d->rt = (float *)memory;
-    d->v = d->rt + square;
-    d->other = d->v + square;
-    d->y = d->other + square;
-    d->e = d->y + square;
-    d->mail = d->e + square;
-    size_t extra = svd_blocks_most * sizeof(struct svd_partial) + 2 * sizeof(int);
-    status = bd_cuda_alloc(cuda, &memory, (2 * square + d->ld) * sizeof(double) + extra, "an SVD");
-    if (status != BD_OK)
-        return status;
-    d->s = (double *)memory;
-    d->q = d->s + square;
-    d->lambda = d->q + square;
-    d->partial = (struct svd_partial *)(d->lambda + d->ld);
-    d->tickets = (unsigned *)(d->partial + svd_blocks_most);
-    d->cold = (int *)(d->tickets + 1);
-    bd_cuda_svd_forget(plan);
-    return bd_cuda_allow_shared(cuda, kernel_of(d->ld), "shared memory for the SVD");
 }
 
 enum bd_status bd_cuda_svd_create(struct bd_backend *backend, int64_t n, void **work)
@@ -285,6 +415,16 @@ void bd_cuda_svd_forget(void *work)
         cudaMemsetAsync(plan->data.cold, 1, sizeof *plan->data.cold, plan->cuda->stream);
 }
 
+static enum bd_status launch(const struct svd_plan *plan)
+{
+    struct svd_data data = plan->data;
+    const struct shape shape = shape_of(&data);
+    cudaLaunchAttribute together;
+    cudaLaunchConfig_t config = configure(plan, &shape, &together);
+    void *arguments[] = { &data };
+    return bd_cuda_check(cudaLaunchKernelExC(&config, shape.kernel, arguments), "the SVD of R");
+}
+
 enum bd_status bd_cuda_svd_enqueue(void *work, const float *r, int64_t ldr, const int *stop)
 {
     struct svd_plan *plan = (struct svd_plan *)work;
@@ -293,25 +433,17 @@ enum bd_status bd_cuda_svd_enqueue(void *work, const float *r, int64_t ldr, cons
         return bd_cuda_svd_lapack(plan, r, ldr, stop);
     d->r = r;
     d->ldr = ldr;
+    d->gram = NULL;
     d->stop = stop;
-    cudaLaunchAttribute together = {};
-    if (d->cluster) {
-        together.id = cudaLaunchAttributeClusterDimension;
-        together.val.clusterDim.x = plan->blocks;
-        together.val.clusterDim.y = together.val.clusterDim.z = 1;
-    } else {
-        together.id = cudaLaunchAttributeCooperative;
-        together.val.cooperative = 1;
-    }
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(plan->blocks);
-    config.blockDim = dim3(svd_threads);
-    config.dynamicSmemBytes = shared_size(d);
-    config.stream = plan->cuda->stream;
-    config.attrs = &together;
-    config.numAttrs = 1;
-    void *arguments[] = { d };
-    return bd_cuda_check(cudaLaunchKernelExC(&config, kernel_of(d->ld), arguments), "the SVD of R");
+    return launch(plan);
+}
+
+enum bd_status bd_cuda_svd_enqueue_gram(void *work, const double *gram, const int *stop)
+{
+    struct svd_plan *plan = (struct svd_plan *)work;
+    plan->data.gram = gram;
+    plan->data.stop = stop;
+    return launch(plan);
 }
 
 enum bd_status bd_cuda_svd_compute(void *work, const float *r, int64_t ldr, float *sigma, float *v,
@@ -340,8 +472,8 @@ enum bd_status bd_cuda_svd_compute(void *work, const float *r, int64_t ldr, floa
     if (info->status == svd_not_finite)
         return bd_fail(BD_ERROR_NUMERIC, "SVD: the matrix holds NaN or Inf");
     if (info->status == svd_not_converged)
-        return bd_fail(BD_ERROR_NUMERIC, "SVD of %d x %d: no convergence in %d sweeps", (int)n,
-                       (int)n, info->sweeps);
+        return bd_fail(BD_ERROR_NUMERIC, "SVD of %d x %d: no convergence in %d iterations", (int)n,
+                       (int)n, info->iterations);
     memcpy(sigma, plan->host_sigma, column);
     return BD_OK;
 }

@@ -5,43 +5,39 @@
 #include "gpu/cuda.h"
 #include "gpu/small_svd.h"
 
-/* Blocks in a cluster, at most; pairs of columns that a block rotates at a time, at most; threads a
- * pair; threads a block. */
-enum { svd_blocks_most = 8, svd_pairs = 16, svd_lanes = 16, svd_threads = 512 };
-
-/* Bytes that the static shared memory of the kernel is sure not to exceed. */
-enum { svd_static_shared = 4096 };
+/* Blocks, at most. */
+enum { svd_blocks_most = 16 };
 
 /* Results besides sigma, in the same piece of memory for one download. */
 struct svd_info {
-    int status; /* 0, or one of: */
-    int sweeps, refinements;
+    int status;     /* 0, or one of: */
+    int iterations; /* how often V was turned */
 };
 enum { svd_not_finite = 1, svd_not_converged = 2 };
 
-/* What the blocks tell each other. */
-struct svd_partial {
-    float largest;      /* |element of R|, Inf where that is not finite; or |element of E| */
-    float square;       /* of the Frobenius norm of E */
-    int large_rotation; /* the sweep was far from the last one */
+/* What the blocks tell each other of their columns. Without clusters it is in global memory. */
+struct svd_told {
+    double lambda[bd_cuda_svd_most];  /* Rayleigh quotients: of G and the columns of V */
+    double refined[bd_cuda_svd_most]; /* the eigenvalues to second order */
+    float turn[bd_cuda_svd_most];     /* sum of the tangents of a column */
+    float open[svd_blocks_most];      /* sum of the squares of the tangents not yet negligible */
+    float skew[svd_blocks_most];      /* sum of the squares of I - V^T V */
 };
 
-/* By value to the kernel. Square matrices are column-major, ld x ld, zero outside n x n; ld is a
- * multiple of 64. */
+/* By value to the kernel. Matrices are column-major, columns ld apart; ld is 8 more than a multiple
+ * of 16, so that neither the rows nor the columns of a tile share banks. */
 struct svd_data {
     int n, ld;
-    int block_columns; /* of each of the 2 C blocks of columns */
-    int cluster;       /* the barrier is the cluster's; else `tickets` */
-    const float *r;    /* n x n, upper triangle, columns ldr apart */
+    int cluster; /* the barrier is the cluster's; else `tickets` */
+    /* What is to be decomposed, one of: R (n x n, upper triangle), columns ldr apart; G = R^T R (n
+     * x n, both triangles), columns n apart. */
+    const float *r;
     int64_t ldr;
-    const int *stop;             /* NULL, or: return at once where not 0 */
-    float *rt;                   /* R^T, scaled by a power of two */
-    float *v, *other;            /* V, and room for the next */
-    float *y, *e;                /* Y = R V; the refinement E */
-    float *mail;                 /* without clusters: what a block is sent (small_svd_sweep.cuh) */
-    double *s, *q;               /* Y^T Y, V^T V */
-    double *lambda;              /* n: refined squares of the singular values */
-    struct svd_partial *partial; /* svd_blocks_most */
+    const double *gram;
+    const int *stop;       /* NULL, or: return at once where not 0 */
+    double *g;             /* G, ld x n, rows from n on 0 */
+    float *v, *other;      /* V, ld x n, rows from n on 0, and room for the next */
+    struct svd_told *told; /* without clusters */
     unsigned *tickets;
     int *cold; /* the next compute starts from V = I */
     /* Results: sigma (n) and V (n x n, tight), descending. */
@@ -52,9 +48,9 @@ struct svd_data {
 struct svd_plan {
     struct bd_cuda *cuda;
     int64_t n;
-    int blocks; /* of the cluster, a power of two */
-    /* r, ldr and stop are those of the compute to come. Without the workspace where n is above
-     * bd_cuda_svd_most. */
+    int blocks; /* a power of two */
+    /* r, ldr, gram and stop are those of the compute to come. Without the workspace where n is
+     * above bd_cuda_svd_most. */
     struct svd_data data;
     int *device_ranks; /* 2, device: as in bd_cuda_svd_weights_enqueue */
     /* Page-locked: n sigma and svd_info after them; ranks. */

@@ -1,6 +1,6 @@
 /* Singular-value thresholding by the last SVD of R: W, or its factor F (linalg/small_svd.h). */
 #include "gpu/slots.h"
-#include "gpu/small_svd_refine.cuh"
+#include "gpu/small_svd.cuh"
 
 /* max(0, 1 - tau / sigma); NaN stays NaN. */
 __device__ static double weight(float sigma, double tau)
@@ -28,45 +28,47 @@ __device__ static void count_ranks(const float *sigma, int n, double tau, int *r
 }
 
 /* W := V diag(weight) V^T. A block of four warps a tile of those that reach above the diagonal:
- * blockIdx.x is its row of tiles, blockIdx.y its column. Each warp takes every fourth step of four
- * k, of which lane takes k % 4 = lane % 4. */
+ * blockIdx.x is its row of tiles, blockIdx.y its column. Each warp takes every fourth step of
+ * sixteen k. */
 __global__ void __launch_bounds__(128)
     weights_kernel(float *w, int64_t ldw, const float *sigma, const float *v, int n, double tau,
                    int *ranks, const int *stop)
 {
-    __shared__ double sums[4][32][4];
+    __shared__ double sums[4][4][32];
     if ((stop && *stop) || blockIdx.x > blockIdx.y / 2)
         return;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     if (ranks && blockIdx.x == 0 && blockIdx.y == 0 && warp == 0)
         count_ranks(sigma, n, tau, ranks);
-    int row = blockIdx.x * svd_tile_rows, column = blockIdx.y * svd_tile_columns;
+    int row = blockIdx.x * svd_rows + lane / 4, column = blockIdx.y * svd_columns;
     /* rows outside n x n are those of row n - 1: nothing is written of them */
-    const float *a0 = v + min(row + lane / 4, n - 1), *a1 = v + min(row + 8 + lane / 4, n - 1);
-    const float *b0 = v + min(column + lane / 4, n - 1);
-    struct svd_tile tile = {};
-#pragma unroll 8
-    for (int first = 4 * warp; first < n; first += 16) {
-        int k = first + lane % 4;
-        int64_t at = (int64_t)min(k, n - 1) * n;
-        double scale = k < n ? weight(sigma[min(k, n - 1)], tau) : 0, b = (double)b0[at];
-        svd_multiply_add(tile.x[0], (double)a0[at] * scale, b);
-        svd_multiply_add(tile.x[1], (double)a1[at] * scale, b);
+    const float *a0 = v + min(row, n - 1), *a1 = v + min(row + 8, n - 1);
+    const float *b = v + min(column + lane / 4, n - 1);
+    double sum[4] = {};
+#pragma unroll 2
+    for (int first = 16 * warp; first < n; first += 64) {
+        double low[4], high[4], right[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int k = first + 4 * i + lane % 4;
+            int64_t at = (int64_t)min(k, n - 1) * n;
+            double scale = k < n ? weight(sigma[min(k, n - 1)], tau) : 0;
+            low[i] = (double)a0[at] * scale;
+            high[i] = (double)a1[at] * scale;
+            right[i] = (double)b[at];
+        }
+        bd_gram_multiply(sum, low, high, right);
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        sums[warp][lane][i] = tile.x[i / 2][i % 2];
+        sums[i][warp][lane] = sum[i];
     __syncthreads();
-    if (warp)
-        return;
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        tile.x[i / 2][i % 2] =
-            (sums[0][lane][i] + sums[1][lane][i]) + (sums[2][lane][i] + sums[3][lane][i]);
-    svd_for_each(tile, row, column, n, [&](int i, int j, double sum) {
-        if (i <= j)
-            w[i + j * ldw] = w[j + i * ldw] = (float)sum;
-    });
+    /* warp c adds up and writes element c of each lane */
+    double all =
+        (sums[warp][0][lane] + sums[warp][1][lane]) + (sums[warp][2][lane] + sums[warp][3][lane]);
+    int i = row + 8 * (warp / 2), j = column + 2 * (lane % 4) + warp % 2;
+    if (i <= j && j < n)
+        w[i + j * ldw] = w[j + i * ldw] = (float)all;
 }
 
 /* F := V_r diag(sqrt(weight)) and F^T. A thread an element: blockIdx.y the column of F. */
@@ -88,8 +90,7 @@ enum bd_status bd_cuda_svd_weights_enqueue(void *work, float *w, int64_t ldw, do
 {
     const struct svd_plan *plan = (const struct svd_plan *)work;
     unsigned n = (unsigned)plan->n;
-    dim3 tiles((n + svd_tile_rows - 1) / svd_tile_rows,
-               (n + svd_tile_columns - 1) / svd_tile_columns);
+    dim3 tiles((n + svd_rows - 1) / svd_rows, (n + svd_columns - 1) / svd_columns);
     weights_kernel<<<tiles, 128, 0, plan->cuda->stream>>>(
         w, ldw, plan->data.sigma, plan->data.v_out, (int)plan->n, tau, ranks, stop);
     return bd_cuda_launched("weights of the singular values");
