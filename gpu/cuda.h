@@ -18,6 +18,7 @@ struct bd_cuda {
     int device;
     int sms;             /* multiprocessors */
     int capability;      /* 10 * major + minor: 80, 90 */
+    int threads;         /* of the host, that a slot may use besides; 0: as many as help */
     int shared_most;     /* bytes of shared memory that a block may ask for */
     size_t l2;           /* bytes */
     cudaStream_t stream; /* non-blocking */

@@ -180,7 +180,6 @@ static void cuda_close(struct bd_backend *backend)
 
 static enum bd_status cuda_open(struct bd_backend *backend, int threads)
 {
-    (void)threads;
     struct cudaDeviceProp properties;
     int device = 0, driver = 0;
     enum bd_status status = choose_device(&device, &properties);
@@ -191,6 +190,7 @@ static enum bd_status cuda_open(struct bd_backend *backend, int threads)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the cuda backend");
     backend->state = cuda;
     cuda->device = device;
+    cuda->threads = threads;
     cuda->sms = properties.multiProcessorCount;
     cuda->capability = properties.major * 10 + properties.minor;
     cuda->shared_most = (int)properties.sharedMemPerBlockOptin;
@@ -300,6 +300,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .sep_load_background = bd_cuda_sep_load_background,
     .sep_project = bd_cuda_sep_project,
     .sep_detect = bd_cuda_sep_detect,
+    .sep_step = bd_cuda_sep_step,
     .sep_insert = bd_cuda_sep_insert,
     .sep_recall = bd_cuda_sep_recall,
     .sep_gram = bd_cuda_sep_gram,

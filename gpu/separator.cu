@@ -1,7 +1,8 @@
 /* The live separator on the GPU: its memory, and the way of frames and results over the bus. A
  * frame goes up on a stream of its own while the one before is separated; results come down on
  * another. Nobody waits but sep_collect, and sep_load for the page-locked buffer of two frames
- * before. */
+ * before. A frame that was loaded goes up with the first that reads it (bd_sep_bring): by then it
+ * is known whether its pace goes with it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,11 +40,10 @@ static void destroy_set(struct bd_sep_set *set)
     bd_cuda_free(set->background);
     bd_cuda_free(set->difference);
     bd_cuda_free(set->mask);
-    bd_cuda_free(set->record);
     bd_cuda_free_host(set->host_background);
     bd_cuda_free_host(set->host_difference);
     bd_cuda_free_host(set->host_mask);
-    bd_cuda_free_host(set->host_record);
+    bd_cuda_free_host(set->record);
     drop_event(set->downloaded);
 }
 
@@ -57,6 +57,8 @@ extern "C" void bd_cuda_sep_destroy(void *arg)
         cudaStreamSynchronize(s->upload);
     if (s->download)
         cudaStreamSynchronize(s->download);
+    bd_sep_drop_graphs(s);
+    bd_pool_destroy(&s->copiers);
     for (int i = 0; i < bd_sep_buffers; i++) {
         bd_cuda_free(s->frames[i]);
         bd_cuda_free_host(s->staging[i]);
@@ -110,8 +112,7 @@ static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
     take(a, &set->background, s->ld);
     take(a, &set->difference, s->pitch);
     take(a, &set->mask, s->pitch);
-    take(a, &set->record, 1);
-    take_host(a, &set->host_record, 1);
+    take_host(a, &set->record, 1);
     if (outputs & BD_SEPARATOR_BACKGROUND)
         take_host(a, &set->host_background, s->m);
     if (outputs & BD_SEPARATOR_DIFFERENCE)
@@ -148,8 +149,8 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->raw, s->pitch);
     take(&a, &s->guard, s->pitch);
     for (int i = 0; i < bd_sep_buffers; i++) {
-        take(&a, &s->frames[i], s->ld);
-        take_host(&a, &s->staging[i], s->m);
+        take(&a, &s->frames[i], bd_sep_buffer_bytes(s));
+        take_host(&a, &s->staging[i], bd_sep_buffer_bytes(s));
         if (a.status == BD_OK)
             a.status = make_event(&s->uploaded[i]);
         if (a.status == BD_OK)
@@ -158,6 +159,15 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     for (int i = 0; i < bd_sep_depth; i++)
         take_set(&a, s, &s->sets[i]);
     return a.status;
+}
+
+static enum bd_status take_copiers(struct bd_cuda_separator *s)
+{
+    const int most = s->cuda->threads, wanted = bd_sep_copy_threads;
+    const int threads = most && most < wanted ? most : wanted;
+    if (threads == 1 || s->m < (int64_t)bd_sep_copy_least * bd_sep_copy_bytes)
+        return BD_OK;
+    return bd_pool_create(&s->copiers, threads);
 }
 
 extern "C" enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
@@ -183,6 +193,8 @@ extern "C" enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
         status = make_event(&s->computed);
     if (status == BD_OK)
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
+    if (status == BD_OK)
+        status = take_copiers(s);
     /* The arrays were zeroed on the backend's stream; uploads come on another. */
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(s->cuda->stream), what);
@@ -210,32 +222,70 @@ extern "C" enum bd_status bd_cuda_sep_reset(void *arg)
     return bd_cuda_check(error, "forgetting what the separator learned");
 }
 
+/* A picture that is copied: item i of the loop is `rows` rows from row i `rows` on. */
+struct copying {
+    uint8_t *to; /* tight */
+    const uint8_t *from;
+    int64_t row, stride; /* bytes of a row, and from one to the next in `from` */
+    int height, rows;
+};
+
+static void copy_rows(void *arg, int64_t item, int thread)
+{
+    const struct copying *c = (const struct copying *)arg;
+    const int64_t first = item * c->rows, left = c->height - first;
+    const int64_t count = left < c->rows ? left : c->rows;
+    (void)thread;
+    if (c->stride == c->row)
+        memcpy(c->to + first * c->row, c->from + first * c->row, (size_t)(count * c->row));
+    else
+        for (int64_t y = first; y < first + count; y++)
+            memcpy(c->to + y * c->row, c->from + y * c->stride, (size_t)c->row);
+}
+
 extern "C" enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    size_t row = (size_t)s->shape.width * (size_t)s->shape.channels;
-    /* What was enqueued so far may read the buffer of the frame before: its turn comes next. */
-    enum bd_status status = record(s->released[s->buffer], s->cuda->stream);
-    int b = s->buffer = (s->buffer + 1) % bd_sep_buffers;
-    if (status == BD_OK)
-        status = bd_cuda_check(cudaEventSynchronize(s->uploaded[b]), "uploading a frame");
+    const int64_t row = (int64_t)s->shape.width * s->shape.channels;
+    const int height = s->shape.height;
+    if (!s->staged) /* else nobody read what was loaded before, and its buffer is free */
+        s->buffer = (s->buffer + 1) % bd_sep_buffers;
+    const int b = s->buffer;
+    enum bd_status status =
+        bd_cuda_check(cudaEventSynchronize(s->uploaded[b]), "uploading a frame");
     if (status != BD_OK)
         return status;
-    if (stride == (int64_t)row)
-        memcpy(s->staging[b], picture, (size_t)s->m);
-    else
-        for (int y = 0; y < s->shape.height; y++)
-            memcpy(s->staging[b] + (size_t)y * row, picture + y * stride, row);
-    status = join(s->upload, s->released[b]);
+    struct copying copying = { s->staging[b], picture, row, stride, height, height };
+    if (s->copiers) {
+        copying.rows = (int)((bd_sep_copy_bytes + row - 1) / row);
+        bd_pool_run(s->copiers, copy_rows, &copying, bd_sep_blocks(height, copying.rows));
+    } else {
+        copy_rows(&copying, 0, 0);
+    }
+    s->f = s->frames[b];
+    s->staged = 1;
+    return BD_OK;
+}
+
+enum bd_status bd_sep_bring(struct bd_cuda_separator *s)
+{
+    const int b = s->buffer, before = (b + bd_sep_buffers - 1) % bd_sep_buffers;
+    if (!s->staged)
+        return BD_OK;
+    s->staged = 0;
+    /* What was enqueued so far may read the buffer of the frame before: its turn comes next. */
+    enum bd_status status = record(s->released[before], s->cuda->stream);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(s->frames[b], s->staging[b], (size_t)s->m,
+        status = join(s->upload, s->released[b]);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaMemcpyAsync(s->frames[b], s->staging[b],
+                                               (size_t)bd_sep_buffer_bytes(s),
                                                cudaMemcpyHostToDevice, s->upload),
                                "uploading a frame");
     if (status == BD_OK)
         status = record(s->uploaded[b], s->upload);
     if (status == BD_OK)
         status = join(s->cuda->stream, s->uploaded[b]);
-    s->f = s->frames[b];
     return status;
 }
 
@@ -280,8 +330,6 @@ extern "C" enum bd_status bd_cuda_sep_finish(void *arg)
     if (status == BD_OK)
         status = join(s->download, s->computed);
     if (status == BD_OK)
-        status = fetch(s, set->host_record, set->record, sizeof *set->record);
-    if (status == BD_OK)
         status = fetch(s, set->host_mask, set->mask, s->pixels);
     if (status == BD_OK)
         status = fetch(s, set->host_background, set->background, s->m);
@@ -305,7 +353,7 @@ extern "C" enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *r
     results->background = set->host_background;
     results->difference = set->host_difference;
     results->mask = set->host_mask;
-    results->foreground = set->host_record->foreground;
-    results->rank = set->host_record->rank;
+    results->foreground = set->record->foreground;
+    results->rank = set->record->rank;
     return BD_OK;
 }

@@ -170,18 +170,20 @@ struct pixels {
 };
 
 /* Four pixels a thread: noise levels outside the guard and ages in the mask (LEARN), and then the
- * guard of what has been in the mask for longer than `memory` goes. Products and sums are rounded
+ * guard of what has been in the mask for longer than `memory` goes. The pace is the one at `loaded`
+ * unless that is NULL; the record is in the host's memory. Products and sums are rounded
  * one by one, as on the CPU, whose noise levels and ages are these to the last bit. */
 template <bool LEARN>
 __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_constant__ pixels now,
                                                                struct bd_sep_record *record,
                                                                const struct bd_sep_numbers *numbers,
-                                                               float rate, float seconds,
+                                                               const struct bd_sep_pace *loaded,
+                                                               struct bd_sep_pace pace,
                                                                float memory)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     if (p == 0)
-        record->rank = numbers->rank;
+        *record = { numbers->foreground, numbers->rank };
     if (p >= now.words)
         return;
     uint32_t *guard_word = reinterpret_cast<uint32_t *>(now.guard + 4 * p);
@@ -189,6 +191,9 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
     float age[4];
     bd_sep_load_floats(now.age + 4 * p, age);
     if (LEARN) {
+        if (loaded)
+            pace = *loaded;
+        const float rate = pace.rate, seconds = pace.seconds;
         const uint32_t mask = bd_sep_load_word(now.mask + 4 * p);
         float noise[4], d[4];
         bd_sep_load_floats(now.noise + 4 * p, noise);
@@ -216,6 +221,9 @@ extern "C" enum bd_status bd_cuda_sep_project(void *arg, int rounds, float lambd
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const int rank = s->shape.rank;
     const unsigned blocks = bd_sep_project_blocks(s);
+    enum bd_status status = bd_sep_bring(s);
+    if (status != BD_OK)
+        return status;
     for (int i = 0; i < rounds; i++)
         if (rank == 1)
             project<1><<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(
@@ -244,7 +252,8 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
 }
 
 template <bool LEARN>
-static void launch_learn(struct bd_cuda_separator *s, const struct bd_detect_params *params)
+static void launch_learn(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                         const struct bd_sep_pace *pace)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct pixels now = {
@@ -252,17 +261,15 @@ static void launch_learn(struct bd_cuda_separator *s, const struct bd_detect_par
     };
     learn_pixels<LEARN>
         <<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-            now, set->record, s->numbers, params->noise_rate, params->seconds, params->memory);
+            now, set->record, s->numbers, pace, { params->noise_rate, params->seconds },
+            params->memory);
 }
 
-extern "C" enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *params,
-                                             int learn)
+enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                                int learn, const struct bd_sep_pace *pace)
 {
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    enum bd_status status = bd_sep_take_set(s);
-    if (status != BD_OK)
-        return status;
     const struct bd_sep_set *set = &s->sets[s->set];
+    enum bd_status status;
     if (s->shape.rank == 1 && s->shape.channels == 1)
         launch_compare<1, 1>(s, params);
     else if (s->shape.rank == 1)
@@ -274,12 +281,22 @@ extern "C" enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_p
     status = bd_cuda_launched("comparing a frame with its background");
     if (status == BD_OK)
         status = bd_cuda_mask_clean(s->mask_work, set->mask, s->guard, s->raw, params,
-                                    &set->record->foreground);
+                                    &s->numbers->foreground);
     if (status != BD_OK)
         return status;
     if (learn)
-        launch_learn<true>(s, params);
+        launch_learn<true>(s, params, pace);
     else
-        launch_learn<false>(s, params);
+        launch_learn<false>(s, params, pace);
     return bd_cuda_launched("learning noise levels");
+}
+
+extern "C" enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *params,
+                                             int learn)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    enum bd_status status = bd_sep_take_set(s);
+    if (status == BD_OK)
+        status = bd_sep_bring(s);
+    return status == BD_OK ? bd_sep_detect_at(s, params, learn, NULL) : status;
 }

@@ -7,6 +7,7 @@
 #ifndef BD_GPU_SEPARATOR_STATE_CUH
 #define BD_GPU_SEPARATOR_STATE_CUH
 
+#include "base/pool.h"
 #include "gpu/cuda.h"
 #include "gpu/mask.h"
 #include "linalg/separator_ops.h"
@@ -16,7 +17,14 @@ enum {
     bd_sep_buffers = 2, /* of the frame in hand: the next one is uploaded meanwhile */
     bd_sep_threads = 256,
     bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a projection */
-    bd_sep_parts = 2048       /* thread blocks of a sweep over the window, at most */
+    bd_sep_parts = 2048,      /* thread blocks of a sweep over the window, at most */
+    /* Threads of the host that copy a frame into page-locked memory, and bytes that they take at a
+     * time. On 16 cores 2 MB take 170 us with one, 125 with two, 105 with four, 95 with eight (the
+     * threads have to wake up), 8 MB 950, -, 290, 210: eight gain little where the GPU is waited
+     * for anyway. Chunks of 128 to 512 KB are alike. Smaller frames wake nobody. */
+    bd_sep_copy_threads = 4,
+    bd_sep_copy_bytes = 256 << 10,
+    bd_sep_copy_least = 4 /* chunks */
 };
 
 /* Numbers that only the GPU knows, in its memory. */
@@ -24,23 +32,41 @@ struct bd_sep_numbers {
     float w[bd_max_rank];      /* of the frame in hand, 0 from `rank` on */
     int rank;                  /* columns of B in use; 0 before the first background */
     int new_rank;              /* of the basis that is being learned */
+    int foreground;            /* pixels of the mask of the frame in hand */
     unsigned ticket;           /* of the thread blocks that have left their partial sums */
     unsigned long long square; /* of the norm of the background that becomes B */
     double norm;               /* squared, of B, where the shape's rank is 1 */
 };
 
-/* What is downloaded besides pictures. */
+/* What is told of a frame besides pictures: written by the GPU where the host reads it. */
 struct bd_sep_record {
     int foreground, rank;
 };
 
 /* The results of one frame. */
 struct bd_sep_set {
-    uint8_t *background, *difference, *mask; /* ld, pitch, pitch */
-    struct bd_sep_record *record;
+    uint8_t *background, *difference, *mask;                /* ld, pitch, pitch */
     uint8_t *host_background, *host_difference, *host_mask; /* page-locked; NULL if not wanted */
-    struct bd_sep_record *host_record;
+    struct bd_sep_record *record;                           /* page-locked */
     cudaEvent_t downloaded;
+};
+
+/* Those numbers of a frame that may differ from the frame before. They go up behind its bytes, so
+ * that a graph need not be changed for them. */
+struct bd_sep_pace {
+    float rate, seconds; /* noise_rate and seconds of struct bd_detect_params */
+};
+
+/* What frames have in common that one graph serves. */
+struct bd_sep_step {
+    struct bd_detect_params params; /* the pace left out: 0 */
+    int rounds, learn;
+    float lambda;
+};
+
+struct bd_sep_graph {
+    cudaGraphExec_t exec; /* NULL: none yet */
+    struct bd_sep_step step;
 };
 
 struct bd_cuda_separator {
@@ -51,11 +77,13 @@ struct bd_cuda_separator {
     cudaStream_t upload, download;
     cudaEvent_t computed; /* the results of the frame that was finished last */
 
-    uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros */
-    uint8_t *staging[bd_sep_buffers];     /* m each, page-locked */
+    struct bd_pool *copiers;              /* NULL: the caller copies alone */
+    uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros to ld, and a pace */
+    uint8_t *staging[bd_sep_buffers];     /* the same, page-locked */
     cudaEvent_t uploaded[bd_sep_buffers]; /* staging to frame */
     cudaEvent_t released[bd_sep_buffers]; /* the frame is not read any more */
     int buffer;                           /* of the frame that was loaded last */
+    int staged;                           /* which is not on its way up yet */
     const uint8_t *f;                     /* the frame in hand: a buffer or a column of W */
 
     struct bd_sep_set sets[bd_sep_depth];
@@ -63,6 +91,9 @@ struct bd_cuda_separator {
     int oldest;    /* finished and not collected */
     int finished;  /* the set in hand is on its way down */
     int projected; /* l has to be formed from B and w; else it has been given */
+
+    struct bd_sep_step step; /* of the last frame that was separated in one call */
+    struct bd_sep_graph graphs[bd_sep_buffers][bd_sep_depth]; /* by buffer and set in hand */
 
     uint8_t *window;     /* W: ld x n */
     float *basis;        /* B: ld x rank */
@@ -98,6 +129,18 @@ static inline struct bd_sep_window bd_sep_view(const struct bd_cuda_separator *s
     return { s->window, s->basis, s->coefficients, s->order, s->m, s->ld, s->shape.rank, lambda };
 }
 
+/* Where the pace is behind the bytes of a frame. */
+static inline struct bd_sep_pace *bd_sep_pace_of(const struct bd_cuda_separator *s, uint8_t *frame)
+{
+    return (struct bd_sep_pace *)(frame + s->ld);
+}
+
+/* Bytes of a buffer: all of it goes up. */
+static inline int64_t bd_sep_buffer_bytes(const struct bd_cuda_separator *s)
+{
+    return s->ld + (int64_t)sizeof(struct bd_sep_pace);
+}
+
 static inline uint8_t *bd_sep_column(const struct bd_cuda_separator *s, int slot)
 {
     return s->window + (int64_t)slot * s->ld;
@@ -118,6 +161,18 @@ static inline unsigned bd_sep_blocks(int64_t items, int64_t per_block)
 /* The set of the frame in hand may be written: one that is on its way down is left for the next.
  * gpu/separator.cu */
 enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
+
+/* The frame that was loaded last is on the GPU for what is enqueued from here on: for all that
+ * reads the frame in hand. gpu/separator.cu */
+enum bd_status bd_sep_bring(struct bd_cuda_separator *s);
+
+/* bd_cuda_sep_detect on the set in hand; unless `pace` is NULL it is used, in the GPU's memory, and
+ * that of `params` is not. gpu/separator_frame.cu */
+enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                                int learn, const struct bd_sep_pace *pace);
+
+/* gpu/separator_step.cu */
+void bd_sep_drop_graphs(struct bd_cuda_separator *s);
 
 /* `order` is what kernels find in s->order from here on. gpu/separator_window.cu */
 enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, int count);

@@ -68,6 +68,9 @@ extern "C" enum bd_status bd_cuda_sep_insert(void *arg, int slot, int guarded)
                    : guarded ? insert<3, true>
                                           : insert<3, false>;
     const int64_t words = s->pitch / 4;
+    enum bd_status status = bd_sep_bring(s);
+    if (status != BD_OK)
+        return status;
     kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
         bd_sep_column(s, slot), s->coefficients + slot * bd_max_rank, s->f,
         s->sets[s->set].background, s->guard, s->numbers, words);

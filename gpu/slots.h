@@ -56,7 +56,7 @@ enum bd_status bd_cuda_rpca_get(void *plan, const struct bd_rpca_step *step, flo
                                 float *s, int64_t lds);
 
 /* sep: gpu/separator.cu, separator_basis.cu, separator_frame.cu, separator_gram.cu,
- * separator_start.cu, separator_sums.cu, separator_window.cu */
+ * separator_start.cu, separator_step.cu, separator_sums.cu, separator_window.cu */
 enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
                                   const struct bd_separation_shape *shape, void **state);
 void bd_cuda_sep_destroy(void *state);
@@ -65,6 +65,8 @@ enum bd_status bd_cuda_sep_load(void *state, const uint8_t *picture, int64_t str
 enum bd_status bd_cuda_sep_load_background(void *state, const uint8_t *background);
 enum bd_status bd_cuda_sep_project(void *state, int rounds, float lambda);
 enum bd_status bd_cuda_sep_detect(void *state, const struct bd_detect_params *params, int learn);
+enum bd_status bd_cuda_sep_step(void *state, int rounds, float lambda,
+                                const struct bd_detect_params *params, int learn);
 enum bd_status bd_cuda_sep_insert(void *state, int slot, int guarded);
 enum bd_status bd_cuda_sep_recall(void *state, int slot);
 enum bd_status bd_cuda_sep_gram(void *state, const int *order, int count, float lambda, double *g);

@@ -160,6 +160,10 @@ struct bd_backend_ops {
     /* |f - l| to the cleaned mask, the guard, noise levels and ages (learn = 0 leaves those two).
      */
     enum bd_status (*sep_detect)(void *state, const struct bd_detect_params *params, int learn);
+    /* May be NULL: sep_project, sep_detect and sep_finish of the frame in hand in one call, which
+     * knows that they come together. */
+    enum bd_status (*sep_step)(void *state, int rounds, float lambda,
+                               const struct bd_detect_params *params, int learn);
     /* W(:, slot) := f, but l where the guard forbids learning (guarded = 1); C(:, slot) := w. */
     enum bd_status (*sep_insert)(void *state, int slot, int guarded);
     /* f := W(:, slot), for as long as nothing is inserted there. */

@@ -223,20 +223,31 @@ static enum bd_status prepare(struct bd_separator *s, double time)
     return BD_OK;
 }
 
-/* Asks for the results of the frame in hand, about which `frame` is known: it is in flight then. */
-static enum bd_status launch(struct bd_separator *s, struct bd_sep_frame frame)
+/* The results of the frame in hand, about which `frame` is known, have been asked for: it is in
+ * flight. */
+static void launched(struct bd_separator *s, struct bd_sep_frame frame)
 {
-    enum bd_status status = s->backend->ops->sep_finish(s->state);
     frame.columns = s->columns;
+    s->frames[s->submitted++ % bd_sep_lag] = frame;
+}
+
+/* Background, mask and pixels of the frame in hand, and their way to the host. */
+static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
+{
+    const struct bd_backend_ops *ops = s->backend->ops;
+    const float lambda = (float)s->options.lambda;
+    const struct bd_detect_params params = bd_sep_detect_params(s, seconds);
+    if (ops->sep_step)
+        return ops->sep_step(s->state, rounds, lambda, &params, !s->frozen);
+    enum bd_status status = ops->sep_project(s->state, rounds, lambda);
     if (status == BD_OK)
-        s->frames[s->submitted++ % bd_sep_lag] = frame;
-    return status;
+        status = ops->sep_detect(s->state, &params, !s->frozen);
+    return status == BD_OK ? ops->sep_finish(s->state) : status;
 }
 
 /* Background, mask and learning for the frame in hand. */
 static enum bd_status separate(struct bd_separator *s, double time)
 {
-    const struct bd_backend_ops *ops = s->backend->ops;
     bool jump, starting = !s->settled;
     enum bd_status status = BD_OK;
     struct bd_sep_frame frame = { .counts = true };
@@ -245,12 +256,9 @@ static enum bd_status separate(struct bd_separator *s, double time)
     if (frame.learned && starting)
         status = bd_sep_start(s);
     if (status == BD_OK)
-        status = ops->sep_project(s->state, jump ? bd_sep_start_rounds : bd_sep_rounds,
-                                  (float)s->options.lambda);
+        status = step(s, jump ? bd_sep_start_rounds : bd_sep_rounds, frame.seconds);
     if (status == BD_OK)
-        status = bd_sep_detect(s, frame.seconds, !s->frozen);
-    if (status == BD_OK)
-        status = launch(s, frame);
+        launched(s, frame);
     if (status == BD_OK && frame.learned && !starting) {
         status = bd_sep_slide(s);
         s->frames[(s->submitted - 1) % bd_sep_lag].columns = s->columns;
@@ -348,7 +356,9 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
     if (status == BD_OK)
         status = bd_sep_detect(s, frame.seconds, !s->frozen);
     if (status == BD_OK)
-        status = launch(s, frame);
+        status = ops->sep_finish(s->state);
+    if (status == BD_OK)
+        launched(s, frame);
     return status == BD_OK ? bd_separator_receive(s, out) : status;
 }
 

@@ -53,6 +53,9 @@ static inline double bd_sep_share(const struct bd_separator *s, int64_t pixels)
     return (double)pixels / ((double)s->options.width * s->options.height);
 }
 
+/* What sep_detect needs for a frame that comes `seconds` after the frame before. */
+struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);
+
 /* Mask, guard, noise levels and ages of the frame in hand, which comes `seconds` after the frame
  * before. */
 enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn);

@@ -9,11 +9,11 @@
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
 static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
 
-enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
+struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
     const struct bd_separator_options *o = &s->options;
     double most = o->threshold > most_threshold ? o->threshold : most_threshold;
-    struct bd_detect_params params = {
+    return (struct bd_detect_params){
         .threshold = (float)o->threshold,
         .noise_gain = (float)o->noise_gain,
         .most = (float)most,
@@ -26,6 +26,11 @@ enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
         /* What is let into the window takes half of it before it counts for most of the columns. */
         .memory = (float)(o->memory / 2),
     };
+}
+
+enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
+{
+    struct bd_detect_params params = bd_sep_detect_params(s, seconds);
     return s->backend->ops->sep_detect(s->state, &params, learn);
 }
 
