@@ -1,13 +1,13 @@
 /* Private to the CUDA backend: 16 rows of X times W on the tensor cores, in half precision with
  * three products for each one: with x = x1 + x2 and w = w1 + w2, each part with 11 bits, x w is
  * x1 w1 + x1 w2 + x2 w1 to float32 accuracy. TF32 has the same 11 bits and more range, but half the
- * rate; here the range is known: X is scaled to |M| <= 2^8, which leaves a factor of 2^8 for the
- * rest of X, and W, whose elements are at most 1, by 2^12. What is below 2^-32 of the largest |M|
- * is lost, less than float32 rounding of a sum that it is part of.
+ * rate; here the range is known: X is scaled to |M| <= 2^8 (bytes are there), which leaves a factor
+ * of 2^8 for the rest of X, and W, whose elements are at most 1, by 2^12. What is below 2^-32 of
+ * the largest |M| is lost, less than float32 rounding of a sum that it is part of.
  *
- * The tensor cores cut off what does not fit their accumulator, so each group of 16 terms starts
- * from zero there and is added to the sum by an ordinary addition (Ootomo and Yokota 2022,
- * "Recovering single precision accuracy from Tensor Cores").
+ * The tensor cores cut off what does not fit their accumulator, so each group of 16 to 64 terms
+ * starts from zero there, small products first, and is added to the sum by an ordinary addition
+ * (Ootomo and Yokota 2022, "Recovering single precision accuracy from Tensor Cores").
  *
  * The instruction multiplies 16 x 16 by 16 x 8. Lane 4 g + c of a warp has, of the left operand,
  * rows g and g + 8 of columns 2 c, 2 c + 1, 2 c + 8 and 2 c + 9, and of the product rows g and
@@ -84,6 +84,24 @@ __device__ __forceinline__ void bd_rpca_multiply(float sum[4], const bd_rpca_lef
     bd_rpca_mma(d, x.low, w.high);
     bd_rpca_mma(d, x.high, w.low);
     bd_rpca_mma(d, x.high, w.high);
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        sum[e] += d[e];
+}
+
+/* The same over 32 columns of X: x and v are multiplied before y and w, but all small products come
+ * before the large ones. */
+__device__ __forceinline__ void bd_rpca_multiply(float sum[4], const bd_rpca_left &x,
+                                                 const bd_rpca_right &v, const bd_rpca_left &y,
+                                                 const bd_rpca_right &w)
+{
+    float d[4] = { 0, 0, 0, 0 };
+    bd_rpca_mma(d, x.low, v.high);
+    bd_rpca_mma(d, x.high, v.low);
+    bd_rpca_mma(d, y.low, w.high);
+    bd_rpca_mma(d, y.high, w.low);
+    bd_rpca_mma(d, x.high, v.high);
+    bd_rpca_mma(d, y.high, w.high);
 #pragma unroll
     for (int e = 0; e < 4; e++)
         sum[e] += d[e];

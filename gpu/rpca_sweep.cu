@@ -2,136 +2,78 @@
  * formed on the fly and never stored. M is read once, T read and written once: 9 bytes an element
  * from bytes. Here for narrow matrices, n <= 104; wider ones: rpca_wide.cu.
  *
- * W is in shared memory, in the order in which the lanes want it, and a warp has tiles of 16 rows
- * for itself: it copies M and T of a tile to its part of shared memory, multiplies, and reads both
- * again for the new T. Nothing is shared between warps, so some wait for memory while others
- * multiply. (Fetching a warp's next tile to the L2 cache meanwhile made 921600 x 100 a sixth
- * slower; two tiles at a time in half the warps, to read W half as often, changed nothing.) */
-#include "gpu/rpca_sweep.cuh"
+ * W is in shared memory, in the order in which the lanes want it. The rest of shared memory is a
+ * ring of tiles of 16 rows, more than there are warps: a warp multiplies a tile, reads it again for
+ * the new T, and starts the copy of a later one into its place. So tiles are always on their way
+ * while all warps multiply, and no warp waits for another one, only for copies.
+ *
+ * Tiles are taken from the last to the first, since the first sweep goes the other way: what it
+ * read last is still in the L2 cache, and what is written last here is there for the next one. */
+#include <type_traits>
+
+#include "gpu/rpca_tile.cuh"
+#include "gpu/rpca_warpgroup.cuh"
 
 namespace
 {
 
-enum { warp_size = 32, narrow_most = 104, rows = bd_rpca_rows };
+enum {
+    warp_size = 32,
+    narrow_most = 104,
+    rows = bd_rpca_rows,
+    ring_most = 32, /* tiles */
+};
 
-__device__ __forceinline__ void copy16(void *shared, const void *global)
-{
-    unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
-}
-
-/* M and T of a tile in shared memory, 8 NT columns, those from n on 0. A lane (4 g + c) reads rows
- * 2 g and 2 g + 1 of a column 2 c, or one after it. Even columns come first, then odd ones; of
- * floats, quads 2 and 3 change places with 0 and 1 in every second pair of columns: so what a half
- * of a warp reads covers all banks. */
-template <int NT, class Element> struct tile_store {
-    float t[NT * 8 * rows];
-    Element m[NT * 8 * rows];
-
-    static __device__ __forceinline__ int place(int col)
+/* W in shared memory as a warp multiplies by it, and the product. */
+template <int NT, class Element> struct by_warp {
+    /* Right operand (k, j) of a lane is number (k NT + j) 32 + lane. */
+    static __device__ __forceinline__ void put(bd_rpca_right *weights, int k, int j, int lane,
+                                               const bd_rpca_right &w)
     {
-        return (col / 2 + col % 2 * (NT * 4)) * rows;
+        weights[(k * NT + j) * warp_size + lane] = w;
     }
-    /* Where row `row` is. */
-    static __device__ __forceinline__ int at(const float *, int col, int row)
+    static __device__ __forceinline__ void done(void)
     {
-        return place(col) + (row ^ (col & 4) * 2);
     }
-    static __device__ __forceinline__ int at(const uint8_t *, int col, int row)
+    /* sum (16 x 8 NT) += X W of a tile, two steps of 16 columns at a time. */
+    static __device__ __forceinline__ void multiply(float (&sum)[NT][4],
+                                                    const bd_rpca_job<Element> &job,
+                                                    const bd_rpca_view<NT, Element> &view,
+                                                    const bd_rpca_right *weights, int lane)
     {
-        return place(col) + row;
-    }
-    __device__ __forceinline__ void clear(int n, int lane)
-    {
+        const int steps = (job.x.n + 15) / 16;
+        const bd_rpca_right *w = weights + lane;
+        int k = 0;
 #pragma unroll 1
-        for (int i = rows * n + lane; i < rows * 8 * NT; i += warp_size) {
-            t[at(t, i / rows, i % rows)] = 0;
-            m[at(m, i / rows, i % rows)] = 0;
+        for (; k + 1 < steps; k += 2, w += 2 * NT * warp_size) {
+            const bd_rpca_left x = view.left(job, k), y = view.left(job, k + 1);
+#pragma unroll
+            for (int j = 0; j < NT; j++)
+                bd_rpca_multiply(sum[j], x, w[j * warp_size], y, w[(NT + j) * warp_size]);
         }
-    }
-
-    /* Starts the copies of a tile; done after cp.async.wait_all. */
-    __device__ __forceinline__ void fetch(const bd_rpca_job<Element> &job, int64_t tile, int lane)
-    {
-        const int n = job.x.n, pieces = (int)sizeof(Element); /* of 16 bytes, of a column of M */
-        const int64_t row = tile * rows;
-        const float *from = job.x.t + row * n;
-#pragma unroll 4
-        for (int i = lane; i < 4 * n; i += warp_size)
-            copy16(t + at(t, i / 4, i % 4 * 4), from + 4 * i);
-        const bd_rpca_frames<Element> &frames = job.x.frames;
-        if (frames.lines && row + rows <= frames.rows) {
-#pragma unroll 4
-            for (int i = lane; i < pieces * n; i += warp_size) {
-                int col = i / pieces, first = i % pieces * (rows / pieces);
-                copy16(m + at(m, col, first), frames.m + row + first + col * frames.ld);
-            }
+        if (k == steps)
             return;
-        }
-#pragma unroll 1
-        for (int i = lane; i < 4 * n; i += warp_size) {
-            float x[4];
-            frames.load4(row + i % 4 * 4, i / 4, x);
-            for (int k = 0; k < 4; k++)
-                m[at(m, i / 4, i % 4 * 4 + k)] = (Element)x[k];
-        }
+        const bd_rpca_left x = view.left(job, k);
+#pragma unroll
+        for (int j = 0; j < NT; j++)
+            bd_rpca_multiply(sum[j], x, w[j * warp_size]);
     }
 };
 
-/* What lane 4 g + c reads of a stored tile: rows 2 g and 2 g + 1 of columns 8 j + 2 c + odd, which
- * lie at a distance that does not depend on the lane. */
-template <int NT, class Element> struct lane_view {
-    using store = tile_store<NT, Element>;
-    const float *t0;
-    const Element *m0;
+#ifdef BD_RPCA_WARPGROUP
+template <int NT, class Element>
+using way = std::conditional_t<NT == bd_rpca_group_columns, bd_rpca_by_group<NT, Element>,
+                               by_warp<NT, Element>>;
+#else
+template <int NT, class Element> using way = by_warp<NT, Element>;
+#endif
 
-    __device__ __forceinline__ lane_view(const store &tile, int g, int c)
-        : t0(tile.t + store::at(tile.t, 2 * c, 2 * g)), m0(tile.m + store::at(tile.m, 2 * c, 2 * g))
-    {
-    }
-    static __device__ __forceinline__ int step(int j, int odd)
-    {
-        return (4 * j + odd * NT * 4) * rows;
-    }
-    __device__ __forceinline__ float2 t(int j, int odd) const
-    {
-        return bd_rpca_frames<float>::pair(t0 + step(j, odd));
-    }
-    __device__ __forceinline__ float2 m(int j, int odd) const
-    {
-        return bd_rpca_frames<Element>::pair(m0 + step(j, odd));
-    }
-
-    /* The left operand of columns 16 k .. 16 k + 15: X in `unit`. */
-    __device__ __forceinline__ bd_rpca_left left(const bd_rpca_job<Element> &job, int k) const
-    {
-        bd_rpca_left a = {};
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            if (NT % 2 && half && k == NT / 2)
-                break;
-            float x[2][2];
-#pragma unroll
-            for (int odd = 0; odd < 2; odd++) {
-                const float2 old = t(2 * k + half, odd), seen = m(2 * k + half, odd);
-                x[0][odd] = job.s.unit * job.x.form(seen.x, old.x);
-                x[1][odd] = job.s.unit * job.x.form(seen.y, old.y);
-            }
-#pragma unroll
-            for (int row = 0; row < 2; row++)
-                bd_rpca_split(x[row][0], x[row][1], &a.high[2 * half + row],
-                              &a.low[2 * half + row]);
-        }
-        return a;
-    }
-};
-
-/* Right operand (k, j) of a lane becomes number (k NT + j) 32 + lane. Several loads are under way
- * at a time: all that is waited for is one trip to the L2 cache. */
-template <int NT>
+/* W to shared memory. Several loads are under way at a time: all that is waited for is one trip to
+ * the L2 cache. Number i is right operand (k, j) = (i / 32 / NT, i / 32 % NT) of lane i % 32. */
+template <int NT, class Way>
 __device__ __forceinline__ void fill_weights(bd_rpca_right *to, const float *w, int64_t ldw, int n)
 {
-    constexpr int count = (NT + 1) / 2 * NT * warp_size, batch = 6;
+    constexpr int count = (NT + 1) / 2 * NT * warp_size, batch = 8;
     for (int base = threadIdx.x; base < count; base += batch * blockDim.x) {
         float4 v[batch];
 #pragma unroll
@@ -144,95 +86,131 @@ __device__ __forceinline__ void fill_weights(bd_rpca_right *to, const float *w, 
         for (int u = 0; u < batch; u++) {
             const int i = base + u * (int)blockDim.x;
             if (i < count)
-                to[i] = bd_rpca_split_right(v[u]);
+                Way::put(to, i / warp_size / NT, i / warp_size % NT, i % warp_size,
+                         bd_rpca_split_right(v[u]));
         }
     }
+    Way::done();
 }
 
-/* n <= 8 NT. The tiles of a block lie in a row; its warps take them in turn. */
+/* The new T of a tile; returns the square of the residual. */
+template <int NT, class Element>
+__device__ __forceinline__ float renew(const bd_rpca_job<Element> &job, int64_t tile, int g, int c,
+                                       const bd_rpca_view<NT, Element> &view,
+                                       const float (&sum)[NT][4])
+{
+    const int n = job.x.n;
+    float *to = job.s.t + (tile * n + 2 * c) * rows + 2 * g;
+    float square = 0;
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            const float2 t = view.t(j, odd), m = view.m(j, odd);
+            const float first = job.renew(t.x, m.x, sum[j][odd], &square);
+            const float second = job.renew(t.y, m.y, sum[j][2 + odd], &square);
+            if (8 * j + 2 * c + odd < n)
+                bd_rpca_store(to + (8 * j + odd) * rows, first, second);
+        }
+    return square;
+}
+
+/* n <= 8 NT. Block b has tiles last - b, last - b - blocks, ..: number i of these is for warp
+ * i % warps, in place i % ring. */
 template <int NT, class Element>
 __global__ __launch_bounds__(bd_rpca_warps *warp_size,
                              1) void sweep_narrow(const __grid_constant__ bd_rpca_job<Element> job)
 {
-    constexpr int KT = (NT + 1) / 2;
-    extern __shared__ uint4 shared[];
-    if (*job.s.stop)
-        return;
-    using store = tile_store<NT, Element>;
+    using store = bd_rpca_tile<NT, Element>;
+    extern __shared__ __align__(128) unsigned char shared[];
+    __shared__ uint64_t full[ring_most];
     bd_rpca_right *weights = reinterpret_cast<bd_rpca_right *>(shared);
+    store *tiles = reinterpret_cast<store *>(weights + (NT + 1) / 2 * NT * warp_size);
     const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
-    const int warps = (int)blockDim.x / warp_size, g = lane / 4, c = lane % 4;
-    const int n = job.x.n, steps = (n + 15) / 16;
-    const unsigned b = blockIdx.x, before = b < job.extra ? b : job.extra;
-    const int64_t start = job.share * b + before, end = start + job.share + (b < job.extra);
-    int64_t tile = start + warp;
-    store &tile_of = reinterpret_cast<store *>(weights + KT * NT * warp_size)[warp];
+    const int warps = (int)blockDim.x / warp_size, ring = job.ring;
+    const int64_t last = job.tiles - 1 - blockIdx.x;
+    const int count = (int)(last / gridDim.x) + 1;
 
-    if (tile < end)
-        tile_of.fetch(job, tile, lane);
-    tile_of.clear(n, lane);
-    fill_weights<NT>(weights, job.s.w, job.s.ldw, n);
-    __syncthreads();
-    const lane_view<NT, Element> view(tile_of, g, c);
-    double square = 0;
-    for (; tile < end; tile += warps) {
-        asm volatile("cp.async.wait_all;" ::: "memory");
-        __syncwarp();
-
-        float sum[NT][4] = {};
+    auto tile_of = [&](int i) { return last - (int64_t)i * gridDim.x; };
+    auto fetch = [&](int i, int at) {
+        tiles[at].fetch(job, tile_of(i), lane);
+        bd_rpca_barrier_arrive(bd_rpca_shared(full + at));
+    };
 #pragma unroll 1
-        for (int k = 0; k < steps; k++) {
-            const bd_rpca_left x = view.left(job, k);
-            const bd_rpca_right *w = weights + k * NT * warp_size + lane;
-#pragma unroll
-            for (int j = 0; j < NT; j++)
-                bd_rpca_multiply(sum[j], x, w[j * warp_size]);
-        }
-
-        float *to = job.s.t + (tile * n + 2 * c) * rows + 2 * g;
-#pragma unroll
-        for (int j = 0; j < NT; j++) {
-            float part = 0;
-#pragma unroll
-            for (int odd = 0; odd < 2; odd++) {
-                const float2 t = view.t(j, odd), m = view.m(j, odd);
-                const float first = job.renew(t.x, m.x, sum[j][odd], &part);
-                const float second = job.renew(t.y, m.y, sum[j][2 + odd], &part);
-                if (8 * j + 2 * c + odd < n)
-                    bd_rpca_store(to + (8 * j + odd) * rows, first, second);
-            }
-            square += (double)part;
-        }
+    for (int i = warp; i < ring; i += warps) {
+        if (lane == 0)
+            bd_rpca_barrier_init(bd_rpca_shared(full + i));
         __syncwarp();
-        if (tile + warps < end)
-            tile_of.fetch(job, tile + warps, lane);
+        if (i < count)
+            fetch(i, i);
+        tiles[i].clear(job.x.n, lane);
     }
-    bd_rpca_finish(job.s, square);
+#if __CUDA_ARCH__ >= 900 /* until here this may run beside the kernel before, which makes W */
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+    if (*job.s.stop) {
+        asm volatile("cp.async.wait_all;" ::: "memory");
+        return;
+    }
+    fill_weights<NT, way<NT, Element>>(weights, job.s.w, job.s.ldw, job.x.n);
+    __syncthreads();
+    double square = 0;
+    int at = warp, parity = 0;
+    /* Four warps go on together; which has no tile left multiplies what is there. */
+#pragma unroll 1
+    for (int i = warp; i - warp % 4 < count; i += warps) {
+        const bd_rpca_view<NT, Element> view(tiles[at], lane / 4, lane % 4);
+        float sum[NT][4] = {};
+        if (i < count)
+            bd_rpca_barrier_wait(bd_rpca_shared(full + at), parity);
+        __syncwarp();
+        way<NT, Element>::multiply(sum, job, view, weights, lane);
+        if (i < count)
+            square += (double)renew(job, tile_of(i), lane / 4, lane % 4, view, sum);
+        __syncwarp();
+        if (i + ring < count)
+            fetch(i + ring, at);
+        at += warps;
+        if (at >= ring)
+            at -= ring, parity ^= 1;
+    }
+    bd_rpca_finish(job, square);
 }
 
-/* How many warps of a block find room, and the shared memory of these. */
-template <int NT, class Element> int narrow_warps(const bd_cuda *cuda, size_t *bytes)
+/* How many tiles find room, and how many warps go with them: with so many tiles ahead of the warps
+ * the copies keep up. 0: there is no room. */
+template <int NT, class Element> int narrow_ring(const bd_cuda *cuda, int *warps, size_t *bytes)
 {
     const size_t weights = (NT + 1) / 2 * NT * warp_size * sizeof(bd_rpca_right);
-    const size_t tile = sizeof(tile_store<NT, Element>), room = cuda->shared_most - 1024;
-    int warps = room < weights ? 0 : (int)((room - weights) / tile);
-    warps = warps < bd_rpca_warps ? warps / 4 * 4 : bd_rpca_warps;
-    *bytes = weights + warps * tile;
-    return warps;
+    const size_t tile = sizeof(bd_rpca_tile<NT, Element>), room = cuda->shared_most - 1024;
+    int ring = room < weights ? 0 : (int)((room - weights) / tile);
+    ring = ring < ring_most ? ring : ring_most;
+    *warps = ring >= 16 ? bd_rpca_warps : ring >= 12 ? 8 : 4;
+    *bytes = weights + ring * tile;
+    return ring < *warps ? 0 : ring;
 }
 
 /* false: there is no room. */
 template <int NT, class Element> bool run_narrow(const bd_cuda *cuda, const bd_rpca_sweep *s)
 {
     size_t bytes;
-    int warps = narrow_warps<NT, Element>(cuda, &bytes);
-    if (warps == 0 || s->n > 8 * NT)
+    int warps, ring = narrow_ring<NT, Element>(cuda, &warps, &bytes);
+    if (ring == 0 || s->n > 8 * NT)
         return false;
     bd_rpca_job<Element> job(*s);
     int64_t blocks = job.tiles < cuda->sms ? job.tiles : cuda->sms;
-    job.share = job.tiles / blocks;
-    job.extra = (unsigned)(job.tiles % blocks);
-    sweep_narrow<NT, Element><<<(unsigned)blocks, warps * warp_size, bytes, cuda->stream>>>(job);
+    job.ring = ring;
+    cudaLaunchAttribute beside = {};
+    beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    beside.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned)blocks);
+    config.blockDim = dim3(warps * warp_size);
+    config.dynamicSmemBytes = bytes;
+    config.stream = cuda->stream;
+    config.attrs = &beside;
+    config.numAttrs = cuda->capability >= 90;
+    cudaLaunchKernelEx(&config, sweep_narrow<NT, Element>, job); /* errors: bd_cuda_launched */
     return true;
 }
 

@@ -20,7 +20,8 @@ struct bd_rpca_sweep {
     int64_t ldw;    /* even */
     void *packed;   /* bd_rpca_packed(n) bytes of scratch */
     struct bd_rpca_step step;
-    float unit;   /* what |X| times this is below 2^16: a power of two, 2^-120 .. 2^110 */
+    float unit;   /* what |X| times this is below 2^16: a power of two, 2^-120 .. 2^110;
+                   * not for bytes, which need none */
     float *l, *s; /* rows x n or NULL */
     int64_t ldl, lds;
     /* For the end of an iteration. */

@@ -33,8 +33,8 @@ __device__ bd_rpca_left form_left(const bd_rpca_job<Element> &job, int64_t row, 
         if (col < job.x.n) {
             float2 m = job.x.frames.load2(row, col);
             float2 t = *reinterpret_cast<const float2 *>(job.x.t + bd_rpca_at(row, col, job.x.n));
-            x[i][0] = job.s.unit * job.x.form(m.x, t.x);
-            x[i][1] = job.s.unit * job.x.form(m.y, t.y);
+            x[i][0] = job.form(m.x, t.x);
+            x[i][1] = job.form(m.y, t.y);
         }
     }
 #pragma unroll
@@ -161,7 +161,7 @@ __global__ __launch_bounds__(warps * 32,
         }
     }
     if (!get)
-        bd_rpca_finish(job.s, square);
+        bd_rpca_finish(job, square);
 }
 
 /* Bytes of shared memory for a tile of X. */
