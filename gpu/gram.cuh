@@ -13,6 +13,7 @@
 #define BD_GPU_GRAM_CUH
 
 #include "gpu/cuda.h"
+#include "gpu/gram_fed.cuh"
 #include "gpu/gram_narrow.cuh"
 #include "gpu/gram_tiles.cuh"
 
@@ -21,6 +22,24 @@ struct bd_gram_matrix {
     const float *a;
     int64_t lda, m;
 
+    using strip = const float *;
+    __device__ __forceinline__ bool whole(int64_t i) const
+    {
+        return i + 4 <= m &&
+               ((reinterpret_cast<uintptr_t>(a) | (uintptr_t)lda * sizeof *a) & 15) == 0;
+    }
+    __device__ __forceinline__ strip at(int64_t i, int j) const
+    {
+        return a + i + j * lda;
+    }
+    __device__ __forceinline__ float4 take(strip s) const
+    {
+        return *reinterpret_cast<const float4 *>(s);
+    }
+    __device__ __forceinline__ void move(strip &s, int columns) const
+    {
+        s += columns * lda;
+    }
     __device__ __forceinline__ void load4(int64_t i, int j, float x[4]) const
     {
         const float *p = a + i + j * lda;
@@ -89,10 +108,10 @@ static inline int bd_gram_blocks(const struct bd_cuda *cuda, int times, int unit
 }
 
 /* The classes of n, up to the widest triangle. */
-using bd_gram_to_64 = bd_gram_cyclic<4, 4>;
-using bd_gram_to_104 = bd_gram_folded<13, 2>;
-using bd_gram_to_128 = bd_gram_folded<16, 2>;
-using bd_gram_to_192 = bd_gram_cyclic<12, 1>;
+using bd_gram_to_64 = bd_gram_cut<8, 8>;
+using bd_gram_to_104 = bd_gram_cut<13, 8>;
+using bd_gram_to_128 = bd_gram_cut<16, 4>;
+using bd_gram_to_192 = bd_gram_cyclic<12>;
 
 /* Bytes of workspace for the Gram matrix of an m x n matrix, n <= 1024. */
 static inline size_t bd_gram_workspace(const struct bd_cuda *cuda, int64_t m, int n)
@@ -128,8 +147,8 @@ template <class Loader, class Part>
 static enum bd_status bd_gram_run(struct bd_cuda *cuda, double *g, const Loader &loader, int64_t m,
                                   int n, double *part, int units, const int *stop)
 {
-    const int bytes = Part::sets * 2 * Part::columns * 8 * (int)sizeof(float4);
-    int blocks = bd_gram_blocks(cuda, 1, units, (m + 32 * Part::sets - 1) / (32 * Part::sets));
+    const int bytes = 2 * Part::columns * 8 * (int)sizeof(float4);
+    int blocks = bd_gram_blocks(cuda, 1, units, (m + 31) / 32);
     enum bd_status status =
         bd_cuda_check(cudaFuncSetAttribute(bd_gram_tiles<Loader, Part>,
                                            cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
@@ -137,9 +156,31 @@ static enum bd_status bd_gram_run(struct bd_cuda *cuda, double *g, const Loader 
     if (status != BD_OK)
         return status;
     bd_gram_tiles<Loader, Part>
-        <<<dim3((unsigned)blocks, (unsigned)units), 32 * Part::warps * Part::sets, bytes,
-           cuda->stream>>>(part, loader, m, n, stop);
+        <<<dim3((unsigned)blocks, (unsigned)units), 32 * Part::warps, bytes, cuda->stream>>>(
+            part, loader, m, n, stop);
     bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, units, stop);
+    return BD_OK;
+}
+
+template <class Loader, class Part>
+static enum bd_status bd_gram_run_fed(struct bd_cuda *cuda, double *g, const Loader &loader,
+                                      int64_t m, int n, double *part, const int *stop)
+{
+    const int bytes = bd_gram_stages<Part>::bytes;
+    const int64_t row_blocks = (m + 15) / 16;
+    int blocks = bd_gram_blocks(cuda, 1, 1, (m + 31) / 32);
+    const int share = (int)((row_blocks + blocks - 1) / blocks);
+    blocks = (int)((row_blocks + share - 1) / share); /* none without rows */
+    enum bd_status status =
+        bd_cuda_check(cudaFuncSetAttribute(bd_gram_fed<Loader, Part>,
+                                           cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                      "the shared memory of the Gram matrix");
+    if (status != BD_OK)
+        return status;
+    bd_gram_fed<Loader, Part>
+        <<<(unsigned)blocks, bd_gram_stages<Part>::threads, bytes, cuda->stream>>>(part, loader, m,
+                                                                                   n, share, stop);
+    bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, 1, stop);
     return BD_OK;
 }
 
@@ -168,11 +209,11 @@ enum bd_status bd_gram(struct bd_cuda *cuda, double *g, const Loader &loader, in
     else if (n <= 32)
         bd_gram_run_narrow<Loader, 4>(cuda, g, loader, m, n, part, stop);
     else if (n <= 64)
-        status = bd_gram_run<Loader, bd_gram_to_64>(cuda, g, loader, m, n, part, 1, stop);
+        status = bd_gram_run_fed<Loader, bd_gram_to_64>(cuda, g, loader, m, n, part, stop);
     else if (n <= 104)
-        status = bd_gram_run<Loader, bd_gram_to_104>(cuda, g, loader, m, n, part, 1, stop);
+        status = bd_gram_run_fed<Loader, bd_gram_to_104>(cuda, g, loader, m, n, part, stop);
     else if (n <= 128)
-        status = bd_gram_run<Loader, bd_gram_to_128>(cuda, g, loader, m, n, part, 1, stop);
+        status = bd_gram_run_fed<Loader, bd_gram_to_128>(cuda, g, loader, m, n, part, stop);
     else
         status = bd_gram_run<Loader, bd_gram_to_192>(cuda, g, loader, m, n, part, triangles, stop);
     if (status == BD_OK && pairs > 0)

@@ -137,6 +137,30 @@ template <class Element> struct bd_rpca_loader {
         }
         return r;
     }
+    /* Where four rows of every column may be read as one word: those of a column, and on to the one
+     * `columns` further. */
+    struct strip {
+        const Element *m;
+        const float *t;
+    };
+    __device__ __forceinline__ bool whole(int64_t i) const
+    {
+        return frames.quads && i + 4 <= frames.rows;
+    }
+    __device__ __forceinline__ strip at(int64_t i, int j) const
+    {
+        return { frames.m + i + j * frames.ld, t + bd_rpca_at(i, j, n) };
+    }
+    __device__ __forceinline__ raw take(const strip &s) const
+    {
+        return { *reinterpret_cast<const float4 *>(s.t),
+                 *reinterpret_cast<const bd_rpca_quad<Element> *>(s.m) };
+    }
+    __device__ __forceinline__ void move(strip &s, int columns) const
+    {
+        s.m += columns * frames.ld;
+        s.t += columns * bd_rpca_rows;
+    }
     __device__ __forceinline__ void form(const raw &r, float x[4]) const
     {
         r.m.widen(x);

@@ -17,6 +17,7 @@
 #include "linalg/backend.h"
 #include "linalg/matrix.h"
 #include "tests/qr_errors.h"
+#include "tests/quick.h"
 
 enum kind { RANDOM, ZERO, CONSTANT, DUPLICATES, GRADED, ZERO_ROWS };
 
@@ -207,9 +208,10 @@ static void test_panels(void **state)
     (void)state;
     if (!backend)
         skip();
-    for (int64_t n = 1; n <= 130; n += n % 16 == 15 || n % 16 == 0 ? 1 : 5)
+    const bool quick = test_quick();
+    for (int64_t n = 1; n <= 130; n += quick ? 21 : n % 16 == 15 || n % 16 == 0 ? 1 : 5)
         check(&(struct problem){ .m = 1000 + 3 * n, .n = n, .shape = { 128, 256, 2 + n % 3 } });
-    for (int64_t m = 510; m <= 1060; m += 9)
+    for (int64_t m = 510; m <= 1060; m += quick ? 91 : 9)
         check(&(struct problem){ .m = m, .n = 33, .shape = { 32, 128, 3 }, .extra = m % 4 });
 }
 
@@ -219,11 +221,14 @@ static void test_updates(void **state)
     (void)state;
     if (!backend)
         skip();
-    for (int cols = 16; cols <= 128; cols += 16)
+    const bool quick = test_quick();
+    for (int cols = 16; cols <= 128; cols += quick ? 48 : 16)
         check(&(struct problem){
             .m = 3001, .n = 150, .shape = { cols, 2 * cols, 2 + cols / 16 }, .extra = cols / 16 });
-    for (int64_t k = 1; k <= 140; k += 23)
+    for (int64_t k = 1; k <= 140; k += quick ? 69 : 23)
         check(&(struct problem){ .m = 999, .n = 70, .shape = { 64, 160, 3 }, .k = k });
+    if (quick)
+        return;
     check(&(struct problem){ .m = 520, .n = 520 });
     check(&(struct problem){ .m = 2000, .n = 333, .extra = 3 });
 }
@@ -234,7 +239,8 @@ static void test_kinds(void **state)
     if (!backend)
         skip();
     for (enum kind kind = ZERO; kind <= ZERO_ROWS; kind++) {
-        check(&(struct problem){ .m = 5000, .n = 100, .kind = kind });
+        if (!test_quick())
+            check(&(struct problem){ .m = 5000, .n = 100, .kind = kind });
         check(&(struct problem){ .m = 1500, .n = 60, .kind = kind, .shape = { 16, 200, 5 } });
         check(&(struct problem){ .m = 150, .n = 150, .kind = kind, .shape = { 48, 96, 2 } });
     }
@@ -246,10 +252,12 @@ static void test_tall(void **state)
     (void)state;
     if (!backend)
         skip();
-    check(&(struct problem){ .m = 200001, .n = 20 });
-    check(&(struct problem){ .m = 100000, .n = 70, .shape = { 80, 50000, 2 } });
-    check(&(struct problem){ .m = 60000, .n = 34, .shape = { 16, 3000, 9, 0 } });
-    check(&(struct problem){ .m = 60000, .n = 34, .shape = { 16, 3000, 9, 20000 } });
+    if (!test_quick()) {
+        check(&(struct problem){ .m = 200001, .n = 20 });
+        check(&(struct problem){ .m = 100000, .n = 70, .shape = { 80, 50000, 2 } });
+        check(&(struct problem){ .m = 60000, .n = 34, .shape = { 16, 3000, 9, 0 } });
+        check(&(struct problem){ .m = 60000, .n = 34, .shape = { 16, 3000, 9, 20000 } });
+    }
     check(&(struct problem){ .m = 5003, .n = 70, .shape = { 64, 300, 3, 1000 }, .extra = 1 });
 }
 

@@ -167,8 +167,10 @@ static void test_rows(void **)
         check_matrix(rows[i], 100, 0, 0);
         check_matrix(rows[i], 150, 1, 0);
     }
-    check_matrix(20000, 70, 0, 0); /* several steps of a thread block */
-    check_matrix(20000, 130, 0, 0);
+    /* several steps of a thread block; the last quad of an aligned column is not whole */
+    check_matrix(20003, 70, 1, 0);
+    check_matrix(20003, 128, 1, 0);
+    check_matrix(20003, 130, 1, 0);
     if (!test_quick()) {
         check_matrix(300000, 20, 0, 0);
         check_matrix(100000, 40, 0, 0);

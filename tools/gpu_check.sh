@@ -12,8 +12,9 @@
 #   build      configures and builds into build-gpu without video and window (needs cmake, nvcc,
 #              OpenBLAS, LAPACKE, cmocka); left out with -b
 #   tests      every test program, or those named in TESTS (environment), GPU_JOBS (4) at a time
-#   memcheck   compute-sanitizer on the tests named in SANITIZE (environment), which are small; they
-#              see BD_TEST_QUICK=1 and may do fewer rounds
+#   memcheck   compute-sanitizer on the tests named in SANITIZE (environment); they see
+#              BD_TEST_QUICK=1 and do fewer rounds. SANITIZE_OPTIONS (environment) are more options
+#              of compute-sanitizer
 #   racecheck
 #   initcheck
 #   bench      every suite of backdrop-bench; bench=qr,update only those, bench-quick the small
@@ -140,7 +141,7 @@ sanitizer()
     for name in $sanitize; do
         if [ -x "$binaries/test_$name" ]; then
             beside attempt "$tool" "$name" "${SANITIZE_SECONDS:-120}" env -C "$root" \
-                BD_TEST_QUICK=1 "$program" --tool "$tool" --error-exitcode 9 \
+                BD_TEST_QUICK=1 "$program" --tool "$tool" ${SANITIZE_OPTIONS:-} --error-exitcode 9 \
                 "$binaries/test_$name"
         else
             note "$tool" "$name" missing 0
