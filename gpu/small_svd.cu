@@ -19,8 +19,9 @@ static const float skew_small = 0.2f, skew_large = 1, skew_most = 4;
 static const float square_last = 1e-7f;
 enum { turns_most = 400 };
 
-/* Up to this n, G and V are in shared memory. */
-enum { staged_most = 112 };
+/* Up to this n, G and V are in shared memory. Bytes that the kernel's static shared memory is sure
+ * not to exceed. */
+enum { staged_most = 112, static_shared = 8192 };
 
 /* The block's columns of V of the compute before, and of G where they have to be made. */
 template <int NT> __device__ static void begin(const struct svd_data &d, int first, int form)
@@ -29,8 +30,10 @@ template <int NT> __device__ static void begin(const struct svd_data &d, int fir
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     for (int j = first + warp; j < last; j += svd_warps())
 #pragma unroll 4
-        for (int i = lane; i < d.n; i += 32)
-            d.v[i + j * d.ld] = cold ? (float)(i == j) : d.v_out[i + j * d.n];
+        for (int i = lane; i < d.n; i += 32) {
+            const float old = d.v_out[i + j * d.n];
+            d.v[i + j * d.ld] = cold ? (float)(i == j) : old;
+        }
     if (!form || first >= d.n)
         return;
     if (d.gram) {
@@ -50,9 +53,12 @@ template <int NT> __device__ static void begin(const struct svd_data &d, int fir
     double sum[NT][4];
     if (row - lane / 4 >= d.n)
         return;
-    svd_multiply<NT>(
-        sum, svd_padded(last), [&](int half, int k) { return pair(k, row + 8 * half); },
-        [&](int t, int k) { return pair(k, column + t * svd_columns); });
+    svd_multiply<NT, NT == 1 ? 8 : 2>(/* loads of global memory: many under way */
+                                      sum, svd_padded(last),
+                                      [&](int half, int k) { return pair(k, row + 8 * half); },
+                                      [&](int t, int k) {
+                                          return pair(k, column + t * svd_columns);
+                                      });
 #pragma unroll
     for (int t = 0; t < NT; t++)
 #pragma unroll
@@ -61,40 +67,51 @@ template <int NT> __device__ static void begin(const struct svd_data &d, int fir
                 d.g[svd_row(c) + (first + svd_column(t, c)) * d.ld] = sum[t][c];
 }
 
-/* G, ldg apart, to g (ld x padded), which is shared memory: all copies are under way at once. */
-__device__ static void take_g(const struct svd_data &d, const double *from, int64_t ldg, double *g)
+/* G, ldg apart, to g (ld x padded), which is shared memory: all copies are under way at once, in
+ * pairs of elements where their addresses allow it. */
+__device__ static void take_g(const struct svd_data &d, const double *from, int64_t ldg, double *g,
+                              int start)
 {
-    const int padded = svd_padded(d.n), lane = threadIdx.x % 32;
-    for (int j = threadIdx.x / 32; j < padded; j += svd_warps())
-#pragma unroll 4
-        for (int i = lane; i < padded; i += 32) {
-            if (i < d.n && j < d.n)
-                __pipeline_memcpy_async(g + i + j * d.ld, from + i + j * ldg, sizeof *g);
-            else
-                g[i + j * d.ld] = 0;
+    const int padded = svd_padded(d.n), whole = ldg % 2 ? 0 : d.n / 2;
+    for (int turn = threadIdx.x / 32; turn < padded; turn += svd_warps()) {
+        const int j = (turn + start) % padded; /* see take_v */
+        double *to = g + j * d.ld;
+        const double *column = from + min(j, d.n - 1) * ldg;
+#pragma unroll 2
+        for (int i = threadIdx.x % 32; i < padded / 2; i += 32) {
+            if (j < d.n && i < whole) {
+                __pipeline_memcpy_async(to + 2 * i, column + 2 * i, 2 * sizeof *g);
+                continue;
+            }
+            to[2 * i] = j < d.n && 2 * i < d.n ? column[2 * i] : 0;
+            to[2 * i + 1] = j < d.n && 2 * i + 1 < d.n ? column[2 * i + 1] : 0;
         }
+    }
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncthreads();
 }
 
-/* Whether G is finite. */
+/* Whether G is finite: each column of what it is the Gram matrix of is in one element of its
+ * diagonal. */
 __device__ static int is_finite(const struct svd_block &b)
 {
     int bad = 0;
-    for (int j = threadIdx.x / 32; j < b.n; j += svd_warps())
-#pragma unroll 4
-        for (int i = threadIdx.x % 32; i < b.n; i += 32)
-            bad |= !isfinite(b.g[i + j * b.ld]);
+    for (int j = threadIdx.x; j < b.n; j += (int)blockDim.x)
+        bad |= !isfinite(b.g[j + j * b.ld]);
     return !__syncthreads_or(bad);
 }
 
-/* `count` elements of V to shared memory. */
-__device__ static void take_v(float *to, const float *from, int count)
+/* `count` elements of V to shared memory, element `start` first, a multiple of 4. Each block starts
+ * elsewhere: all of them at the same lines of the L2 cache at the same time take three times as
+ * long. */
+__device__ static void take_v(float *to, const float *from, int count, int start)
 {
 #pragma unroll 4
-    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x)
-        __pipeline_memcpy_async(to + i, from + i, 4 * sizeof *to);
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x) {
+        const int at = i + start < count ? i + start : i + start - count;
+        __pipeline_memcpy_async(to + at, from + at, 4 * sizeof *to);
+    }
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncthreads();
@@ -144,13 +161,13 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     constexpr int columns = NT * svd_columns;
     extern __shared__ double2 shared[];
     __shared__ struct svd_told told;
-    __shared__ float open[WARPS], skew[WARPS], length[columns];
+    __shared__ float2 left[WARPS];
     __shared__ int place[columns];
     if (d.stop && *d.stop)
         return;
     const int padded = svd_padded(d.n), square = STAGED ? padded * d.ld : 0;
     const int strip = columns * d.ld, sums = columns * WARPS, first = blockIdx.x * columns;
-    const int form = !STAGED || !d.gram, idle = first >= d.n;
+    const int form = !STAGED || !d.gram, idle = first >= d.n, filled = d.n * d.ld;
     double *g = (double *)shared;
     float *v = (float *)(g + square + strip + sums);
     struct svd_block b = {};
@@ -164,21 +181,21 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     b.shift = b.z + strip;
     b.own = v + square;
     b.e = b.own + strip;
-    b.turn = b.e + strip;
-    b.square = b.turn + sums;
-    b.open = open;
-    b.skew = skew;
-    b.length = length;
+    b.turn = (float2 *)(b.e + strip);
+    b.left = left;
     b.told = &told;
 
     unsigned round = svd_first_round(d);
+    svd_open_posts(d, b);
     begin<NT>(d, first, form);
     for (int i = threadIdx.x; i < strip; i += (int)blockDim.x)
-        b.e[i] = 0; /* rows from n on stay so */
+        b.e[i] = 0; /* rows from n on stay so, as do columns of V */
+    for (int i = filled + (int)threadIdx.x; i < square; i += (int)blockDim.x)
+        v[i] = 0;
     svd_arrive(d);
     svd_wait(d, &round);
     if (STAGED)
-        take_g(d, form ? d.g : d.gram, form ? d.ld : d.n, g);
+        take_g(d, form ? d.g : d.gram, form ? d.ld : d.n, g, first);
     const int finite = is_finite(b);
     svd_arrive(d);
     if (!finite) {
@@ -188,16 +205,16 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     }
     struct svd_info info = { 0, 0 };
     float bound = bound_first, a[NT][4], p[NT][4];
-    double top = 0;
+    double top = 0, scale = 0;
+    struct svd_part<NT> s, q;
     if (!idle)
-        take_v(b.own, d.v + first * d.ld, strip);
-    for (;;) {
-        struct svd_part<NT> s, q;
+        take_v(b.own, d.v + first * d.ld, strip, 0);
+    for (;; b.pass++) {
         if (!idle)
             svd_form_z<NT>(b);
         svd_wait(d, &round);
         if (STAGED)
-            take_v(v, d.v, square);
+            take_v(v, d.v, filled, first % d.n * d.ld);
         else
             __syncthreads();
         b.v = STAGED ? v : d.v;
@@ -205,42 +222,37 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
             svd_form<NT>(b, s, q);
             svd_tell_lambda<NT>(d, b, s, q);
         }
-        svd_arrive(d);
-        svd_wait(d, &round);
-        svd_hear(d, &told, told.lambda, d.n);
-        if (info.iterations == 0)
-            top = svd_top(b);
+        svd_meet(d, b, svd_post_lambda, d.n, &round);
+        svd_hear(d, b, told.lambda, d.n);
+        if (b.pass == 0)
+            top = svd_top(b, &scale);
         if (!idle)
-            svd_tangents<WARPS, NT>(d, b, top, s, q, a, p);
-        svd_arrive(d);
-        top = svd_top(b);
-        svd_wait(d, &round);
-        svd_hear(d, &told, told.refined, d.n);
-        svd_hear(d, &told, told.turn, d.n);
-        svd_hear(d, &told, told.open, b.used);
-        svd_hear(d, &told, told.skew, b.used);
-        float still, off;
-        svd_sum_blocks(b, &still, &off);
-        if (still + off < square_last)
+            svd_tangents<WARPS, NT>(d, b, top, scale, s, q, a, p);
+        top = svd_top(b, &scale); /* for the next turn, while others come */
+        svd_meet(d, b, svd_post_turn, d.n + b.used, &round);
+        svd_hear(d, b, told.turn, d.n);
+        svd_hear(d, b, told.left, b.used);
+        const float2 sums = svd_sum_blocks(b);
+        const float off = sums.y;
+        if (sums.x + off < square_last)
             break;
-        if (info.iterations == turns_most) {
+        if (b.pass == turns_most) {
             info.status = svd_not_converged;
             break;
         }
-        const bool back = info.iterations > 0 && !(off < skew_most);
+        const bool back = b.pass > 0 && !(off < skew_most);
         if (back)
             bound = fmaxf(bound_least, bound_back * bound);
-        else if (info.iterations > 0 && off > skew_large)
+        else if (b.pass > 0 && off > skew_large)
             bound = fmaxf(bound_least, bound_shrinks * bound);
-        else if (info.iterations > 0 && off < skew_small)
+        else if (b.pass > 0 && off < skew_small)
             bound = fminf(bound_most, bound_grows * bound);
-        info.iterations++;
         float *other = d.other;
         d.other = d.v;
         d.v = other;
         if (back) { /* to V before the last turn */
             if (!idle)
-                take_v(b.own, d.v + first * d.ld, strip);
+                take_v(b.own, d.v + first * d.ld, strip, 0);
         } else if (!idle) {
             svd_turn<NT>(b, a, p, bound, [&](int i, int j, float x) {
                 other[i + j * d.ld] = b.own[i + (j - first) * d.ld] = x;
@@ -248,13 +260,18 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
         }
         svd_arrive(d);
     }
+    if (!idle)
+        svd_refine<WARPS, NT>(d, b, s, q, a, p);
+    svd_arrive(d);
+    svd_wait(d, &round);
+    svd_hear(d, b, told.refined, d.n);
     if (!idle) {
         sort(d, b, columns, place);
         svd_turn<NT>(b, a, p, bound_most,
                      [&](int i, int j, float x) { d.v_out[i + place[j - first] * d.n] = x; });
     }
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        info.iterations++;
+        info.iterations = (int)b.pass + 1;
         *d.info = info;
         *d.cold = info.status != 0;
     }
@@ -268,9 +285,8 @@ struct shape {
                     * E, and what it adds up */
 };
 
-static struct shape shape_of(const struct svd_data *d)
+static struct shape shape_with(const struct svd_data *d, bool staged)
 {
-    const bool staged = d->n <= staged_most;
     struct shape shape = { (const void *)svd_kernel<8, 1, true>, 8, svd_columns, 0 };
     if (!staged)
         shape = { (const void *)svd_kernel<16, 2, false>, 16, 2 * svd_columns, 0 };
@@ -279,6 +295,15 @@ static struct shape shape_of(const struct svd_data *d)
     shape.shared =
         (square + strip + sums) * sizeof(double) + (square + 2 * strip + 2 * sums) * sizeof(float);
     return shape;
+}
+
+/* Staged up to staged_most columns, on GPUs that have that much shared memory. */
+static struct shape shape_of(const struct svd_plan *plan)
+{
+    const struct shape staged = shape_with(&plan->data, true);
+    if (plan->n <= staged_most && staged.shared + static_shared <= (size_t)plan->cuda->shared_most)
+        return staged;
+    return shape_with(&plan->data, false);
 }
 
 /* A launch of as many blocks as the plan has. */
@@ -326,7 +351,7 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     struct svd_data *d = &plan->data;
     struct bd_cuda *cuda = plan->cuda;
     d->ld = svd_padded(d->n) + 8;
-    const struct shape shape = shape_of(d);
+    const struct shape shape = shape_of(plan);
     plan->blocks = 1;
     while (shape.columns * plan->blocks < d->n)
         plan->blocks *= 2;
@@ -418,7 +443,7 @@ void bd_cuda_svd_forget(void *work)
 static enum bd_status launch(const struct svd_plan *plan)
 {
     struct svd_data data = plan->data;
-    const struct shape shape = shape_of(&data);
+    const struct shape shape = shape_of(plan);
     cudaLaunchAttribute together;
     cudaLaunchConfig_t config = configure(plan, &shape, &together);
     void *arguments[] = { &data };

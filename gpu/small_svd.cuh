@@ -37,7 +37,7 @@ enum { svd_rows = 16, svd_columns = 8 };
  * gives elements k and k + 1 of row lane / 4 + 8 half of A; b(t, k) those of column lane / 4 of
  * tile t of B. Of every sixteen k a lane takes 2 (lane % 4), the one after it and both 8 on: which
  * lane takes which does not matter to the sum. */
-template <int NT, class A, class B>
+template <int NT, int UNROLL = (NT > 2 ? 1 : 4), class A, class B>
 __device__ inline void svd_multiply(double (&sum)[NT][4], int count, A a, B b)
 {
 #pragma unroll
@@ -45,7 +45,7 @@ __device__ inline void svd_multiply(double (&sum)[NT][4], int count, A a, B b)
 #pragma unroll
         for (int c = 0; c < 4; c++)
             sum[t][c] = 0;
-#pragma unroll(NT > 2 ? 1 : 4) /* more would not stay in registers */
+#pragma unroll(UNROLL) /* more would not stay in registers */
     for (int k = 2 * (int)(threadIdx.x % 4); k < count; k += 16) {
         const double2 l0 = a(0, k), l1 = a(0, k + 8), h0 = a(1, k), h1 = a(1, k + 8);
         const double low[4] = { l0.x, l0.y, l1.x, l1.y }, high[4] = { h0.x, h0.y, h1.x, h1.y };

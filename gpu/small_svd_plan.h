@@ -2,6 +2,8 @@
 #ifndef BD_GPU_SMALL_SVD_PLAN_H
 #define BD_GPU_SMALL_SVD_PLAN_H
 
+#include <stddef.h>
+
 #include "gpu/cuda.h"
 #include "gpu/small_svd.h"
 
@@ -15,13 +17,19 @@ struct svd_info {
 };
 enum { svd_not_finite = 1, svd_not_converged = 2 };
 
-/* What the blocks tell each other of their columns. Without clusters it is in global memory. */
+/* What is told arrives at one of the posts of each block, barriers in shared memory that count the
+ * bytes; or it may be heard after the barrier of all. */
+enum svd_post { svd_post_lambda, svd_post_turn, svd_post_count, svd_at_barrier = svd_post_count };
+
+/* What the blocks tell each other, all of it eight bytes at a time. Without clusters it is in
+ * global memory. */
 struct svd_told {
     double lambda[bd_cuda_svd_most];  /* Rayleigh quotients: of G and the columns of V */
     double refined[bd_cuda_svd_most]; /* the eigenvalues to second order */
-    float turn[bd_cuda_svd_most];     /* sum of the tangents of a column */
-    float open[svd_blocks_most];      /* sum of the squares of the tangents not yet negligible */
-    float skew[svd_blocks_most];      /* sum of the squares of I - V^T V */
+    float2 turn[bd_cuda_svd_most];    /* sum of the tangents of a column, and of their squares */
+    /* Sums of squares of a block's columns: of the tangents not yet negligible, of I - V^T V. */
+    float2 left[svd_blocks_most];
+    uint64_t posts[svd_post_count];
 };
 
 /* By value to the kernel. Matrices are column-major, columns ld apart; ld is 8 more than a multiple

@@ -32,9 +32,10 @@ struct svd_block {
     float *e;          /* ld x its columns: E */
     /* Sums of each warp: of its columns, a row of them a warp, and of all. */
     double *shift;
-    float *turn, *square, *open, *skew;
-    float *length; /* its columns: sum of the squares of the tangents */
+    float2 *turn, *left;
     struct svd_told *told;
+    unsigned far;  /* told of the block that is this lane's, as clusters address it */
+    unsigned pass; /* turns begun before: selects the phase of the posts */
 };
 
 /* Calls put(t, c, i, j) for a thread's elements of n x n; i, j are row and column. */
@@ -50,41 +51,97 @@ template <int NT, class Put> __device__ inline void svd_each(const struct svd_bl
         }
 }
 
-/* Where what `mine` holds is in another block's shared memory; without clusters it is in global
- * memory, for all. */
-template <class T>
-__device__ inline T *svd_theirs(const struct svd_data &d, struct svd_told *mine, T *element,
-                                int rank)
+__device__ inline unsigned svd_address(const void *shared)
+{
+    return (unsigned)__cvta_generic_to_shared(shared);
+}
+
+__device__ inline void svd_open_posts(const struct svd_data &d, struct svd_block &b)
 {
 #if __CUDA_ARCH__ >= 900
-    if (d.cluster)
-        return (T *)__cluster_map_shared_rank(element, (unsigned)rank);
+    if (!d.cluster)
+        return;
+    if (threadIdx.x < svd_post_count)
+        asm volatile(
+            "mbarrier.init.shared::cta.b64 [%0], 1;\n"
+            "fence.mbarrier_init.release.cluster;" ::"r"(svd_address(b.told->posts + threadIdx.x))
+            : "memory");
+    asm("mapa.shared::cluster.u32 %0, %1, %2;"
+        : "=r"(b.far)
+        : "r"(svd_address(b.told)), "r"(threadIdx.x % gridDim.x));
 #endif
-    (void)rank;
-    return (T *)((char *)d.told + ((char *)element - (char *)mine));
 }
 
-/* All blocks are to know `value`: a lane stores it for each. By a whole warp. */
+/* All blocks are to know `value`, 8 bytes, which in each of them is `element` of b.told: a lane
+ * stores it for each. By a whole warp. */
 template <class T>
-__device__ inline void svd_tell(const struct svd_data &d, struct svd_told *mine, T *element,
-                                T value)
+__device__ inline void svd_tell(const struct svd_data &d, const struct svd_block &b, T *element,
+                                T value, enum svd_post post)
 {
     const int lane = threadIdx.x % 32;
-    if (lane < (d.cluster ? (int)gridDim.x : 1))
-        *svd_theirs(d, mine, element, lane) = value;
+    static_assert(sizeof value == 8, "what is told is counted in eights of bytes");
+#if __CUDA_ARCH__ >= 900
+    if (d.cluster) {
+        const unsigned to = b.far + (unsigned)((char *)element - (char *)b.told);
+        const unsigned bar = b.far + (unsigned)offsetof(struct svd_told, posts) + 8 * post;
+        if (lane >= (int)gridDim.x)
+            return;
+        if (post == svd_at_barrier)
+            asm volatile("st.shared::cluster.b64 [%0], %1;" ::"r"(to), "l"(*(uint64_t *)&value)
+                         : "memory");
+        else
+            asm volatile(
+                "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::
+                    "r"(to),
+                "l"(*(uint64_t *)&value), "r"(bar)
+                : "memory");
+        return;
+    }
+#endif
+    (void)post;
+    if (lane == 0)
+        *(T *)((char *)d.told + ((char *)element - (char *)b.told)) = value;
 }
 
-/* After the barrier: what was told is in `mine`, `count` elements of which begin at `element`. */
+/* Without clusters, after the barrier: `count` of what was told, from `element` on, to b.told. */
 template <class T>
-__device__ inline void svd_hear(const struct svd_data &d, struct svd_told *mine, T *element,
+__device__ inline void svd_hear(const struct svd_data &d, const struct svd_block &b, T *element,
                                 int count)
 {
     if (d.cluster)
         return;
-    const T *from = svd_theirs(d, mine, element, 0);
+    const T *from = (const T *)((char *)d.told + ((char *)element - (char *)b.told));
     for (int i = threadIdx.x; i < count; i += (int)blockDim.x)
         element[i] = __ldcg(from + i);
     __syncthreads();
+}
+
+/* Waits until all `count` values have arrived at a post. No barrier of the block's own threads. */
+__device__ inline void svd_meet(const struct svd_data &d, const struct svd_block &b,
+                                enum svd_post post, int count, unsigned *round)
+{
+#if __CUDA_ARCH__ >= 900
+    if (d.cluster) {
+        const unsigned at = svd_address(b.told->posts + post);
+        unsigned done = 0;
+        if (threadIdx.x == 0)
+            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at),
+                         "r"(8 * count)
+                         : "memory");
+        while (!done)
+            asm volatile("{\n.reg .pred p;\n"
+                         "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                         "selp.u32 %0, 1, 0, p;\n}"
+                         : "=r"(done)
+                         : "r"(at), "r"(b.pass % 2)
+                         : "memory");
+        return;
+    }
+#endif
+    (void)post;
+    (void)count;
+    svd_arrive(d);
+    svd_wait(d, round);
 }
 
 /* Z := G V of the block's columns. */
@@ -132,6 +189,14 @@ __device__ inline void svd_form(const struct svd_block &b, struct svd_part<NT> &
         }
 }
 
+/* 1 / x to some 2^-40: what lambda lacks, the refined eigenvalues correct. */
+__device__ inline double svd_reciprocal(double x)
+{
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    return fma(y, fma(-x, y, 1.0), y);
+}
+
 /* Tells lambda of the block's columns: the diagonal of S over that of Q. Element (i, i) of eight
  * rows and columns is with lane 4 i + i / 2. */
 template <int NT>
@@ -148,33 +213,36 @@ __device__ inline void svd_tell_lambda(const struct svd_data &d, const struct sv
                 continue; /* these eight rows are not on the diagonal */
             const double over = odd ? s.x[t][2 * half + 1] : s.x[t][2 * half];
             const double under = odd ? q.x[t][2 * half + 1] : q.x[t][2 * half];
-            const double lambda = over / under;
+            const double lambda = over * svd_reciprocal(under);
 #pragma unroll
             for (int i = 0; i < svd_columns; i++) {
                 const double of_i = __shfl_sync(~0u, lambda, 4 * i + i / 2);
                 if (column + i < b.n)
-                    svd_tell(d, b.told, b.told->lambda + column + i, of_i);
+                    svd_tell(d, b, b.told->lambda + column + i, of_i, svd_post_lambda);
             }
         }
 }
 
-/* The largest lambda, by a warp. */
-__device__ inline double svd_top(const struct svd_block &b)
+/* The largest lambda to 20 bits, by a warp; *scale is a power of two, 1 / lambda within a factor of
+ * two. Positive doubles are in the order of their high words. */
+__device__ inline double svd_top(const struct svd_block &b, double *scale)
 {
-    double top = 0;
+    int high = 0;
     for (int j = threadIdx.x % 32; j < b.n; j += 32)
-        top = fmax(top, b.told->lambda[j]);
-    for (int offset = 16; offset; offset /= 2)
-        top = fmax(top, __shfl_xor_sync(~0u, top, offset));
-    return top;
+        high = max(high, __double2hiint(b.told->lambda[j]));
+    high = __reduce_max_sync(~0u, high);
+    *scale = __hiloint2double(0x7fd00000 - (high & 0x7ff00000), 0);
+    return __hiloint2double(high, 0);
 }
 
 /* The tangent, within +-1, of the rotation that makes two columns orthogonal: tan(2 angle) = 2 off
- * / gap, |off|, |gap| <= 1. A gap of 0 takes the sign of `order`. */
+ * / gap, |off|, |gap| <= 1. A gap of 0 takes the sign of `order`. To a few bits of float32: what a
+ * turn leaves, the next one does. */
 __device__ inline float svd_tangent(float off, float gap, float order)
 {
-    const float under = fabsf(gap) + sqrtf(fmaf(gap, gap, 4 * off * off));
-    const float t = under > 0 ? 2 * off / under : 0;
+    const float square = fmaf(gap, gap, 4 * off * off);
+    const float under = fabsf(gap) + square * rsqrtf(fmaxf(square, FLT_MIN));
+    const float t = __fdividef(2 * off, fmaxf(under, FLT_MIN));
     return (gap != 0 ? gap : order) < 0 ? -t : t;
 }
 
@@ -190,18 +258,19 @@ template <class T> __device__ inline T svd_sum(T x, int apart, int count)
  * A(i, j) comes from off = S(i, j) - (lambda_i + lambda_j) / 2 Q(i, j), which is what of S is left
  * off the diagonal once V has been made orthonormal. Pairs that are orthogonal already take part
  * only where their tangent is tiny and their gap is no rounding, which is where they are no
- * cluster. `top`: the largest lambda, of this turn or the one before. */
+ * cluster. `top`: the largest lambda, of this turn or the one before, and `scale` about 1 /
+ * top. */
 template <int WARPS, int NT>
 __device__ inline void svd_tangents(const struct svd_data &d, const struct svd_block &b, double top,
-                                    const struct svd_part<NT> &s, const struct svd_part<NT> &q,
-                                    float (&a)[NT][4], float (&p)[NT][4])
+                                    double scale, const struct svd_part<NT> &s,
+                                    const struct svd_part<NT> &q, float (&a)[NT][4],
+                                    float (&p)[NT][4])
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, columns = NT * svd_columns;
     const double *lambda = b.told->lambda;
     const double tiny = (double)SVD_TOLERANCE * SVD_TOLERANCE * top, limit = 4 * tiny;
-    const double scale = top > 0 ? 1 / top : 0, gap_least = 0x1p-26 * top;
+    const double gap_least = 0x1p-26 * top;
     float open = 0, skew = 0, turn[NT][2] = {}, square[NT][2] = {};
-    double shift[NT][2] = {};
 #pragma unroll
     for (int t = 0; t < NT; t++)
 #pragma unroll
@@ -223,56 +292,70 @@ __device__ inline void svd_tangents(const struct svd_data &d, const struct svd_b
         turn[t][c % 2] += fabsf(tangent);
         square[t][c % 2] += tangent * tangent;
         open += done ? 0 : tangent * tangent;
-        shift[t][c % 2] += (x - lj * y) * (0.5 * (double)part + (double)tangent);
     });
 #pragma unroll
     for (int t = 0; t < NT; t++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const int at = warp * columns + svd_column(t, h);
             const float turns = svd_sum(turn[t][h], 4, 8), squares = svd_sum(square[t][h], 4, 8);
-            const double shifts = svd_sum(shift[t][h], 4, 8);
-            if (lane < 4) {
-                b.turn[at] = turns;
-                b.square[at] = squares;
-                b.shift[at] = shifts;
-            }
+            if (lane < 4)
+                b.turn[warp * columns + svd_column(t, h)] = make_float2(turns, squares);
         }
     open = svd_sum(open, 1, 32);
     skew = svd_sum(skew, 1, 32);
-    if (lane == 0) {
-        b.open[warp] = open;
-        b.skew[warp] = skew;
-    }
+    if (lane == 0)
+        b.left[warp] = make_float2(open, skew);
     __syncthreads();
-    /* a warp a column, or the sums of all: a lane for each warp's part, of the one sum and then of
-     * the other */
-    const int from = lane % WARPS, second = lane / WARPS % 2;
+    /* a warp a column, or the sums of all: a lane for each warp's part */
     for (int own = warp; own <= columns; own += WARPS) {
-        const int j = b.first + own, at = from * columns + own;
-        if (own == columns) {
-            const float all = svd_sum(second ? b.skew[from] : b.open[from], 1, WARPS);
-            svd_tell(d, b.told, b.told->open + blockIdx.x, __shfl_sync(~0u, all, 0));
-            svd_tell(d, b.told, b.told->skew + blockIdx.x, __shfl_sync(~0u, all, WARPS));
-        } else if (j < b.n) {
-            const float all = svd_sum(second ? b.square[at] : b.turn[at], 1, WARPS);
-            const double refined = lambda[j] + svd_sum(b.shift[at], 1, WARPS);
-            svd_tell(d, b.told, b.told->turn + j, __shfl_sync(~0u, all, 0));
-            svd_tell(d, b.told, b.told->refined + j, refined);
-            if (second)
-                b.length[own] = all;
-        }
+        const int j = b.first + own, from = lane % WARPS;
+        float2 all = own < columns ? b.turn[from * columns + own] : b.left[from];
+        all.x = svd_sum(all.x, 1, WARPS);
+        all.y = svd_sum(all.y, 1, WARPS);
+        if (own == columns)
+            svd_tell(d, b, b.told->left + blockIdx.x, all, svd_post_turn);
+        else if (j < b.n)
+            svd_tell(d, b, b.told->turn + j, all, svd_post_turn);
     }
 }
 
-/* Sums over the blocks of what they told of the tangents not yet negligible, and of I - Q. */
-__device__ inline void svd_sum_blocks(const struct svd_block &b, float *open, float *skew)
+/* Tells the eigenvalues to second order: lambda and what the last turn adds. */
+template <int WARPS, int NT>
+__device__ inline void svd_refine(const struct svd_data &d, const struct svd_block &b,
+                                  const struct svd_part<NT> &s, const struct svd_part<NT> &q,
+                                  const float (&a)[NT][4], const float (&p)[NT][4])
 {
-    const int lane = threadIdx.x % 32, from = lane % svd_blocks_most;
-    const float *told = lane < svd_blocks_most ? b.told->open : b.told->skew;
-    const float all = svd_sum(from < b.used ? told[from] : 0, 1, svd_blocks_most);
-    *open = __shfl_sync(~0u, all, 0);
-    *skew = __shfl_sync(~0u, all, svd_blocks_most);
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, columns = NT * svd_columns;
+    const double *lambda = b.told->lambda;
+    double shift[NT][2] = {};
+    svd_each<NT>(b, [&](int t, int c, int i, int j) {
+        if (i != j)
+            shift[t][c % 2] += (s.x[t][c] - lambda[j] * q.x[t][c]) * (double)(p[t][c] + a[t][c]);
+    });
+#pragma unroll
+    for (int t = 0; t < NT; t++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const double all = svd_sum(shift[t][h], 4, 8);
+            if (lane < 4)
+                b.shift[warp * columns + svd_column(t, h)] = all;
+        }
+    __syncthreads();
+    for (int own = warp; own < columns && b.first + own < b.n; own += WARPS) {
+        const int j = b.first + own;
+        const double all = svd_sum(b.shift[lane % WARPS * columns + own], 1, WARPS);
+        svd_tell(d, b, b.told->refined + j, lambda[j] + all, svd_at_barrier);
+    }
+}
+
+/* Sums over the blocks of what they told to be left. */
+__device__ inline float2 svd_sum_blocks(const struct svd_block &b)
+{
+    const int from = threadIdx.x % svd_blocks_most;
+    float2 all = from < b.used ? b.told->left[from] : make_float2(0, 0);
+    all.x = svd_sum(all.x, 1, svd_blocks_most);
+    all.y = svd_sum(all.y, 1, svd_blocks_most);
+    return all;
 }
 
 /* The block's columns of V (I + E), to store(i, j, value). E is the tangents, those of a column
@@ -282,9 +365,10 @@ template <int NT, class Store>
 __device__ inline void svd_turn(const struct svd_block &b, const float (&a)[NT][4],
                                 const float (&p)[NT][4], float most, Store store)
 {
-    const float *turn = b.told->turn, *e = b.e + threadIdx.x % 32 / 4 * b.ld;
+    const float2 *turn = b.told->turn;
+    const float *e = b.e + threadIdx.x % 32 / 4 * b.ld;
     svd_each<NT>(b, [&](int t, int c, int i, int j) {
-        const float scale = most / fmaxf(most, fmaxf(turn[i], turn[j]));
+        const float scale = __fdividef(most, fmaxf(most, fmaxf(turn[i].x, turn[j].x)));
         b.e[i + svd_column(t, c) * b.ld] = a[t][c] * scale + p[t][c];
     });
     double less[NT][2]; /* 1 - 1 / norm */
@@ -292,9 +376,9 @@ __device__ inline void svd_turn(const struct svd_block &b, const float (&a)[NT][
     for (int t = 0; t < NT; t++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-            const int own = svd_column(t, h), j = min(b.first + own, b.n - 1);
-            const float scale = most / fmaxf(most, turn[j]);
-            const float square = scale * scale * b.length[own], root = sqrtf(1 + square);
+            const float2 of_j = turn[min(b.first + svd_column(t, h), b.n - 1)];
+            const float scale = __fdividef(most, fmaxf(most, of_j.x));
+            const float square = scale * scale * of_j.y, root = sqrtf(1 + square);
             less[t][h] = (double)(square / (root + root * root));
         }
     __syncthreads();
