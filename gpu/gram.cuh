@@ -55,21 +55,19 @@ struct bd_gram_matrix {
 
 /* G (n x n) := sums over the thread blocks; part is units x blocks x Slots::count. A warp adds
  * blocks w, w + 32, .. of 32 slots, then lane l of warp w has the sum of warp l for slot w of
- * these.
- */
+ * these, and lane l of warp 0 the sum for slot l. */
 template <class Slots>
 __global__ __launch_bounds__(1024) void bd_gram_sum(double *g, const double *part, int n,
                                                     int blocks, const int *stop)
 {
-    __shared__ double sums[32][33];
-    if (stop && *stop)
-        return;
+    __shared__ double sums[32][33], totals[32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, slot0 = blockIdx.x * 32;
     const double *p = part + (int64_t)blockIdx.y * blocks * Slots::count + slot0 + lane;
-    int row, col;
     double sum = 0;
-    const bool any = Slots::place(slot0 + lane, blockIdx.y, n, &row, &col);
-    for (int block = warp; any && block < blocks; block += 5 * 32) {
+    bd_gram_wait_for_sums(); /* stopped or not: what is launched next waits for this kernel alone */
+    if (stop && *stop)
+        return;
+    for (int block = warp; block < blocks; block += 5 * 32) {
         double x[5];
 #pragma unroll
         for (int k = 0; k < 5; k++) /* all on their way at once */
@@ -84,9 +82,13 @@ __global__ __launch_bounds__(1024) void bd_gram_sum(double *g, const double *par
 #pragma unroll
     for (int step = 16; step > 0; step /= 2)
         sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    if (lane == 0 && Slots::place(slot0 + warp, blockIdx.y, n, &row, &col)) {
-        g[row + (int64_t)col * n] = sum;
-        g[col + (int64_t)row * n] = sum;
+    if (lane == 0)
+        totals[warp] = sum;
+    __syncthreads();
+    int row, col;
+    if (warp == 0 && Slots::place(slot0 + lane, blockIdx.y, n, &row, &col)) {
+        g[row + (int64_t)col * n] = totals[lane];
+        g[col + (int64_t)row * n] = totals[lane];
     }
 }
 
@@ -139,8 +141,17 @@ template <class Slots>
 static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, int n, int blocks,
                            int units, const int *stop)
 {
-    bd_gram_sum<Slots><<<dim3(Slots::count / 32, (unsigned)units), 1024, 0, cuda->stream>>>(
-        g, part, n, blocks, stop);
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t launch = {};
+    launch.gridDim = dim3(Slots::count / 32, (unsigned)units);
+    launch.blockDim = dim3(1024);
+    launch.stream = cuda->stream;
+    launch.attrs = &early;
+    launch.numAttrs = cuda->capability >= 90;
+    /* a failure is seen by bd_cuda_launched at the end */
+    cudaLaunchKernelEx(&launch, bd_gram_sum<Slots>, g, part, n, blocks, stop);
 }
 
 template <class Loader, class Part>
