@@ -10,20 +10,25 @@ struct shape {
     bool with_q;  /* R and thin Q too */
     bool quick;   /* part of --quick too */
     double noise; /* 0: random elements; else nearly collinear columns, as frames are */
+    int methods;  /* of the library's, the first so many: Householder where it shows something */
 };
 
 static const struct shape shapes[] = {
-    { 20000, 50, true, true, 0 },       { 110592, 100, true, false, 0 },
-    { 110592, 100, true, false, 1e-4 }, { 500000, 192, false, false, 0 },
-    { 1000000, 20, false, false, 0 },   { 1000000, 192, true, false, 0 },
-    { 2073600, 100, true, false, 0 },
+    { 20000, 50, true, true, 0, 3 },       { 1024, 1024, true, false, 0, 3 },
+    { 2048, 512, true, false, 0, 3 },      { 4000, 1000, true, false, 0, 3 },
+    { 8192, 1024, true, false, 0, 3 },     { 110592, 100, true, false, 0, 3 },
+    { 110592, 100, true, false, 1e-4, 3 }, { 500000, 192, false, false, 0, 2 },
+    { 1000000, 20, false, false, 0, 2 },   { 1000000, 192, true, false, 0, 2 },
+    { 2073600, 100, true, false, 0, 2 },
 };
 
 /* The library's ways, with the method it chooses by itself first. */
 static const struct {
     enum bd_qr_method method;
     const char *name;
-} methods[] = { { BD_QR_AUTO, "by policy" }, { BD_QR_CAQR, "CAQR" } };
+} methods[] = { { BD_QR_AUTO, "by policy" },
+                { BD_QR_CAQR, "CAQR" },
+                { BD_QR_HOUSEHOLDER, "Householder" } };
 enum { method_count = sizeof methods / sizeof *methods, most_copies = 16 };
 
 struct qr_case {
@@ -163,31 +168,30 @@ static enum bd_status compare(struct bd_bench *bench, struct qr_case *c, struct 
                                        with_q ? "float64-Gram CholQR" : "float64-Gram Cholesky" };
     struct bd_bench_task tasks[task_count] = { 0 };
     double elements = (double)(c->m * c->n), products = elements * (double)c->n;
-    for (int i = 0; i < method_count; i++)
+    const int count = shape->methods;
+    for (int i = 0; i < count; i++)
         tasks[i] = (struct bd_bench_task){ .run = with_q ? run_thin : run_reduce, .user = &own[i] };
-    tasks[method_count] = (struct bd_bench_task){ restore, with_q ? run_orgqr : run_geqrf, c, -1 };
-    tasks[method_count + 1] =
-        (struct bd_bench_task){ NULL, with_q ? run_cholqr : run_cholesky, c, -1 };
-    enum bd_status status = bd_bench_gpu_time(bench, tasks, c->peer ? task_count : method_count, 9);
+    tasks[count] = (struct bd_bench_task){ restore, with_q ? run_orgqr : run_geqrf, c, -1 };
+    tasks[count + 1] = (struct bd_bench_task){ NULL, with_q ? run_cholqr : run_cholesky, c, -1 };
+    const int all = c->peer ? count + peer_count : count;
+    enum bd_status status = bd_bench_gpu_time(bench, tasks, all, 9);
     /* R alone is compared with what there is for it; R and Q with the faster. */
-    int peer = method_count;
+    int peer = count;
     if (with_q && c->peer && tasks[peer + 1].ms < tasks[peer].ms)
         peer++;
-    for (int t = 0; t < task_count && !status; t++) {
+    for (int t = 0; t < all && !status; t++) {
         struct bd_bench_row row = bd_bench_row_begin("qr", c->m, c->n);
-        if (t >= method_count && !c->peer)
-            break;
         snprintf(row.name, sizeof row.name, "%s %" PRId64 "x%" PRId64 "%s",
                  with_q ? "R, thin Q" : "R only", c->m, c->n, shape->noise > 0 ? " collinear" : "");
         snprintf(row.method, sizeof row.method, "%s",
-                 t < method_count ? methods[t].name : peer_names[t - method_count]);
+                 t < count ? methods[t].name : peer_names[t - count]);
         row.ms = tasks[t].ms;
         row.floor_ms = bd_bench_gpu_floor(
             bench->gpu,
             (struct bd_bench_work){ (with_q ? 8 : 4) * elements, products, with_q ? products : 0 });
-        if (t < method_count) {
+        if (t < count) {
             snprintf(row.peer, sizeof row.peer, "%s",
-                     c->peer ? peer_names[peer - method_count] : "peer not found");
+                     c->peer ? peer_names[peer - count] : "peer not found");
             row.peer_ms = c->peer ? tasks[peer].ms : -1;
         }
         status = check(bench, c, &tasks[t], with_q, &row);
@@ -206,7 +210,7 @@ enum bd_status bd_bench_gpu_qr(struct bd_bench *bench)
         if (shapes[i].quick != bench->options->quick)
             continue;
         status = open_case(&c, bench, &shapes[i]);
-        for (int k = 0; k < method_count && !status; k++) {
+        for (int k = 0; k < shapes[i].methods && !status; k++) {
             struct bd_qr_options options = { .method = methods[k].method };
             own[k].c = &c;
             status = bd_qr_create(&own[k].qr, bench->backend, c.m, c.n, &options);

@@ -221,8 +221,15 @@ static __device__ __forceinline__ void caqr_pack(struct caqr_tile *tile,
     }
 }
 
+/* PAST_L1: for what was written while kernels overlapped, of which L1 might have an old state. */
+template <bool PAST_L1, class T> static __device__ __forceinline__ T caqr_get(const T *x)
+{
+    return PAST_L1 ? __ldcg(x) : *x;
+}
+
 /* A sub-block's 16 columns at a into registers; only `rows` rows and `cols` columns exist, the rest
  * is 0. Whole blocks of aligned pairs, nearly all of them, are read without a test an element. */
+template <bool PAST_L1 = false>
 static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], const float *a,
                                                  int64_t lda, int64_t rows, int cols, int pairs,
                                                  int lane)
@@ -232,7 +239,8 @@ static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], cons
     if (rows >= caqr_rows && cols >= caqr_inner && pairs) {
 #pragma unroll
         for (int k = 0; k < caqr_tiles; k++) {
-            float2 u = *(const float2 *)(x + 8 * k), v = *(const float2 *)(y + 8 * k);
+            float2 u = caqr_get<PAST_L1>((const float2 *)(x + 8 * k));
+            float2 v = caqr_get<PAST_L1>((const float2 *)(y + 8 * k));
             c[k][0] = u.x;
             c[k][1] = u.y;
             c[k][2] = v.x;
@@ -245,8 +253,9 @@ static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], cons
     for (int k = 0; k < caqr_tiles; k++)
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            c[k][i] = 8 * k + i % 2 < room && g + i / 2 * 8 < cols ? (i / 2 ? y : x)[8 * k + i % 2]
-                                                                   : 0.0f;
+            c[k][i] = 8 * k + i % 2 < room && g + i / 2 * 8 < cols
+                          ? caqr_get<PAST_L1>((i / 2 ? y : x) + 8 * k + i % 2)
+                          : 0.0f;
 }
 
 /* Brings a sub-block's 16 columns at a into L2, for a load soon after: 64 lines of 128 bytes. */

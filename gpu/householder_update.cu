@@ -2,15 +2,13 @@
  * error-compensated TF32 on the tensor cores. Two products, each split over rows: W_b = V_b^T C of
  * all panels b, and, after small ones of 16 x 16 that make of W what the panels would have found
  * one after the other, C -= V_b W_b. So C is read twice and written once for 64 reflectors. */
-#include "gpu/caqr_block.cuh"
 #include "gpu/householder_launch.cuh"
-#include "gpu/householder_plan.h"
+#include "gpu/householder_solve.cuh"
 
 enum {
-    update_warps = 4,  /* of a thread block: 16 columns of C each, the same rows */
-    update_blocks = 3, /* of a multiprocessor */
-    part_floats = 256, /* W_b^T, 16 x 16: in the order of the lanes of a warp, float4 by float4 */
-    join_slices = 4,   /* of the splits, in a thread block of join */
+    update_warps = 4,       /* of a thread block: 16 columns of C each, the same rows */
+    update_blocks = 3,      /* of a multiprocessor */
+    join_slices = 4,        /* of the splits, in a thread block of join */
     most_split_at_once = 16 /* more are joined by a kernel of their own */
 };
 
@@ -29,11 +27,7 @@ struct update_args {
 
 /* Shared memory for BLOCKS panels: a tile of V in use, and one arriving. */
 template <int BLOCKS> struct tiles_shared {
-    struct caqr_tile v[2][BLOCKS];
-};
-/* In the place of v[1] until that is fetched; V_i^T V_j at cross[j (j - 1) / 2 + i]. */
-template <int BLOCKS> struct small_shared {
-    struct caqr_t t[BLOCKS], cross[BLOCKS * (BLOCKS - 1) / 2 + 1];
+    struct caqr_tile v[2][BLOCKS]; /* update: v[1] is a house_small until it is fetched */
 };
 
 /* Begins to fetch rows 128 tile .. of V: a column a warp. */
@@ -54,8 +48,8 @@ static __device__ __forceinline__ void load_c(const struct update_args &p,
                                               float (&x)[caqr_tiles][4], const float *c,
                                               int64_t tile, int columns, int lane)
 {
-    caqr_load(x, c + tile * caqr_rows, p.ldc, p.x.rows - tile * caqr_rows, columns, p.c_pairs,
-              lane);
+    caqr_load<true>(x, c + tile * caqr_rows, p.ldc, p.x.rows - tile * caqr_rows, columns, p.c_pairs,
+                    lane);
 }
 
 /* Waits for a tile of V. Above its diagonal V shares its memory with R. */
@@ -146,7 +140,7 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     if (columns <= 0)
         return;
     float4 *to =
-        (float4 *)(p.parts + (blockIdx.y * p.groups + group) * p.blocks * part_floats) + lane;
+        (float4 *)(p.parts + (blockIdx.y * p.groups + group) * p.blocks * house_part_floats) + lane;
 #pragma unroll
     for (int b = 0; b < BLOCKS; b++)
         if (b < p.blocks) {
@@ -157,18 +151,19 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
 
 /* out := the sum of all splits' parts, each `count` * 256 floats; out may be the first. Block: 256
  * of them; a thread an element in every join_slices-th split. */
-static __global__ void __launch_bounds__(part_floats *join_slices)
+static __global__ void __launch_bounds__(house_part_floats *join_slices)
     join(float *out, const float *parts, int64_t count, int splits)
 {
-    __shared__ float sums[join_slices][part_floats];
-    const int e = (int)threadIdx.x % part_floats, slice = (int)threadIdx.x / part_floats;
-    const int64_t at = (int64_t)blockIdx.x * part_floats + e;
+    __shared__ float sums[join_slices][house_part_floats];
+    const int e = (int)threadIdx.x % house_part_floats,
+              slice = (int)threadIdx.x / house_part_floats;
+    const int64_t at = (int64_t)blockIdx.x * house_part_floats + e;
     float sum = 0;
     house_await();
     house_go_on();
 #pragma unroll 8
     for (int s = slice; s < splits; s += join_slices)
-        sum += parts[at + s * count * part_floats];
+        sum += parts[at + s * count * house_part_floats];
     sums[slice][e] = sum;
     __syncthreads();
     if (slice > 0)
@@ -176,69 +171,6 @@ static __global__ void __launch_bounds__(part_floats *join_slices)
     for (int i = 1; i < join_slices; i++)
         sum += sums[i][e];
     out[at] = sum;
-}
-
-/* T of all panels, and the products V_i^T V_j, i < j, of which row 8 h + 2 t + {0, 1} and columns
- * g, g + 8 are in float4 32 h + 4 g + t of their part. */
-template <int BLOCKS>
-static __device__ __forceinline__ void load_small(const struct update_args &p,
-                                                  struct small_shared<BLOCKS> *s)
-{
-    for (int e = (int)threadIdx.x; e < p.blocks * caqr_t_size; e += (int)blockDim.x)
-        s->t[e / caqr_t_size].x[e % caqr_t_size / caqr_inner][e % caqr_inner] = p.x.t[e];
-    if constexpr (BLOCKS > 1)
-        for (int e = (int)threadIdx.x; e < p.blocks * p.blocks * part_floats;
-             e += (int)blockDim.x) {
-            const int i = e / part_floats % p.blocks, j = e / part_floats / p.blocks;
-            const int h = e / 128 % 2, lane = e / 4 % 32, q = e % 4;
-            if (i < j)
-                s->cross[j * (j - 1) / 2 + i]
-                    .x[8 * h + 2 * (lane & 3) + q % 2][(lane >> 2) + q / 2 * 8] = p.x.cross[e];
-        }
-}
-
-/* W_b -= what panel i does to it. */
-static __device__ __forceinline__ void take_away(float (&w)[2][4], const float (&from)[2][4],
-                                                 const struct caqr_t *cross, int transposed,
-                                                 int lane)
-{
-    float y[2][4];
-#pragma unroll
-    for (int e = 0; e < 8; e++)
-        y[e / 4][e % 4] = from[e / 4][e % 4];
-    caqr_times_t(y, cross, transposed, lane);
-#pragma unroll
-    for (int e = 0; e < 8; e++)
-        w[e / 4][e % 4] -= y[e / 4][e % 4];
-}
-
-/* W_b := what panel b finds after those that are applied before it, times its T: from the first
- * panel to the last for Q^T, with T^T, from the last to the first for Q. */
-template <int BLOCKS>
-static __device__ __forceinline__ void solve(const struct update_args &p, float (&w)[BLOCKS][2][4],
-                                             const struct small_shared<BLOCKS> *s, int lane)
-{
-    if (p.transposed) {
-#pragma unroll
-        for (int b = 0; b < BLOCKS; b++)
-            if (b < p.blocks) {
-#pragma unroll
-                for (int i = 0; i < BLOCKS; i++)
-                    if (i < b)
-                        take_away(w[b], w[i], &s->cross[b * (b - 1) / 2 + i], 1, lane);
-                caqr_times_t(w[b], &s->t[b], 1, lane);
-            }
-        return;
-    }
-#pragma unroll
-    for (int b = BLOCKS - 1; b >= 0; b--)
-        if (b < p.blocks) {
-#pragma unroll
-            for (int i = 1; i < BLOCKS; i++)
-                if (i > b && i < p.blocks)
-                    take_away(w[b], w[i], &s->cross[i * (i - 1) / 2 + b], 0, lane);
-            caqr_times_t(w[b], &s->t[b], 0, lane);
-        }
 }
 
 /* W of all splits. */
@@ -250,7 +182,8 @@ static __device__ __forceinline__ void gather(const struct update_args &p, float
 #pragma unroll at_once
     for (int split = 0; split < p.splits; split++) {
         const float4 *from =
-            (const float4 *)(p.parts + (split * p.groups + group) * p.blocks * part_floats) + lane;
+            (const float4 *)(p.parts + (split * p.groups + group) * p.blocks * house_part_floats) +
+            lane;
 #pragma unroll
         for (int b = 0; b < BLOCKS; b++)
             if (b < p.blocks) {
@@ -270,7 +203,7 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
 {
     extern __shared__ float4 shared[];
     struct tiles_shared<BLOCKS> *s = reinterpret_cast<struct tiles_shared<BLOCKS> *>(shared);
-    struct small_shared<BLOCKS> *small = reinterpret_cast<struct small_shared<BLOCKS> *>(s->v[1]);
+    struct house_small<BLOCKS> *small = reinterpret_cast<struct house_small<BLOCKS> *>(s->v[1]);
     static_assert(sizeof *small <= sizeof s->v[1], "they share memory");
     const int w = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int64_t group = (int64_t)blockIdx.x * (blockDim.x / 32) + w, column = caqr_inner * group;
@@ -282,7 +215,7 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     bool loaded = true;
     /* None of this is written by project or join. */
     fetch_v(p, s->v[0], blockIdx.y);
-    load_small<BLOCKS>(p, small);
+    house_load_small<BLOCKS>(small, p.x, p.blocks);
     if (columns > 0)
         load_c(p, x, c, blockIdx.y, columns, lane);
     house_await();
@@ -290,7 +223,7 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     if (columns > 0)
         gather<BLOCKS>(p, y, group, lane);
     __syncthreads();
-    solve<BLOCKS>(p, y, small, lane);
+    house_solve<BLOCKS>(y, small, p.blocks, p.transposed, lane);
 #pragma unroll 1
     for (int64_t tile = blockIdx.y; tile < tiles; tile += gridDim.y, slot ^= 1) {
         if (!loaded && columns > 0)
@@ -312,18 +245,20 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     }
 }
 
-/* Thread blocks over rows, so that all multiprocessors are busy. */
+/* Thread blocks over rows: as many as there is room for at once, with even shares of the tiles. */
 static int64_t rows_split(const struct bd_cuda *cuda, int64_t tiles, int64_t column_blocks)
 {
-    int64_t wanted = (update_blocks * cuda->sms + column_blocks - 1) / column_blocks;
-    return tiles < wanted ? tiles : wanted;
+    int64_t most = update_blocks * cuda->sms / column_blocks;
+    most = most < 1 ? 1 : most;
+    const int64_t share = (tiles + most - 1) / most;
+    return (tiles + share - 1) / share;
 }
 
 int64_t house_parts_floats(const struct bd_cuda *cuda, int64_t k)
 {
     const int64_t groups = (k + caqr_inner - 1) / caqr_inner;
     return (update_blocks * cuda->sms * update_warps + most_split_at_once * groups) *
-           house_most_blocks * part_floats;
+           house_most_blocks * house_part_floats;
 }
 
 enum bd_status house_prepare_update(struct bd_cuda *cuda)
@@ -389,8 +324,9 @@ static enum bd_status add_up(const struct bd_cuda *cuda, const struct update_arg
     int64_t count = args->groups * args->blocks;
     int splits = args->splits;
     void *values[] = { &out, &parts, &count, &splits };
-    return house_launch(cuda, (const void *)join, dim3((unsigned)count), part_floats * join_slices,
-                        0, values, 0, "Householder QR: sums of products");
+    return house_launch(cuda, (const void *)join, dim3((unsigned)count),
+                        house_part_floats * join_slices, 0, values, 0,
+                        "Householder QR: sums of products");
 }
 
 enum bd_status house_cross(const struct bd_cuda *cuda, const struct house_reflectors *x,

@@ -61,28 +61,43 @@ struct qr {
 };
 
 /* What BD_QR_AUTO takes, R and Q by Cholesky unless A is too ill-conditioned for it: the first row
- * in which m and n fit, m against the rows of which a multiprocessor has room for a panel of
- * Householder's in its registers. Measured on an H100 in milliseconds, with the waiting of a single
- * call, R alone:
+ * in which m and n fit. Measured on an H100 in milliseconds, with the waiting of a single call, R
+ * alone:
  *                  20 x 20   1000000 x 20   110592 x 100   1000000 x 192   400 x 400   1024 x 1024
  *     Cholesky     0.026     0.054          0.074          0.88            0.28        1.2
  *     CAQR         0.032     0.26           0.64           4.5             0.89        2.7
  * R and Q: 110592 x 100 takes 0.15 in one pass, 0.30 in two, 1.1 by CAQR; 1000000 x 192 1.8, 3.7
- * and 8.7. */
+ * and 8.7. By reflectors, one call after the other: the factorisation and then the thin Q,
+ *                     Householder     CAQR            cuSOLVER
+ *     20 x 20         0.031 + 0.022   0.022 + 0.019
+ *     256 x 256       0.29 + 0.092    0.24 + 0.17     0.61 + 0.24
+ *     3000 x 100      0.19 + 0.060    0.31 + 0.19
+ *     1024 x 1024     1.44 + 0.37     2.07 + 1.50     3.79 + 1.02
+ *     8192 x 1024     3.19 + 1.16     5.47 + 3.89     9.31 + 1.31
+ *     110592 x 100    0.53 + 0.28     0.64 + 0.40     3.36 + 0.48
+ *     1000000 x 192   21.8 + 4.03     4.00 + 3.21
+ * Householder's panels are fast while 16 columns fit in the registers of all multiprocessors, 1024
+ * rows in each: above that, 500000 x 64, 1.97 + 0.47 and 0.51 + 0.34 by CAQR. Random square
+ * matrices are so ill-conditioned that Cholesky takes two passes, if it can: 1024 x 1024 4.2, by
+ * Householder 1.81. */
 static const struct {
-    int64_t most_rows_per_sm, most_cols;
+    int64_t most_rows_per_sm, most_cols, below_ratio; /* m < below_ratio * n, 0: any */
     struct choice by;
 } policy[] = {
-    { 1024, bd_gram_most, { BD_QR_HOUSEHOLDER, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
-    { 1024, INT64_MAX, { BD_QR_HOUSEHOLDER, BD_QR_HOUSEHOLDER, BD_QR_HOUSEHOLDER } },
-    { INT64_MAX, bd_gram_most, { BD_QR_CAQR, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
-    { INT64_MAX, INT64_MAX, { BD_QR_CAQR, BD_QR_CAQR, BD_QR_CAQR } },
+    { 8, 64, 2, { BD_QR_CAQR, BD_QR_CAQR, BD_QR_CAQR } },
+    { 8, 64, 0, { BD_QR_CAQR, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
+    { 1024, bd_gram_most, 2, { BD_QR_HOUSEHOLDER, BD_QR_HOUSEHOLDER, BD_QR_CHOLESKY } },
+    { 1024, bd_gram_most, 0, { BD_QR_HOUSEHOLDER, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
+    { 1024, INT64_MAX, 0, { BD_QR_HOUSEHOLDER, BD_QR_HOUSEHOLDER, BD_QR_HOUSEHOLDER } },
+    { INT64_MAX, bd_gram_most, 0, { BD_QR_CAQR, BD_QR_CHOLESKY, BD_QR_CHOLESKY } },
+    { INT64_MAX, INT64_MAX, 0, { BD_QR_CAQR, BD_QR_CAQR, BD_QR_CAQR } },
 };
 
 static struct choice choose(int sms, int64_t m, int64_t n, const struct bd_qr_options *options)
 {
     size_t i = 0;
-    while ((m + sms - 1) / sms > policy[i].most_rows_per_sm || n > policy[i].most_cols)
+    while ((m + sms - 1) / sms > policy[i].most_rows_per_sm || n > policy[i].most_cols ||
+           (policy[i].below_ratio && m >= policy[i].below_ratio * n))
         i++;
     struct choice by = policy[i].by;
     switch (options ? options->method : BD_QR_AUTO) {

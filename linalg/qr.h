@@ -19,8 +19,9 @@ extern "C" {
 #endif
 
 enum bd_qr_method {
-    /* Whatever is fastest for this shape at the wanted accuracy: for bd_qr_reduce and bd_qr_thin
-     * Cholesky where there is that, for bd_qr_factor one of the two kinds of reflectors. */
+    /* Whatever is fastest for this shape at the wanted accuracy: on a GPU Cholesky for
+     * bd_qr_reduce, and for bd_qr_thin unless A is nearly square; for bd_qr_factor one of the two
+     * kinds of reflectors. The cpu backend takes CAQR for all. */
     BD_QR_AUTO,
     BD_QR_CAQR, /* reflectors and a reduction tree */
     /* R from the Gram matrix A^T A in float64, in which products of float32 are exact; Q = A R^-1,

@@ -160,6 +160,28 @@ static void test_apply(void **state)
         }
 }
 
+/* Large enough for all ways of a backend to share out the work; Q^T A = [R; 0] and Q (Q^T A) = A.
+ */
+static void test_large(void **state)
+{
+    static const int64_t shapes[][2] = { { 50000, 200 }, { 190000, 100 } };
+    (void)state;
+    for (const char *const *name = bd_backend_names(); *name && !test_quick(); name++)
+        for (size_t i = 0; i < method_count * sizeof shapes / sizeof *shapes; i++) {
+            struct problem p = { .m = shapes[i / method_count][0],
+                                 .n = shapes[i / method_count][1],
+                                 .options = { .method = methods[i % method_count] } };
+            struct fixture f;
+            if (!setup(&f, &p, *name))
+                continue;
+            assert_int_equal(bd_qr_factor(f.qr, &f.a), BD_OK);
+            assert_int_equal(bd_qr_get_r(f.qr, &f.r), BD_OK);
+            get_r(&f);
+            check_apply(&f);
+            teardown(&f);
+        }
+}
+
 /* Parts of larger matrices: columns that do not start at multiples of 16 bytes. */
 static void test_offsets(void **state)
 {
@@ -298,7 +320,7 @@ int main(void)
         cmocka_unit_test(test_block_shapes), cmocka_unit_test(test_threads),
         cmocka_unit_test(test_repeatable),   cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_apply),        cmocka_unit_test(test_reduce_between),
-        cmocka_unit_test(test_offsets),
+        cmocka_unit_test(test_offsets),      cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
