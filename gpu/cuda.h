@@ -17,7 +17,7 @@ extern "C" {
 struct bd_cuda {
     int device;
     int sms;             /* multiprocessors */
-    int capability;      /* 10 * major + minor: 80, 90 */
+    int capability;      /* 10 * major + minor, 80 or 90, of the GPU and of the code it runs */
     int threads;         /* of the host, that a slot may use besides; 0: as many as help */
     int shared_most;     /* bytes of shared memory that a block may ask for */
     size_t l2;           /* bytes */
@@ -26,6 +26,10 @@ struct bd_cuda {
 
 /* The state of an open cuda backend. */
 struct bd_cuda *bd_cuda_of(struct bd_backend *backend);
+
+/* 10 * major + minor of the architecture whose code runs on the current device: less than the
+ * device's capability where the library was compiled for older ones only; 0 where it cannot run. */
+int bd_cuda_architecture(void);
 
 /* BD_OK, or the failure of a CUDA call as a status and one line: `what` says what was being done.
  * cudaErrorMemoryAllocation is BD_ERROR_MEMORY, anything else BD_ERROR_BACKEND. */

@@ -192,10 +192,13 @@ static enum bd_status cuda_open(struct bd_backend *backend, int threads)
     cuda->device = device;
     cuda->threads = threads;
     cuda->sms = properties.multiProcessorCount;
-    cuda->capability = properties.major * 10 + properties.minor;
     cuda->shared_most = (int)properties.sharedMemPerBlockOptin;
     cuda->l2 = (size_t)properties.l2CacheSize;
     status = bd_cuda_check(cudaSetDevice(device), "choosing the GPU");
+    /* kernels have code for clusters or not, and are launched accordingly */
+    cuda->capability = properties.major * 10 + properties.minor;
+    if (status == BD_OK && bd_cuda_architecture() < cuda->capability)
+        cuda->capability = bd_cuda_architecture();
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking),
                                "making a stream");

@@ -67,26 +67,24 @@ template <int NT> __device__ static void begin(const struct svd_data &d, int fir
                 d.g[svd_row(c) + (first + svd_column(t, c)) * d.ld] = sum[t][c];
 }
 
-/* G, ldg apart, to g (ld x padded), which is shared memory: all copies are under way at once, in
- * pairs of elements where their addresses allow it. */
-__device__ static void take_g(const struct svd_data &d, const double *from, int64_t ldg, double *g,
-                              int start)
+/* G, ldg apart, to g (ld x padded), which is shared memory and 0 from n on: all copies are under
+ * way at once. */
+__device__ static void take_g(const struct svd_data &d, const struct svd_block &b,
+                              const double *from, int64_t ldg, double *g)
 {
-    const int padded = svd_padded(d.n), whole = ldg % 2 ? 0 : d.n / 2;
-    for (int turn = threadIdx.x / 32; turn < padded; turn += svd_warps()) {
-        const int j = (turn + start) % padded; /* see take_v */
-        double *to = g + j * d.ld;
-        const double *column = from + min(j, d.n - 1) * ldg;
-#pragma unroll 2
-        for (int i = threadIdx.x % 32; i < padded / 2; i += 32) {
-            if (j < d.n && i < whole) {
-                __pipeline_memcpy_async(to + 2 * i, column + 2 * i, 2 * sizeof *g);
-                continue;
-            }
-            to[2 * i] = j < d.n && 2 * i < d.n ? column[2 * i] : 0;
-            to[2 * i + 1] = j < d.n && 2 * i + 1 < d.n ? column[2 * i + 1] : 0;
-        }
+    if (d.cluster && d.n % 2 == 0) {
+        if (threadIdx.x == 0)
+            svd_expect(b, svd_post_g, d.n * d.n * (int)sizeof *g);
+        svd_before_fetch();
+        for (int j = threadIdx.x; j < d.n; j += (int)blockDim.x)
+            svd_fetch(b, svd_post_g, g + j * d.ld, from + j * ldg, d.n * (int)sizeof *g);
+        svd_await(b, svd_post_g);
+        return;
     }
+    for (int j = threadIdx.x / 32; j < d.n; j += svd_warps())
+#pragma unroll 4
+        for (int i = threadIdx.x % 32; i < d.n; i += 32)
+            __pipeline_memcpy_async(g + i + j * d.ld, from + i + j * ldg, sizeof *g);
     __pipeline_commit();
     __pipeline_wait_prior(0);
     __syncthreads();
@@ -102,18 +100,38 @@ __device__ static int is_finite(const struct svd_block &b)
     return !__syncthreads_or(bad);
 }
 
-/* `count` elements of V to shared memory, element `start` first, a multiple of 4. Each block starts
- * elsewhere: all of them at the same lines of the L2 cache at the same time take three times as
- * long. */
-__device__ static void take_v(float *to, const float *from, int count, int start)
+/* The block's columns of V, `count` elements, to shared memory. */
+__device__ static void take_own(float *to, const float *from, int count)
 {
-#pragma unroll 4
-    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x) {
-        const int at = i + start < count ? i + start : i + start - count;
-        __pipeline_memcpy_async(to + at, from + at, 4 * sizeof *to);
-    }
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * (int)blockDim.x)
+        __pipeline_memcpy_async(to + i, from + i, 4 * sizeof *to);
     __pipeline_commit();
     __pipeline_wait_prior(0);
+    __syncthreads();
+}
+
+/* V to shared memory: each block sends its strip to all, or else fetches all, its own first. */
+__device__ static void take_v(const struct svd_data &d, const struct svd_block &b, float *v,
+                              int strip)
+{
+    if (!d.cluster) {
+        take_own(v, d.v, d.n * d.ld);
+        return;
+    }
+    const int rank = (int)blockIdx.x, bytes = strip * (int)sizeof *v;
+    if (threadIdx.x == 0)
+        svd_expect(b, svd_post_v, b.used * bytes);
+    svd_before_fetch();
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    if (threadIdx.x == 0 && rank < b.used)
+        svd_cast(b, svd_post_v, v + rank * strip, d.v + rank * strip, bytes);
+#else
+    if ((int)threadIdx.x < b.used) {
+        const int at = ((int)threadIdx.x + rank) % b.used * strip;
+        svd_fetch(b, svd_post_v, v + at, d.v + at, bytes);
+    }
+#endif
+    svd_await(b, svd_post_v);
     __syncthreads();
 }
 
@@ -167,7 +185,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
         return;
     const int padded = svd_padded(d.n), square = STAGED ? padded * d.ld : 0;
     const int strip = columns * d.ld, sums = columns * WARPS, first = blockIdx.x * columns;
-    const int form = !STAGED || !d.gram, idle = first >= d.n, filled = d.n * d.ld;
+    const int form = !STAGED || !d.gram, idle = first >= d.n;
     double *g = (double *)shared;
     float *v = (float *)(g + square + strip + sums);
     struct svd_block b = {};
@@ -189,13 +207,16 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     svd_open_posts(d, b);
     begin<NT>(d, first, form);
     for (int i = threadIdx.x; i < strip; i += (int)blockDim.x)
-        b.e[i] = 0; /* rows from n on stay so, as do columns of V */
-    for (int i = filled + (int)threadIdx.x; i < square; i += (int)blockDim.x)
-        v[i] = 0;
+        b.e[i] = 0; /* rows from n on stay so, as do rows of G, and columns of G and V */
+    for (int j = threadIdx.x / 32; STAGED && j < padded; j += WARPS)
+        for (int i = (j < d.n ? d.n : 0) + (int)threadIdx.x % 32; i < d.ld; i += 32) {
+            g[i + j * d.ld] = 0;
+            v[i + j * d.ld] = 0;
+        }
     svd_arrive(d);
     svd_wait(d, &round);
     if (STAGED)
-        take_g(d, form ? d.g : d.gram, form ? d.ld : d.n, g, first);
+        take_g(d, b, form ? d.g : d.gram, form ? d.ld : d.n, g);
     const int finite = is_finite(b);
     svd_arrive(d);
     if (!finite) {
@@ -208,13 +229,13 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     double top = 0, scale = 0;
     struct svd_part<NT> s, q;
     if (!idle)
-        take_v(b.own, d.v + first * d.ld, strip, 0);
+        take_own(b.own, d.v + first * d.ld, strip);
     for (;; b.pass++) {
         if (!idle)
             svd_form_z<NT>(b);
         svd_wait(d, &round);
         if (STAGED)
-            take_v(v, d.v, filled, first % d.n * d.ld);
+            take_v(d, b, v, strip);
         else
             __syncthreads();
         b.v = STAGED ? v : d.v;
@@ -228,6 +249,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
             top = svd_top(b, &scale);
         if (!idle)
             svd_tangents<WARPS, NT>(d, b, top, scale, s, q, a, p);
+        const double old_top = top, old_scale = scale;
         top = svd_top(b, &scale); /* for the next turn, while others come */
         svd_meet(d, b, svd_post_turn, d.n + b.used, &round);
         svd_hear(d, b, told.turn, d.n);
@@ -251,8 +273,10 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
         d.other = d.v;
         d.v = other;
         if (back) { /* to V before the last turn */
+            top = old_top;
+            scale = old_scale;
             if (!idle)
-                take_v(b.own, d.v + first * d.ld, strip, 0);
+                take_own(b.own, d.v + first * d.ld, strip);
         } else if (!idle) {
             svd_turn<NT>(b, a, p, bound, [&](int i, int j, float x) {
                 other[i + j * d.ld] = b.own[i + (j - first) * d.ld] = x;
@@ -352,7 +376,7 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     struct bd_cuda *cuda = plan->cuda;
     d->ld = svd_padded(d->n) + 8;
     const struct shape shape = shape_of(plan);
-    plan->blocks = 1;
+    plan->blocks = 2; /* a cluster of one block is none */
     while (shape.columns * plan->blocks < d->n)
         plan->blocks *= 2;
     size_t square = (size_t)d->ld * (size_t)svd_padded(d->n); /* whole tiles, 0 from n on */

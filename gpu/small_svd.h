@@ -21,8 +21,8 @@ enum { bd_cuda_svd_most = 256 };
  * where *stop != 0 the kernels return at once, and sigma and V stay as they are. */
 enum bd_status bd_cuda_svd_enqueue(void *work, const float *r, int64_t ldr, const int *stop);
 
-/* The same from G = R^T R (n x n, both triangles, columns n apart) in float64, for n up to
- * bd_cuda_svd_most: as accurate, and there need be no R. */
+/* The same from G = R^T R (n x n, both triangles, columns n apart, 16-byte aligned) in float64, for
+ * n up to bd_cuda_svd_most: as accurate, and there need be no R. */
 enum bd_status bd_cuda_svd_enqueue_gram(void *work, const double *gram, const int *stop);
 
 /* W (n x n, columns ldw apart) := V diag(max(0, 1 - tau / sigma)) V^T of the last compute; products

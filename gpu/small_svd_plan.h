@@ -19,7 +19,14 @@ enum { svd_not_finite = 1, svd_not_converged = 2 };
 
 /* What is told arrives at one of the posts of each block, barriers in shared memory that count the
  * bytes; or it may be heard after the barrier of all. */
-enum svd_post { svd_post_lambda, svd_post_turn, svd_post_count, svd_at_barrier = svd_post_count };
+enum svd_post {
+    svd_post_g,
+    svd_post_v,
+    svd_post_lambda,
+    svd_post_turn,
+    svd_post_count,
+    svd_at_barrier = svd_post_count
+};
 
 /* What the blocks tell each other, all of it eight bytes at a time. Without clusters it is in
  * global memory. */

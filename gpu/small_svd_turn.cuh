@@ -116,30 +116,78 @@ __device__ inline void svd_hear(const struct svd_data &d, const struct svd_block
     __syncthreads();
 }
 
-/* Waits until all `count` values have arrived at a post. No barrier of the block's own threads. */
+/* With clusters. This block expects `bytes` at a post, of this pass; by one thread. */
+__device__ inline void svd_expect(const struct svd_block &b, enum svd_post post, int bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     svd_address(b.told->posts + post)),
+                 "r"(bytes)
+                 : "memory");
+#endif
+}
+
+/* Waits until they have arrived. */
+__device__ inline void svd_await(const struct svd_block &b, enum svd_post post)
+{
+#if __CUDA_ARCH__ >= 900
+    unsigned done = 0;
+    while (!done)
+        asm volatile("{\n.reg .pred p;\n"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p;\n}"
+                     : "=r"(done)
+                     : "r"(svd_address(b.told->posts + post)), "r"(b.pass % 2)
+                     : "memory");
+#endif
+}
+
+/* Copies `bytes` of global memory to `to` in shared memory, from where they arrive at a post: by
+ * one thread, which knows by a barrier that others have written the one and read the other, and has
+ * called svd_before_fetch. Addresses and bytes are multiples of 16. */
+__device__ inline void svd_fetch(const struct svd_block &b, enum svd_post post, void *to,
+                                 const void *from, int bytes)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(svd_address(to)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes),
+                 "r"(svd_address(b.told->posts + post))
+                 : "memory");
+#endif
+}
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+/* The same, but to all blocks' shared memory at once, which takes little more than half the time
+ * for all of V. This is no part of plain sm_90. */
+__device__ inline void svd_cast(const struct svd_block &b, enum svd_post post, void *to,
+                                const void *from, int bytes)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(svd_address(to)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes),
+                 "r"(svd_address(b.told->posts + post)), "h"((uint16_t)((1 << gridDim.x) - 1))
+                 : "memory");
+}
+#endif
+
+__device__ inline void svd_before_fetch()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("fence.proxy.async;" ::: "memory");
+#endif
+}
+
+/* Waits until all `count` values have been told. No barrier of the block's own threads. */
 __device__ inline void svd_meet(const struct svd_data &d, const struct svd_block &b,
                                 enum svd_post post, int count, unsigned *round)
 {
-#if __CUDA_ARCH__ >= 900
     if (d.cluster) {
-        const unsigned at = svd_address(b.told->posts + post);
-        unsigned done = 0;
         if (threadIdx.x == 0)
-            asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at),
-                         "r"(8 * count)
-                         : "memory");
-        while (!done)
-            asm volatile("{\n.reg .pred p;\n"
-                         "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
-                         "selp.u32 %0, 1, 0, p;\n}"
-                         : "=r"(done)
-                         : "r"(at), "r"(b.pass % 2)
-                         : "memory");
+            svd_expect(b, post, 8 * count);
+        svd_await(b, post);
         return;
     }
-#endif
-    (void)post;
-    (void)count;
     svd_arrive(d);
     svd_wait(d, round);
 }
@@ -189,7 +237,7 @@ __device__ inline void svd_form(const struct svd_block &b, struct svd_part<NT> &
         }
 }
 
-/* 1 / x to some 2^-40: what lambda lacks, the refined eigenvalues correct. */
+/* 1 / x to some 2^-40, which is far more than is left of lambda in float32. */
 __device__ inline double svd_reciprocal(double x)
 {
     double y;

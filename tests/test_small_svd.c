@@ -12,6 +12,7 @@
 
 #include "linalg/backend_ops.h"
 #include "linalg/small_svd.h"
+#include "tests/quick.h"
 
 /* The backends that can be opened on this machine. */
 #define FOR_EACH_BACKEND(name)                                                                \
@@ -224,6 +225,8 @@ static void test_sizes(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             struct problem p;
             int64_t n = sizes[s];
+            if (n > 64 && test_quick())
+                continue;
             open_problem(&p, name, n);
             for (int64_t j = 0; j < n; j++)
                 for (int64_t i = 0; i <= j; i++)
@@ -298,13 +301,16 @@ static void test_slow_change(void **state)
     {
         for (int s = 0; s < 2; s++) {
             struct problem p;
+            if (sizes[s] > 64 && test_quick())
+                continue;
             open_problem(&p, name, sizes[s]);
             fill(&p);
-            for (int step = 1; step <= 1000; step++) {
+            const int steps = test_quick() ? 5 : 1000;
+            for (int step = 1; step <= steps; step++) {
                 for (int64_t i = 0; i < p.n * p.n; i++)
                     p.r[i] *= (float)(1 + 0.01 * noise(&p.seed));
                 assert_int_equal(bd_matrix_upload(p.backend, &p.mr, p.r, p.n), BD_OK);
-                if (step % 100)
+                if (step % 100 && step < steps)
                     assert_int_equal(bd_small_svd_compute(p.svd, NULL, &p.mv, &p.mr), BD_OK);
                 else
                     check_all(&p);
@@ -324,6 +330,8 @@ static void test_jumps(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             struct problem p;
             int64_t n = sizes[s];
+            if (n > 64 && test_quick())
+                continue;
             open_problem(&p, name, n);
             for (int kind = 0; kind < 7; kind++) {
                 fill(&p);
