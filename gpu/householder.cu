@@ -158,7 +158,8 @@ static enum bd_status make_cross(struct bd_cuda_householder *plan, const float *
         const struct house_reflectors x = reflectors_of(plan, a, lda, f, j0, next);
         status = house_cross(plan->cuda, &x, f->cross + j0 / house_most_cols * house_cross_floats,
                              plan->parts);
-        f->crossed = next;
+        if (status == BD_OK)
+            f->crossed = next;
     }
     return status;
 }

@@ -10,7 +10,8 @@ struct bd_qr {
     void *plan;
     int64_t m, n;
     enum { EMPTY, FACTORED, Q_IN_PLACE } state;
-    void *factored; /* data of the A that holds the reflectors */
+    void *factored; /* data of the A that holds the reflectors, and its ld */
+    int64_t factored_ld;
 };
 
 static enum bd_status check_options(const struct bd_qr_options *options, int64_t n)
@@ -103,6 +104,7 @@ enum bd_status bd_qr_factor(struct bd_qr *qr, struct bd_matrix *a)
         return status;
     qr->state = FACTORED;
     qr->factored = a->data;
+    qr->factored_ld = a->ld;
     return BD_OK;
 }
 
@@ -134,6 +136,9 @@ enum bd_status bd_qr_form_q(struct bd_qr *qr, struct bd_matrix *q)
         status = check_factored(qr);
     if (status != BD_OK)
         return status;
+    if (q->data == qr->factored && q->ld != qr->factored_ld)
+        return bd_fail(BD_ERROR_ARGUMENT, "Q and A share memory but not ld: %lld and %lld",
+                       (long long)q->ld, (long long)qr->factored_ld);
     if (q->data == qr->factored)
         qr->state = Q_IN_PLACE;
     return qr->backend->ops->qr_form_q(qr->plan, q->data, q->ld);

@@ -122,6 +122,9 @@ static void test_bad_calls(void **state)
         wrong = f.q;
         wrong.cols = 0;
         assert_int_equal(bd_qr_apply(f.qr, BD_QR_Q, &wrong), BD_OK);
+        wrong = f.a;
+        wrong.ld++;
+        assert_refused(bd_qr_form_q(f.qr, &wrong), "share memory");
         assert_int_equal(bd_qr_form_q(f.qr, &f.a), BD_OK);
         assert_refused(bd_qr_form_q(f.qr, &f.q), "reflectors are gone");
         assert_refused(bd_qr_apply(f.qr, BD_QR_Q, &f.q), "reflectors are gone");

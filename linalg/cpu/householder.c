@@ -92,6 +92,16 @@ static enum bd_status check(lapack_int info, const char *routine)
     return bd_fail(BD_ERROR_BACKEND, "LAPACK: %s says %d", routine, (int)info);
 }
 
+/* LAPACK's integers may be 32 bits wide. */
+static enum bd_status check_ld(int64_t ld)
+{
+    if (ld <= INT32_MAX)
+        return BD_OK;
+    return bd_fail(BD_ERROR_UNSUPPORTED,
+                   "Householder QR: columns %lld elements apart; the cpu backend takes up to %d",
+                   (long long)ld, INT32_MAX);
+}
+
 static void take_r(float *r, int64_t ldr, const float *a, int64_t lda, int64_t n)
 {
     for (int64_t j = 0; j < n; j++) {
@@ -117,7 +127,9 @@ enum bd_status bd_householder_factor(struct bd_householder *plan, float *a, int6
 {
     plan->a = a;
     plan->lda = lda;
-    enum bd_status status = factor(plan, a, lda, plan->tau);
+    enum bd_status status = check_ld(lda);
+    if (status == BD_OK)
+        status = factor(plan, a, lda, plan->tau);
     if (status == BD_OK)
         take_r(plan->r, plan->n, a, lda, plan->n);
     return status;
@@ -131,6 +143,9 @@ void bd_householder_get_r(const struct bd_householder *plan, float *r, int64_t l
 enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq)
 {
     const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
+    enum bd_status status = check_ld(ldq);
+    if (status != BD_OK)
+        return status;
     if (q != plan->a)
         copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
     return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, n, n, q, (lapack_int)ldq, plan->tau,
@@ -142,7 +157,7 @@ enum bd_status bd_householder_apply(struct bd_householder *plan, enum bd_qr_op o
                                     int64_t ldc, int64_t k)
 {
     const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
-    enum bd_status status = BD_OK;
+    enum bd_status status = check_ld(ldc);
     for (int64_t j = 0; j < k && status == BD_OK; j += chunk_cols) {
         const lapack_int cols = (lapack_int)(k - j < chunk_cols ? k - j : chunk_cols);
         status =
