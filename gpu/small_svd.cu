@@ -23,16 +23,22 @@ enum { turns_most = 400 };
  * not to exceed. */
 enum { staged_most = 112, static_shared = 8192 };
 
-/* The block's columns of V of the compute before, and of G where they have to be made. */
-template <int NT> __device__ static void begin(const struct svd_data &d, int first, int form)
+/* The block's columns of V of the compute before, also to `own`, and of G where they have to be
+ * made.
+ */
+template <int NT>
+__device__ static void begin(const struct svd_data &d, int first, int form, float *own)
 {
-    const int cold = *d.cold, last = min(first + NT * svd_columns, d.n);
+    const int cold = *d.cold, columns = NT * svd_columns, last = min(first + columns, d.n);
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (int j = first + warp; j < last; j += svd_warps())
+    for (int j = first + warp; j < first + columns; j += svd_warps())
 #pragma unroll 4
-        for (int i = lane; i < d.n; i += 32) {
-            const float old = d.v_out[i + j * d.n];
-            d.v[i + j * d.ld] = cold ? (float)(i == j) : old;
+        for (int i = lane; i < d.ld; i += 32) {
+            const bool in = i < d.n && j < d.n;
+            const float old = in ? d.v_out[i + j * d.n] : 0, x = cold ? (float)(in && i == j) : old;
+            own[i + (j - first) * d.ld] = x;
+            if (in)
+                d.v[i + j * d.ld] = x;
         }
     if (!form || first >= d.n)
         return;
@@ -72,6 +78,19 @@ template <int NT> __device__ static void begin(const struct svd_data &d, int fir
 __device__ static void take_g(const struct svd_data &d, const struct svd_block &b,
                               const double *from, int64_t ldg, double *g)
 {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    if (d.cluster && from == d.g) {
+        const int columns = min(svd_columns, d.n - b.first), bytes = d.ld * (int)sizeof *g;
+        svd_before_fetch();
+        if (threadIdx.x == 0) {
+            svd_expect(b, svd_post_g, d.n * bytes);
+            if (columns > 0)
+                svd_cast(b, svd_post_g, g + b.first * d.ld, d.g + b.first * d.ld, columns * bytes);
+        }
+        svd_await(b, svd_post_g);
+        return;
+    }
+#endif
     if (d.cluster && d.n % 2 == 0) {
         if (threadIdx.x == 0)
             svd_expect(b, svd_post_g, d.n * d.n * (int)sizeof *g);
@@ -205,7 +224,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
 
     unsigned round = svd_first_round(d);
     svd_open_posts(d, b);
-    begin<NT>(d, first, form);
+    begin<NT>(d, first, form, b.own);
     for (int i = threadIdx.x; i < strip; i += (int)blockDim.x)
         b.e[i] = 0; /* rows from n on stay so, as do rows of G, and columns of G and V */
     for (int j = threadIdx.x / 32; STAGED && j < padded; j += WARPS)
@@ -228,8 +247,6 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     float bound = bound_first, a[NT][4], p[NT][4];
     double top = 0, scale = 0;
     struct svd_part<NT> s, q;
-    if (!idle)
-        take_own(b.own, d.v + first * d.ld, strip);
     for (;; b.pass++) {
         if (!idle)
             svd_form_z<NT>(b);

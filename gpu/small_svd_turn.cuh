@@ -426,8 +426,8 @@ __device__ inline void svd_turn(const struct svd_block &b, const float (&a)[NT][
         for (int h = 0; h < 2; h++) {
             const float2 of_j = turn[min(b.first + svd_column(t, h), b.n - 1)];
             const float scale = __fdividef(most, fmaxf(most, of_j.x));
-            const float square = scale * scale * of_j.y, root = sqrtf(1 + square);
-            less[t][h] = (double)(square / (root + root * root));
+            const float square = scale * scale * of_j.y, root = (1 + square) * rsqrtf(1 + square);
+            less[t][h] = (double)__fdividef(square, root + root * root);
         }
     __syncthreads();
     double turned[NT][4];
