@@ -73,7 +73,7 @@ struct bd_backend_ops {
     enum bd_status (*download)(struct bd_backend *backend, void *host, size_t host_pitch,
                                const void *src, size_t src_pitch, size_t width, size_t height);
 
-    /* CAQR (qr.h). options: 0 fields mean the tuned default. */
+    /* QR by the methods of qr.h. options: 0 fields mean the tuned default. */
     enum bd_status (*qr_create)(struct bd_backend *backend, int64_t m, int64_t n,
                                 const struct bd_qr_options *options, void **plan);
     void (*qr_destroy)(void *plan);

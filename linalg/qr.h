@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 enum bd_qr_method {
-    /* Whatever is fastest for this shape at the wanted accuracy: on a GPU Cholesky for
+    /* Whatever is fastest for this shape at the wanted accuracy: on a GPU mostly Cholesky for
      * bd_qr_reduce, and for bd_qr_thin unless A is nearly square; for bd_qr_factor one of the two
      * kinds of reflectors. The cpu backend takes CAQR for all. */
     BD_QR_AUTO,
