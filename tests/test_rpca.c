@@ -199,7 +199,7 @@ static void test_planted(void **state)
     static const struct {
         int64_t m, n, rank;
         double share;
-    } cases[] = { { 2000, 40, 2, 0.05 }, { 2500, 60, 3, 0.1 }, { 3001, 100, 5, 0.08 } };
+    } cases[] = { { 2000, 30, 2, 0.05 }, { 2500, 60, 3, 0.1 }, { 3001, 100, 5, 0.08 } };
     const struct bd_rpca_options options = { .tolerance = 1e-7 };
     FOR_EACH_BACKEND(name)
     {
@@ -242,6 +242,8 @@ static void test_bytes(void **state)
 {
     (void)state;
     const struct bd_rpca_options options = { .tolerance = 1e-7 };
+    if (test_quick())
+        skip();
     FOR_EACH_BACKEND(name)
     {
         struct problem p, f;
@@ -450,8 +452,7 @@ static void test_agreement(void **state)
     /* Not 1e-7, which is about where rounding ends the fall of the residual: at 1500 x 270 the
      * reference takes 43 iterations to there, and cuda 35. */
     const struct bd_rpca_options options = { .tolerance = 1e-6 };
-    for (size_t c = test_quick() ? 4 : 0; c < (test_quick() ? 5 : sizeof cases / sizeof cases[0]);
-         c++) {
+    for (size_t c = 0; c < (test_quick() ? 1 : sizeof cases / sizeof cases[0]); c++) {
         struct problem reference;
         open_problem(&reference, "cpu", 2, cases[c].m, cases[c].n, BD_U8, &options);
         plant_scene(&reference);

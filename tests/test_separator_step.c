@@ -155,7 +155,8 @@ static void test_same(void **state)
     };
     struct bd_backend *backend = open_gpu();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        check_shape(backend, &shapes[i]);
+        if (shapes[i].width < 140 || !test_quick())
+            check_shape(backend, &shapes[i]);
     bd_backend_close(&backend);
 }
 

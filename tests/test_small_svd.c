@@ -225,7 +225,7 @@ static void test_sizes(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             struct problem p;
             int64_t n = sizes[s];
-            if (n > 64 && test_quick())
+            if (n > 31 && test_quick())
                 continue;
             open_problem(&p, name, n);
             for (int64_t j = 0; j < n; j++)
@@ -245,7 +245,7 @@ static void test_hard_matrices(void **state)
     {
         for (int kind = 0; kind < 5; kind++) {
             struct problem p;
-            int64_t n = 40;
+            int64_t n = test_quick() ? 20 : 40;
             open_problem(&p, name, n);
             for (int64_t j = 0; j < n; j++)
                 for (int64_t i = 0; i <= j; i++) {
@@ -301,7 +301,7 @@ static void test_slow_change(void **state)
     {
         for (int s = 0; s < 2; s++) {
             struct problem p;
-            if (sizes[s] > 64 && test_quick())
+            if (sizes[s] > 31 && test_quick())
                 continue;
             open_problem(&p, name, sizes[s]);
             fill(&p);
@@ -330,7 +330,7 @@ static void test_jumps(void **state)
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
             struct problem p;
             int64_t n = sizes[s];
-            if (n > 64 && test_quick())
+            if (n > 31 && test_quick())
                 continue;
             open_problem(&p, name, n);
             for (int kind = 0; kind < 7; kind++) {
@@ -371,6 +371,8 @@ static void test_slots(void **state)
             struct problem p;
             void *work;
             int64_t n = sizes[s], ld;
+            if (n > 31 && test_quick())
+                continue;
             open_problem(&p, name, n);
             const struct bd_backend_ops *ops = p.backend->ops;
             float *sigma = zeros(n, sizeof *sigma), *v = zeros(n * n, sizeof *v);
