@@ -129,10 +129,8 @@ static double seconds_of(const struct bd_reader_info *info, const struct clip *a
            (double)info->time_base.den;
 }
 
-static void check_frame(struct bd_reader *reader, struct bd_frame *frame, const struct clip *all,
-                        int n)
+static void check_same(const struct bd_frame *frame, const struct clip *all, int n)
 {
-    assert_int_equal(bd_reader_read(reader, frame), BD_OK);
     if (frame->pts != all->pts[n])
         fail_msg("frame %d (pts %lld): got pts %lld", n, (long long)all->pts[n],
                  (long long)frame->pts);
@@ -140,6 +138,13 @@ static void check_frame(struct bd_reader *reader, struct bd_frame *frame, const 
     size_t row = (size_t)all->width * all->bytes;
     for (int y = 0; y < all->height; y++)
         assert_memory_equal(frame->data + y * frame->stride, clip_frame(all, n) + y * row, row);
+}
+
+static void check_frame(struct bd_reader *reader, struct bd_frame *frame, const struct clip *all,
+                        int n)
+{
+    assert_int_equal(bd_reader_read(reader, frame), BD_OK);
+    check_same(frame, all, n);
 }
 
 /* After any seek the frames are those of a reading from the start, bit by bit. */
@@ -182,6 +187,47 @@ static void test_seek(void **state)
     assert_int_equal(shell(FFMPEG MOVING("160x120", "2") X264 "-bf 0 bare.h264"), 0);
     check_seeks(in_scratch("bare.h264"));
     check_seeks("synth:easy?size=96x64&frames=50");
+}
+
+/* Whatever is left out on the way, the frames are those of a reading from the start, bit by bit. */
+static void check_read_from(const char *input, int threads)
+{
+    static const int targets[] = { 0, 1, 7, 8, 20, 33, 47 };
+    struct clip all = read_input(input, plain);
+    struct bd_reader *reader = open_input(input, (struct bd_reader_options){ .threads = threads });
+    struct bd_frame frame = { 0 };
+    assert_int_equal(all.count, FRAMES);
+    for (int again = 0; again < 2; again++) {
+        for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+            int n = targets[i];
+            int64_t from = n ? all.pts[n - 1] + 1 : INT64_MIN;
+            assert_int_equal(bd_reader_read_from(reader, from, &frame), BD_OK);
+            check_same(&frame, &all, n);
+            if (i % 2)
+                check_frame(reader, &frame, &all, n + 1);
+        }
+        check_frame(reader, &frame, &all, 48);
+        assert_int_equal(bd_reader_read_from(reader, all.pts[49] + 1, &frame), BD_END);
+        assert_int_equal(bd_reader_seek(reader, 0), BD_OK);
+    }
+    for (int n = 0; n < FRAMES; n++)
+        check_frame(reader, &frame, &all, n);
+    assert_int_equal(bd_reader_damaged(reader), 0);
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+    free_clip(&all);
+}
+
+static void test_read_from(void **state)
+{
+    (void)state;
+    make_clips();
+    for (int i = 0; i < CLIPS; i++)
+        for (int threads = 1; threads <= 3; threads += 2)
+            check_read_from(in_scratch(clips[i].name), threads);
+    assert_int_equal(shell(FFMPEG MOVING("160x120", "2") "-c:v libx264 -bf 4 -g 30 deep.mkv"), 0);
+    check_read_from(in_scratch("deep.mkv"), 3);
+    check_read_from("synth:easy?size=96x64&frames=50", 1);
 }
 
 static void test_start_and_duration(void **state)
@@ -311,10 +357,15 @@ static void test_real_clips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_codecs),         cmocka_unit_test(test_variable_rate),
-        cmocka_unit_test(test_seek),           cmocka_unit_test(test_start_and_duration),
-        cmocka_unit_test(test_single_picture), cmocka_unit_test(test_pattern_with_gap),
-        cmocka_unit_test(test_synth),          cmocka_unit_test(test_real_clips),
+        cmocka_unit_test(test_codecs),
+        cmocka_unit_test(test_variable_rate),
+        cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_start_and_duration),
+        cmocka_unit_test(test_read_from),
+        cmocka_unit_test(test_single_picture),
+        cmocka_unit_test(test_pattern_with_gap),
+        cmocka_unit_test(test_synth),
+        cmocka_unit_test(test_real_clips),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

@@ -44,14 +44,14 @@ static int64_t index_at(const struct bd_reader *r, int64_t pts)
                    (double)rate.num / (double)rate.den);
 }
 
-/* Goes to the next frame. */
-static enum bd_status advance(struct bd_reader *r)
+/* Goes to the next frame; those before `wanted` may be left out. */
+static enum bd_status advance(struct bd_reader *r, int64_t wanted)
 {
     if (r->interrupted && r->interrupted(r->user))
         return bd_fail(BD_ERROR_INTERRUPTED, "reading was interrupted");
     if (r->ended)
         return BD_END;
-    enum bd_status status = r->source->ops->next(r->source, &r->pts, &r->duration);
+    enum bd_status status = r->source->ops->next(r->source, wanted, &r->pts, &r->duration);
     if (status == BD_OK)
         r->index++;
     else if (status == BD_END)
@@ -60,12 +60,12 @@ static enum bd_status advance(struct bd_reader *r)
     return status;
 }
 
-/* Goes on to the first frame at or after `target`. */
-static enum bd_status advance_to(struct bd_reader *r, int64_t target)
+/* Goes on to the first frame at or after `target`; those before `wanted` may be left out. */
+static enum bd_status advance_to(struct bd_reader *r, int64_t target, int64_t wanted)
 {
     enum bd_status status = BD_OK;
     while (status == BD_OK && (!r->pending || r->pts < target))
-        status = advance(r);
+        status = advance(r, wanted);
     return status;
 }
 
@@ -84,7 +84,7 @@ static enum bd_status go_to(struct bd_reader *r, int64_t target)
             return status;
     }
     r->last_pts = INT64_MIN;
-    status = advance_to(r, target);
+    status = advance_to(r, target, INT64_MIN);
     if (status != BD_OK)
         return status;
     int64_t index = jump ? index_at(r, r->pts) : -1;
@@ -117,7 +117,7 @@ static enum bd_status check_options(const char *input, const struct bd_reader_op
 static enum bd_status begin(struct bd_reader *r, const char *input,
                             const struct bd_reader_options *options)
 {
-    enum bd_status status = advance(r);
+    enum bd_status status = advance(r, INT64_MIN);
     if (status != BD_OK)
         return status;
     r->origin = r->pts;
@@ -165,7 +165,7 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader)
 enum bd_status bd_reader_read(struct bd_reader *r, struct bd_frame *frame)
 {
     if (!r->pending) {
-        enum bd_status status = advance(r);
+        enum bd_status status = advance(r, INT64_MIN);
         if (status != BD_OK)
             return status;
     }
@@ -192,8 +192,14 @@ enum bd_status bd_reader_read(struct bd_reader *r, struct bd_frame *frame)
 
 enum bd_status bd_reader_read_from(struct bd_reader *r, int64_t pts, struct bd_frame *frame)
 {
-    enum bd_status status = advance_to(r, pts);
-    return status == BD_OK ? bd_reader_read(r, frame) : status;
+    bool ahead = !r->pending || r->pts < pts;
+    enum bd_status status = advance_to(r, pts, pts);
+    if (status != BD_OK)
+        return status;
+    int64_t index = ahead && pts > r->origin ? index_at(r, r->pts) : -1; /* some were left out */
+    if (index >= 0)
+        r->index = index;
+    return bd_reader_read(r, frame);
 }
 
 enum bd_status bd_reader_seek(struct bd_reader *reader, double seconds)

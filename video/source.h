@@ -18,8 +18,10 @@ struct bd_source_ops {
 
     /* Goes to the next frame in presentation order and tells its time and duration in units of
      * info.time_base, without making a picture of it: frames on the way to a seek target are
-     * cheap. BD_END at the end, again and again. */
-    enum bd_status (*next)(struct bd_source *source, int64_t *pts, int64_t *duration);
+     * cheap. Frames with a pts before `wanted` may be left out; INT64_MIN: none. BD_END at the
+     * end, again and again. */
+    enum bd_status (*next)(struct bd_source *source, int64_t wanted, int64_t *pts,
+                           int64_t *duration);
 
     /* Converts the frame that `next` went to; reallocates `frame` only if it does not fit, and
      * leaves its times and index alone. */

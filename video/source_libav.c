@@ -23,6 +23,7 @@ struct libav_source {
     struct bd_source base;
     struct bd_libav_input input;
     AVCodecContext *decoder;
+    enum AVDiscard discard; /* what the decoder leaves out as it was opened */
     AVPacket *packet;
     AVFrame *frame;    /* decoded last */
     AVFrame *download; /* copy in system memory of a frame of the hardware */
@@ -36,6 +37,7 @@ struct libav_source {
     int64_t interval;      /* time from a frame to the next where nothing tells it, >= 1 */
     bool started;          /* a frame was decoded since opening or seeking */
     bool timed;            /* frames have timestamps */
+    int64_t wanted;        /* frames before this pts may be left out */
     int passing; /* after a seek: packets that may still be passed over before a key frame */
     int64_t damaged;
 };
@@ -119,6 +121,18 @@ static void set_times(struct libav_source *s)
     s->started = true;
 }
 
+/* Whether the packet's frame, if no other needs it, is decoded: not where its own time says that it
+ * is before what is wanted. (With frame threads the field is taken over with each packet.) H.264
+ * marks such frames without doubt. Not so HEVC: a picture that no other of its temporal layer needs
+ * may be needed by the layers above. */
+static void choose_discard(struct libav_source *s)
+{
+    bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx;
+    bool early = s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
+    if (able && s->discard < AVDISCARD_NONREF)
+        s->decoder->skip_frame = early ? AVDISCARD_NONREF : s->discard;
+}
+
 /* Decodes the next good frame into s->frame. */
 static enum bd_status decode(struct libav_source *s)
 {
@@ -151,6 +165,7 @@ static enum bd_status decode(struct libav_source *s)
             }
         }
         bd_libav_forget();
+        choose_discard(s);
         error = avcodec_send_packet(s->decoder, s->draining ? NULL : s->packet);
         av_packet_unref(s->packet);
         /* EAGAIN: after a failed receive the decoder may still hold frames; the packet is lost to
@@ -162,9 +177,11 @@ static enum bd_status decode(struct libav_source *s)
     }
 }
 
-static enum bd_status libav_next(struct bd_source *base, int64_t *pts, int64_t *duration)
+static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t *pts,
+                                 int64_t *duration)
 {
     struct libav_source *s = (struct libav_source *)base;
+    s->wanted = wanted;
     if (!s->pending) {
         enum bd_status status = decode(s);
         if (status != BD_OK)
@@ -202,6 +219,7 @@ static enum bd_status restart(struct libav_source *s)
     s->draining = false;
     s->started = false;
     s->pending = false;
+    s->wanted = INT64_MIN;
     s->end_status = BD_END;
     enum bd_status status = decode(s);
     s->pending = status == BD_OK;
@@ -284,6 +302,7 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
     status = bd_libav_decoder_open(&s->decoder, &s->input, options->threads, hwaccel);
     if (status != BD_OK)
         return status;
+    s->discard = s->decoder->skip_frame;
     AVStream *stream = s->input.stream;
     AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
     s->interval =

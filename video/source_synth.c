@@ -142,9 +142,11 @@ static enum bd_status synth_open(struct bd_source **source, const char *input,
     return BD_OK;
 }
 
-static enum bd_status synth_next(struct bd_source *base, int64_t *pts, int64_t *duration)
+static enum bd_status synth_next(struct bd_source *base, int64_t wanted, int64_t *pts,
+                                 int64_t *duration)
 {
     struct synth_source *s = (struct synth_source *)base;
+    (void)wanted;
     if (s->next >= s->frames)
         return BD_END;
     *pts = s->next++;
