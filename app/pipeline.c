@@ -36,7 +36,7 @@ struct bd_pipeline {
     struct bd_separator *separator; /* live solver */
     struct bd_batch *batch;         /* batch solver */
     struct bd_separator_options settings;
-    bool primed;
+    struct bd_prime *prime; /* live solver: the look ahead, until the first frame is asked for */
 
     enum bd_pixel_format small_format; /* of what is separated */
     bool smaller;                      /* than the input */
@@ -112,7 +112,8 @@ static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int 
     return BD_OK;
 }
 
-static enum bd_status open_solver(struct bd_pipeline *pipeline)
+/* What the solver is to do, as far as the input says. */
+static enum bd_status choose_settings(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
     const struct bd_reader_info *info = pipeline->info;
@@ -131,17 +132,55 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
         settings.outputs |= BD_SEPARATOR_BACKGROUND;
     pipeline->settings = bd_separator_defaults(&settings);
     pipeline->small_format = options->gray ? BD_GRAY8 : BD_RGB24;
+    return BD_OK;
+}
+
+/* Starts to collect what a live separator's first background is made of. */
+static enum bd_status look_ahead(struct bd_pipeline *pipeline)
+{
+    const char *input = pipeline->options->arguments[0];
+    bool possible = pipeline->options->solver != BD_SOLVER_BATCH && pipeline->info->seekable &&
+                    !pipeline->info->live && strcmp(input, "-") != 0;
+    if (!possible)
+        return BD_OK;
+    return bd_prime_start(&pipeline->prime, input, &pipeline->reader_options, &pipeline->settings,
+                          pipeline->small_format);
+}
+
+/* Opening a GPU takes most of a second, in which the thread of the look ahead gets on: the input
+ * comes first. Where both fail it is the backend's failure that is told. */
+static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    char detail[bd_detail_size] = "";
+    enum bd_status input = open_reader(pipeline);
+    if (!input)
+        input = choose_settings(pipeline);
+    if (!input)
+        input = look_ahead(pipeline);
+    if (input)
+        snprintf(detail, sizeof detail, "%s", bd_error_detail());
+    enum bd_status status = bd_backend_open(&pipeline->backend, options->backend, options->threads);
+    return status || !input ? status : bd_fail(input, "%s", detail);
+}
+
+static enum bd_status open_solver(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    const struct bd_reader_info *info = pipeline->info;
+    const struct bd_separator_options *settings = &pipeline->settings;
+    enum bd_status status;
     if (options->solver == BD_SOLVER_BATCH)
-        status = bd_batch_create(&pipeline->batch, pipeline->backend, &pipeline->settings,
-                                 asked_to_stop, pipeline);
+        status =
+            bd_batch_create(&pipeline->batch, pipeline->backend, settings, asked_to_stop, pipeline);
     else
-        status = bd_separator_create(&pipeline->separator, pipeline->backend, &settings);
+        status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
     if (!status)
-        status = bd_frame_create(&pipeline->small, settings.width, settings.height,
+        status = bd_frame_create(&pipeline->small, settings->width, settings->height,
                                  pipeline->small_format);
     if (!status)
-        status = bd_pictures_create(&pipeline->pictures, info->width, info->height,
-                                    &pipeline->settings, pipeline->wants, options->threads);
+        status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
+                                    pipeline->wants, options->threads);
     return status;
 }
 
@@ -156,9 +195,7 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
     self->wants = wants;
     self->interrupted = interrupted;
     self->user = user;
-    enum bd_status status = bd_backend_open(&self->backend, options->backend, options->threads);
-    if (status == BD_OK)
-        status = open_reader(self);
+    enum bd_status status = open_input_and_backend(self);
     if (status == BD_OK)
         status = open_solver(self);
     if (status == BD_OK && options->roi) /* a failure is not the input's: bd_open_exit_status */
@@ -180,18 +217,6 @@ int bd_open_exit_status(enum bd_status status)
     if (status == BD_ERROR_INTERRUPTED)
         return 4;
     return status == BD_ERROR_IO || status == BD_ERROR_FORMAT ? 2 : 1;
-}
-
-/* Gives a live separator its first background. */
-static enum bd_status prime_once(struct bd_pipeline *pipeline)
-{
-    const char *input = pipeline->options->arguments[0];
-    bool possible = pipeline->separator && pipeline->info->seekable && !pipeline->info->live &&
-                    strcmp(input, "-") != 0;
-    if (pipeline->primed || !possible)
-        return BD_OK;
-    pipeline->primed = true;
-    return bd_prime(pipeline->separator, input, &pipeline->reader_options, pipeline->small_format);
 }
 
 /* What the solver is shown: the frame itself where it fits. */
@@ -277,7 +302,9 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     const struct bd_frame *frame = NULL;
     struct bd_separation separation = { 0 };
     *result = (struct bd_result){ 0 };
-    enum bd_status status = prime_once(pipeline);
+    enum bd_status status = BD_OK;
+    if (pipeline->prime)
+        status = bd_prime_finish(&pipeline->prime, pipeline->separator);
     pipeline->seconds = 0;
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
@@ -375,6 +402,7 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     if (!self)
         return;
     atomic_store(&self->closing, true); /* ends a blocking read */
+    bd_prime_close(&self->prime);
     bd_queue_close(&self->queue);
     bd_reader_close(&self->reader);
     bd_separator_destroy(&self->separator);

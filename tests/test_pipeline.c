@@ -7,13 +7,17 @@
 #include <cmocka.h>
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/component.h"
 #include "app/pipeline.h"
+#include "app/prime.h"
 #include "app/upscale.h"
+#include "base/clock.h"
 #include "video/synth.h"
 #include "video/writer.h"
 
@@ -351,6 +355,123 @@ static void faults_are_told_apart(void **state)
     bd_pipeline_close(&pipeline);
 }
 
+/* What bd_prime_finish wants of a separator, small. */
+static const struct bd_separator_options little = {
+    .width = 64, .height = 48, .channels = 3, .window = 50, .noise_gain = -1, .refine = -1
+};
+
+static enum bd_status start_little(struct bd_prime **prime, const char *input,
+                                   bool (*interrupted)(void *), void *user)
+{
+    struct bd_reader_options reader = { .format = BD_RGB24,
+                                        .interrupted = interrupted,
+                                        .user = user };
+    struct bd_separator_options settings = bd_separator_defaults(&little);
+    return bd_prime_start(prime, input, &reader, &settings, BD_RGB24);
+}
+
+/* Starts a look ahead into `input` and finishes it with a separator. */
+static enum bd_status prime_little(const char *input, bool (*interrupted)(void *), void *user)
+{
+    struct bd_backend *backend = NULL;
+    struct bd_separator *separator = NULL;
+    struct bd_prime *prime = NULL;
+    assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
+    assert_int_equal(bd_separator_create(&separator, backend, &little), BD_OK);
+    assert_int_equal(start_little(&prime, input, interrupted, user), BD_OK);
+    enum bd_status status = bd_prime_finish(&prime, separator);
+    assert_null(prime);
+    bd_separator_destroy(&separator);
+    bd_backend_close(&backend);
+    return status;
+}
+
+static void the_look_ahead_tells_its_faults(void **state)
+{
+    (void)state;
+    atomic_int asked = 0;
+    assert_int_equal(prime_little("synth:easy?size=160x120&frames=200", NULL, NULL), BD_OK);
+    assert_int_equal(prime_little("synth:easy?size=160x120&frames=2", NULL, NULL), BD_OK);
+    assert_int_equal(prime_little("/nonexistent.mp4", NULL, NULL), BD_ERROR_IO);
+    assert_non_null(strstr(bd_error_detail(), "/nonexistent.mp4"));
+    assert_int_equal(prime_little("synth:easy", always, NULL), BD_ERROR_INTERRUPTED);
+    assert_int_equal(prime_little("synth:easy?size=160x120&frames=2000", after_fifty, &asked),
+                     BD_ERROR_INTERRUPTED);
+}
+
+/* Closing does not wait for the end of the look ahead: while it reads, while its pictures wait for
+ * room, and in a pipeline that was never asked for a frame. */
+static void a_look_ahead_nobody_waits_for_ends(void **state)
+{
+    (void)state;
+    struct bd_reader_options reader = { .format = BD_RGB24 };
+    struct bd_options options = options_for("synth:easy?size=1920x1080&frames=2000");
+    struct bd_separator_options settings = bd_separator_defaults(&little);
+    struct bd_pipeline *pipeline = NULL;
+    struct bd_prime *prime = NULL;
+    assert_int_equal(start_little(&prime, options.arguments[0], NULL, NULL), BD_OK);
+    bd_prime_close(&prime);
+    assert_null(prime);
+    bd_prime_close(&prime);
+    settings.width = settings.height = 4096; /* room for two of them */
+    assert_int_equal(
+        bd_prime_start(&prime, "synth:easy?size=32x24&frames=200", &reader, &settings, BD_RGB24),
+        BD_OK);
+    double begin = bd_clock_seconds();
+    usleep(1000000);
+    bd_prime_close(&prime);
+    assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL), BD_OK);
+    bd_pipeline_close(&pipeline);
+    assert_true(bd_clock_seconds() - begin < 10);
+    options.backend = "abacus";
+    assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL),
+                     BD_ERROR_ARGUMENT);
+    assert_non_null(strstr(bd_error_detail(), "abacus"));
+    options.arguments[0] = "/nonexistent.mp4"; /* the backend's fault is told first */
+    assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL),
+                     BD_ERROR_ARGUMENT);
+    assert_non_null(strstr(bd_error_detail(), "abacus"));
+}
+
+/* A sequence of 20 pictures of which the 15th is a folder: the look ahead breaks off there, and
+ * frames come until the reader itself is there. */
+static void a_reader_that_breaks_ahead_breaks_later(void **state)
+{
+    (void)state;
+    enum { frames = 20, broken = 14 };
+    char folder[] = "/tmp/bd-broken-XXXXXX", path[64], pattern[64];
+    struct bd_frame picture = { 0 };
+    struct bd_pipeline *pipeline = NULL;
+    struct bd_result result;
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < frames; i++) {
+        snprintf(path, sizeof path, "%s/%02d.png", folder, i);
+        assert_int_equal(bd_synth_render(bd_synth_find("easy"), 160, 120, 1, i, &picture, NULL),
+                         BD_OK);
+        if (i == broken)
+            assert_int_equal(mkdir(path, 0700), 0);
+        else
+            assert_int_equal(bd_picture_write(path, &picture), BD_OK);
+    }
+    snprintf(pattern, sizeof pattern, "%s/%%02d.png", folder);
+    struct bd_options options = options_for(pattern);
+    enum bd_status status = bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL);
+    assert_int_equal(status, BD_OK);
+    int count = 0;
+    while ((status = bd_pipeline_next(pipeline, &result)) == BD_OK)
+        count++;
+    assert_int_equal(status, BD_ERROR_IO);
+    assert_int_equal(count, broken);
+    bd_pipeline_close(&pipeline);
+    assert_int_equal(prime_little(pattern, NULL, NULL), BD_OK);
+    bd_frame_destroy(&picture);
+    for (int i = 0; i < frames; i++) {
+        snprintf(path, sizeof path, "%s/%02d.png", folder, i);
+        assert_int_equal(remove(path), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void the_largest_component_is_boxed(void **state)
 {
     (void)state;
@@ -392,6 +513,9 @@ int main(void)
         cmocka_unit_test(batch_covers_every_frame),
         cmocka_unit_test(batch_is_interrupted_while_it_reads),
         cmocka_unit_test(faults_are_told_apart),
+        cmocka_unit_test(the_look_ahead_tells_its_faults),
+        cmocka_unit_test(a_look_ahead_nobody_waits_for_ends),
+        cmocka_unit_test(a_reader_that_breaks_ahead_breaks_later),
         cmocka_unit_test(the_largest_component_is_boxed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
