@@ -42,7 +42,7 @@ struct bd_result {
     double seconds;  /* spent on this frame without waiting for the decoder */
 };
 
-/* Opens the backend, the input and the separator as the options say, and starts the decoder.
+/* Opens the input, the backend and the separator as the options say, and starts the decoder.
  * `drop`: live sources may drop frames. `interrupted` as in bd_reader_options. BD_ERROR_IO or
  * BD_ERROR_FORMAT if the input cannot be read (whatever the reader's own code), other codes if
  * something else is wrong; bd_open_exit_status tells them apart. `options` must stay. */
