@@ -197,8 +197,9 @@ static enum bd_status cuda_open(struct bd_backend *backend, int threads)
     status = bd_cuda_check(cudaSetDevice(device), "choosing the GPU");
     /* kernels have code for clusters or not, and are launched accordingly */
     cuda->capability = properties.major * 10 + properties.minor;
-    if (status == BD_OK && bd_cuda_architecture() < cuda->capability)
-        cuda->capability = bd_cuda_architecture();
+    int compiled = status == BD_OK ? bd_cuda_architecture() : 0;
+    if (status == BD_OK && compiled < cuda->capability)
+        cuda->capability = compiled;
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking),
                                "making a stream");

@@ -13,6 +13,7 @@
 #define BD_GPU_GRAM_CUH
 
 #include "gpu/cuda.h"
+#include "gpu/dependent_launch.cuh"
 #include "gpu/gram_fed.cuh"
 #include "gpu/gram_narrow.cuh"
 #include "gpu/gram_tiles.cuh"
@@ -64,7 +65,7 @@ __global__ __launch_bounds__(1024) void bd_gram_sum(double *g, const double *par
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, slot0 = blockIdx.x * 32;
     const double *p = part + (int64_t)blockIdx.y * blocks * Slots::count + slot0 + lane;
     double sum = 0;
-    bd_gram_wait_for_sums(); /* stopped or not: what is launched next waits for this kernel alone */
+    bd_cuda_await(); /* stopped or not: what is launched next waits for this kernel alone */
     if (stop && *stop)
         return;
     for (int block = warp; block < blocks; block += 5 * 32) {
@@ -137,19 +138,19 @@ static inline size_t bd_gram_workspace(const struct bd_cuda *cuda, int64_t m, in
     return bytes > more ? bytes : more;
 }
 
+/* The sums are added up by a kernel that may be launched while they are still being formed, which
+ * hides how long a launch takes. */
 template <class Slots>
 static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, int n, int blocks,
                            int units, const int *stop)
 {
     cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t launch = {};
     launch.gridDim = dim3(Slots::count / 32, (unsigned)units);
     launch.blockDim = dim3(1024);
     launch.stream = cuda->stream;
     launch.attrs = &early;
-    launch.numAttrs = cuda->capability >= 90;
+    bd_cuda_overlap(cuda, &launch);
     /* a failure is seen by bd_cuda_launched at the end */
     cudaLaunchKernelEx(&launch, bd_gram_sum<Slots>, g, part, n, blocks, stop);
 }

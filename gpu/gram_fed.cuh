@@ -8,6 +8,7 @@
 #ifndef BD_GPU_GRAM_FED_CUH
 #define BD_GPU_GRAM_FED_CUH
 
+#include "gpu/dependent_launch.cuh"
 #include "gpu/gram_part.cuh"
 #include "gpu/gram_stage.cuh"
 
@@ -80,7 +81,7 @@ static __device__ __forceinline__ void bd_gram_feed(float4 *stages, const Loader
         if (step >= -1)
             __syncthreads();
     }
-    bd_gram_let_follow();
+    bd_cuda_let_follow();
 }
 
 /* The tiles of a segment over one row block, `rows` as in bd_gram_fragment. All numbers are known
@@ -129,7 +130,7 @@ static __device__ __forceinline__ void bd_gram_sums(double2 *out, const float4 *
         }
         __syncthreads();
     }
-    bd_gram_let_follow();
+    bd_cuda_let_follow();
 #pragma unroll
     for (int e = 0; e < 2 * (L0 + L1); e++)
         out[(Part::tiles(WARP) * 2 + e) * 32 + lane] =

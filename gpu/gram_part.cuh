@@ -163,21 +163,4 @@ template <class Part> struct bd_gram_slots {
     }
 };
 
-/* The kernel that adds the sums up may be launched while they are still being formed, which hides
- * how long that takes: it is let go here, and waits there. Before compute capability 9.0 it follows
- * as any kernel. */
-static __device__ __forceinline__ void bd_gram_let_follow(void)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
-#endif
-}
-
-static __device__ __forceinline__ void bd_gram_wait_for_sums(void)
-{
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("griddepcontrol.wait;" : : : "memory");
-#endif
-}
-
 #endif

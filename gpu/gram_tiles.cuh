@@ -4,6 +4,7 @@
 #ifndef BD_GPU_GRAM_TILES_CUH
 #define BD_GPU_GRAM_TILES_CUH
 
+#include "gpu/dependent_launch.cuh"
 #include "gpu/gram_part.cuh"
 #include "gpu/gram_stage.cuh"
 
@@ -98,7 +99,7 @@ __global__ __launch_bounds__(32 * Part::warps,
     }
     double2 *out = reinterpret_cast<double2 *>(part) +
                    ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * bd_gram_slots<Part>::count / 2;
-    bd_gram_let_follow();
+    bd_cuda_let_follow();
 #pragma unroll
     for (int e = 0; e < 2 * Part::share; e++)
         out[(warp * Part::share * 2 + e) * 32 + lane] =

@@ -83,8 +83,8 @@ static __global__ void __launch_bounds__(house_threads, 1)
     float c[caqr_tiles][4], factor[2];
     caqr_top top = {};
     join.begin();
-    house_await();
-    house_go_on();
+    bd_cuda_await();
+    bd_cuda_let_follow();
     caqr_load(c, p.a + tile * caqr_rows, p.lda, p.rows - tile * caqr_rows, p.cols, p.pairs, lane);
     if (tile == 0)
         take_top(c, top);

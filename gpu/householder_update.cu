@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     bool loaded = p.early;
     if (loaded && columns > 0)
         load_c(p, x, c, blockIdx.y, columns, lane);
-    house_await();
-    house_go_on();
+    bd_cuda_await();
+    bd_cuda_let_follow();
     fetch_v(p, s->v[0], blockIdx.y);
 #pragma unroll 1
     for (int64_t tile = blockIdx.y; tile < tiles; tile += p.splits, slot ^= 1) {
@@ -159,8 +159,8 @@ static __global__ void __launch_bounds__(house_part_floats *join_slices)
               slice = (int)threadIdx.x / house_part_floats;
     const int64_t at = (int64_t)blockIdx.x * house_part_floats + e;
     float sum = 0;
-    house_await();
-    house_go_on();
+    bd_cuda_await();
+    bd_cuda_let_follow();
 #pragma unroll 8
     for (int s = slice; s < splits; s += join_slices)
         sum += parts[at + s * count * house_part_floats];
@@ -218,8 +218,8 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     house_load_small<BLOCKS>(small, p.x, p.blocks);
     if (columns > 0)
         load_c(p, x, c, blockIdx.y, columns, lane);
-    house_await();
-    house_go_on();
+    bd_cuda_await();
+    bd_cuda_let_follow();
     if (columns > 0)
         gather<BLOCKS>(p, y, group, lane);
     __syncthreads();

@@ -11,6 +11,7 @@
  * read last is still in the L2 cache, and what is written last here is there for the next one. */
 #include <type_traits>
 
+#include "gpu/dependent_launch.cuh"
 #include "gpu/rpca_tile.cuh"
 #include "gpu/rpca_warpgroup.cuh"
 
@@ -145,9 +146,7 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
             fetch(i, i);
         tiles[i].clear(job.x.n, lane);
     }
-#if __CUDA_ARCH__ >= 900 /* until here this may run beside the kernel before, which makes W */
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-#endif
+    bd_cuda_await(); /* until here this may run beside the kernel before, which makes W */
     if (*job.s.stop) {
         asm volatile("cp.async.wait_all;" ::: "memory");
         return;
@@ -201,15 +200,13 @@ template <int NT, class Element> bool run_narrow(const bd_cuda *cuda, const bd_r
     int64_t blocks = job.tiles < cuda->sms ? job.tiles : cuda->sms;
     job.ring = ring;
     cudaLaunchAttribute beside = {};
-    beside.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    beside.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3((unsigned)blocks);
     config.blockDim = dim3(warps * warp_size);
     config.dynamicSmemBytes = bytes;
     config.stream = cuda->stream;
     config.attrs = &beside;
-    config.numAttrs = cuda->capability >= 90;
+    bd_cuda_overlap(cuda, &config);
     cudaLaunchKernelEx(&config, sweep_narrow<NT, Element>, job); /* errors: bd_cuda_launched */
     return true;
 }

@@ -1,0 +1,37 @@
+/* A kernel that begins before the one that was launched before it has ended (programmatic dependent
+ * launch, from compute capability 9.0 on; before, it follows as any kernel): bd_cuda_overlap in the
+ * launch, bd_cuda_let_follow in the kernel before, if it is to begin before that one's last block
+ * does, and bd_cuda_await in itself. What a kernel reads before bd_cuda_await must not have been
+ * written by the one before it. */
+#ifndef BD_GPU_DEPENDENT_LAUNCH_CUH
+#define BD_GPU_DEPENDENT_LAUNCH_CUH
+
+#include "gpu/cuda.h"
+
+/* Waits for all that was launched before this kernel. */
+static __device__ __forceinline__ void bd_cuda_await(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets the next kernel begin, once all blocks have called this or ended. */
+static __device__ __forceinline__ void bd_cuda_let_follow(void)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* The launch may overlap with the one before it. The attributes have room for one more. */
+static inline void bd_cuda_overlap(const struct bd_cuda *cuda, cudaLaunchConfig_t *launch)
+{
+    if (cuda->capability < 90)
+        return;
+    cudaLaunchAttribute *overlap = &launch->attrs[launch->numAttrs++];
+    overlap->id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap->val.programmaticStreamSerializationAllowed = 1;
+}
+
+#endif
