@@ -16,6 +16,7 @@
 #include "linalg/qr.h"
 #include "linalg/rpca.h"
 #include "linalg/separator.h"
+#include "tests/open_gpu.h"
 
 enum { width = 96, height = 64, frames = 12 };
 
@@ -60,16 +61,6 @@ static void test_auto(void **state)
     assert_string_equal(bd_backend_name(backend), "cpu");
     bd_cuda_inject(cudaSuccess, 0);
     bd_backend_close(&backend);
-}
-
-static struct bd_backend *open_gpu(void)
-{
-    struct bd_backend *backend = NULL;
-    if (bd_backend_open(&backend, "cuda", 1) != BD_OK) {
-        print_message("skipped: %s\n", bd_error_detail());
-        skip();
-    }
-    return backend;
 }
 
 static enum bd_status make_separator(struct bd_backend *backend, struct bd_separator **separator)

@@ -12,19 +12,10 @@
 
 #include "gpu/cuda.h"
 #include "linalg/separator_ops.h"
+#include "tests/open_gpu.h"
 #include "tests/quick.h"
 
 enum { window = 6, depth = 3 };
-
-static struct bd_backend *open_gpu(void)
-{
-    struct bd_backend *backend = NULL;
-    if (bd_backend_open(&backend, "cuda", 1) != BD_OK) {
-        print_message("skipped: %s\n", bd_error_detail());
-        skip();
-    }
-    return backend;
-}
 
 /* A gradient with noise, and a square that moves; rows `stride` bytes apart. */
 static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_shape *shape,
