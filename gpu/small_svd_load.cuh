@@ -6,8 +6,7 @@
 
 #include "gpu/small_svd_turn.cuh"
 
-/* The block's columns of V of the compute before, also to `own`, and of G where they have to be
- * made.
+/* The block's columns of V of the compute before, also to `own`, and of G where they must be made.
  */
 template <int NT>
 __device__ inline void svd_begin(const struct svd_data &d, int first, int form, float *own)
@@ -42,12 +41,10 @@ __device__ inline void svd_begin(const struct svd_data &d, int first, int form, 
     double sum[NT][4];
     if (row - lane / 4 >= d.n)
         return;
-    svd_multiply<NT, NT == 1 ? 8 : 2>(/* loads of global memory: many under way */
-                                      sum, svd_padded(last),
-                                      [&](int half, int k) { return pair(k, row + 8 * half); },
-                                      [&](int t, int k) {
-                                          return pair(k, column + t * svd_columns);
-                                      });
+    const auto left = [&](int half, int k) { return pair(k, row + 8 * half); };
+    const auto right = [&](int t, int k) { return pair(k, column + t * svd_columns); };
+    /* loads of global memory: many under way */
+    svd_multiply<NT, NT == 1 ? 8 : 2>(sum, svd_padded(last), left, right);
 #pragma unroll
     for (int t = 0; t < NT; t++)
 #pragma unroll
