@@ -15,6 +15,7 @@ struct suite {
     const char *name;
     enum bd_status (*run)(struct bd_bench *bench);
     enum bd_status (*run_gpu)(struct bd_bench *bench); /* on cuda; NULL: as on the cpu */
+    bool has_parts;                                    /* NAME:PART asks for some of it */
 };
 
 #ifdef BD_HAVE_CUDA
@@ -24,15 +25,15 @@ struct suite {
 #endif
 
 static const struct suite suites[] = {
-    { "qr", bd_bench_qr, GPU(bd_bench_gpu_qr) },
-    { "update", bd_bench_update, GPU(bd_bench_gpu_update) },
-    { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd) },
-    { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca) },
-    { "separate", bd_bench_separate, NULL },
+    { "qr", bd_bench_qr, GPU(bd_bench_gpu_qr), false },
+    { "update", bd_bench_update, GPU(bd_bench_gpu_update), false },
+    { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd), false },
+    { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca), false },
+    { "separate", bd_bench_separate, NULL, false },
 #ifdef BD_BENCH_VIDEO
-    { "export", bd_bench_export, NULL },
+    { "export", bd_bench_export, NULL, false },
 #endif
-    { NULL, NULL, NULL },
+    { NULL, NULL, NULL, false },
 };
 
 struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
@@ -47,6 +48,12 @@ struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
                                   .orthogonality = -1,
                                   .peak_rss = -1,
                                   .rss_growth = -1 };
+}
+
+void bd_bench_extra(struct bd_bench_row *row, const char *name, double value)
+{
+    if (row->extra_count < bd_bench_extras)
+        row->extra[row->extra_count++] = (struct bd_bench_extra){ name, value };
 }
 
 static void print_header(void)
@@ -82,6 +89,9 @@ static void print_row(const struct bd_bench_row *row)
     printf("  %s", row->peer);
     if (row->peak_rss >= 0)
         printf("peak RSS %.0f MiB, %+.1f MiB over the run", row->peak_rss, row->rss_growth);
+    const char *separator = *row->peer ? "; " : "";
+    for (int i = 0; i < row->extra_count; i++, separator = ", ")
+        printf("%s%s %.3g", separator, row->extra[i].name, row->extra[i].value);
     putchar('\n');
     fflush(stdout);
 }
@@ -143,6 +153,8 @@ static enum bd_status write_json(const struct bd_bench *bench)
             bd_json_number(&json, "peak_rss_mib", row->peak_rss, 6);
             bd_json_number(&json, "rss_growth_mib", row->rss_growth, 6);
         }
+        for (int e = 0; e < row->extra_count; e++)
+            bd_json_number(&json, row->extra[e].name, row->extra[e].value, 6);
         bd_json_close(&json, '}');
     }
     bd_json_close(&json, ']');
@@ -152,11 +164,24 @@ static enum bd_status write_json(const struct bd_bench *bench)
     return BD_OK;
 }
 
-static bool asked_for(const struct bd_options *options, const char *name)
+/* Does an argument, NAME or NAME:PART, name this suite? */
+static bool names_suite(const char *argument, const struct suite *suite)
 {
+    size_t length = strlen(suite->name);
+    return strncmp(argument, suite->name, length) == 0 &&
+           (!argument[length] || (argument[length] == ':' && suite->has_parts));
+}
+
+static bool asked_for(struct bd_bench *bench, const struct suite *suite)
+{
+    const struct bd_options *options = bench->options;
+    bench->part = NULL;
     for (int i = 0; i < options->argument_count; i++)
-        if (strcmp(options->arguments[i], name) == 0)
+        if (names_suite(options->arguments[i], suite)) {
+            const char *colon = strchr(options->arguments[i], ':');
+            bench->part = colon ? colon + 1 : NULL;
             return true;
+        }
     return options->argument_count == 0;
 }
 
@@ -165,7 +190,7 @@ static enum bd_status check_arguments(const struct bd_options *options)
     for (int i = 0; i < options->argument_count; i++) {
         char list[128] = "";
         const struct suite *suite = suites;
-        for (; suite->name && strcmp(suite->name, options->arguments[i]) != 0; suite++) {
+        for (; suite->name && !names_suite(options->arguments[i], suite); suite++) {
             size_t used = strlen(list);
             snprintf(list + used, sizeof list - used, " %s", suite->name);
         }
@@ -237,7 +262,7 @@ int bd_bench_run(const struct bd_options *options)
         print_machine(&bench);
     for (const struct suite *suite = suites; suite->name && !status; suite++) {
         exit_status = 3;
-        if (asked_for(options, suite->name))
+        if (asked_for(&bench, suite))
             status = (bench.gpu && suite->run_gpu ? suite->run_gpu : suite->run)(&bench);
     }
     if (!status)

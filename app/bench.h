@@ -7,7 +7,7 @@
 #include "app/options.h"
 #include "linalg/matrix.h"
 
-enum { BD_BENCH_NAME = 64 };
+enum { BD_BENCH_NAME = 64, bd_bench_extras = 8 };
 
 /* One measurement. Negative numbers: not measured, null in JSON. */
 struct bd_bench_row {
@@ -21,6 +21,13 @@ struct bd_bench_row {
     double peer_ms;
     double residual, orthogonality; /* relative, computed in float64 */
     double peak_rss, rss_growth;    /* MiB; separate-long */
+    /* What else there is to say of this case, such as what a paper published for it: printed after
+     * the peer, and a field of that name in JSON. Filled by bd_bench_extra. */
+    struct bd_bench_extra {
+        const char *name; /* a constant; lower case and underscores */
+        double value;
+    } extra[bd_bench_extras];
+    int extra_count;
 };
 
 struct bd_bench_gpu;
@@ -34,6 +41,7 @@ struct bd_bench {
     double sgemm_rate;        /* floating-point operations a second; 0: not measured */
     struct bd_bench_row *rows;
     int count;
+    const char *part; /* what follows ':' in the suite's name as the user gave it; NULL: all */
 };
 
 /* Returns the exit status of the program. */
@@ -41,6 +49,9 @@ int bd_bench_run(const struct bd_options *options);
 
 /* A row with everything unmeasured. */
 struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n);
+
+/* Adds a number to a row; what comes after the bd_bench_extras first is not kept. */
+void bd_bench_extra(struct bd_bench_row *row, const char *name, double value);
 
 /* Prints a row and keeps it for the JSON file. */
 enum bd_status bd_bench_add(struct bd_bench *bench, const struct bd_bench_row *row);
@@ -95,5 +106,11 @@ enum bd_status bd_bench_svd(struct bd_bench *bench);
 enum bd_status bd_bench_rpca(struct bd_bench *bench);
 enum bd_status bd_bench_separate(struct bd_bench *bench);
 enum bd_status bd_bench_export(struct bd_bench *bench); /* needs video/ */
+enum bd_status bd_bench_updates(struct bd_bench *bench);
+enum bd_status bd_bench_wy(struct bd_bench *bench);
+enum bd_status bd_bench_svqr(struct bd_bench *bench);
+enum bd_status bd_bench_accuracy(struct bd_bench *bench); /* both parts */
+enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench);
+enum bd_status bd_bench_accuracy_gram(struct bd_bench *bench);
 
 #endif
