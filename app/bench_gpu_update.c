@@ -17,8 +17,8 @@ struct update_case;
 struct edit {
     struct update_case *c;
     int64_t p, from, to; /* p columns are removed from column `from` on, and inserted before `to` */
-    struct bd_matrix q, r; /* of n columns, or n - p */
-    struct bd_matrix u;    /* what is inserted, a view of the pool */
+    struct bd_qr_factors f; /* of n columns, or n - p */
+    struct bd_matrix u;     /* what is inserted, a view of the pool */
 };
 
 struct update_case {
@@ -28,7 +28,7 @@ struct update_case {
     struct bd_qr_update *update;
     struct bd_matrix pool;   /* m x (n + spare): column t of time is column t mod (n + spare) */
     int64_t first;           /* time of the window's first column */
-    struct bd_matrix q, r;   /* of the window: columns first .. first + n - 1 of time */
+    struct bd_qr_factors f;  /* of the window: columns first .. first + n - 1 of time */
     struct edit ends;        /* the first column goes, a last one comes */
     struct edit middle;      /* columns in the middle go and come back: the window stays the same */
     struct bd_matrix window; /* what the peers overwrite, and what is checked against */
@@ -48,7 +48,7 @@ static enum bd_status run_slide(void *user)
     struct update_case *c = user;
     struct bd_matrix u = columns(c, (c->first + c->n) % (c->n + spare), 1);
     c->first++;
-    return bd_qr_slide(c->update, &c->q, &c->r, &u);
+    return bd_qr_slide(c->update, &c->f, &u, NULL);
 }
 
 /* The window as it is now. */
@@ -76,31 +76,31 @@ static enum bd_status run_factor(void *user)
 static enum bd_status run_remove(void *user)
 {
     struct edit *e = user;
-    return bd_qr_remove_columns(e->c->update, &e->q, &e->r, e->from, e->p);
+    return bd_qr_remove_columns(e->c->update, &e->f, e->from, e->p, NULL);
 }
 
 static enum bd_status run_insert(void *user)
 {
     struct edit *e = user;
-    return bd_qr_insert_columns(e->c->update, &e->q, &e->r, e->to, &e->u);
+    return bd_qr_insert_columns(e->c->update, &e->f, e->to, &e->u, NULL);
 }
 
 static enum bd_status prepare_remove(void *user)
 {
     struct edit *e = user;
-    return e->r.cols < e->c->n ? run_insert(e) : BD_OK;
+    return e->f.r.cols < e->c->n ? run_insert(e) : BD_OK;
 }
 
 static enum bd_status prepare_insert(void *user)
 {
     struct edit *e = user;
-    return e->r.cols == e->c->n ? run_remove(e) : BD_OK;
+    return e->f.r.cols == e->c->n ? run_remove(e) : BD_OK;
 }
 
 static void close_case(struct update_case *c)
 {
-    struct bd_matrix *const all[] = { &c->pool,   &c->q,        &c->r,        &c->ends.q,
-                                      &c->ends.r, &c->middle.q, &c->middle.r, &c->window };
+    struct bd_matrix *const all[] = { &c->pool,     &c->f.q,        &c->f.r,        &c->ends.f.q,
+                                      &c->ends.f.r, &c->middle.f.q, &c->middle.f.r, &c->window };
     for (int i = 0; i < 8; i++)
         bd_matrix_destroy(c->bench->backend, all[i]);
     bd_qr_update_destroy(&c->update);
@@ -125,8 +125,8 @@ static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, i
     struct bd_backend *backend = bench->backend;
     *c = (struct update_case){ .m = m, .n = n, .bench = bench };
     enum bd_status status = bd_matrix_create(backend, &c->pool, m, n + spare, BD_F32);
-    struct bd_matrix *const tall[] = { &c->q, &c->ends.q, &c->middle.q, &c->window };
-    struct bd_matrix *const small[] = { &c->r, &c->ends.r, &c->middle.r };
+    struct bd_matrix *const tall[] = { &c->f.q, &c->ends.f.q, &c->middle.f.q, &c->window };
+    struct bd_matrix *const small[] = { &c->f.r, &c->ends.f.r, &c->middle.f.r };
     if (!status)
         status = bd_bench_gpu_fill(bench->gpu, c->pool.data, c->pool.ld * (n + spare), 3);
     for (int i = 0; i < 4 && !status; i++)
@@ -144,8 +144,9 @@ static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, i
     c->middle.p = block;
     c->middle.from = c->middle.to = (n - block) / 2;
     c->middle.u = columns(c, c->middle.from, block);
+    const struct bd_qr_update_shape shape = { .max_rows = m, .max_cols = n, .max_block = block };
     if (!status)
-        status = bd_qr_update_create(&c->update, backend, m, n, block);
+        status = bd_qr_update_create(&c->update, backend, &shape);
     if (!status && bd_bench_gpu_has_peers(bench->gpu))
         status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n);
     return status;
@@ -171,12 +172,12 @@ static enum bd_status check_middle(struct update_case *c, struct bd_bench_row *r
     struct edit *e = &c->middle;
     enum bd_status status = prepare_remove(e); /* whole again */
     if (!status)
-        status = factor(c, &e->q, &e->r);
+        status = factor(c, &e->f.q, &e->f.r);
     if (!status)
         status = run_remove(e);
     if (!status)
         status = run_insert(e);
-    return status ? status : check(c, 0, &e->q, &e->r, row);
+    return status ? status : check(c, 0, &e->f.q, &e->f.r, row);
 }
 
 enum { slide, remove_first, append, remove_block, insert_block, refactor, task_count };
@@ -219,7 +220,7 @@ static enum bd_status compare(struct bd_bench *bench, struct update_case *c)
         row.floor_ms = bd_bench_floor(bench, 4 * (kinds[t].reads + kinds[t].writes) * elements,
                                       kinds[t].operations * elements);
         if (t == slide)
-            status = check(c, c->first, &c->q, &c->r, &row);
+            status = check(c, c->first, &c->f.q, &c->f.r, &row);
         if (t == insert_block)
             status = check_middle(c, &row);
         if (!status)
@@ -234,7 +235,7 @@ static enum bd_status drift(struct bd_bench *bench, struct update_case *c, int s
     struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
     double ms = 0;
     c->first = 0;
-    enum bd_status status = factor(c, &c->q, &c->r);
+    enum bd_status status = factor(c, &c->f.q, &c->f.r);
     if (!status)
         status = bd_bench_gpu_mark(bench->gpu, 0);
     for (int i = 0; i < slides && !status; i++)
@@ -244,7 +245,7 @@ static enum bd_status drift(struct bd_bench *bench, struct update_case *c, int s
     if (!status)
         status = bd_bench_gpu_elapsed(bench->gpu, 0, 1, &ms);
     if (!status)
-        status = check(c, c->first, &c->q, &c->r, &row);
+        status = check(c, c->first, &c->f.q, &c->f.r, &row);
     snprintf(row.name, sizeof row.name, "after %d slides, %" PRId64 "x%" PRId64, slides, c->m,
              c->n);
     snprintf(row.method, sizeof row.method, "QR slide");

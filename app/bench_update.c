@@ -16,8 +16,8 @@ struct update_case {
     float *work, *tau;
     uint64_t seed;
     struct bd_qr_update *update;
-    struct bd_matrix q, r, u;    /* for slides */
-    struct bd_matrix q2, r2, u2; /* for removing and appending */
+    struct bd_qr_factors f, f2; /* for slides; for removing and appending */
+    struct bd_matrix u, u2;
 };
 
 static enum bd_status prepare_slide(void *user)
@@ -30,7 +30,7 @@ static enum bd_status prepare_slide(void *user)
 static enum bd_status run_slide(void *user)
 {
     struct update_case *c = user;
-    enum bd_status status = bd_qr_slide(c->update, &c->q, &c->r, &c->u);
+    enum bd_status status = bd_qr_slide(c->update, &c->f, &c->u, NULL);
     return status;
 }
 
@@ -57,23 +57,23 @@ static enum bd_status run_factor(void *user)
 static enum bd_status run_remove(void *user)
 {
     struct update_case *c = user;
-    return bd_qr_remove_columns(c->update, &c->q2, &c->r2, 0, 1);
+    return bd_qr_remove_columns(c->update, &c->f2, 0, 1, NULL);
 }
 
 static enum bd_status run_append(void *user)
 {
     struct update_case *c = user;
-    return bd_qr_insert_columns(c->update, &c->q2, &c->r2, c->n - 1, &c->u2);
+    return bd_qr_insert_columns(c->update, &c->f2, c->n - 1, &c->u2, NULL);
 }
 
 static void close_case(struct update_case *c)
 {
     bd_qr_update_destroy(&c->update);
-    bd_matrix_destroy(c->backend, &c->q);
-    bd_matrix_destroy(c->backend, &c->r);
+    bd_matrix_destroy(c->backend, &c->f.q);
+    bd_matrix_destroy(c->backend, &c->f.r);
     bd_matrix_destroy(c->backend, &c->u);
-    bd_matrix_destroy(c->backend, &c->q2);
-    bd_matrix_destroy(c->backend, &c->r2);
+    bd_matrix_destroy(c->backend, &c->f2.q);
+    bd_matrix_destroy(c->backend, &c->f2.r);
     bd_matrix_destroy(c->backend, &c->u2);
     free(c->a);
     free(c->column);
@@ -110,8 +110,9 @@ static enum bd_status open_case(struct update_case *c, struct bd_backend *backen
                        n);
     bd_bench_fill(c->a, m * n, 3);
     bd_bench_fill(c->column, m, 99);
-    enum bd_status status = bd_qr_update_create(&c->update, backend, m, n, 1);
-    struct bd_matrix *const tall[] = { &c->q, &c->q2 }, *const small[] = { &c->r, &c->r2 };
+    const struct bd_qr_update_shape shape = { .max_rows = m, .max_cols = n, .max_block = 1 };
+    enum bd_status status = bd_qr_update_create(&c->update, backend, &shape);
+    struct bd_matrix *const tall[] = { &c->f.q, &c->f2.q }, *const small[] = { &c->f.r, &c->f2.r };
     struct bd_matrix *const columns[] = { &c->u, &c->u2 };
     for (int i = 0; i < 2 && !status; i++) {
         status = bd_matrix_create(backend, tall[i], m, n, BD_F32);
@@ -133,9 +134,9 @@ static enum bd_status check(struct update_case *c, struct bd_bench_row *row)
     float *r = malloc((size_t)(c->n * c->n) * sizeof *r);
     if (!r)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for R");
-    enum bd_status status = bd_matrix_download(c->backend, r, c->n, &c->r);
+    enum bd_status status = bd_matrix_download(c->backend, r, c->n, &c->f.r);
     if (!status)
-        status = bd_matrix_download(c->backend, c->work, c->m, &c->q);
+        status = bd_matrix_download(c->backend, c->work, c->m, &c->f.q);
     if (!status)
         status = bd_bench_check(&row->residual, &row->orthogonality, c->a, c->work, r, c->m, c->n);
     free(r);

@@ -15,6 +15,7 @@
 #include <cstdlib>
 
 #include "gpu/slots.h"
+#include "linalg/qr_update.h"
 
 namespace
 {
@@ -23,7 +24,7 @@ enum { unguarded = -1 }; /* the number of an update that has no new columns */
 
 struct update {
     bd_cuda *cuda;
-    int64_t m;
+    int64_t m; /* rows of the call at work */
     int max_cols;
     bd_update_launch launch;
     cudaStream_t side;
@@ -249,13 +250,26 @@ bd_status finish(update *work, bd_status status)
     return status;
 }
 
+/* The rows of this call. Only a thin Q or none, and no d that would have to follow. */
+bd_status take_factors(update *work, const bd_qr_parts *f, bool follow)
+{
+    bool full = f->q && f->q_cols != f->n;
+    if (full || (follow && f->rhs))
+        return bd_fail(BD_ERROR_UNSUPPORTED, "cuda: QR updating does not keep %s yet",
+                       full ? "the full Q" : "d");
+    if (f->q)
+        work->m = f->m;
+    return BD_OK;
+}
+
 } // namespace
 
 extern "C" {
 
-enum bd_status bd_cuda_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
-                                     int64_t max_block, void **out)
+enum bd_status bd_cuda_update_create(struct bd_backend *backend,
+                                     const struct bd_qr_update_shape *shape, void **out)
 {
+    int64_t max_cols = shape->max_cols;
     if (max_cols > bd_update_most_cols)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: QR updating of %lld columns: at most %d are possible; the cpu "
@@ -265,14 +279,14 @@ enum bd_status bd_cuda_update_create(struct bd_backend *backend, int64_t m, int6
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     work->cuda = bd_cuda_of(backend);
-    work->m = m;
+    work->m = shape->max_rows;
     work->max_cols = (int)max_cols;
     work->launch.stream = work->cuda->stream;
     work->launch.sms = work->cuda->sms;
     work->launch.shared_most = work->cuda->shared_most;
     bd_status status = make_streams(work);
     if (status == BD_OK)
-        status = make_room(work, max_block);
+        status = make_room(work, shape->max_block);
     if (status == BD_OK)
         status = bd_update_r_prepare();
     if (status == BD_OK)
@@ -309,34 +323,45 @@ void bd_cuda_update_destroy(void *plan)
     free(work);
 }
 
-enum bd_status bd_cuda_update_remove(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
-                                     int64_t n, int64_t k, int64_t p)
+enum bd_status bd_cuda_update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
-    remove_columns((update *)plan, q, ldq, r, ldr, n, k, p, unguarded);
+    update *work = (update *)plan;
+    bd_status status = take_factors(work, f, true);
+    if (status != BD_OK)
+        return status;
+    remove_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, unguarded);
     return bd_cuda_launched("QR update: removing columns");
 }
 
-enum bd_status bd_cuda_update_insert(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
-                                     int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu)
+enum bd_status bd_cuda_update_insert(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                                     const float *u, int64_t ldu)
 {
     update *work = (update *)plan;
+    bd_status status = take_factors(work, f, false);
+    if (status != BD_OK)
+        return status;
     int call = start(work, u, ldu, p);
-    return finish(work, insert_columns(work, q, ldq, r, ldr, n, k, p, u, ldu, call));
+    return finish(work, insert_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, u, ldu, call));
 }
 
-enum bd_status bd_cuda_update_slide(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t p, const float *u, int64_t ldu)
+enum bd_status bd_cuda_update_slide(void *plan, const struct bd_qr_parts *f, int64_t p,
+                                    const float *u, int64_t ldu)
 {
     update *work = (update *)plan;
+    bd_status status = take_factors(work, f, false);
+    if (status != BD_OK)
+        return status;
+    int64_t n = f->n;
     int call = start(work, u, ldu, p);
     if (p < n && p <= bd_update_group) {
-        bd_update_job job = make_job(work, q, ldq, r, ldr, n, n - p, 0, p, call);
+        bd_update_job job = make_job(work, f->q, f->ldq, f->r, f->ldr, n, n - p, 0, p, call);
         job.u = u;
         job.ldu = ldu;
         return finish(work, slide_group(work, &job));
     }
-    remove_columns(work, q, ldq, r, ldr, n, 0, p, call);
-    return finish(work, insert_columns(work, q, ldq, r, ldr, n - p, n - p, p, u, ldu, call));
+    remove_columns(work, f->q, f->ldq, f->r, f->ldr, n, 0, p, call);
+    return finish(work,
+                  insert_columns(work, f->q, f->ldq, f->r, f->ldr, n - p, n - p, p, u, ldu, call));
 }
 
 enum bd_status bd_cuda_update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,

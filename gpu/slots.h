@@ -22,15 +22,15 @@ enum bd_status bd_cuda_qr_thin(void *plan, const float *a, int64_t lda, float *q
                                float *r, int64_t ldr);
 
 /* update: gpu/qr_update.cu */
-enum bd_status bd_cuda_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
-                                     int64_t max_block, void **work);
+enum bd_status bd_cuda_update_create(struct bd_backend *backend,
+                                     const struct bd_qr_update_shape *shape, void **work);
 void bd_cuda_update_destroy(void *work);
-enum bd_status bd_cuda_update_remove(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                     int64_t n, int64_t k, int64_t p);
-enum bd_status bd_cuda_update_insert(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                     int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu);
-enum bd_status bd_cuda_update_slide(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cuda_update_remove(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                     int64_t p);
+enum bd_status bd_cuda_update_insert(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                     int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cuda_update_slide(void *work, const struct bd_qr_parts *parts, int64_t p,
+                                    const float *u, int64_t ldu);
 enum bd_status bd_cuda_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
                                           const double *g);
 

@@ -9,10 +9,12 @@
 #ifndef BD_LINALG_BACKEND_OPS_H
 #define BD_LINALG_BACKEND_OPS_H
 
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "linalg/backend.h"
+#include "linalg/gram_qr.h"
 #include "linalg/matrix.h"
 #include "linalg/qr.h"
 
@@ -23,6 +25,18 @@ extern "C" {
 struct bd_separation_shape;
 struct bd_detect_params;
 struct bd_separation;
+struct bd_qr_update_costs;
+struct bd_qr_update_shape;
+
+/* The factors of an update (qr_update.h) for its slots; in the backend's memory. */
+struct bd_qr_parts {
+    float *q;               /* m x q_cols; NULL: R and d alone */
+    int64_t ldq, m, q_cols; /* q_cols: n, or m for the full Q; all 0 without Q */
+    float *r;               /* n x n, zeros below the diagonal */
+    int64_t ldr, n;
+    float *d;         /* q_cols x rhs, without Q n x rhs; NULL: none */
+    int64_t ldd, rhs; /* 0: none */
+};
 
 struct bd_backend {
     const struct bd_backend_ops *ops;
@@ -56,6 +70,18 @@ struct bd_rpca_outcome {
 /* How many iterations may be under way. */
 enum { bd_rpca_ahead = 3 };
 
+/* How gram_factor makes R of G. */
+struct bd_gram_step {
+    enum bd_gram_qr_method method; /* CHOLESKY (the three of that name are one here) or SVD */
+    enum bd_triangular_solve solve;
+    int mixed;     /* float32 solves where the condition of the scaled G is >= 1 / DBL_EPSILON */
+    double shift;  /* CHOLESKY: of the diagonal of G scaled to unit diagonal */
+    double enough; /* skip a V this orthogonal; 0: never */
+    int pass;      /* 0 .. bd_gram_qr_max_passes - 1; 0 starts R_total anew */
+};
+
+enum { bd_gram_fill = INT_MIN };
+
 struct bd_backend_ops {
     const char *name;
 
@@ -86,19 +112,80 @@ struct bd_backend_ops {
     enum bd_status (*qr_thin)(void *plan, const float *a, int64_t lda, float *q, int64_t ldq,
                               float *r, int64_t ldr);
 
-    /* QR updating (qr_update.h). q is m x n or NULL, r n x n, on entry; both have room.
+    /* QR updating (qr_update.h). The factors come as they are before a change and have room for it;
+     * m, q_cols, n, rhs are sizes before it. With a thin Q and d, insert, slide and remove_rows
+     * leave d to update_project. Slots that take new columns or rows (u: m x p, or p x n; e: p x
+     * rhs, NULL without d) return BD_ERROR_NUMERIC where they hold NaN or Inf, with the factors as
+     * before. Those after update_slide may be NULL, all or single ones.
      * append_gram: g is n + 1 doubles in the backend's memory, A^T u and then u^T u. */
-    enum bd_status (*update_create)(struct bd_backend *backend, int64_t m, int64_t max_cols,
-                                    int64_t max_block, void **work);
+    enum bd_status (*update_create)(struct bd_backend *backend,
+                                    const struct bd_qr_update_shape *shape, void **work);
     void (*update_destroy)(void *work);
-    enum bd_status (*update_remove)(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t k, int64_t p);
-    enum bd_status (*update_insert)(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu);
-    enum bd_status (*update_slide)(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                   int64_t n, int64_t p, const float *u, int64_t ldu);
+    enum bd_status (*update_remove)(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                    int64_t p);
+    enum bd_status (*update_insert)(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                    int64_t p, const float *u, int64_t ldu);
+    enum bd_status (*update_slide)(void *work, const struct bd_qr_parts *parts, int64_t p,
+                                   const float *u, int64_t ldu);
+    enum bd_status (*update_insert_rows)(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                         int64_t p, const float *u, int64_t ldu, const float *e,
+                                         int64_t lde);
+    enum bd_status (*update_remove_rows)(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                         int64_t p);
+    /* BD_ERROR_NUMERIC where X (rows x cols) holds NaN or Inf; waits for the answer. */
+    enum bd_status (*update_check)(void *work, const float *x, int64_t ldx, int64_t rows,
+                                   int64_t cols);
+    /* d := Q^T B, B m x rhs. */
+    enum bd_status (*update_project)(void *work, const struct bd_qr_parts *parts, const float *b,
+                                     int64_t ldb);
+    /* X (n x rhs) := R^-1 d(1:n), x may be d; BD_ERROR_NUMERIC for a zero on the diagonal of R,
+     * which is waited for. */
+    enum bd_status (*update_solve)(void *work, const float *r, int64_t ldr, int64_t n,
+                                   const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx);
+    const struct bd_qr_update_costs *update_costs; /* NULL: no model (qr_update_cost.h) */
     enum bd_status (*update_append_gram)(void *work, float *r, int64_t ldr, int64_t n,
                                          const double *g);
+
+    /* QR by the Gram matrix (gram_qr.h) of an m x n block of rows of V, m >= 0, and products with
+     * triangles (triangular.h). v is float or double by `type`. The workspace holds, all float64
+     * and in the backend's memory: G, and what gram_factor makes of it. svd = 0: the SVD method
+     * will not be asked for (a backend may then have more columns).
+     * A pass: gram_form (or the gram_solve before it), [gram_get, gram_put], gram_factor,
+     * gram_solve; passes may be enqueued without asking gram_tell in between. */
+    enum bd_status (*gram_create)(struct bd_backend *backend, int64_t m, int64_t n,
+                                  enum bd_type type, int svd, void **work);
+    void (*gram_destroy)(void *work);
+    /* G := V^T V, both triangles or the upper alone as the backend likes. */
+    enum bd_status (*gram_form)(void *work, const void *v, int64_t ldv);
+    /* The upper triangle of G (n x n, ld n, the rest may be anything) to and from the host. */
+    enum bd_status (*gram_get)(void *work, double *g);
+    enum bd_status (*gram_put)(void *work, const double *g);
+    /* R from G, what the solve needs, and the record of pass step->pass; R_total := R R_total, or R
+     * in pass 0. Where an element of G's diagonal is not in 2^-900 .. 2^1000 (0, NaN, Inf, squares
+     * that left the range of double), or where the eigenvalues do not converge, the pass is *bad*:
+     * R = I. Where ||G - I||_F < step->enough it is skipped: R = I as well. */
+    enum bd_status (*gram_factor)(void *work, const struct bd_gram_step *step);
+    /* V := V R^-1 as the last gram_factor decided, V as it is where R = I; with form = 1 then G :=
+     * V^T V of the new V, as by gram_form. */
+    enum bd_status (*gram_solve)(void *work, void *v, int64_t ldv, int form);
+    /* The record of a pass; waits for it. BD_ERROR_NUMERIC: the pass was bad. */
+    enum bd_status (*gram_tell)(void *work, int pass, struct bd_gram_qr_pass *record);
+    /* R_total, rounded to the type; zeros below the diagonal. */
+    enum bd_status (*gram_get_r)(void *work, void *r, int64_t ldr);
+    /* For bad passes. largest (n, on the host) := the largest |v_ij| of each column, NaN or Inf
+     * where there is one; waits. */
+    enum bd_status (*gram_magnitudes)(void *work, const void *v, int64_t ldv, double *largest);
+    /* Column j of V := 2^exponent[j] V(:, j), every exponent that a double can have included, or
+     * with bd_gram_fill pseudo-random numbers in -1 .. 1, a function of first_row + i and j alone;
+     * the next gram_factor that is not bad undoes that in R_total: column j of its R counts as
+     * 2^-exponent[j] times itself there, or with its diagonal element 0. */
+    enum bd_status (*gram_repair)(void *work, void *v, int64_t ldv, const int *exponent,
+                                  int64_t first_row);
+    /* The public functions of triangular.h, errors included; may wait. */
+    enum bd_status (*triangular_solve)(void *work, const void *r, int64_t ldr, void *v, int64_t ldv,
+                                       enum bd_triangular_solve solve, int mixed);
+    enum bd_status (*triangular_multiply)(void *work, const void *r, int64_t ldr, void *v,
+                                          int64_t ldv, int mixed);
 
     /* SVD of R (small_svd.h). compute: sigma (n, on the host) and v (n x n) may be NULL; without
      * sigma nothing is waited for, and a backend that does not wait then tells of NaN or Inf in R

@@ -1,10 +1,16 @@
-/* Updating a thin QR factorisation A = Q R (Q m x n, R n x n) when columns of A come and go.
+/* Updating a QR factorisation when columns or rows of A come and go.
  *
+ * A = Q R, A m x n with m >= n, Q m x n (thin), m x m (full) or not kept at all, R n x n; and
+ * d = Q^T B for the right-hand sides B (m x rhs) of a least-squares problem, if they are kept.
  * Andrew, Dingle: Implementing QR factorization updating algorithms on GPUs (2014); Hammarling,
- * Lucas: Updating the QR factorization and the least squares problem (2008). An update costs
- * O(m n) where factoring again costs O(m n^2). All float32. */
+ * Lucas: Updating the QR factorization and the least squares problem (2008); Daniel, Gragg,
+ * Kaufman, Stewart: Reorthogonalization and stable algorithms for updating the Gram-Schmidt QR
+ * factorization (1976). An update costs O(m n p) where factoring again costs O(m n^2). All float32.
+ */
 #ifndef BD_LINALG_QR_UPDATE_H
 #define BD_LINALG_QR_UPDATE_H
+
+#include <stdbool.h>
 
 #include "linalg/matrix.h"
 
@@ -14,35 +20,78 @@ extern "C" {
 
 struct bd_qr_update; /* workspace */
 
-/* Workspace for factorisations of m rows, at most `max_cols` columns, and at most `max_block`
- * columns added or removed at a time: 1 <= max_block <= max_cols <= m. The calls below then
- * allocate nothing. They return BD_ERROR_ARGUMENT for matrices that do not fit it or each other.
- * BD_ERROR_UNSUPPORTED: the cuda backend takes at most 1024 columns. On it, calls return before
- * their work is done (bd_backend_sync waits for it), but insert and slide after U is known to be
- * finite. */
+/* What a workspace is made for. */
+struct bd_qr_update_shape {
+    int64_t max_rows, max_cols; /* of A at any time, max_rows >= max_cols >= 1 */
+    int64_t max_block; /* columns or rows that come or go at a time, 1 to max_rows; an insertion or
+                        * removal of columns is at most max_cols anyway */
+    int64_t max_rhs;   /* right-hand sides; 0: none */
+    bool full_q;       /* Q, where there is one, is m x m, else m x n */
+};
+
+/* A factorisation. A call that changes it updates the sizes of the views; data and ld stay, and
+ * have to have room for what comes in. Whoever has no Q (or no d) leaves that matrix all zero. */
+struct bd_qr_factors {
+    struct bd_matrix q; /* m x n, or m x m; or no data: R and d alone */
+    struct bd_matrix r; /* n x n, upper triangular, zeros below */
+    struct bd_matrix d; /* n x rhs, with full Q m x rhs; or no data */
+};
+
+/* The problem as it is after a change, as far as the caller has it; either may be NULL.
+ *
+ * a: the whole of A. A call then factors it anew instead of updating where the cost model expects
+ * that to be faster (bd_qr_update_cost). This is the one path that may allocate: the plan of QR is
+ * made when it is first taken for that m and n, and kept.
+ *
+ * b: the whole of B, m x rhs. It is wanted where d is kept, Q is thin and a change brings in
+ * directions that Q has not had (columns that come, rows that go, slides): d = Q^T B is then formed
+ * from it. Without it the call is refused. Factoring anew needs it wherever d is kept: without it
+ * the factors are updated. */
+struct bd_qr_problem {
+    const struct bd_matrix *a, *b;
+};
+
+/* Makes a workspace; the calls below then allocate nothing, but for bd_qr_problem.a. They return
+ * BD_ERROR_ARGUMENT for matrices that do not fit it, or each other; BD_ERROR_NUMERIC for NaN or Inf
+ * in what comes in (U, E, after->a, after->b), with the factors as before; BD_ERROR_UNSUPPORTED for
+ * what the backend cannot do. The cuda backend returns before the work is done
+ * (bd_backend_sync waits for it), but after what comes in is known to be finite. */
 enum bd_status bd_qr_update_create(struct bd_qr_update **update, struct bd_backend *backend,
-                                   int64_t m, int64_t max_cols, int64_t max_block);
+                                   const struct bd_qr_update_shape *shape);
 void bd_qr_update_destroy(struct bd_qr_update **update);
 
-/* Removes columns k .. k+p-1 of A (0 <= k, k + p <= n): R loses them and is made triangular again
- * by orthogonal transformations, which are applied to Q. On exit q->cols = r->rows = r->cols = n -
- * p; the arrays and their ld stay. q may be NULL: R alone. */
-enum bd_status bd_qr_remove_columns(struct bd_qr_update *update, struct bd_matrix *q,
-                                    struct bd_matrix *r, int64_t k, int64_t p);
+/* `after` may be NULL in all of them. */
 
-/* Inserts the p columns of U (m x p, not changed) before column k (k = n appends). q and r must
- * have room: q->data for n + p columns of q->ld, r->data for n + p columns with r->ld >= n + p. On
- * exit q->cols = r->rows = r->cols = n + p. New columns that lie in the span of Q to working
- * accuracy get a zero on the diagonal of R and a Q column orthogonal to the others all the same.
- * BD_ERROR_NUMERIC when U holds NaN or Inf; q and r are then as before. */
-enum bd_status bd_qr_insert_columns(struct bd_qr_update *update, struct bd_matrix *q,
-                                    struct bd_matrix *r, int64_t k, const struct bd_matrix *u);
+/* Removes columns k .. k+p-1 of A (0 <= k, k + p <= n): R loses them and is made triangular again
+ * by orthogonal transformations, which Q and d follow. */
+enum bd_status bd_qr_remove_columns(struct bd_qr_update *update, struct bd_qr_factors *factors,
+                                    int64_t k, int64_t p, const struct bd_qr_problem *after);
+
+/* Inserts the p columns of U (m x p, not changed) before column k (k = n appends); n + p <= m.
+ * Needs Q (R alone: bd_qr_append_gram). q (thin) must have room for n + p columns, r for n + p
+ * columns with r.ld >= n + p, d (thin) for n + p rows. New columns that lie in the span of Q to
+ * working accuracy get a zero on the diagonal of R and a Q column orthogonal to the others all the
+ * same. */
+enum bd_status bd_qr_insert_columns(struct bd_qr_update *update, struct bd_qr_factors *factors,
+                                    int64_t k, const struct bd_matrix *u,
+                                    const struct bd_qr_problem *after);
+
+/* Inserts the p rows of U (p x n, not changed) before row k of A (k = m appends), and those of E
+ * (p x rhs) into B; E is NULL without d. q must have room for m + p rows (q.ld), full Q for as many
+ * columns too, and d, with full Q, for m + p rows. Without Q any k >= 0 will do. */
+enum bd_status bd_qr_insert_rows(struct bd_qr_update *update, struct bd_qr_factors *factors,
+                                 int64_t k, const struct bd_matrix *u, const struct bd_matrix *e,
+                                 const struct bd_qr_problem *after);
+
+/* Removes rows k .. k+p-1 of A (0 <= k, k + p <= m), and of B; m - p >= n. Needs Q. */
+enum bd_status bd_qr_remove_rows(struct bd_qr_update *update, struct bd_qr_factors *factors,
+                                 int64_t k, int64_t p, const struct bd_qr_problem *after);
 
 /* Slides a window: removes the first u->cols columns and appends those of U (m x p), with the
- * passes over Q of both joined: Q is read two or three times and written once. q may hold any
- * number of columns from p on. BD_ERROR_NUMERIC as above. */
-enum bd_status bd_qr_slide(struct bd_qr_update *update, struct bd_matrix *q, struct bd_matrix *r,
-                           const struct bd_matrix *u);
+ * passes over a thin Q of both joined: Q is read two or three times and written once. Needs Q; it
+ * may hold any number of columns from p on. */
+enum bd_status bd_qr_slide(struct bd_qr_update *update, struct bd_qr_factors *factors,
+                           const struct bd_matrix *u, const struct bd_qr_problem *after);
 
 /* Appends a column u to R alone, from its inner products with the columns of A:
  * g = A^T u (float64, n values on the host) and uu = u^T u. Solves R^T z = g and takes the new
@@ -50,6 +99,32 @@ enum bd_status bd_qr_slide(struct bd_qr_update *update, struct bd_matrix *q, str
  * rounding makes imaginary is taken as 0. Room as for bd_qr_insert_columns. */
 enum bd_status bd_qr_append_gram(struct bd_qr_update *update, struct bd_matrix *r, const double *g,
                                  double uu);
+
+enum bd_qr_change_kind {
+    BD_QR_INSERT_COLUMNS,
+    BD_QR_REMOVE_COLUMNS,
+    BD_QR_INSERT_ROWS,
+    BD_QR_REMOVE_ROWS
+};
+
+/* A change that is thought of. */
+struct bd_qr_change {
+    enum bd_qr_change_kind kind;
+    int64_t m, n; /* of A before the change; without Q m is what factoring anew would have to do */
+    int64_t k, p; /* where, how many columns or rows */
+    bool with_q;  /* Q is kept, thin or full as the workspace has it */
+};
+
+/* Expected times on this backend. */
+struct bd_qr_cost {
+    double update_seconds, factor_seconds; /* updating; factoring the A after the change anew */
+};
+
+/* What a change is expected to cost by a model calibrated on one machine of the backend's kind
+ * (tools/calibrate_updates.c): good for choosing, not for promising. BD_ERROR_ARGUMENT for a change
+ * that is not possible; BD_ERROR_UNSUPPORTED where the backend has no model. */
+enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
+                                 const struct bd_qr_change *change, struct bd_qr_cost *cost);
 
 #ifdef __cplusplus
 }

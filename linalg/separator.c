@@ -126,8 +126,11 @@ enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend 
         status = bd_matrix_create(backend, &s->r, o.window, o.window, BD_F32);
     if (status == BD_OK)
         status = backend->ops->alloc(backend, n * sizeof(double), &s->gram);
+    const struct bd_qr_update_shape triangle = { .max_rows = o.window,
+                                                 .max_cols = o.window,
+                                                 .max_block = 1 };
     if (status == BD_OK)
-        status = bd_qr_update_create(&s->update, backend, o.window, o.window, 1);
+        status = bd_qr_update_create(&s->update, backend, &triangle);
     if (status == BD_OK)
         status = backend->ops->svd_create(backend, o.window, &s->svd);
     if (status == BD_OK)

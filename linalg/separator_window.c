@@ -74,8 +74,8 @@ static enum bd_status next_slot(struct bd_separator *s, int *slot)
     s->order[n - 1] = *slot;
     if (!s->r_valid)
         return BD_OK;
-    struct bd_matrix r = s->r;
-    return bd_qr_remove_columns(s->update, NULL, &r, 0, 1);
+    struct bd_qr_factors f = { .r = s->r };
+    return bd_qr_remove_columns(s->update, &f, 0, 1, NULL);
 }
 
 /* The newest column of the window is appended to R of the others. */

@@ -24,7 +24,8 @@ struct window {
     int64_t m, n, room;
     float *a; /* m x room */
     float *q, *r;
-    struct bd_matrix mq, mr, mu; /* mu: m x room, for new columns */
+    struct bd_qr_factors f;
+    struct bd_matrix mu; /* m x room, for new columns */
     uint64_t seed;
 };
 
@@ -42,24 +43,25 @@ static inline void open_window(struct window *w, const char *backend, int thread
     w->room = room;
     w->seed = 12345 + (uint64_t)(m * 1000 + room);
     assert_int_equal(bd_backend_open(&w->backend, backend, threads), BD_OK);
-    assert_int_equal(bd_qr_update_create(&w->update, w->backend, m, room, room), BD_OK);
+    const struct bd_qr_update_shape shape = { .max_rows = m, .max_cols = room, .max_block = room };
+    assert_int_equal(bd_qr_update_create(&w->update, w->backend, &shape), BD_OK);
     w->a = calloc((size_t)(m * room), sizeof *w->a);
     w->q = calloc((size_t)(m * room), sizeof *w->q);
     w->r = calloc((size_t)(room * room), sizeof *w->r);
     assert_true(w->a && w->q && w->r);
     /* ld > rows by making taller arrays and taking a view of them */
-    assert_int_equal(bd_matrix_create(w->backend, &w->mq, m + pad, room, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(w->backend, &w->f.q, m + pad, room, BD_F32), BD_OK);
     assert_int_equal(bd_matrix_create(w->backend, &w->mu, m + pad, room, BD_F32), BD_OK);
-    assert_int_equal(bd_matrix_create(w->backend, &w->mr, room + pad, room, BD_F32), BD_OK);
-    w->mq.rows = w->mu.rows = m;
-    w->mq.cols = w->mr.rows = w->mr.cols = 0;
+    assert_int_equal(bd_matrix_create(w->backend, &w->f.r, room + pad, room, BD_F32), BD_OK);
+    w->f.q.rows = w->mu.rows = m;
+    w->f.q.cols = w->f.r.rows = w->f.r.cols = 0;
 }
 
 static inline void close_window(struct window *w)
 {
-    bd_matrix_destroy(w->backend, &w->mq);
+    bd_matrix_destroy(w->backend, &w->f.q);
     bd_matrix_destroy(w->backend, &w->mu);
-    bd_matrix_destroy(w->backend, &w->mr);
+    bd_matrix_destroy(w->backend, &w->f.r);
     bd_qr_update_destroy(&w->update);
     assert_null(w->update);
     bd_backend_close(&w->backend);
@@ -90,7 +92,7 @@ static inline void send(struct window *w, const float *u, int64_t p)
 static inline void insert(struct window *w, int64_t k, int64_t p)
 {
     send(w, make_room(w, k, p), p);
-    assert_int_equal(bd_qr_insert_columns(w->update, &w->mq, &w->mr, k, &w->mu), BD_OK);
+    assert_int_equal(bd_qr_insert_columns(w->update, &w->f, k, &w->mu, NULL), BD_OK);
 }
 
 static inline void drop(struct window *w, int64_t k, int64_t p)
@@ -103,23 +105,23 @@ static inline void drop(struct window *w, int64_t k, int64_t p)
 static inline void discard(struct window *w, int64_t k, int64_t p)
 {
     drop(w, k, p);
-    assert_int_equal(bd_qr_remove_columns(w->update, &w->mq, &w->mr, k, p), BD_OK);
+    assert_int_equal(bd_qr_remove_columns(w->update, &w->f, k, p, NULL), BD_OK);
 }
 
 static inline void slide(struct window *w, int64_t p)
 {
     drop(w, 0, p);
     send(w, make_room(w, w->n, p), p);
-    assert_int_equal(bd_qr_slide(w->update, &w->mq, &w->mr, &w->mu), BD_OK);
+    assert_int_equal(bd_qr_slide(w->update, &w->f, &w->mu, NULL), BD_OK);
 }
 
 static inline void fetch(struct window *w)
 {
-    assert_int_equal(w->mq.cols, w->n);
-    assert_int_equal(w->mr.rows, w->n);
-    assert_int_equal(w->mr.cols, w->n);
-    assert_int_equal(bd_matrix_download(w->backend, w->q, w->m, &w->mq), BD_OK);
-    assert_int_equal(bd_matrix_download(w->backend, w->r, w->room, &w->mr), BD_OK);
+    assert_int_equal(w->f.q.cols, w->n);
+    assert_int_equal(w->f.r.rows, w->n);
+    assert_int_equal(w->f.r.cols, w->n);
+    assert_int_equal(bd_matrix_download(w->backend, w->q, w->m, &w->f.q), BD_OK);
+    assert_int_equal(bd_matrix_download(w->backend, w->r, w->room, &w->f.r), BD_OK);
 }
 
 /* ||A - Q R||_F / ||A||_F and ||Q^T Q - I||_F, both in units of n eps. */

@@ -50,8 +50,8 @@ static void test_views(void **state)
         for (int which = 1; which < 4; which++) {
             struct window w;
             open_window(&w, name, 2, 1234, 20, 5);
-            void *q = w.mq.data, *u = w.mu.data;
-            w.mq.data = (float *)q + (which & 1);
+            void *q = w.f.q.data, *u = w.mu.data;
+            w.f.q.data = (float *)q + (which & 1);
             w.mu.data = (float *)u + (which & 2);
             insert(&w, 0, 12);
             insert(&w, 5, 1);
@@ -62,7 +62,7 @@ static void test_views(void **state)
             discard(&w, 2, 1);
             discard(&w, 3, 4);
             check(&w, "remove");
-            w.mq.data = q;
+            w.f.q.data = q;
             w.mu.data = u;
             close_window(&w);
         }
@@ -100,7 +100,8 @@ static void test_single(void **state)
         struct window w;
         open_window(&w, name, 1, 3001, 9, 0);
         bd_qr_update_destroy(&w.update);
-        assert_int_equal(bd_qr_update_create(&w.update, w.backend, w.m, 9, 1), BD_OK);
+        const struct bd_qr_update_shape shape = { .max_rows = w.m, .max_cols = 9, .max_block = 1 };
+        assert_int_equal(bd_qr_update_create(&w.update, w.backend, &shape), BD_OK);
         for (int64_t n = 0; n < 9; n++)
             insert(&w, n / 2, 1);
         check(&w, "insert");
@@ -125,7 +126,7 @@ static void test_everything_leaves(void **state)
         slide(&w, 20);
         check(&w, "slide by the whole window");
         discard(&w, 0, 20);
-        assert_int_equal(w.mq.cols, 0);
+        assert_int_equal(w.f.q.cols, 0);
         insert(&w, 0, 7);
         check(&w, "from nothing again");
         discard(&w, 2, 0);
@@ -144,20 +145,21 @@ static void test_r_alone(void **state)
             struct window w;
             open_window(&w, name, 1, 400, 30, 0);
             insert(&w, 0, 30);
-            struct bd_matrix copy;
-            assert_int_equal(bd_matrix_create(w.backend, &copy, 30, 30, BD_F32), BD_OK);
+            struct bd_qr_factors alone_f = { 0 };
+            struct bd_matrix *copy = &alone_f.r;
+            assert_int_equal(bd_matrix_create(w.backend, copy, 30, 30, BD_F32), BD_OK);
             fetch(&w);
-            assert_int_equal(bd_matrix_upload(w.backend, &copy, w.r, w.room), BD_OK);
+            assert_int_equal(bd_matrix_upload(w.backend, copy, w.r, w.room), BD_OK);
             discard(&w, 11, p);
             fetch(&w);
-            assert_int_equal(bd_qr_remove_columns(w.update, NULL, &copy, 11, p), BD_OK);
-            assert_int_equal(copy.cols, 30 - p);
+            assert_int_equal(bd_qr_remove_columns(w.update, &alone_f, 11, p, NULL), BD_OK);
+            assert_int_equal(copy->cols, 30 - p);
             float alone[30 * 30];
-            assert_int_equal(bd_matrix_download(w.backend, alone, 30, &copy), BD_OK);
+            assert_int_equal(bd_matrix_download(w.backend, alone, 30, copy), BD_OK);
             for (int64_t j = 0; j < w.n; j++)
                 for (int64_t i = 0; i < w.n; i++)
                     assert_true(alone[i + 30 * j] == w.r[i + w.room * j]);
-            bd_matrix_destroy(w.backend, &copy);
+            bd_matrix_destroy(w.backend, copy);
             close_window(&w);
         }
     }
@@ -222,21 +224,22 @@ static void test_append_gram(void **state)
                 assert_true(i <= j || alone[i + 30 * j] == 0);
             }
         /* a repeated column: nothing is left for the diagonal, and nothing is NaN */
-        struct bd_matrix small = r;
-        assert_int_equal(bd_qr_remove_columns(w.update, NULL, &small, 20, 10), BD_OK);
+        struct bd_qr_factors f = { .r = r };
+        struct bd_matrix *small = &f.r;
+        assert_int_equal(bd_qr_remove_columns(w.update, &f, 20, 10, NULL), BD_OK);
         double g[30] = { 0 };
         for (int64_t j = 0; j < 20; j++)
             for (int64_t i = 0; i < w.m; i++)
                 g[j] += (double)w.a[i + j * w.m] * w.a[i + 3 * w.m];
-        assert_int_equal(bd_qr_append_gram(w.update, &small, g, g[3]), BD_OK);
-        assert_int_equal(bd_matrix_download(w.backend, alone, 30, &small), BD_OK);
+        assert_int_equal(bd_qr_append_gram(w.update, small, g, g[3]), BD_OK);
+        assert_int_equal(bd_matrix_download(w.backend, alone, 30, small), BD_OK);
         assert_true(fabsf(alone[20 + 30 * 20]) <= 1e-3 * scale);
         /* again: the diagonal is nearly zero now, and the column of R keeps its norm */
         double again[21], norm = 0;
         memcpy(again, g, sizeof again);
         again[20] = g[3];
-        assert_int_equal(bd_qr_append_gram(w.update, &small, again, g[3]), BD_OK);
-        assert_int_equal(bd_matrix_download(w.backend, alone, 30, &small), BD_OK);
+        assert_int_equal(bd_qr_append_gram(w.update, small, again, g[3]), BD_OK);
+        assert_int_equal(bd_matrix_download(w.backend, alone, 30, small), BD_OK);
         for (int64_t i = 0; i <= 21; i++)
             norm += (double)alone[i + 30 * 21] * alone[i + 30 * 21];
         assert_true(fabs(norm / g[3] - 1) < 1e-5);
@@ -261,7 +264,7 @@ static void test_append_gram_device(void **state)
                 g[j] += (double)w.a[i + j * w.m] * value;
             g[20] += value * value;
         }
-        struct bd_matrix r = w.mr;
+        struct bd_matrix r = w.f.r;
         void *device;
         assert_int_equal(w.backend->ops->alloc(w.backend, sizeof g, &device), BD_OK);
         assert_int_equal(
@@ -271,8 +274,8 @@ static void test_append_gram_device(void **state)
         assert_int_equal(r.rows, 21);
         float first[21 * 21], second[21 * 21];
         assert_int_equal(bd_matrix_download(w.backend, first, 21, &r), BD_OK);
-        assert_int_equal(bd_qr_append_gram(w.update, &w.mr, g, g[20]), BD_OK);
-        assert_int_equal(bd_matrix_download(w.backend, second, 21, &w.mr), BD_OK);
+        assert_int_equal(bd_qr_append_gram(w.update, &w.f.r, g, g[20]), BD_OK);
+        assert_int_equal(bd_matrix_download(w.backend, second, 21, &w.f.r), BD_OK);
         assert_memory_equal(first, second, sizeof first);
         assert_int_equal(bd_qr_append_gram_device(w.update, &r, device), BD_ERROR_ARGUMENT);
         w.backend->ops->free(w.backend, device);
@@ -280,57 +283,72 @@ static void test_append_gram_device(void **state)
     }
 }
 
-static void test_bad_arguments(void **state)
+/* Arguments out of range are refused and named. */
+#define REFUSED(call) assert_int_equal(call, BD_ERROR_ARGUMENT)
+
+static void test_bad_shapes(void **state)
 {
     (void)state;
+    static const struct bd_qr_update_shape shapes[] = {
+        { 5, 6, 1, 0, false }, { 5, 0, 1, 0, false }, { 5, 4, 6, 0, false },  { 5, 4, 0, 0, false },
+        { 5, 4, 1, -1, true }, { 5, -1, 1, 0, true }, { -1, -1, 1, 0, false }
+    };
     struct bd_backend *backend;
     struct bd_qr_update *update;
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
-    assert_int_equal(bd_qr_update_create(&update, backend, 5, 6, 1), BD_ERROR_ARGUMENT);
-    assert_null(update);
-    assert_int_equal(bd_qr_update_create(&update, backend, 5, 0, 1), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_update_create(&update, backend, 5, 4, 5), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_update_create(&update, backend, 5, 4, 0), BD_ERROR_ARGUMENT);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        REFUSED(bd_qr_update_create(&update, backend, &shapes[i]));
+        assert_null(update);
+    }
+    REFUSED(bd_qr_update_create(&update, backend, NULL));
     bd_backend_close(&backend);
+}
 
+static void test_bad_arguments(void **state)
+{
+    (void)state;
     struct window w;
     open_window(&w, "cpu", 1, 50, 6, 0);
     insert(&w, 0, 5);
-    struct bd_matrix *q = &w.mq, *r = &w.mr, u = w.mu, bad;
+    struct bd_qr_factors *f = &w.f, bad_f;
+    struct bd_matrix u = w.mu, bad;
     u.cols = 1;
-    assert_int_equal(bd_qr_remove_columns(w.update, q, r, -1, 1), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_remove_columns(w.update, q, r, 5, 1), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_remove_columns(w.update, q, r, 0, 6), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_remove_columns(w.update, q, r, 0, -1), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_remove_columns(w.update, q, NULL, 0, 1), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_insert_columns(w.update, q, r, 6, &u), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_insert_columns(w.update, q, r, -1, &u), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_insert_columns(w.update, NULL, r, 0, &u), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_insert_columns(w.update, q, r, 0, NULL), BD_ERROR_ARGUMENT);
+    REFUSED(bd_qr_remove_columns(w.update, NULL, 0, 1, NULL));
+    REFUSED(bd_qr_remove_columns(w.update, f, -1, 1, NULL));
+    REFUSED(bd_qr_remove_columns(w.update, f, 5, 1, NULL));
+    REFUSED(bd_qr_remove_columns(w.update, f, 0, 6, NULL));
+    REFUSED(bd_qr_remove_columns(w.update, f, 0, -1, NULL));
+    REFUSED(bd_qr_insert_columns(w.update, f, 6, &u, NULL));
+    REFUSED(bd_qr_insert_columns(w.update, f, -1, &u, NULL));
+    REFUSED(bd_qr_insert_columns(w.update, f, 0, NULL, NULL));
+    bad_f = *f;
+    bad_f.q = (struct bd_matrix){ 0 }; /* without Q no new columns */
+    REFUSED(bd_qr_insert_columns(w.update, &bad_f, 0, &u, NULL));
+    REFUSED(bd_qr_slide(w.update, &bad_f, &u, NULL));
     bad = u;
     bad.cols = 2; /* 7 columns */
-    assert_int_equal(bd_qr_insert_columns(w.update, q, r, 0, &bad), BD_ERROR_ARGUMENT);
+    REFUSED(bd_qr_insert_columns(w.update, f, 0, &bad, NULL));
     bad = u;
     bad.rows = 49;
-    assert_int_equal(bd_qr_insert_columns(w.update, q, r, 0, &bad), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_slide(w.update, q, r, &bad), BD_ERROR_ARGUMENT);
+    REFUSED(bd_qr_insert_columns(w.update, f, 0, &bad, NULL));
+    REFUSED(bd_qr_slide(w.update, f, &bad, NULL));
     bad = u;
     bad.type = BD_U8;
-    assert_int_equal(bd_qr_slide(w.update, q, r, &bad), BD_ERROR_ARGUMENT);
+    REFUSED(bd_qr_slide(w.update, f, &bad, NULL));
     bad = u;
     bad.cols = 6;
-    assert_int_equal(bd_qr_slide(w.update, q, r, &bad), BD_ERROR_ARGUMENT);
-    bad = *q;
-    bad.cols = 4;
-    assert_int_equal(bd_qr_remove_columns(w.update, &bad, r, 0, 1), BD_ERROR_ARGUMENT);
-    bad = *r;
-    bad.ld = 5;
-    assert_int_equal(bd_qr_insert_columns(w.update, q, &bad, 0, &u), BD_ERROR_ARGUMENT);
+    REFUSED(bd_qr_slide(w.update, f, &bad, NULL));
+    bad_f = *f;
+    bad_f.q.cols = 4;
+    REFUSED(bd_qr_remove_columns(w.update, &bad_f, 0, 1, NULL));
+    bad_f = *f;
+    bad_f.r.ld = 5;
+    REFUSED(bd_qr_insert_columns(w.update, &bad_f, 0, &u, NULL));
     double g[6] = { 1, 1, 1, 1, NAN, 1 };
-    assert_int_equal(bd_qr_append_gram(w.update, &bad, g, 1), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_qr_append_gram(w.update, r, g, 1), BD_ERROR_NUMERIC);
-    assert_int_equal(bd_qr_append_gram(w.update, r, g, INFINITY), BD_ERROR_NUMERIC);
-    assert_int_equal(bd_qr_append_gram(w.update, r, NULL, 1), BD_ERROR_ARGUMENT);
+    REFUSED(bd_qr_append_gram(w.update, &bad_f.r, g, 1));
+    assert_int_equal(bd_qr_append_gram(w.update, &f->r, g, 1), BD_ERROR_NUMERIC);
+    assert_int_equal(bd_qr_append_gram(w.update, &f->r, g, INFINITY), BD_ERROR_NUMERIC);
+    REFUSED(bd_qr_append_gram(w.update, &f->r, NULL, 1));
     close_window(&w);
 }
 
@@ -346,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_threads_agree),
         cmocka_unit_test(test_append_gram),
         cmocka_unit_test(test_append_gram_device),
+        cmocka_unit_test(test_bad_shapes),
         cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

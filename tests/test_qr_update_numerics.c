@@ -17,7 +17,7 @@ static void test_dependent_columns(void **state)
             for (int64_t i = 0; i < m; i++)
                 u[i + 4 * m] = 128;
             send(&w, u, 6);
-            assert_int_equal(bd_qr_insert_columns(w.update, &w.mq, &w.mr, 0, &w.mu), BD_OK);
+            assert_int_equal(bd_qr_insert_columns(w.update, &w.f, 0, &w.mu, NULL), BD_OK);
             check(&w, "zero and repeated columns");
             assert_true(w.r[1 + 1 * w.room] == 0);
             assert_true(w.r[2 + 2 * w.room] == 0);
@@ -29,7 +29,7 @@ static void test_dependent_columns(void **state)
                 for (int64_t i = 0; i < m; i++)
                     u[i] = other[i] + other[i + m];
                 send(&w, u, 1);
-                assert_int_equal(bd_qr_insert_columns(w.update, &w.mq, &w.mr, k, &w.mu), BD_OK);
+                assert_int_equal(bd_qr_insert_columns(w.update, &w.f, k, &w.mu, NULL), BD_OK);
                 check(&w, "a sum of columns");
             }
             /* the same picture for longer than the window, zeros, then noise again */
@@ -39,7 +39,7 @@ static void test_dependent_columns(void **state)
                 for (int64_t i = 0; i < 2 * m; i++)
                     u[i] = round < 5 ? (float)(i % m % 256) : round < 7 ? 0 : u[i];
                 send(&w, u, 2);
-                assert_int_equal(bd_qr_slide(w.update, &w.mq, &w.mr, &w.mu), BD_OK);
+                assert_int_equal(bd_qr_slide(w.update, &w.f, &w.mu, NULL), BD_OK);
                 check(&w, "a still scene");
             }
             while (w.n)
@@ -65,9 +65,9 @@ static void test_scales(void **state)
                     u[i] *= (float)pow(10, e);
                 send(&w, u, p);
                 if (round)
-                    assert_int_equal(bd_qr_slide(w.update, &w.mq, &w.mr, &w.mu), BD_OK);
+                    assert_int_equal(bd_qr_slide(w.update, &w.f, &w.mu, NULL), BD_OK);
                 else
-                    assert_int_equal(bd_qr_insert_columns(w.update, &w.mq, &w.mr, 0, &w.mu), BD_OK);
+                    assert_int_equal(bd_qr_insert_columns(w.update, &w.f, 0, &w.mu, NULL), BD_OK);
                 check(&w, "scaled");
             }
             close_window(&w);
@@ -124,10 +124,10 @@ static void test_not_finite(void **state)
                 u[j] = (float)noise(&w.seed);
             u[5000 * p - 3] = values[i % 3];
             send(&w, u, p);
-            assert_int_equal(bd_qr_insert_columns(w.update, &w.mq, &w.mr, 4, &w.mu),
+            assert_int_equal(bd_qr_insert_columns(w.update, &w.f, 4, &w.mu, NULL),
                              BD_ERROR_NUMERIC);
             check(&w, "after a refused insert");
-            assert_int_equal(bd_qr_slide(w.update, &w.mq, &w.mr, &w.mu), BD_ERROR_NUMERIC);
+            assert_int_equal(bd_qr_slide(w.update, &w.f, &w.mu, NULL), BD_ERROR_NUMERIC);
             check(&w, "after a refused slide");
             free(u);
             close_window(&w);

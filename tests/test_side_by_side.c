@@ -85,19 +85,21 @@ static void updates(struct bd_backend *backend)
 {
     enum { m = 64, n = 40, removed = 8, left = n - removed };
     struct bd_qr_update *large, *small;
-    struct bd_matrix q, r = triangle(backend, n);
+    struct bd_qr_factors f = { .r = triangle(backend, n) };
+    const struct bd_qr_update_shape large_shape = { m, n, removed, 0, false };
+    const struct bd_qr_update_shape small_shape = { m, 2, 2, 0, false };
     float *a = array(n * n * sizeof *a), *host_q = array(m * n * sizeof *host_q),
           *host_r = array(n * n * sizeof *host_r);
     for (int j = 0; j < n; j++)
         host_q[j + j * m] = 1;
-    assert_int_equal(bd_matrix_download(backend, a, n, &r), BD_OK);
-    assert_int_equal(bd_matrix_create(backend, &q, m, n, BD_F32), BD_OK);
-    assert_int_equal(bd_matrix_upload(backend, &q, host_q, m), BD_OK);
-    assert_int_equal(bd_qr_update_create(&large, backend, m, n, removed), BD_OK);
-    assert_int_equal(bd_qr_update_create(&small, backend, m, 2, 2), BD_OK);
-    assert_int_equal(bd_qr_remove_columns(large, &q, &r, 0, removed), BD_OK);
-    assert_int_equal(bd_matrix_download(backend, host_q, m, &q), BD_OK);
-    assert_int_equal(bd_matrix_download(backend, host_r, n, &r), BD_OK);
+    assert_int_equal(bd_matrix_download(backend, a, n, &f.r), BD_OK);
+    assert_int_equal(bd_matrix_create(backend, &f.q, m, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_upload(backend, &f.q, host_q, m), BD_OK);
+    assert_int_equal(bd_qr_update_create(&large, backend, &large_shape), BD_OK);
+    assert_int_equal(bd_qr_update_create(&small, backend, &small_shape), BD_OK);
+    assert_int_equal(bd_qr_remove_columns(large, &f, 0, removed, NULL), BD_OK);
+    assert_int_equal(bd_matrix_download(backend, host_q, m, &f.q), BD_OK);
+    assert_int_equal(bd_matrix_download(backend, host_r, n, &f.r), BD_OK);
     for (int j = 0; j < left; j++)
         for (int i = 0; i < m; i++) {
             double sum = 0;
@@ -108,8 +110,8 @@ static void updates(struct bd_backend *backend)
         }
     bd_qr_update_destroy(&small);
     bd_qr_update_destroy(&large);
-    bd_matrix_destroy(backend, &q);
-    bd_matrix_destroy(backend, &r);
+    bd_matrix_destroy(backend, &f.q);
+    bd_matrix_destroy(backend, &f.r);
     free(a);
     free(host_q);
     free(host_r);

@@ -23,15 +23,21 @@ enum bd_status bd_cpu_qr_reduce(void *plan, const float *a, int64_t lda, float *
 enum bd_status bd_cpu_qr_thin(void *plan, const float *a, int64_t lda, float *q, int64_t ldq,
                               float *r, int64_t ldr);
 
-enum bd_status bd_cpu_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
-                                    int64_t max_block, void **work);
+enum bd_status bd_cpu_update_create(struct bd_backend *backend,
+                                    const struct bd_qr_update_shape *shape, void **work);
 void bd_cpu_update_destroy(void *work);
-enum bd_status bd_cpu_update_remove(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t k, int64_t p);
-enum bd_status bd_cpu_update_insert(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu);
-enum bd_status bd_cpu_update_slide(void *work, float *q, int64_t ldq, float *r, int64_t ldr,
-                                   int64_t n, int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cpu_update_remove(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                    int64_t p);
+enum bd_status bd_cpu_update_insert(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                    int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cpu_update_slide(void *work, const struct bd_qr_parts *parts, int64_t p,
+                                   const float *u, int64_t ldu);
+enum bd_status bd_cpu_update_check(void *work, const float *x, int64_t ldx, int64_t rows,
+                                   int64_t cols);
+enum bd_status bd_cpu_update_project(void *work, const struct bd_qr_parts *parts, const float *b,
+                                     int64_t ldb);
+enum bd_status bd_cpu_update_solve(void *work, const float *r, int64_t ldr, int64_t n,
+                                   const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx);
 enum bd_status bd_cpu_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
                                          const double *g);
 

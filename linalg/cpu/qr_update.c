@@ -11,6 +11,7 @@
 
 #include "linalg/cpu/kernels/kernels.h"
 #include "linalg/cpu/qr_update.h"
+#include "linalg/qr_update.h"
 
 /* Q^T v / ||v|| of a v orthogonal to working accuracy: rounding of the inner products alone leaves
  * about half of this (uniform random Q, n = 10 .. 200). */
@@ -26,22 +27,30 @@ static double negligible(int64_t n)
     return 4 * FLT_EPSILON * (1 + sqrt((double)n));
 }
 
-enum bd_status bd_cpu_update_create(struct bd_backend *backend, int64_t m, int64_t max_cols,
-                                    int64_t max_block, void **out)
+/* The rows of this call: at most those the workspace was made for. */
+static void set_rows(struct bd_cpu_update *work, int64_t m)
+{
+    work->m = m;
+    work->items = (m + work->item_rows - 1) / work->item_rows;
+}
+
+enum bd_status bd_cpu_update_create(struct bd_backend *backend,
+                                    const struct bd_qr_update_shape *shape, void **out)
 {
     enum { most_items = 128, least_rows = 2048, unit = 512 };
+    int64_t m = shape->max_rows, max_cols = shape->max_cols;
+    int64_t max_block = shape->max_block < max_cols ? shape->max_block : max_cols;
     struct bd_cpu_update *work = calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     work->pool = bd_cpu_pool(backend);
     work->kernels = bd_kernels()->column;
-    work->m = m;
     work->max_cols = max_cols;
     work->max_block = max_block;
     work->item_rows = (m / most_items + unit) / unit * unit;
     if (work->item_rows < least_rows)
         work->item_rows = least_rows;
-    work->items = (m + work->item_rows - 1) / work->item_rows;
+    set_rows(work, m);
     work->pack_size = (unit + 16) * max_cols;
     size_t n = (size_t)max_cols, p = (size_t)max_block, group = bd_update_group;
     size_t reflectors = (n + bd_reflect_group) * (p + bd_reflect_group) * sizeof(float);
@@ -298,49 +307,70 @@ static enum bd_status append(struct bd_cpu_update *work, float *q, int64_t ldq, 
     return status;
 }
 
-enum bd_status bd_cpu_update_remove(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t k, int64_t p)
+/* What the factors must be for now: a thin Q or none, and no d that would have to follow. */
+static enum bd_status supported(const struct bd_qr_parts *f, int follow)
 {
-    struct bd_cpu_update *work = plan;
-    bd_update_r_remove(work, r, ldr, n, k, p);
-    struct bd_update_pass pass = {
-        .q = q, .ldq = ldq, .n_in = n, .n = n - p, .transform = &work->transform
-    };
-    if (q && work->transform.kind != bd_transform_none)
-        bd_update_run(work, &pass);
+    if ((f->q && f->q_cols != f->n) || (follow && f->rhs))
+        return bd_fail(BD_ERROR_UNSUPPORTED, "cpu: QR updating does not keep %s yet",
+                       f->q_cols != f->n ? "the full Q" : "d");
     return BD_OK;
 }
 
-enum bd_status bd_cpu_update_insert(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
-                                    int64_t n, int64_t k, int64_t p, const float *u, int64_t ldu)
+enum bd_status bd_cpu_update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     struct bd_cpu_update *work = plan;
-    enum bd_status status = append(work, q, ldq, n, n, u, ldu, p, NULL);
+    enum bd_status status = supported(f, 1);
     if (status != BD_OK)
         return status;
-    bd_update_r_insert(work, r, ldr, n, k, p);
+    bd_update_r_remove(work, f->r, f->ldr, f->n, k, p);
+    if (!f->q || work->transform.kind == bd_transform_none)
+        return BD_OK;
     struct bd_update_pass pass = {
-        .q = q, .ldq = ldq, .n_in = n + p, .n = n + p, .transform = &work->transform
+        .q = f->q, .ldq = f->ldq, .n_in = f->n, .n = f->n - p, .transform = &work->transform
+    };
+    set_rows(work, f->m);
+    bd_update_run(work, &pass);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_update_insert(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                                    const float *u, int64_t ldu)
+{
+    struct bd_cpu_update *work = plan;
+    int64_t n = f->n;
+    set_rows(work, f->m);
+    enum bd_status status = supported(f, 0);
+    if (status == BD_OK)
+        status = append(work, f->q, f->ldq, n, n, u, ldu, p, NULL);
+    if (status != BD_OK)
+        return status;
+    bd_update_r_insert(work, f->r, f->ldr, n, k, p);
+    struct bd_update_pass pass = {
+        .q = f->q, .ldq = f->ldq, .n_in = n + p, .n = n + p, .transform = &work->transform
     };
     if (work->transform.kind != bd_transform_none)
         bd_update_run(work, &pass);
     return BD_OK;
 }
 
-enum bd_status bd_cpu_update_slide(void *plan, float *q, int64_t ldq, float *r, int64_t ldr,
-                                   int64_t n, int64_t p, const float *u, int64_t ldu)
+enum bd_status bd_cpu_update_slide(void *plan, const struct bd_qr_parts *f, int64_t p,
+                                   const float *u, int64_t ldu)
 {
     struct bd_cpu_update *work = plan;
-    enum bd_status status = check_columns(work, u, ldu, p);
+    int64_t n = f->n;
+    set_rows(work, f->m);
+    enum bd_status status = supported(f, 0);
+    if (status == BD_OK)
+        status = check_columns(work, u, ldu, p);
     if (status != BD_OK)
         return status;
-    bd_update_r_remove(work, r, ldr, n, 0, p);
+    bd_update_r_remove(work, f->r, f->ldr, n, 0, p);
     const struct bd_transform *transform =
         work->transform.kind == bd_transform_none ? NULL : &work->transform;
-    status = append(work, q, ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
+    status = append(work, f->q, f->ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
     if (status != BD_OK)
         return status;
-    bd_update_r_insert(work, r, ldr, n - p, n - p, p);
+    bd_update_r_insert(work, f->r, f->ldr, n - p, n - p, p);
     return BD_OK;
 }
 

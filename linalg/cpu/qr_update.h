@@ -29,7 +29,8 @@ struct bd_transform {
 struct bd_cpu_update {
     struct bd_pool *pool;
     const struct bd_column_kernels *kernels;
-    int64_t m, max_cols, max_block;
+    int64_t m; /* rows of the call at work */
+    int64_t max_cols, max_block;
     int64_t item_rows, items; /* rows are shared out in pieces that do not depend on the threads */
     struct bd_transform transform;
     double *column;    /* max_cols: a column of R at work */
