@@ -177,8 +177,8 @@ struct bd_backend_ops {
     enum bd_status (*gram_magnitudes)(void *work, const void *v, int64_t ldv, double *largest);
     /* Column j of V := 2^exponent[j] V(:, j), every exponent that a double can have included, or
      * with bd_gram_fill pseudo-random numbers in -1 .. 1, a function of first_row + i and j alone;
-     * the next gram_factor that is not bad undoes that in R_total: column j of its R counts as
-     * 2^-exponent[j] times itself there, or with its diagonal element 0. */
+     * the next gram_factor that is not bad undoes that in R_total: column j of its R, I if it is
+     * skipped, counts as 2^-exponent[j] times itself there, or as 0. */
     enum bd_status (*gram_repair)(void *work, void *v, int64_t ldv, const int *exponent,
                                   int64_t first_row);
     /* The public functions of triangular.h, errors included; may wait. */

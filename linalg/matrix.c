@@ -6,7 +6,7 @@
 
 int64_t bd_type_size(enum bd_type type)
 {
-    return type == BD_F32 ? 4 : 1;
+    return type == BD_F64 ? 8 : type == BD_F32 ? 4 : 1;
 }
 
 enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type, const char *name)
@@ -15,7 +15,9 @@ enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type
         return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", name);
     if (matrix->type != type)
         return bd_fail(BD_ERROR_ARGUMENT, "%s has the wrong element type: %s is wanted", name,
-                       type == BD_F32 ? "float32" : "uint8");
+                       type == BD_F64   ? "float64"
+                       : type == BD_F32 ? "float32"
+                                        : "uint8");
     if (matrix->rows < 0 || matrix->cols < 0)
         return bd_fail(BD_ERROR_ARGUMENT, "%s is %lld x %lld: sizes must not be negative", name,
                        (long long)matrix->rows, (long long)matrix->cols);

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-enum bd_type { BD_F32, BD_U8 };
+enum bd_type { BD_F32, BD_U8, BD_F64 };
 
 /* A view: element (i, j) is data[i + j * ld]. Copying the struct copies the view, not the elements.
  * A view of part of a matrix is made by moving `data` and reducing `rows` and `cols`. */
