@@ -27,6 +27,7 @@ struct suite {
 static const struct suite suites[] = {
     { "qr", bd_bench_qr, GPU(bd_bench_gpu_qr), false },
     { "update", bd_bench_update, GPU(bd_bench_gpu_update), false },
+    { "updates", bd_bench_updates, NULL, true },
     { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd), false },
     { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca), false },
     { "separate", bd_bench_separate, NULL, false },
@@ -91,7 +92,7 @@ static void print_row(const struct bd_bench_row *row)
         printf("peak RSS %.0f MiB, %+.1f MiB over the run", row->peak_rss, row->rss_growth);
     const char *separator = *row->peer ? "; " : "";
     for (int i = 0; i < row->extra_count; i++, separator = ", ")
-        printf("%s%s %.3g", separator, row->extra[i].name, row->extra[i].value);
+        printf("%s%s %.5g", separator, row->extra[i].name, row->extra[i].value);
     putchar('\n');
     fflush(stdout);
 }
@@ -188,7 +189,7 @@ static bool asked_for(struct bd_bench *bench, const struct suite *suite)
 static enum bd_status check_arguments(const struct bd_options *options)
 {
     for (int i = 0; i < options->argument_count; i++) {
-        char list[128] = "";
+        char list[160] = "";
         const struct suite *suite = suites;
         for (; suite->name && !names_suite(options->arguments[i], suite); suite++) {
             size_t used = strlen(list);

@@ -96,6 +96,13 @@ double bd_bench_gram_distance(const double *g, const float *r, int64_t n);
 void bd_bench_check_svd(double *residual, double *orthogonality, const float *r, const float *sigma,
                         const float *v, int64_t n);
 
+/* ||Q^T Q - I||_2 of Q (m x k), and ||Q R - A||_2 / ||A||_2 of A, Q (m x n) and R (n x n, upper;
+ * what is below is not read), float64, by Lanczos' method: from below, to about 3 %. Host arrays,
+ * tight. */
+enum bd_status bd_bench_norm_orthogonality(double *norm, const float *q, int64_t m, int64_t k);
+enum bd_status bd_bench_norm_backward(double *norm, const float *a, const float *q, const float *r,
+                                      int64_t m, int64_t n);
+
 /* The middle of `count` values, which are sorted on return. */
 double bd_bench_median(double *values, int count);
 

@@ -87,6 +87,15 @@ enum bd_status bd_bench_peer_take_r(struct bd_bench_peer_qr *peer, float *r, con
 enum bd_status bd_bench_peer_cholqr(struct bd_bench_peer_qr *peer, float *q, float *r,
                                     const float *a);
 
+/* Least squares by cuSOLVER, as app/bench_change.h has it: geqrf, ormqr of b, trsm; orgqr. */
+struct bd_bench_peer_solver;
+enum bd_status bd_bench_peer_solver_create(struct bd_bench_peer_solver **solver,
+                                           struct bd_bench_gpu *gpu, int64_t most_m, int64_t most_n,
+                                           bool full_q);
+void bd_bench_peer_solver_destroy(struct bd_bench_peer_solver **solver);
+enum bd_status bd_bench_peer_solver_run(struct bd_bench_peer_solver *solver, struct bd_matrix *a,
+                                        struct bd_matrix *r, struct bd_matrix *b, bool full_q);
+
 /* SVD of n x n matrices by cuSOLVER: sigma (n), u and v (n x n). */
 struct bd_bench_peer_svd;
 enum bd_status bd_bench_peer_svd_create(struct bd_bench_peer_svd **peer, struct bd_bench_gpu *gpu,

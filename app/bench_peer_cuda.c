@@ -26,10 +26,19 @@ struct symbol {
     size_t offset;
 };
 static const struct symbol blas_symbols[] = {
-    SYMBOL(cublasCreate_v2),     SYMBOL(cublasDestroy_v2), SYMBOL(cublasSetStream_v2),
-    SYMBOL(cublasGetVersion_v2), SYMBOL(cublasSgemm_v2),   SYMBOL(cublasDgemm_v2),
-    SYMBOL(cublasGemmEx),        SYMBOL(cublasDsyrk_v2),   SYMBOL(cublasDtrsm_v2),
-    SYMBOL(cublasSnrm2_v2),      SYMBOL(cublasDnrm2_v2),   { NULL, 0 },
+    SYMBOL(cublasCreate_v2),
+    SYMBOL(cublasDestroy_v2),
+    SYMBOL(cublasSetStream_v2),
+    SYMBOL(cublasGetVersion_v2),
+    SYMBOL(cublasSgemm_v2),
+    SYMBOL(cublasDgemm_v2),
+    SYMBOL(cublasGemmEx),
+    SYMBOL(cublasDsyrk_v2),
+    SYMBOL(cublasDtrsm_v2),
+    SYMBOL(cublasStrsm_v2),
+    SYMBOL(cublasSnrm2_v2),
+    SYMBOL(cublasDnrm2_v2),
+    { NULL, 0 },
 };
 static const struct symbol solver_symbols[] = {
     SYMBOL(cusolverDnCreate),
@@ -40,6 +49,8 @@ static const struct symbol solver_symbols[] = {
     SYMBOL(cusolverDnSgeqrf),
     SYMBOL(cusolverDnSorgqr_bufferSize),
     SYMBOL(cusolverDnSorgqr),
+    SYMBOL(cusolverDnSormqr_bufferSize),
+    SYMBOL(cusolverDnSormqr),
     SYMBOL(cusolverDnDpotrf_bufferSize),
     SYMBOL(cusolverDnDpotrf),
     SYMBOL(cusolverDnCreateGesvdjInfo),

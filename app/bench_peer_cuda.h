@@ -32,6 +32,8 @@ struct bd_libraries {
                           const double *a, int lda, const double *beta, double *c, int ldc);
     int (*cublasDtrsm_v2)(void *handle, int side, int uplo, int trans, int diag, int m, int n,
                           const double *alpha, const double *a, int lda, double *b, int ldb);
+    int (*cublasStrsm_v2)(void *handle, int side, int uplo, int trans, int diag, int m, int n,
+                          const float *alpha, const float *a, int lda, float *b, int ldb);
     int (*cublasSnrm2_v2)(void *handle, int n, const float *x, int incx, float *result);
     int (*cublasDnrm2_v2)(void *handle, int n, const double *x, int incx, double *result);
     int (*cusolverDnCreate)(void **handle);
@@ -45,6 +47,12 @@ struct bd_libraries {
                                        const float *tau, int *lwork);
     int (*cusolverDnSorgqr)(void *handle, int m, int n, int k, float *a, int lda, const float *tau,
                             float *work, int lwork, int *info);
+    int (*cusolverDnSormqr_bufferSize)(void *handle, int side, int trans, int m, int n, int k,
+                                       const float *a, int lda, const float *tau, const float *c,
+                                       int ldc, int *lwork);
+    int (*cusolverDnSormqr)(void *handle, int side, int trans, int m, int n, int k, const float *a,
+                            int lda, const float *tau, float *c, int ldc, float *work, int lwork,
+                            int *info);
     int (*cusolverDnDpotrf_bufferSize)(void *handle, int uplo, int n, double *a, int lda,
                                        int *lwork);
     int (*cusolverDnDpotrf)(void *handle, int uplo, int n, double *a, int lda, double *work,
