@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "linalg/rpca.h"
-#include "video/scale.h"
 
 struct bd_batch {
     struct bd_backend *backend;
@@ -17,9 +16,7 @@ struct bd_batch {
     int64_t rank;
 
     struct bd_frame *frames; /* window, full size */
-    struct bd_frame small;
-    struct bd_scaler *scaler;
-    uint8_t *columns; /* rows x window: the small frames, tight */
+    uint8_t *columns;        /* rows x window: the small frames, tight */
     struct bd_matrix m, l;
     struct bd_rpca_options solver;
     struct bd_rpca *rpca;
@@ -66,9 +63,6 @@ enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backe
     if (!status)
         status = open_masker(self);
     if (!status)
-        status = bd_frame_create(&self->small, settings->width, settings->height,
-                                 (enum bd_pixel_format)settings->channels);
-    if (!status)
         status = bd_matrix_create(backend, &self->m, (int64_t)self->rows, self->window, BD_U8);
     if (!status)
         status = bd_matrix_create(backend, &self->l, (int64_t)self->rows, self->window, BD_F32);
@@ -87,8 +81,6 @@ void bd_batch_destroy(struct bd_batch **batch)
     bd_matrix_destroy(self->backend, &self->m);
     bd_matrix_destroy(self->backend, &self->l);
     bd_separator_destroy(&self->masker);
-    bd_scaler_destroy(&self->scaler);
-    bd_frame_destroy(&self->small);
     for (int j = 0; self->frames && j < self->window; j++)
         bd_frame_destroy(&self->frames[j]);
     free(self->frames);
@@ -105,18 +97,16 @@ void bd_batch_restart(struct bd_batch *batch)
     batch->started = false;
 }
 
-static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame *frame)
+static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame *frame,
+                            const struct bd_frame *picture)
 {
     size_t tight = (size_t)batch->settings.width * (size_t)batch->settings.channels;
     enum bd_status status = bd_frame_copy(&batch->frames[j], frame);
-    if (!status)
-        status = bd_scale(&batch->scaler, &batch->small, frame, BD_SCALE_AREA);
     if (status)
         return status;
     uint8_t *column = batch->columns + (size_t)j * batch->rows;
     for (int y = 0; y < batch->settings.height; y++)
-        memcpy(column + (size_t)y * tight, batch->small.data + (int64_t)y * batch->small.stride,
-               tight);
+        memcpy(column + (size_t)y * tight, picture->data + (int64_t)y * picture->stride, tight);
     return BD_OK;
 }
 
@@ -144,10 +134,10 @@ static enum bd_status fill(struct bd_batch *batch, struct bd_queue *queue)
     enum bd_status status = BD_OK;
     int fresh = 0;
     while (fresh < batch->window) {
-        const struct bd_frame *frame;
-        if ((status = bd_queue_next(queue, &frame)))
+        const struct bd_frame *frame, *picture;
+        if ((status = bd_queue_next(queue, &frame, &picture)))
             break;
-        status = store(batch, fresh, frame);
+        status = store(batch, fresh, frame, picture);
         bd_queue_release(queue);
         if (status)
             break;

@@ -17,7 +17,8 @@ enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backe
 void bd_batch_destroy(struct bd_batch **batch);
 
 /* The next frame at full size and its separation at the processing size, both valid until the next
- * call; reads and solves a window when the last is used up. As bd_queue_next. */
+ * call; reads and solves a window when the last is used up. The queue prepares pictures of the
+ * processing size, where that is another. As bd_queue_next. */
 enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
                              const struct bd_frame **frame, struct bd_separation *separation);
 

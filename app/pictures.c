@@ -36,6 +36,7 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
                                   int threads)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
+    enum { most = 4 }; /* threads: 1920x1080 takes one of them less than a millisecond */
     bool small = settings->width != width || settings->height != height;
     *pictures = NULL;
     struct bd_pictures *self = calloc(1, sizeof *self);
@@ -44,7 +45,7 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
     self->wants = wants;
     enum bd_status status = open_frames(self, width, height, format);
     if (!status && small)
-        status = bd_pool_create(&self->pool, threads);
+        status = bd_pool_create(&self->pool, threads && threads < most ? threads : most);
     if (!status && small)
         status = bd_upscaler_create(&self->upscaler, self->pool, width, height, settings->width,
                                     settings->height);

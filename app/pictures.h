@@ -7,7 +7,8 @@
 struct bd_pictures;
 
 /* For frames of width x height that are processed as `settings` say, at most that large. `wants`:
- * bits of enum bd_want. `threads` enlarge masks, 0: one a core. */
+ * bits of enum bd_want. At most `threads` and at most
+ * four enlarge masks; 0: four. */
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,
                                   int threads);

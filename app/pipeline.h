@@ -1,7 +1,7 @@
 /* From INPUT to separated frames: a decoding thread, a bounded queue, and the separator.
  *
- *   decoder thread -> queue -> bd_pipeline_next (caller's thread: scaling, separation, full-size
- * outputs)
+ *   decoder thread -> queue, whose threads scale -> bd_pipeline_next (caller's thread: separation,
+ * full-size outputs)
  *
  * The queue blocks the decoder for files; for live sources in `drop` mode it drops the oldest frame
  * and counts it. A pipeline belongs to one thread at a time. */
@@ -39,7 +39,7 @@ struct bd_result {
     int rank, columns;
     bool learned;
     int64_t dropped; /* live frames dropped so far */
-    double seconds;  /* spent on this frame without waiting for the decoder */
+    double seconds;  /* spent on this frame without waiting for decoding and scaling */
 };
 
 /* Opens the input, the backend and the separator as the options say, and starts the decoder.

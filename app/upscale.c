@@ -1,5 +1,6 @@
 #include "app/upscale.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,19 @@ struct bd_upscaler {
     struct place *rows;    /* height */
     int *edges;     /* small_width + 1: first full-size column of each small one, then the width */
     int *row_edges; /* small_height + 1: the same of rows */
-    uint8_t *local; /* threads x small_width: threshold of each cell of the small row in hand; 0:
-                       not in the band */
     struct bd_pool *pool;
+    struct scratch *scratch; /* one a thread */
+};
+
+/* A thread's, for the small row in hand. */
+struct scratch {
+    uint8_t *memory; /* of all below but the runs */
+    uint8_t *local;  /* small_width: threshold of each cell; 0: not in the band */
+    /* Of each cell with those above and below it, small_width and one more at either end: masks or
+     * and and, the largest difference. */
+    uint8_t *any, *all, *most;
+    uint8_t *line; /* width: the small mask's row, enlarged */
+    int *runs;     /* small_width + 1: first cell of a run in the band, first after it, and so on */
 };
 
 static void place_all(struct place *places, int count, int small)
@@ -43,6 +54,21 @@ static void find_edges(int *edges, const struct place *places, int count, int sm
     edges[small] = count;
 }
 
+static bool create_scratch(struct scratch *scratch, int width, int small_width)
+{
+    size_t cells = (size_t)small_width, padded = cells + 2;
+    scratch->memory = calloc(cells + 3 * padded + (size_t)width, 1);
+    scratch->runs = calloc(cells + 1, sizeof *scratch->runs);
+    if (!scratch->memory || !scratch->runs)
+        return false;
+    scratch->local = scratch->memory;
+    scratch->any = scratch->local + cells + 1;
+    scratch->all = scratch->any + padded;
+    scratch->most = scratch->all + padded;
+    scratch->line = scratch->local + cells + 3 * padded;
+    return true;
+}
+
 enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, struct bd_pool *pool, int width,
                                   int height, int small_width, int small_height)
 {
@@ -58,9 +84,12 @@ enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, struct bd_pool 
     self->rows = calloc((size_t)height, sizeof *self->rows);
     self->edges = calloc((size_t)small_width + 1, sizeof *self->edges);
     self->row_edges = calloc((size_t)small_height + 1, sizeof *self->row_edges);
-    self->local = calloc((size_t)small_width * (size_t)bd_pool_threads(pool), 1);
     self->pool = pool;
-    if (!self->columns || !self->rows || !self->edges || !self->row_edges || !self->local) {
+    self->scratch = calloc((size_t)bd_pool_threads(pool), sizeof *self->scratch);
+    bool enough = self->columns && self->rows && self->edges && self->row_edges && self->scratch;
+    for (int i = 0; enough && i < bd_pool_threads(pool); i++)
+        enough = create_scratch(&self->scratch[i], width, small_width);
+    if (!enough) {
         bd_upscaler_destroy(&self);
         return bd_fail(BD_ERROR_MEMORY, "out of memory for enlarging masks to %dx%d", width,
                        height);
@@ -78,37 +107,97 @@ void bd_upscaler_destroy(struct bd_upscaler **upscaler)
     struct bd_upscaler *self = *upscaler;
     if (!self)
         return;
+    for (int i = 0; self->scratch && i < bd_pool_threads(self->pool); i++) {
+        free(self->scratch[i].memory);
+        free(self->scratch[i].runs);
+    }
+    free(self->scratch);
     free(self->columns);
     free(self->rows);
     free(self->edges);
     free(self->row_edges);
-    free(self->local);
     free(self);
     *upscaler = NULL;
+}
+
+/* Takes a row of the small result in. Byte by byte without branches: the compiler works on 16 and
+ * more at a time, here and in settle. */
+static void gather(uint8_t *restrict any, uint8_t *restrict all, uint8_t *restrict most,
+                   const uint8_t *restrict mask, const uint8_t *restrict difference, int count)
+{
+    for (int x = 0; x < count; x++) {
+        any[x] |= mask[x];
+        all[x] &= mask[x];
+        most[x] = difference[x] > most[x] ? difference[x] : most[x];
+    }
+}
+
+/* From columns of three to squares of nine. `least` >= 1. */
+static void settle(uint8_t *restrict local, const uint8_t *restrict any,
+                   const uint8_t *restrict all, const uint8_t *restrict most, uint8_t least,
+                   int count)
+{
+    for (int x = 0; x < count; x++) {
+        uint8_t one = any[x - 1] | any[x] | any[x + 1];
+        uint8_t each = all[x - 1] & all[x] & all[x + 1];
+        uint8_t top = most[x - 1] > most[x] ? most[x - 1] : most[x];
+        top = most[x + 1] > top ? most[x + 1] : top;
+        uint8_t half = top / 2 > least ? top / 2 : least;
+        local[x] = one == each ? 0 : half;
+    }
 }
 
 /* For each cell of small row y: 0 where it and its eight neighbours agree; else half the largest
  * difference among them, but at least the threshold. Where an object's edge crosses a pixel, its
  * difference is about half of that inside the object. */
-static void find_band(uint8_t *local, const struct bd_small_result *small, int y)
+static void find_band(struct scratch *scratch, const struct bd_small_result *small, int y)
 {
+    int width = small->width;
     int from = y > 0 ? y - 1 : 0, to = y + 1 < small->height ? y + 1 : y;
     int least = small->threshold < 1 ? 1 : small->threshold > 255 ? 255 : (int)small->threshold;
-    for (int x = 0; x < small->width; x++) {
-        int left = x > 0 ? x - 1 : 0, right = x + 1 < small->width ? x + 1 : x;
-        unsigned any = 0, all = 255, most = 0;
-        for (int j = from; j <= to; j++) {
-            const uint8_t *mask = small->mask + (size_t)j * (size_t)small->width;
-            const uint8_t *difference = small->difference + (size_t)j * (size_t)small->width;
-            for (int i = left; i <= right; i++) {
-                any |= mask[i];
-                all &= mask[i];
-                if (difference[i] > most)
-                    most = difference[i];
-            }
-        }
-        int half = (int)most / 2;
-        local[x] = (uint8_t)(any == all ? 0 : half > least ? half : least);
+    memset(scratch->any, 0, (size_t)width);
+    memset(scratch->all, 255, (size_t)width);
+    memset(scratch->most, 0, (size_t)width);
+    for (int j = from; j <= to; j++)
+        gather(scratch->any, scratch->all, scratch->most, small->mask + (size_t)j * (size_t)width,
+               small->difference + (size_t)j * (size_t)width, width);
+    /* beyond the ends stands what changes nothing */
+    scratch->any[-1] = scratch->any[width] = 0;
+    scratch->all[-1] = scratch->all[width] = 255;
+    scratch->most[-1] = scratch->most[width] = 0;
+    settle(scratch->local, scratch->any, scratch->all, scratch->most, (uint8_t)least, width);
+}
+
+/* The first of `count` bytes from `at` on that is not `value`; `count` if there is none. */
+static int run_end(const uint8_t *bytes, int at, int count, uint8_t value)
+{
+    uint64_t eight, same = value * UINT64_C(0x0101010101010101);
+    while (at + 8 <= count && memcpy(&eight, bytes + at, 8) && eight == same)
+        at += 8;
+    while (at < count && bytes[at] == value)
+        at++;
+    return at;
+}
+
+/* Lists the runs of cells in the band, and returns how many numbers that are. */
+static int list_runs(struct scratch *scratch, int count)
+{
+    int numbers = 0;
+    for (int x = 0; (x = run_end(scratch->local, x, count, 0)) < count;) {
+        scratch->runs[numbers++] = x;
+        while (x < count && scratch->local[x])
+            x++;
+        scratch->runs[numbers++] = x;
+    }
+    return numbers;
+}
+
+/* A row of the small mask at full width. */
+static void widen(const struct bd_upscaler *self, uint8_t *line, const uint8_t *small_row)
+{
+    for (int i = 0, end; i < self->small_width; i = end) {
+        end = run_end(small_row, i, self->small_width, small_row[i]);
+        memset(line + self->edges[i], small_row[i], (size_t)(self->edges[end] - self->edges[i]));
     }
 }
 
@@ -155,26 +244,35 @@ struct enlargement {
     const struct bd_small_result *small;
 };
 
+/* The full-size pixels of row y in the cells from `first` to before `end`, which are in the band.
+ */
+static void decide_run(const struct enlargement *all, const uint8_t *local, int y, int first,
+                       int end)
+{
+    const struct bd_upscaler *self = all->upscaler;
+    int samples = (int)all->input->format;
+    const uint8_t *in = all->input->data + (int64_t)y * all->input->stride;
+    uint8_t *out = all->mask->data + (int64_t)y * all->mask->stride;
+    for (int i = first; i < end; i++)
+        for (int x = self->edges[i]; x < self->edges[i + 1]; x++)
+            out[x] = decide(all->small, &self->columns[x], &self->rows[y],
+                            in + (size_t)x * (size_t)samples, samples, local[i]);
+}
+
 /* The full-size rows of small row `cell`. */
 static void enlarge_row(void *arg, int64_t cell, int thread)
 {
     const struct enlargement *all = arg;
     const struct bd_upscaler *self = all->upscaler;
-    uint8_t *local = self->local + (size_t)thread * (size_t)self->small_width;
-    const uint8_t *small_row = all->small->mask + (size_t)cell * (size_t)self->small_width;
-    int samples = (int)all->input->format;
-    find_band(local, all->small, (int)cell);
+    struct scratch *scratch = &self->scratch[thread];
+    find_band(scratch, all->small, (int)cell);
+    widen(self, scratch->line, all->small->mask + (size_t)cell * (size_t)self->small_width);
+    int numbers = list_runs(scratch, self->small_width);
     for (int y = self->row_edges[cell]; y < self->row_edges[cell + 1]; y++) {
-        const uint8_t *in = all->input->data + (int64_t)y * all->input->stride;
-        uint8_t *out = all->mask->data + (int64_t)y * all->mask->stride;
-        for (int i = 0; i < self->small_width; i++) {
-            int from = self->edges[i], to = self->edges[i + 1];
-            if (!local[i])
-                memset(out + from, small_row[i], (size_t)(to - from));
-            for (int x = from; local[i] && x < to; x++)
-                out[x] = decide(all->small, &self->columns[x], &self->rows[y],
-                                in + (size_t)x * (size_t)samples, samples, local[i]);
-        }
+        memcpy(all->mask->data + (int64_t)y * all->mask->stride, scratch->line,
+               (size_t)self->width);
+        for (int k = 0; k < numbers; k += 2)
+            decide_run(all, scratch->local, y, scratch->runs[k], scratch->runs[k + 1]);
     }
 }
 

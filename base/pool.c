@@ -16,9 +16,11 @@ struct bd_pool {
     struct worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    /* Under `lock`: the loop being run, its generation, and how many workers are still in it. */
+    /* Under `lock`: the loop being run, its generation, whether it can still be joined, and how
+     * many workers are in it. A worker that wakes up when all items are given out is not waited
+     * for: on a machine that others keep busy that takes longer than the loop. */
     uint64_t generation;
-    int busy;
+    int open, busy;
     int quit;
     bd_pool_fn *fn;
     void *arg;
@@ -45,6 +47,9 @@ static void *work(void *arg)
         if (pool->quit)
             break;
         seen = pool->generation;
+        if (!pool->open)
+            continue;
+        pool->busy++;
         pthread_mutex_unlock(&pool->lock);
         run_items(pool, me->number);
         pthread_mutex_lock(&pool->lock);
@@ -130,12 +135,13 @@ void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items)
     pool->arg = arg;
     pool->items = items;
     atomic_store(&pool->next, 0);
-    pool->busy = pool->threads - 1;
+    pool->open = 1;
     pool->generation++;
     pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     run_items(pool, 0);
     pthread_mutex_lock(&pool->lock);
+    pool->open = 0;
     while (pool->busy)
         pthread_cond_wait(&pool->done, &pool->lock);
     pthread_mutex_unlock(&pool->lock);

@@ -175,10 +175,40 @@ static void test_copy_and_times(void **state)
     bd_scaler_destroy(&scaler);
 }
 
+/* Large pictures are scaled in slices, whose borders must not show. */
+static void test_threads(void **state)
+{
+    static const int threads[] = { 0, 1, 2, 5 };
+    static const enum bd_pixel_format formats[] = { BD_GRAY8, BD_RGB24 };
+    (void)state;
+    srand(7);
+    for (int f = 0; f < 2; f++) {
+        struct bd_frame src = make(1280, 720, formats[f]), first = make(739, 415, formats[f]);
+        struct bd_frame dst = make(739, 415, formats[f]);
+        for (int64_t i = 0; i < src.stride * src.height; i++)
+            src.data[i] = (uint8_t)(rand() >> 7);
+        for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+            struct bd_scaler *scaler = NULL;
+            assert_int_equal(bd_scaler_create(&scaler, threads[t]), BD_OK);
+            assert_int_equal(bd_scale(&scaler, t ? &dst : &first, &src, BD_SCALE_AREA), BD_OK);
+            for (int y = 0; y < 415 && t; y++)
+                assert_memory_equal(dst.data + y * dst.stride, first.data + y * first.stride,
+                                    739 * (int)formats[f]);
+            bd_scaler_destroy(&scaler);
+        }
+        bd_frame_destroy(&src);
+        bd_frame_destroy(&first);
+        bd_frame_destroy(&dst);
+    }
+}
+
 static void test_bad_arguments(void **state)
 {
     (void)state;
     struct bd_scaler *scaler = NULL;
+    assert_int_equal(bd_scaler_create(&scaler, -1), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_scaler_create(&scaler, 1025), BD_ERROR_ARGUMENT);
+    assert_null(scaler);
     struct bd_frame src = make(8, 8, BD_RGB24), none = { 0 };
     assert_int_equal(bd_scale(&scaler, &none, &src, BD_SCALE_AREA), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_scale(&scaler, &src, &none, BD_SCALE_AREA), BD_ERROR_ARGUMENT);
@@ -194,7 +224,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),       cmocka_unit_test(test_area),
         cmocka_unit_test(test_nearest),        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_copy_and_times), cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_copy_and_times), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@ struct plan {
 };
 
 struct bd_scaler {
+    int threads; /* as created */
     struct plan plan;
     struct SwsContext *sws;
     AVFrame *from, *to; /* libswscale's threads want pictures in this form */
@@ -71,8 +72,9 @@ static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *pla
     av_opt_set_int(scaler->sws, "sws_flags",
                    flags[plan->filter] | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP,
                    0);
-    if (HAVE_SWS_THREADS && (int64_t)plan->src_width * plan->src_height >= large_picture)
-        av_opt_set_int(scaler->sws, "threads", 0, 0); /* one a core */
+    bool large = (int64_t)plan->src_width * plan->src_height >= large_picture;
+    if (HAVE_SWS_THREADS && large)
+        av_opt_set_int(scaler->sws, "threads", scaler->threads, 0); /* 0: one a core */
     if (sws_init_context(scaler->sws, NULL, NULL) < 0) {
         sws_freeContext(scaler->sws);
         scaler->sws = NULL;
@@ -151,6 +153,19 @@ static int run(struct bd_scaler *scaler, struct bd_frame *dst, const struct bd_f
 }
 #endif
 
+enum bd_status bd_scaler_create(struct bd_scaler **scaler, int threads)
+{
+    *scaler = NULL;
+    if (threads < 0 || threads > 1024)
+        return bd_fail(BD_ERROR_ARGUMENT, "scaling threads %d: must be 0 (one a core) to 1024",
+                       threads);
+    *scaler = calloc(1, sizeof **scaler);
+    if (!*scaler)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
+    (*scaler)->threads = threads;
+    return BD_OK;
+}
+
 enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const struct bd_frame *src,
                         enum bd_scale_filter filter)
 {
@@ -168,13 +183,11 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         copy_times(dst, src);
         return BD_OK;
     }
-    if (!*scaler) {
-        *scaler = calloc(1, sizeof **scaler);
-        if (!*scaler)
-            return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
-    }
+    enum bd_status status = *scaler ? BD_OK : bd_scaler_create(scaler, 0);
+    if (status != BD_OK)
+        return status;
     if (!(*scaler)->sws || !same_plan(&plan, &(*scaler)->plan)) {
-        enum bd_status status = make_plan(*scaler, &plan);
+        status = make_plan(*scaler, &plan);
         if (status != BD_OK)
             return status;
     }
