@@ -78,24 +78,30 @@ double bd_bench_cell_floor(const struct bd_bench *bench, const struct bd_bench_c
 }
 
 /* Which tables: those of a list such as "2,7", or all. */
+static bool is_table(long number)
+{
+    for (int i = 0; i < bd_published_update_count; i++)
+        if (bd_published_updates[i].table == number)
+            return true;
+    return false;
+}
+
 enum bd_status bd_bench_choose_tables(const char *list, bool *wanted)
 {
     memset(wanted, list == NULL, bd_bench_table_count * sizeof *wanted);
-    while (list && *list) {
+    for (const char *at = list; at;) {
         char *end = NULL;
-        long table = strtol(list, &end, 10);
-        bool found = false;
-        for (int i = 0; i < bd_published_update_count; i++)
-            found = found || bd_published_updates[i].table == table;
-        if (!found || (*end && *end != ','))
+        long table = strtol(at, &end, 10);
+        if (!is_table(table) || (*end && *end != ','))
             return bd_fail(BD_ERROR_ARGUMENT,
-                           "updates:%s: tables 2, 3 and 5 to 11 are there, with commas between",
+                           "updates:%s: there are tables 2, 3 and 5 to 11, with commas between",
                            list);
         wanted[table] = true;
-        list = *end ? end + 1 : end;
+        at = *end ? end + 1 : NULL;
     }
     return BD_OK;
 }
+
 bool bd_bench_cell_same_problem(const struct bd_bench_cell *a, const struct bd_bench_cell *b)
 {
     return a->published->kind == b->published->kind && a->m == b->m && a->n == b->n;
