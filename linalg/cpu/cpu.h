@@ -32,6 +32,11 @@ enum bd_status bd_cpu_update_insert(void *work, const struct bd_qr_parts *parts,
                                     int64_t p, const float *u, int64_t ldu);
 enum bd_status bd_cpu_update_slide(void *work, const struct bd_qr_parts *parts, int64_t p,
                                    const float *u, int64_t ldu);
+enum bd_status bd_cpu_update_insert_rows(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                         int64_t p, const float *u, int64_t ldu, const float *e,
+                                         int64_t lde);
+enum bd_status bd_cpu_update_remove_rows(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                         int64_t p);
 enum bd_status bd_cpu_update_check(void *work, const float *x, int64_t ldx, int64_t rows,
                                    int64_t cols);
 enum bd_status bd_cpu_update_project(void *work, const struct bd_qr_parts *parts, const float *b,

@@ -1,10 +1,10 @@
-/* QR updating on the CPU: what joins the small matrices and the passes over Q.
+/* QR updating on the CPU: the workspace, and what joins the small matrices and the passes over Q.
  *
- * New columns go through classical Gram-Schmidt with reorthogonalisation, in groups of up to
- * bd_update_group: W = Q^T U (one pass), V = U - Q W and Q^T V (one pass), V -= Q (Q^T V) (one
- * pass, left out when Q^T V turns out to be rounding already). Giraud, Langou, Rozloznik, van den
- * Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization process (2005). */
-#include <float.h>
+ * There are two ways. For few columns and a tall thin Q, rotations and reflectors that are made in
+ * float64 and done to Q in a pass at the speed of memory (qr_update_r.c, qr_update_q.c,
+ * qr_update_append.c). For many columns or rows, and for everything about rows and the full Q,
+ * chases of dense blocks, at the speed of matrix products (qr_chase.c, qr_update_directions.c,
+ * qr_update_blocks.c, qr_update_rows.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,64 +13,99 @@
 #include "linalg/cpu/qr_update.h"
 #include "linalg/qr_update.h"
 
-/* Q^T v / ||v|| of a v orthogonal to working accuracy: rounding of the inner products alone leaves
- * about half of this (uniform random Q, n = 10 .. 200). */
-static double orthogonal(int64_t n)
-{
-    return 0.5 * FLT_EPSILON * sqrt((double)n);
-}
-
-/* What is left of a column of norm 1 that lies in the span of Q: rounding of u - Q w, and the
- * error of Q R itself after many updates. */
-static double negligible(int64_t n)
-{
-    return 4 * FLT_EPSILON * (1 + sqrt((double)n));
-}
-
-/* The rows of this call: at most those the workspace was made for. */
-static void set_rows(struct bd_cpu_update *work, int64_t m)
+void bd_update_set_rows(struct bd_cpu_update *work, int64_t m)
 {
     work->m = m;
     work->items = (m + work->item_rows - 1) / work->item_rows;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Room for the passes and the transformations of few columns. */
+static int make_passes(struct bd_cpu_update *work, int64_t max_block)
+{
+    size_t n = (size_t)work->max_cols, group = bd_update_group;
+    size_t p = (size_t)smaller(max_block, bd_update_most_p), sums = (n + 1) * group;
+    size_t reflectors = (n + bd_reflect_group) * (p + bd_reflect_group) * sizeof(float);
+    struct bd_transform *t = &work->transform;
+    t->cs = bd_cpu_alloc(2 * n * p * sizeof(float));
+    t->v = bd_cpu_alloc(reflectors);
+    t->vt = bd_cpu_alloc(reflectors);
+    t->tau = bd_cpu_alloc(n * sizeof(double));
+    work->column = bd_cpu_alloc((n + bd_chase_most) * sizeof(double));
+    work->w = bd_cpu_alloc(n * p * sizeof(double));
+    work->sums = bd_cpu_alloc(sums * sizeof(double));
+    work->small = bd_cpu_alloc(n * group * sizeof(float));
+    work->partials = bd_cpu_alloc((size_t)work->items * sums * sizeof(double));
+    work->pack =
+        bd_cpu_alloc((size_t)bd_pool_threads(work->pool) * (size_t)work->pack_size * sizeof(float));
+    return t->cs && t->v && t->vt && t->tau && work->column && work->w && work->sums &&
+           work->small && work->partials && work->pack;
+}
+
+/* Room for the chases and for new directions. */
+static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_shape *shape)
+{
+    int64_t p = smaller(shape->max_block, bd_chase_most), threads = bd_direction_parts;
+    size_t triangle = bd_chase_ld * bd_chase_ld * sizeof(float);
+    work->block_size = p;
+    work->lower_ld = shape->max_rows;
+    work->again = bd_cpu_alloc((size_t)(work->max_cols * p) * sizeof(float));
+    work->driver =
+        bd_cpu_alloc((size_t)(larger(shape->max_rows, work->max_cols) * p) * sizeof(float));
+    work->fresh = bd_cpu_alloc((size_t)(shape->max_rows * p) * sizeof(float));
+    work->rows = bd_cpu_alloc((size_t)(bd_chase_most * work->max_cols) * sizeof(float));
+    work->rows_rhs = bd_cpu_alloc((size_t)(bd_chase_most * shape->max_rhs) * sizeof(float));
+    work->triangle = bd_cpu_alloc(triangle);
+    work->carried = bd_cpu_alloc(triangle);
+    work->tau = bd_cpu_alloc((size_t)p * sizeof(float));
+    int made = work->again && work->driver && work->fresh && work->rows && work->rows_rhs &&
+               work->triangle && work->carried && work->tau;
+    for (int kind = 0; made && kind < bd_direction_kinds; kind++)
+        if (kind == 0 || bd_direction_width(kind - 1) < p)
+            made = bd_tsqr_create(&work->tsqr[kind], bd_direction_width(kind), 0, (int)threads) ==
+                   BD_OK;
+    if (made && shape->full_q) {
+        work->lapack_size = 64 * (larger(shape->max_rows, shape->max_rhs) + 80);
+        work->lapack = bd_cpu_alloc((size_t)work->lapack_size * sizeof(float));
+        made = work->lapack != NULL;
+    }
+    return made && bd_chase_create(&work->chase, work->pool, work->max_cols) == 0;
 }
 
 enum bd_status bd_cpu_update_create(struct bd_backend *backend,
                                     const struct bd_qr_update_shape *shape, void **out)
 {
     enum { most_items = 128, least_rows = 2048, unit = 512 };
-    int64_t m = shape->max_rows, max_cols = shape->max_cols;
-    int64_t max_block = shape->max_block < max_cols ? shape->max_block : max_cols;
+    int64_t m = shape->max_rows;
+    if (m > INT32_MAX)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "cpu: QR updating of %lld rows: BLAS takes at most %d",
+                       (long long)m, INT32_MAX);
     struct bd_cpu_update *work = calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
+    work->full_q = shape->full_q;
     work->pool = bd_cpu_pool(backend);
     work->kernels = bd_kernels()->column;
-    work->max_cols = max_cols;
-    work->max_block = max_block;
+    /* rows that go make a basis of as many columns, whatever n is */
+    work->max_cols = larger(shape->max_cols, smaller(shape->max_block, bd_chase_most));
     work->item_rows = (m / most_items + unit) / unit * unit;
     if (work->item_rows < least_rows)
         work->item_rows = least_rows;
-    set_rows(work, m);
-    work->pack_size = (unit + 16) * max_cols;
-    size_t n = (size_t)max_cols, p = (size_t)max_block, group = bd_update_group;
-    size_t reflectors = (n + bd_reflect_group) * (p + bd_reflect_group) * sizeof(float);
-    work->transform.cs = bd_cpu_alloc(2 * n * p * sizeof(float));
-    work->transform.v = bd_cpu_alloc(reflectors);
-    work->transform.vt = bd_cpu_alloc(reflectors);
-    work->transform.tau = bd_cpu_alloc(n * sizeof(double));
-    work->column = bd_cpu_alloc(n * sizeof(double));
-    work->w = bd_cpu_alloc(n * p * sizeof(double));
-    work->sums = bd_cpu_alloc((n + 1) * group * sizeof(double));
-    work->small = bd_cpu_alloc(n * group * sizeof(float));
-    work->partials = bd_cpu_alloc((size_t)work->items * (n + 1) * group * sizeof(double));
-    work->pack =
-        bd_cpu_alloc((size_t)bd_pool_threads(work->pool) * (size_t)work->pack_size * sizeof(float));
-    const struct bd_transform *t = &work->transform;
-    if (!t->cs || !t->v || !t->vt || !t->tau || !work->column || !work->w || !work->sums ||
-        !work->small || !work->partials || !work->pack) {
+    bd_update_set_rows(work, m);
+    work->pack_size = (unit + 16) * work->max_cols;
+    if (!make_passes(work, shape->max_block) || !make_blocks(work, shape)) {
         bd_cpu_update_destroy(work);
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating of %lld x %lld", (long long)m,
-                       (long long)max_cols);
+                       (long long)shape->max_cols);
     }
     *out = work;
     return BD_OK;
@@ -81,254 +116,58 @@ void bd_cpu_update_destroy(void *plan)
     struct bd_cpu_update *work = plan;
     if (!work)
         return;
-    free(work->transform.cs);
-    free(work->transform.v);
-    free(work->transform.vt);
-    free(work->transform.tau);
-    free(work->column);
-    free(work->w);
-    free(work->sums);
-    free(work->small);
-    free(work->partials);
-    free(work->pack);
+    void *const rooms[] = { work->transform.cs,  work->transform.v, work->transform.vt,
+                            work->transform.tau, work->column,      work->w,
+                            work->sums,          work->small,       work->partials,
+                            work->pack,          work->again,       work->driver,
+                            work->fresh,         work->rows,        work->rows_rhs,
+                            work->triangle,      work->carried,     work->tau,
+                            work->lapack };
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        free(rooms[i]);
+    for (int kind = 0; kind < bd_direction_kinds; kind++)
+        bd_tsqr_destroy(&work->tsqr[kind]);
+    bd_chase_destroy(&work->chase);
     free(work);
 }
 
-/* One more projection of the column v of Q away from columns first .. first + count - 1. coef
- * (count) gains the coefficients (NULL: not wanted); returns the new norm of v. */
-static double project(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t first,
-                      int64_t count, float *v, double *coef)
+/* Few columns: rotations, at the speed of memory for Q; more of them are for the chase. */
+static int few(int64_t p)
 {
-    struct bd_update_pass pass = {
-        .q = q + first * ldq, .ldq = ldq, .n_in = count, .n = count, .v = v, .ldv = work->m, .b = 1
-    };
-    pass.dots = 1;
-    bd_update_run(work, &pass);
-    for (int64_t i = 0; i < count; i++) {
-        work->small[i] = (float)work->sums[i];
-        if (coef)
-            coef[i] += (double)work->small[i];
+    return p <= bd_update_most_p;
+}
+
+/* d follows the transformation of a removal. */
+static void transform_rhs(struct bd_cpu_update *work, const struct bd_qr_parts *f)
+{
+    int64_t n = f->n;
+    for (int64_t j = 0; j < f->rhs; j++) {
+        float *d = f->d + j * f->ldd;
+        for (int64_t i = 0; i < n; i++)
+            work->column[i] = (double)d[i];
+        bd_update_transform_rows(&work->transform, work->column, n, 1);
+        for (int64_t i = 0; i < n; i++)
+            d[i] = (float)work->column[i];
     }
-    pass.dots = 0;
-    pass.subtract = pass.squares = pass.backwards = 1;
-    bd_update_run(work, &pass);
-    return sqrt(work->sums[count]);
-}
-
-/* A unit vector orthogonal to the first n columns of Q, n < m, in v. */
-static enum bd_status fresh_direction(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n,
-                                      float *v)
-{
-    for (uint64_t seed = 1; seed <= 8; seed++) {
-        bd_update_noise(work, v, seed);
-        double norm = sqrt((double)work->m / 3);
-        for (int round = 0; round < 5; round++) {
-            double before = norm;
-            norm = project(work, q, ldq, 0, n, v, NULL);
-            if (!(norm > 0))
-                break;
-            struct bd_update_pass scale = { .v = v, .ldv = work->m, .b = 1, .scale = 1 / norm };
-            bd_update_run(work, &scale);
-            if (norm > 0.5 * before)
-                return BD_OK;
-            norm = 1;
-        }
-    }
-    return bd_fail(BD_ERROR_NUMERIC, "QR update: found no direction orthogonal to %lld columns",
-                   (long long)n);
-}
-
-/* Column i of the group that starts at column n of Q has been projected away from the first n
- * columns (its norm fell from `whole` to `norm`; `unsafe` = by so much that once more is needed).
- * Makes it orthogonal to the rest of the group too, and of norm 1; w is its column of R. */
-static enum bd_status finish_column(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n,
-                                    int64_t i, double whole, double norm, int unsafe, double *w)
-{
-    float *v = q + (n + i) * ldq;
-    double least = negligible(n + i) * whole, start = norm;
-    if (i && norm > least) {
-        norm = project(work, q, ldq, n, i, v, w + n);
-        if (norm > least)
-            norm = project(work, q, ldq, n, i, v, w + n);
-    }
-    /* What the later projections took away has left the errors of the first behind. */
-    unsafe = unsafe || norm < 0.25 * start;
-    for (int round = 0; round < 4 && unsafe && norm > least; round++) {
-        double before = norm;
-        norm = project(work, q, ldq, 0, n + i, v, w);
-        unsafe = norm < 0.5 * before;
-    }
-    if (!(norm > least)) {
-        w[n + i] = 0;
-        return fresh_direction(work, q, ldq, n + i, v);
-    }
-    w[n + i] = norm;
-    struct bd_update_pass scale = { .v = v, .ldv = work->m, .b = 1, .scale = 1 / norm };
-    bd_update_run(work, &scale);
-    return BD_OK;
-}
-
-static enum bd_status not_finite(void)
-{
-    return bd_fail(BD_ERROR_NUMERIC, "QR update: the new columns (or Q) hold NaN or Inf");
-}
-
-/* b <= bd_update_group columns of U that become columns n .. n+b-1 of Q. */
-struct group {
-    struct bd_update_pass pass;
-    int64_t b, n_in, n; /* columns of Q before its transformation, and of it that stay */
-    double *w;          /* their columns of R, ld max_cols */
-    double whole[bd_update_group], norm[bd_update_group]; /* of U, and of what is left of it */
-    int unsafe[bd_update_group]; /* so little is left that it has to be projected once more */
-};
-
-/* Adds the rounded coefficients in work->sums to W, and leaves them in work->small. */
-static void take_coefficients(struct bd_cpu_update *work, struct group *g, int64_t lds)
-{
-    for (int64_t j = 0; j < g->b; j++)
-        for (int64_t i = 0; i < g->n; i++) {
-            float value = (float)work->sums[i + j * lds];
-            work->small[i + j * g->n] = value;
-            g->w[i + j * work->max_cols] += (double)value;
-        }
-}
-
-/* W := Q^T U, as it is after the transformation that Q has still to go through. */
-static enum bd_status first_pass(struct bd_cpu_update *work, struct group *g,
-                                 const struct bd_transform *transform)
-{
-    g->pass.dots = g->pass.squares = 1;
-    bd_update_run(work, &g->pass);
-    for (int64_t i = 0; i < (g->n_in + 1) * g->b; i++)
-        if (!isfinite(work->sums[i]))
-            return not_finite();
-    for (int64_t j = 0; j < g->b; j++) {
-        g->whole[j] = sqrt(work->sums[g->n_in * g->b + j]);
-        memset(g->w + j * work->max_cols, 0, (size_t)(g->n + g->b) * sizeof *g->w);
-    }
-    if (transform)
-        bd_update_transform_rows(transform, work->sums, g->n_in, g->b);
-    take_coefficients(work, g, g->n_in);
-    return BD_OK;
-}
-
-/* Transforms Q; V = U - Q W. Returns whether Q^T V, in work->sums now, is more than rounding. */
-static int second_pass(struct bd_cpu_update *work, struct group *g,
-                       const struct bd_transform *transform)
-{
-    int again = 0;
-    g->pass.n = g->n;
-    g->pass.transform = transform;
-    g->pass.subtract = g->pass.backwards = 1;
-    bd_update_run(work, &g->pass);
-    for (int64_t j = 0; j < g->b; j++) {
-        double square = 0;
-        for (int64_t i = 0; i < g->n; i++)
-            square += work->sums[i + j * g->n] * work->sums[i + j * g->n];
-        g->norm[j] = sqrt(work->sums[g->n * g->b + j]);
-        again = again || sqrt(square) > orthogonal(g->n) * g->norm[j];
-    }
-    return again;
-}
-
-/* V -= Q (Q^T V) */
-static void third_pass(struct bd_cpu_update *work, struct group *g)
-{
-    take_coefficients(work, g, g->n);
-    g->pass.u = NULL;
-    g->pass.transform = NULL;
-    g->pass.dots = g->pass.backwards = 0;
-    bd_update_run(work, &g->pass);
-    for (int64_t j = 0; j < g->b; j++) {
-        double before = g->norm[j];
-        g->norm[j] = sqrt(work->sums[g->n * g->b + j]);
-        g->unsafe[j] = g->norm[j] < 0.5 * before;
-    }
-}
-
-/* `transform` (NULL: none) is done to Q in passing; it has n_in columns before and n after. */
-static enum bd_status append_group(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
-                                   int64_t n, const float *u, int64_t ldu, int64_t b, double *w,
-                                   const struct bd_transform *transform)
-{
-    struct group g = { .b = b, .n_in = n_in, .n = n, .w = w };
-    g.pass = (struct bd_update_pass){ .q = q,
-                                      .ldq = ldq,
-                                      .n_in = n_in,
-                                      .n = n_in,
-                                      .u = u,
-                                      .ldu = ldu,
-                                      .v = q + n * ldq,
-                                      .ldv = ldq,
-                                      .b = b };
-    enum bd_status status = first_pass(work, &g, transform);
-    if (status != BD_OK)
-        return status;
-    if (second_pass(work, &g, transform))
-        third_pass(work, &g);
-    for (int64_t j = 0; j < b && status == BD_OK; j++)
-        status = finish_column(work, q, ldq, n, j, g.whole[j], g.norm[j], g.unsafe[j],
-                               w + j * work->max_cols);
-    return status;
-}
-
-/* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
-static enum bd_status check_columns(struct bd_cpu_update *work, const float *u, int64_t ldu,
-                                    int64_t p)
-{
-    for (int64_t j = 0; j < p; j += bd_update_group) {
-        int64_t b = p - j < bd_update_group ? p - j : bd_update_group;
-        struct bd_update_pass pass = { .u = u + j * ldu, .ldu = ldu, .b = b, .squares = 1 };
-        bd_update_run(work, &pass);
-        for (int64_t i = 0; i < b; i++)
-            if (!isfinite(work->sums[i]))
-                return not_finite();
-    }
-    return BD_OK;
-}
-
-/* Appends U (m x p) to Q and R of n columns, after `transform` (NULL: none) has made them of n_in.
- * The new columns of R are in work->w; R itself is left alone. */
-static enum bd_status append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
-                             int64_t n, const float *u, int64_t ldu, int64_t p,
-                             const struct bd_transform *transform)
-{
-    enum bd_status status = BD_OK;
-    if (p > bd_update_group) /* else append_group does it in passing */
-        status = check_columns(work, u, ldu, p);
-    for (int64_t j = 0; j < p && status == BD_OK; j += bd_update_group) {
-        int64_t b = p - j < bd_update_group ? p - j : bd_update_group;
-        status = append_group(work, q, ldq, j ? n + j : n_in, n + j, u + j * ldu, ldu, b,
-                              work->w + j * work->max_cols, j ? NULL : transform);
-        for (int64_t i = j; i < j + b; i++) /* entries below: a later group's columns are longer */
-            for (int64_t row = n + j + b; row < n + p; row++)
-                work->w[row + i * work->max_cols] = 0;
-    }
-    return status;
-}
-
-/* What the factors must be for now: a thin Q or none, and no d that would have to follow. */
-static enum bd_status supported(const struct bd_qr_parts *f, int follow)
-{
-    if ((f->q && f->q_cols != f->n) || (follow && f->rhs))
-        return bd_fail(BD_ERROR_UNSUPPORTED, "cpu: QR updating does not keep %s yet",
-                       f->q_cols != f->n ? "the full Q" : "d");
-    return BD_OK;
 }
 
 enum bd_status bd_cpu_update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     struct bd_cpu_update *work = plan;
-    enum bd_status status = supported(f, 1);
-    if (status != BD_OK)
-        return status;
+    if (!few(p)) {
+        bd_update_remove_blocks(work, f, k, p);
+        return BD_OK;
+    }
     bd_update_r_remove(work, f->r, f->ldr, f->n, k, p);
-    if (!f->q || work->transform.kind == bd_transform_none)
+    if (work->transform.kind == bd_transform_none)
+        return BD_OK;
+    transform_rhs(work, f);
+    if (!f->q)
         return BD_OK;
     struct bd_update_pass pass = {
         .q = f->q, .ldq = f->ldq, .n_in = f->n, .n = f->n - p, .transform = &work->transform
     };
-    set_rows(work, f->m);
+    bd_update_set_rows(work, f->m);
     bd_update_run(work, &pass);
     return BD_OK;
 }
@@ -338,10 +177,10 @@ enum bd_status bd_cpu_update_insert(void *plan, const struct bd_qr_parts *f, int
 {
     struct bd_cpu_update *work = plan;
     int64_t n = f->n;
-    set_rows(work, f->m);
-    enum bd_status status = supported(f, 0);
-    if (status == BD_OK)
-        status = append(work, f->q, f->ldq, n, n, u, ldu, p, NULL);
+    if (!few(p) || work->full_q)
+        return bd_update_insert_blocks(work, f, k, p, u, ldu);
+    bd_update_set_rows(work, f->m);
+    enum bd_status status = bd_update_append(work, f->q, f->ldq, n, n, u, ldu, p, NULL);
     if (status != BD_OK)
         return status;
     bd_update_r_insert(work, f->r, f->ldr, n, k, p);
@@ -353,21 +192,34 @@ enum bd_status bd_cpu_update_insert(void *plan, const struct bd_qr_parts *f, int
     return BD_OK;
 }
 
+/* What is left of the factors when p columns have gone. */
+static struct bd_qr_parts without(const struct bd_qr_parts *f, int64_t p, int full)
+{
+    struct bd_qr_parts left = *f;
+    left.n -= p;
+    left.q_cols -= full ? 0 : p;
+    return left;
+}
+
 enum bd_status bd_cpu_update_slide(void *plan, const struct bd_qr_parts *f, int64_t p,
                                    const float *u, int64_t ldu)
 {
     struct bd_cpu_update *work = plan;
     int64_t n = f->n;
-    set_rows(work, f->m);
-    enum bd_status status = supported(f, 0);
-    if (status == BD_OK)
-        status = check_columns(work, u, ldu, p);
+    bd_update_set_rows(work, f->m);
+    enum bd_status status = bd_cpu_update_check(work, u, ldu, f->m, p);
     if (status != BD_OK)
         return status;
+    if (!few(p) || work->full_q) {
+        struct bd_qr_parts left = without(f, p, work->full_q);
+        status = bd_cpu_update_remove(work, f, 0, p);
+        return status ? status : bd_cpu_update_insert(work, &left, left.n, p, u, ldu);
+    }
     bd_update_r_remove(work, f->r, f->ldr, n, 0, p);
     const struct bd_transform *transform =
         work->transform.kind == bd_transform_none ? NULL : &work->transform;
-    status = append(work, f->q, f->ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
+    status =
+        bd_update_append(work, f->q, f->ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
     if (status != BD_OK)
         return status;
     bd_update_r_insert(work, f->r, f->ldr, n - p, n - p, p);

@@ -1,15 +1,27 @@
-/* Private to the CPU backend: QR updating in three parts, the small matrices (qr_update_r.c), the
- * passes over Q (qr_update_q.c) and what joins them (qr_update.c). */
+/* Private to the CPU backend: the parts of QR updating. For few columns: the small matrices
+ * (qr_update_r.c), the passes over Q (qr_update_q.c), new columns (qr_update_append.c). For blocks:
+ * qr_chase.h, new directions (qr_update_directions.c), columns (qr_update_blocks.c), rows
+ * (qr_update_rows.c). What joins them: qr_update.c. */
 #ifndef BD_LINALG_CPU_QR_UPDATE_H
 #define BD_LINALG_CPU_QR_UPDATE_H
 
 #include "linalg/cpu/cpu.h"
 #include "linalg/cpu/kernels/column_kernels.h"
+#include "linalg/cpu/qr_chase.h"
+#include "linalg/cpu/tsqr.h"
 
 enum {
-    bd_update_group = 8,    /* new columns that go through Gram-Schmidt together */
-    bd_update_reflect_p = 4 /* removing at least so many columns uses reflectors, not rotations */
+    bd_update_group = 8,     /* new columns that go through Gram-Schmidt together */
+    bd_update_reflect_p = 4, /* removing at least so many columns uses reflectors, not rotations */
+    bd_update_most_p = 8,    /* columns at most that are not a chase of blocks */
+    bd_direction_parts = 8,  /* pieces of the rows of new directions, each with an R of its own */
+    bd_direction_kinds = 3   /* widths of blocks of new directions: 16, 32, 64 */
 };
+
+static inline int64_t bd_direction_width(int kind)
+{
+    return bd_chase_most >> (bd_direction_kinds - 1 - kind);
+}
 
 /* An orthogonal transformation of neighbouring columns of Q, kept to be applied to blocks of rows.
  *
@@ -29,18 +41,37 @@ struct bd_transform {
 struct bd_cpu_update {
     struct bd_pool *pool;
     const struct bd_column_kernels *kernels;
-    int64_t m; /* rows of the call at work */
-    int64_t max_cols, max_block;
+    int full_q;               /* Q is m x m */
+    int64_t m;                /* rows of the call at work */
+    int64_t max_cols;         /* of R, or of a block of new directions if that is more */
     int64_t item_rows, items; /* rows are shared out in pieces that do not depend on the threads */
     struct bd_transform transform;
-    double *column;    /* max_cols: a column of R at work */
-    double *w;         /* max_cols x max_block: the new columns of R, ld max_cols */
+    double *column;    /* max_cols + bd_chase_most: a column of R at work */
+    double *w;         /* max_cols x bd_update_most_p: the new columns of R, ld max_cols */
     double *sums;      /* max_cols x bd_update_group and bd_update_group squares */
     float *small;      /* max_cols x bd_update_group: coefficients for a pass */
     double *partials;  /* items x (room of sums) */
     float *pack;       /* threads x pack_size */
     int64_t pack_size; /* floats */
+
+    /* for blocks of at most block_size columns or rows */
+    struct bd_chase chase;
+    struct bd_tsqr *tsqr[bd_direction_kinds];
+    int64_t block_size, lower_ld;
+    float *driver;   /* lower_ld x block_size: what a chase takes to a triangle */
+    float *fresh;    /* lower_ld x block_size: directions that rows leave by */
+    float *again;    /* max_cols x block_size: coefficients of a second projection */
+    float *rows;     /* bd_chase_most x max_cols: rows that come */
+    float *rows_rhs; /* bd_chase_most x max_rhs: their right-hand sides, or the carry of d */
+    float *triangle; /* bd_chase_ld squared */
+    float *carried;  /* the same: the triangle of the driver */
+    float *tau;      /* block_size */
+    float *lapack;   /* lapack_size: with full Q only */
+    int64_t lapack_size;
 };
+
+/* The rows of this call: at most those the workspace was made for. */
+void bd_update_set_rows(struct bd_cpu_update *work, int64_t m);
 
 /* Takes columns k .. k+p-1 from R (n x n); work->transform tells what Q has to follow. */
 void bd_update_r_remove(struct bd_cpu_update *work, float *r, int64_t ldr, int64_t n, int64_t k,
@@ -73,6 +104,53 @@ struct bd_update_pass {
     double scale;  /* not 0: V := scale V and nothing else */
 };
 void bd_update_run(struct bd_cpu_update *work, const struct bd_update_pass *pass);
+
+/* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
+enum bd_status bd_update_check_columns(struct bd_cpu_update *work, const float *u, int64_t ldu,
+                                       int64_t p);
+
+/* Appends U (m x p, p <= bd_update_most_p) to Q and R of n columns, after `transform` (NULL: none)
+ * has made them of n_in. The new columns of R are in work->w; R itself is left alone. */
+enum bd_status bd_update_append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
+                                int64_t n, const float *u, int64_t ldu, int64_t p,
+                                const struct bd_transform *transform);
+
+/* What is left of a column of norm 1 that lies in the span of n columns of Q: rounding of u - Q w,
+ * and the error of Q R itself after many updates. */
+double bd_update_negligible(int64_t n);
+
+/* One more projection of the column v away from the `count` columns of Q. coef (count) gains the
+ * coefficients (NULL: not wanted); returns the new norm of v. */
+double bd_update_project_column(struct bd_cpu_update *work, const float *q, int64_t ldq,
+                                int64_t count, float *v, double *coef);
+
+/* A block of columns U, or of the unit vectors of rows, and the directions that they bring in. */
+struct bd_directions {
+    const float *q; /* m x q_cols */
+    int64_t ldq, m, q_cols, p;
+    const float *u; /* m x p; NULL: the unit vectors of rows unit .. unit+p-1 */
+    int64_t ldu, unit;
+    float *v; /* m x p; NULL for a full Q */
+    int64_t ldv;
+    float *d; /* q_cols x p */
+    int64_t ldd;
+    float *s; /* p x p upper triangular, ld bd_chase_ld, zeros around it */
+};
+
+/* Thin Q: U = Q D + V S with V orthonormal and orthogonal to Q; columns that lie in the span of
+ * others get a zero on the diagonal of S and a direction in V all the same. */
+enum bd_status bd_update_directions(struct bd_cpu_update *work, const struct bd_directions *d);
+
+/* Full Q: turns its columns from f->n on so that U = Q(:, 0:n) D(0:n) + Q(:, n:n+p) S; d follows.
+ */
+enum bd_status bd_update_full_directions(struct bd_cpu_update *work, const struct bd_qr_parts *f,
+                                         const struct bd_directions *d);
+
+/* Columns by blocks, thin or full Q or none. */
+void bd_update_remove_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
+                             int64_t p);
+enum bd_status bd_update_insert_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f,
+                                       int64_t k, int64_t p, const float *u, int64_t ldu);
 
 /* V (m values) := noise from a fixed seed, uniform in -1 .. 1. */
 void bd_update_noise(const struct bd_cpu_update *work, float *v, uint64_t seed);

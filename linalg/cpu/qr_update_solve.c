@@ -38,13 +38,27 @@ enum bd_status bd_cpu_update_check(void *work, const float *x, int64_t ldx, int6
     return BD_OK;
 }
 
-enum bd_status bd_cpu_update_project(void *work, const struct bd_qr_parts *f, const float *b,
+/* Sums in float64, for thin Q: full ones keep d themselves. */
+enum bd_status bd_cpu_update_project(void *plan, const struct bd_qr_parts *f, const float *b,
                                      int64_t ldb)
 {
-    (void)work;
-    if (f->q_cols && f->rhs)
-        cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)f->q_cols, (int)f->rhs, (int)f->m,
-                    1, f->q, (int)f->ldq, b, (int)ldb, 0, f->d, (int)f->ldd);
+    struct bd_cpu_update *work = plan;
+    bd_update_set_rows(work, f->m);
+    for (int64_t j = 0; j < f->rhs; j += bd_update_group) {
+        int64_t cols = f->rhs - j < bd_update_group ? f->rhs - j : bd_update_group;
+        struct bd_update_pass pass = { .q = f->q,
+                                       .ldq = f->ldq,
+                                       .n_in = f->q_cols,
+                                       .n = f->q_cols,
+                                       .u = b + j * ldb,
+                                       .ldu = ldb,
+                                       .b = cols,
+                                       .dots = 1 };
+        bd_update_run(work, &pass);
+        for (int64_t c = 0; c < cols; c++)
+            for (int64_t i = 0; i < f->q_cols; i++)
+                f->d[i + (j + c) * f->ldd] = (float)work->sums[i + c * f->q_cols];
+    }
     return BD_OK;
 }
 
