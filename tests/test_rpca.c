@@ -108,6 +108,19 @@ static enum bd_status solve(struct problem *p)
     return status;
 }
 
+/* Under a sanitizer a few iterations show what all do; they end without convergence. */
+static const struct bd_rpca_options few_iterations = { .max_iterations = 3 };
+
+static const struct bd_rpca_options *quick_options(void)
+{
+    return test_quick() ? &few_iterations : NULL;
+}
+
+static void solve_quickly(struct problem *p)
+{
+    assert_int_equal(solve(p), test_quick() ? BD_ERROR_NUMERIC : BD_OK);
+}
+
 static void fetch(struct problem *p)
 {
     assert_int_equal(bd_rpca_get(p->rpca, &p->ml, &p->ms), BD_OK);
@@ -204,9 +217,11 @@ static void test_planted(void **state)
         double share;
     } cases[] = { { 2000, 30, 2, 0.05 }, { 2500, 60, 3, 0.1 }, { 3001, 100, 5, 0.08 } };
     const struct bd_rpca_options options = { .tolerance = 1e-7 };
+    if (test_quick())
+        skip();
     FOR_EACH_BACKEND(name)
     {
-        for (size_t c = 0; c < (test_quick() ? 1 : sizeof cases / sizeof cases[0]); c++) {
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
             struct problem p;
             open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, &options);
             plant(&p, cases[c].rank, cases[c].share);
@@ -277,7 +292,7 @@ static void test_trivial(void **state)
     (void)state;
     FOR_EACH_BACKEND(name)
     {
-        for (int type = BD_F32; type <= BD_U8; type++) {
+        for (int type = test_quick() ? BD_U8 : BD_F32; type <= BD_U8; type++) {
             struct problem p;
             open_problem(&p, name, 1, 700, 20, (enum bd_type)type, NULL);
             /* zero, twice */
@@ -309,7 +324,8 @@ static void test_trivial(void **state)
             double scale;
         } cases[] = { { 1000, 1, 1 },     { 1, 1, 1 },       { 1, 8, 1 },  { 15, 40, 1 },
                       { 900, 12, 1e-15 }, { 900, 12, 1e15 }, { 31, 31, 1 } };
-        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        const size_t count = test_quick() ? 3 : sizeof cases / sizeof cases[0];
+        for (size_t c = 0; c < count; c++) {
             struct problem p;
             open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, NULL);
             for (int64_t i = 0; i < p.m * p.n; i++)
@@ -359,9 +375,9 @@ static void test_get_leaves_the_state(void **state)
     FOR_EACH_BACKEND(name)
     {
         struct problem p;
-        open_problem(&p, name, 2, 800, 20, BD_F32, NULL);
+        open_problem(&p, name, 2, 800, 20, BD_F32, quick_options());
         plant(&p, 2, 0.05);
-        assert_int_equal(solve(&p), BD_OK);
+        solve_quickly(&p);
         fetch(&p);
         float *l = array(800 * 20, sizeof *l);
         memcpy(l, p.l, sizeof(float) * 800 * 20);
@@ -385,12 +401,12 @@ static void test_repeats(void **state)
     {
         for (int type = BD_F32; type <= BD_U8; type++) {
             struct problem p;
-            open_problem(&p, name, 2, m, n, (enum bd_type)type, NULL);
+            open_problem(&p, name, 2, m, n, (enum bd_type)type, quick_options());
             if (p.bytes)
                 plant_bytes(&p);
             else
                 plant(&p, 3, 0.1);
-            assert_int_equal(solve(&p), BD_OK);
+            solve_quickly(&p);
             fetch(&p);
             int iterations = p.result.iterations;
             float *l = array(m * n, sizeof *l), *s = array(m * n, sizeof *s);
@@ -400,7 +416,7 @@ static void test_repeats(void **state)
             size_t size = type == BD_U8 ? 1 : sizeof(float);
             for (int offset = 3; offset >= 0; offset -= 3) {
                 p.ma.data = (char *)whole.data + (size_t)offset * size;
-                assert_int_equal(solve(&p), BD_OK);
+                solve_quickly(&p);
                 assert_int_equal(p.result.iterations, iterations);
                 fetch(&p);
                 assert_memory_equal(l, p.l, sizeof(float) * m * n);
@@ -455,7 +471,9 @@ static void test_agreement(void **state)
     /* Not 1e-7, which is about where rounding ends the fall of the residual: at 1500 x 270 the
      * reference takes 43 iterations to there, and cuda 35. */
     const struct bd_rpca_options options = { .tolerance = 1e-6 };
-    for (size_t c = 0; c < (test_quick() ? 1 : sizeof cases / sizeof cases[0]); c++) {
+    if (test_quick())
+        skip();
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct problem reference;
         open_problem(&reference, "cpu", 2, cases[c].m, cases[c].n, BD_U8, &options);
         plant_scene(&reference);
@@ -502,7 +520,7 @@ static void test_limits(void **state)
         fetch(&p); /* still readable */
         assert_true(residual(&p) <= p.result.residual);
         static const float values[] = { NAN, INFINITY, -INFINITY };
-        for (int i = 0; i < 3; i++) {
+        for (int i = 0; i < (test_quick() ? 1 : 3); i++) {
             p.a[4321] = values[i];
             assert_int_equal(solve(&p), BD_ERROR_NUMERIC);
             assert_int_equal(p.result.iterations, 0);
@@ -578,9 +596,11 @@ static void test_interrupt(void **state)
         assert_int_equal(bd_rpca_create(&rpca, backend, m, n, &options), BD_OK);
         assert_int_equal(bd_rpca_solve(rpca, &a, &result), BD_ERROR_INTERRUPTED);
         assert_int_equal(result.iterations, 3);
-        asked = -1000;
-        assert_int_equal(bd_rpca_solve(rpca, &a, &result), BD_OK);
-        assert_true(result.residual < 1e-6);
+        if (!test_quick()) {
+            asked = -1000;
+            assert_int_equal(bd_rpca_solve(rpca, &a, &result), BD_OK);
+            assert_true(result.residual < 1e-6);
+        }
         bd_rpca_destroy(&rpca);
         bd_matrix_destroy(backend, &a);
         bd_backend_close(&backend);
