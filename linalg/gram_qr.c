@@ -19,7 +19,7 @@ struct bd_gram_qr {
     int64_t m, n;
     enum bd_type type;
     struct bd_gram_qr_options options;
-    double *g, *sum;             /* n x n each, with several blocks */
+    double *sum, *g;             /* n x n: of all blocks, and with several of one */
     double *magnitude, *largest; /* n each: of a block, of V */
     int *exponent;               /* n */
 };
@@ -100,7 +100,7 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
     size_t square = (size_t)(n * n);
     qr->blocks = calloc((size_t)blocks, sizeof *qr->blocks);
     qr->g = calloc(blocks > 1 ? square : 1, sizeof *qr->g);
-    qr->sum = calloc(blocks > 1 ? square : 1, sizeof *qr->sum);
+    qr->sum = calloc(square, sizeof *qr->sum);
     qr->magnitude = calloc((size_t)n, sizeof *qr->magnitude);
     qr->largest = calloc((size_t)n, sizeof *qr->largest);
     qr->exponent = calloc((size_t)n, sizeof *qr->exponent);
@@ -271,6 +271,56 @@ static enum bd_status tell(struct bd_gram_qr *qr, int from, int to,
     return status;
 }
 
+/* Whether the last pass by SVD raised as many singular values as the one before: columns may depend
+ * so exactly on others that what is left of them is no noise but parallel to those still. */
+static bool stuck(const struct bd_gram_qr_report *report, int pass)
+{
+    const struct bd_gram_qr_pass *last = &report->pass[pass - 1];
+    return pass >= 2 && last->truncated > 0 && last->truncated >= last[-1].truncated;
+}
+
+/* exponent[j] := bd_gram_fill for columns of G (n x n in qr->sum, overwritten) that depend on those
+ * before them to rounding, 0 for others: a Cholesky factorisation of G scaled to unit diagonal that
+ * leaves those out. Its eigenvalues are at most n. */
+static void find_dependent(struct bd_gram_qr *qr)
+{
+    int64_t n = qr->n;
+    double *norm = qr->magnitude;
+    for (int64_t j = 0; j < n; j++) {
+        double *column = qr->sum + j * n, pivot = 1;
+        norm[j] = sqrt(column[j]);
+        for (int64_t i = 0; i < j; i++) {
+            const double *before = qr->sum + i * n;
+            double x = column[i] / norm[i] / norm[j];
+            for (int64_t k = 0; k < i; k++)
+                x -= before[k] * column[k];
+            column[i] = qr->exponent[i] ? 0 : x / before[i];
+            pivot -= column[i] * column[i];
+        }
+        qr->exponent[j] = pivot <= (double)(n * n) * DBL_EPSILON ? bd_gram_fill : 0;
+        column[j] = sqrt(fmax(pivot, 0));
+    }
+}
+
+/* Gives columns new directions that still depend on others after two passes by SVD. Each of these
+ * has left less than (n epsilon)^1/2 of them: what is lost is a rounding of V. */
+static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
+{
+    enum bd_status status = reduce(qr);
+    if (status == BD_OK)
+        status = qr->blocks[0].ops->gram_get(qr->blocks[0].work, qr->sum);
+    if (status != BD_OK)
+        return status;
+    for (int64_t j = 0; j < qr->n; j++)
+        if (!(qr->sum[j + j * qr->n] > 0))
+            return form(qr, v); /* a bad pass, which repair will see to */
+    find_dependent(qr);
+    for (int i = 0; i < qr->count && status == BD_OK; i++)
+        status = qr->blocks[i].ops->gram_repair(qr->blocks[i].work, v[i].data, v[i].ld,
+                                                qr->exponent, qr->blocks[i].first_row);
+    return status == BD_OK ? form(qr, v) : status;
+}
+
 /* All passes. A method of so many passes enqueues them and asks then, whether they were good; one
  * that goes on until Q is orthogonal asks each pass before V is touched, so that the solve knows
  * whether it should form the next G too. */
@@ -290,7 +340,10 @@ static enum bd_status run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
     enum bd_status status = form(qr, v);
     for (int pass = 0, told = 0, bad = -1; pass < limit && status == BD_OK;) {
         bool more = pass + 1 < limit;
-        status = factor(qr, pass, own ? 0 : enough);
+        if (options->method == BD_GRAM_QR_SVD && stuck(report, pass))
+            status = replace(qr, v);
+        if (status == BD_OK)
+            status = factor(qr, pass, own ? 0 : enough);
         if (status == BD_OK && !own) {
             status = tell(qr, pass, pass, report, &bad);
             more = more && !good_enough(qr, &report->pass[pass]);

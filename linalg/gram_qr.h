@@ -93,10 +93,9 @@ void bd_gram_qr_destroy(struct bd_gram_qr **qr);
 /* v: the blocks, an array of `blocks` views of rows[i] x n: V on entry, Q on exit. r (n x n, of
  * backends[0], zeros below the diagonal) and report may be NULL. Waits for the devices.
  *
- * Any scale of columns works, denormal ones included. Where Q cannot be a direction of V because a
- * column is 0, or becomes 0 exactly when the others are taken out of it, that column of R is 0 (its
- * rows above the diagonal say what was taken out) and the column of Q is pseudo-random before it is
- * made orthogonal.
+ * Any scale of columns works, denormal ones included. Where a column of V is 0, or nothing is left
+ * of it when those before it are taken out, the diagonal of R is 0 there, and the column of Q is a
+ * pseudo-random one made orthogonal.
  *
  * BD_ERROR_NUMERIC: NaN or Inf in V, which is then not changed and R not written; or, where
  * options.max_passes is 0, the wanted orthogonality was not reached, with V = Q R and the report as

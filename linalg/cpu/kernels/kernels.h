@@ -5,12 +5,14 @@
 #include "linalg/cpu/kernels/block_kernels.h"
 #include "linalg/cpu/kernels/column_kernels.h"
 #include "linalg/cpu/kernels/pixel_kernels.h"
+#include "linalg/cpu/kernels/tall_kernels.h"
 
 struct bd_kernels {
     const char *isa; /* for people: "AVX-512", "AVX2", "baseline" */
     const struct bd_block_kernels *block;
     const struct bd_column_kernels *column;
     const struct bd_pixel_kernels *pixel;
+    const struct bd_tall_kernels *tall;
 };
 
 /* The best kernels for this machine. */

@@ -1,0 +1,167 @@
+/* Sweeps over V: V := V times a triangle, and the Gram matrix, of a tile at a time while it is in
+ * the cache. */
+#include <string.h>
+
+#include "linalg/cpu/gram_qr.h"
+
+struct sweep {
+    struct bd_cpu_gram *gram;
+    const struct bd_tall_kernels *kernels;
+    void *v;
+    int64_t ldv;
+    int multiply, with_gram, check;
+};
+
+/* Up to so many columns, the factors of a triangle stay in L1 beside 64 rows of V. */
+enum { narrow_columns = 64 };
+
+/* Rows rounded up to what the kernels take. */
+static int64_t padded(int64_t rows)
+{
+    return (rows + bd_tall_rows - 1) / bd_tall_rows * bd_tall_rows;
+}
+
+static void multiply_double(const struct sweep *s, int64_t rows, double *v, int64_t ldv)
+{
+    const struct bd_cpu_triangle *t = &s->gram->triangle;
+    int64_t step = s->gram->n <= narrow_columns ? bd_tall_rows : rows;
+    for (int64_t row = 0; row < rows; row += step)
+        s->kernels->multiply(step, v + row, ldv, t->groups, t->count, t->t);
+}
+
+static void multiply_single(const struct sweep *s, int64_t rows, float *v, int64_t ldv)
+{
+    const struct bd_cpu_triangle *t = &s->gram->triangle;
+    int64_t step = s->gram->n <= narrow_columns ? bd_tall_rows : rows;
+    for (int64_t row = 0; row < rows; row += step)
+        s->kernels->multiply_single(step, v + row, ldv, t->groups, t->count, t->single);
+}
+
+/* rows x n of doubles from V to a tile of its own with zeros below, and back. */
+static void copy_in(const struct sweep *s, int64_t rows, const double *v, double *tile)
+{
+    int64_t ld = padded(rows);
+    for (int64_t j = 0; j < s->gram->n; j++) {
+        memcpy(tile + j * ld, v + j * s->ldv, (size_t)rows * sizeof *tile);
+        memset(tile + rows + j * ld, 0, (size_t)(ld - rows) * sizeof *tile);
+    }
+}
+
+static void copy_out(const struct sweep *s, int64_t rows, const double *tile, double *v)
+{
+    int64_t ld = padded(rows);
+    for (int64_t j = 0; j < s->gram->n; j++)
+        memcpy(v + j * s->ldv, tile + j * ld, (size_t)rows * sizeof *tile);
+}
+
+static void widen(const struct sweep *s, int64_t rows, const float *v, double *tile)
+{
+    int64_t ld = padded(rows);
+    for (int64_t j = 0; j < s->gram->n; j++) {
+        s->kernels->widen(rows, v + j * s->ldv, tile + j * ld);
+        memset(tile + rows + j * ld, 0, (size_t)(ld - rows) * sizeof *tile);
+    }
+}
+
+/* A tile of a float32 V: all arithmetic on doubles in `tile`. */
+static void tile_float(const struct sweep *s, int64_t rows, float *v, double *tile, double *g)
+{
+    int64_t n = s->gram->n, ld = padded(rows);
+    widen(s, rows, v, tile);
+    if (s->multiply) {
+        multiply_double(s, ld, tile, ld);
+        for (int64_t j = 0; j < n; j++)
+            s->kernels->narrow(rows, tile + j * ld, 1, v + j * s->ldv);
+        if (s->with_gram) /* that of V as it was stored */
+            widen(s, rows, v, tile);
+    }
+    if (s->with_gram)
+        s->kernels->gram(ld, n, tile, ld, g);
+}
+
+/* A tile of a float64 V is computed with where it is but for its last rows. */
+static void tile_double(const struct sweep *s, int64_t rows, double *v, double *tile, double *g)
+{
+    int64_t n = s->gram->n, whole = rows / bd_tall_rows * bd_tall_rows, rest = rows - whole;
+    if (s->multiply && s->gram->triangle.is_single) {
+        float *single = (float *)tile;
+        int64_t ld = padded(rows);
+        for (int64_t j = 0; j < n; j++) {
+            s->kernels->narrow(rows, v + j * s->ldv, s->gram->triangle.scale[j], single + j * ld);
+            memset(single + rows + j * ld, 0, (size_t)(ld - rows) * sizeof *single);
+        }
+        multiply_single(s, ld, single, ld);
+        for (int64_t j = 0; j < n; j++)
+            s->kernels->widen(rows, single + j * ld, v + j * s->ldv);
+    } else if (s->multiply) {
+        multiply_double(s, whole, v, s->ldv);
+        if (rest) {
+            copy_in(s, rest, v + whole, tile);
+            multiply_double(s, bd_tall_rows, tile, bd_tall_rows);
+            copy_out(s, rest, tile, v + whole);
+        }
+    }
+    if (!s->with_gram)
+        return;
+    if (whole)
+        s->kernels->gram(whole, n, v, s->ldv, g);
+    if (rest) {
+        copy_in(s, rest, v + whole, tile);
+        s->kernels->gram(bd_tall_rows, n, tile, bd_tall_rows, g);
+    }
+}
+
+static void run_part(void *arg, int64_t part, int thread)
+{
+    const struct sweep *s = arg;
+    struct bd_cpu_gram *gram = s->gram;
+    int64_t n = gram->n, first = part * gram->part_rows, end = first + gram->part_rows;
+    double *tile = gram->buffer + (int64_t)thread * gram->tile_rows * n;
+    double *g = gram->part_g + part * n * n;
+    int finite = 1;
+    if (end > gram->m)
+        end = gram->m;
+    if (s->with_gram)
+        memset(g, 0, (size_t)(n * n) * sizeof *g);
+    for (int64_t row = first; row < end; row += gram->tile_rows) {
+        int64_t rows = end - row < gram->tile_rows ? end - row : gram->tile_rows;
+        if (gram->type == BD_F32) {
+            float *v = (float *)s->v + row;
+            tile_float(s, rows, v, tile, g);
+            for (int64_t j = 0; j < n && s->check; j++)
+                finite &= s->kernels->finite_single(rows, v + j * s->ldv);
+        } else {
+            double *v = (double *)s->v + row;
+            tile_double(s, rows, v, tile, g);
+            for (int64_t j = 0; j < n && s->check; j++)
+                finite &= s->kernels->finite(rows, v + j * s->ldv);
+        }
+    }
+    gram->finite[part] = finite;
+}
+
+static void add_column(void *arg, int64_t j, int thread)
+{
+    struct bd_cpu_gram *gram = ((const struct sweep *)arg)->gram;
+    int64_t n = gram->n;
+    double *g = gram->g + j * n;
+    (void)thread;
+    memset(g, 0, (size_t)n * sizeof *g);
+    for (int64_t part = 0; part < gram->parts; part++)
+        for (int64_t i = 0; i <= j; i++)
+            g[i] += gram->part_g[i + (j + part * n) * n];
+}
+
+int bd_cpu_gram_sweep(struct bd_cpu_gram *gram, void *v, int64_t ldv, int multiply, int with_gram,
+                      int check)
+{
+    struct sweep sweep = { gram, bd_kernels()->tall, v, ldv, multiply, with_gram, check };
+    struct bd_pool *pool = bd_cpu_pool(gram->backend);
+    int finite = 1;
+    bd_pool_run(pool, run_part, &sweep, gram->parts);
+    if (with_gram)
+        bd_pool_run(pool, add_column, &sweep, gram->n);
+    for (int64_t part = 0; part < gram->parts; part++)
+        finite &= gram->finite[part];
+    return finite;
+}
