@@ -66,10 +66,16 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/BackdropConfig.cmake
   ${CMAKE_CURRENT_BINARY_DIR}/BackdropConfigVersion.cmake DESTINATION ${package})
 
 # pkg-config: paths from the place of the .pc file, so that what is installed can be moved.
-file(RELATIVE_PATH to_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
+foreach(place PREFIX FULL_LIBDIR FULL_INCLUDEDIR)
+  file(RELATIVE_PATH to_${place} ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_${place}})
+  string(REGEX REPLACE "/$" "" to_${place} "${to_${place}}")
+endforeach()
 set(libs_private "")
 foreach(library IN LISTS BLAS_LIBRARIES)
+  get_filename_component(folder ${library} DIRECTORY)
+  if(folder AND NOT folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+    string(APPEND libs_private " -L${folder}")
+  endif()
   get_filename_component(name ${library} NAME_WE)
   string(REGEX REPLACE "^lib" "-l" name ${name})
   string(APPEND libs_private " ${name}")
