@@ -1,0 +1,66 @@
+/* Private to the drop-in: what a call computes with. LAPACK's routines have no handle, are called
+ * from any thread and get a workspace for other methods than ours, so threads, kernels and memory
+ * come from a store of contexts that calls take and give back. */
+#ifndef BD_LAPACK_CONTEXT_H
+#define BD_LAPACK_CONTEXT_H
+
+#include <stdint.h>
+
+#include "base/pool.h"
+#include "linalg/backend.h"
+#include "linalg/cpu/kernels/kernels.h"
+#include "linalg/cpu/tsqr.h"
+
+struct bd_lapack {
+    const struct bd_block_kernels *block;
+    const struct bd_column_kernels *column;
+    struct bd_pool *pool; /* the cpu backend's */
+    struct bd_backend *cpu;
+    struct bd_backend *gpu; /* NULL where none was asked for or none is there */
+    struct bd_tsqr *tsqr;   /* of the last number of columns */
+    int64_t tsqr_cols;
+    int tsqr_streams;
+    float *memory; /* 64-byte aligned */
+    int64_t size, used;
+    struct bd_lapack *next;
+};
+
+/* A context with `floats` floats to borrow from and `each` more for each thread, or NULL: there is
+ * no memory, or this thread is within a call already (what is beneath us called LAPACK, and that
+ * came back to us). The plain code of reflectors.h serves then. */
+struct bd_lapack *bd_lapack_take(int64_t floats, int64_t each);
+void bd_lapack_give(struct bd_lapack *context);
+
+/* `count` of the context's floats, 64-byte aligned, not cleared, until it is given back. All that
+ * is borrowed must fit in what was taken: bd_lapack_floats says what a borrowing counts for. */
+float *bd_lapack_borrow(struct bd_lapack *context, int64_t count);
+int64_t bd_lapack_floats(int64_t count);
+
+/* Everything borrowed since `mark`, a value of context->used, is free again. */
+void bd_lapack_release(struct bd_lapack *context, int64_t mark);
+
+/* TSQR accumulators for n columns; NULL where there is no memory. */
+struct bd_tsqr *bd_lapack_tsqr(struct bd_lapack *context, int64_t n, int streams);
+
+/* Counts a call of an exported routine (its place in the table of context.c). With
+ * BACKDROP_LAPACK_COUNTS=FILE in the environment the process appends the counts to FILE when it
+ * ends, so that one can see that a program did run on the drop-in. */
+enum bd_lapack_routine {
+    BD_SGEQRF,
+    BD_SGEQR2,
+    BD_SORGQR,
+    BD_SORG2R,
+    BD_SORMQR,
+    BD_SORM2R,
+    BD_SGEQR,
+    BD_SGEMQR,
+    BD_SGELS,
+    BD_SQRINC,
+    BD_SQRDEC,
+    BD_SQRINR,
+    BD_SQRDER,
+    BD_LAPACK_ROUTINES
+};
+void bd_lapack_count(enum bd_lapack_routine routine);
+
+#endif

@@ -1,0 +1,342 @@
+#include "lapack/tall.h"
+
+#include <cblas.h>
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "lapack/block_reflector.h"
+#include "linalg/qr.h"
+
+/* Bounds on ||(R D)^-1||_F with the columns of R D of norm 1, in sqrt(k), which is what it is for
+ * orthogonal columns. A R^-1 is orthonormal to about that many roundings: WELL takes what rounding
+ * over k columns is allowed anyway. Up to FAIR it is still far from singular, so that a second pass
+ * finishes it. */
+static const double WELL = 4, FAIR = 4096;
+
+/* Norms of columns within which nothing overflows on the way. */
+static const double LEAST_NORM = 0x1p-60, MOST_NORM = 0x1p60;
+
+/* k x k, column-major, upper triangular ones with zeros below. */
+struct tall {
+    int64_t m, k;
+    float *a;
+    int64_t lda;
+    float *r;        /* R of A as it is */
+    float *x;        /* R of A as it was before a first pass, then what A is multiplied by */
+    double *inverse; /* R^-1 */
+    double *top;     /* Q's top, then V_top and U */
+    double *sum;     /* T, then U^-1 and what comes of it */
+    double *sign;    /* k */
+    double *column;  /* k */
+};
+
+int64_t bd_tall_floats(int64_t k)
+{
+    return 2 * bd_lapack_floats(k * k) + 3 * bd_lapack_floats(2 * k * k) +
+           2 * bd_lapack_floats(2 * k);
+}
+
+/* ---- R by TSQR ------------------------------------------------------------------------------- */
+
+struct reduce_job {
+    const struct tall *tall;
+    struct bd_tsqr *tsqr;
+    int64_t step; /* rows of a stream */
+};
+
+/* One stream of rows through its own accumulator, so that the result does not depend on threads'
+ * timing. */
+static void reduce_stream(void *arg, int64_t stream, int thread)
+{
+    const struct reduce_job *job = arg;
+    const struct tall *tall = job->tall;
+    const int64_t most = bd_tsqr_block_rows(job->tsqr), start = stream * job->step;
+    const int64_t end = start + job->step < tall->m ? start + job->step : tall->m;
+    (void)thread;
+    for (int64_t row = start; row < end; row += most) {
+        int64_t ld, rows = end - row < most ? end - row : most;
+        float *block = bd_tsqr_block(job->tsqr, (int)stream, &ld);
+        for (int64_t j = 0; j < tall->k; j++)
+            memcpy(block + j * ld, tall->a + row + j * tall->lda, (size_t)rows * sizeof *block);
+        bd_tsqr_push(job->tsqr, (int)stream, rows);
+    }
+}
+
+/* Streams cost k rows more each, and more of them than threads even out what else the machine
+ * does. */
+static int reduce(struct bd_lapack *context, struct tall *tall)
+{
+    int64_t streams = 4 * (int64_t)bd_pool_threads(context->pool);
+    if (tall->m < 8 * tall->k * streams)
+        streams = tall->m / (8 * tall->k) > 1 ? tall->m / (8 * tall->k) : 1;
+    struct reduce_job job = { .tall = tall, .step = (tall->m + streams - 1) / streams };
+    job.step = (job.step + bd_kernel_rows - 1) / bd_kernel_rows * bd_kernel_rows;
+    job.tsqr = bd_lapack_tsqr(context, tall->k, (int)streams);
+    if (!job.tsqr)
+        return 0;
+    bd_tsqr_reset(job.tsqr);
+    bd_pool_run(context->pool, reduce_stream, &job, streams);
+    bd_tsqr_finish(job.tsqr, tall->r, tall->k);
+    return 1;
+}
+
+/* ---- small triangular matrices in float64 ---------------------------------------------------- */
+
+/* X := U^-1; only the upper triangle of u is read. */
+static void invert(int64_t k, const double *u, double *x)
+{
+    for (int64_t j = 0; j < k; j++) {
+        double *column = x + j * k;
+        const double scale = 1 / u[j + j * k];
+        memset(column, 0, (size_t)k * sizeof *x);
+        for (int64_t p = 0; p < j; p++) {
+            const double weight = u[p + j * k];
+            for (int64_t i = 0; i <= p; i++)
+                column[i] += x[i + p * k] * weight;
+        }
+        for (int64_t i = 0; i < j; i++)
+            column[i] *= -scale;
+        column[j] = scale;
+    }
+}
+
+/* Y := X Y, both upper triangular, Y in place: column j from the rows up to it. */
+static void multiply(int64_t k, const double *x, double *y, double *spare)
+{
+    for (int64_t j = 0; j < k; j++) {
+        memset(spare, 0, (size_t)k * sizeof *spare);
+        for (int64_t p = 0; p <= j; p++) {
+            const double weight = y[p + j * k];
+            for (int64_t i = 0; i <= p; i++)
+                spare[i] += x[i + p * k] * weight;
+        }
+        memcpy(y + j * k, spare, (size_t)k * sizeof *y);
+    }
+}
+
+/* ---- how far R is from singular -------------------------------------------------------------- */
+
+static int is_finite(const struct tall *tall)
+{
+    for (int64_t j = 0; j < tall->k; j++)
+        for (int64_t i = 0; i <= j; i++)
+            if (!isfinite(tall->r[i + j * tall->k]))
+                return 0;
+    return 1;
+}
+
+/* R^-1, and ||(R D)^-1||_F / sqrt(k); infinite where it would not be safe to use R^-1. */
+static double examine(struct tall *tall)
+{
+    const int64_t k = tall->k;
+    double sum = 0;
+    for (int64_t j = 0; j < k; j++) {
+        double square = 0;
+        for (int64_t i = 0; i < k; i++) {
+            tall->top[i + j * k] = tall->r[i + j * k];
+            square += (double)tall->r[i + j * k] * tall->r[i + j * k];
+        }
+        tall->sign[j] = sqrt(square); /* the norm, for now */
+        if (!(tall->sign[j] > LEAST_NORM && tall->sign[j] < MOST_NORM) || tall->r[j + j * k] == 0)
+            return INFINITY;
+    }
+    invert(k, tall->top, tall->inverse);
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t i = 0; i <= j; i++) {
+            const double x = tall->sign[i] * tall->inverse[i + j * k];
+            sum += x * x;
+        }
+    return sqrt(sum / (double)k);
+}
+
+/* ---- reconstruction -------------------------------------------------------------------------- */
+
+/* Q_top - S = V_top U in place of Q_top. */
+static void factor_top(struct tall *tall)
+{
+    const int64_t k = tall->k;
+    double *q = tall->top;
+    for (int64_t j = 0; j < k; j++) {
+        tall->sign[j] = q[j + j * k] < 0 ? 1 : -1;
+        q[j + j * k] -= tall->sign[j];
+        for (int64_t i = j + 1; i < k; i++)
+            q[i + j * k] /= q[j + j * k];
+        for (int64_t p = j + 1; p < k; p++) {
+            const double weight = q[j + p * k];
+            for (int64_t i = j + 1; i < k; i++)
+                q[i + p * k] -= q[i + j * k] * weight;
+        }
+    }
+}
+
+/* T V_top^T = -U S, column after column; spare: the columns of T in float64. */
+static void make_t(const struct tall *tall, double *spare, float *tau, float *t, int64_t ldt)
+{
+    const int64_t k = tall->k;
+    for (int64_t j = 0; j < k; j++) {
+        double *column = spare + j * k;
+        for (int64_t i = 0; i <= j; i++)
+            column[i] = -tall->top[i + j * k] * tall->sign[j];
+        for (int64_t p = 0; p < j; p++) {
+            const double weight = tall->top[j + p * k];
+            for (int64_t i = 0; i <= p; i++)
+                column[i] -= spare[i + p * k] * weight;
+        }
+        for (int64_t i = 0; i < k; i++)
+            t[i + j * ldt] = i <= j ? (float)column[i] : 0;
+        tau[j] = (float)column[j];
+    }
+}
+
+/* From Q's top in tall->top to everything, the rest of V being the rows of A below the top times
+ * R^-1 U^-1, or times U^-1 where A is Q already. */
+static void finish(struct bd_lapack *context, struct tall *tall, int is_q, float *tau, float *t,
+                   int64_t ldt)
+{
+    const int64_t k = tall->k, lda = tall->lda;
+    factor_top(tall);
+    make_t(tall, tall->sum, tau, t, ldt);
+    invert(k, tall->top, tall->sum);
+    if (!is_q)
+        multiply(k, tall->inverse, tall->sum, tall->column);
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t i = 0; i < k; i++) {
+            tall->x[i + j * k] = (float)tall->sum[i + j * k];
+            tall->a[i + j * lda] =
+                i <= j ? (float)tall->sign[i] * tall->r[i + j * k] : (float)tall->top[i + j * k];
+        }
+    bd_rows_times(context, tall->m - k, k, tall->a + k, lda, tall->x, k);
+}
+
+/* R of a second pass over A R^-1, times the R of the first, in place. */
+static void join_r(struct tall *tall)
+{
+    const blasint k = (blasint)tall->k;
+    cblas_strmm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, k, k, 1, tall->x,
+                k, tall->r, k);
+}
+
+/* Q_top := the top of A times R^-1. */
+static void take_top(struct tall *tall)
+{
+    const int64_t k = tall->k;
+    for (int64_t j = 0; j < k; j++) {
+        double *column = tall->top + j * k;
+        memset(column, 0, (size_t)k * sizeof *column);
+        for (int64_t p = 0; p <= j; p++) {
+            const float *a = tall->a + p * tall->lda;
+            const double weight = tall->inverse[p + j * k];
+            for (int64_t i = 0; i < k; i++)
+                column[i] += a[i] * weight;
+        }
+    }
+}
+
+/* ---- Q formed -------------------------------------------------------------------------------- */
+
+/* A := Q and R of it by the backend's QR; 0 where that fails, with A as it was. */
+static int thin(struct bd_backend *backend, struct tall *tall)
+{
+    const int64_t m = tall->m, k = tall->k;
+    const int on_host = !strcmp(bd_backend_name(backend), "cpu");
+    struct bd_qr *qr = NULL;
+    struct bd_matrix r = bd_matrix_host_view(tall->r, k, k, k), q = r;
+    enum bd_status status = bd_qr_create(&qr, backend, m, k, NULL);
+    if (on_host) {
+        q = bd_matrix_host_view(tall->a, m, k, tall->lda);
+        if (status == BD_OK)
+            status = bd_qr_thin(qr, &q, &q, &r);
+        bd_qr_destroy(&qr);
+        return status == BD_OK;
+    }
+    memset(&q, 0, sizeof q);
+    memset(&r, 0, sizeof r);
+    if (status == BD_OK)
+        status = bd_matrix_create(backend, &q, m, k, BD_F32);
+    if (status == BD_OK)
+        status = bd_matrix_create(backend, &r, k, k, BD_F32);
+    if (status == BD_OK)
+        status = bd_matrix_upload(backend, &q, tall->a, tall->lda);
+    if (status == BD_OK)
+        status = bd_qr_thin(qr, &q, &q, &r);
+    if (status == BD_OK)
+        status = bd_matrix_download(backend, tall->r, k, &r);
+    if (status == BD_OK && is_finite(tall))
+        status = bd_matrix_download(backend, tall->a, tall->lda, &q);
+    else
+        status = BD_ERROR_NUMERIC;
+    bd_matrix_destroy(backend, &r);
+    bd_matrix_destroy(backend, &q);
+    bd_qr_destroy(&qr);
+    return status == BD_OK;
+}
+
+static void finish_q(struct bd_lapack *context, struct tall *tall, float *tau, float *t,
+                     int64_t ldt)
+{
+    for (int64_t j = 0; j < tall->k; j++)
+        for (int64_t i = 0; i < tall->k; i++)
+            tall->top[i + j * tall->k] = tall->a[i + j * tall->lda];
+    finish(context, tall, 1, tau, t, ldt);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* What the copies to a GPU and back are worth it for: elements of A. */
+enum { GPU_ELEMENTS = 1 << 20 };
+
+/* A := A R^-1, R := that of the new A, with the old one kept in x. */
+static int first_pass(struct bd_lapack *context, struct tall *tall)
+{
+    const blasint k = (blasint)tall->k;
+    cblas_strsm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, (blasint)tall->m,
+                k, 1, tall->r, k, tall->a, (blasint)tall->lda);
+    memcpy(tall->x, tall->r, (size_t)(tall->k * tall->k) * sizeof *tall->x);
+    return reduce(context, tall);
+}
+
+static int factor(struct bd_lapack *context, struct tall *tall, float *tau, float *t, int64_t ldt)
+{
+    if (context->gpu && tall->m * tall->k >= GPU_ELEMENTS && thin(context->gpu, tall)) {
+        finish_q(context, tall, tau, t, ldt);
+        return 1;
+    }
+    if (!reduce(context, tall) || !is_finite(tall))
+        return 0;
+    double far = examine(tall);
+    int passes = 1;
+    if (far > WELL && far <= FAIR && first_pass(context, tall)) {
+        far = examine(tall);
+        passes = 2;
+    }
+    const int well = far <= WELL;
+    if (well)
+        take_top(tall);
+    else if (!thin(context->cpu, tall))
+        return 0;
+    if (passes == 2)
+        join_r(tall);
+    if (well)
+        finish(context, tall, 0, tau, t, ldt);
+    else
+        finish_q(context, tall, tau, t, ldt);
+    return 1;
+}
+
+int bd_tall_factor(struct bd_lapack *context, int64_t m, int64_t k, float *a, int64_t lda,
+                   float *tau, float *t, int64_t ldt)
+{
+    const int64_t mark = context->used;
+    struct tall tall = { .m = m, .k = k, .a = a, .lda = lda };
+    tall.r = bd_lapack_borrow(context, k * k);
+    tall.x = bd_lapack_borrow(context, k * k);
+    tall.inverse = (double *)(void *)bd_lapack_borrow(context, 2 * k * k);
+    tall.top = (double *)(void *)bd_lapack_borrow(context, 2 * k * k);
+    tall.sum = (double *)(void *)bd_lapack_borrow(context, 2 * k * k);
+    tall.sign = (double *)(void *)bd_lapack_borrow(context, 2 * k);
+    tall.column = (double *)(void *)bd_lapack_borrow(context, 2 * k);
+    const int done = factor(context, &tall, tau, t, ldt);
+    bd_lapack_release(context, mark);
+    return done;
+}
