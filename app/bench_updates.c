@@ -9,9 +9,10 @@
 #include "app/interrupt.h"
 #include "base/clock.h"
 
-/* A way is run once to warm up and then until it has taken so long, 5 times at most; if the first
- * run takes as long, it is the measurement. */
-static const double task_seconds = 0.25;
+/* A way is run once to warm up and then until it has taken so many milliseconds, 5 times at most;
+ * if the first run takes as long, it is the measurement, but for the first problem of all, in which
+ * libraries load their kernels. */
+static const double cpu_task_ms = 250, gpu_task_ms = 100;
 enum { most_runs = 5 };
 
 static enum bd_status time_run(struct bd_bench *bench, const struct bd_bench_task *task, double *ms)
@@ -43,16 +44,18 @@ static enum bd_status time_run(struct bd_bench *bench, const struct bd_bench_tas
 /* Medians of tasks that take turns; those without `run`, and those that the backend does not have,
  * are left at ms = -1. */
 enum { most_tasks = 4 };
-static enum bd_status time_tasks(struct bd_bench *bench, struct bd_bench_task *tasks, int count)
+static enum bd_status time_tasks(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
+                                 bool cold)
 {
     double times[most_tasks][most_runs] = { { 0 } }, taken[most_tasks] = { 0 };
+    const double enough = bench->gpu ? gpu_task_ms : cpu_task_ms;
     int runs[most_tasks] = { 0 };
     for (int t = 0; t < count; t++)
         tasks[t].ms = -1;
     for (int i = -1; i < most_runs; i++)
         for (int t = 0; t < count; t++) {
             double ms = 0;
-            if (!tasks[t].run || taken[t] >= task_seconds * 1e3)
+            if (!tasks[t].run || taken[t] >= enough)
                 continue;
             if (bd_interrupted(NULL))
                 return bd_fail(BD_ERROR_INTERRUPTED, "interrupted");
@@ -63,7 +66,7 @@ static enum bd_status time_tasks(struct bd_bench *bench, struct bd_bench_task *t
             }
             if (status)
                 return status;
-            if (i < 0 && ms < task_seconds * 1e3)
+            if (i < 0 && (cold || ms < enough))
                 continue;
             times[t][runs[t]++] = ms;
             taken[t] += ms;
@@ -90,6 +93,7 @@ struct grid {
     struct bd_bench_change change;
     struct bd_bench_cell open; /* the problem that `change` holds; published = NULL: none */
     int64_t anew_m, anew_n;
+    bool warm; /* everything has run once */
     double anew_ms[anew_count];
     struct table table;
 };
@@ -131,7 +135,7 @@ static enum bd_status time_anew(struct grid *g, const struct bd_bench_cell *c)
     if (peer && c->with_q)
         tasks[anew_solver_q] =
             (struct bd_bench_task){ bd_bench_change_load_q, bd_bench_change_solver_q, change, -1 };
-    enum bd_status status = time_tasks(g->bench, tasks, anew_count);
+    enum bd_status status = time_tasks(g->bench, tasks, anew_count, !g->warm);
     for (int t = 0; t < anew_count && !status; t++) {
         g->anew_ms[t] = tasks[t].ms;
         if (tasks[t].ms < 0)
@@ -219,7 +223,8 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
     if (change->update && anew)
         tasks[1].run = bd_bench_change_choose;
     if (!status)
-        status = time_tasks(g->bench, tasks, 2);
+        status = time_tasks(g->bench, tasks, 2, !g->warm);
+    g->warm = true;
     if (status)
         return status;
     anew = anew && tasks[1].ms >= 0;
