@@ -198,5 +198,6 @@ enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench)
 
 enum bd_status bd_bench_accuracy(struct bd_bench *bench)
 {
-    return bd_bench_accuracy_updates(bench);
+    enum bd_status status = bd_bench_accuracy_updates(bench);
+    return status ? status : bd_bench_accuracy_gram(bench);
 }

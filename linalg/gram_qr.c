@@ -275,8 +275,9 @@ static enum bd_status tell(struct bd_gram_qr *qr, int from, int to,
  * so exactly on others that what is left of them is no noise but parallel to those still. */
 static bool stuck(const struct bd_gram_qr_report *report, int pass)
 {
-    const struct bd_gram_qr_pass *last = &report->pass[pass - 1];
-    return pass >= 2 && last->truncated > 0 && last->truncated >= last[-1].truncated;
+    const struct bd_gram_qr_pass *record = report->pass;
+    return pass >= 2 && record[pass - 1].truncated > 0 &&
+           record[pass - 1].truncated >= record[pass - 2].truncated;
 }
 
 /* exponent[j] := bd_gram_fill for columns of G (n x n in qr->sum, overwritten) that depend on those
@@ -388,10 +389,12 @@ static enum bd_status check_views(const struct bd_gram_qr *qr, const struct bd_m
 enum bd_status bd_gram_qr_run(struct bd_gram_qr *qr, struct bd_matrix *v, struct bd_matrix *r,
                               struct bd_gram_qr_report *report)
 {
-    struct bd_gram_qr_report own_report;
+    struct bd_gram_qr_report own_report = { 0 };
     struct block *first = &qr->blocks[0];
-    report = report ? report : &own_report;
-    *report = (struct bd_gram_qr_report){ 0 };
+    if (report)
+        *report = own_report;
+    else
+        report = &own_report;
     enum bd_status status = check_views(qr, v, r);
     if (status == BD_OK)
         status = run_passes(qr, v, report);

@@ -33,7 +33,7 @@ enum bd_gram_qr_method {
      * columns of unit norm): for larger condition numbers, up to about 1e15 / sqrt(m n). */
     BD_GRAM_QR_SHIFTED3,
     /* Singular value QR, for any V: with D = diag(G) and the eigenvalues of D^-1/2 G D^-1/2 = U S
-     * U^T, those <= n epsilon s_1 raised to that, W R = qr(S^1/2 U^T) D^1/2. Repeated until V is
+     * U^T, those below epsilon s_1 raised to that, W R = qr(S^1/2 U^T) D^1/2. Repeated until V is
      * orthogonal enough. */
     BD_GRAM_QR_SVD
 };

@@ -51,8 +51,9 @@ static inline double *dependent_matrix(int64_t m, int64_t n)
 static inline double *hilbert_matrix(int64_t n)
 {
     double *a = new_doubles(n * n);
-    for (int64_t i = 0; i < n * n; i++)
-        a[i] = 1.0 / (double)(i % n + i / n + 1);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+            a[i + j * n] = 1.0 / (double)(i + j + 1);
     return a;
 }
 
@@ -126,8 +127,9 @@ static inline void upload(struct bd_backend *backend, struct bd_matrix *matrix, 
     assert_int_equal(bd_matrix_create(backend, matrix, rows, cols, type), BD_OK);
     float *single = malloc((size_t)(lda * cols + 1) * sizeof *single);
     assert_non_null(single);
-    for (int64_t i = 0; type == BD_F32 && i < lda * (cols - 1) + rows; i++)
-        single[i] = (float)a[i];
+    for (int64_t j = 0; type == BD_F32 && j < cols; j++)
+        for (int64_t i = 0; i < rows; i++)
+            single[i + j * lda] = (float)a[i + j * lda];
     assert_int_equal(
         bd_matrix_upload(backend, matrix, type == BD_F32 ? (const void *)single : a, lda), BD_OK);
     free(single);

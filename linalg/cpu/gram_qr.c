@@ -203,8 +203,7 @@ enum bd_status bd_cpu_gram_factor(void *work, const struct bd_gram_step *step)
     }
     accumulate(gram, step->pass);
     if (!gram->identity) {
-        double most = 1 / ((double)gram->n * DBL_EPSILON);
-        double condition = sqrt(fmin(record->condition, most));
+        double condition = sqrt(fmin(record->condition, 1 / DBL_EPSILON));
         record->single = step->mixed && record->condition >= 1 / DBL_EPSILON;
         bd_cpu_triangle_invert(gram, condition, step->solve, record->single);
     }

@@ -88,11 +88,14 @@ enum bd_status bd_cpu_gram_svd(struct bd_cpu_gram *gram, struct bd_gram_qr_pass 
     if (LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'U', n, gram->u, n, w, gram->work,
                             gram->work_size, gram->iwork, gram->iwork_size))
         return BD_ERROR_NUMERIC;
-    double largest = w[n - 1], least = largest, floor = (double)n * DBL_EPSILON * largest;
+    double largest = w[n - 1], floor = DBL_EPSILON * largest;
+    double least = largest;
     for (int64_t k = 0; k < n; k++) {
         least = fmin(least, fabs(w[k]));
-        record->truncated += w[k] <= floor;
+        record->truncated += w[k] < floor;
     }
+    if (record->truncated) /* which may be negative, and larger in magnitude */
+        least = fmin(least, floor);
     record->condition = least == 0 ? HUGE_VAL : largest / least;
     if ((record->truncated || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', n, r, n)) &&
         triangle_of_svd(gram, floor) != BD_OK)
