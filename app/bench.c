@@ -31,7 +31,7 @@ static const struct suite suites[] = {
     { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd), false },
     { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca), false },
     { "separate", bd_bench_separate, NULL, false },
-    { "accuracy", bd_bench_accuracy, NULL, false },
+    { "accuracy", bd_bench_accuracy, NULL, true },
 #ifdef BD_BENCH_VIDEO
     { "export", bd_bench_export, NULL, false },
 #endif

@@ -3,6 +3,7 @@
 #include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "app/bench_change.h"
 #include "app/bench_tables.h"
@@ -198,6 +199,18 @@ enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench)
 
 enum bd_status bd_bench_accuracy(struct bd_bench *bench)
 {
-    enum bd_status status = bd_bench_accuracy_updates(bench);
-    return status ? status : bd_bench_accuracy_gram(bench);
+    static const struct {
+        const char *name;
+        enum bd_status (*run)(struct bd_bench *bench);
+    } parts[] = { { "updates", bd_bench_accuracy_updates }, { "gram", bd_bench_accuracy_gram } };
+    enum bd_status status = BD_OK;
+    bool found = false;
+    for (int i = 0; i < 2 && !status; i++)
+        if (!bench->part || strcmp(bench->part, parts[i].name) == 0) {
+            found = true;
+            status = parts[i].run(bench);
+        }
+    return found
+               ? status
+               : bd_fail(BD_ERROR_ARGUMENT, "accuracy:%s: there are updates and gram", bench->part);
 }

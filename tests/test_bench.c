@@ -163,7 +163,8 @@ static void updates_run(void **state)
 
 static void accuracy_runs(void **state)
 {
-    assert_int_equal(cli_run(*state, "$B bench accuracy --backend cpu --quick --json a.json"), 0);
+    assert_int_equal(
+        cli_run(*state, "$B bench accuracy:updates --backend cpu --quick --json a.json"), 0);
     assert_int_equal(count_of(*state, "a.json", "\"paper_forward\""), 20);
     assert_int_equal(count_of(*state, "a.json", "\"paper_backward\""), 10);
     assert_true(largest(*state, "a.json", "forward") < 1e-3);
@@ -175,6 +176,7 @@ static void bad_parts_are_one_line(void **state)
 {
     static const char *const commands[] = { "$B bench updates:13 --backend cpu --quick -q",
                                             "$B bench updates:7x --backend cpu --quick -q",
+                                            "$B bench accuracy:x --backend cpu --quick -q",
                                             "$B bench svd:1 --quick -q" };
     char text[4096];
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
