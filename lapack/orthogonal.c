@@ -87,7 +87,7 @@ float bd_orthogonal_append(int64_t m, int64_t k, float *q, int64_t ldq, const fl
     const double length = norm(m, x);
     memset(w, 0, (size_t)k * sizeof *w);
     double part = 0;
-    if (length > 0) {
+    if (length != 0) { /* NaN too: it has to come out */
         for (int64_t i = 0; i < m; i++)
             u[i] = (float)(x[i] / length);
         part = separate(m, k, q, ldq, u, length, w);

@@ -32,7 +32,7 @@ struct inner {
 /* The first columns of Q = I - V T V^T of a block: q = I - V_top X, and x = T V_top^T. v: B x B of
  * a (its upper triangle is R), columns q at least `cols` are not there. Loops end where V_top and T
  * do, so that a NaN in a column stays in the columns from there on. */
-static void form_top(int cols, const float *v, int64_t ldv, const float *t, double (*x)[B],
+static inline void form_top(const int cols, const float *v, int64_t ldv, const float *t, double (*x)[B],
                      double (*q)[B])
 {
     for (int j = 0; j < cols; j++) {
@@ -54,7 +54,7 @@ static void form_top(int cols, const float *v, int64_t ldv, const float *t, doub
 /* Whether column j needs no reflector: there was none in the old set, and either none before it
  * moved e_j, or there are no rows below. (In general an identity does not stay one: sets of
  * reflectors that differ in signs leave different bases of what is orthogonal to Q's columns.) */
-static int is_identity(int64_t m, int j, const float *old_t, double (*x)[B])
+static inline int is_identity(int64_t m, int j, const float *old_t, double (*x)[B])
 {
     int moved = 0;
     for (int i = 0; i < j; i++)
@@ -64,7 +64,7 @@ static int is_identity(int64_t m, int j, const float *old_t, double (*x)[B])
 
 /* The modified LU factorisation Q - S = V U of the top of a block of m rows, S the signs; V's
  * columns, tau and the new T = -U S V_top^-T. */
-static void reconstruct_top(int64_t m, int cols, double (*q)[B], const float *old_t, double (*x)[B],
+static inline void reconstruct_top(int64_t m, const int cols, double (*q)[B], const float *old_t, double (*x)[B],
                             struct inner *inner)
 {
     double t[B][B] = { { 0 } };
@@ -99,7 +99,7 @@ static void reconstruct_top(int64_t m, int cols, double (*q)[B], const float *ol
 }
 
 /* turn = -X U^-1: rows below the top of Q - S are -V X = V_new U. */
-static void make_turn(int cols, double (*x)[B], double (*u)[B], struct inner *inner)
+static inline void make_turn(const int cols, double (*x)[B], double (*u)[B], struct inner *inner)
 {
     double turn[B][B] = { { 0 } };
     for (int j = 0; j < cols; j++)
@@ -114,10 +114,8 @@ static void make_turn(int cols, double (*x)[B], double (*u)[B], struct inner *in
             inner->turn[i + j * B] = (float)turn[i][j];
 }
 
-/* A block of cols (<= B) columns that geqrt has left at a, rows m, with t, to LAPACK's reflectors.
- */
-static void turn_block(const struct bd_lapack *context, int64_t m, int cols, float *a, int64_t lda,
-                       const float *t, struct inner *inner, float *spare)
+static inline void turn_top(int64_t m, const int cols, float *a, int64_t lda, const float *t,
+                            struct inner *inner)
 {
     double x[B][B] = { { 0 } }, q[B][B] = { { 0 } };
     form_top(cols, a, lda, t, x, q);
@@ -129,6 +127,18 @@ static void turn_block(const struct bd_lapack *context, int64_t m, int cols, flo
         for (int i = j + 1; i < cols; i++)
             a[i + j * lda] = (float)inner->top[i][j];
     }
+}
+
+/* A block of cols (<= B) columns that geqrt has left at a, rows m and padded, with t, to LAPACK's
+ * reflectors. */
+static void turn_block(const struct bd_lapack *context, int64_t m, int cols, float *a, int64_t lda,
+                       const float *t, struct inner *inner, float *spare)
+{
+    /* The constant lets the compiler unroll nearly all of it. */
+    if (cols == B)
+        turn_top(m, B, a, lda, t, inner);
+    else
+        turn_top(m, cols, a, lda, t, inner);
     if (m <= cols)
         return;
     /* Of a block with NaN in it each column is made from those up to it: 0 * NaN is NaN. */
@@ -137,8 +147,8 @@ static void turn_block(const struct bd_lapack *context, int64_t m, int cols, flo
         clean = clean && isfinite(inner->tau[j]);
     for (int j = 0, next; j < cols; j = next) {
         next = clean ? cols : j + 1;
-        context->block->gemm(m - cols, next - j, next, a + cols, lda, inner->turn + j * B, B,
-                             spare + j * lda, lda);
+        context->block->gemm(round_up(m - cols, bd_kernel_rows), next - j, next, a + cols, lda,
+                             inner->turn + j * B, B, spare + j * lda, lda);
     }
     for (int j = 0; j < cols; j++)
         memcpy(a + cols + j * lda, spare + j * lda, (size_t)(m - cols) * sizeof *a);

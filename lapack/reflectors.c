@@ -3,11 +3,22 @@
 #include <math.h>
 #include <string.h>
 
+/* Four sums, so that additions do not wait for each other. */
+static double dot(int64_t n, const float *x, const float *y)
+{
+    double sum[4] = { 0 };
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int p = 0; p < 4; p++)
+            sum[p] += (double)x[i + p] * y[i + p];
+    for (; i < n; i++)
+        sum[0] += (double)x[i] * y[i];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
 float bd_reflector_make(int64_t n, float *alpha, float *x)
 {
-    double square = 0;
-    for (int64_t i = 0; i < n - 1; i++)
-        square += (double)x[i] * x[i];
+    const double square = dot(n - 1, x, x);
     if (square == 0)
         return 0;
     const double a = *alpha, beta = -copysign(sqrt(a * a + square), a), scale = 1 / (a - beta);
@@ -22,13 +33,11 @@ void bd_reflector_apply_left(int64_t m, int64_t n, const float *v, float tau, fl
     if (tau == 0)
         return;
     for (int64_t j = 0; j < n; j++, c += ldc) {
-        double sum = c[0];
-        for (int64_t i = 1; i < m; i++)
-            sum += (double)v[i] * c[i];
-        sum *= tau;
+        const double sum = (c[0] + dot(m - 1, v + 1, c + 1)) * tau;
         c[0] = (float)(c[0] - sum);
+        const float weight = (float)sum;
         for (int64_t i = 1; i < m; i++)
-            c[i] = (float)(c[i] - v[i] * sum);
+            c[i] -= v[i] * weight;
     }
 }
 
