@@ -1,4 +1,5 @@
-/* QR updating on the GPU: what joins the small matrices and the passes over Q.
+/* QR updating on the GPU: the slots, and for a thin Q of few columns, of which few come or go, what
+ * joins the small matrices and the passes over Q. Everything else is gpu/qr_wide.h's.
  *
  * New columns go through classical Gram-Schmidt with reorthogonalisation, in groups: W = Q^T U (one
  * pass), V = U - Q W and Q^T V (one pass), V -= Q (Q^T V) (one pass, left out when Q^T V turns out
@@ -14,18 +15,23 @@
 #include <climits>
 #include <cstdlib>
 
+#include "gpu/qr_wide.h"
 #include "gpu/slots.h"
-#include "linalg/qr_update.h"
 
 namespace
 {
 
-enum { unguarded = -1 }; /* the number of an update that has no new columns */
+enum {
+    unguarded = -1,               /* the number of an update that has no new columns */
+    narrow_most = bd_update_group /* columns at a time */
+};
 
 struct update {
     bd_cuda *cuda;
-    int64_t m; /* rows of the call at work */
-    int max_cols;
+    struct bd_cuda_wide *wide;
+    bool full_q;
+    int64_t m;    /* rows of the call at work */
+    int max_cols; /* of a narrow R */
     bd_update_launch launch;
     cudaStream_t side;
     cudaEvent_t fork, join, checked;
@@ -223,19 +229,24 @@ bd_status slide_group(update *work, const bd_update_job *job)
     return status;
 }
 
-/* Starts the check of U; returns the number of this update. */
-int start(update *work, const float *u, int64_t ldu, int64_t p)
+/* Starts the check of X (rows x cols); returns the number of this update. */
+int start_check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
 {
     work->call = work->call == INT_MAX ? 1 : work->call + 1;
     bd_update_job job = {};
     job.state = work->state;
     job.call = work->call;
-    job.m = work->m;
-    job.u = u;
-    job.ldu = ldu;
-    bd_update_check(&work->launch, &job, p, work->host_bad);
+    job.m = rows;
+    job.u = x;
+    job.ldu = ldx;
+    bd_update_check(&work->launch, &job, cols, work->host_bad);
     cudaEventRecord(work->checked, work->launch.stream);
     return work->call;
+}
+
+int start(update *work, const float *u, int64_t ldu, int64_t p)
+{
+    return start_check(work, u, ldu, work->m, p);
 }
 
 /* Waits for that check, when everything has been asked for. */
@@ -246,19 +257,37 @@ bd_status finish(update *work, bd_status status)
     if (status == BD_OK)
         status = bd_cuda_check(cudaEventSynchronize(work->checked), "QR update");
     if (status == BD_OK && *(volatile int *)work->host_bad == work->call)
-        return bd_fail(BD_ERROR_NUMERIC, "QR update: the new columns hold NaN or Inf");
+        return bd_fail(BD_ERROR_NUMERIC, "QR update: what comes in holds NaN or Inf");
     return status;
 }
 
-/* The rows of this call. Only a thin Q or none, and no d that would have to follow. */
-bd_status take_factors(update *work, const bd_qr_parts *f, bool follow)
+bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
 {
-    bool full = f->q && f->q_cols != f->n;
-    if (full || (follow && f->rhs))
-        return bd_fail(BD_ERROR_UNSUPPORTED, "cuda: QR updating does not keep %s yet",
-                       full ? "the full Q" : "d");
+    if (rows > 0 && cols > 0)
+        start_check(work, x, ldx, rows, cols);
+    else
+        return BD_OK;
+    return finish(work, BD_OK);
+}
+
+/* Whether p columns that come or go are for the kernels here; takes the rows of this call then.
+ * They do not keep the full Q, and where d has to follow (`follow`) not d. */
+bool is_narrow(update *work, const bd_qr_parts *f, int64_t n, int64_t p, bool follow)
+{
+    if (n > work->max_cols || p > (int64_t)narrow_most || work->full_q || (follow && f->rhs))
+        return false;
     if (f->q)
         work->m = f->m;
+    return true;
+}
+
+/* The GPU has what is needed beyond the narrow. */
+bd_status need_wide(const update *work)
+{
+    if (!work->wide)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "cuda: this GPU has too little shared memory for this QR update; the cpu "
+                       "backend does it");
     return BD_OK;
 }
 
@@ -270,17 +299,13 @@ enum bd_status bd_cuda_update_create(struct bd_backend *backend,
                                      const struct bd_qr_update_shape *shape, void **out)
 {
     int64_t max_cols = shape->max_cols;
-    if (max_cols > bd_update_most_cols)
-        return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "cuda: QR updating of %lld columns: at most %d are possible; the cpu "
-                       "backend has no such limit",
-                       (long long)max_cols, bd_update_most_cols);
     update *work = (update *)calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     work->cuda = bd_cuda_of(backend);
     work->m = shape->max_rows;
-    work->max_cols = (int)max_cols;
+    work->full_q = shape->full_q;
+    work->max_cols = max_cols < bd_update_most_cols ? (int)max_cols : (int)bd_update_most_cols;
     work->launch.stream = work->cuda->stream;
     work->launch.sms = work->cuda->sms;
     work->launch.shared_most = work->cuda->shared_most;
@@ -293,6 +318,10 @@ enum bd_status bd_cuda_update_create(struct bd_backend *backend,
         status = bd_update_q_prepare();
     if (status == BD_OK)
         status = bd_update_slide_prepare(&work->launch);
+    if (status == BD_OK)
+        status = bd_cuda_wide_create(work->cuda, shape, &work->wide);
+    if (status == BD_ERROR_UNSUPPORTED) /* what is narrow is possible all the same */
+        status = BD_OK;
     if (status != BD_OK) {
         bd_cuda_update_destroy(work);
         return status;
@@ -312,6 +341,7 @@ void bd_cuda_update_destroy(void *plan)
             cudaEventDestroy(event);
     if (work->side)
         cudaStreamDestroy(work->side);
+    bd_cuda_wide_destroy(work->wide);
     bd_cuda_free(work->state);
     bd_cuda_free(work->cs);
     bd_cuda_free(work->w);
@@ -326,9 +356,10 @@ void bd_cuda_update_destroy(void *plan)
 enum bd_status bd_cuda_update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     update *work = (update *)plan;
-    bd_status status = take_factors(work, f, true);
-    if (status != BD_OK)
-        return status;
+    if (!is_narrow(work, f, f->n, p, true)) {
+        bd_status status = need_wide(work);
+        return status == BD_OK ? bd_cuda_wide_remove(work->wide, f, k, p) : status;
+    }
     remove_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, unguarded);
     return bd_cuda_launched("QR update: removing columns");
 }
@@ -337,9 +368,12 @@ enum bd_status bd_cuda_update_insert(void *plan, const struct bd_qr_parts *f, in
                                      const float *u, int64_t ldu)
 {
     update *work = (update *)plan;
-    bd_status status = take_factors(work, f, false);
-    if (status != BD_OK)
-        return status;
+    if (!is_narrow(work, f, f->n + p, p, false)) {
+        bd_status status = need_wide(work);
+        if (status == BD_OK)
+            status = check(work, u, ldu, f->m, p);
+        return status == BD_OK ? bd_cuda_wide_insert(work->wide, f, k, p, u, ldu) : status;
+    }
     int call = start(work, u, ldu, p);
     return finish(work, insert_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, u, ldu, call));
 }
@@ -348,10 +382,18 @@ enum bd_status bd_cuda_update_slide(void *plan, const struct bd_qr_parts *f, int
                                     const float *u, int64_t ldu)
 {
     update *work = (update *)plan;
-    bd_status status = take_factors(work, f, false);
-    if (status != BD_OK)
-        return status;
     int64_t n = f->n;
+    if (!is_narrow(work, f, n, p, false)) {
+        struct bd_qr_parts left = *f;
+        bd_status status = need_wide(work);
+        if (status == BD_OK)
+            status = check(work, u, ldu, f->m, p);
+        if (status == BD_OK)
+            status = bd_cuda_wide_remove(work->wide, f, 0, p);
+        left.n -= p;
+        left.q_cols -= work->full_q ? 0 : p;
+        return status == BD_OK ? bd_cuda_wide_insert(work->wide, &left, n - p, p, u, ldu) : status;
+    }
     int call = start(work, u, ldu, p);
     if (p < n && p <= bd_update_group) {
         bd_update_job job = make_job(work, f->q, f->ldq, f->r, f->ldr, n, n - p, 0, p, call);
@@ -362,6 +404,64 @@ enum bd_status bd_cuda_update_slide(void *plan, const struct bd_qr_parts *f, int
     remove_columns(work, f->q, f->ldq, f->r, f->ldr, n, 0, p, call);
     return finish(work,
                   insert_columns(work, f->q, f->ldq, f->r, f->ldr, n - p, n - p, p, u, ldu, call));
+}
+
+enum bd_status bd_cuda_update_insert_rows(void *plan, const struct bd_qr_parts *f, int64_t k,
+                                          int64_t p, const float *u, int64_t ldu, const float *e,
+                                          int64_t lde)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    if (status == BD_OK)
+        status = check(work, u, ldu, p, f->n);
+    if (status == BD_OK && e)
+        status = check(work, e, lde, p, f->rhs);
+    if (status != BD_OK)
+        return status;
+    return bd_cuda_wide_insert_rows(work->wide, f, k, p, u, ldu, e, lde);
+}
+
+enum bd_status bd_cuda_update_remove_rows(void *plan, const struct bd_qr_parts *f, int64_t k,
+                                          int64_t p)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    return status == BD_OK ? bd_cuda_wide_remove_rows(work->wide, f, k, p) : status;
+}
+
+enum bd_status bd_cuda_update_check(void *plan, const float *x, int64_t ldx, int64_t rows,
+                                    int64_t cols)
+{
+    return check((update *)plan, x, ldx, rows, cols);
+}
+
+enum bd_status bd_cuda_update_project(void *plan, const struct bd_qr_parts *f, const float *b,
+                                      int64_t ldb)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    return status == BD_OK ? bd_cuda_wide_project(work->wide, f, b, ldb) : status;
+}
+
+enum bd_status bd_cuda_update_solve(void *plan, const float *r, int64_t ldr, int64_t n,
+                                    const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    if (status == BD_OK)
+        status =
+            bd_cuda_wide_solve(work->wide, r, ldr, n, d, ldd, rhs, x, ldx, &work->state->singular);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
+                                               cudaMemcpyDeviceToHost, work->launch.stream),
+                               "QR update: solving");
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaStreamSynchronize(work->launch.stream), "QR update: solving");
+    const int singular = *(volatile int *)work->host_bad;
+    *work->host_bad = 0;
+    if (status == BD_OK && singular)
+        return bd_fail(BD_ERROR_NUMERIC, "least squares: R has a zero on its diagonal");
+    return status;
 }
 
 enum bd_status bd_cuda_update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,

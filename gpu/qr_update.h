@@ -21,6 +21,7 @@ enum {
 struct bd_update_state {
     int bad;                       /* number of the last update whose new columns were not finite */
     int again;                     /* the second projection is needed */
+    int singular;                  /* the R that was solved with has a zero on its diagonal */
     double whole[bd_update_group]; /* norms of the new columns */
     double norm[bd_update_group];  /* what the first projection left of them */
 };

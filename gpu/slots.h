@@ -31,6 +31,18 @@ enum bd_status bd_cuda_update_insert(void *work, const struct bd_qr_parts *parts
                                      int64_t p, const float *u, int64_t ldu);
 enum bd_status bd_cuda_update_slide(void *work, const struct bd_qr_parts *parts, int64_t p,
                                     const float *u, int64_t ldu);
+enum bd_status bd_cuda_update_insert_rows(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                          int64_t p, const float *u, int64_t ldu, const float *e,
+                                          int64_t lde);
+enum bd_status bd_cuda_update_remove_rows(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                          int64_t p);
+enum bd_status bd_cuda_update_check(void *work, const float *x, int64_t ldx, int64_t rows,
+                                    int64_t cols);
+enum bd_status bd_cuda_update_project(void *work, const struct bd_qr_parts *parts, const float *b,
+                                      int64_t ldb);
+enum bd_status bd_cuda_update_solve(void *work, const float *r, int64_t ldr, int64_t n,
+                                    const float *d, int64_t ldd, int64_t rhs, float *x,
+                                    int64_t ldx);
 enum bd_status bd_cuda_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
                                           const double *g);
 

@@ -1,0 +1,251 @@
+/* QR updating: banded Householder QR, its reflectors from the right, and new columns of a thin Q.
+ *
+ * Schreiber, Van Loan: A storage-efficient WY representation for products of Householder
+ * transformations (1989); Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the
+ * classical Gram-Schmidt orthogonalization process (2005). */
+#include <cfloat>
+
+#include "gpu/qr_wide.h"
+
+namespace
+{
+
+enum { block = house_most_cols };
+
+/* v := the reflectors of cols columns of a, with their ones and zeros. Block y: a column. */
+__global__ void take_reflectors(float *v, int64_t ldv, const float *a, int64_t lda, int64_t rows)
+{
+    const int64_t j = blockIdx.y;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
+         i += (int64_t)gridDim.x * blockDim.x)
+        v[i + j * ldv] = i > j ? a[i + j * lda] : i == j ? 1 : 0;
+}
+
+__global__ void put_identity(float *a, int64_t lda, int64_t rows, int64_t j0)
+{
+    const int64_t j = blockIdx.y;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
+         i += (int64_t)gridDim.x * blockDim.x)
+        a[i + j * lda] = i == j + j0 ? 1 : 0;
+}
+
+/* T (row-major with blocks of 16: their diagonals are the taus) of all `cols` reflectors from their
+ * products s (block x block, by columns), to t (block x block, by columns). A thread makes a row,
+ * which follows from itself. */
+__global__ void __launch_bounds__(block)
+    make_t(float *t, const float *s, const float *inner, int cols)
+{
+    __shared__ float products[block][block + 1], rows[block][block + 1], taus[block];
+    const int row = (int)threadIdx.x;
+    for (int j = 0; j < block; j++)
+        products[row][j] = row < cols && j < cols ? s[row + j * block] : 0;
+    taus[row] = row < cols
+                    ? inner[row / caqr_inner * caqr_t_size + row % caqr_inner * (caqr_inner + 1)]
+                    : 0;
+    __syncthreads();
+    for (int i = 0; i < block; i++) {
+        float sum = 0;
+        for (int k = row; k < i; k++)
+            sum += rows[row][k] * products[k][i];
+        rows[row][i] = i < row ? 0 : i == row ? taus[i] : -taus[i] * sum;
+    }
+    for (int i = 0; i < block; i++)
+        t[row + i * block] = rows[row][i];
+}
+
+/* R: zeros on the diagonal where it is rounding of the norm of a column of U, whose square is that
+ * of column j of W and R. Block: a column. */
+__global__ void drop_rounding(float *r, int64_t ldr, const float *w, int64_t ldw, int64_t n,
+                              int64_t p)
+{
+    __shared__ double sums[32];
+    const int64_t j = blockIdx.x;
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
+        sum += (double)w[i + j * ldw] * w[i + j * ldw];
+    for (int64_t i = threadIdx.x; i <= j; i += blockDim.x)
+        sum += (double)r[i + j * ldr] * r[i + j * ldr];
+    for (int d = 16; d > 0; d /= 2)
+        sum += __shfl_xor_sync(~0u, sum, d);
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x > 0)
+        return;
+    sum = 0;
+    for (unsigned i = 0; i < blockDim.x / 32; i++)
+        sum += sums[i];
+    const double rounding = 4 * FLT_EPSILON * (1 + sqrt((double)n));
+    if (fabs((double)r[j + j * ldr]) <= rounding * sqrt(sum))
+        r[j + j * ldr] = 0;
+}
+
+int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+unsigned blocks_for(int64_t rows)
+{
+    return (unsigned)smaller((rows + 255) / 256, 64);
+}
+
+/* Reflectors j0 .. end - 1 of the factored a, in rows of the band. */
+struct house_reflectors reflectors_of(const struct bd_cuda_wide *work, const float *a, int64_t lda,
+                                      int64_t rows, int64_t j0, int64_t end)
+{
+    struct house_reflectors x = {};
+    x.v = a + j0 + j0 * lda;
+    x.ldv = lda;
+    x.rows = rows;
+    x.cols = (int)(end - j0);
+    x.t = work->house_t + j0 / caqr_inner * caqr_t_size;
+    x.cross = work->house_cross + j0 / block * house_cross_floats;
+    return x;
+}
+
+/* Q(:, window) := Q(:, window) (I - V T V^T) for reflectors of `x`, whose first row is column j0.
+ */
+enum bd_status apply_right(struct bd_cuda_wide *work, const struct house_reflectors *x, int64_t j0,
+                           const struct wide_right *q)
+{
+    const int64_t w = x->rows, ld = (w + 31) / 32 * 32, cols = x->cols;
+    take_reflectors<<<dim3(blocks_for(w), (unsigned)cols), 256, 0, work->cuda->stream>>>(
+        work->v, ld, x->v, x->ldv, w);
+    enum bd_status status =
+        wide_multiply(work, cols, cols, w, work->v, ld, 1, work->v, ld, 0, 1, 0, work->s, block);
+    if (status != BD_OK)
+        return status;
+    make_t<<<1, block, 0, work->cuda->stream>>>(work->t, work->s, x->t, (int)cols);
+    status =
+        wide_multiply(work, w, cols, cols, work->v, ld, 0, work->t, block, 0, 1, 0, work->vt, ld);
+    /* The window in what there is of q0, then q. */
+    const int64_t in_first = j0 < q->first ? smaller(q->first - j0, w) : 0;
+    const struct {
+        float *x;
+        int64_t ld, first, count;
+    } parts[] = { { q->q0 + j0 * q->ldq0, q->ldq0, 0, in_first },
+                  { q->q + (j0 + in_first - q->first) * q->ldq, q->ldq, in_first, w - in_first } };
+    for (int64_t row = 0; row < q->rows && status == BD_OK; row += work->ldy) {
+        const int64_t rows = smaller(q->rows - row, work->ldy);
+        bool begun = false;
+        for (const auto &part : parts)
+            if (part.count > 0 && status == BD_OK) {
+                status = wide_multiply(work, rows, cols, part.count, part.x + row, part.ld, 0,
+                                       work->vt + part.first, ld, 0, 1, begun ? 1.0F : 0.0F,
+                                       work->y, work->ldy);
+                begun = true;
+            }
+        for (const auto &part : parts)
+            if (part.count > 0 && status == BD_OK)
+                status = wide_multiply(work, rows, part.count, cols, work->y, work->ldy, 0,
+                                       work->v + part.first, ld, 1, -1, 1, part.x + row, part.ld);
+    }
+    return status;
+}
+
+} // namespace
+
+extern "C" {
+
+enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, int64_t k,
+                             const float *a, int64_t lda, int a_transposed, const float *b,
+                             int64_t ldb, int b_transposed, float alpha, float beta, float *c,
+                             int64_t ldc)
+{
+    const struct chase_product x = {
+        m, n, k, a, lda, a_transposed, b, ldb, b_transposed, alpha, beta, c, ldc, work->parts
+    };
+    return chase_multiply(work->cuda, work->cuda->stream, &x);
+}
+
+enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+                           int64_t cols, int64_t all, int64_t band, const struct wide_right *q)
+{
+    enum bd_status status = BD_OK;
+    for (int64_t j0 = 0; j0 < cols && status == BD_OK; j0 += block) {
+        const int64_t end = smaller(j0 + block, cols), w = smaller(rows - j0, band + block);
+        for (int64_t j = j0; j < end && status == BD_OK; j += caqr_inner) {
+            const int64_t next = smaller(j + caqr_inner, end);
+            const struct house_reflectors x = reflectors_of(work, a, lda, w - (j - j0), j, next);
+            status = house_factor_panel(work->cuda, a + j + j * lda, lda, x.rows, x.cols,
+                                        work->house_t + j / caqr_inner * caqr_t_size, &work->box);
+            if (status == BD_OK && next < end)
+                status = house_apply(work->cuda, &x, 1, 1, a + j + next * lda, lda, end - next,
+                                     work->house_parts);
+        }
+        const struct house_reflectors x = reflectors_of(work, a, lda, w, j0, end);
+        if (status == BD_OK)
+            status =
+                house_cross(work->cuda, &x, work->house_cross + j0 / block * house_cross_floats,
+                            work->house_parts);
+        if (status == BD_OK)
+            status = house_apply(work->cuda, &x, 1, 1, a + j0 + end * lda, lda, all - end,
+                                 work->house_parts);
+        if (status == BD_OK && q)
+            status = apply_right(work, &x, j0, q);
+    }
+    return status;
+}
+
+enum bd_status wide_form(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+                         int64_t cols, float *r, int64_t ldr)
+{
+    const int64_t ldv = (rows + 31) / 32 * 32;
+    enum bd_status status = wide_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
+    for (int64_t end = cols, j0; end > 0 && status == BD_OK; end = j0) {
+        j0 = (end - 1) / block * block;
+        struct house_reflectors x = reflectors_of(work, a, lda, rows - j0, j0, end);
+        const unsigned count = (unsigned)(end - j0);
+        take_reflectors<<<dim3(blocks_for(rows), count), 256, 0, work->cuda->stream>>>(
+            work->v, ldv, a + j0 + j0 * lda, lda, rows - j0);
+        put_identity<<<dim3(blocks_for(rows), count), 256, 0, work->cuda->stream>>>(a + j0 * lda,
+                                                                                    lda, rows, j0);
+        x.v = work->v;
+        x.ldv = ldv;
+        x.whole = 1;
+        status =
+            house_apply(work->cuda, &x, 0, 0, a + j0 + j0 * lda, lda, cols - j0, work->house_parts);
+    }
+    return status;
+}
+
+enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, int64_t ldq,
+                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p, float *w,
+                                   int64_t ldw, float *s, int64_t lds)
+{
+    const int64_t g = work->group;
+    float *const r = work->small, *const next = r + g * g, *const more = work->y;
+    enum bd_status status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+    if (status == BD_OK)
+        status = wide_form(work, x, ldx, m, p, s, lds);
+    if (status == BD_OK)
+        drop_rounding<<<(unsigned)p, 256, 0, work->cuda->stream>>>(s, lds, w, ldw, n, p);
+    /* Twice more: the second projection is what rounding of the first asks for, the third what a
+     * column of nothing but rounding does. */
+    for (int i = 0; i < 2 && status == BD_OK; i++) {
+        /* W' = Q^T X in pieces of 64 columns; W += W' S; X -= Q W'. */
+        for (int64_t j = 0; j < p && status == BD_OK; j += block) {
+            const int64_t c = smaller(p - j, block);
+            status =
+                wide_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
+            if (status == BD_OK) /* rows j .. of S, from column j on */
+                status = wide_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds,
+                                       0, 1, 1, w + j * ldw, ldw);
+            if (status == BD_OK)
+                status = wide_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1,
+                                       x + j * ldx, ldx);
+        }
+        if (status == BD_OK)
+            status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+        if (status == BD_OK)
+            status = wide_form(work, x, ldx, m, p, r, g);
+        if (status == BD_OK)
+            status = wide_multiply(work, p, p, p, r, g, 0, s, lds, 0, 1, 0, next, g);
+        if (status == BD_OK)
+            status = wide_copy_upper(work, s, lds, next, g, p, p, 0);
+    }
+    return status;
+}
+
+} // extern "C"
