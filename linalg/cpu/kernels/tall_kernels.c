@@ -72,14 +72,16 @@ BD_INLINE double sum_of(dvec x)
 
 /* `height` x `width` elements of G, both constants: columns x against columns y. */
 BD_INLINE void gram_tile(const int height, const int width, int64_t rows, const double *x,
-                         const double *y, int64_t ldv, double *g, int64_t n)
+                         const double *y, int64_t ldv, int64_t ahead, double *g, int64_t n)
 {
     dvec sum[4][GRAM_COLS] = { 0 };
     for (int64_t row = 0; row < rows; row += doubles) {
         dvec b[GRAM_COLS];
 #pragma GCC unroll 4
-        for (int j = 0; j < width; j++)
+        for (int j = 0; j < width; j++) {
             b[j] = DLOAD(y + row + j * ldv);
+            __builtin_prefetch(y + row + j * ldv + ahead);
+        }
 #pragma GCC unroll 4
         for (int i = 0; i < height; i++) {
             dvec a = DLOAD(x + row + i * ldv);
@@ -96,19 +98,19 @@ BD_INLINE void gram_tile(const int height, const int width, int64_t rows, const 
 }
 
 BD_INLINE void gram_height(const int width, int64_t height, int64_t rows, const double *x,
-                           const double *y, int64_t ldv, double *g, int64_t n)
+                           const double *y, int64_t ldv, int64_t ahead, double *g, int64_t n)
 {
     if (height >= 4)
-        gram_tile(4, width, rows, x, y, ldv, g, n);
+        gram_tile(4, width, rows, x, y, ldv, ahead, g, n);
     else if (height == 3)
-        gram_tile(3, width, rows, x, y, ldv, g, n);
+        gram_tile(3, width, rows, x, y, ldv, ahead, g, n);
     else if (height == 2)
-        gram_tile(2, width, rows, x, y, ldv, g, n);
+        gram_tile(2, width, rows, x, y, ldv, ahead, g, n);
     else
-        gram_tile(1, width, rows, x, y, ldv, g, n);
+        gram_tile(1, width, rows, x, y, ldv, ahead, g, n);
 }
 
-static void gram(int64_t rows, int64_t n, const double *v, int64_t ldv, double *g)
+static void gram(int64_t rows, int64_t n, const double *v, int64_t ldv, int64_t ahead, double *g)
 {
     for (int64_t j = 0; j < n; j += GRAM_COLS)
         for (int64_t i = 0; i < n && i < j + GRAM_COLS; i += 4) {
@@ -116,15 +118,15 @@ static void gram(int64_t rows, int64_t n, const double *v, int64_t ldv, double *
             double *tile = g + i + j * n;
 #if GRAM_COLS == 4
             if (n - j >= 4)
-                gram_height(4, n - i, rows, x, y, ldv, tile, n);
+                gram_height(4, n - i, rows, x, y, ldv, i ? 0 : ahead, tile, n);
             else if (n - j == 3)
-                gram_height(3, n - i, rows, x, y, ldv, tile, n);
+                gram_height(3, n - i, rows, x, y, ldv, i ? 0 : ahead, tile, n);
             else
 #endif
                 if (n - j >= 2)
-                gram_height(2, n - i, rows, x, y, ldv, tile, n);
+                gram_height(2, n - i, rows, x, y, ldv, i ? 0 : ahead, tile, n);
             else
-                gram_height(1, n - i, rows, x, y, ldv, tile, n);
+                gram_height(1, n - i, rows, x, y, ldv, i ? 0 : ahead, tile, n);
         }
 }
 

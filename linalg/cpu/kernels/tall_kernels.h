@@ -30,14 +30,15 @@ struct bd_tall_group {
 };
 
 struct bd_tall_kernels {
-    /* G (n x n, ld n) += V^T V, at least its upper triangle, V rows x n. */
-    void (*gram)(int64_t rows, int64_t n, const double *v, int64_t ldv, double *g);
+    /* G (n x n, ld n) += V^T V, at least its upper triangle, V rows x n. The elements `ahead` rows
+     * further down are asked for from memory meanwhile, here and below; they need not exist. */
+    void (*gram)(int64_t rows, int64_t n, const double *v, int64_t ldv, int64_t ahead, double *g);
 
     /* Does the groups' steps to X, rows x ., in their order. */
-    void (*multiply)(int64_t rows, double *x, int64_t ldx, const struct bd_tall_group *groups,
-                     int64_t count, const double *t);
-    void (*multiply_single)(int64_t rows, float *x, int64_t ldx, const struct bd_tall_group *groups,
-                            int64_t count, const float *t);
+    void (*multiply)(int64_t rows, double *x, int64_t ldx, int64_t ahead,
+                     const struct bd_tall_group *groups, int64_t count, const double *t);
+    void (*multiply_single)(int64_t rows, float *x, int64_t ldx, int64_t ahead,
+                            const struct bd_tall_group *groups, int64_t count, const float *t);
 
     /* A column: y := scale x, in the other type. */
     void (*narrow)(int64_t rows, const double *x, double scale, float *y);
