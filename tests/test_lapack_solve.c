@@ -185,7 +185,8 @@ static void *call_often(void *arg)
     const int32_t m = shapes[number][0], n = shapes[number][1], k = m < n ? m : n;
     const int32_t size = k * 2, one = 1, ldb = m > n ? m : n;
     intptr_t wrong = 0; /* results; without memory, none of the matrices is there to be wrong */
-    float *a = calloc((size_t)(m * n), sizeof *a), *f = calloc((size_t)(m * n), sizeof *f);
+    float *a = calloc((size_t)m * (size_t)n, sizeof *a),
+          *f = calloc((size_t)m * (size_t)n, sizeof *f);
     float *b = calloc((size_t)ldb, sizeof *b), *work = calloc((size_t)size, sizeof *work);
     for (int round = 0; round < ROUNDS && a && f && b && work; round++) {
         uint32_t random = (uint32_t)(number * 100 + round + 1);
@@ -194,7 +195,7 @@ static void *call_often(void *arg)
             random = random * 1664525 + 1013904223;
             a[i] = (float)random * 0x1p-32F - 0.5F;
         }
-        memcpy(f, a, (size_t)(m * n) * sizeof *a);
+        memcpy(f, a, (size_t)m * (size_t)n * sizeof *a);
         for (int32_t i = 0; i < ldb; i++)
             b[i] = 0;
         for (int32_t j = 0; j < n; j++) /* B = A e: the sum of the columns */
