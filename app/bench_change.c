@@ -192,8 +192,8 @@ void bd_bench_change_close(struct bd_bench_change *c)
     struct bd_matrix *const all[] = { &c->pool,    &c->identity, &c->start_q, &c->start_r,
                                       &c->start_d, &c->q,        &c->r,       &c->d,
                                       &c->x,       &c->after,    &c->after_b, &c->work,
-                                      &c->work_b };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+                                      &c->work_b,  NULL };
+    for (int i = 0; all[i]; i++)
         bd_matrix_destroy(c->bench->backend, all[i]);
     bd_bench_solver_destroy(&c->solver);
     bd_qr_update_destroy(&c->update);
