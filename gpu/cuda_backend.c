@@ -260,6 +260,12 @@ static enum bd_status cuda_download(struct bd_backend *backend, void *host, size
     return copy(backend, host, host_pitch, src, src_pitch, width, height, cudaMemcpyDeviceToHost);
 }
 
+static enum bd_status cuda_copy(struct bd_backend *backend, void *dst, size_t dst_pitch,
+                                const void *src, size_t src_pitch, size_t width, size_t height)
+{
+    return copy(backend, dst, dst_pitch, src, src_pitch, width, height, cudaMemcpyDeviceToDevice);
+}
+
 const struct bd_backend_ops bd_cuda_ops = {
     .name = "cuda",
     .open = cuda_open,
@@ -269,6 +275,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .free = cuda_free,
     .upload = cuda_upload,
     .download = cuda_download,
+    .copy = cuda_copy,
     .qr_create = bd_cuda_qr_create,
     .qr_destroy = bd_cuda_qr_destroy,
     .qr_factor = bd_cuda_qr_factor,

@@ -99,6 +99,11 @@ struct bd_backend_ops {
     enum bd_status (*download)(struct bd_backend *backend, void *host, size_t host_pitch,
                                const void *src, size_t src_pitch, size_t width, size_t height);
 
+    /* The same from the backend's memory to the backend's memory: for bd_qr_update_anew. May run
+     * asynchronously. */
+    enum bd_status (*copy)(struct bd_backend *backend, void *dst, size_t dst_pitch, const void *src,
+                           size_t src_pitch, size_t width, size_t height);
+
     /* QR by the methods of qr.h. options: 0 fields mean the tuned default. */
     enum bd_status (*qr_create)(struct bd_backend *backend, int64_t m, int64_t n,
                                 const struct bd_qr_options *options, void **plan);
@@ -136,7 +141,7 @@ struct bd_backend_ops {
     /* BD_ERROR_NUMERIC where X (rows x cols) holds NaN or Inf; waits for the answer. */
     enum bd_status (*update_check)(void *work, const float *x, int64_t ldx, int64_t rows,
                                    int64_t cols);
-    /* d := Q^T B, B m x rhs. */
+    /* d := Q^T B, B m x rhs, for a thin Q. */
     enum bd_status (*update_project)(void *work, const struct bd_qr_parts *parts, const float *b,
                                      int64_t ldb);
     /* X (n x rhs) := R^-1 d(1:n), x may be d; BD_ERROR_NUMERIC for a zero on the diagonal of R,

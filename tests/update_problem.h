@@ -84,12 +84,12 @@ static inline void open_problem(struct problem *p, const char *backend, enum for
 static inline void close_problem(struct problem *p)
 {
     struct bd_matrix *const all[] = { &p->f.q, &p->f.r, &p->f.d, &p->mu, &p->me, &p->ma, &p->mb };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    for (int i = 0; i < 7; i++)
         bd_matrix_destroy(p->backend, all[i]);
     bd_qr_update_destroy(&p->update);
     bd_backend_close(&p->backend);
     float *const arrays[] = { p->a, p->u, p->b, p->e, p->q, p->r, p->d };
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+    for (int i = 0; i < 7; i++)
         free(arrays[i]);
 }
 

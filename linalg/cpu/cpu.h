@@ -23,6 +23,8 @@ enum bd_status bd_cpu_qr_reduce(void *plan, const float *a, int64_t lda, float *
 enum bd_status bd_cpu_qr_thin(void *plan, const float *a, int64_t lda, float *q, int64_t ldq,
                               float *r, int64_t ldr);
 
+extern const struct bd_qr_update_costs bd_cpu_update_costs;
+
 enum bd_status bd_cpu_update_create(struct bd_backend *backend,
                                     const struct bd_qr_update_shape *shape, void **work);
 void bd_cpu_update_destroy(void *work);

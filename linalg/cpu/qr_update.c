@@ -131,10 +131,14 @@ void bd_cpu_update_destroy(void *plan)
     free(work);
 }
 
-/* Few columns: rotations, at the speed of memory for Q; more of them are for the chase. */
-static int few(int64_t p)
+/* Few columns of a tall matrix: rotations, at the speed of memory for Q, but of scalars for R; what
+ * is more, or wider, is for the chase. The same rule as in update_costs.c, where the times are that
+ * it was found by. Up to `always` columns are few in any case. */
+static int few(const struct bd_qr_parts *f, int64_t p, int64_t always)
 {
-    return p <= bd_update_most_p;
+    enum { narrow = 64 };
+    double wide = (double)f->n * (2.3 + 0.9 * (double)p);
+    return p <= bd_update_most_p && (p <= always || f->n < narrow || wide <= (double)f->m);
 }
 
 /* d follows the transformation of a removal. */
@@ -154,7 +158,7 @@ static void transform_rhs(struct bd_cpu_update *work, const struct bd_qr_parts *
 enum bd_status bd_cpu_update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     struct bd_cpu_update *work = plan;
-    if (!few(p)) {
+    if (!few(f, p, 0)) {
         bd_update_remove_blocks(work, f, k, p);
         return BD_OK;
     }
@@ -177,7 +181,7 @@ enum bd_status bd_cpu_update_insert(void *plan, const struct bd_qr_parts *f, int
 {
     struct bd_cpu_update *work = plan;
     int64_t n = f->n;
-    if (!few(p) || work->full_q)
+    if (!few(f, p, 2) || work->full_q)
         return bd_update_insert_blocks(work, f, k, p, u, ldu);
     bd_update_set_rows(work, f->m);
     enum bd_status status = bd_update_append(work, f->q, f->ldq, n, n, u, ldu, p, NULL);
@@ -210,7 +214,7 @@ enum bd_status bd_cpu_update_slide(void *plan, const struct bd_qr_parts *f, int6
     enum bd_status status = bd_cpu_update_check(work, u, ldu, f->m, p);
     if (status != BD_OK)
         return status;
-    if (!few(p) || work->full_q) {
+    if (!few(f, p, 2) || work->full_q) {
         struct bd_qr_parts left = without(f, p, work->full_q);
         status = bd_cpu_update_remove(work, f, 0, p);
         return status ? status : bd_cpu_update_insert(work, &left, left.n, p, u, ldu);

@@ -18,9 +18,10 @@ enum {
     bd_direction_kinds = 3   /* widths of blocks of new directions: 16, 32, 64 */
 };
 
+/* Columns of a block of new directions of a kind, 16, 32 or 64. */
 static inline int64_t bd_direction_width(int kind)
 {
-    return bd_chase_most >> (bd_direction_kinds - 1 - kind);
+    return kind == 0 ? 16 : kind == 1 ? 32 : bd_chase_most;
 }
 
 /* An orthogonal transformation of neighbouring columns of Q, kept to be applied to blocks of rows.

@@ -223,7 +223,8 @@ enum bd_status bd_update_directions(struct bd_cpu_update *work, const struct bd_
     for (int64_t j = 0; j < bd_chase_ld; j++)
         memset(d->s + j * bd_chase_ld, 0, bd_chase_ld * sizeof *d->s);
     enum bd_status status = BD_OK;
-    if (!by_blocks(work, d))
+    /* TSQR of one or two columns takes longer than projecting them by passes */
+    if (d->p < 3 || !by_blocks(work, d))
         for (int64_t j = 0; j < d->p && status == BD_OK; j++)
             status = make_column(work, d, j);
     return status;
