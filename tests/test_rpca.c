@@ -296,7 +296,7 @@ static void test_trivial(void **state)
             struct problem p;
             open_problem(&p, name, 1, 700, 20, (enum bd_type)type, NULL);
             /* zero, twice */
-            for (int round = 0; round < 2; round++) {
+            for (int round = test_quick(); round < 2; round++) {
                 assert_int_equal(solve(&p), BD_OK);
                 assert_int_equal(p.result.iterations, 0);
                 assert_int_equal(p.result.rank, 0);
@@ -324,7 +324,7 @@ static void test_trivial(void **state)
             double scale;
         } cases[] = { { 1000, 1, 1 },     { 1, 1, 1 },       { 1, 8, 1 },  { 15, 40, 1 },
                       { 900, 12, 1e-15 }, { 900, 12, 1e15 }, { 31, 31, 1 } };
-        const size_t count = test_quick() ? 3 : sizeof cases / sizeof cases[0];
+        const size_t count = test_quick() ? 1 : sizeof cases / sizeof cases[0];
         for (size_t c = 0; c < count; c++) {
             struct problem p;
             open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, NULL);
@@ -399,7 +399,7 @@ static void test_repeats(void **state)
     enum { m = 1003, n = 37 };
     FOR_EACH_BACKEND(name)
     {
-        for (int type = BD_F32; type <= BD_U8; type++) {
+        for (int type = test_quick() ? BD_U8 : BD_F32; type <= BD_U8; type++) {
             struct problem p;
             open_problem(&p, name, 2, m, n, (enum bd_type)type, quick_options());
             if (p.bytes)

@@ -280,7 +280,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
     separate(&p, 3, 1, "lasting");
     for (int i = 0; i < (test_quick() ? 1 : 3); i++)
         learn(&p);
-    for (int i = 0; i < (test_quick() ? 12 : 30); i++) {
+    for (int i = 0; i < (test_quick() ? 7 : 30); i++) {
         load(&p, 10 * window + i, 1);
         separate(&p, 3, i != 10, "separation");
         timed = 0;
@@ -316,8 +316,8 @@ static void test_slots(void **state)
             return;
         }
         if (test_quick()) {
-            check_slots(name, 61, 47, 3, 12, 3);
-            check_slots(name, 257, 256, 1, 6, 1); /* a way of its own to R */
+            check_slots(name, 41, 31, 3, 8, 3);
+            check_slots(name, 257, 256, 1, 3, 1); /* a way of its own to R */
             continue;
         }
         check_slots(name, 160, 120, 1, 20, 1);
@@ -344,7 +344,7 @@ struct clip {
 /* Frame i of a clip; under a sanitizer all happens in fewer frames. */
 static int at(int i)
 {
-    return test_quick() ? i / 5 : i;
+    return test_quick() ? i / 10 : i;
 }
 
 static int clip_frames(void)
@@ -538,7 +538,7 @@ static void test_clips(void **state)
         { 160, 120, 3, 20, 1, true, true, 0 },   { 97, 61, 1, 25, 3, true, false, 0 },
         { 97, 61, 3, 70, 2, false, true, 80 },   { 320, 240, 1, 40, 1, true, false, 0 },
     };
-    static const struct clip quick = { 64, 48, 3, 8, 1, true, true, 0 };
+    static const struct clip quick = { 64, 48, 3, 6, 1, true, true, 0 };
     FOR_EACH_OTHER(name)
     for (size_t i = 0; i < (test_quick() ? 1 : sizeof clips / sizeof *clips); i++)
         check_clip(name, test_quick() ? &quick : &clips[i]);
