@@ -13,7 +13,7 @@
  * if the first run takes as long, it is the measurement, but for the first problem of all, in which
  * libraries load their kernels. */
 static const double cpu_task_ms = 250, gpu_task_ms = 100;
-enum { most_runs = 5 };
+enum { most_runs = 15 };
 
 static enum bd_status time_run(struct bd_bench *bench, const struct bd_bench_task *task, double *ms)
 {
@@ -233,7 +233,7 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
     snprintf(row.name, sizeof row.name,
              "table %d: %" PRId64 "x%" PRId64 " k=%" PRId64 " p=%" PRId64, c->published->table,
              c->m, c->n, c->k, c->p);
-    snprintf(row.method, sizeof row.method, "%s%s", anew ? "anew, as the model says:" : "update",
+    snprintf(row.method, sizeof row.method, "%s%s", anew ? "anew (model)" : "update",
              c->with_q ? " Q R d x" : " R d x");
     if (row.ms < 0)
         snprintf(row.method, sizeof row.method, "the backend has none");
