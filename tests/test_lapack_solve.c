@@ -1,8 +1,12 @@
 /* The LAPACK drop-in's SGELS: least squares and least norm, both ways, against float64. */
-#include "tests/lapack_check.h"
-
+#include <malloc.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "tests/lapack_check.h"
 #include "tests/quick.h"
 
 /* Solves the symmetric positive definite S X = B (order n, in float64, both overwritten). */
@@ -233,11 +237,102 @@ static void threads(void **state)
     }
 }
 
-int main(void)
+/* ---- without memory ----------------------------------------------------------------------------
+ */
+
+/* The process has what it has, and hardly more. */
+static int starve(void)
 {
+    enum { MORE = 128 * 1024 };
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    const int known = file && fscanf(file, "%ld", &pages) == 1;
+    if (file)
+        fclose(file);
+    const rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + MORE;
+    const struct rlimit limit = { .rlim_cur = bytes, .rlim_max = bytes };
+    return known && setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
+/* In a process of its own with one thread: problems that there is no memory for, as memory is taken
+ * for the call, are solved all the same. 0 if all is well. */
+static int solve_starved(void)
+{
+    static const int32_t shapes[][2] = { { 3000, 60 }, { 60, 3000 } };
+    enum { SIZE = 3000 * 60, LEN = 3000 };
+    static float a[SIZE], f[SIZE], b[LEN], c[LEN], work[200];
+    const int32_t one = 1, longest = LEN, size = 200;
+    int32_t info = 99;
+    mallopt(M_MMAP_THRESHOLD, 64 * 1024);
+    for (int i = 0; i < SIZE; i++)
+        a[i] = random_float();
+    /* A first call, so that BLAS has its buffers. */
+    memcpy(f, a, sizeof a);
+    sgels_("N", &shapes[0][0], &shapes[0][1], &one, f, &longest, b, &longest, work, &size, &info,
+           1);
+    if (info != 0 || !starve())
+        return 1;
+    void *more = malloc(sizeof a);
+    if (more) {
+        free(more);
+        return 2;
+    }
+    for (int s = 0; s < 4; s++) {
+        const int32_t m = shapes[s % 2][0], n = shapes[s % 2][1];
+        const int transposed = s / 2, given = transposed ? n : m, wanted = transposed ? m : n;
+        double error = 0, norm = 0;
+        /* B = op(A) x for an x that is what is wanted: any for a tall op(A), op(A)^T y for a wide
+         * one, so that its norm is the least. */
+        for (int i = 0; i < wanted; i++) {
+            double sum = given > wanted ? 1 : 0;
+            for (int p = 0; p < given && given < wanted; p++)
+                sum += transposed ? a[i + p * m] : a[p + i * m];
+            c[i] = (float)sum;
+        }
+        for (int i = 0; i < given; i++) {
+            double sum = 0;
+            for (int p = 0; p < wanted; p++)
+                sum += (double)(transposed ? a[p + i * m] : a[i + p * m]) * c[p];
+            b[i] = (float)sum;
+        }
+        memcpy(f, a, sizeof a);
+        sgels_(transposed ? "T" : "N", &m, &n, &one, f, &m, b, &longest, work, &size, &info, 1);
+        for (int i = 0; i < wanted; i++) {
+            error += ((double)b[i] - c[i]) * ((double)b[i] - c[i]);
+            norm += (double)c[i] * c[i];
+        }
+        if (info != 0 || !(sqrt(error) <= 1e-4 * sqrt(norm)))
+            return 3 + s;
+    }
+    return 0;
+}
+
+static void without_memory(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* it has mapped terabytes */
+#endif
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("OPENBLAS_NUM_THREADS", "1", 1);
+        execl("/proc/self/exe", "test_lapack_solve", "starved", (char *)NULL);
+        _exit(127);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argv;
+    if (argc > 1)
+        return solve_starved();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes),       cmocka_unit_test(scales),  cmocka_unit_test(singular),
-        cmocka_unit_test(zero_and_nan), cmocka_unit_test(threads),
+        cmocka_unit_test(zero_and_nan), cmocka_unit_test(threads), cmocka_unit_test(without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
