@@ -12,13 +12,17 @@
 #include "app/queue.h"
 #include "app/roi.h"
 #include "base/clock.h"
+#include "base/pool.h"
 #include "video/scale.h"
 
 /* Frames decoded ahead: enough to even out key frames, few enough for 4K pictures. */
 enum { queue_frames = 8, live_queue_frames = 2 };
 
 /* Threads that scale frames: 1920x1080 in colour takes one 5 ms. */
-enum { scaling_threads = 3 };
+enum { scaling_threads = 4 };
+
+/* Seconds of film that are looked through in several parts. */
+enum { least_for_parts = 15 };
 
 /* Larger pictures are processed at about this many pixels, on every backend, so that all give the
  * same masks. */
@@ -137,6 +141,20 @@ static enum bd_status choose_settings(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
+/* Parts cost what is decoded to get to them, from a key frame on: for films of a quarter of a
+ * minute and more on machines with cores for that. */
+static int parts_to_look_through(const struct bd_pipeline *pipeline)
+{
+    const struct bd_separator_options *settings = &pipeline->settings;
+    int cores = pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
+    double length = (double)bd_pipeline_frame_count(pipeline) / settings->frame_rate;
+    double span = fmin(length, fmin(settings->memory, bd_prime_most_seconds));
+    bool apart = span * settings->frame_rate >= 2.0 * settings->window;
+    return apart && span >= least_for_parts && cores >= 4 * bd_prime_most_parts
+               ? bd_prime_most_parts
+               : 1;
+}
+
 /* Starts to collect what a live separator's first background is made of. */
 static enum bd_status look_ahead(struct bd_pipeline *pipeline)
 {
@@ -146,7 +164,7 @@ static enum bd_status look_ahead(struct bd_pipeline *pipeline)
     if (!possible)
         return BD_OK;
     return bd_prime_start(&pipeline->prime, input, &pipeline->reader_options, &pipeline->settings,
-                          pipeline->small_format);
+                          pipeline->small_format, parts_to_look_through(pipeline));
 }
 
 /* Opening a GPU takes most of a second, in which the thread of the look ahead gets on: the input

@@ -11,11 +11,25 @@
 /* A minute of footage shows most of what stands behind moving objects, and decoding it takes a
  * second or so; fewer frames than `handful` make no better background than the first frame alone.
  */
-enum { most_seconds = 60, handful = 5 };
+enum { most_seconds = bd_prime_most_seconds, handful = 5 };
 
 /* Memory for pictures that wait: a window of 50 at the usual size is 46 MB. Where it is full the
  * thread waits. */
 enum { most_bytes = 128 << 20 };
+
+/* Threads of a part's decoder, where there are several parts. */
+enum { part_threads = 4 };
+
+/* A stretch of the pictures, and the thread that makes them. */
+struct part {
+    struct bd_prime *prime;
+    pthread_t thread;
+    int begin, end; /* the pictures' numbers */
+    /* Guarded by the mutex: */
+    bool ended; /* makes no more pictures, because of `status` */
+    enum bd_status status;
+    char detail[bd_detail_size];
+};
 
 struct bd_prime {
     const char *input;
@@ -27,17 +41,17 @@ struct bd_prime {
     enum bd_pixel_format format;
     atomic_bool stop; /* asked by the reader without the mutex */
 
-    pthread_t thread;
+    struct part parts[bd_prime_most_parts];
+    int part_count;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 
-    /* Guarded by the mutex. A picture is the thread's while it is made, and the consumer's while it
-     * is shown; it counts as waiting until then. */
-    struct bd_frame *pictures; /* a ring of `capacity`, each made when it is used first */
-    int capacity, first, waiting;
-    bool ended; /* no more pictures come, because of `status` */
-    enum bd_status status;
-    char detail[bd_detail_size];
+    /* Guarded by the mutex. Picture i is at i % capacity, its part's while it is made, and the
+     * consumer's when it is shown. */
+    struct bd_frame *pictures; /* each made when it is used first */
+    bool *made;                /* window */
+    int capacity;
+    int shown; /* pictures that the consumer is done with */
 };
 
 static bool asked_to_stop(void *user)
@@ -46,24 +60,24 @@ static bool asked_to_stop(void *user)
     return atomic_load(&prime->stop) || (prime->interrupted && prime->interrupted(prime->user));
 }
 
-/* The picture to fill next, when there is room for it; NULL if it is wanted no more. */
-static struct bd_frame *next_picture(struct bd_prime *prime)
+/* Where picture `number` is to be made, when there is room for it; NULL if it is wanted no more. */
+static struct bd_frame *place_for(struct bd_prime *prime, int number)
 {
     struct bd_frame *picture = NULL;
     pthread_mutex_lock(&prime->mutex);
-    while (prime->waiting == prime->capacity && !prime->stop)
+    while (number >= prime->shown + prime->capacity && !prime->stop)
         pthread_cond_wait(&prime->changed, &prime->mutex);
     if (!prime->stop)
-        picture = &prime->pictures[(prime->first + prime->waiting) % prime->capacity];
+        picture = &prime->pictures[number % prime->capacity];
     pthread_mutex_unlock(&prime->mutex);
     return picture;
 }
 
 /* Makes a picture of the frame and lets it wait. */
-static enum bd_status add_picture(struct bd_prime *prime, struct bd_scaler **scaler,
+static enum bd_status add_picture(struct bd_prime *prime, int number, struct bd_scaler **scaler,
                                   const struct bd_frame *frame)
 {
-    struct bd_frame *picture = next_picture(prime);
+    struct bd_frame *picture = place_for(prime, number);
     if (!picture)
         return bd_fail(BD_ERROR_INTERRUPTED, "the look ahead was ended");
     enum bd_status status = bd_frame_ensure(picture, prime->width, prime->height, prime->format);
@@ -72,37 +86,44 @@ static enum bd_status add_picture(struct bd_prime *prime, struct bd_scaler **sca
     if (status)
         return status;
     pthread_mutex_lock(&prime->mutex);
-    prime->waiting++;
+    prime->made[number] = true;
     pthread_cond_broadcast(&prime->changed);
     pthread_mutex_unlock(&prime->mutex);
     return BD_OK;
 }
 
-/* Adds the pictures of the first seconds. BD_END: the input has no more. */
-static enum bd_status add_pictures(struct bd_prime *prime, struct bd_reader *reader)
+/* Seconds from a picture to the next. */
+static double step_of(const struct bd_prime *prime, const struct bd_reader_info *info)
 {
-    const struct bd_reader_info *info = bd_reader_get_info(reader);
     const struct bd_reader_options *options = &prime->options;
-    struct bd_scaler *scaler = NULL;
-    struct bd_frame frame = { 0 };
-    double tick = (double)info->time_base.num / (double)info->time_base.den;
     double span = fmin(prime->memory, most_seconds);
     double length = options->duration > 0 ? options->duration : info->duration - options->start;
     if (length > 0)
         span = fmin(span, length);
-    double step = span / prime->window;
-    int64_t first = 0, next = INT64_MIN;
-    enum bd_status status = BD_OK;
-    for (int added = 0; !status && added < prime->window; added++) {
-        status = bd_reader_read_from(reader, next, &frame);
-        if (status)
+    return span / prime->window;
+}
+
+/* Adds the part's pictures. BD_END: the input has no more. */
+static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
+{
+    struct bd_prime *prime = part->prime;
+    const struct bd_reader_info *info = bd_reader_get_info(reader);
+    struct bd_scaler *scaler = NULL;
+    struct bd_frame frame = { 0 };
+    double tick = (double)info->time_base.num / (double)info->time_base.den;
+    double step = step_of(prime, info), span = step * prime->window;
+    /* Times count from the first frame. */
+    enum bd_status status = bd_reader_read(reader, &frame);
+    int64_t first = frame.pts;
+    if (!status && part->begin > 0)
+        status = bd_reader_seek(reader, fmax(0, prime->options.start + part->begin * step - tick));
+    for (int i = part->begin; !status && i < part->end; i++) {
+        if (i > 0)
+            status =
+                bd_reader_read_from(reader, first + (int64_t)ceil(i * step / tick - 0.5), &frame);
+        if (status || (double)(frame.pts - first) * tick >= span)
             break;
-        if (added == 0)
-            first = frame.pts;
-        if ((double)(frame.pts - first) * tick >= span)
-            break;
-        status = add_picture(prime, &scaler, &frame);
-        next = first + (int64_t)ceil((double)(added + 1) * step / tick - 0.5);
+        status = add_picture(prime, i, &scaler, &frame);
     }
     bd_scaler_destroy(&scaler);
     bd_frame_destroy(&frame);
@@ -111,36 +132,59 @@ static enum bd_status add_pictures(struct bd_prime *prime, struct bd_reader *rea
 
 static void *look_ahead(void *user)
 {
-    struct bd_prime *prime = user;
+    struct part *part = user;
+    struct bd_prime *prime = part->prime;
     struct bd_reader *reader = NULL;
     enum bd_status status = bd_reader_open(&reader, prime->input, &prime->options);
     if (!status)
-        status = add_pictures(prime, reader);
+        status = add_pictures(part, reader);
     bd_reader_close(&reader);
     pthread_mutex_lock(&prime->mutex);
-    prime->status = status;
+    part->status = status;
     if (status)
-        snprintf(prime->detail, sizeof prime->detail, "%s", bd_error_detail());
-    prime->ended = true;
+        snprintf(part->detail, sizeof part->detail, "%s", bd_error_detail());
+    part->ended = true;
     pthread_cond_broadcast(&prime->changed);
     pthread_mutex_unlock(&prime->mutex);
     return NULL;
 }
 
-static void destroy(struct bd_prime *prime)
+/* Ends the threads that were started, and frees. */
+static void end(struct bd_prime *prime)
 {
+    pthread_mutex_lock(&prime->mutex);
+    atomic_store(&prime->stop, true);
+    pthread_cond_broadcast(&prime->changed);
+    pthread_mutex_unlock(&prime->mutex);
+    for (int i = 0; i < prime->part_count; i++)
+        pthread_join(prime->parts[i].thread, NULL);
     for (int i = 0; prime->pictures && i < prime->capacity; i++)
         bd_frame_destroy(&prime->pictures[i]);
     free(prime->pictures);
+    free(prime->made);
     pthread_cond_destroy(&prime->changed);
     pthread_mutex_destroy(&prime->mutex);
     free(prime);
 }
 
+static bool start_parts(struct bd_prime *prime, int parts)
+{
+    for (int i = 0; i < parts; i++) {
+        struct part *part = &prime->parts[i];
+        *part = (struct part){ .prime = prime,
+                               .begin = i * prime->window / parts,
+                               .end = (i + 1) * prime->window / parts };
+        if (pthread_create(&part->thread, NULL, look_ahead, part))
+            return false;
+        prime->part_count++;
+    }
+    return true;
+}
+
 enum bd_status bd_prime_start(struct bd_prime **prime, const char *input,
                               const struct bd_reader_options *options,
                               const struct bd_separator_options *settings,
-                              enum bd_pixel_format format)
+                              enum bd_pixel_format format, int parts)
 {
     *prime = NULL;
     struct bd_prime *self = calloc(1, sizeof *self);
@@ -161,37 +205,53 @@ enum bd_status bd_prime_start(struct bd_prime **prime, const char *input,
     self->format = format;
     double room = most_bytes / ((double)self->width * self->height * (double)format);
     self->capacity = (int)fmax(1, fmin(self->window, room));
+    if (self->capacity < self->window) /* the later parts would have to wait for the first */
+        parts = 1;
+    if (parts > 1 && !self->options.threads)
+        self->options.threads = part_threads;
     self->pictures = calloc((size_t)self->capacity, sizeof *self->pictures);
-    if (!self->pictures || pthread_create(&self->thread, NULL, look_ahead, self)) {
-        destroy(self);
+    self->made = calloc((size_t)self->window, sizeof *self->made);
+    if (!self->pictures || !self->made || !start_parts(self, parts)) {
+        end(self);
         return bd_fail(BD_ERROR_MEMORY, "cannot start the look ahead");
     }
     *prime = self;
     return BD_OK;
 }
 
-/* The oldest picture that waits, when there is one. NULL: no more come, *status says why. */
-static const struct bd_frame *oldest_picture(struct bd_prime *prime, enum bd_status *status)
+/* The part that picture `number` is in. */
+static const struct part *part_of(const struct bd_prime *prime, int number)
+{
+    int i = 0;
+    while (number >= prime->parts[i].end)
+        i++;
+    return &prime->parts[i];
+}
+
+/* The next picture, when it is made. NULL: no more come, *status says why. */
+static const struct bd_frame *next_picture(struct bd_prime *prime, enum bd_status *status)
 {
     const struct bd_frame *picture = NULL;
+    int number = prime->shown;
+    *status = BD_OK;
+    if (number == prime->window)
+        return NULL;
+    const struct part *part = part_of(prime, number);
     pthread_mutex_lock(&prime->mutex);
-    while (!prime->waiting && !prime->ended)
+    while (!prime->made[number] && !part->ended)
         pthread_cond_wait(&prime->changed, &prime->mutex);
-    if (prime->waiting)
-        picture = &prime->pictures[prime->first];
-    else if (prime->status == BD_OK || prime->status == BD_END)
-        *status = BD_OK;
-    else
-        *status = bd_fail(prime->status, "%s", prime->detail);
+    if (prime->made[number])
+        picture = &prime->pictures[number % prime->capacity];
+    else if (part->status != BD_OK && part->status != BD_END)
+        *status = bd_fail(part->status, "%s", part->detail);
     pthread_mutex_unlock(&prime->mutex);
     return picture;
 }
 
-static void release_oldest(struct bd_prime *prime)
+static void release(struct bd_prime *prime)
 {
     pthread_mutex_lock(&prime->mutex);
-    prime->first = (prime->first + 1) % prime->capacity;
-    prime->waiting--;
+    prime->shown++;
     pthread_cond_broadcast(&prime->changed);
     pthread_mutex_unlock(&prime->mutex);
 }
@@ -201,9 +261,9 @@ enum bd_status bd_prime_finish(struct bd_prime **prime, struct bd_separator *sep
     const struct bd_frame *picture;
     enum bd_status status = BD_OK;
     int shown = 0;
-    while (!status && (picture = oldest_picture(*prime, &status))) {
+    while (!status && (picture = next_picture(*prime, &status))) {
         status = bd_separator_preview(separator, picture->data, picture->stride);
-        release_oldest(*prime);
+        release(*prime);
         shown++;
     }
     if (status == BD_OK)
@@ -216,14 +276,7 @@ enum bd_status bd_prime_finish(struct bd_prime **prime, struct bd_separator *sep
 
 void bd_prime_close(struct bd_prime **prime)
 {
-    struct bd_prime *self = *prime;
-    if (!self)
-        return;
-    pthread_mutex_lock(&self->mutex);
-    atomic_store(&self->stop, true);
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->mutex);
-    pthread_join(self->thread, NULL);
-    destroy(self);
+    if (*prime)
+        end(*prime);
     *prime = NULL;
 }

@@ -60,7 +60,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static int cores(void)
+int bd_pool_cores(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
@@ -80,7 +80,7 @@ enum bd_status bd_pool_create(struct bd_pool **out, int threads)
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->done, NULL);
     pool->threads = 1;
-    int wanted = threads ? threads : cores();
+    int wanted = threads ? threads : bd_pool_cores();
     pool->workers = calloc((size_t)wanted, sizeof *pool->workers);
     if (!pool->workers) {
         bd_pool_destroy(&pool);

@@ -20,6 +20,9 @@ typedef void bd_pool_fn(void *arg, int64_t item, int thread);
 enum bd_status bd_pool_create(struct bd_pool **pool, int threads);
 void bd_pool_destroy(struct bd_pool **pool);
 
+/* Cores that this process may use. */
+int bd_pool_cores(void);
+
 int bd_pool_threads(const struct bd_pool *pool);
 
 /* Runs fn(arg, i, thread) for i = 0 .. items - 1, handed out one at a time in rising order, and

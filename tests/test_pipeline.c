@@ -367,7 +367,7 @@ static enum bd_status start_little(struct bd_prime **prime, const char *input,
                                         .interrupted = interrupted,
                                         .user = user };
     struct bd_separator_options settings = bd_separator_defaults(&little);
-    return bd_prime_start(prime, input, &reader, &settings, BD_RGB24);
+    return bd_prime_start(prime, input, &reader, &settings, BD_RGB24, 1);
 }
 
 /* Starts a look ahead into `input` and finishes it with a separator. */
@@ -399,6 +399,73 @@ static void the_look_ahead_tells_its_faults(void **state)
                      BD_ERROR_INTERRUPTED);
 }
 
+/* A film of 20 s, H.264, with more than one key frame. */
+static void write_film(const char *path)
+{
+    struct bd_writer_options options = { .width = 64,
+                                         .height = 48,
+                                         .format = BD_RGB24,
+                                         .time_base = { 1, 25 },
+                                         .frame_rate = { 25, 1 },
+                                         .pixel_aspect = { 1, 1 },
+                                         .overwrite = true };
+    struct bd_frame frame = { 0 };
+    struct bd_writer *writer = NULL;
+    assert_int_equal(bd_frame_create(&frame, 64, 48, BD_RGB24), BD_OK);
+    assert_int_equal(bd_writer_open(&writer, path, &options), BD_OK);
+    for (frame.pts = 0; frame.pts < 500; frame.pts++) {
+        assert_int_equal(bd_synth_render(bd_synth_find("easy"), 64, 48, 1, frame.pts, &frame, NULL),
+                         BD_OK);
+        assert_int_equal(bd_writer_write(writer, &frame), BD_OK);
+    }
+    assert_int_equal(bd_writer_close(&writer), BD_OK);
+    bd_frame_destroy(&frame);
+}
+
+/* The background that a look ahead in so many parts gives. */
+static void background_of(const char *input, double start, int parts, uint8_t *background)
+{
+    struct bd_reader_options reader = { .format = BD_RGB24, .start = start };
+    struct bd_frame frame = { 0 };
+    struct bd_separator_options settings = little;
+    struct bd_backend *backend = NULL;
+    struct bd_separator *separator = NULL;
+    struct bd_separation separation;
+    struct bd_prime *prime = NULL;
+    settings.outputs = BD_SEPARATOR_BACKGROUND;
+    assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
+    assert_int_equal(bd_separator_create(&separator, backend, &settings), BD_OK);
+    settings = bd_separator_defaults(&settings);
+    assert_int_equal(bd_prime_start(&prime, input, &reader, &settings, BD_RGB24, parts), BD_OK);
+    assert_int_equal(bd_prime_finish(&prime, separator), BD_OK);
+    assert_int_equal(bd_synth_render(bd_synth_find("easy"), 64, 48, 1, 250, &frame, NULL), BD_OK);
+    assert_int_equal(bd_separator_push(separator, frame.data, frame.stride, 0, &separation), BD_OK);
+    memcpy(background, separation.background, 64 * 48 * 3);
+    bd_frame_destroy(&frame);
+    bd_separator_destroy(&separator);
+    bd_backend_close(&backend);
+}
+
+static void parts_of_a_look_ahead_see_the_same(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/bd-pipeline-XXXXXX.mp4";
+    static uint8_t whole[64 * 48 * 3], parts[64 * 48 * 3];
+    int file = mkstemps(path, 4);
+    assert_true(file >= 0);
+    close(file);
+    write_film(path);
+    for (double start = 0; start < 5; start += 3.37) {
+        background_of(path, start, 1, whole);
+        assert_in_range(whole[64 * 24 * 3], 1, 254); /* there is one */
+        for (int count = 2; count <= bd_prime_most_parts; count++) {
+            background_of(path, start, count, parts);
+            assert_memory_equal(whole, parts, sizeof whole);
+        }
+    }
+    unlink(path);
+}
+
 /* Closing does not wait for the end of the look ahead: while it reads, while its pictures wait for
  * room, and in a pipeline that was never asked for a frame. */
 static void a_look_ahead_nobody_waits_for_ends(void **state)
@@ -415,7 +482,7 @@ static void a_look_ahead_nobody_waits_for_ends(void **state)
     bd_prime_close(&prime);
     settings.width = settings.height = 4096; /* room for two of them */
     assert_int_equal(
-        bd_prime_start(&prime, "synth:easy?size=32x24&frames=200", &reader, &settings, BD_RGB24),
+        bd_prime_start(&prime, "synth:easy?size=32x24&frames=200", &reader, &settings, BD_RGB24, 1),
         BD_OK);
     double begin = bd_clock_seconds();
     sleep(1);
@@ -514,6 +581,7 @@ int main(void)
         cmocka_unit_test(batch_is_interrupted_while_it_reads),
         cmocka_unit_test(faults_are_told_apart),
         cmocka_unit_test(the_look_ahead_tells_its_faults),
+        cmocka_unit_test(parts_of_a_look_ahead_see_the_same),
         cmocka_unit_test(a_look_ahead_nobody_waits_for_ends),
         cmocka_unit_test(a_reader_that_breaks_ahead_breaks_later),
         cmocka_unit_test(the_largest_component_is_boxed),

@@ -129,10 +129,16 @@ static void adapt(struct context *s, int error)
     }
 }
 
+/* A difference of bytes as a signed byte. */
+static int wrap(int difference)
+{
+    return ((difference + 128) & 255) - 128;
+}
+
 /* A difference, Golomb-Rice coded with the parameter that the state suggests (3.8.2.1, 3.8.2.3). */
 static void put_difference(struct bits *b, struct context *s, int difference)
 {
-    int error = (int8_t)(difference - s->bias);
+    int error = wrap(difference - s->bias);
     int k = 0;
     for (int count = s->count; count < s->error_sum; count += count)
         k++;
@@ -184,7 +190,7 @@ static int next_change(const uint8_t *row, const uint8_t *above, int x, int widt
 
 static int sign(int difference)
 {
-    int8_t wrapped = (int8_t)difference;
+    int wrapped = wrap(difference);
     return (wrapped > 0) - (wrapped < 0);
 }
 
@@ -213,7 +219,7 @@ static void put_row(struct bd_ffv1 *e, const uint8_t *row, const uint8_t *above)
         int difference = row[x] - median(left, top, left + top - corner);
         if (context < 0)
             difference = -difference;
-        difference = (int8_t)difference;
+        difference = wrap(difference);
         running = running || context == 0;
         if (running && difference == 0) {
             run++;

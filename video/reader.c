@@ -84,7 +84,7 @@ static enum bd_status go_to(struct bd_reader *r, int64_t target)
             return status;
     }
     r->last_pts = INT64_MIN;
-    status = advance_to(r, target, INT64_MIN);
+    status = advance_to(r, target, jump ? target : INT64_MIN); /* else frames are counted */
     if (status != BD_OK)
         return status;
     int64_t index = jump ? index_at(r, r->pts) : -1;
