@@ -234,7 +234,7 @@ void bd_block_reflector_form(struct bd_lapack *context, int64_t m, int64_t k, fl
 
 /* Rows that a thread copies and multiplies at a time: they stay in L2, and are whole tiles of the
  * kernel (48 rows with AVX-512). */
-enum { ROWS = 384, COLS = 32 };
+enum { ROWS = 384, COLS = 32, TILE = 8 };
 
 struct times_job {
     const struct bd_lapack *context;
@@ -249,14 +249,21 @@ struct times_job {
 static void times_rows(void *arg, int64_t item, int thread)
 {
     const struct times_job *job = arg;
+    const struct bd_block_kernels *kernels = job->context->block;
     const int64_t row = item * ROWS, rows = least(ROWS, job->m - row);
     float *a = job->a + row, *copy = job->copies + thread * ROWS * job->k;
     for (int64_t j = 0; j < job->k; j++)
         memcpy(copy + j * ROWS, a + j * job->lda, (size_t)rows * sizeof *copy);
     for (int64_t j = 0; j < job->k; j += COLS) {
-        const int64_t next = least(j + COLS, job->k);
-        job->context->block->gemm(rows, next - j, next, copy, ROWS, job->x + j * job->ldx, job->ldx,
-                                  a + j * job->lda, job->lda);
+        const int64_t next = least(j + COLS, job->k), whole = (next - j) / TILE * TILE;
+        kernels->gemm(rows, whole, next, copy, ROWS, job->x + j * job->ldx, job->ldx,
+                      a + j * job->lda, job->lda);
+        if (j + whole == next)
+            continue;
+        /* Columns past whole tiles are slow one by one: a tile that begins before them is not. */
+        const int64_t first = next < TILE ? 0 : next - TILE;
+        kernels->gemm(rows, next - first, next, copy, ROWS, job->x + first * job->ldx, job->ldx,
+                      a + first * job->lda, job->lda);
     }
 }
 

@@ -10,7 +10,7 @@
 #include "lapack/tall.h"
 
 enum {
-    SMALL = 12000,           /* multiplications below which the plain code is as fast */
+    SMALL = 12000,         /* multiplications below which the plain code is as fast */
     TALL = 16,             /* rows / columns of a panel that is reconstructed from TSQR, at least */
     TALL_FLOATS = 1 << 16, /* and its size: less is not worth threads */
     WIDEST_TALL = 192,     /* columns that one such panel takes, where it can take all */

@@ -32,8 +32,8 @@ struct inner {
 /* The first columns of Q = I - V T V^T of a block: q = I - V_top X, and x = T V_top^T. v: B x B of
  * a (its upper triangle is R), columns q at least `cols` are not there. Loops end where V_top and T
  * do, so that a NaN in a column stays in the columns from there on. */
-static inline void form_top(const int cols, const float *v, int64_t ldv, const float *t, double (*x)[B],
-                     double (*q)[B])
+static inline void form_top(const int cols, const float *v, int64_t ldv, const float *t,
+                            double (*x)[B], double (*q)[B])
 {
     for (int j = 0; j < cols; j++) {
         for (int i = 0; i < cols; i++) {
@@ -64,8 +64,8 @@ static inline int is_identity(int64_t m, int j, const float *old_t, double (*x)[
 
 /* The modified LU factorisation Q - S = V U of the top of a block of m rows, S the signs; V's
  * columns, tau and the new T = -U S V_top^-T. */
-static inline void reconstruct_top(int64_t m, const int cols, double (*q)[B], const float *old_t, double (*x)[B],
-                            struct inner *inner)
+static inline void reconstruct_top(int64_t m, const int cols, double (*q)[B], const float *old_t,
+                                   double (*x)[B], struct inner *inner)
 {
     double t[B][B] = { { 0 } };
     for (int j = 0; j < cols; j++) {

@@ -242,7 +242,9 @@ static int thin(struct bd_backend *backend, struct tall *tall)
     const int on_host = !strcmp(bd_backend_name(backend), "cpu");
     struct bd_qr *qr = NULL;
     struct bd_matrix r = bd_matrix_host_view(tall->r, k, k, k), q = r;
-    enum bd_status status = bd_qr_create(&qr, backend, m, k, NULL);
+    /* CAQR makes an orthonormal Q of any matrix; a GPU knows best how. */
+    const struct bd_qr_options options = { .method = on_host ? BD_QR_CAQR : BD_QR_AUTO };
+    enum bd_status status = bd_qr_create(&qr, backend, m, k, &options);
     if (on_host) {
         q = bd_matrix_host_view(tall->a, m, k, tall->lda);
         if (status == BD_OK)
