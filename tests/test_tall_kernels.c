@@ -115,12 +115,12 @@ static void columns(const struct bd_tall_kernels *kernels)
         float *y = malloc((size_t)(rows + 1) * sizeof *y);
         assert_non_null(y);
         y[rows] = 3;
-        kernels->narrow(rows, x, 0x1p-3, y);
+        kernels->narrow(rows, x, 512, 0x1p-3, y);
         for (int64_t i = 0; i < rows; i++)
             assert_true(y[i] == (float)(x[i] / 8));
         assert_true(y[rows] == 3);
         x[rows] = 3;
-        kernels->widen(rows, y, x);
+        kernels->widen(rows, y, 0, x);
         for (int64_t i = 0; i < rows; i++)
             assert_true(x[i] == (double)y[i]);
         assert_true(x[rows] == 3);

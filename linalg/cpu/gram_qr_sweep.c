@@ -61,11 +61,11 @@ static void copy_out(const struct sweep *s, int64_t rows, const double *tile, do
         memcpy(v + j * s->ldv, tile + j * ld, (size_t)rows * sizeof *tile);
 }
 
-static void widen(const struct sweep *s, int64_t rows, const float *v, double *tile)
+static void widen(const struct sweep *s, int64_t rows, const float *v, int64_t ahead, double *tile)
 {
     int64_t ld = padded(rows);
     for (int64_t j = 0; j < s->gram->n; j++) {
-        s->kernels->widen(rows, v + j * s->ldv, tile + j * ld);
+        s->kernels->widen(rows, v + j * s->ldv, ahead, tile + j * ld);
         memset(tile + rows + j * ld, 0, (size_t)(ld - rows) * sizeof *tile);
     }
 }
@@ -74,13 +74,13 @@ static void widen(const struct sweep *s, int64_t rows, const float *v, double *t
 static void tile_float(const struct sweep *s, int64_t rows, float *v, double *tile, double *g)
 {
     int64_t n = s->gram->n, ld = padded(rows);
-    widen(s, rows, v, tile);
+    widen(s, rows, v, s->ahead, tile);
     if (s->multiply) {
         multiply_double(s, ld, tile, ld, 0);
         for (int64_t j = 0; j < n; j++)
-            s->kernels->narrow(rows, tile + j * ld, 1, v + j * s->ldv);
+            s->kernels->narrow(rows, tile + j * ld, 0, 1, v + j * s->ldv);
         if (s->with_gram) /* that of V as it was stored */
-            widen(s, rows, v, tile);
+            widen(s, rows, v, 0, tile);
     }
     if (s->with_gram)
         s->kernels->gram(ld, n, tile, ld, 0, g);
@@ -94,12 +94,13 @@ static void tile_double(const struct sweep *s, int64_t rows, double *v, double *
         float *single = (float *)tile;
         int64_t ld = padded(rows);
         for (int64_t j = 0; j < n; j++) {
-            s->kernels->narrow(rows, v + j * s->ldv, s->gram->triangle.scale[j], single + j * ld);
+            s->kernels->narrow(rows, v + j * s->ldv, s->ahead, s->gram->triangle.scale[j],
+                               single + j * ld);
             memset(single + rows + j * ld, 0, (size_t)(ld - rows) * sizeof *single);
         }
         multiply_single(s, ld, single, ld, 0);
         for (int64_t j = 0; j < n; j++)
-            s->kernels->widen(rows, single + j * ld, v + j * s->ldv);
+            s->kernels->widen(rows, single + j * ld, 0, v + j * s->ldv);
     } else if (s->multiply) {
         multiply_double(s, whole, v, s->ldv, s->ahead);
         if (rest) {
@@ -147,16 +148,27 @@ static void run_part(void *arg, int64_t part, int thread)
     gram->finite[part] = finite;
 }
 
-static void add_column(void *arg, int64_t j, int thread)
+/* Additions that are worth a thread. */
+enum { additions = 1 << 16 };
+
+static int64_t columns_together(const struct bd_cpu_gram *gram)
+{
+    int64_t columns = additions / (gram->n * (gram->parts + 1));
+    return columns < 1 ? 1 : columns;
+}
+
+static void add_columns(void *arg, int64_t item, int thread)
 {
     struct bd_cpu_gram *gram = ((const struct sweep *)arg)->gram;
-    int64_t n = gram->n;
-    double *g = gram->g + j * n;
+    int64_t n = gram->n, together = columns_together(gram), end = (item + 1) * together;
     (void)thread;
-    memset(g, 0, (size_t)n * sizeof *g);
-    for (int64_t part = 0; part < gram->parts; part++)
-        for (int64_t i = 0; i <= j; i++)
-            g[i] += gram->part_g[i + (j + part * n) * n];
+    for (int64_t j = item * together; j < end && j < n; j++) {
+        double *g = gram->g + j * n;
+        memset(g, 0, (size_t)n * sizeof *g);
+        for (int64_t part = 0; part < gram->parts; part++)
+            for (int64_t i = 0; i <= j; i++)
+                g[i] += gram->part_g[i + (j + part * n) * n];
+    }
 }
 
 int bd_cpu_gram_sweep(struct bd_cpu_gram *gram, void *v, int64_t ldv, int multiply, int with_gram,
@@ -175,7 +187,8 @@ int bd_cpu_gram_sweep(struct bd_cpu_gram *gram, void *v, int64_t ldv, int multip
     int finite = 1;
     bd_pool_run(pool, run_part, &sweep, gram->parts);
     if (with_gram)
-        bd_pool_run(pool, add_column, &sweep, gram->n);
+        bd_pool_run(pool, add_columns, &sweep,
+                    (gram->n + columns_together(gram) - 1) / columns_together(gram));
     for (int64_t part = 0; part < gram->parts; part++)
         finite &= gram->finite[part];
     return finite;

@@ -130,15 +130,28 @@ static void gram(int64_t rows, int64_t n, const double *v, int64_t ldv, int64_t 
         }
 }
 
-static void narrow(int64_t rows, const double *x, double scale, float *y)
+/* A cache line of x at a time, so that the one `ahead` is asked for once. */
+static void narrow(int64_t rows, const double *x, int64_t ahead, double scale, float *y)
 {
-    for (int64_t i = 0; i < rows; i++)
+    int64_t i = 0;
+    for (; i + 8 <= rows; i += 8) {
+        __builtin_prefetch(x + i + ahead);
+        for (int k = 0; k < 8; k++)
+            y[i + k] = (float)(x[i + k] * scale);
+    }
+    for (; i < rows; i++)
         y[i] = (float)(x[i] * scale);
 }
 
-static void widen(int64_t rows, const float *x, double *y)
+static void widen(int64_t rows, const float *x, int64_t ahead, double *y)
 {
-    for (int64_t i = 0; i < rows; i++)
+    int64_t i = 0;
+    for (; i + 16 <= rows; i += 16) {
+        __builtin_prefetch(x + i + ahead);
+        for (int k = 0; k < 16; k++)
+            y[i + k] = (double)x[i + k];
+    }
+    for (; i < rows; i++)
         y[i] = (double)x[i];
 }
 

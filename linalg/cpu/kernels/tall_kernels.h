@@ -41,8 +41,8 @@ struct bd_tall_kernels {
                             const struct bd_tall_group *groups, int64_t count, const float *t);
 
     /* A column: y := scale x, in the other type. */
-    void (*narrow)(int64_t rows, const double *x, double scale, float *y);
-    void (*widen)(int64_t rows, const float *x, double *y);
+    void (*narrow)(int64_t rows, const double *x, int64_t ahead, double scale, float *y);
+    void (*widen)(int64_t rows, const float *x, int64_t ahead, double *y);
 
     /* Whether all are finite. */
     int (*finite)(int64_t rows, const double *x);
