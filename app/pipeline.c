@@ -22,7 +22,7 @@ enum { queue_frames = 8, live_queue_frames = 2 };
 enum { scaling_threads = 4 };
 
 /* Seconds of film that are looked through in several parts. */
-enum { least_for_parts = 15 };
+enum { least_for_parts = 10 };
 
 /* Larger pictures are processed at about this many pixels, on every backend, so that all give the
  * same masks. */
@@ -141,8 +141,8 @@ static enum bd_status choose_settings(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
-/* Parts cost what is decoded to get to them, from a key frame on: for films of a quarter of a
- * minute and more on machines with cores for that. */
+/* Parts cost what is decoded to get to them, from a key frame on: for films of ten seconds
+ * and more on machines with cores for that. */
 static int parts_to_look_through(const struct bd_pipeline *pipeline)
 {
     const struct bd_separator_options *settings = &pipeline->settings;
