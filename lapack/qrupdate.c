@@ -47,11 +47,17 @@ static void retriangularise(struct update *update, int64_t m, int64_t n, int64_t
                             float *q, int64_t ldq, float *r, int64_t ldr)
 {
     int64_t count = 0;
-    for (int64_t j = first; j < n; j++) {
-        float *column = r + j * ldr;
-        bd_rotations_rise(update->chain, count, column + first);
-        if (j + 1 < k)
-            update->chain[count++] = bd_rotation_make(column + j, column + j + 1);
+    for (int64_t group = first; group < n; group += bd_rotations_group) {
+        const int64_t end = bd_least(group + bd_rotations_group, n), before = count;
+        bd_rotations_rise(update->chain, before, r + first + group * ldr, ldr, end - group);
+        /* And the rotations that the columns of the group itself make. */
+        for (int64_t j = group; j < end; j++) {
+            float *column = r + j * ldr;
+            bd_rotations_rise(update->chain + before, count - before, column + first + before, ldr,
+                              1);
+            if (j + 1 < k)
+                update->chain[count++] = bd_rotation_make(column + j, column + j + 1);
+        }
     }
     bd_rotations_rise_columns(update->context, update->chain, count, m, q + first * ldq, ldq);
 }
@@ -65,11 +71,18 @@ static void reduce(struct update *update, float *w, int64_t k, int64_t kept, int
     const int64_t top = kept - 1, count = k - kept;
     for (int64_t i = count - 1; i >= 0; i--)
         update->chain[i] = bd_rotation_make(w + top + i, w + top + i + 1);
-    for (int64_t j = first; j < n; j++) {
-        const int64_t last = j - shift, rotations = bd_least(count, last - top + 1);
-        if (last + 1 < k)
-            r[last + 1 + j * ldr] = 0;
-        bd_rotations_fall(update->chain, rotations, r + top + j * ldr);
+    for (int64_t group = first; group < n; group += bd_rotations_group) {
+        const int64_t end = bd_least(group + bd_rotations_group, n);
+        /* Column j needs the rotations from its last element up; all need those of the first one.
+         */
+        const int64_t all = bd_most(0, bd_least(count, group - shift - top + 1));
+        for (int64_t j = group; j < end; j++) {
+            const int64_t last = j - shift, own = bd_least(count, last - top + 1) - all;
+            if (last + 1 < k)
+                r[last + 1 + j * ldr] = 0;
+            bd_rotations_fall(update->chain + all, own, r + top + all + j * ldr, ldr, 1);
+        }
+        bd_rotations_fall(update->chain, all, r + top + group * ldr, ldr, end - group);
     }
     bd_rotations_fall_columns(update->context, update->chain, count, m, q + top * ldq, ldq);
 }

@@ -18,22 +18,66 @@ struct bd_rotation bd_rotation_make(float *p, float *q)
     return rotation;
 }
 
-void bd_rotations_rise(const struct bd_rotation *chain, int64_t count, float *x)
+/* A chain carries one element of each column along and joins it with the next, up or down: the
+ * finished one is left behind. `cols` is a constant where this is inlined. */
+static inline void carry_up(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
+                            const int cols)
 {
+    float carry[bd_rotations_group];
+    for (int p = 0; p < cols; p++)
+        carry[p] = x[p * ldx];
     for (int64_t i = 0; i < count; i++) {
-        const float p = x[i], q = x[i + 1];
-        x[i] = chain[i].c * p + chain[i].s * q;
-        x[i + 1] = chain[i].c * q - chain[i].s * p;
+        const float c = chain[i].c, s = chain[i].s;
+        for (int p = 0; p < cols; p++) {
+            const float next = x[p * ldx + i + 1];
+            x[p * ldx + i] = c * carry[p] + s * next;
+            carry[p] = c * next - s * carry[p];
+        }
     }
+    for (int p = 0; p < cols; p++)
+        x[p * ldx + count] = carry[p];
 }
 
-void bd_rotations_fall(const struct bd_rotation *chain, int64_t count, float *x)
+static inline void carry_down(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
+                              const int cols)
 {
+    float carry[bd_rotations_group];
+    for (int p = 0; p < cols; p++)
+        carry[p] = x[p * ldx + count];
     for (int64_t i = count - 1; i >= 0; i--) {
-        const float p = x[i], q = x[i + 1];
-        x[i] = chain[i].c * p + chain[i].s * q;
-        x[i + 1] = chain[i].c * q - chain[i].s * p;
+        const float c = chain[i].c, s = chain[i].s;
+        for (int p = 0; p < cols; p++) {
+            const float next = x[p * ldx + i];
+            x[p * ldx + i + 1] = c * carry[p] - s * next;
+            carry[p] = c * next + s * carry[p];
+        }
     }
+    for (int p = 0; p < cols; p++)
+        x[p * ldx] = carry[p];
+}
+
+void bd_rotations_rise(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
+                       int64_t cols)
+{
+    int64_t j = 0;
+    if (count <= 0)
+        return;
+    for (; j + bd_rotations_group <= cols; j += bd_rotations_group)
+        carry_up(chain, count, x + j * ldx, ldx, bd_rotations_group);
+    for (; j < cols; j++)
+        carry_up(chain, count, x + j * ldx, ldx, 1);
+}
+
+void bd_rotations_fall(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
+                       int64_t cols)
+{
+    int64_t j = 0;
+    if (count <= 0)
+        return;
+    for (; j + bd_rotations_group <= cols; j += bd_rotations_group)
+        carry_down(chain, count, x + j * ldx, ldx, bd_rotations_group);
+    for (; j < cols; j++)
+        carry_down(chain, count, x + j * ldx, ldx, 1);
 }
 
 struct job {

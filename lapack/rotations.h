@@ -15,10 +15,15 @@ struct bd_rotation {
 /* The rotation that takes (p, q) to (r, 0), in place. */
 struct bd_rotation bd_rotation_make(float *p, float *q);
 
-/* Rotation i of a rising chain acts on elements (i, i + 1) of x, i = 0 .. count - 1 in this order;
- * of a falling one in the opposite order. */
-void bd_rotations_rise(const struct bd_rotation *chain, int64_t count, float *x);
-void bd_rotations_fall(const struct bd_rotation *chain, int64_t count, float *x);
+/* Rotation i of a rising chain acts on elements (i, i + 1) of each of the `cols` columns of X, i =
+ * 0 .. count - 1 in this order; of a falling one in the opposite order. */
+void bd_rotations_rise(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
+                       int64_t cols);
+void bd_rotations_fall(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
+                       int64_t cols);
+
+/* Columns that go best together: rotations of one column wait for each other. */
+enum { bd_rotations_group = 8 };
 
 /* The same for columns i and i + 1 of Q (m x (count + 1)), in one reading of it. context may be
  * NULL: then with the calling thread alone. */
