@@ -184,13 +184,46 @@ static void test_square(void **state)
     }
 }
 
+/* The same bits whatever the number of threads. */
+static void test_threads_agree(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        float *first = NULL;
+        for (int threads = 1; threads <= 3; threads++) {
+            struct problem p;
+            open_problem_on(&p, "cpu", threads, form, 700, 160, 70, 2);
+            assert_int_equal(begin_problem(&p, 600, 90), BD_OK);
+            fill_rows(&p, 70);
+            assert_int_equal(rows_in(&p, 100, 70), BD_OK);
+            fill_columns(&p, 0, 70);
+            assert_int_equal(columns_in(&p, 30, 70), BD_OK);
+            assert_int_equal(rows_out(&p, 300, 33), BD_OK);
+            assert_int_equal(columns_out(&p, 9, 40), BD_OK);
+            fetch_problem(&p);
+            size_t q = (size_t)(700 * p.f.q.cols), r = 160 * 120, all = (q + r) * sizeof(float);
+            float *now = malloc(all);
+            assert_non_null(now);
+            memcpy(now, p.q, q * sizeof *now);
+            memcpy(now + q, p.r, r * sizeof *now);
+            if (first)
+                assert_memory_equal(first, now, all);
+            else
+                first = now;
+            if (first != now)
+                free(now);
+            close_problem(&p);
+        }
+        free(first);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trips),
-        cmocka_unit_test(test_mixed_chain),
-        cmocka_unit_test(test_all_columns),
-        cmocka_unit_test(test_square),
+        cmocka_unit_test(test_round_trips),   cmocka_unit_test(test_mixed_chain),
+        cmocka_unit_test(test_all_columns),   cmocka_unit_test(test_square),
+        cmocka_unit_test(test_threads_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,15 +54,16 @@ static inline double random_value(struct problem *p)
     return 2 * noise(&p->seed) + 1;
 }
 
-static inline void open_problem(struct problem *p, const char *backend, enum form form,
-                                int64_t max_rows, int64_t max_cols, int64_t max_block, int64_t rhs)
+static inline void open_problem_on(struct problem *p, const char *backend, int threads,
+                                   enum form form, int64_t max_rows, int64_t max_cols,
+                                   int64_t max_block, int64_t rhs)
 {
     memset(p, 0, sizeof *p);
     p->form = form;
     p->rhs = rhs;
     p->seed = 77 + (uint64_t)(max_rows * 1000 + max_cols);
     p->shape = (struct bd_qr_update_shape){ max_rows, max_cols, max_block, rhs, form == FULL };
-    assert_int_equal(bd_backend_open(&p->backend, backend, 2), BD_OK);
+    assert_int_equal(bd_backend_open(&p->backend, backend, threads), BD_OK);
     p->a = floats(max_rows * max_cols);
     p->u = floats(max_rows * max_cols);
     p->b = floats(max_rows * rhs);
@@ -79,6 +80,12 @@ static inline void open_problem(struct problem *p, const char *backend, enum for
     make_matrix(p, &p->mb, max_rows, rhs);
     if (rhs)
         make_matrix(p, &p->f.d, max_rows, rhs);
+}
+
+static inline void open_problem(struct problem *p, const char *backend, enum form form,
+                                int64_t max_rows, int64_t max_cols, int64_t max_block, int64_t rhs)
+{
+    open_problem_on(p, backend, 2, form, max_rows, max_cols, max_block, rhs);
 }
 
 static inline void close_problem(struct problem *p)

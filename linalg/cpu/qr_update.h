@@ -147,6 +147,9 @@ enum bd_status bd_update_directions(struct bd_cpu_update *work, const struct bd_
 enum bd_status bd_update_full_directions(struct bd_cpu_update *work, const struct bd_qr_parts *f,
                                          const struct bd_directions *d);
 
+/* BD_ERROR_UNSUPPORTED where BLAS cannot hold a leading dimension. */
+enum bd_status bd_update_check_ld(const struct bd_qr_parts *f, int64_t ldu);
+
 /* Columns by blocks, thin or full Q or none. */
 void bd_update_remove_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
                              int64_t p);

@@ -120,7 +120,9 @@ static enum bd_status insert_block(struct bd_cpu_update *work, const struct bd_q
 enum bd_status bd_update_insert_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f,
                                        int64_t k, int64_t p, const float *u, int64_t ldu)
 {
-    enum bd_status status = bd_cpu_update_check(work, u, ldu, f->m, p);
+    enum bd_status status = bd_update_check_ld(f, ldu);
+    if (status == BD_OK)
+        status = bd_cpu_update_check(work, u, ldu, f->m, p);
     struct bd_qr_parts now = *f;
     int full = work->full_q && f->q;
     while (p > 0 && status == BD_OK) {

@@ -132,7 +132,7 @@ enum bd_status bd_cpu_update_remove_rows(void *plan, const struct bd_qr_parts *f
 {
     struct bd_cpu_update *work = plan;
     struct bd_qr_parts now = *f;
-    enum bd_status status = BD_OK;
+    enum bd_status status = bd_update_check_ld(f, 0);
     if (f->q_cols == 0)
         return BD_OK; /* nothing knows of rows yet */
     while (p > 0 && status == BD_OK) {

@@ -38,6 +38,15 @@ enum bd_status bd_cpu_update_check(void *work, const float *x, int64_t ldx, int6
     return BD_OK;
 }
 
+enum bd_status bd_update_check_ld(const struct bd_qr_parts *f, int64_t ldu)
+{
+    if (f->ldq > INT32_MAX || f->ldd > INT32_MAX || ldu > INT32_MAX)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "cpu: QR updating with ld = %lld: BLAS takes at most %d",
+                       (long long)(ldu > f->ldq ? ldu : f->ldq), INT32_MAX);
+    return BD_OK;
+}
+
 /* Sums in float64, for thin Q: full ones keep d themselves. */
 enum bd_status bd_cpu_update_project(void *plan, const struct bd_qr_parts *f, const float *b,
                                      int64_t ldb)
@@ -66,6 +75,9 @@ enum bd_status bd_cpu_update_solve(void *work, const float *r, int64_t ldr, int6
                                    const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx)
 {
     (void)work;
+    if (ldr > INT32_MAX || ldx > INT32_MAX)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "cpu: R x = d with ld = %lld: BLAS takes at most %d",
+                       (long long)(ldr > ldx ? ldr : ldx), INT32_MAX);
     for (int64_t j = 0; j < n; j++)
         if (r[j + j * ldr] == 0)
             return bd_fail(BD_ERROR_NUMERIC, "R x = d: element %lld of the diagonal of R is 0",
