@@ -455,7 +455,8 @@ static void parts_of_a_look_ahead_see_the_same(void **state)
     assert_true(file >= 0);
     close(file);
     write_film(path);
-    for (double start = 0; start < 5; start += 3.37) {
+    for (int round = 0; round < 2; round++) {
+        double start = 3.37 * round;
         background_of(path, start, 1, whole);
         assert_in_range(whole[64 * 24 * 3], 1, 254); /* there is one */
         for (int count = 2; count <= bd_prime_most_parts; count++) {
