@@ -116,4 +116,41 @@ static inline double orthogonality64(int64_t m, int64_t n, const double *q, int6
     return sqrt(sum);
 }
 
+/* Bounds, in roundings of float32: of ||A - Q R||_F / ||A||_F for each column's norm, and of
+ * ||Q^T Q - I||_F, where Q is what the reflectors say in float64. */
+static inline double residual_bound(int64_t n)
+{
+    return (6 + 1.5 * sqrt((double)n)) * FLT_EPSILON;
+}
+
+static inline double orthogonality_bound(int64_t n)
+{
+    return (6 + (double)n) * FLT_EPSILON;
+}
+
+/* Column norms of A - Q R against those of A: graded matrices are not judged by their largest. */
+static inline void check_residual(int64_t m, int64_t n, const float *a, int64_t lda, const float *f,
+                                  int64_t ldf, const float *tau)
+{
+    const int64_t k = m < n ? m : n;
+    double *qr = new_doubles(m * n);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j && i < m; i++)
+            qr[i + j * m] = f[i + j * ldf];
+    apply64(0, m, n, k, f, ldf, tau, qr, m);
+    for (int64_t j = 0; j < n; j++) {
+        double error = 0, norm = norm64(m, 1, a + j * lda, lda);
+        for (int64_t i = 0; i < m; i++) {
+            const double d = qr[i + j * m] - a[i + j * lda];
+            error += d * d;
+        }
+        /* What is denormal is not rounded relative to itself. */
+        const double bound = residual_bound(n) * norm + 4 * sqrt((double)(m * n)) * 0x1p-149;
+        if (!(sqrt(error) <= bound))
+            fail_msg("%lld x %lld: column %lld of A - Q R has norm %g, A's %g", (long long)m,
+                     (long long)n, (long long)j, sqrt(error), norm);
+    }
+    free(qr);
+}
+
 #endif

@@ -247,12 +247,107 @@ static void scales_and_nan(void **state)
     destroy(&x);
 }
 
+/* ---- qrupdate ----------------------------------------------------------------------------------
+ */
+
+struct update_case {
+    int32_t m, n, k, ldq, ldr, j;
+    const char *name; /* NULL: no complaint */
+    int argument;
+};
+
+static void check_update(const char *what, const struct update_case *x)
+{
+    if (told_times != (x->name != NULL) ||
+        (x->name && (strcmp(told_name, x->name) != 0 || told_argument != x->argument)))
+        fail_msg("%s with m = %d, n = %d, k = %d, ldq = %d, ldr = %d, j = %d: XERBLA was told %s, "
+                 "%d, %d times",
+                 what, x->m, x->n, x->k, x->ldq, x->ldr, x->j, told_name, told_argument,
+                 told_times);
+    if (x->name)
+        for (int i = 0; i < SIZE; i++)
+            assert_true(a[i] == 1 + (float)i && c[i] == 1 + (float)i);
+}
+
+static void insert_column_faults(void **state)
+{
+    static const struct update_case cases[] = {
+        { -1, 2, 2, 5, 5, 1, "SQRINC", 1 }, { 5, -1, 5, 5, 5, 1, "SQRINC", 2 },
+        { 5, 3, 2, 5, 5, 1, "SQRINC", 3 },  { 5, 3, 4, 5, 5, 1, "SQRINC", 3 },
+        { 3, 5, 5, 3, 3, 1, "SQRINC", 3 },  { 4, 4, 3, 4, 4, 1, "SQRINC", 3 },
+        { 5, 3, 5, 4, 5, 1, "SQRINC", 5 },  { 5, 3, 5, 5, 4, 1, "SQRINC", 7 },
+        { 5, 3, 3, 5, 3, 1, "SQRINC", 7 },  { 5, 3, 5, 5, 5, 0, "SQRINC", 8 },
+        { 5, 3, 5, 5, 5, 5, "SQRINC", 8 },  { 5, 0, 0, 5, 0, 1, "SQRINC", 7 },
+        { 0, 3, 0, 0, 0, 9, NULL, 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct update_case *x = &cases[i];
+        start();
+        sqrinc_(&x->m, &x->n, &x->k, a, &x->ldq, c, &x->ldr, &x->j, tau, work);
+        check_update("sqrinc", x);
+    }
+}
+
+static void delete_column_faults(void **state)
+{
+    static const struct update_case cases[] = {
+        { -1, 2, 2, 5, 5, 1, "SQRDEC", 1 }, { 5, -1, 5, 5, 5, 1, "SQRDEC", 2 },
+        { 5, 3, 2, 5, 5, 1, "SQRDEC", 3 },  { 3, 5, 5, 3, 3, 1, "SQRDEC", 3 },
+        { 5, 3, 5, 4, 5, 1, "SQRDEC", 5 },  { 5, 3, 3, 5, 2, 1, "SQRDEC", 7 },
+        { 5, 3, 5, 5, 4, 1, "SQRDEC", 7 },  { 5, 3, 5, 5, 5, 0, "SQRDEC", 8 },
+        { 5, 3, 5, 5, 5, 5, "SQRDEC", 8 },  { 5, 3, 5, 5, 5, 4, "SQHQR", 2 },
+        { 3, 3, 3, 3, 3, 4, NULL, 0 },      { 0, 3, 0, 0, 0, 2, NULL, 0 },
+        { 5, 0, 0, 5, 0, 1, NULL, 0 },      { 5, 3, 4, 1, 1, 3, NULL, 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct update_case *x = &cases[i];
+        start();
+        sqrdec_(&x->m, &x->n, &x->k, a, &x->ldq, c, &x->ldr, &x->j, work);
+        check_update("sqrdec", x);
+    }
+}
+
+static void change_row_faults(void **state)
+{
+    static const struct update_case insertions[] = {
+        { 5, -1, 0, 6, 6, 1, "SQRINR", 2 }, { 5, 3, 0, 6, 6, 0, "SQRINR", 7 },
+        { 5, 3, 0, 6, 6, 7, "SQRINR", 7 },  { -1, 2, 0, 6, 6, 1, "SQRINR", 7 },
+        { 5, 3, 0, 5, 6, 1, "SQROT", 5 },   { 5, 3, 0, 6, 5, 1, "SQHQR", 4 },
+    };
+    static const struct update_case deletions[] = {
+        { 0, 3, 0, 1, 1, 1, "SQRDER", 1 }, { -1, 3, 0, 1, 1, 1, "SQRDER", 1 },
+        { 5, 3, 0, 5, 5, 0, "SQRDER", 7 }, { 5, 3, 0, 5, 5, 6, "SQRDER", 7 },
+        { 5, 3, 0, 4, 5, 1, "SQROT", 5 },  { 5, 3, 0, 5, 4, 1, "SQRQH", 4 },
+        { 5, -1, 0, 5, 5, 1, "SQRQH", 2 }, { 1, 3, 0, 0, 0, 9, NULL, 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof insertions / sizeof *insertions; i++) {
+        const struct update_case *x = &insertions[i];
+        start();
+        sqrinr_(&x->m, &x->n, a, &x->ldq, c, &x->ldr, &x->j, tau, work);
+        check_update("sqrinr", x);
+    }
+    for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
+        const struct update_case *x = &deletions[i];
+        start();
+        sqrder_(&x->m, &x->n, a, &x->ldq, c, &x->ldr, &x->j, work);
+        check_update("sqrder", x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places),           cmocka_unit_test(sequences),
-        cmocka_unit_test(dependent_column), cmocka_unit_test(tall),
+        cmocka_unit_test(places),
+        cmocka_unit_test(sequences),
+        cmocka_unit_test(dependent_column),
+        cmocka_unit_test(tall),
         cmocka_unit_test(scales_and_nan),
+        cmocka_unit_test(insert_column_faults),
+        cmocka_unit_test(delete_column_faults),
+        cmocka_unit_test(change_row_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
