@@ -250,6 +250,19 @@ static void scales_and_nan(void **state)
 /* ---- qrupdate ----------------------------------------------------------------------------------
  */
 
+/* ---- arguments: the checks and their order are qrupdate 1.1's ----------------------------------
+ */
+
+enum { SIZE = 64 };
+static float a[SIZE], c[SIZE], tau[SIZE], work[SIZE];
+
+static void start(void)
+{
+    for (int i = 0; i < SIZE; i++)
+        a[i] = c[i] = tau[i] = 1 + (float)i;
+    forget();
+}
+
 struct update_case {
     int32_t m, n, k, ldq, ldr, j;
     const char *name; /* NULL: no complaint */
