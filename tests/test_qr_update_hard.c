@@ -70,6 +70,40 @@ static void test_dependent_columns(void **state)
     }
 }
 
+/* Columns that differ from the span of those that are there, or from each other, by less and less:
+ * where a block is no longer enough, what is done instead must be. */
+static void test_nearly_dependent_columns(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        for (int form = 0; form < 2; form++)
+            for (int digits = 1; digits <= 8; digits++)
+                for (int mutual = 0; mutual < 2; mutual++) {
+                    struct problem p;
+                    open_problem(&p, name, form, 300, 80, 40, 0);
+                    int64_t ld = p.shape.max_rows, block = 24;
+                    int on = done(begin_problem(&p, 250, 30), "first columns");
+                    fill_columns(&p, 0, block);
+                    float small = (float)pow(10, -digits);
+                    for (int64_t j = mutual; j < block; j++)
+                        for (int64_t i = 0; i < p.m; i++) {
+                            float *u = p.u + i + j * ld;
+                            *u =
+                                small * *u + (mutual ? p.u[i] : p.a[i + j * ld] - p.a[i + 29 * ld]);
+                        }
+                    on = on && done(columns_in(&p, 11, block), "nearly dependent columns");
+                    if (on)
+                        check_problem(&p, "nearly dependent columns");
+                    on = on && done(columns_out(&p, 3, 20), "nearly dependent columns");
+                    on = on && done(rows_out(&p, 100, block), "nearly dependent columns");
+                    if (on)
+                        check_problem(&p, "nearly dependent columns");
+                    close_problem(&p);
+                }
+    }
+}
+
 /* Rows of zeros, rows that hold all there is of a column, and equal rows. */
 static void test_special_rows(void **state)
 {
@@ -380,13 +414,10 @@ static void test_published_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dependent_columns),
-        cmocka_unit_test(test_special_rows),
-        cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_bad_arguments),
-        cmocka_unit_test(test_published_errors),
+        cmocka_unit_test(test_dependent_columns), cmocka_unit_test(test_nearly_dependent_columns),
+        cmocka_unit_test(test_special_rows),      cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_extremes),          cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_bad_arguments),     cmocka_unit_test(test_published_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
