@@ -77,8 +77,7 @@ static void join(int64_t k, const float *g, int64_t ldg, const float *tau, float
                 narrow(rest), 1, second, narrow(ldt), corner, narrow(ldt));
 }
 
-/* ---- inner products of tall columns ------------------------------------------------------------
- */
+/* ---- inner products of tall columns ---------------------------------------------------------- */
 
 enum {
     GRAM_ROWS = 256,  /* of V that stay in cache while all products of them are taken */
@@ -166,8 +165,7 @@ void bd_block_reflector_t(struct bd_lapack *context, int64_t m, int64_t k, const
     join(k, work, k, tau, t, ldt);
 }
 
-/* ---- applied ------------------------------------------------------------------------------------
- */
+/* ---- applied --------------------------------------------------------------------------------- */
 
 void bd_block_reflector_left(int transposed, int64_t m, int64_t n, int64_t k, const float *v,
                              int64_t ldv, const float *t, int64_t ldt, float *c, int64_t ldc,

@@ -2,8 +2,7 @@
 #include "tests/lapack_check.h"
 #include "tests/quick.h"
 
-/* ---- factor, form, apply ----------------------------------------------------------------------
- */
+/* ---- factor, form, apply --------------------------------------------------------------------- */
 
 static void check_format(int64_t m, int64_t n, const float *f, int64_t ldf, const float *tau)
 {
@@ -163,8 +162,7 @@ static void parts_of_q(void **state)
     free(a);
 }
 
-/* ---- matrices that are not random --------------------------------------------------------------
- */
+/* ---- matrices that are not random ------------------------------------------------------------ */
 
 enum kind {
     ZERO,

@@ -176,8 +176,7 @@ static void zero_and_nan(void **state)
     assert_true(isnan(b[9]));
 }
 
-/* ---- several threads at once -------------------------------------------------------------------
- */
+/* ---- several threads at once ----------------------------------------------------------------- */
 
 enum { THREADS = 6, ROUNDS = 8 };
 
@@ -237,8 +236,7 @@ static void threads(void **state)
     }
 }
 
-/* ---- without memory ----------------------------------------------------------------------------
- */
+/* ---- without memory -------------------------------------------------------------------------- */
 
 /* The process has what it has, and hardly more. */
 static int starve(void)

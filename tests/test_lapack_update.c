@@ -247,11 +247,7 @@ static void scales_and_nan(void **state)
     destroy(&x);
 }
 
-/* ---- qrupdate ----------------------------------------------------------------------------------
- */
-
-/* ---- arguments: the checks and their order are qrupdate 1.1's ----------------------------------
- */
+/* ---- arguments: the checks and their order are qrupdate 1.1's -------------------------------- */
 
 enum { SIZE = 64 };
 static float a[SIZE], c[SIZE], tau[SIZE], work[SIZE];
