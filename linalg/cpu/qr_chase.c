@@ -11,16 +11,24 @@ enum {
     square = bd_chase_ld * bd_chase_ld
 };
 
-int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n)
+static int64_t block_of(int64_t p)
+{
+    int64_t b = (p + 15) / 16 * 16;
+    return b < bd_chase_least ? bd_chase_least : b;
+}
+
+int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n, int64_t p)
 {
     int64_t windows = n / bd_chase_least + 2;
     chase->pool = pool;
     chase->kernels = bd_kernels()->block;
+    chase->ld_g = 2 * block_of(p);
+    size_t windows_room = (size_t)(windows * chase->ld_g * chase->ld_g) * sizeof(float);
     /* Four arrays of a window, or two of a tile, and the work of the block kernels. */
     chase->scratch_size =
         4 * square + 2 * tile_rows * bd_chase_ld + bd_kernel_work(bd_chase_ld, bd_chase_ld);
-    chase->g = bd_cpu_alloc((size_t)(windows * square) * sizeof(float));
-    chase->gt = bd_cpu_alloc((size_t)(windows * square) * sizeof(float));
+    chase->g = bd_cpu_alloc(windows_room);
+    chase->gt = bd_cpu_alloc(windows_room);
     chase->v = bd_cpu_alloc((size_t)windows * bd_chase_most * bd_chase_most * sizeof(float));
     chase->t = bd_cpu_alloc((size_t)windows * bd_kernel_inner * bd_chase_most * sizeof(float));
     chase->scratch =
@@ -40,9 +48,8 @@ void bd_chase_destroy(struct bd_chase *chase)
 void bd_chase_begin(struct bd_chase *chase, int64_t p, int64_t first, int64_t rows, int64_t shift,
                     int up)
 {
-    int64_t b = (p + 15) / 16 * 16;
     chase->p = p;
-    chase->b = b < bd_chase_least ? bd_chase_least : b;
+    chase->b = block_of(p);
     chase->first = first;
     chase->rows = rows;
     chase->shift = shift;
@@ -81,15 +88,16 @@ static void keep_window(const struct bd_chase *chase, int64_t t, int64_t block, 
                         const float *bottom, int64_t turn)
 {
     int64_t p = chase->p, size = p + block;
-    float *g = chase->g + t * square, *gt = chase->gt + t * square;
+    int64_t ld = chase->ld_g;
+    float *g = chase->g + t * ld * ld, *gt = chase->gt + t * ld * ld;
     for (int64_t c = 0; c < size; c++) {
         int64_t to = (c + turn) % size;
-        memcpy(g + to * bd_chase_ld, top + c * bd_chase_ld, (size_t)p * sizeof *g);
-        memcpy(g + to * bd_chase_ld + p, bottom + c * bd_chase_ld, (size_t)block * sizeof *g);
+        memcpy(g + to * ld, top + c * bd_chase_ld, (size_t)p * sizeof *g);
+        memcpy(g + to * ld + p, bottom + c * bd_chase_ld, (size_t)block * sizeof *g);
     }
     for (int64_t c = 0; c < size; c++)
         for (int64_t i = 0; i < size; i++)
-            gt[c + i * bd_chase_ld] = g[i + c * bd_chase_ld];
+            gt[c + i * ld] = g[i + c * ld];
 }
 
 struct drive {
@@ -171,8 +179,8 @@ static void pass_rows(const struct bd_chase *chase, int64_t t, int64_t cols, flo
 {
     int64_t p = chase->p, block = rows_of(chase, t), row = chase->first + t * chase->b;
     copy(block, cols, x + row, ldx, places->now + p, bd_chase_ld);
-    chase->kernels->gemm(p + block, cols, p + block, chase->gt + t * square, bd_chase_ld,
-                         places->now, bd_chase_ld, places->then, bd_chase_ld);
+    chase->kernels->gemm(p + block, cols, p + block, chase->gt + t * chase->ld_g * chase->ld_g,
+                         chase->ld_g, places->now, bd_chase_ld, places->then, bd_chase_ld);
     turn(places);
     copy(block, cols, places->now + p, bd_chase_ld, x + row + chase->shift, ldx);
 }
@@ -182,12 +190,12 @@ static void pass_columns(const struct bd_chase *chase, int64_t t, int64_t rows, 
                          int64_t ldx, struct places *places)
 {
     int64_t p = chase->p, block = rows_of(chase, t), column = chase->first + t * chase->b;
-    const float *g = chase->g + t * square;
+    const float *g = chase->g + t * chase->ld_g * chase->ld_g;
     copy(rows, block, x + column * ldx, ldx, places->now + p * tile_rows, tile_rows);
-    chase->kernels->gemm(rows, p, p + block, places->now, tile_rows, g, bd_chase_ld, places->then,
+    chase->kernels->gemm(rows, p, p + block, places->now, tile_rows, g, chase->ld_g, places->then,
                          tile_rows);
-    chase->kernels->gemm(rows, block, p + block, places->now, tile_rows, g + p * bd_chase_ld,
-                         bd_chase_ld, x + (column + chase->shift) * ldx, ldx);
+    chase->kernels->gemm(rows, block, p + block, places->now, tile_rows, g + p * chase->ld_g,
+                         chase->ld_g, x + (column + chase->shift) * ldx, ldx);
     turn(places);
 }
 

@@ -28,7 +28,8 @@ struct bd_chase {
     int64_t first;      /* first row of block 0 */
     int64_t shift;      /* where rows of blocks go: p, 0 or -p from where they were */
     int up;             /* from the last block to the first */
-    float *g, *gt;      /* G(t), carry first, and its transpose: ld bd_chase_ld, a square each */
+    int64_t ld_g;       /* of the G(t), each of which takes its square */
+    float *g, *gt;      /* G(t), carry first, and their transposes */
     float *v, *t;       /* reflectors of window t (bd_chase_most x bd_chase_most), their factors */
     float *scratch;     /* threads x scratch_size */
     int64_t scratch_size;
@@ -43,8 +44,8 @@ struct bd_chase_carry {
     int64_t ld_to;
 };
 
-/* For matrices R of at most n rows; < 0 where there is no memory. */
-int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n);
+/* For matrices R of at most n rows, and carries of at most p; < 0 where there is no memory. */
+int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n, int64_t p);
 void bd_chase_destroy(struct bd_chase *chase);
 
 /* A chase of p rows through `rows` rows from `first` on. */

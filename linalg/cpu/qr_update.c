@@ -78,7 +78,7 @@ static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_sha
         work->lapack = bd_cpu_alloc((size_t)work->lapack_size * sizeof(float));
         made = work->lapack != NULL;
     }
-    return made && bd_chase_create(&work->chase, work->pool, work->max_cols) == 0;
+    return made && bd_chase_create(&work->chase, work->pool, work->max_cols, p) == 0;
 }
 
 enum bd_status bd_cpu_update_create(struct bd_backend *backend,
