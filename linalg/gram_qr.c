@@ -303,8 +303,9 @@ static void find_dependent(struct bd_gram_qr *qr)
     }
 }
 
-/* Gives columns new directions that still depend on others after two passes by SVD. Each of these
- * has left less than (n epsilon)^1/2 of them: what is lost is a rounding of V. */
+/* Gives columns new directions (a repair, which must not come twice in a pass) that still depend on
+ * others after two passes by SVD. Each of these has left less than (n epsilon)^1/2 of them: what is
+ * lost is a rounding of V. */
 static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
 {
     enum bd_status status = reduce(qr);
@@ -313,7 +314,7 @@ static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
     if (status != BD_OK)
         return status;
     for (int64_t j = 0; j < qr->n; j++)
-        if (!(qr->sum[j + j * qr->n] > 0))
+        if (!(qr->sum[j + j * qr->n] >= 0x1p-900 && qr->sum[j + j * qr->n] <= 0x1p1000))
             return form(qr, v); /* a bad pass, which repair will see to */
     find_dependent(qr);
     for (int i = 0; i < qr->count && status == BD_OK; i++)
@@ -339,9 +340,10 @@ static enum bd_status run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
     if (enough == 0 && !own)
         enough = (double)qr->n * type_epsilon(qr->type);
     enum bd_status status = form(qr, v);
+    bool repaired = false; /* V, in this pass */
     for (int pass = 0, told = 0, bad = -1; pass < limit && status == BD_OK;) {
         bool more = pass + 1 < limit;
-        if (options->method == BD_GRAM_QR_SVD && stuck(report, pass))
+        if (options->method == BD_GRAM_QR_SVD && !repaired && stuck(report, pass))
             status = replace(qr, v);
         if (status == BD_OK)
             status = factor(qr, pass, own ? 0 : enough);
@@ -353,7 +355,8 @@ static enum bd_status run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
             status = solve(qr, v, more);
         if (status == BD_OK && own && !more)
             status = tell(qr, told, pass, report, &bad);
-        if (status == BD_OK && bad >= 0) {
+        repaired = bad >= 0;
+        if (status == BD_OK && repaired) {
             pass = told = bad;
             bad = -1;
             status = repair(qr, v);

@@ -18,13 +18,16 @@ static void blocks(struct bd_backend *backend)
     struct bd_backend *const mixed[] = { backend, second, second, backend };
     const int64_t rows[][4] = { { 700, 350, 0, 150 }, { 0, 1, 1199, 0 }, { 3, 5, 592, 600 } };
     const int64_t m = 1200, n = 17;
-    for (int kind = 0; kind < 5; kind++) {
-        double *a = kind == 4 ? random_matrix(m, n, 7) : conditioned_matrix(m, n, 1e5, 6);
+    for (int kind = 0; kind < 6; kind++) {
+        double *a = kind >= 4 ? random_matrix(m, n, 7) : conditioned_matrix(m, n, 1e5, 6);
         for (int64_t i = 0; i < m; i++)
             if (kind == 2) /* a column of 0 */
                 a[i + 5 * m] = 0;
             else if (kind == 3) /* beyond the squares of double */
                 a[i + 4 * m] = ldexp(a[i + 4 * m], -900), a[i] = ldexp(a[i], 800);
+            else if (kind == 5) /* all of that together */
+                a[i + 2 * m] = 0, a[i + 3 * m] = a[i + 9 * m] = a[i + m] = i % 4 < 2,
+                          a[i + 4 * m] = ldexp(i % 4 < 2, -700);
             else if (kind == 4) /* parallel to the last bit */
                 a[i + 3 * m] = a[i + 9 * m] = a[i + m] = i % 4 < 2;
         struct bd_gram_qr_options options = { .method = kind == 1 ? BD_GRAM_QR_CHOLESKY2
@@ -38,7 +41,8 @@ static void blocks(struct bd_backend *backend)
                 assert_int_equal(out.status, BD_OK);
                 assert_true(out.orthogonality <= 60 * DBL_EPSILON);
                 assert_true(out.residual <= 60 * DBL_EPSILON);
-                assert_int_equal(out.report.passes, whole.report.passes);
+                if (kind < 4) /* of what is left to roundings, those decide */
+                    assert_int_equal(out.report.passes, whole.report.passes);
                 /* What columns are filled with does not depend on the blocks. */
                 for (int64_t i = 0; i < m * n && kind == 2; i++)
                     assert_true(fabs(out.q[i] - whole.q[i]) < 1e-9);
