@@ -1,0 +1,51 @@
+#!/bin/sh
+# LAPACK's own test program on the drop-in: error exits and residuals of the routines that it replaces
+# and of those that call them, for real single precision.
+#   lapack/run_lapack_test.sh DROP-IN [FOLDER]
+# FOLDER has xlintsts and stest.in; by default where Debian's package liblapack-test puts them. Exit
+# status 0: everything passed, and ran on the drop-in; 1: not so; 77: the program is not there.
+set -u
+export LC_ALL=C
+
+drop_in=${1:?the file of the drop-in is wanted}
+folder=${2:-}
+if [ -z "$folder" ]; then
+    for folder in /usr/lib/*/lapack; do
+        [ -x "$folder/xlintsts" ] && break
+    done
+fi
+if ! [ -x "$folder/xlintsts" ] || ! [ -r "$folder/stest.in" ]; then
+    echo "no xlintsts and stest.in: install liblapack-test, or name their folder" >&2
+    exit 77
+fi
+
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+
+# Sizes, block sizes and the threshold are in the first 16 lines, then each line is a group of tests.
+sed -n -E -e 1,16p -e '17,$ { /^S(QR|TZ|LS|QT|QX|TS|HH)( |$)/p; }' "$folder/stest.in" >"$scratch/in"
+BACKDROP_LAPACK_COUNTS=$scratch/counts LD_PRELOAD=$drop_in \
+    "$folder/xlintsts" <"$scratch/in" >"$scratch/out" 2>&1 || {
+    tail -n 20 "$scratch/out" >&2
+    exit 1
+}
+grep -E 'passed|failed|FAIL|not |test\(' "$scratch/out"
+
+failed=0
+for group in SQR STZ SLS SQT SQX STS SHH; do
+    if ! grep -q "^ All tests for $group .*passed the threshold" "$scratch/out"; then
+        echo "$group: not all tests passed" >&2
+        failed=1
+    fi
+    if ! grep -q "^ $group .*passed the tests of the error exits" "$scratch/out"; then
+        echo "$group: the error exits did not pass" >&2
+        failed=1
+    fi
+done
+for routine in sgeqrf sgeqr2 sorgqr sorg2r sormqr sorm2r sgeqr sgemqr sgels; do
+    if ! grep -q "^$routine [1-9]" "$scratch/counts"; then
+        echo "$routine: the drop-in's was not called" >&2
+        failed=1
+    fi
+done
+exit $failed
