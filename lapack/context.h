@@ -3,8 +3,8 @@
  * come from a store of contexts that calls take and give back.
  *
  * The pool has as many threads as OpenBLAS was told to use. With BACKDROP_LAPACK_BACKEND=cuda or
- * auto in the environment a context has a GPU as well, where there is one, for panels that are large
- * enough (tall.c); without it, and for everything else, the cpu backend computes. */
+ * auto in the environment a context has a GPU as well, where there is one, for panels that are
+ * large enough (tall.c); without it, and for everything else, the cpu backend computes. */
 #ifndef BD_LAPACK_CONTEXT_H
 #define BD_LAPACK_CONTEXT_H
 
