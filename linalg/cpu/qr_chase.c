@@ -22,11 +22,12 @@ int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n, int
     int64_t windows = n / bd_chase_least + 2;
     chase->pool = pool;
     chase->kernels = bd_kernels()->block;
+    chase->columns = bd_kernels()->column;
     chase->ld_g = 2 * block_of(p);
     size_t windows_room = (size_t)(windows * chase->ld_g * chase->ld_g) * sizeof(float);
-    /* Four arrays of a window, or two of a tile, and the work of the block kernels. */
-    chase->scratch_size =
-        4 * square + 2 * tile_rows * bd_chase_ld + bd_kernel_work(bd_chase_ld, bd_chase_ld);
+    /* Two arrays of a tile, or of a window four, the work of the block kernels (less than one), and
+     * what straightens it, four. */
+    chase->scratch_size = 9 * square;
     chase->g = bd_cpu_alloc(windows_room);
     chase->gt = bd_cpu_alloc(windows_room);
     chase->v = bd_cpu_alloc((size_t)windows * bd_chase_most * bd_chase_most * sizeof(float));
@@ -82,10 +83,29 @@ static void clear(int64_t rows, int64_t cols, float *x, int64_t ldx)
 
 /* --- what the windows are --- */
 
+/* G := G (3 I - G^T G) / 2, a step of Newton's to the nearest orthogonal matrix: reflectors in
+ * float32 leave up to some tens of roundings in G^T G - I, of which every element of Q would take
+ * its part at every update. room: a square in float64 and one in float32. */
+static void straighten(const struct bd_chase *chase, int64_t size, float *g, float *room)
+{
+    double *inner = (double *)(void *)room;
+    float *skew = room + 2 * square, *change = skew + square;
+    memset(inner, 0, (size_t)(size * size) * sizeof *inner);
+    chase->columns->dots(size, size, size, g, chase->ld_g, g, chase->ld_g, inner);
+    for (int64_t c = 0; c < size; c++)
+        inner[c + c * size] -= 1;
+    for (int64_t i = 0; i < size * size; i++)
+        skew[i] = (float)(0.5 * inner[i]);
+    chase->kernels->gemm(size, size, size, g, chase->ld_g, skew, size, change, size);
+    for (int64_t c = 0; c < size; c++)
+        for (int64_t i = 0; i < size; i++)
+            g[i + c * chase->ld_g] -= change[i + c * size];
+}
+
 /* G of window t from a square in two parts, the carry's rows (top) and the block's (bottom), whose
  * column c is column (c + turn) mod size of G. */
 static void keep_window(const struct bd_chase *chase, int64_t t, int64_t block, const float *top,
-                        const float *bottom, int64_t turn)
+                        const float *bottom, int64_t turn, float *room)
 {
     int64_t p = chase->p, size = p + block;
     int64_t ld = chase->ld_g;
@@ -95,6 +115,7 @@ static void keep_window(const struct bd_chase *chase, int64_t t, int64_t block, 
         memcpy(g + to * ld, top + c * bd_chase_ld, (size_t)p * sizeof *g);
         memcpy(g + to * ld + p, bottom + c * bd_chase_ld, (size_t)block * sizeof *g);
     }
+    straighten(chase, size, g, room);
     for (int64_t c = 0; c < size; c++)
         for (int64_t i = 0; i < size; i++)
             gt[c + i * ld] = g[i + c * ld];
@@ -134,7 +155,7 @@ static void form_window(void *arg, int64_t t, int thread)
         bottom[i + (p + i) * ld] = 1;
     kernels->gemqrt(0, block, block, block, filled, ld, factor, bottom + p * ld, ld, work);
     kernels->tpmqrt(0, block, p, size, v, bd_chase_most, vt, top, ld, bottom, ld, work);
-    keep_window(chase, t, block, top, bottom, 0);
+    keep_window(chase, t, block, top, bottom, 0, top + 5 * square);
 }
 
 void bd_chase_drive(struct bd_chase *chase, const float *d, int64_t ldd, float *s, const float *r,
@@ -324,7 +345,7 @@ void bd_chase_lower(struct bd_chase *chase, float *r, int64_t ldr, int64_t n)
             whole[i + i * ld] = 1;
         kernels->gemqrt(0, size, block, size, panel, ld, factor, whole, ld, work);
         /* of its columns the first are the block's, the last p the carry's */
-        keep_window(chase, t, block, whole, whole + p, p);
+        keep_window(chase, t, block, whole, whole + p, p, panel + 5 * square);
         struct trail trail = { .chase = chase,
                                .window = t,
                                .column = row + block,
@@ -364,7 +385,7 @@ void bd_chase_absorb(struct bd_chase *chase, float *r, int64_t ldr, float *u, in
         for (int64_t i = 0; i < block; i++)
             top[i + (p + i) * ld] = 1;
         kernels->tpmqrt(0, p, block, size, v, ld, factor, top, ld, bottom, ld, work);
-        keep_window(chase, t, block, bottom, top, 0);
+        keep_window(chase, t, block, bottom, top, 0, panel + 5 * square);
         struct trail trail = { .chase = chase,
                                .window = t,
                                .column = column + block,

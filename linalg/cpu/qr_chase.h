@@ -14,6 +14,7 @@
 
 #include "linalg/cpu/cpu.h"
 #include "linalg/cpu/kernels/block_kernels.h"
+#include "linalg/cpu/kernels/column_kernels.h"
 
 enum {
     bd_chase_most = 64,  /* rows of the carry, and of a block, at most: larger p goes in pieces */
@@ -24,6 +25,7 @@ enum {
 struct bd_chase {
     struct bd_pool *pool;
     const struct bd_block_kernels *kernels;
+    const struct bd_column_kernels *columns;
     int64_t p, b, rows; /* of the carry, of a block (the last may have fewer), of all blocks */
     int64_t first;      /* first row of block 0 */
     int64_t shift;      /* where rows of blocks go: p, 0 or -p from where they were */

@@ -200,10 +200,11 @@ static enum bd_status make_column(struct bd_cpu_update *work, const struct bd_di
     load(d, j, 1);
     memset(coef, 0, (size_t)(d->q_cols + j) * sizeof *coef);
     double whole = norm_of(d->m, v), norm = whole, before;
+    /* at least twice: what an old Q lacks in orthogonality would else pass on to new columns */
     for (int round = 0; round < 5; round++) {
         before = norm;
         norm = project(work, d, j, coef);
-        if (!(norm > most * whole) || norm > 0.5 * before)
+        if (!(norm > most * whole) || (round && norm > 0.5 * before))
             break;
     }
     int found = norm > most * whole;
