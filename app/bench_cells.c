@@ -31,7 +31,7 @@ struct bd_bench_cell bd_bench_cell_scaled(const struct bd_published_update *u, i
 }
 
 /* The problem after the change. */
-static void bd_bench_cell_after(const struct bd_bench_cell *c, int64_t *m, int64_t *n)
+static void size_after(const struct bd_bench_cell *c, int64_t *m, int64_t *n)
 {
     enum bd_qr_change_kind kind = c->published->kind;
     *m = c->m + (kind == BD_QR_INSERT_ROWS ? c->p : kind == BD_QR_REMOVE_ROWS ? -c->p : 0);
@@ -39,8 +39,9 @@ static void bd_bench_cell_after(const struct bd_bench_cell *c, int64_t *m, int64
 }
 
 /* What an update cannot do without. The part of R that changes is read and written, and so are
- * the columns of Q; reflectors of p + 1 elements, a column of R each, cost four operations for each
- * of their elements and each element of a row or column that they are applied to. */
+ * the columns of Q; all of R is read to solve for x; reflectors of p + 1 elements, a column of R
+ * each, cost four operations for each of their elements and each element of a row or column that
+ * they are applied to. */
 struct work {
     double bytes, operations;
 };
@@ -53,7 +54,9 @@ static struct work work_of(const struct bd_bench_cell *c)
         columns = n - k;
     if (c->published->kind == BD_QR_REMOVE_COLUMNS)
         columns = n - k - p;
-    w.bytes = 8 * columns * (columns / 2 + p);
+    int64_t m_after = 0, n_after = 0;
+    size_after(c, &m_after, &n_after);
+    w.bytes = 8 * columns * (columns / 2 + p) + 2.0 * (double)(n_after * n_after);
     w.operations = 2 * (p + 1) * columns * columns;
     /* The new directions: Q^T U, and reflectors for what lies outside of the span of A. */
     if (c->published->kind == BD_QR_INSERT_COLUMNS) {
@@ -118,7 +121,7 @@ static double expected_seconds(const struct bd_bench *bench, const bool *wanted,
         int64_t m = 0, n = 0;
         if (!wanted[c.published->table])
             continue;
-        bd_bench_cell_after(&c, &m, &n);
+        size_after(&c, &m, &n);
         double rows = (double)m, cols = (double)n;
         if (m != last_m || n != last_n) {
             operations += 8 * cols * cols * (rows - cols / 3);
