@@ -44,6 +44,23 @@ static void shapes(struct bd_backend *backend)
     }
 }
 
+/* More columns than the kernels of the cpu backend are for, and than cuda has for the SVD. */
+static void many_columns(struct bd_backend *backend)
+{
+    const int64_t m = 640, n = 520;
+    if (test_quick())
+        return;
+    double *a = conditioned_matrix(m, n, 1e4, 12);
+    for (int kind = 0; kind < 4; kind++) {
+        struct bd_gram_qr_options options = { .method = BD_GRAM_QR_CHOLESKY2,
+                                              .solve = (enum bd_triangular_solve)(kind % 3) };
+        struct outcome out = run_one(backend, a, m, n, kind == 3 ? BD_F32 : BD_F64, &options);
+        check(&out, n, kind == 3 ? BD_F32 : BD_F64);
+        release(&out);
+    }
+    free(a);
+}
+
 /* All methods up to the condition that they are good for; R agrees between them. */
 static void conditions(struct bd_backend *backend)
 {
@@ -258,6 +275,7 @@ static void levels(struct bd_backend *backend)
         on_every_backend(name);           \
     }
 EVERY(shapes)
+EVERY(many_columns)
 EVERY(conditions)
 EVERY(too_ill)
 EVERY(papers)
@@ -268,10 +286,10 @@ EVERY(levels)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_too_ill),    cmocka_unit_test(test_papers),
-        cmocka_unit_test(test_degenerate), cmocka_unit_test(test_graded),
-        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_conditions), cmocka_unit_test(test_too_ill),
+        cmocka_unit_test(test_papers),     cmocka_unit_test(test_degenerate),
+        cmocka_unit_test(test_graded),     cmocka_unit_test(test_levels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,30 @@ static void shapes(struct bd_backend *backend)
         }
 }
 
+/* More columns than the kernels of the cpu backend are for. */
+static void many_columns(struct bd_backend *backend)
+{
+    const int64_t m = 70, n = 530;
+    if (test_quick())
+        return;
+    for (int kind = 0; kind < 12; kind++) {
+        int solve = kind % 4 - 1;
+        enum bd_type type = kind < 4 ? BD_F32 : BD_F64;
+        bool mixed = kind >= 8;
+        double *a = random_matrix(m, n, 1), *q = new_doubles(m * n), *r = triangle(n, 0.02, 2);
+        round_to(a, m * n, type);
+        round_to(r, n * n, type);
+        assert_int_equal(compute(backend, q, a, r, m, n, type, solve, mixed), BD_OK);
+        double error = solve < 0 ? row_error(q, a, r, m, n) : row_error(a, q, r, m, n);
+        assert_true(error <= 100 * (mixed ? (double)FLT_EPSILON : epsilon_of(type)));
+        a[m * n - 1] = NAN;
+        assert_int_equal(compute(backend, q, a, r, m, n, type, solve, mixed), BD_ERROR_NUMERIC);
+        free(a);
+        free(q);
+        free(r);
+    }
+}
+
 /* Ill-conditioned triangles: substitution and adaptive blocks keep the backward error, the inverse
  * does not have to. Kahan's matrix, graded rows, and ones above a diagonal of 1 (all but singular
  * together, each small block well-conditioned). */
@@ -224,6 +248,7 @@ static void arguments(struct bd_backend *backend)
         on_every_backend(name);           \
     }
 EVERY(shapes)
+EVERY(many_columns)
 EVERY(ill_conditioned)
 EVERY(scales)
 EVERY(not_finite)
@@ -232,9 +257,9 @@ EVERY(arguments)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_ill_conditioned),
-        cmocka_unit_test(test_scales),    cmocka_unit_test(test_not_finite),
-        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_shapes),          cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_ill_conditioned), cmocka_unit_test(test_scales),
+        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

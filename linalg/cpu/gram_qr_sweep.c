@@ -1,5 +1,6 @@
 /* Sweeps over V: V := V times a triangle, and the Gram matrix, of a tile at a time while it is in
  * the cache. */
+#include <cblas.h>
 #include <string.h>
 
 #include "linalg/cpu/gram_qr.h"
@@ -171,6 +172,28 @@ static void add_columns(void *arg, int64_t item, int thread)
     }
 }
 
+/* Many columns of float64, by BLAS: rows as many as its integers count. */
+static void sweep_wide(const struct sweep *s)
+{
+    struct bd_cpu_gram *gram = s->gram;
+    const int64_t step = 1 << 20;
+    int n = (int)gram->n, ldv = (int)s->ldv;
+    if (s->with_gram)
+        memset(gram->g, 0, (size_t)(gram->n * gram->n) * sizeof *gram->g);
+    for (int64_t row = 0; row < gram->m; row += step) {
+        int rows = (int)(gram->m - row < step ? gram->m - row : step);
+        double *v = (double *)s->v + row;
+        if (s->multiply && gram->triangle.is_wide < 0)
+            cblas_dtrsm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, rows, n,
+                        1, gram->r, n, v, ldv);
+        else if (s->multiply)
+            cblas_dtrmm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, rows, n,
+                        1, gram->triangle.product, n, v, ldv);
+        if (s->with_gram)
+            cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, n, rows, 1, v, ldv, 1, gram->g, n);
+    }
+}
+
 int bd_cpu_gram_sweep(struct bd_cpu_gram *gram, void *v, int64_t ldv, int multiply, int with_gram,
                       int check)
 {
@@ -185,11 +208,17 @@ int bd_cpu_gram_sweep(struct bd_cpu_gram *gram, void *v, int64_t ldv, int multip
                            .ahead = is_large ? gram->tile_rows : 0 };
     struct bd_pool *pool = bd_cpu_pool(gram->backend);
     int finite = 1;
-    bd_pool_run(pool, run_part, &sweep, gram->parts);
-    if (with_gram)
+    if (gram->n > bd_cpu_wide_columns && gram->type == BD_F64 &&
+        (!multiply || gram->triangle.is_wide)) {
+        sweep_wide(&sweep);
+        sweep.multiply = sweep.with_gram = 0; /* what may be left is the check */
+    }
+    if (sweep.multiply || sweep.with_gram || check)
+        bd_pool_run(pool, run_part, &sweep, gram->parts);
+    if (sweep.with_gram)
         bd_pool_run(pool, add_columns, &sweep,
                     (gram->n + columns_together(gram) - 1) / columns_together(gram));
-    for (int64_t part = 0; part < gram->parts; part++)
+    for (int64_t part = 0; part < gram->parts && check; part++)
         finite &= gram->finite[part];
     return finite;
 }

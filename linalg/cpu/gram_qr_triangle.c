@@ -144,6 +144,7 @@ static void start(struct bd_cpu_gram *gram, int single)
 {
     gram->triangle.count = gram->triangle.size = 0;
     gram->triangle.is_single = single;
+    gram->triangle.is_wide = 0;
     for (int64_t j = 0; j < gram->n; j++)
         gram->triangle.scale[j] = 1;
 }
@@ -162,6 +163,25 @@ static void scale_columns(struct bd_cpu_gram *gram)
     }
 }
 
+static int is_wide(const struct bd_cpu_gram *gram, int single)
+{
+    return gram->n > bd_cpu_wide_columns && gram->type == BD_F64 && !single;
+}
+
+/* By the inverse of R, or else by substitution, whatever the condition of blocks. */
+static int invert_wide(struct bd_cpu_gram *gram, enum bd_triangular_solve solve)
+{
+    int64_t n = gram->n;
+    gram->triangle.is_wide = -1;
+    if (solve != BD_TRIANGULAR_INVERSION)
+        return 1;
+    gram->triangle.is_wide = 1;
+    gram->triangle.product = gram->inverse;
+    memcpy(gram->inverse, gram->r, (size_t)(n * n) * sizeof *gram->r);
+    return LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'U', 'N', (lapack_int)n, gram->inverse,
+                               (lapack_int)n) == 0;
+}
+
 int bd_cpu_triangle_invert(struct bd_cpu_gram *gram, double condition,
                            enum bd_triangular_solve solve, int single)
 {
@@ -171,6 +191,8 @@ int bd_cpu_triangle_invert(struct bd_cpu_gram *gram, double condition,
                    : solve == BD_TRIANGULAR_SUBSTITUTION ? 0
                                                          : fmax(sqrt(epsilon) * condition, 32);
     start(gram, single);
+    if (is_wide(gram, single))
+        return invert_wide(gram, solve);
     for (int64_t j = 0; j < n; j++)
         gram->norm[j] = column_norm(gram->r + j * n, j + 1);
     if (single)
@@ -192,6 +214,11 @@ int bd_cpu_triangle_invert(struct bd_cpu_gram *gram, double condition,
 int bd_cpu_triangle_copy(struct bd_cpu_gram *gram, int single)
 {
     start(gram, single);
+    if (is_wide(gram, single)) {
+        gram->triangle.is_wide = 1;
+        gram->triangle.product = gram->r;
+        return 1;
+    }
     add_product(gram, gram->r, 0, gram->n);
     return finish(gram);
 }
