@@ -76,7 +76,7 @@ struct chase_lines {
      * it has none. */
     int64_t first_diagonal;
 };
-enum bd_status chase_sweep(cudaStream_t stream, const struct chase *x,
+enum bd_status chase_sweep(const struct bd_cuda *cuda, cudaStream_t stream, const struct chase *x,
                            const struct chase_lines *lines);
 
 /* C := beta C + alpha op(A) op(B), C m x n, contracting k. Column-major; transposed A is k x m,

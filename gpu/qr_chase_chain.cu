@@ -22,6 +22,48 @@ __device__ __forceinline__ void load_fresh(column &c, const chain_args &p, int64
         c.x[i] = window >= 0 && group < p.width && row_of(i, l) < left ? from[row_of(i, l)] : 0;
 }
 
+/* Makes the reflector of the group's column x and the diagonal element of the triangle; x := v. */
+__device__ __forceinline__ void make_first(float (&x)[own], float *v, float *diagonal, float *tau,
+                                           float *kept_tau, int l)
+{
+    const float alpha = *diagonal;
+    float squares[2] = { 0, 0 };
+#pragma unroll
+    for (int r = 0; r < own; r++)
+        squares[r % 2] += x[r] * x[r];
+    const float all = sum_lanes(squares[0] + squares[1], group_lanes());
+    reflector h;
+    if (squares_fit(all, alpha)) {
+        h = make_reflector(all, alpha);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            x[r] *= h.scale;
+    } else {
+        float most = fabsf(alpha), squares = 0;
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            most = fmaxf(most, fabsf(x[r]));
+        const safe_scale scale(most_of_lanes(most, group_lanes()));
+#pragma unroll
+        for (int r = 0; r < own; r++) {
+            x[r] *= scale.there;
+            squares += x[r] * x[r];
+        }
+        h = make_reflector(sum_lanes(squares, group_lanes()), alpha * scale.there);
+        h.beta *= scale.back;
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            x[r] *= h.scale;
+    }
+    write_column(v, x, l);
+    __syncwarp(group_lanes()); /* all lanes have read the diagonal element */
+    if (l == 0) {
+        *diagonal = h.beta;
+        *tau = h.tau;
+        *kept_tau = h.tau;
+    }
+}
+
 /* One block. The group of eight lanes with the same number as a column of the driver has that
  * column of the window; the carried triangle is in shared memory. Every step is one reflector: who
  * has the next column makes it while the others still apply this one, so that there is one barrier
@@ -48,35 +90,9 @@ __global__ void __launch_bounds__(threads, 1) chain(const __grid_constant__ chai
 #pragma unroll 1
         for (int i = 0; i < p.width; i++) {
             float *shared = reinterpret_cast<float *>(reflectors[i & 1]);
-            /* All lanes of the warp take part in the sums. */
-            if (group / 4 == i / 4) {
-                float squares = 0;
-#pragma unroll
-                for (int r = 0; r < own; r++)
-                    squares += c.x[r] * c.x[r];
-                squares = sum_lanes(squares);
-                const float alpha = triangle[i * ld_t + i];
-                reflector h;
-                double exact = 0;
-                const bool fits = squares_fit(squares, alpha);
-                if (!__all_sync(0xffffffffu, fits || group != i)) {
-#pragma unroll
-                    for (int r = 0; r < own; r++)
-                        exact += (double)c.x[r] * c.x[r];
-                    exact = sum_lanes(exact);
-                }
-                if (group == i) {
-                    h = fits ? make_reflector(squares, alpha)
-                             : make_reflector(exact, (double)alpha);
-                    scale_by(c.x, c.x, h, fits);
-                    write_column(shared, c.x, l);
-                    if (l == 0) {
-                        triangle[i * ld_t + i] = h.beta;
-                        taus[i & 1] = h.tau;
-                        out[chase_rows * chase_most + i] = h.tau;
-                    }
-                }
-            }
+            if (group == i)
+                make_first(c.x, shared, triangle + i * ld_t + i, taus + (i & 1),
+                           out + chase_rows * chase_most + i, l);
             __syncthreads();
             if (group / 4 < i / 4) /* a warp whose columns are done */
                 continue;

@@ -1,6 +1,6 @@
-/* Private to qr_chase*.cu: columns of a window in registers, and their reflectors. Eight lanes hold a
- * column of 128 rows, 16 rows each: rows 32 q + 4 l + e of lane l, so that four of them are 16 bytes
- * in shared memory. */
+/* Private to qr_chase*.cu: columns of a window in registers, and their reflectors. Eight lanes hold
+ * a column of 128 rows, 16 rows each: rows 32 q + 4 l + e of lane l, so that four of them are 16
+ * bytes in shared memory. */
 #ifndef BD_GPU_QR_CHASE_COLUMN_CUH
 #define BD_GPU_QR_CHASE_COLUMN_CUH
 
@@ -22,58 +22,79 @@ __device__ __forceinline__ int row_of(int i, int l)
     return 32 * (i / 4) + 4 * l + i % 4;
 }
 
-template <class T> __device__ __forceinline__ T sum_lanes(T x)
+/* Over the eight lanes of a group; all groups of `who` take part. */
+template <class T> __device__ __forceinline__ T sum_lanes(T x, unsigned who = ~0U)
 {
 #pragma unroll
     for (int d = 1; d < lanes; d *= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, d, 32);
+        x += __shfl_xor_sync(who, x, d, 32);
     return x;
+}
+
+/* The largest of the eight lanes of a group. */
+__device__ __forceinline__ float most_of_lanes(float x, unsigned who)
+{
+#pragma unroll
+    for (int d = 1; d < lanes; d *= 2)
+        x = fmaxf(x, __shfl_xor_sync(who, x, d, 32));
+    return x;
+}
+
+/* The lanes of the calling group. */
+__device__ __forceinline__ unsigned group_lanes()
+{
+    return 0xffU << (threadIdx.x % 32 / lanes * lanes);
 }
 
 /* A reflector that makes (alpha, x) (beta, 0): I - tau (1, v) (1, v)^T with v = scale x. */
 struct reflector {
-    float beta, tau;
-    double scale;
+    float beta, tau, scale;
 };
 
-/* Whether the sum of squares of x and alpha is safe in float32; it is made in float64 otherwise. */
+/* Whether the sum of squares of x and alpha is safe in float32; it is scaled otherwise. */
 __device__ __forceinline__ bool squares_fit(float squares, float alpha)
 {
     const float all = squares + alpha * alpha;
-    return all > 1e-30f && all < 1e30f;
+    return all > 1e-30F && all < 1e30F;
 }
 
-__device__ __forceinline__ reflector make_reflector(double squares, double alpha)
+/* 1 / x to 1 ulp, x not near the ends of the range: the reflector is as orthogonal as with the
+ * division that rounds, which takes three times as long. */
+__device__ __forceinline__ float quick_inverse(float x)
 {
-    if (squares == 0)
-        return { (float)alpha, 0, 0 };
-    const double norm = sqrt(squares + alpha * alpha), beta = alpha > 0 ? -norm : norm;
-    return { (float)beta, (float)((beta - alpha) / beta), 1 / (alpha - beta) };
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float quick_inverse_root(float x)
+{
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 
 __device__ __forceinline__ reflector make_reflector(float squares, float alpha)
 {
     if (squares == 0)
         return { alpha, 0, 0 };
-    const float norm = sqrtf(squares + alpha * alpha), beta = alpha > 0 ? -norm : norm;
-    return { beta, (beta - alpha) / beta, 1 / (alpha - beta) };
+    const float all = squares + alpha * alpha, inverse = quick_inverse_root(all);
+    const float norm = all * inverse, length = fabsf(alpha) + norm; /* of alpha - beta */
+    const float scale = quick_inverse(length);
+    return { alpha > 0 ? -norm : norm, length * inverse, alpha > 0 ? scale : -scale };
 }
 
-/* y := scale x; not in float32 where the scale may be out of its range. */
-__device__ __forceinline__ void scale_by(float (&y)[own], const float (&x)[own], const reflector &h,
-                                         bool fits)
-{
-    if (fits) {
-        const float scale = (float)h.scale;
-#pragma unroll
-        for (int r = 0; r < own; r++)
-            y[r] = x[r] * scale;
-        return;
+/* A power of 2 by which numbers of which `most` is the largest are safe to square; and back. */
+struct safe_scale {
+    float there, back;
+    __device__ __forceinline__ explicit safe_scale(float most)
+    {
+        unsigned e = __float_as_uint(most) >> 23 & 255;
+        e = e < 1 ? 1 : e > 253 ? 253 : e;
+        there = __uint_as_float((254 - e) << 23);
+        back = __uint_as_float(e << 23);
     }
-#pragma unroll
-    for (int r = 0; r < own; r++)
-        y[r] = (float)(x[r] * h.scale);
-}
+};
 
 /* The rows from 32 FIRST on of a column in shared memory. */
 template <int FIRST>

@@ -59,39 +59,44 @@ __device__ void make_t(form_shared *s, const float *tau, int width)
  * the fresh ones, and a carried one. */
 enum { slots = 5 };
 
-/* Makes the reflector of column i, in slot S of its group. */
-__device__ __forceinline__ void make_second(form_shared *s, const float (&x)[own], int i, bool mine,
-                                            int l)
+/* Makes the reflector of column i of the diagonal block, which is the calling group's. Rows above
+ * 32 FIRST are done. */
+template <int FIRST>
+__device__ __forceinline__ void make_second(form_shared *s, const float (&x)[own], int i, int l)
 {
-    float squares = 0, alpha = 0;
+    float *to = reinterpret_cast<float *>(s->reflectors[i & 1]);
+    float squares[2] = { 0, 0 }, alpha = 0;
 #pragma unroll
-    for (int r = 0; r < own; r++) {
+    for (int r = 4 * FIRST; r < own; r++) {
         const int row = row_of(r, l);
-        squares += row > i ? x[r] * x[r] : 0;
-        alpha += row == i ? x[r] : 0;
+        squares[r % 2] += row > i ? x[r] * x[r] : 0;
+        alpha = row == i ? x[r] : alpha;
     }
-    squares = sum_lanes(squares);
-    alpha = sum_lanes(alpha);
-    const bool fits = squares_fit(squares, alpha);
-    double exact = 0;
-    if (!__all_sync(0xffffffffu, fits || !mine)) {
+    float all = sum_lanes(squares[0] + squares[1], group_lanes());
+    alpha = __shfl_sync(group_lanes(), alpha, (int)threadIdx.x % 32 / lanes * lanes + i % 32 / 4);
+    float there = 1;
+    if (!squares_fit(all, alpha)) {
+        float most = fabsf(alpha), sum = 0;
 #pragma unroll
-        for (int r = 0; r < own; r++)
-            exact += row_of(r, l) > i ? (double)x[r] * x[r] : 0;
-        exact = sum_lanes(exact);
-    }
-    if (!mine)
-        return;
-    const reflector h =
-        fits ? make_reflector(squares, alpha) : make_reflector(exact, (double)alpha);
-    float v[own];
-    scale_by(v, x, h, fits);
+        for (int r = 4 * FIRST; r < own; r++)
+            most = row_of(r, l) > i ? fmaxf(most, fabsf(x[r])) : most;
+        there = safe_scale(most_of_lanes(most, group_lanes())).there;
 #pragma unroll
-    for (int r = 0; r < own; r++) {
-        const int row = row_of(r, l);
-        v[r] = row > i ? v[r] : row == i ? 1 : 0;
+        for (int r = 4 * FIRST; r < own; r++)
+            sum += row_of(r, l) > i ? x[r] * there * (x[r] * there) : 0;
+        all = sum_lanes(sum, group_lanes());
     }
-    write_column(reinterpret_cast<float *>(s->reflectors[i & 1]), v, l);
+    const reflector h = make_reflector(all, alpha * there);
+#pragma unroll
+    for (int q = FIRST; q < quads; q++) {
+        float v[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const int row = row_of(4 * q + e, l);
+            v[e] = row > i ? x[4 * q + e] * there * h.scale : row == i ? 1 : 0;
+        }
+        *reinterpret_cast<float4 *>(to + 32 * q + 4 * l) = make_float4(v[0], v[1], v[2], v[3]);
+    }
     if (l == 0)
         s->taus[i & 1] = h.tau;
 }
@@ -114,8 +119,8 @@ __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][o
 #pragma unroll 1
     for (int i = 32 * PHASE; i < 32 * PHASE + 32; i++) {
         const int column = i - 64 * slot;
-        if (column == 0 && group / 4 == 0)
-            make_second(s, x[slot], i, group == 0, l);
+        if (column == 0 && group == 0)
+            make_second<PHASE>(s, x[slot], i, l);
         __syncthreads();
         const float *reflector = reinterpret_cast<const float *>(s->reflectors[i & 1]);
         const float tau = s->taus[i & 1];
@@ -124,8 +129,8 @@ __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][o
             (column + 1) / 4) { /* columns that are done may change: nobody reads them */
             read_column<PHASE>(v, reflector, l);
             reflect<PHASE>(x[slot], v, tau);
-            if (group / 4 == (column + 1) / 4)
-                make_second(s, x[slot], i + 1, group == column + 1, l);
+            if (group == column + 1)
+                make_second<PHASE>(s, x[slot], i + 1, l);
         }
         read_column<PHASE>(v, reflector, l); /* again: there are not registers to keep it */
         if (slot == 0)
@@ -135,6 +140,81 @@ __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][o
         if (group < padded)
             reflect<PHASE>(x[4], v, tau);
     }
+}
+
+/* The first factor I - Y T^T Y^T: its carried rows of G, which are final, and in shared memory its
+ * fresh rows, - V T^T in columns of carried ones and I - V T^T V^T in those of fresh ones. */
+__device__ __forceinline__ void form_first(form_shared *s, float *g, const form_args &p, int group,
+                                           int l)
+{
+    const int size = chase_rows + p.padded;
+    float x[own] = {}, y[own] = {}, v[own];
+    for (int k = 0; k < chase_most; k++) {
+        const float right = s->t[group * ld_t + k], left = s->t[k * ld_t + group];
+        read_column<0>(v, s->v + k * chase_rows, l);
+#pragma unroll
+        for (int i = 0; i < own; i++) {
+            x[i] -= v[i] * right;
+            y[i] -= v[i] * left;
+        }
+    }
+    write_column(s->w + group * chase_rows, x, l);
+    if (group < p.padded) { /* - V T, I - T */
+#pragma unroll
+        for (int i = 0; i < own; i++)
+            g[(int64_t)row_of(i, l) * size + chase_rows + group] = y[i];
+        for (int i = l; i < p.padded; i += lanes)
+            g[(int64_t)(chase_rows + i) * size + chase_rows + group] =
+                (i == group) - s->t[i * ld_t + group];
+    }
+    __syncthreads();
+    const int columns[2] = { group, group + 64 };
+#pragma unroll
+    for (int i = 0; i < own; i++) {
+        x[i] = row_of(i, l) == columns[0];
+        y[i] = row_of(i, l) == columns[1];
+    }
+    for (int k = 0; k < p.padded; k++) {
+        const float with = s->v[k * chase_rows + columns[0]];
+        const float with_other = s->v[k * chase_rows + columns[1]];
+        read_column<0>(v, s->w + k * chase_rows, l);
+#pragma unroll
+        for (int i = 0; i < own; i++) {
+            x[i] += v[i] * with;
+            y[i] += v[i] * with_other;
+        }
+    }
+    write_column(s->first + columns[0] * chase_rows, x, l);
+    write_column(s->first + columns[1] * chase_rows, y, l);
+    __syncthreads();
+}
+
+/* x := column group + 64 SLOT of the first factor's fresh rows times the diagonal block of R, of an
+ * identity where there is none: the group's lanes have its column, and tell each other. */
+template <int SLOT>
+__device__ __forceinline__ void times_diagonal(float (&x)[own], const form_shared *s,
+                                               const form_args &p, int64_t first, int there,
+                                               int group, int l)
+{
+    const int column = group + 64 * SLOT, base = (int)threadIdx.x % 32 / lanes * lanes;
+    const float *r = p.r + first + (first + (column < there ? column : 0)) * p.ldr;
+    float y[own], v[own];
+#pragma unroll
+    for (int i = 0; i < own; i++) {
+        const int row = row_of(i, l);
+        x[i] = 0;
+        y[i] = column >= there ? row == column : row <= column ? r[row] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < (SLOT == 0 ? own / 2 : own); i++) /* rows below the diagonal are 0 */
+#pragma unroll 2
+        for (int k = 0; k < lanes; k++) {
+            const float with = __shfl_sync(~0U, y[i], base + k);
+            read_column<0>(v, s->first + row_of(i, k) * chase_rows, l);
+#pragma unroll
+            for (int j = 0; j < own; j++)
+                x[j] += v[j] * with;
+        }
 }
 
 /* Block: a window. */
@@ -152,64 +232,13 @@ __global__ void __launch_bounds__(threads, 1) form(const __grid_constant__ form_
         s->v[e] = e / chase_rows < p.width ? from[e] : 0;
     __syncthreads();
     make_t(s, from + chase_most * chase_rows, p.width);
-    float x[slots][own], y[own] = {}, v[own];
-    /* Column `group` of V T^T; of V T, which goes to G as it is. */
-#pragma unroll
-    for (int i = 0; i < own; i++)
-        x[4][i] = 0;
-    for (int k = 0; k < chase_most; k++) {
-        const float right = s->t[group * ld_t + k], left = s->t[k * ld_t + group];
-        read_column<0>(v, s->v + k * chase_rows, l);
-#pragma unroll
-        for (int i = 0; i < own; i++) {
-            x[4][i] -= v[i] * right;
-            y[i] -= v[i] * left;
-        }
-    }
-    write_column(s->w + group * chase_rows, x[4], l); /* - V T^T */
-    if (group < p.padded) {
-#pragma unroll
-        for (int i = 0; i < own; i++)
-            g[(int64_t)row_of(i, l) * size + chase_rows + group] = y[i];
-        for (int i = l; i < p.padded; i += lanes)
-            g[(int64_t)(chase_rows + i) * size + chase_rows + group] =
-                (i == group) - s->t[i * ld_t + group];
-    }
-    __syncthreads();
-    /* I - V T^T V^T. */
-#pragma unroll
-    for (int slot = 2; slot < 4; slot++) {
-        const int column = group + 64 * (slot - 2);
-#pragma unroll
-        for (int i = 0; i < own; i++)
-            x[slot][i] = row_of(i, l) == column;
-        for (int k = 0; k < p.padded; k++) {
-            const float with = s->v[k * chase_rows + column];
-            read_column<0>(v, s->w + k * chase_rows, l);
-#pragma unroll
-            for (int i = 0; i < own; i++)
-                x[slot][i] += v[i] * with;
-        }
-        write_column(s->first + column * chase_rows, x[slot], l);
-    }
-    __syncthreads();
-    /* That times the diagonal block of R; an identity where there is none. */
-#pragma unroll
-    for (int slot = 0; slot < 2; slot++) {
-        const int column = group + 64 * slot, end = 4 * (group / 4) + 64 * slot + 4;
-        const float *r = p.r + first + (first + (column < there ? column : 0)) * p.ldr;
-#pragma unroll
-        for (int i = 0; i < own; i++)
-            x[slot][i] = 0;
-#pragma unroll 4
-        for (int k = 0; k < end; k++) {
-            const float with = column >= there ? k == column : k <= column ? r[k] : 0;
-            read_column<0>(v, s->first + k * chase_rows, l);
-#pragma unroll
-            for (int i = 0; i < own; i++)
-                x[slot][i] += v[i] * with;
-        }
-    }
+    form_first(s, g, p, group, l);
+    float x[slots][own];
+    times_diagonal<0>(x[0], s, p, first, there, group, l);
+    times_diagonal<1>(x[1], s, p, first, there, group, l);
+    read_column<0>(x[2], s->first + group * chase_rows, l);
+    read_column<0>(x[3], s->first + (group + 64) * chase_rows, l);
+    read_column<0>(x[4], s->w + group * chase_rows, l);
     second_phase<0>(s, x, p.padded, group, l);
     second_phase<1>(s, x, p.padded, group, l);
     second_phase<2>(s, x, p.padded, group, l);

@@ -46,6 +46,23 @@ __device__ __forceinline__ void fetch_operand(float *to, const float *from, int6
         chase_fetch(to, LD, from + first + k * ld, ld, tile_k, TILE, have_k, have, fours);
 }
 
+/* Calls f(element, row, column) for the elements of a warp's 32 x 32 that exist. */
+template <class F>
+__device__ __forceinline__ void each_element(float (&acc)[2][4][4], int rows, int columns, F f)
+{
+    const int lane = (int)threadIdx.x % 32, q = lane >> 2, t = lane & 3;
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const int row = 16 * i + q + e / 2 * 8, column = 8 * j + 2 * t + e % 2;
+                if (row < rows && column < columns)
+                    f(acc[i][j][e], row, column);
+            }
+}
+
 /* Grid: tiles of m, of n, shares of the contraction. */
 template <bool A_ALONG, bool B_ALONG>
 __global__ void __launch_bounds__(product_threads, 2)
@@ -86,24 +103,18 @@ __global__ void __launch_bounds__(product_threads, 2)
             chase_step<2, 4>(acc, from_a + i * a_col, a_row, a_col, from_b + i * b_row, b_row,
                              b_col);
     }
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) {
-                const int row = row0 + 16 * i + q + e / 2 * 8,
-                          column = column0 + 8 * j + 2 * t + e % 2;
-                if (row >= have_m || column >= have_n)
-                    continue;
-                const int64_t m = m0 + row, n = n0 + column;
-                if (p.part) {
-                    p.x.parts[blockIdx.z * p.part + m + n * p.x.m] = acc[i][j][e];
-                    continue;
-                }
-                float *c = p.x.c + m + n * p.x.ldc;
-                *c = p.x.alpha * acc[i][j][e] + (p.x.beta != 0 ? p.x.beta * *c : 0);
-            }
+    float *const c =
+        p.part ? p.x.parts + blockIdx.z * p.part + m0 + n0 * p.x.m : p.x.c + m0 + n0 * p.x.ldc;
+    const int64_t ldc = p.part ? p.x.m : p.x.ldc;
+    const float alpha = p.part ? 1 : p.x.alpha, beta = p.part ? 0 : p.x.beta;
+    /* All of C is read before any is written, or every write would be waited for. */
+    each_element(acc, have_m - row0, have_n - column0, [&](float &x, int row, int column) {
+        const float old = beta != 0 ? c[row0 + row + (column0 + column) * ldc] : 0;
+        x = alpha * x + beta * old;
+    });
+    each_element(acc, have_m - row0, have_n - column0, [&](float &x, int row, int column) {
+        c[row0 + row + (column0 + column) * ldc] = x;
+    });
 }
 
 __global__ void add_parts(const __grid_constant__ product_args p, int parts)

@@ -1,10 +1,10 @@
 /* QR updating by windows: the transformations of all windows applied to R or Q in one pass.
  *
- * A thread block has 64 lines (columns of R, or rows of Q) and goes through the windows from the
- * bottom up: in shared memory are the fresh elements of a window and those carried from the one
- * below, times G they become the final elements and the carried ones. G comes from L2 in pieces of
- * 32 rows; as soon as such a piece is done, the same elements of the next window are fetched in the
- * place of those that it was multiplied by. */
+ * A thread block has 64 lines (columns of R, or rows of Q), or 32 where there are few, and goes
+ * through the windows from the bottom up: in shared memory are the fresh elements of a window and
+ * those carried from the one below, times G they become the final elements and the carried ones. G
+ * comes from L2 in pieces of 32 rows; as soon as such a piece is done, the same elements of the
+ * next window are fetched in the place of those that it was multiplied by. */
 #include "gpu/qr_chase.h"
 #include "gpu/qr_chase_tile.cuh"
 
@@ -12,12 +12,10 @@ namespace
 {
 
 enum {
-    lines_of_block = 64,
     piece = 32,
     sweep_threads = 256, /* 2 x 4 warps over lines and results */
     line_warps = 2,
-    result_warps = 4,
-    ld_lines = lines_of_block + 8 /* 8, or 4, banks apart: operands meet no conflicts */
+    result_warps = 4
 };
 
 struct sweep_args {
@@ -28,43 +26,45 @@ struct sweep_args {
 };
 
 /* Element (i, line) in shared memory: lines together as they are in memory. */
-template <int PADDED, bool COLUMNS> struct place {
+template <int PADDED, bool COLUMNS, int LINES> struct place {
     static constexpr int size = chase_rows + PADDED;
+    static constexpr int ld_lines = LINES + 8; /* operands 8, or 4, banks apart meet no conflicts */
     static constexpr int element = COLUMNS ? 1 : ld_lines, line = COLUMNS ? size + 4 : 1;
-    static constexpr int floats = COLUMNS ? lines_of_block * (size + 4) : size * ld_lines;
+    static constexpr int floats = COLUMNS ? LINES * (size + 4) : size * ld_lines;
     static constexpr int ld_g = size + 8;
     static constexpr size_t bytes = (floats + 2 * piece * ld_g) * sizeof(float);
 };
 
-static_assert(place<64, false>::bytes <= chase_shared_bytes, "sweep's shared memory");
+static_assert(place<64, false, 64>::bytes <= chase_shared_bytes, "sweep's shared memory");
 
 /* Begins to fetch `count` elements from `first` on, of which `there` exist, from `from`. */
-template <int PADDED, bool COLUMNS>
+template <int PADDED, bool COLUMNS, int LINES>
 __device__ __forceinline__ void fetch_lines(float *x, int first, int count, const float *from,
                                             int64_t ld, int there, int lines, int fours)
 {
-    using at = place<PADDED, COLUMNS>;
+    using at = place<PADDED, COLUMNS, LINES>;
     there = there < 0 ? 0 : there > count ? count : there;
     if (COLUMNS)
-        chase_fetch(x + first, at::line, from, ld, lines_of_block, count, lines, there, fours);
+        chase_fetch(x + first, at::line, from, ld, LINES, count, lines, there, fours);
     else
-        chase_fetch(x + first * ld_lines, ld_lines, from, ld, count, lines_of_block, there, lines,
+        chase_fetch(x + first * at::ld_lines, at::ld_lines, from, ld, count, LINES, there, lines,
                     fours);
 }
 
-template <int PADDED, bool COLUMNS>
+template <int PADDED, bool COLUMNS, int LINES>
 __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant__ sweep_args p)
 {
-    using at = place<PADDED, COLUMNS>;
-    constexpr int J = at::size / result_warps / 8, pieces = at::size / piece;
+    using at = place<PADDED, COLUMNS, LINES>;
+    constexpr int I = LINES / line_warps / 16, J = at::size / result_warps / 8,
+                  pieces = at::size / piece;
     constexpr int fresh_pieces = chase_rows / piece;
     extern __shared__ float4 shared[];
     float *const x = reinterpret_cast<float *>(shared), *const g = x + at::floats;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int q = lane >> 2, t = lane & 3;
-    const int64_t first_line = (int64_t)blockIdx.x * lines_of_block;
-    const int lines =
-        (int)(p.to.count - first_line < lines_of_block ? p.to.count - first_line : lines_of_block);
+    /* The lines with the most windows first. */
+    const int64_t first_line = (int64_t)(COLUMNS ? gridDim.x - 1 - blockIdx.x : blockIdx.x) * LINES;
+    const int lines = (int)(p.to.count - first_line < LINES ? p.to.count - first_line : LINES);
     const int64_t of_line = COLUMNS ? p.to.ldx : 1, of_element = COLUMNS ? 1 : p.to.ldx;
     float *const mine = p.to.x + first_line * of_line;
     const int64_t last = (p.rows - 1) / chase_rows;
@@ -75,8 +75,8 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
         return;
     auto fresh = [&](int64_t window, int i) {
         const int64_t row = window * chase_rows + piece * i, left = p.rows - row;
-        fetch_lines<PADDED, COLUMNS>(x, piece * i, piece, mine + row * of_element, p.to.ldx,
-                                     left < piece ? (int)left : (int)piece, lines, p.fours);
+        fetch_lines<PADDED, COLUMNS, LINES>(x, piece * i, piece, mine + row * of_element, p.to.ldx,
+                                            left < piece ? (int)left : (int)piece, lines, p.fours);
     };
     auto matrix = [&](int64_t window, int i, int slot) {
         chase_fetch(g + slot * piece * at::ld_g, at::ld_g,
@@ -87,17 +87,17 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
     for (int i = 0; i < fresh_pieces; i++)
         fresh(start, i);
     const bool carried = p.to.carry && start == last;
-    fetch_lines<PADDED, COLUMNS>(x, chase_rows, PADDED,
-                                 carried ? p.to.carry + first_line * (COLUMNS ? p.to.carry_ld : 1)
-                                         : mine,
-                                 carried ? p.to.carry_ld : p.to.ldx, carried ? p.width : 0, lines,
-                                 carried ? p.carry_fours : p.fours);
-    const int row0 = warp / result_warps * (lines_of_block / line_warps);
+    fetch_lines<PADDED, COLUMNS, LINES>(
+        x, chase_rows, PADDED,
+        carried ? p.to.carry + first_line * (COLUMNS ? p.to.carry_ld : 1) : mine,
+        carried ? p.to.carry_ld : p.to.ldx, carried ? p.width : 0, lines,
+        carried ? p.carry_fours : p.fours);
+    const int row0 = warp / result_warps * (LINES / line_warps);
     const int column0 = warp % result_warps * 8 * J;
     int slot = 0;
 #pragma unroll 1
     for (int64_t window = start; window >= 0; window--) {
-        float acc[2][J][4] = {};
+        float acc[I][J][4] = {};
 #pragma unroll 1
         for (int i = 0; i < pieces; i++, slot ^= 1) {
             caqr_copies_done();
@@ -112,14 +112,14 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
             const float *b = g + slot * piece * at::ld_g + t * at::ld_g + column0 + q;
 #pragma unroll
             for (int k = 0; k < piece; k += 8)
-                chase_step<2, J>(acc, a + k * at::element, at::line, at::element, b + k * at::ld_g,
+                chase_step<I, J>(acc, a + k * at::element, at::line, at::element, b + k * at::ld_g,
                                  at::ld_g, 1);
         }
         const int64_t row = window * chase_rows;
         const int there = (int)(p.rows - row < chase_rows ? p.rows - row : chase_rows);
         __syncthreads(); /* the carried elements have been read */
 #pragma unroll
-        for (int m = 0; m < 2; m++)
+        for (int m = 0; m < I; m++)
 #pragma unroll
             for (int e = 0; e < 4; e++) {
                 const int line = row0 + 16 * m + q + e / 2 * 8;
@@ -139,9 +139,9 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
     __syncthreads();
     if (!p.to.out)
         return;
-    for (int e = (int)threadIdx.x; e < lines_of_block * PADDED; e += sweep_threads) {
-        const int i = COLUMNS ? e % PADDED : e / lines_of_block;
-        const int line = COLUMNS ? e / PADDED : e % lines_of_block;
+    for (int e = (int)threadIdx.x; e < LINES * PADDED; e += sweep_threads) {
+        const int i = COLUMNS ? e % PADDED : e / LINES;
+        const int line = COLUMNS ? e / PADDED : e % LINES;
         if (i < p.width && line < lines)
             p.to.out[COLUMNS ? i + (first_line + line) * p.to.out_ld
                              : first_line + line + i * p.to.out_ld] =
@@ -155,13 +155,18 @@ struct choice {
     size_t bytes;
 };
 
-choice choose(int padded, int by_columns)
+template <int PADDED> choice choose_lines(int by_columns, int lines)
 {
-    if (padded == 32)
-        return by_columns ? choice{ (const void *)sweep<32, true>, place<32, true>::bytes }
-                          : choice{ (const void *)sweep<32, false>, place<32, false>::bytes };
-    return by_columns ? choice{ (const void *)sweep<64, true>, place<64, true>::bytes }
-                      : choice{ (const void *)sweep<64, false>, place<64, false>::bytes };
+    if (by_columns)
+        return { (const void *)sweep<PADDED, true, 32>, place<PADDED, true, 32>::bytes };
+    if (lines == 32)
+        return { (const void *)sweep<PADDED, false, 32>, place<PADDED, false, 32>::bytes };
+    return { (const void *)sweep<PADDED, false, 64>, place<PADDED, false, 64>::bytes };
+}
+
+choice choose(int padded, int by_columns, int lines)
+{
+    return padded == 32 ? choose_lines<32>(by_columns, lines) : choose_lines<64>(by_columns, lines);
 }
 
 } // namespace
@@ -169,8 +174,8 @@ choice choose(int padded, int by_columns)
 enum bd_status chase_sweep_prepare(void)
 {
     enum bd_status status = BD_OK;
-    for (int i = 0; i < 4 && status == BD_OK; i++) {
-        const choice by = choose(i < 2 ? 32 : 64, i % 2);
+    for (int i = 0; i < 6 && status == BD_OK; i++) {
+        const choice by = choose(i < 3 ? 32 : 64, i % 3 == 0, i % 3 == 1 ? 32 : 64);
         status = bd_cuda_check(cudaFuncSetAttribute(by.kernel,
                                                     cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                     (int)by.bytes),
@@ -179,7 +184,7 @@ enum bd_status chase_sweep_prepare(void)
     return status;
 }
 
-enum bd_status chase_sweep(cudaStream_t stream, const struct chase *x,
+enum bd_status chase_sweep(const struct bd_cuda *cuda, cudaStream_t stream, const struct chase *x,
                            const struct chase_lines *lines)
 {
     if (x->rows <= 0 || lines->count <= 0)
@@ -187,11 +192,13 @@ enum bd_status chase_sweep(cudaStream_t stream, const struct chase *x,
     sweep_args args = { *lines, x->g, x->rows, x->width, 0, 0 };
     args.fours = caqr_aligned(lines->x, lines->ldx, 4);
     args.carry_fours = caqr_aligned(lines->carry, lines->carry_ld, 4);
-    const choice by = choose(chase_padded(x), lines->by_columns);
+    /* Half as many lines in a block cost more passes of G through L2; that pays while all blocks
+     * are there at once, and for R, where some have far more windows than others. */
+    const int few = lines->by_columns || (lines->count + 31) / 32 <= 2 * cuda->sms ? 32 : 64;
+    const choice by = choose(chase_padded(x), lines->by_columns, few);
     void *values[] = { &args };
-    return bd_cuda_check(
-        cudaLaunchKernel(by.kernel,
-                         dim3((unsigned)((lines->count + lines_of_block - 1) / lines_of_block)),
-                         dim3(sweep_threads), values, by.bytes, stream),
-        "QR update: a pass of transformations");
+    return bd_cuda_check(cudaLaunchKernel(by.kernel,
+                                          dim3((unsigned)((lines->count + few - 1) / few)),
+                                          dim3(sweep_threads), values, by.bytes, stream),
+                         "QR update: a pass of transformations");
 }

@@ -6,7 +6,7 @@
 namespace
 {
 
-enum { solve_rows = 64 };
+enum { solve_rows = 64, solve_threads = 256, most_grid_y = 65535 };
 
 int64_t smaller(int64_t a, int64_t b)
 {
@@ -26,28 +26,60 @@ __global__ void see_diagonal(const float *r, int64_t ldr, int64_t n, int *bad)
             *bad = 1;
 }
 
-/* X := R^-1 X for a diagonal block of up to 64 rows. Block: a column of X. */
-__global__ void __launch_bounds__(solve_rows)
-    solve_block(const float *r, int64_t ldr, int rows, float *x, int64_t ldx)
+/* y, elements lane and lane + 32 of a column in a lane, := R^-1 y for the triangle in shared
+ * memory, by a warp. */
+__device__ __forceinline__ void solve_triangle(float (&y)[2],
+                                               const float (&triangle)[solve_rows][solve_rows + 1],
+                                               int rows, int lane)
 {
-    __shared__ float triangle[solve_rows][solve_rows + 1], found;
-    const int i = (int)threadIdx.x;
-    float *const mine = x + blockIdx.x * ldx;
-    for (int j = 0; j < rows; j++)
-        triangle[j][i] = i < rows ? r[i + j * ldr] : 0;
-    float y = i < rows ? mine[i] : 0;
     for (int j = rows - 1; j >= 0; j--) {
-        if (i == j) {
-            y /= triangle[j][j];
-            found = y;
-        }
-        __syncthreads();
-        if (i < j)
-            y -= triangle[j][i] * found;
-        __syncthreads();
+        float found = __shfl_sync(~0U, j < 32 ? y[0] : y[1], j % 32);
+        found /= triangle[j][j];
+        if (lane == j % 32)
+            (j < 32 ? y[0] : y[1]) = found;
+        if (lane < j)
+            y[0] -= triangle[j][lane] * found;
+        if (lane + 32 < j)
+            y[1] -= triangle[j][lane + 32] * found;
     }
-    if (i < rows)
-        mine[i] = y;
+}
+
+/* X := R^-1 X from the bottom, 64 rows at a time. solved: rows j .. j + rows - 1 are done and are
+ * taken from those above, 64 by a thread block; the last block then goes on to its own, the next
+ * from the bottom. Otherwise the only block begins with rows j .. . Block y: a column of X. */
+__global__ void __launch_bounds__(solve_threads)
+    solve_step(const float *r, int64_t ldr, int64_t j, int rows, float *x, int64_t ldx, int solved)
+{
+    constexpr int shares = solve_threads / solve_rows;
+    __shared__ float triangle[solve_rows][solve_rows + 1], sums[shares][solve_rows];
+    const int i = (int)threadIdx.x % solve_rows, share = (int)threadIdx.x / solve_rows;
+    const int64_t first = solved ? (int64_t)blockIdx.x * solve_rows : j;
+    const int mine = solved ? solve_rows : rows;
+    float *const column = x + blockIdx.y * ldx;
+    const bool last = blockIdx.x + 1 == gridDim.x;
+    if (last)
+        for (int c = share; c < mine; c += shares)
+            triangle[c][i] = i < mine ? r[first + i + (first + c) * ldr] : 0;
+    float sum = 0;
+    if (solved)
+        for (int c = share; c < rows; c += shares)
+            sum += r[first + i + (j + c) * ldr] * column[j + c];
+    sums[share][i] = sum;
+    __syncthreads();
+    if (threadIdx.x >= 32)
+        return;
+    float y[2];
+    for (int h = 0; h < 2; h++) {
+        const int row = (int)threadIdx.x + 32 * h;
+        y[h] = row < mine ? column[first + row] : 0;
+        for (int c = 0; c < shares; c++)
+            y[h] -= sums[c][row];
+    }
+    if (last)
+        solve_triangle(y, triangle, mine, (int)threadIdx.x);
+    for (int h = 0; h < 2; h++)
+        if ((int)threadIdx.x + 32 * h < mine)
+            column[first + threadIdx.x + 32 * h] = y[h];
 }
 
 /* The passes over Q, which only the end waits for, yield to the others. */
@@ -119,15 +151,18 @@ enum bd_status bd_cuda_wide_create(struct bd_cuda *cuda, const struct bd_qr_upda
     work->row_group = smaller(shape->max_block, wide_row_group);
     /* Rows that are inserted are taken along below Q, and a driver has group rows more. */
     work->ld = rounded(shape->max_rows + work->group, 32);
+    work->ldd = shape->full_q ? work->ld : rounded(cols + work->group, 32);
     work->ldh = rounded(cols + work->row_group + 32, 32);
     work->ldy = smaller(work->ld, wide_rows);
     work->ldy = rounded(work->ldy > cols ? work->ldy : cols, 32);
     work->box.turn = 1;
+    const int64_t dense = smaller(cols, wide_dense);
     const int64_t windows = (cols + chase_rows - 1) / chase_rows, group = work->group;
-    const int64_t most = cols > group ? cols : group, ld = work->ld, block = house_most_cols;
+    const int64_t most = cols > group + dense ? cols : group + dense, ld = work->ld,
+                  block = house_most_cols;
     /* New directions have as many reflectors as columns, in all rows; bands have up to 64, in as
      * many rows as R and what comes in. */
-    const int64_t tall = ld * smaller(block, group),
+    const int64_t tall = ld * (shape->full_q ? block : smaller(block, group)),
                   banded = (rounded(cols + group, 32) + 64) * block;
     const int64_t reflectors = tall > banded ? tall : banded;
     const struct {
@@ -139,7 +174,7 @@ enum bd_status bd_cuda_wide_create(struct bd_cuda *cuda, const struct bd_qr_upda
         { &work->g[1], windows * chase_g_floats },
         { &work->chase.triangle, chase_most * chase_most },
         { &work->parts, chase_parts_floats },
-        { &work->d, ld * (group + rhs) },
+        { &work->d, work->ldd * (group + dense + rhs) },
         { &work->extra, ld * group },
         { &work->v, reflectors },
         { &work->vt, reflectors },
@@ -196,15 +231,17 @@ enum bd_status bd_cuda_wide_solve(struct bd_cuda_wide *work, const float *r, int
     if (status != BD_OK || n == 0 || rhs == 0)
         return status;
     see_diagonal<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(r, ldr, n, bad);
-    for (int64_t end = n, j; end > 0 && status == BD_OK; end = j) {
-        j = (end - 1) / solve_rows * solve_rows;
-        solve_block<<<(unsigned)rhs, solve_rows, 0, stream>>>(r + j + j * ldr, ldr, (int)(end - j),
-                                                              x + j, ldx);
-        if (j > 0)
-            status = wide_multiply(work, j, rhs, end - j, r + j * ldr, ldr, 0, x + j, ldx, 0, -1, 1,
-                                   x, ldx);
+    for (int64_t c = 0; c < rhs; c += most_grid_y) {
+        const unsigned columns = (unsigned)smaller(rhs - c, most_grid_y);
+        float *const some = x + c * ldx;
+        int64_t j = (n - 1) / solve_rows * solve_rows;
+        int rows = (int)(n - j);
+        solve_step<<<dim3(1, columns), solve_threads, 0, stream>>>(r, ldr, j, rows, some, ldx, 0);
+        for (; j > 0; j -= solve_rows, rows = solve_rows)
+            solve_step<<<dim3((unsigned)(j / solve_rows), columns), solve_threads, 0, stream>>>(
+                r, ldr, j, rows, some, ldx, 1);
     }
-    return status == BD_OK ? bd_cuda_launched("QR update: solving") : status;
+    return bd_cuda_launched("QR update: solving");
 }
 
 } // extern "C"

@@ -16,7 +16,12 @@
 extern "C" {
 #endif
 
-enum { wide_group = 512, wide_row_group = 2048, wide_rows = 32768 };
+enum {
+    wide_group = 512,
+    wide_row_group = 2048,
+    wide_rows = 32768, /* of Q, that reflectors are applied to at a time */
+    wide_dense = 128   /* columns on the right of new ones that may be factored with them */
+};
 
 struct bd_cuda_wide {
     struct bd_cuda *cuda;
@@ -37,7 +42,7 @@ struct bd_cuda_wide {
     float *s, *t; /* 64 x 64: products of reflectors, T */
     float *small; /* 3 of group x group */
     float *h;     /* ldh x (max_cols + max_rhs): a banded matrix, or columns on their way */
-    int64_t ld, ldh;
+    int64_t ld, ldd, ldh;
     float *house_t, *house_cross, *house_parts; /* of the reflectors factored last */
     struct house_box box;
 };
@@ -82,9 +87,13 @@ enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, in
                              const float *a, int64_t lda, int a_transposed, const float *b,
                              int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                              int64_t ldc);
+/* Diagonal elements of the triangle R (p x p) below W (n x p) that are rounding of the norm of
+ * their column become 0. */
+enum bd_status wide_drop_rounding(struct bd_cuda_wide *work, float *r, int64_t ldr, const float *w,
+                                  int64_t ldw, int64_t n, int64_t p);
 /* With Q (m x n, orthonormal columns) and X (m x p), where X = U - Q W already: X := columns
  * orthonormal to Q and each other, S (p x p, upper triangular) and W such that U = Q W + X S again.
- * whole: the norms of U; a diagonal element of S that is rounding of its becomes 0. */
+ * A diagonal element of S that is rounding of the norm of a column of U becomes 0. */
 enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, int64_t ldq,
                                    int64_t m, int64_t n, float *x, int64_t ldx, int64_t p, float *w,
                                    int64_t ldw, float *s, int64_t lds);

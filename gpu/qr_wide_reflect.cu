@@ -12,6 +12,10 @@ namespace
 
 enum { block = house_most_cols };
 
+/* As in gpu/householder.cu: what is on the right stays in L2 if it is smaller, where 16 reflectors
+ * at a time cost less than the launches that 64 together save. */
+const int64_t together_elements = 6 << 20;
+
 /* v := the reflectors of cols columns of a, with their ones and zeros. Block y: a column. */
 __global__ void take_reflectors(float *v, int64_t ldv, const float *a, int64_t lda, int64_t rows)
 {
@@ -55,8 +59,7 @@ __global__ void __launch_bounds__(block)
 
 /* R: zeros on the diagonal where it is rounding of the norm of a column of U, whose square is that
  * of column j of W and R. Block: a column. */
-__global__ void drop_rounding(float *r, int64_t ldr, const float *w, int64_t ldw, int64_t n,
-                              int64_t p)
+__global__ void drop_rounding(float *r, int64_t ldr, const float *w, int64_t ldw, int64_t n)
 {
     __shared__ double sums[32];
     const int64_t j = blockIdx.x;
@@ -78,6 +81,38 @@ __global__ void drop_rounding(float *r, int64_t ldr, const float *w, int64_t ldw
     const double rounding = 4 * FLT_EPSILON * (1 + sqrt((double)n));
     if (fabs((double)r[j + j * ldr]) <= rounding * sqrt(sum))
         r[j + j * ldr] = 0;
+}
+
+/* Columns of X (m rows, once of norm 1) of which the projection has left nothing but rounding
+ * become any numbers, and what they were for in S (p x p) zero. Block: a column. */
+__global__ void replace_lost(float *x, int64_t ldx, int64_t m, float *s, int64_t lds, int64_t p,
+                             int64_t n)
+{
+    __shared__ double sums[32];
+    const int64_t j = blockIdx.x;
+    float *const mine = x + j * ldx;
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < m; i += blockDim.x)
+        sum += (double)mine[i] * mine[i];
+    for (int d = 16; d > 0; d /= 2)
+        sum += __shfl_xor_sync(~0U, sum, d);
+    if (threadIdx.x % 32 == 0)
+        sums[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = 0;
+    for (unsigned i = 0; i < blockDim.x / 32; i++)
+        sum += sums[i];
+    const double rounding = 4 * FLT_EPSILON * (1 + sqrt((double)n));
+    if (!(sum <= rounding * rounding))
+        return;
+    for (int64_t i = threadIdx.x; i < m; i += blockDim.x) {
+        uint32_t h = (uint32_t)(i * 2654435761U + (j + 1) * 40503U);
+        h = (h ^ h >> 15) * 2246822519U;
+        h = (h ^ h >> 13) * 3266489917U;
+        mine[i] = (float)(int32_t)h * 0x1p-31F;
+    }
+    for (int64_t l = j + threadIdx.x; l < p; l += blockDim.x)
+        s[j + l * lds] = 0;
 }
 
 int64_t smaller(int64_t a, int64_t b)
@@ -165,21 +200,23 @@ enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int
     enum bd_status status = BD_OK;
     for (int64_t j0 = 0; j0 < cols && status == BD_OK; j0 += block) {
         const int64_t end = smaller(j0 + block, cols), w = smaller(rows - j0, band + block);
+        /* Without a band the products of reflectors are wanted by wide_form. */
+        const bool together = band >= rows || w * (all - j0) > together_elements;
         for (int64_t j = j0; j < end && status == BD_OK; j += caqr_inner) {
-            const int64_t next = smaller(j + caqr_inner, end);
+            const int64_t next = smaller(j + caqr_inner, end), to = together ? end : all;
             const struct house_reflectors x = reflectors_of(work, a, lda, w - (j - j0), j, next);
             status = house_factor_panel(work->cuda, a + j + j * lda, lda, x.rows, x.cols,
                                         work->house_t + j / caqr_inner * caqr_t_size, &work->box);
-            if (status == BD_OK && next < end)
-                status = house_apply(work->cuda, &x, 1, 1, a + j + next * lda, lda, end - next,
+            if (status == BD_OK && next < to)
+                status = house_apply(work->cuda, &x, 1, 1, a + j + next * lda, lda, to - next,
                                      work->house_parts);
         }
         const struct house_reflectors x = reflectors_of(work, a, lda, w, j0, end);
-        if (status == BD_OK)
+        if (status == BD_OK && together)
             status =
                 house_cross(work->cuda, &x, work->house_cross + j0 / block * house_cross_floats,
                             work->house_parts);
-        if (status == BD_OK)
+        if (status == BD_OK && together)
             status = house_apply(work->cuda, &x, 1, 1, a + j0 + end * lda, lda, all - end,
                                  work->house_parts);
         if (status == BD_OK && q)
@@ -210,6 +247,13 @@ enum bd_status wide_form(struct bd_cuda_wide *work, float *a, int64_t lda, int64
     return status;
 }
 
+enum bd_status wide_drop_rounding(struct bd_cuda_wide *work, float *r, int64_t ldr, const float *w,
+                                  int64_t ldw, int64_t n, int64_t p)
+{
+    drop_rounding<<<(unsigned)p, 256, 0, work->cuda->stream>>>(r, ldr, w, ldw, n);
+    return bd_cuda_launched("QR update: new directions");
+}
+
 enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, int64_t ldq,
                                    int64_t m, int64_t n, float *x, int64_t ldx, int64_t p, float *w,
                                    int64_t ldw, float *s, int64_t lds)
@@ -220,9 +264,9 @@ enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, in
     if (status == BD_OK)
         status = wide_form(work, x, ldx, m, p, s, lds);
     if (status == BD_OK)
-        drop_rounding<<<(unsigned)p, 256, 0, work->cuda->stream>>>(s, lds, w, ldw, n, p);
-    /* Twice more: the second projection is what rounding of the first asks for, the third what a
-     * column of nothing but rounding does. */
+        status = wide_drop_rounding(work, s, lds, w, ldw, n, p);
+    /* Twice more: the second projection is what rounding of the first asks for, the third what
+     * columns of nothing but rounding do, and those that had to be replaced. */
     for (int i = 0; i < 2 && status == BD_OK; i++) {
         /* W' = Q^T X in pieces of 64 columns; W += W' S; X -= Q W'. */
         for (int64_t j = 0; j < p && status == BD_OK; j += block) {
@@ -236,6 +280,8 @@ enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, in
                 status = wide_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1,
                                        x + j * ldx, ldx);
         }
+        if (status == BD_OK && i == 0)
+            replace_lost<<<(unsigned)p, 256, 0, work->cuda->stream>>>(x, ldx, m, s, lds, p, n);
         if (status == BD_OK)
             status = wide_factor(work, x, ldx, m, p, p, m, NULL);
         if (status == BD_OK)

@@ -375,8 +375,9 @@ static const struct step in_columns[] = {
 static const struct step out_rows[] = { { RR, 0, 5 }, { RR, -1, 70 }, { RR, 33, 1 } };
 static const struct step out_columns[] = { { CR, 0, 37 }, { CR, -1, 5 }, { CR, 20, 90 } };
 static const struct step in_rows[] = { { RI, 0, 37 }, { RI, -1, 5 }, { RI, 20, 90 } };
-static const struct step mixed[] = { { CI, 5, 70 }, { RR, 3, 40 }, { RI, 10, 40 }, { CR, 5, 70 },
-                                     { CI, 0, 1 },  { RI, 0, 1 },  { RR, 100, 1 }, { CR, 128, 1 } };
+static const struct step mixed[] = { { CI, 5, 70 },  { RR, 3, 40 },  { RI, 10, 40 },
+                                     { CR, 5, 70 },  { CI, 0, 1 },   { RI, 0, 1 },
+                                     { RR, 100, 1 }, { CR, 128, 1 }, { CI, -31, 66 } };
 
 #define steps_of(s) s, (int)(sizeof s / sizeof *s)
 
