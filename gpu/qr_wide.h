@@ -17,10 +17,10 @@ extern "C" {
 #endif
 
 enum {
-    wide_group = 512,
-    wide_row_group = 2048,
-    wide_rows = 32768, /* of Q, that reflectors are applied to at a time */
-    wide_dense = 128   /* columns on the right of new ones that may be factored with them */
+    wide_group = 512,      /* columns or rows that come or go at once */
+    wide_row_group = 2048, /* rows that come, without Q */
+    wide_rows = 32768,     /* of Q, that reflectors are applied to at a time */
+    wide_dense = 128       /* columns on the right of new ones that may be factored with them */
 };
 
 struct bd_cuda_wide {
@@ -34,13 +34,13 @@ struct bd_cuda_wide {
     cudaStream_t side_r, side_q; /* for the passes over R, and over Q */
     cudaEvent_t formed, swept_r[2], swept_q[2];
     float *parts;  /* chase_parts_floats */
-    float *d;      /* ld x group: a driver, and below it what is left of it */
+    float *d;      /* ldd x (group + wide_dense + max_rhs): a driver, below row n its triangle */
     float *extra;  /* ld x group: new columns of Q where they are not to stay, thin Q */
     float *v, *vt; /* ld x group, or (max_cols + group) x 64: reflectors, and times T */
     float *y;      /* ldy x 64: what they are applied to times that, rows by rows */
     int64_t ldy;
     float *s, *t; /* 64 x 64: products of reflectors, T */
-    float *small; /* 3 of group x group */
+    float *small; /* 2 of group x group */
     float *h;     /* ldh x (max_cols + max_rhs): a banded matrix, or columns on their way */
     int64_t ld, ldd, ldh;
     float *house_t, *house_cross, *house_parts; /* of the reflectors factored last */
@@ -69,8 +69,8 @@ enum bd_status bd_cuda_wide_solve(struct bd_cuda_wide *work, const float *r, int
                                   int *bad);
 
 /* qr_wide_reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals;
- * the columns up to `all` are taken along. q (NULL: none): q_rows x rows, multiplied by Q from the
- * right. If q is in two parts, the first `first` columns are at q0. */
+ * the columns up to `all` are taken along. q (NULL: none), q->rows x rows, is multiplied by Q from
+ * the right; the first q->first columns of it are at q0. */
 struct wide_right {
     float *q;
     int64_t ldq, rows;
@@ -79,7 +79,7 @@ struct wide_right {
 };
 enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
                            int64_t cols, int64_t all, int64_t band, const struct wide_right *q);
-/* The thin Q (rows x cols) of the last factor, in place of a; then its R (cols x cols) is r. */
+/* r := the R (cols x cols) of the last factor, which had no band, and a := its thin Q. */
 enum bd_status wide_form(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
                          int64_t cols, float *r, int64_t ldr);
 /* C (m x n) := beta C + alpha op(A) op(B). */
@@ -99,8 +99,8 @@ enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, in
                                    int64_t ldw, float *s, int64_t lds);
 
 /* qr_wide_move.cu: matrices on their way, in place. */
-/* to (rows x cols) := from, which do not overlap; upper: zeros below the diagonal of `to`, whose
- * column j has it in row j + upper_offset. */
+/* to (rows x cols) := from, which do not overlap; upper: zeros below the diagonal, which column j
+ * has in row j + diagonal. */
 enum bd_status wide_copy(struct bd_cuda_wide *work, float *to, int64_t ld_to, const float *from,
                          int64_t ld_from, int64_t rows, int64_t cols);
 enum bd_status wide_copy_upper(struct bd_cuda_wide *work, float *to, int64_t ld_to,
