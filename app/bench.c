@@ -29,6 +29,7 @@ static const struct suite suites[] = {
     { "update", bd_bench_update, GPU(bd_bench_gpu_update), false },
     { "updates", bd_bench_updates, NULL, true },
     { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd), false },
+    { "svqr", bd_bench_svqr, NULL, true },
     { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca), false },
     { "separate", bd_bench_separate, NULL, false },
     { "accuracy", bd_bench_accuracy, NULL, true },

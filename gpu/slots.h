@@ -46,6 +46,25 @@ enum bd_status bd_cuda_update_solve(void *work, const float *r, int64_t ldr, int
 enum bd_status bd_cuda_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
                                           const double *g);
 
+/* gram, triangular: gpu/gram_qr.cu, gpu/triangular.cu */
+enum bd_status bd_cuda_gram_create(struct bd_backend *backend, int64_t m, int64_t n,
+                                   enum bd_type type, int svd, void **work);
+void bd_cuda_gram_destroy(void *work);
+enum bd_status bd_cuda_gram_form(void *work, const void *v, int64_t ldv);
+enum bd_status bd_cuda_gram_get(void *work, double *g);
+enum bd_status bd_cuda_gram_put(void *work, const double *g);
+enum bd_status bd_cuda_gram_factor(void *work, const struct bd_gram_step *step);
+enum bd_status bd_cuda_gram_solve(void *work, void *v, int64_t ldv, int form);
+enum bd_status bd_cuda_gram_tell(void *work, int pass, struct bd_gram_qr_pass *record);
+enum bd_status bd_cuda_gram_get_r(void *work, void *r, int64_t ldr);
+enum bd_status bd_cuda_gram_magnitudes(void *work, const void *v, int64_t ldv, double *largest);
+enum bd_status bd_cuda_gram_repair(void *work, void *v, int64_t ldv, const int *exponent,
+                                   int64_t first_row);
+enum bd_status bd_cuda_triangular_solve(void *work, const void *r, int64_t ldr, void *v,
+                                        int64_t ldv, enum bd_triangular_solve solve, int mixed);
+enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ldr, void *v,
+                                           int64_t ldv, int mixed);
+
 /* svd: gpu/small_svd.cu, gpu/small_svd_weights.cu */
 enum bd_status bd_cuda_svd_create(struct bd_backend *backend, int64_t n, void **work);
 void bd_cuda_svd_destroy(void *work);

@@ -155,7 +155,8 @@ struct bd_backend_ops {
     /* QR by the Gram matrix (gram_qr.h) of an m x n block of rows of V, m >= 0, and products with
      * triangles (triangular.h). v is float or double by `type`. The workspace holds, all float64
      * and in the backend's memory: G, and what gram_factor makes of it. svd = 0: the SVD method
-     * will not be asked for (a backend may then have more columns).
+     * will not be asked for (a backend may then have more columns); 2: it will be, with mixed steps
+     * too.
      * A pass: gram_form (or the gram_solve before it), [gram_get, gram_put], gram_factor,
      * gram_solve; passes may be enqueued without asking gram_tell in between. */
     enum bd_status (*gram_create)(struct bd_backend *backend, int64_t m, int64_t n,

@@ -113,7 +113,8 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
             .backend = backends[i], .ops = backends[i]->ops, .rows = rows[i], .first_row = first_row
         };
         status = block->ops->gram_create(block->backend, rows[i], n, type,
-                                         options->method == BD_GRAM_QR_SVD, &block->work);
+                                         options->method == BD_GRAM_QR_SVD ? 1 + options->mixed : 0,
+                                         &block->work);
         qr->count += status == BD_OK;
         first_row += rows[i];
     }
@@ -324,8 +325,8 @@ static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
 }
 
 /* All passes. A method of so many passes enqueues them and asks then, whether they were good; one
- * that goes on until Q is orthogonal asks each pass before V is touched, so that the solve knows
- * whether it should form the next G too. */
+ * that goes on until Q is orthogonal asks each pass but the last that it may make before V is
+ * touched, so that the solve knows whether it should form the next G too. */
 static enum bd_status run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
                                  struct bd_gram_qr_report *report)
 {
@@ -347,14 +348,15 @@ static enum bd_status run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
             status = replace(qr, v);
         if (status == BD_OK)
             status = factor(qr, pass, own ? 0 : enough);
-        if (status == BD_OK && !own) {
+        const bool ask = !own && more;
+        if (status == BD_OK && ask) {
             status = tell(qr, pass, pass, report, &bad);
             more = more && !good_enough(qr, &report->pass[pass]);
         }
         if (status == BD_OK && bad < 0)
             status = solve(qr, v, more);
-        if (status == BD_OK && own && !more)
-            status = tell(qr, told, pass, report, &bad);
+        if (status == BD_OK && !ask && !more)
+            status = tell(qr, own ? told : pass, pass, report, &bad);
         repaired = bad >= 0;
         if (status == BD_OK && repaired) {
             pass = told = bad;

@@ -1,0 +1,372 @@
+/* R and T from G (gram_qr_plan.h), in one thread block; what is n^3 of that over the device where n
+ * is large. */
+#include <math.h>
+
+#include "gpu/dependent_launch.cuh"
+#include "gpu/gram_qr_factor.h"
+#include "gpu/gram_qr_solver.cuh"
+
+enum {
+    small_threads = 512,
+    large_threads = 1024,
+    /* Of the matrices in shared memory: what is left of it. */
+    static_shared = 1024
+};
+
+/* By value. */
+struct factor_step {
+    int svd, solve, mixed, pass;
+    int in_copy; /* V is in gram_plan.copy if the solve before was in float32 */
+    double shift, enough;
+    int part; /* what of the kernel: all, or that before or after Cholesky (gram_qr_cholesky.cu) */
+};
+enum { part_all, part_before, part_after };
+
+/* In dynamic shared memory: the small arrays, and the matrices where they fit. */
+struct factor_memory {
+    double *norm, *inverse, *x; /* n, n, 3 n */
+    double *a, *b;              /* n x n, and n + 1 rows of n; ld apart */
+    int ld;
+};
+
+static __host__ __device__ __forceinline__ int small_ld(int n)
+{
+    return n | 1; /* neither rows nor columns share banks */
+}
+
+static size_t factor_bytes(int n, bool svd, bool staged)
+{
+    const size_t ld = (size_t)small_ld(n);
+    return (5 * (size_t)n + 2 + (staged ? ((svd ? 2 : 1) * (size_t)n + 1) * ld : 0)) *
+           sizeof(double);
+}
+
+static bool is_staged(const struct bd_cuda *cuda, int n, bool svd)
+{
+    return n <= 128 && factor_bytes(n, svd, true) + static_shared <= (size_t)cuda->shared_most;
+}
+
+template <bool STAGED>
+static __device__ __forceinline__ struct factor_memory take_memory(double *shared,
+                                                                   const struct gram_data &d)
+{
+    struct factor_memory f;
+    const int n = d.n;
+    f.norm = shared;
+    f.inverse = shared + n;
+    f.x = shared + 2 * n;
+    f.ld = STAGED ? small_ld(n) : n;
+    f.b = STAGED ? shared + 5 * n + 2 : d.scratch;
+    f.a = f.b + (n + 1) * f.ld;
+    return f;
+}
+
+/* Norms of columns; whether G cannot be worked with. */
+static __device__ __forceinline__ int take_norms(const struct gram_data &d,
+                                                 const struct factor_memory &f)
+{
+    int bad = 0;
+    for (int j = threadIdx.x; j < d.n; j += blockDim.x) {
+        const double square = d.g[j + (int64_t)j * d.n], norm = sqrt(square);
+        bad |= !(square >= 0x1p-900 && square <= 0x1p1000);
+        f.norm[j] = norm;
+        f.inverse[j] = 1 / norm;
+    }
+    return __syncthreads_or(bad);
+}
+
+/* ||G - I||_F^2, and G scaled to unit diagonal, with both triangles, to `to`. */
+static __device__ __forceinline__ double take_scaled(double *to, const struct gram_data &d,
+                                                     const struct factor_memory &f, double diagonal)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    double sum = 0;
+    for (int j = warp; j < d.n; j += warps)
+        for (int i = lane; i <= j; i += 32) {
+            const double x = d.g[i + (int64_t)j * d.n], rest = x - (i == j);
+            const double scaled = i == j ? diagonal : x * f.inverse[i] * f.inverse[j];
+            sum += (i == j ? 1 : 2) * rest * rest;
+            to[i * f.ld + j] = scaled;
+            to[j * f.ld + i] = scaled;
+        }
+    return sum;
+}
+
+/* R_total of a pass with R = I. What gram_repair did is undone, but by a bad pass. */
+static __device__ __forceinline__ double undone(const struct gram_data &d, int j)
+{
+    const int exponent = d.exponents[j];
+    return exponent == bd_gram_fill ? 0.0 : exponent ? scalbn(1.0, -exponent) : 1.0;
+}
+
+static __device__ __forceinline__ void keep_total(const struct gram_data &d, int pass, bool undo)
+{
+    const int n = d.n;
+    for (int e = threadIdx.x; e < n * n; e += blockDim.x) {
+        const int i = e % n, j = e / n;
+        const double old = pass == 0 ? (i == j ? 1.0 : 0.0) : i <= j ? d.total[e] : 0.0;
+        d.other[e] = undo ? old * undone(d, i) : old;
+    }
+    __syncthreads();
+    if (undo)
+        for (int j = threadIdx.x; j < n; j += blockDim.x)
+            d.exponents[j] = 0;
+}
+
+/* Eigenvalues raised, R^ by QR in b. */
+static __device__ __forceinline__ bool by_svd(const struct gram_data &d,
+                                              const struct factor_memory &f,
+                                              struct gram_record *record, double *sums)
+{
+    const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    double *square = f.x, greatest = 0, least = HUGE_VAL, count = 0;
+    /* Below DBL_EPSILON / 8 nothing is known of a matrix of norm 1 or more. */
+    gram_pivoted(f.b, f.a, f.ld, n, DBL_EPSILON / 8);
+    if (!gram_jacobi(f.b, f.a, f.ld, n, square, reinterpret_cast<double2 *>(f.x + n + n % 2)))
+        return false;
+    for (int j = lane; j < n; j += 32) {
+        greatest = fmax(greatest, square[j]);
+        least = fmin(least, square[j]);
+    }
+    for (int step = 16; step > 0; step /= 2) {
+        greatest = fmax(greatest, __shfl_xor_sync(~0u, greatest, step));
+        least = fmin(least, __shfl_xor_sync(~0u, least, step));
+    }
+    const double bound = n * DBL_EPSILON * greatest;
+    for (int i = warp; i < n; i += warps) {
+        const double own = square[i];
+        if (!(own <= bound))
+            continue;
+        const double by = sqrt(bound / own);
+        count += lane == 0;
+        for (int j = lane; j < n; j += 32)
+            f.b[i * f.ld + j] *= by;
+    }
+    record->truncated = (int)gram_sum_block(count, sums);
+    record->condition = greatest / least;
+    gram_householder(f.b, f.ld, n);
+    return true;
+}
+
+/* R is I from row `end` on. */
+static __device__ __forceinline__ void break_off(const struct factor_memory &f, int n, int end)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    for (int i = end + warp; i < n; i += warps)
+        for (int j = i + lane; j < n; j += 32)
+            f.b[i * f.ld + j] = i == j ? f.inverse[j] : 0.0;
+    __syncthreads();
+}
+
+/* R^ to b, T and R_total where the matrices are staged; else R^ to d.r for the kernels behind. */
+template <bool STAGED>
+__global__ __launch_bounds__(STAGED ? small_threads : large_threads,
+                             1) void factor(const __grid_constant__ struct gram_data d,
+                                            const __grid_constant__ struct factor_step s,
+                                            struct gram_record *out)
+{
+    extern __shared__ __align__(16) double shared[];
+    __shared__ double sums[32], estimate;
+    __shared__ unsigned starts[gram_most / 32];
+    struct factor_memory f = take_memory<STAGED>(shared, d);
+    if (s.part == part_after)
+        f.b = d.r;
+    const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    struct gram_record record = {};
+    bd_cuda_await();
+    const struct gram_decision *before = d.decision; /* what V is like is of the solve before */
+    const int in_copy = s.in_copy && (before->identity ? before->in_copy : before->single);
+    record.bad = take_norms(d, f);
+    record.orthogonality = record.bad ? NAN : 0;
+    bool idle = record.bad;
+    if (!idle && s.part != part_after) {
+        const double sum = take_scaled(f.b, d, f, 1.0 + s.shift);
+        record.orthogonality = sqrt(gram_sum_block(sum, sums));
+        record.skipped = record.orthogonality < s.enough;
+        idle = record.skipped;
+        record.condition = 1 + record.orthogonality; /* of a skipped one: to first order */
+    }
+    if (s.part == part_after) {
+        if (d.decision->identity)
+            return;
+        idle = record.skipped = false;
+        record.orthogonality = d.decision->orthogonality;
+    }
+    if (s.part == part_before && !idle) {
+        if (threadIdx.x == 0) {
+            d.decision->identity = 0;
+            d.decision->end = n;
+            d.decision->orthogonality = record.orthogonality;
+        }
+        return;
+    }
+    if (!idle) {
+        /* Where no eigenvalue is raised R of the SVD is that of Cholesky. The estimate is seldom a
+         * tenth of the condition number of R^, so its square not a hundredth. */
+        const int end = s.part == part_after ? d.decision->end : gram_cholesky(f.b, f.ld, n);
+        record.failed = !s.svd && end < n;
+        if (warp == 0 && end == n) {
+            const double squared = gram_estimate(f.b, f.ld, n, f.x);
+            if (lane == 0)
+                estimate = squared;
+        }
+        __syncthreads();
+        record.condition = end == n ? estimate : HUGE_VAL;
+        if (s.svd && !(record.condition * 1e4 * n * DBL_EPSILON < 1)) {
+            take_scaled(f.a, d, f, 1.0);
+            record.bad = idle = !by_svd(d, f, &record, sums);
+        } else if (end < n) {
+            break_off(f, n, end);
+        }
+    }
+    if (idle) {
+        keep_total(d, s.pass, !record.bad);
+        if (threadIdx.x == 0) {
+            d.decision->identity = 1;
+            d.decision->in_copy = in_copy;
+            *out = record;
+        }
+        return;
+    }
+    record.single = s.mixed && record.condition >= 1 / DBL_EPSILON;
+    if (warp == 0) {
+        /* what was raised, or broken off, has this at most */
+        const double squared = fmin(record.condition, 1 / (n * DBL_EPSILON));
+        gram_cut(starts, d, f.b, f.ld, s.solve, sqrt(squared),
+                 sqrt(record.single ? FLT_EPSILON : DBL_EPSILON), f.x);
+    } else {
+        for (int j = threadIdx.x - 32; j < n; j += blockDim.x - 32)
+            d.inverse[j] = f.inverse[j];
+    }
+    __syncthreads();
+    for (int j = threadIdx.x; j < gram_most / 32; j += blockDim.x)
+        d.decision->starts[j] = starts[j];
+    if (threadIdx.x == 0) {
+        d.decision->identity = 0;
+        d.decision->single = record.single;
+        d.decision->in_copy = in_copy;
+        *out = record;
+    }
+    if constexpr (STAGED) {
+        for (int j = threadIdx.x; j < n; j += blockDim.x) {
+            f.x[j] = 1 / f.b[j * f.ld + j];
+            f.norm[j] *= undone(d, j);
+        }
+        __syncthreads();
+        for (int j = threadIdx.x; j < n; j += blockDim.x)
+            d.exponents[j] = 0;
+        for (int j = warp; j < n; j += warps)
+            gram_invert_column<4>(d, starts, f.b, f.ld, j, record.single,
+                                  [&](int i) { return f.x[i]; });
+        for (int e = threadIdx.x; e < n * n; e += blockDim.x) {
+            const int i = e % n, j = e / n;
+            double sum = 0;
+            if (s.pass == 0)
+                sum = i <= j ? f.b[i * f.ld + j] * f.norm[j] : 0.0;
+            else
+                for (int k = i; k <= j; k++)
+                    sum = fma(f.b[i * f.ld + k] * f.norm[k], d.total[k + j * n], sum);
+            d.other[e] = sum;
+        }
+    } else {
+        for (int i = warp; i < n; i += warps) {
+            if (lane == 0)
+                d.norms[i] = f.norm[i] * undone(d, i);
+            for (int j = i + lane; j < n; j += 32)
+                d.r[(int64_t)i * n + j] = f.b[i * f.ld + j];
+        }
+    }
+}
+
+/* T of the R^ in d.r: a warp a column. */
+__global__ __launch_bounds__(128) void invert(const __grid_constant__ struct gram_data d,
+                                              int *overflow)
+{
+    const int j = blockIdx.x * 4 + threadIdx.x / 32;
+    bd_cuda_await();
+    if (d.decision->identity || j >= d.n)
+        return;
+    const bool fits = gram_invert_column<32>(d, d.decision->starts, d.r, d.n, j, d.decision->single,
+                                             [&](int i) { return 1 / d.r[i + (int64_t)i * d.n]; });
+    if (overflow && !fits) {
+        d.decision->identity = 1;
+        *overflow = 1;
+    }
+}
+
+/* R_total of the R^ in d.r: a thread an element. */
+__global__ __launch_bounds__(256) void join(const __grid_constant__ struct gram_data d, int pass)
+{
+    const int i = blockIdx.x * 32 + threadIdx.x, j = blockIdx.y * 8 + threadIdx.y, n = d.n;
+    bd_cuda_await();
+    if (d.decision->identity || i >= n || j >= n)
+        return;
+    double sum = 0;
+    if (pass == 0 && i <= j)
+        sum = d.r[(int64_t)i * n + j] * d.norms[j];
+    for (int k = i; pass && k <= j; k++)
+        sum = fma(d.r[(int64_t)i * n + k] * d.norms[k], d.total[k + (int64_t)j * n], sum);
+    d.other[i + (int64_t)j * n] = sum;
+    if (j == 0)
+        d.exponents[i] = 0;
+}
+
+extern "C" {
+
+size_t bd_cuda_gram_packed_size(int n)
+{
+    return n <= gram_narrow_most ? 0 : gram_packed_size(n);
+}
+
+enum bd_status bd_cuda_gram_solver_enqueue(const struct gram_plan *plan, int *overflow)
+{
+    const int n = plan->data.n;
+    invert<<<(unsigned)(n + 3) / 4, 128, 0, plan->cuda->stream>>>(plan->data, overflow);
+    return bd_cuda_launched("inverting R");
+}
+
+enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
+                                           const struct bd_gram_step *step,
+                                           struct gram_record *record)
+{
+    struct bd_cuda *cuda = plan->cuda;
+    const int n = plan->data.n;
+    const bool svd = step->method == BD_GRAM_QR_SVD, staged = is_staged(cuda, n, svd);
+    struct factor_step s = { svd,
+                             (int)step->solve,
+                             step->mixed,
+                             step->pass,
+                             plan->copy && plan->formed,
+                             step->shift,
+                             step->enough,
+                             svd || staged ? part_all : part_before };
+    const size_t bytes = factor_bytes(n, svd, staged);
+    const void *kernel = staged ? (const void *)factor<true> : (const void *)factor<false>;
+    enum bd_status status = bd_cuda_allow_shared(cuda, kernel, "shared memory for R");
+    if (status != BD_OK)
+        return status;
+    cudaLaunchAttribute early = {};
+    cudaLaunchConfig_t launch = {};
+    launch.gridDim = dim3(1);
+    launch.blockDim = dim3(staged ? small_threads : large_threads);
+    launch.dynamicSmemBytes = bytes;
+    launch.stream = cuda->stream;
+    launch.attrs = &early;
+    bd_cuda_overlap(cuda, &launch);
+    if (staged) {
+        cudaLaunchKernelEx(&launch, factor<true>, plan->data, s, record);
+        return bd_cuda_launched("R of the Gram matrix");
+    }
+    cudaLaunchKernelEx(&launch, factor<false>, plan->data, s, record);
+    if (s.part == part_before) {
+        bd_cuda_gram_cholesky_enqueue(plan);
+        s.part = part_after;
+        cudaLaunchKernelEx(&launch, factor<false>, plan->data, s, record);
+    }
+    status = bd_cuda_gram_solver_enqueue(plan, NULL);
+    join<<<dim3((unsigned)(n + 31) / 32, (unsigned)(n + 7) / 8), dim3(32, 8), 0, cuda->stream>>>(
+        plan->data, step->pass);
+    return status ? status : bd_cuda_launched("R of the Gram matrix");
+}
+
+} /* extern "C" */

@@ -1,0 +1,31 @@
+/* Private to gpu/gram_qr*: R and T from G. */
+#ifndef BD_GPU_GRAM_QR_FACTOR_H
+#define BD_GPU_GRAM_QR_FACTOR_H
+
+#include "gpu/gram_qr_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* gram_factor of the table. plan->data.total is R_total before, other after; the record is written
+ * by the GPU. */
+enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
+                                           const struct bd_gram_step *step,
+                                           struct gram_record *record);
+
+/* T of the R^ in data.r with the blocks of data.decision. overflow (may be NULL): where T is not
+ * finite it becomes 1, and the decision to leave V as it is. */
+enum bd_status bd_cuda_gram_solver_enqueue(const struct gram_plan *plan, int *overflow);
+
+/* Rows of R^ in data.r of the scaled G in data.scratch (ld n, overwritten), decision->end of them.
+ */
+void bd_cuda_gram_cholesky_enqueue(const struct gram_plan *plan);
+
+/* Doubles of data.packed; 0: there is none. */
+size_t bd_cuda_gram_packed_size(int n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* Private to gpu/gram_qr* and gpu/triangular*: the workspace of QR by the Gram matrix
+ * (linalg/backend_ops.h, the slots gram_*).
+ *
+ * R of a pass is kept as R^ D, D the norms of V's columns and R^ of about unit columns, row by row:
+ * element (i, j) is r[i * n + j]. V R^-1 is computed as one product with T, n x n, upper
+ * triangular: the diagonal blocks of R^ are inverted, in a block [j0, j1) of columns T = W, the
+ * inverse of the diagonal block, and above it T = -R^(0 .. j0, j0 .. j1) W; then column j of Q is
+ * the sum over k < j0 of Q(:, k) T(k, j), and over k = j0 .. j of V(:, k) / D(k) T(k, j). Blocks of
+ * one column are substitution, one block is the product with the inverse. */
+#ifndef BD_GPU_GRAM_QR_PLAN_H
+#define BD_GPU_GRAM_QR_PLAN_H
+
+#include "gpu/cuda.h"
+
+enum {
+    gram_most = 1024,     /* columns */
+    gram_most_svd = 256,  /* by the SVD */
+    gram_narrow_most = 32 /* up to here rows of V are solved for in registers */
+};
+
+/* What a pass did; in page-locked memory, which the GPU writes. */
+struct gram_record {
+    double orthogonality, condition;
+    int truncated, failed, single, skipped, bad;
+};
+
+/* How V is to be multiplied. */
+struct gram_decision {
+    int identity;                    /* leave V as it is */
+    int single;                      /* in float32 */
+    int in_copy;                     /* V is in gram_plan.copy */
+    int end;                         /* rows of R^ before the first pivot that was not positive */
+    double orthogonality;            /* of V before the pass */
+    unsigned starts[gram_most / 32]; /* bit j: a block begins with column j */
+};
+
+/* By value to the kernels; device memory, float64. */
+struct gram_data {
+    int n;
+    double *g;       /* n x n, ld n: G */
+    double *r;       /* n x n, row by row: R^; upper */
+    double *norms;   /* n: D */
+    double *inverse; /* n: what columns of V are multiplied by first, 1 / D */
+    double *t;       /* n x n, element (k, j) is t[j * n + k] */
+    double *packed;  /* the same in blocks (triangular_wide.cu); n > gram_narrow_most */
+    double *total;   /* n x n, ld n: R_total, upper */
+    double *other;   /* n x n, ld n: R_total after the pass */
+    double *scratch; /* 2 n x n: where shared memory is too small */
+    int *exponents;  /* n: of gram_repair; 0: nothing to undo */
+    struct gram_decision *decision;
+};
+
+struct gram_plan {
+    struct bd_cuda *cuda;
+    int64_t m;
+    enum bd_type type;
+    int svd;
+    struct gram_data data;
+    void *memory;                /* of data */
+    void *parts;                 /* sums of thread blocks */
+    double *largest;             /* n: magnitudes; device */
+    double *host;                /* n: page-locked */
+    int *host_exponents;         /* n, page-locked */
+    struct gram_record *records; /* bd_gram_qr_max_passes, page-locked, written by the GPU */
+    int *status;                 /* 1, page-locked, written by the GPU: of triangular.cu */
+    cudaEvent_t events[bd_gram_qr_max_passes]; /* after gram_factor */
+    float *copy;                               /* m x n, tight: triangular_narrow.cu; NULL: none */
+    int mixed;                                 /* of the last gram_factor */
+    int down;   /* the next sweep goes from the last rows to the first */
+    int formed; /* the last gram_solve has formed G, and nothing has changed V since */
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* gram_qr_form.cu: bytes of `parts`; G := V^T V. */
+size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type);
+enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const void *v, int64_t ldv);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,27 @@
+/* Private to gpu/gram_qr* and gpu/triangular*: products of rows of V with T (gram_qr_plan.h). */
+#ifndef BD_GPU_TRIANGULAR_H
+#define BD_GPU_TRIANGULAR_H
+
+#include "gpu/gram_qr_plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* V := V T as data.decision says, nothing where that is the identity. Of up to gram_narrow_most
+ * columns; mixed = 0 promises that data.decision->single is 0; form (up to gram_narrow_most
+ * columns): G of the new V too, and that may then be left in plan->copy. Of more columns always in
+ * float64. overflow (may be NULL, NULL with form): becomes 1 where a number is not finite. */
+enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int mixed, int form, int *overflow);
+/* Whether rows of so many columns have room in shared memory. */
+int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n);
+/* Bytes of plan->parts for `form`. */
+size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n);
+enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, int64_t ldv,
+                                       int *overflow);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
