@@ -128,14 +128,14 @@ bool is_narrow(update *work, const bd_qr_parts *f, int64_t n, int64_t k, int64_t
     return true;
 }
 
-/* The GPU has what is needed beyond the narrow. */
+/* What is needed beyond the narrow. */
 bd_status need_wide(const update *work)
 {
     if (!work->wide)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: this GPU has too little shared memory for this QR update; the cpu "
                        "backend does it");
-    return BD_OK;
+    return bd_cuda_wide_ready(work->wide);
 }
 
 } // namespace

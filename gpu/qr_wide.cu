@@ -194,22 +194,29 @@ enum bd_status bd_cuda_wide_create(struct bd_cuda *cuda, const struct bd_qr_upda
                                (size_t)parts[i].floats * sizeof(float), what);
     if (status == BD_OK)
         status = make_streams(work);
-    if (status == BD_OK)
-        status = house_prepare(cuda, &work->box.most_cluster);
-    if (status == BD_OK)
-        status = house_prepare_update(cuda);
-    if (status == BD_OK)
-        status = chase_factor_prepare();
-    if (status == BD_OK)
-        status = chase_sweep_prepare();
-    if (status == BD_OK)
-        status = chase_multiply_prepare();
     if (status != BD_OK) {
         bd_cuda_wide_destroy(work);
         return status;
     }
     *out = work;
     return BD_OK;
+}
+
+enum bd_status bd_cuda_wide_ready(struct bd_cuda_wide *work)
+{
+    if (work->ready)
+        return BD_OK;
+    enum bd_status status = house_prepare(work->cuda, &work->box.most_cluster);
+    if (status == BD_OK)
+        status = house_prepare_update(work->cuda);
+    if (status == BD_OK)
+        status = chase_factor_prepare();
+    if (status == BD_OK)
+        status = chase_sweep_prepare();
+    if (status == BD_OK)
+        status = chase_multiply_prepare();
+    work->ready = status == BD_OK;
+    return status;
 }
 
 enum bd_status bd_cuda_wide_project(struct bd_cuda_wide *work, const struct bd_qr_parts *f,

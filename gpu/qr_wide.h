@@ -26,6 +26,7 @@ enum {
 struct bd_cuda_wide {
     struct bd_cuda *cuda;
     struct bd_qr_update_shape shape;
+    bool ready;                  /* the kernels are */
     int64_t group;               /* the most that come or go at once */
     int64_t row_group;           /* rows that come, without Q */
     struct chase chase;          /* room for max_cols rows */
@@ -50,6 +51,10 @@ struct bd_cuda_wide {
 enum bd_status bd_cuda_wide_create(struct bd_cuda *cuda, const struct bd_qr_update_shape *shape,
                                    struct bd_cuda_wide **work);
 void bd_cuda_wide_destroy(struct bd_cuda_wide *work); /* accepts NULL */
+
+/* Before the first of the others: has the driver load the kernels, which takes milliseconds that a
+ * workspace for narrow updates alone need not spend. */
+enum bd_status bd_cuda_wide_ready(struct bd_cuda_wide *work);
 
 /* As the slots of the same names (linalg/backend_ops.h); nothing is checked for NaN. */
 enum bd_status bd_cuda_wide_remove(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
