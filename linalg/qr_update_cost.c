@@ -10,7 +10,7 @@
 int bd_cost_regime(const struct bd_qr_update_costs *costs, const struct bd_qr_change *c)
 {
     double wide = costs->wide[0] + costs->wide[1] * (double)c->p;
-    return c->p > costs->few || (double)c->n * wide > (double)c->m;
+    return c->p > costs->few || (c->n >= costs->narrow && (double)c->n * wide > (double)c->m);
 }
 
 void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,

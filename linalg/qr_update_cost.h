@@ -24,8 +24,9 @@ enum {
 struct bd_qr_update_costs {
     const char *machine; /* what it was measured on */
     /* p columns or rows are few, for which a backend may have other kernels than for many, where
-     * p <= few and n (wide[0] + wide[1] p) <= m. Not fitted: what the backend's code does. */
-    int few;
+     * p <= few and n (wide[0] + wide[1] p) <= m or n < narrow. Not fitted: what the backend's code
+     * does. */
+    int few, narrow;
     double wide[2];
     double update[bd_cost_kinds][bd_cost_forms][bd_cost_regimes][bd_cost_update_terms];
     double factor[bd_cost_forms][bd_cost_factor_terms];

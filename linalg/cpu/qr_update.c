@@ -136,7 +136,7 @@ void bd_cpu_update_destroy(void *plan)
  * it was found by. Up to `always` columns are few in any case. */
 static int few(const struct bd_qr_parts *f, int64_t p, int64_t always)
 {
-    enum { narrow = 64 };
+    enum { narrow = 160 };
     double wide = (double)f->n * (2.3 + 0.9 * (double)p);
     return p <= bd_update_most_p && (p <= always || f->n < narrow || wide <= (double)f->m);
 }
