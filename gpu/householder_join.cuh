@@ -1,11 +1,16 @@
 /* Private to householder_panel.cu: sums over the warps of a thread block, and over thread blocks
  * that run at the same time, 16 columns of each: the `join` of caqr_panel.cuh.
  *
- * Between blocks a float travels in a word of 64 bits together with the number of its exchange, so
- * that whoever reads it sees whether it has come: one way and no fence (the protocol LL of NCCL).
- * The words are in the shared memory of every block of a cluster, or else in global memory. Those
- * of even and odd exchanges are different ones; a block writes those of exchange s + 2 after it has
- * read all of s + 1, which all others wrote after they had read s. All blocks add up in the same
+ * In a cluster sums travel to the shared memory of all its blocks by stores that count themselves
+ * at an mbarrier there, which knows how many are to come. Between blocks that are no cluster a
+ * float travels in a word of 64 bits of global memory together with the number of its exchange, so
+ * that whoever reads it sees whether it has come: one way and no fence (the protocol LL of NCCL);
+ * such a word is written and read by single relaxed operations on all of it, so no other order is
+ * needed.
+ *
+ * What even and odd exchanges use is different memory. A block sends for exchange s + 2 after all
+ * its warps have received all of s + 1, which every other block sent after all its warps had left
+ * exchange s: so nobody waits for or reads what is being overwritten. All blocks add up in the same
  * order: they must agree to the last bit. */
 #ifndef BD_GPU_HOUSEHOLDER_JOIN_CUH
 #define BD_GPU_HOUSEHOLDER_JOIN_CUH
@@ -18,8 +23,9 @@ struct house_shared {
     float sums[2][house_warps][caqr_inner]; /* by warp; of even and odd exchanges */
     float come[2][house_warps][caqr_inner]; /* from blocks w, w + 16, .. and w + 8, w + 24, .. */
     float row[2][caqr_inner], row_come[2][caqr_inner];
-    uint64_t inbox[2][house_most_cluster + 1][caqr_inner]; /* of a block in a cluster: by block, and
-                                                              row j */
+    /* Of a block in a cluster: by block, the last is row j; and who counts them. */
+    float inbox[2][house_most_cluster + 1][caqr_inner];
+    uint64_t arrived[2];
 };
 
 static __device__ __forceinline__ uint64_t house_word(float x, uint32_t turn)
@@ -50,30 +56,58 @@ static __device__ __forceinline__ void house_post(uint64_t *word, float x, uint3
                  : "memory");
 }
 
-/* The same for a word in the shared memory of this block, and that of another block of the cluster.
- * Nothing calls them before Hopper. */
-static __device__ __forceinline__ uint64_t house_peek_shared(const uint64_t *word)
+/* What follows is for the blocks of a cluster; nothing calls it before Hopper. */
+static __device__ __forceinline__ uint32_t house_shared_address(const void *x)
 {
-    uint64_t x = 0;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("ld.relaxed.cluster.shared::cta.u64 %0, [%1];"
-                 : "=l"(x)
-                 : "r"((uint32_t)__cvta_generic_to_shared(word))
-                 : "memory");
-#endif
-    return x;
+    return (uint32_t)__cvta_generic_to_shared(x);
 }
 
-static __device__ __forceinline__ void house_post_shared(uint64_t *word, int block, float x,
-                                                         uint32_t turn)
+/* Stores x where `to` is in the shared memory of another block, which counts it at `arrived`. */
+static __device__ __forceinline__ void house_send(float *to, uint64_t *arrived, int block, float x)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    uint32_t there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(there)
-                 : "r"((uint32_t)__cvta_generic_to_shared(word)), "r"(block));
-    asm volatile("st.relaxed.cluster.shared::cluster.u64 [%0], %1;" ::"r"(there),
-                 "l"(house_word(x, turn))
+    asm volatile(
+        "{ .reg .u32 to, arrived;\n"
+        "mapa.shared::cluster.u32 to, %0, %2;\n"
+        "mapa.shared::cluster.u32 arrived, %1, %2;\n"
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [to], %3, [arrived]; }" ::
+            "r"(house_shared_address(to)),
+        "r"(house_shared_address(arrived)), "r"(block), "r"(__float_as_uint(x))
+        : "memory");
+#endif
+}
+
+/* One thread says that so many bytes will come; the wait is over when they have. */
+static __device__ __forceinline__ void house_expect(uint64_t *arrived, int bytes)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                     house_shared_address(arrived)),
+                 "r"(bytes)
+                 : "memory");
+#endif
+}
+
+static __device__ __forceinline__ void house_receive(uint64_t *arrived, int phase)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    uint32_t done;
+    do
+        asm volatile("{ .reg .pred p;\n"
+                     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(house_shared_address(arrived)), "r"(phase & 1)
+                     : "memory");
+    while (!done);
+#endif
+}
+
+static __device__ __forceinline__ void house_open(uint64_t *arrived)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
+                 "fence.mbarrier_init.release.cluster;" ::"r"(house_shared_address(arrived))
                  : "memory");
 #endif
 }
@@ -93,6 +127,7 @@ struct house_join {
     uint64_t *words; /* 2 x (blocks + 1) x 16, the last for row j; or NULL: a cluster */
     uint32_t turn;
     int w, lane, head; /* head: this warp has the top */
+    int exchanges;     /* so far */
 
     /* Before the first exchange and after the last; in a cluster, so that nobody writes to a block
      * that is not there. */
@@ -104,9 +139,8 @@ struct house_join {
             (&s->sums[0][0][0])[i] = (&s->sums[1][0][0])[i] = 0;
         if (words || gridDim.x == 1)
             return;
-        for (int i = (int)threadIdx.x; i < 2 * (house_most_cluster + 1) * caqr_inner;
-             i += (int)blockDim.x)
-            (&s->inbox[0][0][0])[i] = 0; /* turns are above 0 */
+        if (threadIdx.x < 2)
+            house_open(&s->arrived[threadIdx.x]);
         house_meet();
     }
 
@@ -145,6 +179,7 @@ struct house_join {
             exchange_in_cluster(row, x, p, blocks, op);
         }
         turn++;
+        exchanges++;
     }
 
     /* A column of the parts of all warps. */
@@ -173,39 +208,32 @@ struct house_join {
         const int g = lane >> 2, column = lane % caqr_inner;
         const int to = w + lane / caqr_inner * ((int)blockDim.x / 32);
         const float mine = add_up(s->sums[p], column, op);
+        if (threadIdx.x == 0)
+            house_expect(&s->arrived[p], (blocks + 1) * caqr_inner * (int)sizeof mine);
         if (to < blocks) {
-            house_post_shared(&s->inbox[p][blockIdx.x][column], to, mine, turn);
+            house_send(&s->inbox[p][blockIdx.x][column], &s->arrived[p], to, mine);
             if (blockIdx.x == 0)
-                house_post_shared(&s->inbox[p][house_most_cluster][column], to, s->row[p][column],
-                                  turn);
+                house_send(&s->inbox[p][house_most_cluster][column], &s->arrived[p], to,
+                           s->row[p][column]);
         }
+        house_receive(&s->arrived[p], exchanges >> 1);
         for (int first = 0; first < blocks; first += 4) {
-            uint64_t a[4], b[4];
-            bool all;
-            do {
-                all = true;
+            float a[4], b[4];
 #pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    const int block = first + i < blocks ? first + i : first;
-                    a[i] = house_peek_shared(&s->inbox[p][block][g]);
-                    b[i] = house_peek_shared(&s->inbox[p][block][g + 8]);
-                    all = all && house_is_of(a[i], turn) && house_is_of(b[i], turn);
-                }
-            } while (!all);
+            for (int i = 0; i < 4; i++) {
+                const int block = first + i < blocks ? first + i : first;
+                a[i] = s->inbox[p][block][g];
+                b[i] = s->inbox[p][block][g + 8];
+            }
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 if (first + i < blocks) {
-                    x[0] = first + i ? op(x[0], house_value(a[i])) : house_value(a[i]);
-                    x[1] = first + i ? op(x[1], house_value(b[i])) : house_value(b[i]);
+                    x[0] = first + i ? op(x[0], a[i]) : a[i];
+                    x[1] = first + i ? op(x[1], b[i]) : b[i];
                 }
         }
-        uint64_t a, b;
-        do {
-            a = house_peek_shared(&s->inbox[p][house_most_cluster][g]);
-            b = house_peek_shared(&s->inbox[p][house_most_cluster][g + 8]);
-        } while (!house_is_of(a, turn) || !house_is_of(b, turn));
-        row[0] = house_value(a);
-        row[1] = house_value(b);
+        row[0] = s->inbox[p][house_most_cluster][g];
+        row[1] = s->inbox[p][house_most_cluster][g + 8];
     }
 
     /* Warp 0 posts what the block has; half a warp takes the words of every 16th block, its lane

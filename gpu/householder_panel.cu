@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(house_threads, 1)
     __shared__ struct caqr_panel_shared panels[house_warps];
     const int w = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     const int64_t tile = (int64_t)blockIdx.x * (blockDim.x / 32) + w;
-    struct house_join join = { &shared, p.words, p.turn, w, lane, tile == 0 };
+    struct house_join join = { &shared, p.words, p.turn, w, lane, tile == 0, 0 };
     float c[caqr_tiles][4], factor[2];
     caqr_top top = {};
     join.begin();
@@ -167,7 +167,7 @@ static __global__ void __launch_bounds__(house_threads, 1)
                                 (int64_t)gridDim.x * house_warps,
                                 (p.rows + caqr_rows - 1) / caqr_rows };
     struct caqr_panel_shared *s = &panels[w];
-    struct house_join join = { &shared, p.words, p.turn, w, lane, mine.first == 0 };
+    struct house_join join = { &shared, p.words, p.turn, w, lane, mine.first == 0, 0 };
     const caqr_top none = {};
     caqr_top top = {};
     float c[caqr_tiles][4], most[2] = { 0, 0 }, factor[2] = { 0, 0 };
