@@ -281,6 +281,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .qr_factor = bd_cuda_qr_factor,
     .qr_get_r = bd_cuda_qr_get_r,
     .qr_form_q = bd_cuda_qr_form_q,
+    .qr_form_full_q = bd_cuda_qr_form_full_q,
     .qr_apply = bd_cuda_qr_apply,
     .qr_reduce = bd_cuda_qr_reduce,
     .qr_thin = bd_cuda_qr_thin,

@@ -35,6 +35,12 @@ enum bd_status bd_cuda_householder_get_r(struct bd_cuda_householder *plan, float
 /* The thin Q (m x n) of the last factor; q may be the factored a. */
 enum bd_status bd_cuda_householder_form_q(struct bd_cuda_householder *plan, float *q, int64_t ldq);
 
+/* Whether the plan takes many reflectors at once (gpu/householder_q.cu): for Q's first k columns, n
+ * <= k <= m; q may be the factored a if k = n. Otherwise identities are there to apply Q to. */
+int bd_cuda_householder_is_wide(const struct bd_cuda_householder *plan);
+enum bd_status bd_cuda_householder_form_wide_q(struct bd_cuda_householder *plan, float *q,
+                                               int64_t ldq, int64_t k);
+
 /* C (m x k) := Q C or Q^T C with the full Q of the last factor. */
 enum bd_status bd_cuda_householder_apply(struct bd_cuda_householder *plan, enum bd_qr_op op,
                                          float *c, int64_t ldc, int64_t k);

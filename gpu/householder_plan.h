@@ -50,6 +50,29 @@ enum { house_cross_floats = house_most_blocks * house_most_blocks * caqr_t_size 
 enum bd_status house_cross(const struct bd_cuda *cuda, const struct house_reflectors *x,
                            float *cross, float *parts);
 
+/* householder_q.cu: Q from `cols` reflectors at a time, a multiple of 64; 0: this is not possible
+ * for such a matrix or on such a GPU. `pieces`: of the products' operands in shared memory. */
+struct house_wide {
+    int64_t cols, ldv;
+    float *v, *p; /* m x cols, ld = ldv: V, V T^T */
+    float *w;     /* cols x m */
+    float *t, *x; /* cols x cols */
+    float *parts; /* of sums: room floats */
+    int64_t room;
+    int pieces;
+};
+
+/* All memory for m x n matrices. */
+enum bd_status house_wide_create(struct bd_cuda *cuda, int64_t m, int64_t n,
+                                 struct house_wide *wide);
+void house_wide_destroy(struct house_wide *wide); /* accepts zeros */
+
+/* The first k >= n columns of the m x m Q of the factored a, with the T of its panels, to q; q may
+ * be a if k = n. */
+enum bd_status house_wide_form(const struct bd_cuda *cuda, const struct house_wide *wide,
+                               const float *a, int64_t lda, const float *t16, int64_t m, int64_t n,
+                               float *q, int64_t ldq, int64_t k);
+
 /* Before the first of these. */
 enum bd_status house_prepare_update(struct bd_cuda *cuda);
 

@@ -9,6 +9,7 @@
  * are then nearly orthonormal, repairs it (CholeskyQR2: Yamamoto, Nakatsukasa, Yanagisawa, Fukaya
  * 2015); beyond that only reflectors give a Q. R alone is backward stable always (gpu/cholesky.h).
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "gpu/caqr.h"
@@ -56,7 +57,7 @@ struct qr {
     double *w;         /* packed R^-1 */
     double *report;    /* of the Cholesky factorisation, 1 + n */
     double *condition; /* of the inversion, n */
-    double *seen;      /* the same on the host */
+    double *seen;      /* the same on the host; or R's last element, a float */
     void *workspace;   /* of the Gram matrix */
 };
 
@@ -72,8 +73,8 @@ struct qr {
  *     20 x 20         0.031 + 0.022   0.022 + 0.019
  *     256 x 256       0.29 + 0.092    0.24 + 0.17     0.61 + 0.24
  *     3000 x 100      0.19 + 0.060    0.31 + 0.19
- *     1024 x 1024     1.44 + 0.37     2.07 + 1.50     3.79 + 1.02
- *     8192 x 1024     3.19 + 1.16     5.47 + 3.89     9.31 + 1.31
+ *     1024 x 1024     1.44 + 0.34     2.07 + 1.50     3.79 + 1.02
+ *     8192 x 1024     3.06 + 0.69     5.47 + 3.89     9.31 + 1.31
  *     110592 x 100    0.53 + 0.28     0.64 + 0.40     3.36 + 0.48
  *     1000000 x 192   21.8 + 4.03     4.00 + 3.21
  * Householder's panels are fast while 16 columns fit in the registers of all multiprocessors, 1024
@@ -189,6 +190,8 @@ enum bd_status bd_cuda_qr_create(struct bd_backend *backend, int64_t m, int64_t 
                                             &plan->householder);
     if (status == BD_OK && (by.thin == BD_QR_CHOLESKY || by.reduce == BD_QR_CHOLESKY))
         status = alloc_cholesky(plan);
+    if (status == BD_OK && !plan->seen)
+        status = bd_cuda_alloc_host((void **)&plan->seen, sizeof *plan->seen, "a QR");
     if (status != BD_OK) {
         bd_cuda_qr_destroy(plan);
         return status;
@@ -219,6 +222,28 @@ enum bd_status bd_cuda_qr_form_q(void *data, float *q, int64_t ldq)
     if (plan->by.factor == BD_QR_HOUSEHOLDER)
         return bd_cuda_householder_form_q(plan->householder, q, ldq);
     return bd_cuda_caqr_form_q(plan->caqr, q, ldq);
+}
+
+/* q := an identity. */
+static __global__ void set_identity(float *q, int64_t ldq, int64_t m)
+{
+    for (int64_t j = blockIdx.y; j < m; j += gridDim.y)
+        for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < m;
+             i += (int64_t)gridDim.x * blockDim.x)
+            q[i + j * ldq] = i == j;
+}
+
+enum bd_status bd_cuda_qr_form_full_q(void *data, float *q, int64_t ldq)
+{
+    struct qr *plan = static_cast<struct qr *>(data);
+    if (plan->by.factor == BD_QR_HOUSEHOLDER && bd_cuda_householder_is_wide(plan->householder))
+        return bd_cuda_householder_form_wide_q(plan->householder, q, ldq, plan->m);
+    const int64_t blocks = (plan->m + 255) / 256;
+    set_identity<<<dim3((unsigned)(blocks < 64 ? blocks : 64),
+                        (unsigned)(plan->m < 65535 ? plan->m : 65535)),
+                   256, 0, plan->cuda->stream>>>(q, ldq, plan->m);
+    enum bd_status status = bd_cuda_launched("an identity");
+    return status == BD_OK ? bd_cuda_qr_apply(plan, BD_QR_Q, q, ldq, plan->m) : status;
 }
 
 enum bd_status bd_cuda_qr_apply(void *data, enum bd_qr_op op, float *c, int64_t ldc, int64_t k)
@@ -279,6 +304,24 @@ static enum bd_status see_condition(struct qr *plan, enum passes *wanted)
     return bd_cuda_check(error, "waiting for the condition of a matrix");
 }
 
+/* NaN and Inf in a column of A spread over its column of R and all that follow: the last element
+ * shows them, which is fetched while Q is formed. */
+static enum bd_status look_at_r(struct qr *plan, const float *r, int64_t ldr)
+{
+    return bd_cuda_check(cudaMemcpyAsync(plan->seen, r + (plan->n - 1) * (ldr + 1), sizeof *r,
+                                         cudaMemcpyDeviceToHost, plan->cuda->stream),
+                         "looking at R");
+}
+
+static enum bd_status check_finite(const struct qr *plan)
+{
+    enum bd_status status =
+        bd_cuda_check(cudaStreamSynchronize(plan->cuda->stream), "waiting for a QR");
+    if (status == BD_OK && !isfinite(*(const float *)plan->seen))
+        status = bd_fail(BD_ERROR_NUMERIC, "QR: the matrix is not finite");
+    return status;
+}
+
 static enum bd_status thin_by_reflectors(struct qr *plan, const float *a, int64_t lda, float *q,
                                          int64_t ldq, float *r, int64_t ldr)
 {
@@ -294,8 +337,10 @@ static enum bd_status thin_by_reflectors(struct qr *plan, const float *a, int64_
     if (status == BD_OK)
         status = bd_cuda_qr_get_r(plan, r, ldr);
     if (status == BD_OK)
+        status = look_at_r(plan, r, ldr);
+    if (status == BD_OK)
         status = bd_cuda_qr_form_q(plan, q, ldq);
-    return status;
+    return status == BD_OK ? check_finite(plan) : status;
 }
 
 enum bd_status bd_cuda_qr_thin(void *data, const float *a, int64_t lda, float *q, int64_t ldq,

@@ -111,9 +111,10 @@ struct bd_backend_ops {
     enum bd_status (*qr_factor)(void *plan, float *a, int64_t lda);
     enum bd_status (*qr_get_r)(void *plan, float *r, int64_t ldr);
     enum bd_status (*qr_form_q)(void *plan, float *q, int64_t ldq); /* q may be the factored a */
+    enum bd_status (*qr_form_full_q)(void *plan, float *q, int64_t ldq); /* m x m, not in a */
     enum bd_status (*qr_apply)(void *plan, enum bd_qr_op op, float *c, int64_t ldc, int64_t k);
     enum bd_status (*qr_reduce)(void *plan, const float *a, int64_t lda, float *r, int64_t ldr);
-    /* q may be a (ldq = lda then); may wait for the device once. */
+    /* q may be a (ldq = lda then); may wait for the device. BD_ERROR_NUMERIC for NaN or Inf. */
     enum bd_status (*qr_thin)(void *plan, const float *a, int64_t lda, float *q, int64_t ldq,
                               float *r, int64_t ldr);
 

@@ -1,6 +1,7 @@
 #include "linalg/qr.h"
 
 #include <float.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "linalg/backend_ops.h"
@@ -142,6 +143,27 @@ enum bd_status bd_qr_form_q(struct bd_qr *qr, struct bd_matrix *q)
     if (q->data == qr->factored)
         qr->state = Q_IN_PLACE;
     return qr->backend->ops->qr_form_q(qr->plan, q->data, q->ld);
+}
+
+/* Whether the floats of two matrices lie among each other. */
+static bool overlap(const struct bd_matrix *a, const void *b, int64_t cols, int64_t ldb)
+{
+    const uintptr_t first = (uintptr_t)a->data, second = (uintptr_t)b;
+    return first < second + (uintptr_t)(cols * ldb) * sizeof(float) &&
+           second < first + (uintptr_t)(a->cols * a->ld) * sizeof(float);
+}
+
+enum bd_status bd_qr_form_full_q(struct bd_qr *qr, struct bd_matrix *q)
+{
+    enum bd_status status = check_shape(q, qr->m, qr->m, "Q");
+    if (status == BD_OK)
+        status = check_factored(qr);
+    if (status != BD_OK)
+        return status;
+    if (overlap(q, qr->factored, qr->n, qr->factored_ld))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "Q shares memory with A: the full Q needs the reflectors until its end");
+    return qr->backend->ops->qr_form_full_q(qr->plan, q->data, q->ld);
 }
 
 enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix *c)

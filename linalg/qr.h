@@ -8,7 +8,11 @@
  * Schreiber, Van Loan: A Storage-Efficient WY Representation for Products of Householder
  * Transformations (1989); Kerr, Campbell, Richards: QR Decomposition on GPUs (2009). Any matrix is
  * allowed: zero and repeated columns and rank deficiency give an R with small diagonal elements,
- * never a failure. The diagonal of R may have either sign. */
+ * never a failure. The diagonal of R may have either sign.
+ *
+ * NaN and Inf in A: bd_qr_thin tells of them. bd_qr_factor and bd_qr_reduce, which do not wait for
+ * the device, leave the telling to R: the column of R that belongs to theirs is not finite. Columns
+ * may be of any size each; elements below 2^-114 may lose what is below 2^-136 on a GPU. */
 #ifndef BD_LINALG_QR_H
 #define BD_LINALG_QR_H
 
@@ -71,6 +75,12 @@ enum bd_status bd_qr_get_r(struct bd_qr *qr, struct bd_matrix *r);
  * replaced by Q and bd_qr_apply is no longer possible. */
 enum bd_status bd_qr_form_q(struct bd_qr *qr, struct bd_matrix *q);
 
+/* All of Q (m x m) of the last bd_qr_factor: its first n columns are the thin Q, the others an
+ * orthonormal basis of what is orthogonal to the columns of A (Kerr, Campbell, Richards: QR
+ * Decomposition on GPUs, 2009, algorithm 3). `q` shares no memory with A, whose reflectors stay.
+ * The fast way is BD_QR_HOUSEHOLDER's, which knows which columns are still those of an identity. */
+enum bd_status bd_qr_form_full_q(struct bd_qr *qr, struct bd_matrix *q);
+
 /* C (m x k, any k) := Q C or Q^T C with the full m x m orthogonal Q of the last bd_qr_factor. The
  * first n rows of Q^T C are the coordinates in the columns of the thin Q. */
 enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix *c);
@@ -81,7 +91,7 @@ enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct 
 /* R (n x n) and the thin Q (m x n) of A (m x n) in one call. `q` may be A itself, which Q then
  * replaces; otherwise A is not changed. Q is orthonormal to the wanted accuracy whatever A is,
  * columns that depend on others included. What bd_qr_factor left in the plan is gone afterwards.
- * May wait for the device once. */
+ * May wait for the device. BD_ERROR_NUMERIC for NaN or Inf in A; Q and R are of no use then. */
 enum bd_status bd_qr_thin(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *q,
                           struct bd_matrix *r);
 

@@ -67,7 +67,8 @@ static void test_shapes(void **state)
         { 600, 113 }, { 501, 129 }, { 2003, 192 }, { 400, 193 }, { 900, 256 },
     };
     (void)state;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+    for (size_t i = 0; i < (test_quick() ? 8 : sizeof shapes / sizeof *shapes);
+         i += test_quick() ? 7 : 1)
         check((struct problem){ .m = shapes[i][0], .n = shapes[i][1], .extra_rows = i % 3 * 13 },
               shapes[i][0] < shapes[i][1] + 8); /* square random matrices may be anything */
 }
@@ -75,17 +76,19 @@ static void test_shapes(void **state)
 static void test_many_columns(void **state)
 {
     (void)state;
+    if (test_quick())
+        skip();
     check((struct problem){ .m = 1300, .n = 512, .extra_rows = 1 }, false);
 }
 
 static void test_conditions(void **state)
 {
-    static const int64_t cols[] = { 1, 20, 33, 100, 192 };
-    static const double conditions[] = { 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7 };
+    static const int64_t cols[] = { 33, 1, 20, 100, 192 };
+    static const double conditions[] = { 1e5, 1e1, 1e2, 1e3, 1e4, 1e6, 1e7 };
     (void)state;
-    for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
-        for (size_t j = 0; j < sizeof conditions / sizeof *conditions; j += test_quick() ? 3 : 1)
-            check((struct problem){ .m = 1500 + 7 * (int64_t)i,
+    for (size_t i = 0; i < (test_quick() ? 1 : sizeof cols / sizeof *cols); i++)
+        for (size_t j = 0; j < (test_quick() ? 1 : sizeof conditions / sizeof *conditions); j++)
+            check((struct problem){ .m = (test_quick() ? 200 : 1500) + 7 * (int64_t)i,
                                     .n = cols[i],
                                     .kind = COLLINEAR,
                                     .condition = conditions[j],
@@ -96,6 +99,10 @@ static void test_conditions(void **state)
 static void test_difficult_matrices(void **state)
 {
     (void)state;
+    if (test_quick()) { /* what falls back to reflectors */
+        check((struct problem){ .m = 150, .n = 20, .kind = DUPLICATES }, true);
+        return;
+    }
     for (enum kind kind = ZERO; kind <= VIDEO; kind++) {
         check((struct problem){ .m = 3000, .n = 40, .kind = kind }, true);
         check((struct problem){ .m = 1000, .n = 130, .kind = kind }, true);
@@ -103,35 +110,60 @@ static void test_difficult_matrices(void **state)
     }
 }
 
-/* NaN and Inf come through, and the plan is fit for the next matrix. */
+/* NaN and Inf anywhere are told of by every method, and the plan is fit for the next matrix. */
+static void check_not_finite(const struct problem *p, const char *backend, float bad, int64_t row,
+                             int64_t column)
+{
+    struct fixture f;
+    if (!setup(&f, p, backend))
+        return;
+    float keep = f.host_a[row + column * p->m];
+    f.host_a[row + column * p->m] = bad;
+    assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p->m), BD_OK);
+    assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_ERROR_NUMERIC);
+    assert_int_equal(bd_qr_reduce(f.qr, &f.a, &f.r), BD_OK); /* tells by R */
+    get_r(&f);
+    bool shown = false;
+    for (int64_t i = 0; i <= column; i++)
+        shown = shown || !isfinite(f.host_r[i + column * p->n]);
+    assert_true(shown);
+    f.host_a[row + column * p->m] = keep;
+    assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p->m), BD_OK);
+    assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
+    check_factors(&f, &f.q);
+    teardown(&f);
+}
+
 static void test_not_finite(void **state)
 {
     static const float bad[] = { NAN, INFINITY, -INFINITY };
-    struct problem p = { .m = 2500, .n = 30 };
+    static const int64_t places[][2] = { { 7, 3 }, { 0, 0 }, { 1, 29 }, { 29, 29 }, { 2400, 14 } };
+    static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CAQR, BD_QR_CHOLESKY,
+                                                 BD_QR_HOUSEHOLDER };
     (void)state;
     for (const char *const *name = bd_backend_names(); *name; name++)
-        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-            struct fixture f;
-            if (!setup(&f, &p, *name))
-                continue;
-            float keep = f.host_a[7 + 3 * p.m];
-            f.host_a[7 + 3 * p.m] = bad[i];
-            assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p.m), BD_OK);
-            assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
-            get_r(&f);
-            assert_false(isfinite(f.host_r[3 + 3 * p.n]));
-            f.host_a[7 + 3 * p.m] = keep;
-            assert_int_equal(bd_matrix_upload(f.backend, &f.a, f.host_a, p.m), BD_OK);
-            assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
-            check_factors(&f, &f.q);
-            teardown(&f);
-        }
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+            for (size_t k = 0; k < (i > 0 ? 1 : sizeof places / sizeof *places); k++)
+                for (size_t l = 0; l < sizeof methods / sizeof *methods; l++) {
+                    const struct problem p = { .m = test_quick() ? 100 : 2500,
+                                               .n = 30,
+                                               .options = { .method = methods[l] } };
+                    if (!test_quick() || (i + k == 0 && l % 3 == 0))
+                        check_not_finite(&p, *name, bad[i], places[k][0], places[k][1]);
+                }
+    /* nothing to eliminate, so that no reflector carries it on */
+    for (const char *const *name = bd_backend_names(); *name && !test_quick(); name++)
+        for (size_t l = 0; l < sizeof methods / sizeof *methods; l++)
+            check_not_finite(
+                &(struct problem){
+                    .m = 40, .n = 30, .kind = TRIANGULAR, .options = { .method = methods[l] } },
+                *name, NAN, 2, 25);
 }
 
 /* The same matrix gives the same bits. */
 static void test_repeatable(void **state)
 {
-    struct problem p = { .m = 40000, .n = 24, .threads = 2 };
+    struct problem p = { .m = test_quick() ? 1000 : 40000, .n = 24, .threads = 2 };
     size_t count = (size_t)(p.m * p.n);
     (void)state;
     for (const char *const *name = bd_backend_names(); *name; name++) {
@@ -140,7 +172,7 @@ static void test_repeatable(void **state)
             continue;
         float *first = malloc(count * sizeof *first);
         assert_non_null(first);
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < (test_quick() ? 2 : 4); i++) {
             assert_int_equal(bd_qr_thin(f.qr, &f.a, &f.q, &f.r), BD_OK);
             assert_int_equal(bd_matrix_download(f.backend, f.host_q, p.m, &f.q), BD_OK);
             if (i == 0)
@@ -182,11 +214,11 @@ static void test_wanted_accuracy(void **state)
     static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CHOLESKY, BD_QR_HOUSEHOLDER };
     (void)state;
     for (const char *const *name = bd_backend_names(); *name; name++)
-        for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i += test_quick() ? 2 : 1)
-            for (size_t j = 0; j < sizeof wanted / sizeof *wanted; j++)
+        for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i += test_quick() ? 4 : 1)
+            for (size_t j = 0; j < sizeof wanted / sizeof *wanted; j += test_quick() ? 5 : 1)
                 for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
-                    struct problem p = { .m = 2000 + (int64_t)k,
-                                         .n = 60,
+                    struct problem p = { .m = (test_quick() ? 150 : 2000) + (int64_t)k,
+                                         .n = test_quick() ? 20 : 60,
                                          .kind = COLLINEAR,
                                          .condition = conditions[i] };
                     double got = thin_departure(p, *name, methods[k], wanted[j]);
@@ -201,6 +233,8 @@ static void test_wanted_accuracy(void **state)
 static void test_fewer_passes(void **state)
 {
     struct problem p = { .m = 3000, .n = 60, .kind = COLLINEAR, .condition = 3e5 };
+    if (test_quick())
+        skip();
     (void)state;
     for (const char *const *name = bd_backend_names(); *name; name++) {
         const double exact = thin_departure(p, *name, BD_QR_CHOLESKY, 0);

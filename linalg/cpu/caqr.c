@@ -274,6 +274,16 @@ void bd_cpu_qr_destroy(void *data)
     free(plan);
 }
 
+/* NaN and Inf in A are in R's column too. */
+static enum bd_status check_finite(const float *r, int64_t ldr, int64_t n)
+{
+    float sum = 0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j; i++)
+            sum += 0 * r[i + j * ldr];
+    return sum == 0 ? BD_OK : bd_fail(BD_ERROR_NUMERIC, "QR: the matrix is not finite");
+}
+
 enum bd_status bd_cpu_qr_thin(void *data, const float *a, int64_t lda, float *q, int64_t ldq,
                               float *r, int64_t ldr)
 {
@@ -285,5 +295,5 @@ enum bd_status bd_cpu_qr_thin(void *data, const float *a, int64_t lda, float *q,
         status = bd_cpu_qr_get_r(plan, r, ldr);
     if (status == BD_OK)
         status = bd_cpu_qr_form_q(plan, q, ldq);
-    return status;
+    return status == BD_OK ? check_finite(r, ldr, plan->n) : status;
 }

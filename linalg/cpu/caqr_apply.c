@@ -199,6 +199,23 @@ enum bd_status bd_cpu_qr_form_q(void *data, float *q, int64_t ldq)
     return BD_OK;
 }
 
+enum bd_status bd_cpu_qr_form_full_q(void *data, float *q, int64_t ldq)
+{
+    struct caqr *plan = data;
+    if (plan->householder)
+        return bd_householder_form_full_q(plan->householder, q, ldq);
+    for (int64_t j = 0; j < plan->m; j++) {
+        memset(q + j * ldq, 0, (size_t)plan->m * sizeof *q);
+        q[j + j * ldq] = 1;
+    }
+    /* From the last panel to the first: the columns before a panel's are still the identity's. */
+    for (int64_t i = plan->panels - 1; i >= 0; i--) {
+        const struct caqr_panel *panel = &plan->panel[i];
+        caqr_apply_panel(plan, panel, 0, q + panel->j0 * ldq, ldq, plan->m - panel->j0);
+    }
+    return BD_OK;
+}
+
 enum bd_status bd_cpu_qr_apply(void *data, enum bd_qr_op op, float *c, int64_t ldc, int64_t k)
 {
     struct caqr *plan = data;

@@ -18,6 +18,7 @@ void bd_cpu_qr_destroy(void *plan);
 enum bd_status bd_cpu_qr_factor(void *plan, float *a, int64_t lda);
 enum bd_status bd_cpu_qr_get_r(void *plan, float *r, int64_t ldr);
 enum bd_status bd_cpu_qr_form_q(void *plan, float *q, int64_t ldq);
+enum bd_status bd_cpu_qr_form_full_q(void *plan, float *q, int64_t ldq);
 enum bd_status bd_cpu_qr_apply(void *plan, enum bd_qr_op op, float *c, int64_t ldc, int64_t k);
 enum bd_status bd_cpu_qr_reduce(void *plan, const float *a, int64_t lda, float *r, int64_t ldr);
 enum bd_status bd_cpu_qr_thin(void *plan, const float *a, int64_t lda, float *q, int64_t ldq,

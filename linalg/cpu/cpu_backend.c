@@ -87,6 +87,7 @@ const struct bd_backend_ops bd_cpu_ops = {
     .qr_factor = bd_cpu_qr_factor,
     .qr_get_r = bd_cpu_qr_get_r,
     .qr_form_q = bd_cpu_qr_form_q,
+    .qr_form_full_q = bd_cpu_qr_form_full_q,
     .qr_apply = bd_cpu_qr_apply,
     .qr_reduce = bd_cpu_qr_reduce,
     .qr_thin = bd_cpu_qr_thin,

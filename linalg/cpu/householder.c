@@ -26,14 +26,15 @@ struct bd_householder {
 static int64_t ask_workspace(const struct bd_householder *plan)
 {
     const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
-    float sizes[4] = { 0 }, none = 0;
+    float sizes[5] = { 0 }, none = 0;
     lapack_int fail = LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, m, n, &none, m, &none, &sizes[0], -1);
     fail |= LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, n, n, &none, m, &none, &sizes[1], -1);
     for (int i = 0; i < 2; i++)
         fail |= LAPACKE_sormqr_work(LAPACK_COL_MAJOR, 'L', i ? 'T' : 'N', m, chunk_cols, n, &none,
                                     m, &none, &none, m, &sizes[2 + i], -1);
     float most = 1;
-    for (int i = 0; i < 4; i++)
+    fail |= LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, m, n, &none, m, &none, &sizes[4], -1);
+    for (int i = 0; i < 5; i++)
         most = sizes[i] > most ? sizes[i] : most;
     return fail ? -1 : (int64_t)most;
 }
@@ -149,6 +150,18 @@ enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int6
     if (q != plan->a)
         copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
     return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, n, n, q, (lapack_int)ldq, plan->tau,
+                                     plan->work, plan->work_size),
+                 "sorgqr");
+}
+
+enum bd_status bd_householder_form_full_q(struct bd_householder *plan, float *q, int64_t ldq)
+{
+    const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
+    enum bd_status status = check_ld(ldq);
+    if (status != BD_OK)
+        return status;
+    copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
+    return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, m, n, q, (lapack_int)ldq, plan->tau,
                                      plan->work, plan->work_size),
                  "sorgqr");
 }
