@@ -28,6 +28,7 @@ static const struct suite suites[] = {
     { "qr", bd_bench_qr, GPU(bd_bench_gpu_qr), false },
     { "update", bd_bench_update, GPU(bd_bench_gpu_update), false },
     { "updates", bd_bench_updates, NULL, true },
+    { "wy", bd_bench_wy, NULL, true },
     { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd), false },
     { "svqr", bd_bench_svqr, NULL, true },
     { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca), false },

@@ -27,18 +27,19 @@ static double square_sum(const double *values, int64_t count)
 double bd_bench_gram_distance(const double *g, const float *r, int64_t n)
 {
     size_t square = (size_t)(n * n);
-    double *memory = calloc(2 * square, sizeof *memory), sum = 0;
-    if (!memory)
+    double *memory = r ? calloc(2 * square, sizeof *memory) : NULL, sum = 0;
+    if (r && !memory)
         return -1;
-    double *b = memory, *rd = memory + square;
+    double *b = memory, *rd = r ? memory + square : NULL;
+    for (int64_t j = 0; r && j < n; j++)
+        for (int64_t i = 0; i <= j; i++)
+            rd[i + j * n] = (double)r[i + j * n];
+    if (r)
+        cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)n, (int)n, 1, rd, (int)n, 0, b,
+                    (int)n);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i <= j; i++) {
-            rd[i + j * n] = r ? (double)r[i + j * n] : i == j;
-        }
-    cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)n, (int)n, 1, rd, (int)n, 0, b, (int)n);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i <= j; i++) {
-            double d = g[i + j * n] - b[i + j * n];
+            double d = g[i + j * n] - (r ? b[i + j * n] : i == j);
             sum += (i == j ? 1 : 2) * d * d;
         }
     free(memory);
