@@ -32,9 +32,7 @@ bool bd_qr_update_prefers_anew(const struct bd_qr_update *update, const struct b
     if (!after || !after->a || job->n_after < 1 || (job->rhs && !after->b) || !ops->update_check ||
         !ops->update_costs)
         return false;
-    if (q && update->shape.full_q)
-        return false; /* until QR forms the full Q */
-    if (job->rhs && q && !ops->update_project)
+    if (job->rhs && q && !update->shape.full_q && !ops->update_project)
         return false;
     static const enum bd_qr_change_kind kinds[] = { [bd_job_insert_columns] = BD_QR_INSERT_COLUMNS,
                                                     [bd_job_remove_columns] = BD_QR_REMOVE_COLUMNS,
@@ -128,6 +126,8 @@ static enum bd_status by_reflectors(struct bd_qr_update *update, struct bd_qr_fa
         status = bd_qr_factor(anew->qr, &anew->a);
     if (status == BD_OK)
         status = bd_qr_get_r(anew->qr, &f->r);
+    if (status == BD_OK && q)
+        status = bd_qr_form_full_q(anew->qr, &f->q);
     if (status == BD_OK && d)
         status = copy(backend, &b, after->b);
     if (status == BD_OK && d)
