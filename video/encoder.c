@@ -108,8 +108,8 @@ static void describe(AVCodecContext *c, const struct bd_writer_plan *plan,
         av_reduce(&c->sample_aspect_ratio.num, &c->sample_aspect_ratio.den,
                   options->pixel_aspect.num, options->pixel_aspect.den, 255);
     c->max_b_frames = 0;
-    /* FFV1 encodes slices side by side, 4 unless told: at 1920x1080 a mask takes 10 ms on one core,
-     * and 16 slices add 0.4 KB to it. */
+    /* FFV1 encodes slices side by side, 4 unless told: at 1920x1080 a picture takes 10 ms and more
+     * on one core, and 16 slices add 0.4 KB to it. (Masks have an encoder of ours: takes_ffv1.) */
     if (plan->codec->id == AV_CODEC_ID_FFV1 &&
         (int64_t)options->width * options->height >= large_picture)
         c->slices = 16;
