@@ -56,22 +56,6 @@ static enum bd_status fill(struct bd_bench *bench, const struct bd_matrix *a, ui
     return BD_OK;
 }
 
-/* The diagonal of a zeroed matrix := 1: uploaded as a row with a large distance. */
-static enum bd_status make_identity(struct bd_bench *bench, const struct bd_matrix *a)
-{
-    struct bd_matrix diagonal = *a;
-    float *ones = malloc((size_t)a->cols * sizeof *ones);
-    if (!ones)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the bench");
-    for (int64_t i = 0; i < a->cols; i++)
-        ones[i] = 1;
-    diagonal.rows = 1;
-    diagonal.ld = a->ld + 1;
-    enum bd_status status = bd_matrix_upload(bench->backend, &diagonal, ones, 1);
-    free(ones);
-    return status;
-}
-
 static bool of_columns(enum bd_qr_change_kind kind)
 {
     return kind == BD_QR_INSERT_COLUMNS || kind == BD_QR_REMOVE_COLUMNS;
@@ -94,11 +78,9 @@ static enum bd_status allocate(struct bd_bench_change *c)
         struct bd_matrix *matrix;
         int64_t rows, cols;
     } all[] = {
-        { &c->pool, m, n + 1 }, { &c->after, m, n },    { &c->work, m, n },
-        { &c->after_b, m, 1 },  { &c->work_b, m, 1 },   { &c->start_q, q, q },
-        { &c->q, q, q },        { &c->identity, q, q }, { &c->start_r, n, n },
-        { &c->r, n, n },        { &c->start_d, d, 1 },  { &c->d, d, 1 },
-        { &c->x, n, 1 },
+        { &c->pool, m, n + 1 }, { &c->after, m, n },   { &c->work, m, n }, { &c->after_b, m, 1 },
+        { &c->work_b, m, 1 },   { &c->start_q, q, q }, { &c->q, q, q },    { &c->start_r, n, n },
+        { &c->r, n, n },        { &c->start_d, d, 1 }, { &c->d, d, 1 },    { &c->x, n, 1 },
     };
     enum bd_status status = BD_OK;
     for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++)
@@ -106,8 +88,6 @@ static enum bd_status allocate(struct bd_bench_change *c)
             status = bd_matrix_create(backend, all[i].matrix, all[i].rows, all[i].cols, BD_F32);
     if (!status)
         status = fill(c->bench, &c->pool, 7);
-    if (!status && s->with_q)
-        status = make_identity(c->bench, &c->identity);
     if (status)
         return status;
     struct bd_qr_update_shape shape = { m, n, s->most_p, 1, s->with_q };
@@ -115,8 +95,7 @@ static enum bd_status allocate(struct bd_bench_change *c)
     return status == BD_ERROR_UNSUPPORTED ? BD_OK : status;
 }
 
-/* By the library: reflectors in `work`, whence R, Q^T b in place of work_b, and Q in place of q,
- * which holds the identity. */
+/* By the library: reflectors in `work`, whence R, Q^T b in place of work_b, and the full Q. */
 static enum bd_status factor(struct bd_bench_change *c, bool with_q)
 {
     enum bd_status status = BD_OK;
@@ -129,7 +108,7 @@ static enum bd_status factor(struct bd_bench_change *c, bool with_q)
     if (!status)
         status = bd_qr_apply(c->qr, BD_QR_Q_TRANSPOSED, &c->work_b);
     if (!status && with_q)
-        status = bd_qr_apply(c->qr, BD_QR_Q, &c->q);
+        status = bd_qr_form_full_q(c->qr, &c->q);
     return status;
 }
 
@@ -138,17 +117,8 @@ enum bd_status bd_bench_change_load(void *user)
     struct bd_bench_change *c = user;
     enum bd_status status = copy_matrix(c->bench, &c->work, &c->after);
     c->r.rows = c->r.cols = c->x.rows = c->n;
+    c->q.rows = c->q.cols = c->shape.with_q ? c->m : 0;
     return status ? status : copy_matrix(c->bench, &c->work_b, &c->after_b);
-}
-
-enum bd_status bd_bench_change_load_identity(void *user)
-{
-    struct bd_bench_change *c = user;
-    enum bd_status status = bd_bench_change_load(c);
-    if (!status)
-        status = copy_matrix(c->bench, &c->q, &c->identity);
-    c->q.rows = c->q.cols = c->m;
-    return status;
 }
 
 /* The factors of the problem before the change, which is in `after` for as long as this takes. */
@@ -165,7 +135,7 @@ static enum bd_status start(struct bd_bench_change *c)
     if (!status)
         status = copy_columns(bench, &c->after_b, 0, &c->pool, rows_above(c), c->pool.cols - 1, 1);
     if (!status)
-        status = s->with_q ? bd_bench_change_load_identity(c) : bd_bench_change_load(c);
+        status = bd_bench_change_load(c);
     if (!status)
         status = factor(c, s->with_q);
     if (!status)
@@ -189,10 +159,9 @@ enum bd_status bd_bench_change_open(struct bd_bench_change *c, struct bd_bench *
 
 void bd_bench_change_close(struct bd_bench_change *c)
 {
-    struct bd_matrix *const all[] = { &c->pool,    &c->identity, &c->start_q, &c->start_r,
-                                      &c->start_d, &c->q,        &c->r,       &c->d,
-                                      &c->x,       &c->after,    &c->after_b, &c->work,
-                                      &c->work_b,  NULL };
+    struct bd_matrix *const all[] = { &c->pool, &c->start_q, &c->start_r, &c->start_d, &c->q,
+                                      &c->r,    &c->d,       &c->x,       &c->after,   &c->after_b,
+                                      &c->work, &c->work_b,  NULL };
     for (int i = 0; all[i]; i++)
         bd_matrix_destroy(c->bench->backend, all[i]);
     bd_bench_solver_destroy(&c->solver);
@@ -208,8 +177,9 @@ enum bd_status bd_bench_change_set(struct bd_bench_change *c, int64_t k, int64_t
     int64_t rows = of_columns(s->kind) ? 0 : sign * p, cols = of_columns(s->kind) ? sign * p : 0;
     if (p > s->most_p || k < 0 || (!of_columns(s->kind) && k))
         return bd_fail(BD_ERROR_ARGUMENT, "no change of %" PRId64 " at %" PRId64, p, k);
-    if (c->m != s->m + rows || c->n != s->n + cols)
+    if (c->m != s->m + rows || c->n != s->n + cols) {
         bd_qr_destroy(&c->qr);
+    }
     c->k = k;
     c->p = p;
     c->m = c->after.rows = c->after_b.rows = s->m + rows;

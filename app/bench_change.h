@@ -39,7 +39,6 @@ struct bd_bench_change {
     struct bd_qr_update *update;    /* NULL: the backend has none for this shape */
     struct bd_qr *qr;               /* for m x n; made when it is first wanted */
     struct bd_matrix pool;          /* all columns and rows that A ever has, and b */
-    struct bd_matrix identity;      /* m x m; with Q */
     struct bd_matrix start_q, start_r, start_d;
     /* The results of the way that was gone last: full Q (or none), R, d = Q^T b, x. cuSOLVER and
      * LAPACK leave d undefined. */
@@ -70,7 +69,6 @@ enum bd_status bd_bench_change_solver(void *user);
 enum bd_status bd_bench_change_own(void *user);
 enum bd_status bd_bench_change_load_q(void *user); /* the same, where Q is wanted */
 enum bd_status bd_bench_change_solver_q(void *user);
-enum bd_status bd_bench_change_load_identity(void *user);
 enum bd_status bd_bench_change_own_q(void *user);
 
 #endif

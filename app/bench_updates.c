@@ -127,8 +127,8 @@ static enum bd_status time_anew(struct grid *g, const struct bd_bench_cell *c)
         [anew_own] = { bd_bench_change_load, bd_bench_change_own, change, -1 },
     };
     if (c->with_q)
-        tasks[anew_own_q] = (struct bd_bench_task){ bd_bench_change_load_identity,
-                                                    bd_bench_change_own_q, change, -1 };
+        tasks[anew_own_q] =
+            (struct bd_bench_task){ bd_bench_change_load, bd_bench_change_own_q, change, -1 };
     if (peer)
         tasks[anew_solver] =
             (struct bd_bench_task){ bd_bench_change_load, bd_bench_change_solver, change, -1 };
