@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "video/ffv1.h"
 #include "video/libav.h"
 
 struct bd_encoder {
@@ -19,14 +18,9 @@ struct bd_encoder {
     struct bd_frame on_black; /* for alpha that the codec does not hold */
     enum AVPixelFormat source;
     bool flatten;
-
-    struct bd_ffv1 *ffv1;  /* encodes instead of libavcodec; NULL: does not */
-    const uint8_t *packet; /* what it made last, until it is received; NULL: nothing */
-    size_t packet_size;
-    int64_t packet_number;
 };
 
-enum { ALIGN = 64, large_picture = 1000000 /* pixels */ };
+enum { ALIGN = 64 };
 
 static enum AVPixelFormat source_format(const struct bd_encoder *e,
                                         const struct bd_writer_options *options)
@@ -108,11 +102,10 @@ static void describe(AVCodecContext *c, const struct bd_writer_plan *plan,
         av_reduce(&c->sample_aspect_ratio.num, &c->sample_aspect_ratio.den,
                   options->pixel_aspect.num, options->pixel_aspect.den, 255);
     c->max_b_frames = 0;
-    /* FFV1 encodes slices side by side, 4 unless told: at 1920x1080 a picture takes 10 ms and more
-     * on one core, and 16 slices add 0.4 KB to it. (Masks have an encoder of ours: takes_ffv1.) */
-    if (plan->codec->id == AV_CODEC_ID_FFV1 &&
-        (int64_t)options->width * options->height >= large_picture)
-        c->slices = 16;
+    /* FFV1 frames then need no other, and can be encoded beside each other (encoder_team.h) and cut
+     * anywhere; masks take 4 % more. */
+    if (plan->codec->id == AV_CODEC_ID_FFV1)
+        c->gop_size = 1;
     c->color_range =
         plan->recipe.full_range || !is_yuv(c->pix_fmt) ? AVCOL_RANGE_JPEG : AVCOL_RANGE_MPEG;
     if (is_yuv(c->pix_fmt))
@@ -146,32 +139,6 @@ static enum bd_status open_codec(struct bd_encoder *e, const struct bd_writer_pl
     return status;
 }
 
-/* Whether our own encoder does it: not where the user named libavcodec's. */
-static bool takes_ffv1(const struct bd_writer_plan *plan, const struct bd_writer_options *options)
-{
-    return plan->codec->id == AV_CODEC_ID_FFV1 && plan->recipe.pixels == AV_PIX_FMT_GRAY8 &&
-           options->format == BD_GRAY8 && !options->codec;
-}
-
-/* The context, which is not opened, then only describes the stream. */
-static enum bd_status open_ffv1(struct bd_encoder *e)
-{
-    AVCodecContext *c = e->context;
-    struct bd_rational aspect = { c->sample_aspect_ratio.num, c->sample_aspect_ratio.den };
-    size_t size;
-    enum bd_status status = bd_ffv1_create(&e->ffv1, c->width, c->height, aspect);
-    if (status != BD_OK)
-        return status;
-    const uint8_t *record = bd_ffv1_record(e->ffv1, &size);
-    c->extradata = av_mallocz(size + AV_INPUT_BUFFER_PADDING_SIZE);
-    if (!c->extradata)
-        return bd_fail(BD_ERROR_MEMORY, "%s: no memory for the encoder", e->path);
-    memcpy(c->extradata, record, size);
-    c->extradata_size = (int)size;
-    c->bits_per_raw_sample = 8;
-    return BD_OK;
-}
-
 enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
                                const struct bd_writer_plan *plan,
                                const struct bd_writer_options *options, bool global_header,
@@ -200,12 +167,6 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
         goto error;
     }
     describe(e->context, plan, options);
-    if (takes_ffv1(plan, options)) {
-        status = open_ffv1(e);
-        if (status != BD_OK)
-            goto error;
-        return BD_OK;
-    }
     e->context->thread_count = threads;
     if (global_header)
         e->context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
@@ -295,11 +256,6 @@ static enum bd_status fail_encoding(const struct bd_encoder *e, int error)
 
 enum bd_status bd_encoder_send(struct bd_encoder *e, const struct bd_frame *frame, int64_t number)
 {
-    if (e->ffv1) {
-        e->packet = frame ? bd_ffv1_encode(e->ffv1, frame, &e->packet_size) : NULL;
-        e->packet_number = number;
-        return BD_OK;
-    }
     if (frame) {
         enum bd_status status = convert(e, frame);
         if (status != BD_OK)
@@ -311,23 +267,8 @@ enum bd_status bd_encoder_send(struct bd_encoder *e, const struct bd_frame *fram
     return error < 0 ? fail_encoding(e, error) : BD_OK;
 }
 
-static enum bd_status receive_ffv1(struct bd_encoder *e, AVPacket *packet)
-{
-    if (!e->packet)
-        return BD_END;
-    if (av_new_packet(packet, (int)e->packet_size) < 0)
-        return bd_fail(BD_ERROR_MEMORY, "%s: no memory for a packet", e->path);
-    memcpy(packet->data, e->packet, e->packet_size);
-    packet->pts = packet->dts = e->packet_number;
-    packet->flags |= AV_PKT_FLAG_KEY;
-    e->packet = NULL;
-    return BD_OK;
-}
-
 enum bd_status bd_encoder_receive(struct bd_encoder *e, AVPacket *packet)
 {
-    if (e->ffv1)
-        return receive_ffv1(e, packet);
     bd_libav_forget();
     int error = avcodec_receive_packet(e->context, packet);
     if (error == AVERROR(EAGAIN) || error == AVERROR_EOF)
@@ -340,7 +281,6 @@ void bd_encoder_close(struct bd_encoder **encoder)
     struct bd_encoder *e = *encoder;
     if (!e)
         return;
-    bd_ffv1_destroy(&e->ffv1);
     avcodec_free_context(&e->context);
     av_frame_free(&e->picture);
     sws_freeContext(e->sws);
