@@ -1,6 +1,7 @@
 /* QR updating on the GPU: the slots. A thin Q of few columns, of which few come or go, is
  * gpu/qr_update_narrow.cu's, everything else gpu/qr_wide.h's. The host waits for what comes in to
- * be found finite, which is the first thing done, and for nothing else. */
+ * be found finite, which is the first thing done, for the diagonal of an R to be solved with, and
+ * for nothing else. */
 #include "gpu/qr_update.h"
 
 #include <climits>
@@ -159,6 +160,9 @@ enum bd_status bd_cuda_update_create(struct bd_backend *backend,
     bd_status status = make_streams(work);
     if (status == BD_OK)
         status = make_room(work, shape->max_block);
+    if (status == BD_OK && max_cols > (int64_t)bd_update_most_cols)
+        status = bd_cuda_alloc(work->cuda, (void **)&work->append_z,
+                               (size_t)max_cols * sizeof *work->append_z, "QR updating");
     if (status == BD_OK)
         status = bd_update_r_prepare();
     if (status == BD_OK)
@@ -196,6 +200,7 @@ void bd_cuda_update_destroy(void *plan)
     bd_cuda_free(work->partials);
     bd_cuda_free(work->gathered);
     bd_cuda_free(work->small);
+    bd_cuda_free(work->append_z);
     bd_cuda_free_host(work->host_bad);
     free(work);
 }
@@ -288,25 +293,31 @@ enum bd_status bd_cuda_update_solve(void *plan, const float *r, int64_t ldr, int
     update *work = (update *)plan;
     bd_status status = need_wide(work);
     if (status == BD_OK)
-        status =
-            bd_cuda_wide_solve(work->wide, r, ldr, n, d, ldd, rhs, x, ldx, &work->state->singular);
+        status = bd_cuda_wide_see_diagonal(work->wide, r, ldr, n, &work->state->singular);
     if (status == BD_OK)
         status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
                                                cudaMemcpyDeviceToHost, work->launch.stream),
                                "QR update: solving");
+    /* X, which may be d, is written only when the diagonal is known. */
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(work->launch.stream), "QR update: solving");
     const int singular = *(volatile int *)work->host_bad;
     *work->host_bad = 0;
-    if (status == BD_OK && singular)
+    if (status != BD_OK)
+        return status;
+    if (singular)
         return bd_fail(BD_ERROR_NUMERIC, "least squares: R has a zero on its diagonal");
-    return status;
+    return bd_cuda_wide_solve(work->wide, r, ldr, n, d, ldd, rhs, x, ldx);
 }
 
 enum bd_status bd_cuda_update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,
                                           const double *g)
 {
-    bd_update_append(&((update *)plan)->launch, r, ldr, (int)n, g);
+    const update *work = (const update *)plan;
+    if (n <= (int64_t)bd_update_most_cols)
+        bd_update_append(&work->launch, r, ldr, (int)n, g);
+    else
+        bd_update_append_long(&work->launch, r, ldr, n, g, work->append_z);
     return bd_cuda_launched("QR update: appending a column");
 }
 }

@@ -140,9 +140,13 @@ void bd_update_second(const struct bd_update_launch *launch, const struct bd_upd
 enum bd_status bd_update_finish(const struct bd_update_launch *launch,
                                 const struct bd_update_job *job, int items);
 
-/* Appends a column to R (n x n) from its inner products g (n + 1). */
+/* Appends a column to R (n x n) from its inner products g (n + 1). The first, for n up to
+ * bd_update_most_cols (qr_update_r.cu); the other, with room for n numbers in z, for any n
+ * (qr_update_append.cu). */
 void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t ldr, int n,
                       const double *g);
+void bd_update_append_long(const struct bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
+                           const double *g, double *z);
 
 /* Raises the limit of shared memory of the kernels of R; once at creation. */
 enum bd_status bd_update_r_prepare(void);

@@ -21,6 +21,7 @@ struct bd_update_work {
     float2 *cs;
     double *w, *sums, *partials, *gathered;
     float *small;
+    double *append_z; /* max_cols of the workspace; NULL where they fit a thread block */
 };
 
 /* p columns at k come or go; `call` is the number of the update, which is left undone if what comes

@@ -226,18 +226,25 @@ enum bd_status bd_cuda_wide_project(struct bd_cuda_wide *work, const struct bd_q
                          f->ldd);
 }
 
-enum bd_status bd_cuda_wide_solve(struct bd_cuda_wide *work, const float *r, int64_t ldr, int64_t n,
-                                  const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx,
-                                  int *bad)
+enum bd_status bd_cuda_wide_see_diagonal(struct bd_cuda_wide *work, const float *r, int64_t ldr,
+                                         int64_t n, int *bad)
 {
     const cudaStream_t stream = work->cuda->stream;
     enum bd_status status =
         bd_cuda_check(cudaMemsetAsync(bad, 0, sizeof *bad, stream), "QR update: solving");
-    if (status == BD_OK && x != d)
-        status = wide_copy(work, x, ldx, d, ldd, n, rhs);
-    if (status != BD_OK || n == 0 || rhs == 0)
+    if (status != BD_OK || n == 0)
         return status;
     see_diagonal<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(r, ldr, n, bad);
+    return bd_cuda_launched("QR update: solving");
+}
+
+enum bd_status bd_cuda_wide_solve(struct bd_cuda_wide *work, const float *r, int64_t ldr, int64_t n,
+                                  const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx)
+{
+    const cudaStream_t stream = work->cuda->stream;
+    enum bd_status status = x != d ? wide_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;
+    if (status != BD_OK || n == 0 || rhs == 0)
+        return status;
     for (int64_t c = 0; c < rhs; c += most_grid_y) {
         const unsigned columns = (unsigned)smaller(rhs - c, most_grid_y);
         float *const some = x + c * ldx;

@@ -68,10 +68,11 @@ enum bd_status bd_cuda_wide_remove_rows(struct bd_cuda_wide *work, const struct 
                                         int64_t k, int64_t p);
 enum bd_status bd_cuda_wide_project(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
                                     const float *b, int64_t ldb);
-/* *bad (on the device) := 1 where the diagonal has a zero, else 0. */
 enum bd_status bd_cuda_wide_solve(struct bd_cuda_wide *work, const float *r, int64_t ldr, int64_t n,
-                                  const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx,
-                                  int *bad);
+                                  const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx);
+/* *bad (on the device) := 1 where the diagonal of R (n x n) has a zero, else 0. */
+enum bd_status bd_cuda_wide_see_diagonal(struct bd_cuda_wide *work, const float *r, int64_t ldr,
+                                         int64_t n, int *bad);
 
 /* qr_wide_reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals;
  * the columns up to `all` are taken along. q (NULL: none), q->rows x rows, is multiplied by Q from

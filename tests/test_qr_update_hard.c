@@ -411,6 +411,108 @@ static void test_published_errors(void **state)
     }
 }
 
+/* A column appended by its inner products to an R of more columns than a GPU's thread block has
+ * threads; R = I but for what couples neighbours, so that the solution is known. */
+static void test_append_to_many(void **state)
+{
+    (void)state;
+    enum { n = 1100, half = n / 2 };
+    if (test_quick())
+        skip();
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_backend *backend = NULL;
+        struct bd_qr_update *update = NULL;
+        struct bd_matrix r;
+        const struct bd_qr_update_shape shape = { n + 1, n + 1, 1, 0, false };
+        enum bd_status status = bd_backend_open(&backend, name, 0);
+        if (status == BD_ERROR_UNSUPPORTED)
+            continue;
+        assert_int_equal(status, BD_OK);
+        float *h = calloc((n + 1) * (n + 1), sizeof *h);
+        double *g = calloc(n + 1, sizeof *g), *z = calloc(n + 1, sizeof *z), square = 0;
+        assert_non_null(h);
+        assert_non_null(g);
+        assert_non_null(z);
+        for (int64_t j = 0; j < n; j++) {
+            h[j + j * (n + 1)] = 2;
+            if (j)
+                h[j - 1 + j * (n + 1)] = 0.5F;
+            if (j >= half)
+                h[j - half + j * (n + 1)] = -0.25F;
+            z[j] = (double)((j * 7 % 13) - 6) / 8;
+            square += z[j] * z[j];
+        }
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = 0; i <= j; i++)
+                g[j] += (double)h[i + j * (n + 1)] * z[i];
+        assert_int_equal(bd_matrix_create(backend, &r, n + 1, n + 1, BD_F32), BD_OK);
+        assert_int_equal(bd_matrix_upload(backend, &r, h, n + 1), BD_OK);
+        r.rows = r.cols = n;
+        assert_int_equal(bd_qr_update_create(&update, backend, &shape), BD_OK);
+        assert_int_equal(bd_qr_append_gram(update, &r, g, square + 9), BD_OK);
+        assert_int_equal(bd_matrix_download(backend, h, n + 1, &r), BD_OK);
+        for (int64_t j = 0; j < n; j++) {
+            assert_true(fabs((double)h[j + n * (n + 1)] - z[j]) <= 1e-6);
+            assert_true(h[n + j * (n + 1)] == 0);
+        }
+        assert_true(fabs((double)h[n + n * (n + 1)] - 3) <= 1e-5);
+        bd_qr_update_destroy(&update);
+        bd_matrix_destroy(backend, &r);
+        bd_backend_close(&backend);
+        free(h);
+        free(g);
+        free(z);
+    }
+}
+
+/* R with a zero on its diagonal is refused, and what the solution was to be written to, which may
+ * be d itself, is as before. */
+static void test_singular_solve(void **state)
+{
+    (void)state;
+    enum { n = 70, zero = 33 };
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_backend *backend = NULL;
+        struct bd_qr_update *update = NULL;
+        struct bd_qr_factors f = { 0 };
+        struct bd_matrix x;
+        const struct bd_qr_update_shape shape = { n, n, 1, 2, false };
+        float *h = calloc(n * n, sizeof *h), d[2 * n], back[2 * n];
+        assert_non_null(h);
+        enum bd_status status = bd_backend_open(&backend, name, 0);
+        if (status == BD_ERROR_UNSUPPORTED) {
+            free(h);
+            continue;
+        }
+        assert_int_equal(status, BD_OK);
+        for (int64_t j = 0; j < n; j++)
+            h[j + j * n] = j == zero ? 0 : 1 + (float)j;
+        for (int64_t i = 0; i < 2 * n; i++)
+            d[i] = 3 + (float)i;
+        assert_int_equal(bd_matrix_create(backend, &f.r, n, n, BD_F32), BD_OK);
+        assert_int_equal(bd_matrix_create(backend, &f.d, n, 2, BD_F32), BD_OK);
+        assert_int_equal(bd_matrix_create(backend, &x, n, 2, BD_F32), BD_OK);
+        assert_int_equal(bd_matrix_upload(backend, &f.r, h, n), BD_OK);
+        assert_int_equal(bd_matrix_upload(backend, &f.d, d, n), BD_OK);
+        assert_int_equal(bd_matrix_upload(backend, &x, d, n), BD_OK);
+        assert_int_equal(bd_qr_update_create(&update, backend, &shape), BD_OK);
+        struct bd_matrix *const targets[] = { &x, &f.d };
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(bd_qr_solve(update, &f, targets[i]), BD_ERROR_NUMERIC);
+            assert_int_equal(bd_matrix_download(backend, back, n, targets[i]), BD_OK);
+            assert_memory_equal(back, d, sizeof d);
+        }
+        bd_qr_update_destroy(&update);
+        bd_matrix_destroy(backend, &f.r);
+        bd_matrix_destroy(backend, &f.d);
+        bd_matrix_destroy(backend, &x);
+        bd_backend_close(&backend);
+        free(h);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +520,7 @@ int main(void)
         cmocka_unit_test(test_special_rows),      cmocka_unit_test(test_scales),
         cmocka_unit_test(test_extremes),          cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_bad_arguments),     cmocka_unit_test(test_published_errors),
+        cmocka_unit_test(test_append_to_many),    cmocka_unit_test(test_singular_solve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
