@@ -93,16 +93,14 @@ enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, in
                              const float *a, int64_t lda, int a_transposed, const float *b,
                              int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                              int64_t ldc);
-/* Diagonal elements of the triangle R (p x p) below W (n x p) that are rounding of the norm of
- * their column become 0. */
-enum bd_status wide_drop_rounding(struct bd_cuda_wide *work, float *r, int64_t ldr, const float *w,
-                                  int64_t ldw, int64_t n, int64_t p);
 /* With Q (m x n, orthonormal columns) and X (m x p), where X = U - Q W already: X := columns
  * orthonormal to Q and each other, S (p x p, upper triangular) and W such that U = Q W + X S again.
- * A diagonal element of S that is rounding of the norm of a column of U becomes 0. */
+ * u = NULL: U has the unit vectors from row `unit` on. Columns of U that depend on Q and those
+ * before them, to rounding, get a 0 on the diagonal of S and any direction. */
 enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, int64_t ldq,
-                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p, float *w,
-                                   int64_t ldw, float *s, int64_t lds);
+                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
+                                   const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
+                                   float *s, int64_t lds);
 
 /* qr_wide_move.cu: matrices on their way, in place. */
 /* to (rows x cols) := from, which do not overlap; upper: zeros below the diagonal, which column j

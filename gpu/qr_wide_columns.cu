@@ -110,7 +110,8 @@ enum bd_status drive_columns(struct bd_cuda_wide *work, const struct bd_qr_parts
     if (status == BD_OK)
         status = wide_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, x, f->ldq);
     if (status == BD_OK)
-        status = wide_orthonormalise(work, f->q, f->ldq, m, n, x, f->ldq, p, d, ld, d + n, ld);
+        status = wide_orthonormalise(work, f->q, f->ldq, m, n, x, f->ldq, p, u, ldu, 0, d, ld,
+                                     d + n, ld);
     return status;
 }
 
@@ -235,7 +236,8 @@ enum bd_status drive_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f
     if (status == BD_OK)
         status = wide_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, *x, *ldx);
     if (status == BD_OK)
-        status = wide_orthonormalise(work, f->q, f->ldq, m, n, *x, *ldx, p, d, ld, d + n, ld);
+        status = wide_orthonormalise(work, f->q, f->ldq, m, n, *x, *ldx, p, NULL, 0, k, d, ld,
+                                     d + n, ld);
     return status;
 }
 

@@ -5,12 +5,16 @@
  * classical Gram-Schmidt orthogonalization process (2005). */
 #include <cfloat>
 
+#include "gpu/qr_update.cuh"
 #include "gpu/qr_wide.h"
 
 namespace
 {
 
-enum { block = house_most_cols };
+enum { block = house_most_cols, find_threads = 512 };
+
+/* Times what is negligible: columns of which less is left get some noise. */
+const float hardly = 32;
 
 /* As in gpu/householder.cu: what is on the right stays in L2 if it is smaller, where 16 reflectors
  * at a time cost less than the launches that 64 together save. */
@@ -57,62 +61,142 @@ __global__ void __launch_bounds__(block)
         t[row + i * block] = rows[row][i];
 }
 
-/* R: zeros on the diagonal where it is rounding of the norm of a column of U, whose square is that
- * of column j of W and R. Block: a column. */
-__global__ void drop_rounding(float *r, int64_t ldr, const float *w, int64_t ldw, int64_t n)
+/* What is left of a column of norm 1 that lies in the span of Q, as on the CPU. */
+__device__ float negligible(int64_t n)
 {
-    __shared__ double sums[32];
+    return 4 * FLT_EPSILON * (1 + sqrtf((float)n));
+}
+
+/* A number between -1 and 1 of an element. */
+__device__ float noise_of(int64_t row, int64_t column)
+{
+    uint32_t h = (uint32_t)(row * 2654435761U + (column + 1) * 40503U);
+    h = (h ^ h >> 15) * 2246822519U;
+    h = (h ^ h >> 13) * 3266489917U;
+    return (float)(int32_t)(h ^ h >> 16) * 0x1p-31F;
+}
+
+/* s(j, j) := the norm of column j of U, which is that of column j of W (n rows) and R. Block: a
+ * column. */
+__global__ void column_norms(float *s, int64_t lds, const float *r, int64_t ldr, const float *w,
+                             int64_t ldw, int64_t n)
+{
+    __shared__ double room[33];
     const int64_t j = blockIdx.x;
     double sum = 0;
     for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
-        sum += (double)w[i + j * ldw] * w[i + j * ldw];
+        sum += (double)w[i + j * ldw] * (double)w[i + j * ldw];
     for (int64_t i = threadIdx.x; i <= j; i += blockDim.x)
-        sum += (double)r[i + j * ldr] * r[i + j * ldr];
-    for (int d = 16; d > 0; d /= 2)
-        sum += __shfl_xor_sync(~0u, sum, d);
-    if (threadIdx.x % 32 == 0)
-        sums[threadIdx.x / 32] = sum;
-    __syncthreads();
-    if (threadIdx.x > 0)
-        return;
-    sum = 0;
-    for (unsigned i = 0; i < blockDim.x / 32; i++)
-        sum += sums[i];
-    const double rounding = 4 * FLT_EPSILON * (1 + sqrt((double)n));
-    if (fabs((double)r[j + j * ldr]) <= rounding * sqrt(sum))
-        r[j + j * ldr] = 0;
+        sum += (double)r[i + j * ldr] * (double)r[i + j * ldr];
+    sum = bd_sum_block(sum, room);
+    if (threadIdx.x == 0)
+        s[j + j * lds] = (float)sqrt(sum);
 }
 
-/* Columns of X (m rows, once of norm 1) of which the projection has left nothing but rounding
- * become any numbers, and what they were for in S (p x p) zero. Block: a column. */
-__global__ void replace_lost(float *x, int64_t ldx, int64_t m, float *s, int64_t lds, int64_t p,
-                             int64_t n)
+/* s(j, j), a norm of U, := 0 where column j of R (p x p) depends on those before it and on Q, else
+ * 1; add[j] := how much noise a column wants that stands hardly clear of them, so that its
+ * direction is not one of rounding. One block. The rows of R that belong to dependent columns have
+ * directions of no meaning; a column that has anything there takes one of them for its own, by a
+ * reflector across these rows. R is overwritten if there are dependent columns. */
+__global__ void __launch_bounds__(find_threads)
+    find_dependent(float *r, int64_t ldr, int p, int64_t n, float *s, int64_t lds, float *add)
 {
-    __shared__ double sums[32];
-    const int64_t j = blockIdx.x;
-    float *const mine = x + j * ldx;
-    double sum = 0;
-    for (int64_t i = threadIdx.x; i < m; i += blockDim.x)
-        sum += (double)mine[i] * mine[i];
-    for (int d = 16; d > 0; d /= 2)
-        sum += __shfl_xor_sync(~0U, sum, d);
-    if (threadIdx.x % 32 == 0)
-        sums[threadIdx.x / 32] = sum;
+    __shared__ float limit[wide_group];
+    __shared__ int loose[wide_group], doubtful;
+    __shared__ double room[33];
+    const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
+    int count = 0; /* of loose rows; the same in all threads, as all that it follows from */
+    if (threadIdx.x == 0)
+        doubtful = 0;
     __syncthreads();
-    sum = 0;
-    for (unsigned i = 0; i < blockDim.x / 32; i++)
-        sum += sums[i];
-    const double rounding = 4 * FLT_EPSILON * (1 + sqrt((double)n));
-    if (!(sum <= rounding * rounding))
-        return;
-    for (int64_t i = threadIdx.x; i < m; i += blockDim.x) {
-        uint32_t h = (uint32_t)(i * 2654435761U + (j + 1) * 40503U);
-        h = (h ^ h >> 15) * 2246822519U;
-        h = (h ^ h >> 13) * 3266489917U;
-        mine[i] = (float)(int32_t)h * 0x1p-31F;
+    for (int j = (int)threadIdx.x; j < p; j += find_threads) {
+        limit[j] = negligible(n) * s[j + j * lds];
+        s[j + j * lds] = 1;
+        add[j] = 0;
+        if (!(fabsf(r[j + j * ldr]) > hardly * limit[j]))
+            doubtful = 1;
     }
-    for (int64_t l = j + threadIdx.x; l < p; l += blockDim.x)
-        s[j + l * lds] = 0;
+    __syncthreads();
+    if (!doubtful)
+        return;
+    for (int j = 0; j < p; j++) {
+        const double own = (double)r[j + j * ldr];
+        double sum = threadIdx.x == 0 ? own * own : 0;
+        for (int t = (int)threadIdx.x; t < count; t += find_threads) {
+            const double x = (double)r[loose[t] + j * ldr];
+            sum += x * x;
+        }
+        const double norm = sqrt(bd_sum_block(sum, room));
+        if (!(norm > (double)limit[j])) {
+            if (threadIdx.x == 0) {
+                loose[count] = j;
+                s[j + j * lds] = 0;
+            }
+            count++;
+            __syncthreads();
+            continue;
+        }
+        if (threadIdx.x == 0 && norm <= hardly * (double)limit[j])
+            add[j] = limit[j];
+        if (count == 0)
+            continue;
+        /* I - v v^T / (norm (norm + |own|)), v = (own + sign(own) norm, loose rows) */
+        const double first = own + copysign(norm, own), scale = norm * (norm + fabs(own));
+        for (int l = j + 1 + warp; l < p; l += find_threads / 32) {
+            double dot = lane == 0 ? first * (double)r[j + l * ldr] : 0;
+            for (int t = lane; t < count; t += 32)
+                dot += (double)r[loose[t] + j * ldr] * (double)r[loose[t] + l * ldr];
+            dot = bd_sum_warp(dot) / scale;
+            if (lane == 0)
+                r[j + l * ldr] = (float)((double)r[j + l * ldr] - dot * first);
+            for (int t = lane; t < count; t += 32)
+                r[loose[t] + l * ldr] =
+                    (float)((double)r[loose[t] + l * ldr] - dot * (double)r[loose[t] + j * ldr]);
+        }
+        __syncthreads();
+    }
+}
+
+/* What reflectors make columns j0 .. of X of, again: R, or noise where s(j, j) is 0. Block y: a
+ * column. */
+__global__ void put_columns(float *a, int64_t lda, int64_t rows, int64_t j0, const float *s,
+                            int64_t lds, const float *add)
+{
+    const int64_t j = j0 + blockIdx.y;
+    float *const mine = a + blockIdx.y * lda;
+    const bool dependent = s[j + j * lds] == 0;
+    const float some = add[j] * sqrtf(3 / (float)rows); /* noise has a norm of sqrt(rows / 3) */
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const float old = i <= j ? mine[i] : 0;
+        if (dependent)
+            mine[i] = noise_of(i, j);
+        else
+            mine[i] = some != 0 ? old + some * noise_of(i, j) : old;
+    }
+}
+
+/* Columns of S for the dependent columns of U, from their inner products with those of X before
+ * them; u = NULL: U has the unit vectors from row `unit` on. Block: a column; a warp takes one
+ * product at a time. */
+__global__ void dependent_columns(float *s, int64_t lds, const float *x, int64_t ldx, int64_t m,
+                                  const float *u, int64_t ldu, int64_t unit)
+{
+    const int64_t j = blockIdx.x;
+    if (s[j + j * lds] != 0)
+        return;
+    const int lane = (int)threadIdx.x % 32;
+    for (int64_t i = threadIdx.x / 32; i < j; i += blockDim.x / 32) {
+        double sum = 0;
+        if (u)
+            for (int64_t row = lane; row < m; row += 32)
+                sum += (double)x[row + i * ldx] * (double)u[row + j * ldu];
+        else if (lane == 0)
+            sum = (double)x[unit + j + i * ldx];
+        sum = bd_sum_warp(sum);
+        if (lane == 0)
+            s[i + j * lds] = (float)sum;
+    }
 }
 
 int64_t smaller(int64_t a, int64_t b)
@@ -179,6 +263,32 @@ enum bd_status apply_right(struct bd_cuda_wide *work, const struct house_reflect
     return status;
 }
 
+/* The columns of X from the last factor: of its Q if s is NULL, else as put_columns says. */
+enum bd_status apply_reflectors(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+                                int64_t cols, const float *s, int64_t lds, const float *add)
+{
+    const int64_t ldv = (rows + 31) / 32 * 32;
+    enum bd_status status = BD_OK;
+    for (int64_t end = cols, j0; end > 0 && status == BD_OK; end = j0) {
+        j0 = (end - 1) / block * block;
+        struct house_reflectors x = reflectors_of(work, a, lda, rows - j0, j0, end);
+        const dim3 grid(blocks_for(rows), (unsigned)(end - j0));
+        take_reflectors<<<grid, 256, 0, work->cuda->stream>>>(work->v, ldv, a + j0 + j0 * lda, lda,
+                                                              rows - j0);
+        if (s)
+            put_columns<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0, s, lds,
+                                                              add);
+        else
+            put_identity<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0);
+        x.v = work->v;
+        x.ldv = ldv;
+        x.whole = 1;
+        status =
+            house_apply(work->cuda, &x, 0, 0, a + j0 + j0 * lda, lda, cols - j0, work->house_parts);
+    }
+    return status;
+}
+
 } // namespace
 
 extern "C" {
@@ -228,60 +338,71 @@ enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int
 enum bd_status wide_form(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
                          int64_t cols, float *r, int64_t ldr)
 {
-    const int64_t ldv = (rows + 31) / 32 * 32;
     enum bd_status status = wide_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
-    for (int64_t end = cols, j0; end > 0 && status == BD_OK; end = j0) {
-        j0 = (end - 1) / block * block;
-        struct house_reflectors x = reflectors_of(work, a, lda, rows - j0, j0, end);
-        const unsigned count = (unsigned)(end - j0);
-        take_reflectors<<<dim3(blocks_for(rows), count), 256, 0, work->cuda->stream>>>(
-            work->v, ldv, a + j0 + j0 * lda, lda, rows - j0);
-        put_identity<<<dim3(blocks_for(rows), count), 256, 0, work->cuda->stream>>>(a + j0 * lda,
-                                                                                    lda, rows, j0);
-        x.v = work->v;
-        x.ldv = ldv;
-        x.whole = 1;
+    return status == BD_OK ? apply_reflectors(work, a, lda, rows, cols, NULL, 0, NULL) : status;
+}
+
+/* W' = Q^T X in pieces of 64 columns; W += W' S; X -= Q W'. */
+static enum bd_status project(struct bd_cuda_wide *work, const float *q, int64_t ldq, int64_t m,
+                              int64_t n, float *x, int64_t ldx, int64_t p, float *w, int64_t ldw,
+                              const float *s, int64_t lds)
+{
+    float *const more = work->y;
+    enum bd_status status = BD_OK;
+    for (int64_t j = 0; j < p && status == BD_OK; j += block) {
+        const int64_t c = smaller(p - j, block);
         status =
-            house_apply(work->cuda, &x, 0, 0, a + j0 + j0 * lda, lda, cols - j0, work->house_parts);
+            wide_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
+        if (status == BD_OK) /* rows j .. of S, from column j on */
+            status = wide_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds, 0,
+                                   1, 1, w + j * ldw, ldw);
+        if (status == BD_OK)
+            status = wide_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1, x + j * ldx,
+                                   ldx);
     }
     return status;
 }
 
-enum bd_status wide_drop_rounding(struct bd_cuda_wide *work, float *r, int64_t ldr, const float *w,
-                                  int64_t ldw, int64_t n, int64_t p)
+/* The columns of X, once projected twice, of which S says that they depend on others become noise;
+ * S := 1 on the diagonal for the others. */
+static enum bd_status replace_dependent(struct bd_cuda_wide *work, int64_t m, int64_t n, float *x,
+                                        int64_t ldx, int64_t p, const float *w, int64_t ldw,
+                                        float *s, int64_t lds)
 {
-    drop_rounding<<<(unsigned)p, 256, 0, work->cuda->stream>>>(r, ldr, w, ldw, n);
-    return bd_cuda_launched("QR update: new directions");
+    const int64_t g = work->group;
+    float *const r = work->small, *const add = r + g * g;
+    const cudaStream_t stream = work->cuda->stream;
+    enum bd_status status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+    if (status == BD_OK)
+        status = wide_copy_upper(work, r, g, x, ldx, p, p, 0);
+    if (status == BD_OK)
+        status = wide_clear(work, s, lds, p, p);
+    if (status != BD_OK)
+        return status;
+    column_norms<<<(unsigned)p, 256, 0, stream>>>(s, lds, r, g, w, ldw, n);
+    find_dependent<<<1, find_threads, 0, stream>>>(r, g, (int)p, n, s, lds, add);
+    status = bd_cuda_launched("QR update: new directions");
+    return status == BD_OK ? apply_reflectors(work, x, ldx, m, p, s, lds, add) : status;
 }
 
 enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, int64_t ldq,
-                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p, float *w,
-                                   int64_t ldw, float *s, int64_t lds)
+                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
+                                   const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
+                                   float *s, int64_t lds)
 {
     const int64_t g = work->group;
-    float *const r = work->small, *const next = r + g * g, *const more = work->y;
-    enum bd_status status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+    float *const r = work->small, *const next = r + g * g;
+    enum bd_status status = wide_clear(work, s, lds, p, p);
     if (status == BD_OK)
-        status = wide_form(work, x, ldx, m, p, s, lds);
+        status = wide_ones(work, s, lds, 0, p);
+    /* What is left of a column that depends on Q is rounding only after the second projection. */
     if (status == BD_OK)
-        status = wide_drop_rounding(work, s, lds, w, ldw, n, p);
-    /* Twice more: the second projection is what rounding of the first asks for, the third what
-     * columns of nothing but rounding do, and those that had to be replaced. */
+        status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
+    if (status == BD_OK)
+        status = replace_dependent(work, m, n, x, ldx, p, w, ldw, s, lds);
+    /* Twice more, for what has been replaced. */
     for (int i = 0; i < 2 && status == BD_OK; i++) {
-        /* W' = Q^T X in pieces of 64 columns; W += W' S; X -= Q W'. */
-        for (int64_t j = 0; j < p && status == BD_OK; j += block) {
-            const int64_t c = smaller(p - j, block);
-            status =
-                wide_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
-            if (status == BD_OK) /* rows j .. of S, from column j on */
-                status = wide_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds,
-                                       0, 1, 1, w + j * ldw, ldw);
-            if (status == BD_OK)
-                status = wide_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1,
-                                       x + j * ldx, ldx);
-        }
-        if (status == BD_OK && i == 0)
-            replace_lost<<<(unsigned)p, 256, 0, work->cuda->stream>>>(x, ldx, m, s, lds, p, n);
+        status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
         if (status == BD_OK)
             status = wide_factor(work, x, ldx, m, p, p, m, NULL);
         if (status == BD_OK)
@@ -291,7 +412,10 @@ enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, in
         if (status == BD_OK)
             status = wide_copy_upper(work, s, lds, next, g, p, p, 0);
     }
-    return status;
+    if (status != BD_OK)
+        return status;
+    dependent_columns<<<(unsigned)p, 512, 0, work->cuda->stream>>>(s, lds, x, ldx, m, u, ldu, unit);
+    return bd_cuda_launched("QR update: new directions");
 }
 
 } // extern "C"
