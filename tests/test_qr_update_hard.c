@@ -168,9 +168,13 @@ static void test_scales(void **state)
 static void test_extremes(void **state)
 {
     (void)state;
-    static const float factors[] = { 1e-40F, 1e-30F, 1e30F };
     FOR_EACH_BACKEND(name)
     {
+        /* Of denormals A itself is no better than its last bit, 1.4e-45; on cuda a number is known
+         * to 1.1e-41 (linalg/qr_update.h), here by several steps. */
+        const bool cuda = strcmp(name, "cuda") == 0;
+        const float factors[] = { cuda ? 1e-39F : 1e-40F, 1e-30F, 1e30F };
+        const double bound = cuda ? 3e-2 : 1e-3;
         for (int form = 0; form < 2; form++)
             for (int i = 0; i < 3; i++)
                 for (int64_t block = 5; block <= 40; block += 35) {
@@ -190,11 +194,10 @@ static void test_extremes(void **state)
                     on = on && done(rows_out(&p, 50, block), "extreme rows");
                     if (on && i > 0)
                         check_problem(&p, "extreme scales");
-                    /* of denormals A itself is no better than its last bit, 1.4e-45 */
                     if (on && i == 0) {
                         fetch_problem(&p);
                         assert_true(skew_of(&p) <= 30 * (double)p.f.q.cols * FLT_EPSILON);
-                        assert_true(residual_of(&p) <= 1e-3);
+                        assert_true(residual_of(&p) <= bound);
                     }
                     close_problem(&p);
                 }
@@ -411,6 +414,51 @@ static void test_published_errors(void **state)
     }
 }
 
+/* Columns and rows with nothing of their own in the space that Q leaves: zeros where Q has unit
+ * vectors, rows of zeros whose unit vectors and those of others do not add up to as many directions
+ * as go, and repeated columns of one entry; Q holds (e_2i + e_2i+1) / sqrt 2 then. */
+static void test_no_directions(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = { { 27, 3, 11 }, { 18, 10, 7 }, { 41, 20, 12 } };
+    FOR_EACH_BACKEND(name)
+    {
+        for (int form = 0; form < 2; form++)
+            for (int i = 0; i < 9; i++) {
+                const int64_t m = shapes[i % 3][0], n = shapes[i % 3][1], count = shapes[i % 3][2];
+                const int kind = i / 3;
+                struct problem p;
+                open_problem(&p, name, form, m, n + count, n > count ? n : count, 0);
+                const int64_t ld = p.shape.max_rows;
+                int on = done(begin_problem(&p, m, 0), "nothing yet");
+                fill_columns(&p, 0, n);
+                for (int64_t j = 0; j < n; j++)
+                    for (int64_t row = 0; row < m; row++)
+                        if (kind == 0 ? row != j : kind == 1 ? row % 4 == 1 : row / 2 != j)
+                            p.u[row + j * ld] = 0;
+                        else if (kind == 2)
+                            p.u[row + j * ld] = 1;
+                on = on && done(columns_in(&p, 0, n), "first columns");
+                if (on)
+                    check_problem(&p, "first columns of few rows");
+                if (kind != 1) {
+                    memset(p.u, 0, (size_t)(ld * count) * sizeof *p.u);
+                    for (int64_t j = 0; j < count; j++)
+                        p.u[j * ld] = kind == 2 ? 1 : 0;
+                    on = on && done(columns_in(&p, n, count), "columns without directions");
+                } else {
+                    on = on && done(rows_out(&p, 0, p.m - n < count ? p.m - n : count), "rows out");
+                }
+                if (on)
+                    check_problem(&p, "no directions");
+                on = on && kind != 1 && done(slide_columns(&p, count), "the same again");
+                if (on)
+                    check_problem(&p, "no directions, again");
+                close_problem(&p);
+            }
+    }
+}
+
 /* A column appended by its inner products to an R of more columns than a GPU's thread block has
  * threads; R = I but for what couples neighbours, so that the solution is known. */
 static void test_append_to_many(void **state)
@@ -520,7 +568,8 @@ int main(void)
         cmocka_unit_test(test_special_rows),      cmocka_unit_test(test_scales),
         cmocka_unit_test(test_extremes),          cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_bad_arguments),     cmocka_unit_test(test_published_errors),
-        cmocka_unit_test(test_append_to_many),    cmocka_unit_test(test_singular_solve),
+        cmocka_unit_test(test_no_directions),     cmocka_unit_test(test_append_to_many),
+        cmocka_unit_test(test_singular_solve),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
