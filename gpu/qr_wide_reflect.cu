@@ -102,13 +102,11 @@ __global__ void __launch_bounds__(find_threads)
     find_dependent(float *r, int64_t ldr, int p, int64_t n, float *s, int64_t lds, float *add)
 {
     __shared__ float limit[wide_group];
-    __shared__ int loose[wide_group], doubtful;
+    __shared__ int loose[wide_group];
     __shared__ double room[33];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int count = 0; /* of loose rows; the same in all threads, as all that it follows from */
-    if (threadIdx.x == 0)
-        doubtful = 0;
-    __syncthreads();
+    int doubtful = 0;
     for (int j = (int)threadIdx.x; j < p; j += find_threads) {
         limit[j] = negligible(n) * s[j + j * lds];
         s[j + j * lds] = 1;
@@ -116,8 +114,7 @@ __global__ void __launch_bounds__(find_threads)
         if (!(fabsf(r[j + j * ldr]) > hardly * limit[j]))
             doubtful = 1;
     }
-    __syncthreads();
-    if (!doubtful)
+    if (!__syncthreads_or(doubtful))
         return;
     for (int j = 0; j < p; j++) {
         const double own = (double)r[j + j * ldr];
