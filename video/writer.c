@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "video/encoder_team.h"
+#include "video/encoder.h"
 #include "video/image_pattern.h"
 #include "video/libav.h"
 #include "video/muxer.h"
@@ -19,7 +19,7 @@ struct bd_writer {
     char *path;
     struct bd_writer_options options; /* `codec` is not kept */
     struct bd_writer_plan plan;
-    struct bd_encoder_team *encoder;
+    struct bd_encoder *encoder;
     struct bd_muxer *muxer; /* NULL: pictures */
     AVPacket *packet;
     bool sequence; /* a picture file a frame, by a numbered name */
@@ -88,12 +88,11 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
         goto error;
     /* A single picture must be out when its write returns: no thread may hold it back. */
     int threads = w->plan.pictures && !w->sequence ? 1 : 0;
-    status = bd_encoder_team_open(&w->encoder, w->path, &w->plan, options,
-                                  bd_muxer_wants_global_header(&w->plan), threads,
-                                  bd_encoder_team_size(&w->plan, options));
+    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options,
+                             bd_muxer_wants_global_header(&w->plan), threads);
     if (status == BD_OK && !w->plan.pictures)
-        status = bd_muxer_open(&w->muxer, w->path, &w->plan, options,
-                               bd_encoder_team_context(w->encoder));
+        status =
+            bd_muxer_open(&w->muxer, w->path, &w->plan, options, bd_encoder_context(w->encoder));
     if (status == BD_OK)
         return BD_OK;
 
@@ -130,7 +129,7 @@ static int64_t decoding_time(const struct bd_writer *w, int64_t i)
 static enum bd_status receive(struct bd_writer *w)
 {
     for (;;) {
-        enum bd_status status = bd_encoder_team_receive(w->encoder, w->packet);
+        enum bd_status status = bd_encoder_receive(w->encoder, w->packet);
         if (status != BD_OK)
             return status == BD_END ? BD_OK : status;
         int64_t i = w->packet->pts, decoded = w->packet->dts;
@@ -179,7 +178,7 @@ enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame
     int64_t number = w->sent++;
     w->held[number % HELD_MAX].moment = (struct bd_moment){ frame->pts, frame->duration };
     w->held[number % HELD_MAX].index = frame->index;
-    status = bd_encoder_team_send(w->encoder, frame, number);
+    status = bd_encoder_send(w->encoder, frame, number);
     if (status == BD_OK)
         status = receive(w);
     w->failed = status != BD_OK;
@@ -193,7 +192,7 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     if (!w)
         return BD_OK;
     if (w->encoder && w->sent > 0 && !w->failed) {
-        status = bd_encoder_team_send(w->encoder, NULL, 0);
+        status = bd_encoder_send(w->encoder, NULL, 0);
         if (status == BD_OK)
             status = receive(w);
         if (status == BD_OK && w->received < w->sent)
@@ -211,7 +210,7 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     } else {
         status = bd_muxer_close(&w->muxer);
     }
-    bd_encoder_team_close(&w->encoder);
+    bd_encoder_close(&w->encoder);
     av_packet_free(&w->packet);
     free(w->path);
     free(w);

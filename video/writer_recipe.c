@@ -9,6 +9,9 @@
  * B-frames are off everywhere, so that pictures leave an encoder in the order they entered it. */
 #define X264 "crf=20;preset=veryfast"
 #define X264_EXACT "qp=0;preset=veryfast"
+/* Masks are flat: the quickest search finds as much as the others. One of 1920 x 1080 takes 3 ms
+ * and 0.9 KB (veryfast 15 ms and 0.6 KB; FFV1 10 ms and 1 KB, and 290 MB of buffers). */
+#define X264_MASK "qp=0;preset=ultrafast;coder=cabac"
 #define VP9 "crf=24;b=0;deadline=realtime;cpu-used=7;row-mt=1;auto-alt-ref=0"
 #define VP9_EXACT "lossless=1;deadline=good;cpu-used=5;row-mt=1;auto-alt-ref=0"
 #define QUALITY(q) "flags=+qscale;global_quality=" q /* 118 a step, as ffmpeg's -q:v */
@@ -35,7 +38,7 @@ static recipes h264 = { EVEN("libx264", YUV420P, X264),
                         EVEN("libopenh264", YUV420P, "b=8000000"),
                         PLAIN("mpeg4", YUV420P, QUALITY("354")),
                         { 0 } };
-static recipes h264_gray = { FULL("libx264", GRAY8, X264_EXACT), PLAIN("png", GRAY8, NULL), { 0 } };
+static recipes h264_gray = { FULL("libx264", GRAY8, X264_MASK), PLAIN("png", GRAY8, NULL), { 0 } };
 static recipes h264_rgb = { PLAIN("libx264rgb", RGB24, X264_EXACT),
                             PLAIN("png", RGB24, NULL),
                             { 0 } };
@@ -52,6 +55,7 @@ static recipes h264_rgb = { PLAIN("libx264rgb", RGB24, X264_EXACT),
         .full_range = range                                                      \
     }
 static recipes ffv1_gray = { FFV1(GRAY8, true), { 0 } };
+static recipes h264_or_ffv1_gray = { FULL("libx264", GRAY8, X264_MASK), FFV1(GRAY8, true), { 0 } };
 static recipes ffv1_rgb = { FFV1(BGR0, false), { 0 } };
 static recipes ffv1_rgba = { FFV1(BGRA, false), { 0 } };
 static recipes vp9 = { PLAIN("libvpx-vp9", YUV420P, VP9),
@@ -115,7 +119,7 @@ static const struct bd_container {
       "matroska",
       BD_CLOCK_ANY,
       { h264, h264, ffv1_rgba },
-      { ffv1_gray, ffv1_rgb, ffv1_rgba } },
+      { h264_or_ffv1_gray, ffv1_rgb, ffv1_rgba } },
     { "mp4,m4v", "mp4", BD_CLOCK_SCALE, { h264, h264, NULL }, { h264_gray, h264_rgb, NULL } },
     { "mov", "mov", BD_CLOCK_SCALE, { h264, h264, mov_alpha }, { h264_gray, h264_rgb, mov_rgba } },
     { "webm", "webm", BD_CLOCK_ANY, { vp9, vp9, vp9_alpha }, { vp9_gray, vp9_rgb, NULL } },
