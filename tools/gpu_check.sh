@@ -3,7 +3,8 @@
 #
 #   tools/gpu_check.sh [-b FOLDER] [-o FOLDER] [-c CLIP] [PART...]
 #
-# -b FOLDER  binaries to use instead of building: test_*, backdrop-bench, backdrop, and rt.tar.xz
+# -b FOLDER  binaries to use instead of building: test_*, backdrop-bench, backdrop,
+#            libbackdrop_lapack.so (which test_lapack_preload looks for), and rt.tar.xz
 #            where backdrop needs libraries that this machine lacks (an archive of a folder rt/)
 # -o FOLDER  where logs and the bench's JSON go; build-gpu-check without it
 # -c CLIP    film for the part `film`; FOLDER/clip.mp4 without it
@@ -122,12 +123,14 @@ tests()
 
 run_test()
 {
-    local libraries=${LD_LIBRARY_PATH:-}
+    local libraries=${LD_LIBRARY_PATH:-} drop_in=$binaries/libbackdrop_lapack.so
+    [ -f "$drop_in" ] || drop_in=''
     if ldd "$2" | grep -q 'not found' && unpack_libraries; then
         libraries=$work/rt:$libraries
     fi
     attempt tests "$1" "${TEST_SECONDS:-180}" env -C "$root" "LD_LIBRARY_PATH=$libraries" \
-        BACKDROP_DATA="${BACKDROP_DATA:-}" BACKDROP="$binaries/backdrop" "$2"
+        BACKDROP_DATA="${BACKDROP_DATA:-}" BACKDROP="$binaries/backdrop" \
+        BACKDROP_LAPACK="$drop_in" "$2"
 }
 
 sanitizer()
