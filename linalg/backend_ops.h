@@ -123,8 +123,8 @@ struct bd_backend_ops {
      * (m = n looks the same). Removed columns of a full Q stay at its end. With a thin Q and d,
      * insert, slide and remove_rows leave d to update_project. Slots that take new columns or rows
      * (u: m x p, or p x n; e: p x rhs, NULL without d) return BD_ERROR_NUMERIC where they hold NaN
-     * or Inf, with the factors as before. Those after update_slide may be NULL, all or single ones.
-     * append_gram: g is n + 1 doubles in the backend's memory, A^T u and then u^T u. */
+     * or Inf, with the factors as before. append_gram: g is n + 1 doubles in the backend's memory,
+     * A^T u and then u^T u. */
     enum bd_status (*update_create)(struct bd_backend *backend,
                                     const struct bd_qr_update_shape *shape, void **work);
     void (*update_destroy)(void *work);

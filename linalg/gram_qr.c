@@ -72,9 +72,6 @@ static enum bd_status check_blocks(struct bd_backend *const *backends, const int
         return bd_fail(BD_ERROR_ARGUMENT,
                        "QR of a %lld x %lld matrix: rows >= columns >= 1 are wanted", (long long)*m,
                        (long long)n);
-    if (!backends[0]->ops->gram_create)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "the %s backend has no QR by the Gram matrix",
-                       backends[0]->ops->name);
     return BD_OK;
 }
 

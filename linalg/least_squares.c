@@ -28,11 +28,8 @@ enum bd_status bd_qr_solve(struct bd_qr_update *update, const struct bd_qr_facto
                        (long long)x->rows, (long long)x->cols, (long long)n, (long long)rhs);
     if (n == 0 || rhs == 0)
         return BD_OK;
-    const struct bd_backend_ops *ops = update->backend->ops;
-    if (!ops->update_solve)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: no triangular solve yet", ops->name);
-    return ops->update_solve(update->work, f->r.data, f->r.ld, n, f->d.data, f->d.ld, rhs, x->data,
-                             x->ld);
+    return update->backend->ops->update_solve(update->work, f->r.data, f->r.ld, n, f->d.data,
+                                              f->d.ld, rhs, x->data, x->ld);
 }
 
 static enum bd_status check_problem(const struct bd_matrix *a, const struct bd_matrix *b,
@@ -87,8 +84,6 @@ static enum bd_status solve(struct room *room, const struct bd_matrix *a, const 
 {
     const struct bd_backend_ops *ops = room->update->backend->ops;
     void *work = room->update->work;
-    if (!ops->update_check || !ops->update_project || !ops->update_solve)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: no least squares yet", ops->name);
     enum bd_status status = ops->update_check(work, a->data, a->ld, a->rows, a->cols);
     if (status == BD_OK)
         status = ops->update_check(work, b->data, b->ld, b->rows, b->cols);
@@ -96,16 +91,7 @@ static enum bd_status solve(struct room *room, const struct bd_matrix *a, const 
         status = bd_qr_thin(room->qr, a, &room->f.q, &room->f.r);
     if (status != BD_OK)
         return status;
-    const struct bd_qr_parts parts = { .q = room->f.q.data,
-                                       .ldq = room->f.q.ld,
-                                       .m = a->rows,
-                                       .q_cols = a->cols,
-                                       .r = room->f.r.data,
-                                       .ldr = room->f.r.ld,
-                                       .n = a->cols,
-                                       .d = room->f.d.data,
-                                       .ldd = room->f.d.ld,
-                                       .rhs = b->cols };
+    const struct bd_qr_parts parts = bd_qr_update_parts(&room->f);
     status = ops->update_project(work, &parts, b->data, b->ld);
     return status == BD_OK ? bd_qr_solve(room->update, &room->f, x) : status;
 }

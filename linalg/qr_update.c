@@ -91,17 +91,12 @@ static enum bd_status call_slot(struct bd_qr_update *update, const struct bd_qr_
     case bd_job_slide:
         return ops->update_slide(work, parts, c->p, c->u->data, c->u->ld);
     case bd_job_insert_rows:
-        if (ops->update_insert_rows)
-            return ops->update_insert_rows(work, parts, c->k, c->p, c->u->data, c->u->ld,
-                                           c->e ? c->e->data : NULL, c->e ? c->e->ld : 0);
-        break;
+        return ops->update_insert_rows(work, parts, c->k, c->p, c->u->data, c->u->ld,
+                                       c->e ? c->e->data : NULL, c->e ? c->e->ld : 0);
     case bd_job_remove_rows:
-        if (ops->update_remove_rows)
-            return ops->update_remove_rows(work, parts, c->k, c->p);
         break;
     }
-    return bd_fail(BD_ERROR_UNSUPPORTED, "%s: QR updating does not %s rows yet", ops->name,
-                   c->kind == bd_job_insert_rows ? "insert" : "remove");
+    return ops->update_remove_rows(work, parts, c->k, c->p);
 }
 
 static enum bd_status factor_anew(struct bd_qr_update *update, struct bd_qr_factors *f,
@@ -125,8 +120,6 @@ static enum bd_status make_change(struct bd_qr_update *update, struct bd_qr_fact
         return status;
     if (bd_qr_update_prefers_anew(update, f, job, after))
         return factor_anew(update, f, job, after);
-    if (job->b && (!ops->update_check || !ops->update_project))
-        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: QR updating does not keep d yet", ops->name);
     if (job->b)
         status = ops->update_check(update->work, job->b->data, job->b->ld, job->b->rows, job->rhs);
     if (status != BD_OK)

@@ -27,12 +27,9 @@ bool bd_qr_update_prefers_anew(const struct bd_qr_update *update, const struct b
                                const struct bd_qr_update_job *job,
                                const struct bd_qr_problem *after)
 {
-    const struct bd_backend_ops *ops = update->backend->ops;
     bool q = bd_qr_update_has_q(f);
-    if (!after || !after->a || job->n_after < 1 || (job->rhs && !after->b) || !ops->update_check ||
-        !ops->update_costs)
-        return false;
-    if (job->rhs && q && !update->shape.full_q && !ops->update_project)
+    if (!after || !after->a || job->n_after < 1 || (job->rhs && !after->b) ||
+        !update->backend->ops->update_costs)
         return false;
     static const enum bd_qr_change_kind kinds[] = { [bd_job_insert_columns] = BD_QR_INSERT_COLUMNS,
                                                     [bd_job_remove_columns] = BD_QR_REMOVE_COLUMNS,

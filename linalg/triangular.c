@@ -21,9 +21,6 @@ enum bd_status bd_triangular_create(struct bd_triangular **out, struct bd_backen
                        (long long)m, (long long)n);
     if (type != BD_F32 && type != BD_F64)
         return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32 or BD_F64", (int)type);
-    if (!backend->ops->gram_create)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "the %s backend has no triangular products",
-                       backend->ops->name);
     struct bd_triangular *triangular = calloc(1, sizeof *triangular);
     if (!triangular)
         return bd_fail(BD_ERROR_MEMORY, "no memory for triangular products");
