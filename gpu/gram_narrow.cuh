@@ -22,6 +22,49 @@ template <int GROUPS> struct bd_gram_narrow_slots {
     }
 };
 
+/* sum (tiles) += the products of a warp's fragments of 16 rows. */
+template <int GROUPS>
+static __device__ __forceinline__ void bd_gram_narrow_multiply(double (*sum)[4],
+                                                               const double (*x)[4])
+{
+#pragma unroll
+    for (int group = 0; group < GROUPS; group++)
+        bd_gram_multiply(sum[group], x[0], x[1], x[group]);
+#pragma unroll
+    for (int group = 2; group < GROUPS; group++)
+        bd_gram_multiply(sum[GROUPS + group - 2], x[2], x[3], x[group]);
+}
+
+/* The sums of all WARPS warps to part (thread blocks x TILES x 128): the upper half of the warps
+ * joins the lower, until one is left. stage: WARPS / 2 x 2 TILES x 32. */
+template <int WARPS, int TILES>
+static __device__ __forceinline__ void bd_gram_narrow_join(double *part, double (&sum)[TILES][4],
+                                                           double2 (*stage)[TILES * 2][32])
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    for (int count = WARPS / 2; count > 0; count /= 2) {
+        if (warp >= count && warp < 2 * count)
+#pragma unroll
+            for (int e = 0; e < TILES * 2; e++)
+                stage[warp - count][e][lane] =
+                    make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+        __syncthreads();
+        if (warp < count)
+#pragma unroll
+            for (int e = 0; e < TILES * 2; e++) {
+                const double2 more = stage[warp][e][lane];
+                sum[e / 2][e % 2 * 2] += more.x;
+                sum[e / 2][e % 2 * 2 + 1] += more.y;
+            }
+        __syncthreads();
+    }
+    double2 *out = reinterpret_cast<double2 *>(part) + (int64_t)blockIdx.x * TILES * 64;
+    if (warp == 0)
+#pragma unroll
+        for (int e = 0; e < TILES * 2; e++)
+            out[e * 32 + lane] = make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+}
+
 template <class Loader, int GROUPS>
 __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void bd_gram_narrow(
     double *part, const __grid_constant__ Loader loader, int64_t m, int n, const int *stop)
@@ -60,12 +103,7 @@ __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void bd_gram_narrow(
 #pragma unroll
             for (int group = 0; group < GROUPS; group++)
                 bd_gram_widen(wide[group], x[half][group]);
-#pragma unroll
-            for (int group = 0; group < GROUPS; group++)
-                bd_gram_multiply(sum[group], wide[0], wide[1], wide[group]);
-#pragma unroll
-            for (int group = 2; group < GROUPS; group++)
-                bd_gram_multiply(sum[GROUPS + group - 2], wide[2], wide[3], wide[group]);
+            bd_gram_narrow_multiply<GROUPS>(sum, wide);
         }
 #pragma unroll
         for (int half = 0; half < HALVES; half++)
@@ -76,28 +114,7 @@ __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void bd_gram_narrow(
                     x[half][group][k] = next[half][group][k];
     }
 
-    /* Warps 4 .. 7 join warps 0 .. 3, these 0 and 1, these 0. */
-    for (int count = 4; count > 0; count /= 2) {
-        if (warp >= count && warp < 2 * count)
-#pragma unroll
-            for (int e = 0; e < TILES * 2; e++)
-                others[warp - count][e][lane] =
-                    make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
-        __syncthreads();
-        if (warp < count)
-#pragma unroll
-            for (int e = 0; e < TILES * 2; e++) {
-                double2 more = others[warp][e][lane];
-                sum[e / 2][e % 2 * 2] += more.x;
-                sum[e / 2][e % 2 * 2 + 1] += more.y;
-            }
-        __syncthreads();
-    }
-    double2 *out = reinterpret_cast<double2 *>(part) + (int64_t)blockIdx.x * TILES * 64;
-    if (warp == 0)
-#pragma unroll
-        for (int e = 0; e < TILES * 2; e++)
-            out[e * 32 + lane] = make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+    bd_gram_narrow_join<8, TILES>(part, sum, others);
 }
 
 #endif

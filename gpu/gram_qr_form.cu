@@ -56,12 +56,7 @@ __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void narrow(double *part,
     load(tile, x);
     for (; tile < tiles; tile += step) {
         load(tile + step, next);
-#pragma unroll
-        for (int group = 0; group < GROUPS; group++)
-            bd_gram_multiply(sum[group], x[0], x[1], x[group]);
-#pragma unroll
-        for (int group = 2; group < GROUPS; group++)
-            bd_gram_multiply(sum[GROUPS + group - 2], x[2], x[3], x[group]);
+        bd_gram_narrow_multiply<GROUPS>(sum, x);
 #pragma unroll
         for (int group = 0; group < GROUPS; group++)
 #pragma unroll
@@ -70,28 +65,7 @@ __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void narrow(double *part,
     }
     bd_cuda_let_follow();
 
-    /* Warps 4 .. 7 join warps 0 .. 3, these 0 and 1, these 0. */
-    for (int count = 4; count > 0; count /= 2) {
-        if (warp >= count && warp < 2 * count)
-#pragma unroll
-            for (int e = 0; e < TILES * 2; e++)
-                others[warp - count][e][lane] =
-                    make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
-        __syncthreads();
-        if (warp < count)
-#pragma unroll
-            for (int e = 0; e < TILES * 2; e++) {
-                const double2 more = others[warp][e][lane];
-                sum[e / 2][e % 2 * 2] += more.x;
-                sum[e / 2][e % 2 * 2 + 1] += more.y;
-            }
-        __syncthreads();
-    }
-    double2 *out = reinterpret_cast<double2 *>(part) + (int64_t)blockIdx.x * TILES * 64;
-    if (warp == 0)
-#pragma unroll
-        for (int e = 0; e < TILES * 2; e++)
-            out[e * 32 + lane] = make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+    bd_gram_narrow_join<8, TILES>(part, sum, others);
 }
 
 /* Panels p <= q of pair number q (q + 1) / 2 + p. */

@@ -100,40 +100,8 @@ static __device__ __forceinline__ void form(double sum[][4], const double *stage
             const double2 low = from[0], high = from[1];
             x[group][0] = low.x, x[group][1] = low.y, x[group][2] = high.x, x[group][3] = high.y;
         }
-#pragma unroll
-        for (int group = 0; group < GROUPS; group++)
-            bd_gram_multiply(sum[group], x[0], x[1], x[group]);
-#pragma unroll
-        for (int group = 2; group < GROUPS; group++)
-            bd_gram_multiply(sum[GROUPS + group - 2], x[2], x[3], x[group]);
+        bd_gram_narrow_multiply<GROUPS>(sum, x);
     }
-}
-
-/* The sums of all warps of a thread block, in `stage`, to part (tiles x 128). */
-template <int TILES>
-static __device__ __forceinline__ void join(double2 *part, double sum[TILES][4], double2 *stage)
-{
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int count = warps / 2; count > 0; count /= 2) {
-        __syncthreads();
-        if (warp >= count && warp < 2 * count)
-#pragma unroll
-            for (int e = 0; e < TILES * 2; e++)
-                stage[((warp - count) * TILES * 2 + e) * 32 + lane] =
-                    make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
-        __syncthreads();
-        if (warp < count)
-#pragma unroll
-            for (int e = 0; e < TILES * 2; e++) {
-                const double2 more = stage[(warp * TILES * 2 + e) * 32 + lane];
-                sum[e / 2][e % 2 * 2] += more.x;
-                sum[e / 2][e % 2 * 2 + 1] += more.y;
-            }
-    }
-    if (warp == 0)
-#pragma unroll
-        for (int e = 0; e < TILES * 2; e++)
-            part[e * 32 + lane] = make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
 }
 
 /* What a sweep does beside the product: with `part` the sums of G of the new V, blocks x tiles x
@@ -144,7 +112,7 @@ static __device__ __forceinline__ void join(double2 *part, double sum[TILES][4],
  * digits. */
 struct sweep {
     float *copy;
-    double2 *part;
+    double *part;
     int *overflow;
     int64_t m;
     int down;
@@ -225,11 +193,13 @@ __global__ __launch_bounds__(threads, blocks_of(N, FORM)) void narrow(
         }
     }
     bd_cuda_let_follow();
-    if (FORM)
-        join<TILES>(s.part + (int64_t)blockIdx.x * TILES * 64, sum,
-                    reinterpret_cast<double2 *>(stages));
-    else if (s.overflow && bad)
+    if (FORM) {
+        __syncthreads();
+        bd_gram_narrow_join<warps, TILES>(s.part, sum,
+                                          reinterpret_cast<double2(*)[TILES * 2][32]>(stages));
+    } else if (s.overflow && bad) {
         *s.overflow = 1;
+    }
 }
 
 /* Thread blocks of a sweep. */
@@ -253,8 +223,8 @@ static void launch(const struct gram_plan *plan, Element *v, int64_t ldv, const 
     bd_cuda_overlap(cuda, &launch);
     cudaLaunchKernelEx(&launch, narrow<N, Element, MIXED, FORM>, plan->data, v, ldv, s);
     if (FORM)
-        bd_gram_add_up<bd_gram_narrow_slots<groups_of(N)>>(
-            cuda, plan->data.g, reinterpret_cast<double *>(s.part), n, blocks, 1, NULL);
+        bd_gram_add_up<bd_gram_narrow_slots<groups_of(N)>>(cuda, plan->data.g, s.part, n, blocks, 1,
+                                                           NULL);
 }
 
 template <class Element, bool MIXED, bool FORM>
@@ -290,7 +260,7 @@ size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, 
 enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, int64_t ldv,
                                          int mixed, int form, int *overflow)
 {
-    const struct sweep s = { plan->copy, static_cast<double2 *>(plan->parts), overflow, plan->m,
+    const struct sweep s = { plan->copy, static_cast<double *>(plan->parts), overflow, plan->m,
                              plan->down };
     if (plan->type == BD_F32 && form)
         choose<float, false, true>(plan, static_cast<float *>(v), ldv, s);
