@@ -71,19 +71,19 @@ enum bd_status bd_bench_gpu_check(struct bd_bench *bench, double *residual, doub
                                   const float *a, const float *q, const float *r, int64_t m,
                                   int64_t n, int64_t ld);
 
-/* QR of m x n matrices by the libraries. */
+/* QR of m x n matrices, with q_cols columns of Q (n to m), by the libraries. */
 struct bd_bench_peer_qr;
 enum bd_status bd_bench_peer_qr_create(struct bd_bench_peer_qr **peer, struct bd_bench_gpu *gpu,
-                                       int64_t m, int64_t n);
+                                       int64_t m, int64_t n, int64_t q_cols);
 void bd_bench_peer_qr_destroy(struct bd_bench_peer_qr **peer);
 /* sgeqrf: R and reflectors in place of a. */
 enum bd_status bd_bench_peer_geqrf(struct bd_bench_peer_qr *peer, float *a);
-/* sorgqr: Q in place of the reflectors. */
+/* sorgqr: Q in place of the reflectors, which has room for q_cols columns. */
 enum bd_status bd_bench_peer_orgqr(struct bd_bench_peer_qr *peer, float *a);
 /* r (n x n) := the upper triangle of a, zeros below. */
 enum bd_status bd_bench_peer_take_r(struct bd_bench_peer_qr *peer, float *r, const float *a);
 /* Cholesky QR with its Gram matrix in float64: widened copy, dgemm, dpotrf; where q is not NULL its
- * inverse by dtrsm, and q := a R^-1 by sgemm. a is not changed. */
+ * inverse by dtrsm, and q := a R^-1 by sgemm. a is not changed. For q_cols = n. */
 enum bd_status bd_bench_peer_cholqr(struct bd_bench_peer_qr *peer, float *q, float *r,
                                     const float *a);
 

@@ -138,7 +138,7 @@ static enum bd_status open_case(struct qr_case *c, struct bd_bench *bench,
     if (!status)
         status = bd_matrix_create(bench->backend, &c->r, n * n, 1, BD_F32);
     if (!status && bd_bench_gpu_has_peers(bench->gpu))
-        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n);
+        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n, n);
     c->r.rows = c->r.cols = c->r.ld = n;
     return status;
 }

@@ -148,7 +148,7 @@ static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, i
     if (!status)
         status = bd_qr_update_create(&c->update, backend, &shape);
     if (!status && bd_bench_gpu_has_peers(bench->gpu))
-        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n);
+        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n, n);
     return status;
 }
 

@@ -8,16 +8,17 @@
 
 struct bd_bench_peer_qr {
     struct bd_bench_gpu *gpu;
-    int m, n;
+    int m, n, q_cols;
     int lwork, lwork64;
     float *tau;  /* n */
     float *work; /* lwork: geqrf's and orgqr's */
+    int *info;
+    /* Of Cholesky QR, where q_cols = n: */
     double *work64;
     double *wide; /* m x n */
     double *gram; /* n x n */
     double *inverse64;
     float *inverse; /* n x n, of R */
-    int *info;
 };
 
 void bd_bench_peer_qr_destroy(struct bd_bench_peer_qr **out)
@@ -46,7 +47,7 @@ static enum bd_status ask_sizes(struct bd_bench_peer_qr *p)
         "cusolverDnSgeqrf_bufferSize");
     if (!status)
         status = bd_bench_library(gpu->lib.cusolverDnSorgqr_bufferSize(
-                                      gpu->solver, p->m, p->n, p->n, NULL, p->m, NULL, &other),
+                                      gpu->solver, p->m, p->q_cols, p->n, NULL, p->m, NULL, &other),
                                   "cusolverDnSorgqr_bufferSize");
     p->lwork = other > p->lwork ? other : p->lwork;
     if (!status)
@@ -57,7 +58,7 @@ static enum bd_status ask_sizes(struct bd_bench_peer_qr *p)
 }
 
 enum bd_status bd_bench_peer_qr_create(struct bd_bench_peer_qr **out, struct bd_bench_gpu *gpu,
-                                       int64_t m, int64_t n)
+                                       int64_t m, int64_t n, int64_t q_cols)
 {
     struct bd_bench_peer_qr *p = calloc(1, sizeof *p);
     *out = p;
@@ -66,6 +67,7 @@ enum bd_status bd_bench_peer_qr_create(struct bd_bench_peer_qr **out, struct bd_
     p->gpu = gpu;
     p->m = (int)m;
     p->n = (int)n;
+    p->q_cols = (int)q_cols;
     enum bd_status status = ask_sizes(p);
     const struct {
         void **data;
@@ -73,14 +75,15 @@ enum bd_status bd_bench_peer_qr_create(struct bd_bench_peer_qr **out, struct bd_
     } arrays[] = {
         { (void **)&p->tau, (size_t)n * sizeof(float) },
         { (void **)&p->work, (size_t)p->lwork * sizeof(float) },
+        { (void **)&p->info, sizeof(int) },
         { (void **)&p->work64, (size_t)p->lwork64 * sizeof(double) },
         { (void **)&p->wide, (size_t)(m * n) * sizeof(double) },
         { (void **)&p->gram, (size_t)(n * n) * sizeof(double) },
         { (void **)&p->inverse64, (size_t)(n * n) * sizeof(double) },
         { (void **)&p->inverse, (size_t)(n * n) * sizeof(float) },
-        { (void **)&p->info, sizeof(int) },
     };
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays && !status; i++)
+    const size_t count = q_cols == n ? sizeof arrays / sizeof *arrays : 3;
+    for (size_t i = 0; i < count && !status; i++)
         status = bd_cuda_alloc(gpu->cuda, arrays[i].data, arrays[i].bytes, "the peers' workspace");
     if (status)
         bd_bench_peer_qr_destroy(out);
@@ -96,8 +99,8 @@ enum bd_status bd_bench_peer_geqrf(struct bd_bench_peer_qr *p, float *a)
 
 enum bd_status bd_bench_peer_orgqr(struct bd_bench_peer_qr *p, float *a)
 {
-    return bd_bench_library(p->gpu->lib.cusolverDnSorgqr(p->gpu->solver, p->m, p->n, p->n, a, p->m,
-                                                         p->tau, p->work, p->lwork, p->info),
+    return bd_bench_library(p->gpu->lib.cusolverDnSorgqr(p->gpu->solver, p->m, p->q_cols, p->n, a,
+                                                         p->m, p->tau, p->work, p->lwork, p->info),
                             "cusolverDnSorgqr");
 }
 

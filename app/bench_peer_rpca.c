@@ -57,7 +57,7 @@ enum bd_status bd_bench_textbook_create(struct bd_bench_textbook **out, struct b
     c->m = m;
     c->n = n;
     arrays_of(c, tall, small);
-    enum bd_status status = bd_bench_peer_qr_create(&c->qr, gpu, m, n);
+    enum bd_status status = bd_bench_peer_qr_create(&c->qr, gpu, m, n, n);
     if (!status)
         status = bd_bench_peer_svd_create(&c->svd, gpu, n);
     for (int i = 0; i < tall_count && !status; i++)

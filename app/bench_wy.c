@@ -8,7 +8,7 @@
 
 #include "app/bench.h"
 #ifdef BD_HAVE_CUDA
-#include "app/bench_wy.h"
+#include "app/bench_gpu.h"
 #endif
 #include "linalg/qr.h"
 
@@ -41,7 +41,7 @@ struct wy_case {
     struct bd_matrix r;       /* n x n, tight */
     struct lapack lapack;
 #ifdef BD_HAVE_CUDA
-    struct bd_bench_peer_wy *peer;
+    struct bd_bench_peer_qr *peer;
 #endif
 };
 
@@ -91,7 +91,7 @@ static enum bd_status run_peer_factor(void *user)
     struct wy_case *c = user;
 #ifdef BD_HAVE_CUDA
     if (c->bench->gpu)
-        return bd_bench_peer_wy_factor(c->peer, c->q.data);
+        return bd_bench_peer_geqrf(c->peer, c->q.data);
 #endif
     if (LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)c->m, (lapack_int)c->n, c->q.data,
                             (lapack_int)c->m, c->lapack.tau, c->lapack.work, c->lapack.lwork))
@@ -118,8 +118,10 @@ static enum bd_status run_peer(void *user)
     if (status)
         return status;
 #ifdef BD_HAVE_CUDA
-    if (c->bench->gpu)
-        return bd_bench_peer_wy_form(c->peer, c->q.data, c->r.data);
+    if (c->bench->gpu) {
+        status = bd_bench_peer_take_r(c->peer, c->r.data, c->q.data);
+        return status ? status : bd_bench_peer_orgqr(c->peer, c->q.data);
+    }
 #endif
     return form_lapack(c);
 }
@@ -134,7 +136,7 @@ static void close_case(struct wy_case *c)
     free(c->lapack.tau);
     free(c->lapack.work);
 #ifdef BD_HAVE_CUDA
-    bd_bench_peer_wy_destroy(&c->peer);
+    bd_bench_peer_qr_destroy(&c->peer);
 #endif
 }
 
@@ -192,7 +194,7 @@ static enum bd_status open_case(struct wy_case *c, struct bd_bench *bench, int64
         status = open_lapack(c);
 #ifdef BD_HAVE_CUDA
     if (bench->gpu && has_peer(bench) && !status)
-        status = bd_bench_peer_wy_create(&c->peer, bench->gpu, m, n);
+        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n, m);
 #endif
     return status;
 }
