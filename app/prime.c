@@ -8,10 +8,8 @@
 
 #include "video/scale.h"
 
-/* A minute of footage shows most of what stands behind moving objects, and decoding it takes a
- * second or so; fewer frames than `handful` make no better background than the first frame alone.
- */
-enum { most_seconds = bd_prime_most_seconds, handful = 5 };
+/* Fewer frames make no better background than the first frame alone. */
+enum { handful = 5 };
 
 /* Memory for pictures that wait: a window of 50 at the usual size is 46 MB. Where it is full the
  * thread waits. */
@@ -96,7 +94,7 @@ static enum bd_status add_picture(struct bd_prime *prime, int number, struct bd_
 static double step_of(const struct bd_prime *prime, const struct bd_reader_info *info)
 {
     const struct bd_reader_options *options = &prime->options;
-    double span = fmin(prime->memory, most_seconds);
+    double span = fmin(prime->memory, bd_prime_most_seconds);
     double length = options->duration > 0 ? options->duration : info->duration - options->start;
     if (length > 0)
         span = fmin(span, length);

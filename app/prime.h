@@ -13,6 +13,8 @@
 
 struct bd_prime;
 
+/* A minute of footage shows most of what stands behind moving objects, and decoding it takes a
+ * second or so. */
 enum { bd_prime_most_parts = 4, bd_prime_most_seconds = 60 };
 
 /* Starts `parts` threads (1 to bd_prime_most_parts), which read at most `window` frames spread over

@@ -20,9 +20,8 @@ enum bd_scale_filter {
 enum bd_status bd_scaler_create(struct bd_scaler **scaler, int threads);
 
 /* Scales `src` into `dst` (created by the caller: its size and format say what is wanted), copying
- * index and times. `*scaler` is created on the first call where it is
- * NULL, of 0 threads, and remade when sizes or formats change;
- * same size and format is a plain copy. */
+ * index and times. `*scaler` is created on the first call where it is NULL, of 0 threads, and
+ * remade when sizes or formats change; same size and format is a plain copy. */
 enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const struct bd_frame *src,
                         enum bd_scale_filter filter);
 

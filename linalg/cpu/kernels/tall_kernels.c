@@ -2,14 +2,12 @@
 
 #include <string.h>
 
-#include "linalg/cpu/kernels/isa.h"
+#include "linalg/cpu/kernels/vector.h"
 
 enum { doubles = BD_VECTOR / 2 };
 
 typedef double dvec __attribute__((vector_size(BD_VECTOR * 4)));
 typedef double dvec_u __attribute__((vector_size(BD_VECTOR * 4), aligned(8), may_alias));
-typedef float fvec __attribute__((vector_size(BD_VECTOR * 4)));
-typedef float fvec_u __attribute__((vector_size(BD_VECTOR * 4), aligned(4), may_alias));
 
 _Static_assert(bd_tall_width == 4, "the unrolled loops and tall_multiply.inc have it as 4");
 
@@ -35,8 +33,8 @@ _Static_assert(bd_tall_width == 4, "the unrolled loops and tall_multiply.inc hav
 #undef NAME
 
 #define ELEMENT float
-#define VECTOR fvec
-#define VECTOR_U fvec_u
+#define VECTOR vec
+#define VECTOR_U vec_u
 #define LANES BD_VECTOR
 #define NAME(name) name##_single
 #include "linalg/cpu/kernels/tall_multiply.inc"
