@@ -24,6 +24,7 @@ extern "C" {
 
 struct bd_separation_shape;
 struct bd_detect_params;
+struct bd_reveal_params;
 struct bd_separation;
 struct bd_qr_update_costs;
 struct bd_qr_update_shape;
@@ -282,11 +283,25 @@ struct bd_backend_ops {
      * coefficients, w those of the newest; noise := median difference of W(:, order) from it,
      * bounded. Leaves f := the newest column and l undefined. */
     enum bd_status (*sep_median)(void *state, const int *order, int count, float lambda);
-    /* As sep_median, but with the value that lasts longest for each pixel
-     * (cpu/kernels/pixel_kernels.h) in place of the median: slower, and right where somebody stood
-     * for most of the time. At most bd_max_lasting columns, evenly spread over the order, are
-     * looked at. */
+    /* As sep_median, but with a value that lasts (cpu/kernels/pixel_kernels.h) in place of the
+     * median: slower, and right where somebody stood for most of the time. At most bd_max_lasting
+     * columns, evenly spread over the order, are looked at. Where a second value was there in at
+     * least an eighth of them (the region, after a 3 x 3 median), components of at least 1 / 3000
+     * of the picture take the second value if it is smoother there (cpu/seam.h): the background is
+     * what continues its surroundings. */
     enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda);
+    /* A look for what has been revealed: something that was taken for background has left, and what
+     * stood behind it is foreground since, and still. Each pixel of f that differs in no channel by
+     * more than params->reach from what it was at an earlier look has been still for one look more,
+     * else it is remembered as it is now. Region: the mask, where pixels have been still for
+     * params->still looks, after a 3 x 3 median; apart: the rest of the mask. A component of the
+     * region across whose border f is smoother than l (cpu/seam.h) gets a vote, other pixels lose
+     * theirs. Pixels with params->votes votes, and those still for long enough around them (as far
+     * as params->margin, but not in the mask), become background: W := f in all slots of `order`,
+     * B := f / w(1) in the first column and 0 in others, noise := params->noise, age, stillness and
+     * votes 0. The number of pixels is told with the results of the next frame. */
+    enum bd_status (*sep_reveal)(void *state, const int *order, int count,
+                                 const struct bd_reveal_params *params);
     /* Frames of which results may be in flight: sep_finish calls without their sep_collect. */
     int sep_depth;
     /* Asks for the results of the frame in hand: the pictures of shape.outputs, the pixels of the

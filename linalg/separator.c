@@ -7,6 +7,7 @@
 #include "linalg/separator_state.h"
 
 static const double start_seconds = 10; /* a window without a look ahead is filled in this time */
+static const double look_seconds = 0.5; /* between looks for background that was revealed */
 static const double longest_step = 5;   /* seconds; a longer one between frames is a seek */
 
 /* A sudden change of light: most of the picture is foreground (bd_sep_flood_share), and the share
@@ -190,6 +191,8 @@ static double advance(struct bd_separator *s, double time, bool *jump)
     else if (*jump)
         s->start += seconds - frame;
     if (!s->started || seconds < 0)
+        s->look = time + look_seconds;
+    if (!s->started || seconds < 0)
         s->next = time + s->options.memory / s->options.window;
     s->started = true;
     s->last = time;
@@ -221,6 +224,8 @@ static enum bd_status prepare(struct bd_separator *s, double time)
         bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background anew", time);
         return bd_separator_reset(s);
     }
+    if (earlier->counts && earlier->revealed)
+        s->r_valid = false; /* the window has changed: R is that of the next refinement */
     if (!s->settled && s->columns == s->options.window && !s->frozen)
         return bd_sep_settle(s);
     return BD_OK;
@@ -266,6 +271,10 @@ static enum bd_status separate(struct bd_separator *s, double time)
         status = bd_sep_slide(s);
         s->frames[(s->submitted - 1) % bd_sep_lag].columns = s->columns;
     }
+    if (status == BD_OK && !s->frozen && time >= s->look) {
+        s->look = time + look_seconds;
+        status = bd_sep_reveal(s);
+    }
     return status;
 }
 
@@ -303,6 +312,7 @@ enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation
     enum bd_status status = s->backend->ops->sep_collect(s->state, out);
     s->received++;
     frame->foreground = out->foreground;
+    frame->revealed = out->revealed;
     out->columns = frame->columns;
     out->learned = frame->learned;
     return status;

@@ -62,6 +62,8 @@ struct bd_separation {
     const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
     const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
     int64_t foreground;        /* pixels of the mask that are 255 */
+    int64_t revealed;          /* pixels that became background after the frame before: something
+                                  that had been taken for background left them */
     int rank;                  /* of the background */
     int columns;               /* frames in the window */
     bool learned;              /* this frame entered the window */

@@ -24,4 +24,15 @@ struct bd_detect_params {
     float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */
 };
 
+/* For sep_reveal. */
+struct bd_reveal_params {
+    int reach;   /* grey levels: a pixel that differs by at most this is what it was */
+    int still;   /* looks for which a pixel must have been what it is */
+    int votes;   /* looks in a row that must agree */
+    int least;   /* pixels of the smallest component */
+    int times;   /* by so much smoother must it be */
+    int margin;  /* pixels around a component that become background with it */
+    float noise; /* grey levels: first noise level of what becomes background */
+};
+
 #endif

@@ -21,6 +21,7 @@ static const double bd_sep_flood_share = 0.6;
 struct bd_sep_frame {
     double seconds;     /* since the frame before */
     int64_t foreground; /* once received */
+    int64_t revealed;   /* once received */
     int columns;
     bool learned;
     bool counts; /* in the decision on the light: separated since the last reset */
@@ -43,6 +44,7 @@ struct bd_separator {
     double share;                /* of foreground pixels, average over flood_average seconds */
     double flooded;              /* seconds for which a sudden change of light has been seen */
     double start, last, next;    /* seconds: first frame, frame before, next to enter the window */
+    double look;                 /* seconds: the next look for what has been revealed */
     int64_t submitted, received; /* frames, since the separator was made */
     struct bd_sep_frame frames[bd_sep_lag]; /* frame i at i mod bd_sep_lag */
 };
@@ -66,6 +68,9 @@ enum bd_status bd_sep_start(struct bd_separator *s);
 /* Takes what moves out of the frames of the window, which entered it as they were, and learns the
  * first basis from what remains. */
 enum bd_status bd_sep_settle(struct bd_separator *s);
+
+/* Looks for background that something has revealed by leaving. */
+enum bd_status bd_sep_reveal(struct bd_separator *s);
 
 /* The frame in hand enters the window by a QR update of R; then the window is refined. */
 enum bd_status bd_sep_slide(struct bd_separator *s);

@@ -9,6 +9,10 @@
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
 static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
 
+/* What is revealed must have been still for a second (two looks), and found so twice: so long a
+ * ghost lasts, and so long somebody who stops must not be mistaken for one. */
+enum { reveal_reach = 20, reveal_still = 2, reveal_votes = 2, reveal_times = 3, reveal_margin = 2 };
+
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
     const struct bd_separator_options *o = &s->options;
@@ -139,6 +143,20 @@ enum bd_status bd_sep_settle(struct bd_separator *s)
         status = refine(s);
     s->settled = status == BD_OK;
     return status;
+}
+
+enum bd_status bd_sep_reveal(struct bd_separator *s)
+{
+    struct bd_reveal_params params = { .reach = reveal_reach,
+                                       .still = reveal_still,
+                                       .votes = reveal_votes,
+                                       .least = s->options.min_area,
+                                       .times = reveal_times,
+                                       .margin = reveal_margin,
+                                       .noise = 1 };
+    if (params.least < 1)
+        params.least = 1;
+    return s->backend->ops->sep_reveal(s->state, s->order, s->columns, &params);
 }
 
 /* Showing frames ahead would mix with a window that is in use. */

@@ -229,20 +229,27 @@ static int far_from(const uint8_t *pixel, const uint8_t *value, int channels)
     return far;
 }
 
+/* What has a part in a pixel: its values, and the numbers of their pictures. */
+struct parts {
+    const uint8_t *pixels[bd_max_lasting];
+    int numbers[bd_max_lasting];
+    int count, channels, reach;
+};
+
 /* The first of the candidates with the largest span and number of members together. */
-static int plain_winner(const uint8_t *const *pixels, int channels, int n, int reach)
+static int plain_winner(const struct parts *parts)
 {
-    int winner = 0, best = 0;
-    for (int j = 0; j < n; j++) {
-        int members = 0, first = n, last = 0;
-        for (int k = 0; k < n; k++)
-            if (far_from(pixels[k], pixels[j], channels) <= reach) {
+    int winner = 0, best = -1;
+    for (int j = 0; j < parts->count; j++) {
+        int members = 0, first = bd_max_lasting, last = 0;
+        for (int k = 0; k < parts->count; k++)
+            if (far_from(parts->pixels[k], parts->pixels[j], parts->channels) <= parts->reach) {
                 members++;
-                first = k < first ? k : first;
-                last = k;
+                first = parts->numbers[k] < first ? parts->numbers[k] : first;
+                last = parts->numbers[k];
             }
         int score = last - first + members;
-        if (j == 0 || score > best) {
+        if (score > best) {
             winner = j;
             best = score;
         }
@@ -250,50 +257,69 @@ static int plain_winner(const uint8_t *const *pixels, int channels, int n, int r
     return winner;
 }
 
-/* value[channels] and noise of a pixel by the definition in pixel_kernels.h. */
-static void plain_lasting(const uint8_t *const *pixels, int channels, int n, int reach,
-                          uint8_t *value, int *noise)
+/* value[channels] and noise of a pixel by the definition in pixel_kernels.h; returns the number of
+ * members. */
+static int plain_lasting(const struct parts *parts, uint8_t *value, int *noise)
 {
-    const uint8_t *candidate = pixels[plain_winner(pixels, channels, n, reach)];
+    const uint8_t *candidate = parts->pixels[plain_winner(parts)];
     int members = 0, sums[3] = { 0 }, difference = 0;
-    for (int k = 0; k < n; k++)
-        if (far_from(pixels[k], candidate, channels) <= reach) {
+    for (int k = 0; k < parts->count; k++)
+        if (far_from(parts->pixels[k], candidate, parts->channels) <= parts->reach) {
             members++;
-            for (int c = 0; c < channels; c++)
-                sums[c] += pixels[k][c];
+            for (int c = 0; c < parts->channels; c++)
+                sums[c] += parts->pixels[k][c];
         }
     if (members == 0) {
         fail_msg("a candidate is a member of its own");
-        return;
+        return 0;
     }
-    for (int c = 0; c < channels; c++)
+    for (int c = 0; c < parts->channels; c++)
         value[c] = (uint8_t)((sums[c] + members / 2) / members);
-    for (int k = 0; k < n; k++)
-        if (far_from(pixels[k], candidate, channels) <= reach)
-            difference += far_from(pixels[k], value, channels);
+    for (int k = 0; k < parts->count; k++)
+        if (far_from(parts->pixels[k], candidate, parts->channels) <= parts->reach)
+            difference += far_from(parts->pixels[k], value, parts->channels);
     *noise = 16 * difference / members > 255 ? 255 : 16 * difference / members;
+    return members;
 }
 
+/* Both values that last, the second one besides the first. */
 static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels, int channels,
                           int n, int reach, int range)
 {
-    const uint8_t *columns[bd_max_lasting], *here[bd_max_lasting];
+    const uint8_t *columns[bd_max_lasting];
+    struct parts parts = { .channels = channels, .reach = reach };
     uint8_t *pictures = make_pictures(columns, pixels * channels, n, 255 - (range - 1), range);
-    uint8_t value[most * 3 + guard], noise[most + guard];
-    memset(value, 77, sizeof value);
-    memset(noise, 77, sizeof noise);
-    kernels->lasting(pixels, channels, columns, n, reach, value, noise);
-    for (int64_t p = 0; p < pixels; p++) {
-        uint8_t want[3] = { 0 };
-        int want_noise = -1;
-        for (int j = 0; j < n; j++)
-            here[j] = columns[j] + p * channels;
-        plain_lasting(here, channels, n, reach, want, &want_noise);
-        assert_memory_equal(value + p * channels, want, (size_t)channels);
-        assert_int_equal(noise[p], want_noise);
+    uint8_t first[most * 3 + guard], value[most * 3 + guard], noise[most + guard];
+    uint8_t members[most + guard];
+    for (int round = 0; round < 2; round++) {
+        memset(value, 77, sizeof value);
+        memset(noise, 77, sizeof noise);
+        memset(members, 77, sizeof members);
+        kernels->lasting(pixels, channels, columns, n, reach, round ? first : NULL, value, noise,
+                         members);
+        for (int64_t p = 0; p < pixels; p++) {
+            uint8_t want[3] = { 0 };
+            const uint8_t *other = first + p * channels;
+            int want_noise = 0, want_members = 0;
+            parts.count = 0;
+            for (int j = 0; j < n; j++)
+                if (!round || far_from(columns[j] + p * channels, other, channels) > reach) {
+                    parts.pixels[parts.count] = columns[j] + p * channels;
+                    parts.numbers[parts.count++] = j;
+                }
+            if (parts.count)
+                want_members = plain_lasting(&parts, want, &want_noise);
+            else
+                memcpy(want, other, (size_t)channels);
+            assert_memory_equal(value + p * channels, want, (size_t)channels);
+            assert_int_equal(noise[p], want_noise);
+            assert_int_equal(members[p], want_members);
+        }
+        for (int64_t i = 0; i < guard; i++)
+            assert_true(value[pixels * channels + i] == 77 && noise[pixels + i] == 77 &&
+                        members[pixels + i] == 77);
+        memcpy(first, value, sizeof first);
     }
-    for (int64_t i = 0; i < guard; i++)
-        assert_true(value[pixels * channels + i] == 77 && noise[pixels + i] == 77);
     free(pictures);
 }
 
@@ -319,7 +345,7 @@ static void test_lasting_is_not_longest(void **state)
 {
     (void)state;
     enum { n = 20 };
-    uint8_t pictures[n], value, noise;
+    uint8_t pictures[n], value, other, noise, members;
     const uint8_t *columns[n];
     for (int j = 0; j < n; j++) {
         pictures[j] = j < 5 || j >= 16 ? 100 : 180;
@@ -327,9 +353,21 @@ static void test_lasting_is_not_longest(void **state)
     }
     FOR_EACH_VARIANT(kernels)
     {
-        kernels->lasting(1, 1, columns, n, 20, &value, &noise);
+        kernels->lasting(1, 1, columns, n, 20, NULL, &value, &noise, &members);
         assert_int_equal(value, 100);
         assert_int_equal(noise, 0);
+        assert_int_equal(members, 9);
+        kernels->lasting(1, 1, columns, n, 20, &value, &other, &noise, &members);
+        assert_int_equal(other, 180);
+        assert_int_equal(members, 11);
+        /* Besides both there is nothing. */
+        for (int j = 0; j < n; j++)
+            columns[j] = &pictures[0];
+        kernels->lasting(1, 1, columns, n, 20, &value, &other, &noise, &members);
+        assert_int_equal(other, 100);
+        assert_int_equal(members, 0);
+        for (int j = 0; j < n; j++)
+            columns[j] = &pictures[j];
     }
 }
 

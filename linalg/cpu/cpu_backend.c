@@ -143,6 +143,7 @@ const struct bd_backend_ops bd_cpu_ops = {
     .sep_basis = bd_cpu_sep_basis,
     .sep_median = bd_cpu_sep_median,
     .sep_lasting = bd_cpu_sep_lasting,
+    .sep_reveal = bd_cpu_sep_reveal,
     .sep_depth = 1,
     .sep_finish = bd_cpu_sep_finish,
     .sep_collect = bd_cpu_sep_collect,

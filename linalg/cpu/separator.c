@@ -27,7 +27,14 @@ void bd_cpu_sep_destroy(void *arg)
     free(state->raw);
     free(state->guard);
     free(state->mask);
+    free(state->picture);
+    free(state->scratch);
+    free(state->still);
+    free(state->votes);
+    free(state->earlier);
+    free(state->smoother);
     bd_mask_work_destroy(&state->mask_work);
+    bd_seam_work_destroy(&state->seam_work);
     free(state);
 }
 
@@ -65,11 +72,18 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     state->raw = bd_cpu_alloc(pixels);
     state->guard = bd_cpu_alloc(pixels);
     state->mask = bd_cpu_alloc(pixels);
+    state->picture = bd_cpu_alloc(m);
+    state->scratch = bd_cpu_alloc(2 * pixels);
+    state->still = bd_cpu_alloc(pixels);
+    state->votes = bd_cpu_alloc(pixels);
+    state->earlier = bd_cpu_alloc(m);
+    state->smoother = bd_cpu_alloc(pixels);
     enum bd_status status = BD_OK;
     if (!state->frame || !state->background || !state->window || !state->basis ||
         !state->next_basis || !state->coefficients || !state->g || !state->partial ||
         !state->tiles || !state->difference || !state->noise || !state->age || !state->raw ||
-        !state->guard || !state->mask)
+        !state->guard || !state->mask || !state->picture || !state->smoother || !state->scratch ||
+        !state->still || !state->votes || !state->earlier)
         status = bd_fail(BD_ERROR_MEMORY,
                          "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
                          "--window or --scale needs less",
@@ -78,6 +92,8 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
         status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
     if (status == BD_OK)
         status = bd_mask_work_create(&state->mask_work, shape->width, shape->height);
+    if (status == BD_OK)
+        status = bd_seam_work_create(&state->seam_work, shape->width, shape->height);
     if (status != BD_OK) {
         bd_cpu_sep_destroy(state);
         return status;
@@ -95,6 +111,10 @@ enum bd_status bd_cpu_sep_reset(void *arg)
     memset(state->noise, 0, pixels * sizeof *state->noise);
     memset(state->age, 0, pixels * sizeof *state->age);
     memset(state->guard, 0, pixels);
+    memset(state->still, 0, pixels);
+    memset(state->votes, 0, pixels);
+    memset(state->earlier, 0, (size_t)state->m);
+    state->revealed = 0;
     return BD_OK;
 }
 
@@ -266,6 +286,8 @@ enum bd_status bd_cpu_sep_finish(void *arg)
 {
     struct bd_cpu_separator *state = arg;
     state->result_rank = state->rank;
+    state->result_revealed = state->revealed;
+    state->revealed = 0;
     return BD_OK;
 }
 
@@ -277,6 +299,7 @@ enum bd_status bd_cpu_sep_collect(void *arg, struct bd_separation *results)
     results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->difference : NULL;
     results->mask = outputs & BD_SEPARATOR_MASK ? state->mask : NULL;
     results->foreground = state->foreground;
+    results->revealed = state->result_revealed;
     results->rank = state->result_rank;
     return BD_OK;
 }

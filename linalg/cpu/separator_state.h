@@ -5,6 +5,7 @@
 #include "linalg/cpu/cpu.h"
 #include "linalg/cpu/kernels/pixel_kernels.h"
 #include "linalg/cpu/mask.h"
+#include "linalg/cpu/seam.h"
 #include "linalg/cpu/tsqr.h"
 #include "linalg/separator_ops.h"
 
@@ -40,8 +41,17 @@ struct bd_cpu_separator {
     uint8_t *guard;      /* 0 or 1: must not be learned */
     uint8_t *mask;       /* 0 or 255 */
     int64_t foreground;
-    int result_rank; /* of the basis when the results were asked for */
+    int64_t revealed;        /* pixels that became background since the results before */
+    int64_t result_revealed; /* the same when the results were asked for */
+    int result_rank;         /* of the basis when the results were asked for */
     struct bd_mask_work *mask_work;
+    struct bd_seam_work *seam_work;
+    uint8_t *still;    /* looks for which the pixel has been as it was in `earlier` */
+    uint8_t *votes;    /* looks in a row that took the pixel for revealed */
+    uint8_t *earlier;  /* m */
+    uint8_t *scratch;  /* 2 x pixels */
+    uint8_t *picture;  /* m: a second picture of the scene, while two are compared */
+    uint8_t *smoother; /* 0 or 1: where it continues its surroundings better than the first */
 };
 
 /* The run of elements that item `chunk` takes: from *from, returns how many. */

@@ -18,6 +18,9 @@ static const double least_participation = 0.2;
 /* Grey levels within which two values of a pixel are the same thing seen twice (sep_lasting). */
 enum { lasting_reach = 20 };
 
+/* A value that was there in one of this many pictures may be the background's. */
+enum { lasting_share = 8 };
+
 static uint8_t *column(const struct bd_cpu_separator *state, int slot)
 {
     return state->window + (int64_t)slot * state->ld;
@@ -263,23 +266,45 @@ static void median_chunk(void *arg, int64_t chunk, int thread)
     state->partial[chunk] = take_background(state, from, count);
 }
 
-/* The lasting value of a chunk of pixels (bd_sep_chunk of them, not elements). */
+/* The value that lasts of a chunk of pixels (bd_sep_chunk of them, not elements), and the one that
+ * lasts besides: pictures, noise levels and numbers of members. */
 static void lasting_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
     int channels = state->shape.channels;
-    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from), at = from * channels;
     const uint8_t *here[bd_max_lasting];
     for (int j = 0; j < sweep->count; j++)
-        here[j] = sweep->columns[j] + from * channels;
-    uint8_t *noise = state->raw + from;
-    state->kernels->lasting(count, channels, here, sweep->count, lasting_reach,
-                            state->background + from * channels, noise);
-    for (int64_t i = 0; i < count; i++)
-        state->noise[from + i] = (float)noise[i] / 16;
-    state->partial[chunk] = take_background(state, from * channels, count * channels);
+        here[j] = sweep->columns[j] + at;
+    uint8_t *other = state->background + at, *members = state->guard + from;
+    state->kernels->lasting(count, channels, here, sweep->count, lasting_reach, NULL, other,
+                            state->raw + from, members);
+    state->kernels->lasting(count, channels, here, sweep->count, lasting_reach, other,
+                            state->picture + at, state->mask + from, members);
+    /* From here on: where the second value has lasted long enough to be the background's. */
+    for (int64_t p = from; p < from + count; p++)
+        state->guard[p] = state->guard[p] * lasting_share >= sweep->count;
+}
+
+/* A chunk of the first background: of the two values, the first one but where the second is
+ * smoother. */
+static void choose_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    struct bd_cpu_separator *state = arg;
+    size_t channels = (size_t)state->shape.channels;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    for (int64_t p = from; p < from + count; p++) {
+        uint8_t noise = state->smoother[p] ? state->mask[p] : state->raw[p];
+        state->noise[p] = (float)noise / 16;
+        if (state->smoother[p])
+            memcpy(state->background + (size_t)p * channels, state->picture + (size_t)p * channels,
+                   channels);
+    }
+    state->partial[chunk] =
+        take_background(state, from * state->shape.channels, count * state->shape.channels);
 }
 
 struct scaling {
@@ -360,6 +385,17 @@ enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float 
     struct sweep sweep = { .state = state, .count = looked_at, .columns = columns };
     int64_t items = bd_sep_pixel_chunks(state);
     bd_pool_run(state->pool, lasting_chunk, &sweep, items);
+    struct bd_seam seam = { .outside = state->background,
+                            .inside = state->picture,
+                            .channels = state->shape.channels,
+                            .region = state->guard,
+                            .apart = NULL,
+                            .least = (int)(state->pixels / 3000),
+                            .times = 2 };
+    bd_mask_median(state->mask_work, state->guard, state->guard, 3);
+    bd_seam_find(state->seam_work, state->smoother, &seam);
+    memset(state->guard, 0, (size_t)state->pixels);
+    bd_pool_run(state->pool, choose_chunk, state, items);
     start_basis(state, items, order, count, lambda);
     return bd_cpu_sep_recall(state, order[count - 1]);
 }

@@ -235,9 +235,11 @@ static void spread(int64_t count, const uint8_t *const *columns, int n, const ui
         out[i] = median_one(columns, n, i, center);
 }
 
-/* BYTES pixels of up to bd_max_lasting pictures, a plane a channel. */
+/* BYTES pixels of up to bd_max_lasting pictures, a plane a channel, and which of them take part
+ * (255 or 0). */
 struct planes {
     uint8_t of[bd_max_lasting][3][BYTES];
+    uint8_t part[bd_max_lasting][BYTES];
 };
 
 BD_INLINE bytes least(bytes a, bytes b)
@@ -267,7 +269,7 @@ BD_INLINE void best_candidates(const struct planes *planes, int channels, int n,
     for (int j = 0; j < n; j++) {
         bytes count = { 0 }, last = { 0 }, first = ~(bytes){ 0 };
         for (int k = 0; k < n; k++) {
-            bytes far = { 0 };
+            bytes far = ~load_bytes(planes->part[k]);
             for (int c = 0; c < channels; c++) {
                 bytes a = load_bytes(planes->of[j][c]), b = load_bytes(planes->of[k][c]);
                 far |= (bytes)((most(a, b) - least(a, b)) > reach);
@@ -276,7 +278,7 @@ BD_INLINE void best_candidates(const struct planes *planes, int channels, int n,
             first = least(first, far | (uint8_t)k);
             last = most(last, ~far & (uint8_t)k);
         }
-        bytes score = last - first + count + 1;
+        bytes score = (last - first + count + 1) & load_bytes(planes->part[j]);
         bytes better = (bytes)(score > best_score);
         best = (better & (uint8_t)j) | (best & ~better);
         best_score = most(best_score, score);
@@ -296,16 +298,18 @@ static int channel_distance(const struct planes *planes, int channels, int j, co
     return far;
 }
 
-/* Mean of the members of candidate j for pixel i of the tile, and their mean difference from it. */
+/* Mean of the members of candidate j for pixel i of the tile, their mean difference from it, and
+ * their number. */
 static void members(const struct planes *planes, int channels, int n, int reach, int j, int i,
-                    uint8_t *value, uint8_t *noise)
+                    uint8_t *value, uint8_t *noise, uint8_t *number)
 {
     uint8_t candidate[3] = { 0 };
     int sums[3] = { 0 }, count = 1, difference = 0;
     for (int c = 0; c < channels; c++)
         sums[c] = candidate[c] = planes->of[j][c][i];
     for (int k = 0; k < n; k++) {
-        if (k == j || channel_distance(planes, channels, k, candidate, i) > reach)
+        if (k == j || !planes->part[k][i] ||
+            channel_distance(planes, channels, k, candidate, i) > reach)
             continue;
         count++;
         for (int c = 0; c < channels; c++)
@@ -314,31 +318,60 @@ static void members(const struct planes *planes, int channels, int n, int reach,
     for (int c = 0; c < channels; c++)
         value[c] = (uint8_t)((sums[c] + count / 2) / count);
     for (int k = 0; k < n; k++)
-        if (channel_distance(planes, channels, k, candidate, i) <= reach)
+        if (planes->part[k][i] && channel_distance(planes, channels, k, candidate, i) <= reach)
             difference += channel_distance(planes, channels, k, value, i);
     difference = 16 * difference / count;
     *noise = (uint8_t)(difference > 255 ? 255 : difference);
+    *number = (uint8_t)count;
+}
+
+/* Fills a tile with `here` pixels of the pictures. */
+static void take_tile(struct planes *planes, int channels, const uint8_t *const *columns, int n,
+                      int64_t p, int here)
+{
+    for (int j = 0; j < n; j++)
+        for (int c = 0; c < channels; c++)
+            for (int i = 0; i < here; i++)
+                planes->of[j][c][i] = columns[j][(p + i) * channels + c];
+}
+
+/* Takes those pictures of the tile out that show `other`. */
+static void leave_out(struct planes *planes, int channels, int n, int reach, const uint8_t *other,
+                      int here)
+{
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < here; i++)
+            planes->part[j][i] =
+                channel_distance(planes, channels, j, other + i * channels, i) > reach ? 255 : 0;
 }
 
 static void lasting(int64_t pixels_here, int channels, const uint8_t *const *columns, int n,
-                    int reach, uint8_t *value, uint8_t *noise)
+                    int reach, const uint8_t *other, uint8_t *value, uint8_t *noise,
+                    uint8_t *number)
 {
     struct planes planes;
     memset(&planes, 0, sizeof planes);
+    memset(planes.part, 255, sizeof planes.part);
     for (int64_t p = 0; p < pixels_here; p += BYTES) {
         int here = pixels_here - p < BYTES ? (int)(pixels_here - p) : BYTES;
         uint8_t winner[BYTES];
-        for (int j = 0; j < n; j++)
-            for (int c = 0; c < channels; c++)
-                for (int i = 0; i < here; i++)
-                    planes.of[j][c][i] = columns[j][(p + i) * channels + c];
+        take_tile(&planes, channels, columns, n, p, here);
+        if (other)
+            leave_out(&planes, channels, n, reach, other + p * channels, here);
         if (channels == 1)
             best_candidates(&planes, 1, n, (uint8_t)reach, winner);
         else
             best_candidates(&planes, 3, n, (uint8_t)reach, winner);
-        for (int i = 0; i < here; i++)
-            members(&planes, channels, n, reach, winner[i], i, value + (p + i) * channels,
-                    noise + p + i);
+        for (int i = 0; i < here; i++) {
+            int64_t q = p + i;
+            if (planes.part[winner[i]][i]) {
+                members(&planes, channels, n, reach, winner[i], i, value + q * channels, noise + q,
+                        number + q);
+            } else {
+                memcpy(value + q * channels, other + q * channels, (size_t)channels);
+                noise[q] = number[q] = 0;
+            }
+        }
     }
 }
 

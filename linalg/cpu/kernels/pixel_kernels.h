@@ -42,9 +42,12 @@ struct bd_pixel_kernels {
      * number is the largest (the earliest of equals): what was seen before and after somebody stood
      * there beats who stood there, even for somewhat longer. value[pixels x channels] := mean of
      * its members, noise[pixels] := their mean difference from it (maximum over channels), in
-     * sixteenths of a grey level. */
+     * sixteenths of a grey level, members[pixels] := their number. With `other` (a picture, or
+     * NULL) those pictures take no part in which no channel of the pixel differs by more than
+     * `reach` from `other`: the value that lasts besides it. Where none is left, members is 0 and
+     * value that of `other`. */
     void (*lasting)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
-                    uint8_t *value, uint8_t *noise);
+                    const uint8_t *other, uint8_t *value, uint8_t *noise, uint8_t *members);
 };
 
 #endif
