@@ -203,7 +203,7 @@ static double advance(struct bd_separator *s, double time, bool *jump)
  * known. */
 static bool light_changed(struct bd_separator *s, const struct bd_sep_frame *frame)
 {
-    double share = bd_sep_share(s, frame->foreground);
+    double share = bd_sep_share(s, frame->changed);
     if (s->frozen)
         return false;
     if (share > bd_sep_flood_share && share > s->share + flood_rise) {
@@ -311,7 +311,7 @@ enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation
     struct bd_sep_frame *frame = &s->frames[s->received % bd_sep_lag];
     enum bd_status status = s->backend->ops->sep_collect(s->state, out);
     s->received++;
-    frame->foreground = out->foreground;
+    frame->changed = out->changed;
     frame->revealed = out->revealed;
     out->columns = frame->columns;
     out->learned = frame->learned;

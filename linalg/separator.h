@@ -64,6 +64,8 @@ struct bd_separation {
     int64_t foreground;        /* pixels of the mask that are 255 */
     int64_t revealed;          /* pixels that became background after the frame before: something
                                   that had been taken for background left them */
+    int64_t changed;           /* pixels that differ from the background by more than the threshold:
+                                  foreground and shadows before the clean-up */
     int rank;                  /* of the background */
     int columns;               /* frames in the window */
     bool learned;              /* this frame entered the window */

@@ -14,14 +14,15 @@ enum {
                       largest depth of a backend */
 };
 
-/* The light may have changed where more than this share of the picture is foreground. */
-static const double bd_sep_flood_share = 0.6;
+/* The light may have changed where more than this share of the picture differs from the background.
+ */
+static const double bd_sep_flood_share = 0.5;
 
 /* What is known of a frame besides the backend's results. */
 struct bd_sep_frame {
-    double seconds;     /* since the frame before */
-    int64_t foreground; /* once received */
-    int64_t revealed;   /* once received */
+    double seconds;   /* since the frame before */
+    int64_t changed;  /* pixels, once received */
+    int64_t revealed; /* once received */
     int columns;
     bool learned;
     bool counts; /* in the decision on the light: separated since the last reset */

@@ -24,6 +24,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .median = o->median,
         .min_area = o->min_area,
         .max_hole = o->max_hole,
+        .shadows = 1,
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
         .seconds = (float)seconds,
@@ -201,7 +202,7 @@ static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *
     if (status == BD_OK)
         status = ops->sep_collect(s->state, &found);
     if (status == BD_OK)
-        *share = bd_sep_share(s, found.foreground);
+        *share = bd_sep_share(s, found.changed);
     return status;
 }
 

@@ -28,6 +28,8 @@ void bd_cpu_sep_destroy(void *arg)
     free(state->guard);
     free(state->mask);
     free(state->picture);
+    free(state->shadow);
+    bd_shadow_work_destroy(&state->shadow_work);
     free(state->scratch);
     free(state->still);
     free(state->votes);
@@ -73,6 +75,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     state->guard = bd_cpu_alloc(pixels);
     state->mask = bd_cpu_alloc(pixels);
     state->picture = bd_cpu_alloc(m);
+    state->shadow = bd_cpu_alloc(pixels);
     state->scratch = bd_cpu_alloc(2 * pixels);
     state->still = bd_cpu_alloc(pixels);
     state->votes = bd_cpu_alloc(pixels);
@@ -83,7 +86,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
         !state->next_basis || !state->coefficients || !state->g || !state->partial ||
         !state->tiles || !state->difference || !state->noise || !state->age || !state->raw ||
         !state->guard || !state->mask || !state->picture || !state->smoother || !state->scratch ||
-        !state->still || !state->votes || !state->earlier)
+        !state->shadow || !state->still || !state->votes || !state->earlier)
         status = bd_fail(BD_ERROR_MEMORY,
                          "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
                          "--window or --scale needs less",
@@ -94,6 +97,9 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
         status = bd_mask_work_create(&state->mask_work, shape->width, shape->height);
     if (status == BD_OK)
         status = bd_seam_work_create(&state->seam_work, shape->width, shape->height);
+    if (status == BD_OK)
+        status =
+            bd_shadow_work_create(&state->shadow_work, state->pool, shape->width, shape->height);
     if (status != BD_OK) {
         bd_cpu_sep_destroy(state);
         return status;
@@ -219,8 +225,17 @@ static void compare(struct bd_cpu_separator *state, const struct bd_detect_param
     }
 }
 
-/* Noise levels of the pixels outside the guard, ages of those in the mask. A pixel that leaves the
- * mask loses its age four times as fast as it came, so that a flicker does not start it anew. */
+/* What must not be learned: the mask, and shadows. */
+static void occupy(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                   int64_t from, int64_t to)
+{
+    (void)params;
+    for (int64_t p = from; p < to; p++)
+        state->scratch[p] = state->raw[p] | state->shadow[p];
+}
+
+/* Noise levels of the pixels outside the guard, ages of those that are occupied. A pixel that is so
+ * no more loses its age four times as fast as it came, so that a flicker does not start it anew. */
 static void learn_pixels(struct bd_cpu_separator *state, const struct bd_detect_params *params,
                          int64_t from, int64_t to)
 {
@@ -228,7 +243,7 @@ static void learn_pixels(struct bd_cpu_separator *state, const struct bd_detect_
     for (int64_t p = from; p < to; p++) {
         float share = state->guard[p] ? 0.0f : rate;
         state->noise[p] += share * ((float)state->difference[p] - state->noise[p]);
-        float age = state->age[p] + (state->raw[p] ? seconds : -4.0f * seconds);
+        float age = state->age[p] + (state->scratch[p] ? seconds : -4.0f * seconds);
         state->age[p] = age > 0.0f ? age : 0.0f;
     }
 }
@@ -264,21 +279,41 @@ static void for_pixels(struct bd_cpu_separator *state, const struct bd_detect_pa
     bd_pool_run(state->pool, pixel_chunk, &loop, bd_sep_pixel_chunks(state));
 }
 
+static int64_t count_set(const struct bd_cpu_separator *state, const uint8_t *picture)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < state->pixels; p++)
+        count += picture[p];
+    return count;
+}
+
+static void take_shadows_out(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+{
+    /* Without colour any dark thing on a plain background would pass for a shadow. */
+    if (!params->shadows || state->shape.channels == 1) {
+        memset(state->shadow, 0, (size_t)state->pixels);
+        return;
+    }
+    bd_shadow_find(state->shadow_work, state->shadow, state->raw, state->frame, state->background);
+    for (int64_t p = 0; p < state->pixels; p++)
+        state->raw[p] &= (uint8_t)(1 - state->shadow[p]);
+}
+
 enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *params, int learn)
 {
     struct bd_cpu_separator *state = arg;
     for_pixels(state, params, compare);
+    state->changed = count_set(state, state->raw);
+    take_shadows_out(state, params);
     bd_mask_median(state->mask_work, state->raw, state->raw, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
-    bd_mask_dilate(state->mask_work, state->guard, state->raw, params->guard);
+    for_pixels(state, params, occupy);
+    bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
     if (learn)
         for_pixels(state, params, learn_pixels);
     for_pixels(state, params, finish);
-    int64_t foreground = 0;
-    for (int64_t p = 0; p < state->pixels; p++)
-        foreground += state->raw[p];
-    state->foreground = foreground;
+    state->foreground = count_set(state, state->raw);
     return BD_OK;
 }
 
@@ -299,6 +334,7 @@ enum bd_status bd_cpu_sep_collect(void *arg, struct bd_separation *results)
     results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->difference : NULL;
     results->mask = outputs & BD_SEPARATOR_MASK ? state->mask : NULL;
     results->foreground = state->foreground;
+    results->changed = state->changed;
     results->revealed = state->result_revealed;
     results->rank = state->result_rank;
     return BD_OK;
