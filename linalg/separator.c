@@ -31,7 +31,7 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
     if (o.threshold <= 0)
         o.threshold = 20;
     if (o.noise_gain < 0)
-        o.noise_gain = 4;
+        o.noise_gain = 3;
     if (o.refine < 0)
         o.refine = 1;
     if (!o.rank)

@@ -40,7 +40,7 @@ struct bd_separator_options {
     double memory;     /* seconds that the window spans; 0: 60 */
     double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */
     double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
-    double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 4 */
+    double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 3 */
     int refine;        /* refinements of the window a slide; < 0: 1 */
     int rank;          /* largest rank of the background, 1 .. 8; 0: 1 */
     int median;        /* side of the median filter on the mask, odd, 1: none; 0: 5 */

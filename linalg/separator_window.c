@@ -9,6 +9,14 @@
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
 static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
 
+/* Below this share of a pixel's threshold nothing is there: 0.5 trims real footage as little, and
+ * the synth scenes' edges more. */
+static const float plain_share = 0.3f;
+
+/* Grey levels: by more than this must pictures of a look ahead differ to be in different light. Two
+ * of a noisy sensor do not. */
+static const double light_threshold = 20;
+
 /* What is revealed must have been still for a second (two looks), and found so twice: so long a
  * ghost lasts, and so long somebody who stops must not be mistaken for one. */
 enum { reveal_reach = 20, reveal_still = 2, reveal_votes = 2, reveal_times = 3, reveal_margin = 2 };
@@ -24,6 +32,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .median = o->median,
         .min_area = o->min_area,
         .max_hole = o->max_hole,
+        .plain = plain_share,
         .shadows = 1,
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
@@ -190,13 +199,15 @@ static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *
     const struct bd_backend_ops *ops = s->backend->ops;
     float lambda = (float)s->options.lambda;
     struct bd_separation found;
+    struct bd_detect_params params = bd_sep_detect_params(s, 0);
+    params.threshold = (float)light_threshold;
     enum bd_status status = ops->sep_median(s->state, s->order + j, 1, lambda);
     if (status == BD_OK)
         status = ops->sep_recall(s->state, s->order[j + 1]);
     if (status == BD_OK)
         status = ops->sep_project(s->state, bd_sep_rounds, lambda);
     if (status == BD_OK)
-        status = bd_sep_detect(s, 0, false);
+        status = ops->sep_detect(s->state, &params, 0);
     if (status == BD_OK)
         status = ops->sep_finish(s->state);
     if (status == BD_OK)

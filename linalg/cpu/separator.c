@@ -197,6 +197,12 @@ static inline uint8_t distance(uint8_t a, uint8_t b)
     return (uint8_t)(a > b ? a - b : b - a);
 }
 
+/* While a frame's mask is made: 1 where it is certain that there is nothing. */
+static uint8_t *plain_background(const struct bd_cpu_separator *state)
+{
+    return state->scratch + state->pixels;
+}
+
 /* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
 static void compare(struct bd_cpu_separator *state, const struct bd_detect_params *params,
                     int64_t from, int64_t to)
@@ -216,12 +222,14 @@ static void compare(struct bd_cpu_separator *state, const struct bd_detect_param
         }
     }
     const float *noise = state->noise;
+    uint8_t *plain = plain_background(state);
     float gain = params->noise_gain, least = params->threshold, most = params->most;
     for (int64_t p = from; p < to; p++) {
         float limit = gain * noise[p];
         limit = limit > most ? most : limit;
         limit = limit < least ? least : limit;
         state->raw[p] = (float)difference[p] > limit;
+        plain[p] = (float)difference[p] <= params->plain * limit;
     }
 }
 
@@ -308,6 +316,7 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_median(state->mask_work, state->raw, state->raw, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
+    bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
     for_pixels(state, params, occupy);
     bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
     if (learn)

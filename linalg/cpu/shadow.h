@@ -16,7 +16,7 @@
 enum {
     bd_shadow_reach = 2,      /* the neighbourhood of a pixel is 5 x 5 */
     bd_shadow_most = 16,      /* grey levels: distance of a pixel from r l */
-    bd_shadow_most_mean = 5,  /* grey levels: root mean square of it in a neighbourhood */
+    bd_shadow_most_mean = 6,  /* grey levels: root mean square of it in a neighbourhood */
     bd_shadow_least_count = 9 /* pixels of it that must agree */
 };
 
