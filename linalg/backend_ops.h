@@ -285,11 +285,12 @@ struct bd_backend_ops {
     enum bd_status (*sep_median)(void *state, const int *order, int count, float lambda);
     /* As sep_median, but with a value that lasts (cpu/kernels/pixel_kernels.h) in place of the
      * median: slower, and right where somebody stood for most of the time. At most bd_max_lasting
-     * columns, evenly spread over the order, are looked at. Where a second value was there in at
-     * least an eighth of them (the region, after a 3 x 3 median), components of at least 1 / 3000
-     * of the picture take the second value if it is smoother there (cpu/seam.h): the background is
-     * what continues its surroundings. */
-    enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda);
+     * columns, evenly spread over the order, are looked at. With choose = 1, where a second value
+     * was there in at least an eighth of them (the region, after a 3 x 3 median), components of at
+     * least 1 / 3000 of the picture take the second value if it is smoother there (cpu/seam.h): the
+     * background is what continues its surroundings. */
+    enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda,
+                                  int choose);
     /* A look for what has been revealed: something that was taken for background has left, and what
      * stood behind it is foreground since, and still. Each pixel of f that differs in no channel by
      * more than params->reach from what it was at an earlier look has been still for one look more,

@@ -75,6 +75,9 @@ static enum bd_status check(const struct bd_separator_options *o)
     if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE))
         return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2 and 4 is wanted",
                        (unsigned)o->outputs);
+    if (o->without < BD_WITHOUT_NOTHING || o->without > BD_WITHOUT_ANY)
+        return bd_fail(BD_ERROR_ARGUMENT, "without %d: 0 to %d is wanted", o->without,
+                       BD_WITHOUT_ANY);
     if ((int64_t)o->width * o->height * o->channels < o->window)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "frames of %d x %d have fewer values than the window has frames (%d); a "

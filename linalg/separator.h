@@ -47,7 +47,18 @@ struct bd_separator_options {
     int min_area;      /* components of fewer pixels are removed; < 0: by the size of the picture */
     int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture
                    */
+    int without;  /* enum bd_separator_part */
     int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all */
+};
+
+/* What of the making of masks is left out, so that it can be measured what it contributes. */
+enum bd_separator_part {
+    BD_WITHOUT_NOTHING,
+    BD_WITHOUT_CHOICE,  /* the first background is what lasts, whether it has seams or not */
+    BD_WITHOUT_REVEAL,  /* ghosts stay until the memory time has passed */
+    BD_WITHOUT_SHADOWS, /* shadows are foreground */
+    BD_WITHOUT_TRIM,    /* edges are where the threshold puts them */
+    BD_WITHOUT_ANY      /* all of these */
 };
 
 enum bd_separator_output {

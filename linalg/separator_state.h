@@ -56,6 +56,11 @@ static inline double bd_sep_share(const struct bd_separator *s, int64_t pixels)
     return (double)pixels / ((double)s->options.width * s->options.height);
 }
 
+static inline bool bd_sep_without(const struct bd_separator *s, enum bd_separator_part part)
+{
+    return s->options.without == (int)part || s->options.without == BD_WITHOUT_ANY;
+}
+
 /* What sep_detect needs for a frame that comes `seconds` after the frame before. */
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);
 

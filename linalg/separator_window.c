@@ -32,8 +32,8 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .median = o->median,
         .min_area = o->min_area,
         .max_hole = o->max_hole,
-        .plain = plain_share,
-        .shadows = 1,
+        .plain = bd_sep_without(s, BD_WITHOUT_TRIM) ? -1 : plain_share,
+        .shadows = !bd_sep_without(s, BD_WITHOUT_SHADOWS),
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
         .seconds = (float)seconds,
@@ -139,7 +139,8 @@ enum bd_status bd_sep_settle(struct bd_separator *s)
     enum { iterations = 3 };
     const struct bd_backend_ops *ops = s->backend->ops;
     enum bd_status status =
-        ops->sep_lasting(s->state, s->order, s->columns, (float)s->options.lambda);
+        ops->sep_lasting(s->state, s->order, s->columns, (float)s->options.lambda,
+                         !bd_sep_without(s, BD_WITHOUT_CHOICE));
     for (int j = 0; status == BD_OK && j < s->columns; j++) {
         status = ops->sep_recall(s->state, s->order[j]);
         if (status == BD_OK)
@@ -164,6 +165,8 @@ enum bd_status bd_sep_reveal(struct bd_separator *s)
                                        .times = reveal_times,
                                        .margin = reveal_margin,
                                        .noise = 1 };
+    if (bd_sep_without(s, BD_WITHOUT_REVEAL))
+        return BD_OK;
     if (params.least < 1)
         params.least = 1;
     return s->backend->ops->sep_reveal(s->state, s->order, s->columns, &params);

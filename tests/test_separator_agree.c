@@ -266,7 +266,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
         }
     }
     timed = getenv("BD_TIMED") != NULL;
-    BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10));
+    BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10, 1));
     for (int j = 0; j < window; j++) {
         struct bd_detect_params detect = params(&p);
         BOTH(&p, ops->sep_recall(state, p.order[j]));

@@ -316,7 +316,8 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_median(state->mask_work, state->raw, state->raw, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
-    bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
+    if (params->plain >= 0)
+        bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
     for_pixels(state, params, occupy);
     bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
     if (learn)
