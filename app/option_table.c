@@ -43,6 +43,8 @@ const struct bd_option bd_option_table[] = {
       "one picture: input, background, mask and overlay at five moments" },
     { "codec", 0, "NAME", BD_OPTION_TEXT, AT(codec), 0, 0, NULL, E, "by extension",
       "FFmpeg encoder of the videos" },
+    { "shadows", 0, NULL, BD_OPTION_FLAG, AT(shadows), 0, 0, NULL, E | A, NULL,
+      "write 127 into masks where there is a shadow" },
     { "json", 0, "FILE", BD_OPTION_TEXT, AT(json), 0, 0, NULL, A | B, NULL,
       "the results as JSON; replaces FILE unless -n is given" },
     { "masks", 0, "FOLDER", BD_OPTION_TEXT, AT(masks), 0, 0, NULL, A, NULL,

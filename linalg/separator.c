@@ -72,8 +72,9 @@ static enum bd_status check(const struct bd_separator_options *o)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "memory %g s, %g frames/s, noise gain %g: finite numbers are wanted",
                        o->memory, o->frame_rate, o->noise_gain);
-    if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE))
-        return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2 and 4 is wanted",
+    if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE |
+                       BD_SEPARATOR_SHADOW))
+        return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2, 4 and 8 is wanted",
                        (unsigned)o->outputs);
     if (o->without < BD_WITHOUT_NOTHING || o->without > BD_WITHOUT_ANY)
         return bd_fail(BD_ERROR_ARGUMENT, "without %d: 0 to %d is wanted", o->without,

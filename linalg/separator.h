@@ -48,7 +48,7 @@ struct bd_separator_options {
     int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture
                    */
     int without;  /* enum bd_separator_part */
-    int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all */
+    int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
 };
 
 /* What of the making of masks is left out, so that it can be measured what it contributes. */
@@ -64,7 +64,8 @@ enum bd_separator_part {
 enum bd_separator_output {
     BD_SEPARATOR_MASK = 1,
     BD_SEPARATOR_BACKGROUND = 2,
-    BD_SEPARATOR_DIFFERENCE = 4
+    BD_SEPARATOR_DIFFERENCE = 4,
+    BD_SEPARATOR_SHADOW = 8
 };
 
 /* The pictures are NULL where options.outputs leaves them out. */
@@ -72,6 +73,7 @@ struct bd_separation {
     const uint8_t *background; /* l, as the frame: height x width x channels, tight rows */
     const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
     const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
+    const uint8_t *shadow;     /* the same of shadows, which are no part of the mask */
     int64_t foreground;        /* pixels of the mask that are 255 */
     int64_t revealed;          /* pixels that became background after the frame before: something
                                   that had been taken for background left them */

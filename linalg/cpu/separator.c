@@ -29,6 +29,7 @@ void bd_cpu_sep_destroy(void *arg)
     free(state->mask);
     free(state->picture);
     free(state->shadow);
+    free(state->shadow_mask);
     bd_shadow_work_destroy(&state->shadow_work);
     free(state->scratch);
     free(state->still);
@@ -76,6 +77,8 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     state->mask = bd_cpu_alloc(pixels);
     state->picture = bd_cpu_alloc(m);
     state->shadow = bd_cpu_alloc(pixels);
+    if (shape->outputs & BD_SEPARATOR_SHADOW)
+        state->shadow_mask = bd_cpu_alloc(pixels);
     state->scratch = bd_cpu_alloc(2 * pixels);
     state->still = bd_cpu_alloc(pixels);
     state->votes = bd_cpu_alloc(pixels);
@@ -86,7 +89,8 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
         !state->next_basis || !state->coefficients || !state->g || !state->partial ||
         !state->tiles || !state->difference || !state->noise || !state->age || !state->raw ||
         !state->guard || !state->mask || !state->picture || !state->smoother || !state->scratch ||
-        !state->shadow || !state->still || !state->votes || !state->earlier)
+        !state->shadow || (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) ||
+        !state->still || !state->votes || !state->earlier)
         status = bd_fail(BD_ERROR_MEMORY,
                          "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
                          "--window or --scale needs less",
@@ -307,6 +311,15 @@ static void take_shadows_out(struct bd_cpu_separator *state, const struct bd_det
         state->raw[p] &= (uint8_t)(1 - state->shadow[p]);
 }
 
+/* Shadows cleaned up as the mask is. */
+static void show_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+{
+    uint8_t *shadow = state->shadow_mask;
+    bd_mask_median(state->mask_work, shadow, state->shadow, params->median);
+    for (int64_t p = 0; p < state->pixels; p++)
+        shadow[p] = shadow[p] && !state->raw[p] ? 255 : 0;
+}
+
 enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *params, int learn)
 {
     struct bd_cpu_separator *state = arg;
@@ -323,6 +336,8 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
     if (learn)
         for_pixels(state, params, learn_pixels);
     for_pixels(state, params, finish);
+    if (state->shadow_mask)
+        show_shadows(state, params);
     state->foreground = count_set(state, state->raw);
     return BD_OK;
 }
@@ -343,6 +358,7 @@ enum bd_status bd_cpu_sep_collect(void *arg, struct bd_separation *results)
     results->background = outputs & BD_SEPARATOR_BACKGROUND ? state->background : NULL;
     results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->difference : NULL;
     results->mask = outputs & BD_SEPARATOR_MASK ? state->mask : NULL;
+    results->shadow = state->shadow_mask;
     results->foreground = state->foreground;
     results->changed = state->changed;
     results->revealed = state->result_revealed;

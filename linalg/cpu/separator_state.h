@@ -42,6 +42,7 @@ struct bd_cpu_separator {
     uint8_t *shadow; /* 0 or 1: foreground before the clean-up, but in the shadow of something */
     uint8_t *guard;  /* 0 or 1: must not be learned */
     uint8_t *mask;   /* 0 or 255 */
+    uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
     int64_t foreground;
     int64_t changed;         /* pixels over the threshold, before shadows were taken out */
     int64_t revealed;        /* pixels that became background since the results before */
