@@ -208,7 +208,7 @@ static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *
     if (status == BD_OK)
         status = ops->sep_recall(s->state, s->order[j + 1]);
     if (status == BD_OK)
-        status = ops->sep_project(s->state, bd_sep_rounds, lambda);
+        status = ops->sep_project(s->state, 0, lambda);
     if (status == BD_OK)
         status = ops->sep_detect(s->state, &params, 0);
     if (status == BD_OK)

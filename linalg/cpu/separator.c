@@ -1,6 +1,7 @@
 /* The live separator on the CPU: a frame against the basis, and its mask. */
 #include "linalg/cpu/separator_state.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,10 @@ enum bd_status bd_cpu_sep_load_background(void *arg, const uint8_t *background)
     return BD_OK;
 }
 
+/* A light that has changed: more than this share of all values differ from the background before by
+ * more than 2 lambda. Someone who fills half of the picture (Board) is not to be taken for it. */
+static const double bd_sep_outlier_share = 0.6;
+
 struct fit {
     struct bd_cpu_separator *state;
     const uint8_t *f;
@@ -179,6 +184,28 @@ void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int 
     }
 }
 
+/* The chunk's outliers, in a double for want of another place: exact. */
+static void outliers_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct fit *fit = arg;
+    const struct bd_cpu_separator *state = fit->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    state->partial[chunk] = (double)state->kernels->outliers(
+        count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w, 2 * fit->lambda);
+}
+
+/* Whether the background of the frame before differs almost everywhere from this frame. */
+static bool light_differs(struct bd_cpu_separator *state, float lambda)
+{
+    struct fit fit = { .state = state, .f = state->frame, .w = state->w, .lambda = lambda };
+    bd_pool_run(state->pool, outliers_chunk, &fit, state->chunks);
+    double outliers = 0;
+    for (int64_t i = 0; i < state->chunks; i++)
+        outliers += state->partial[i];
+    return outliers > bd_sep_outlier_share * (double)state->m;
+}
+
 static void background_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -191,6 +218,9 @@ static void background_chunk(void *arg, int64_t chunk, int thread)
 enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)
 {
     struct bd_cpu_separator *state = arg;
+    if (rounds > 0 && light_differs(state, lambda))
+        for (int times = 8; times > 1; times /= 2)
+            bd_sep_fit(state, state->frame, state->w, 1, (float)times * lambda);
     bd_sep_fit(state, state->frame, state->w, rounds, lambda);
     bd_pool_run(state->pool, background_chunk, state, state->chunks);
     return BD_OK;
