@@ -3,8 +3,9 @@
 #include <string.h>
 
 static const char *const backends[] = { "auto", "cpu", "cuda", NULL };
-static const char *const parts[] = { "nothing", "choice", "reveal", "shadows",
-                                     "trim",    "all",    NULL };
+static const char *const parts[] = {
+    "nothing", "choice", "reveal", "shadows", "trim", "all", NULL
+};
 static const char *const solvers[] = { "live", "batch", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
 static const char *const progresses[] = { "auto", "plain", "none", NULL };

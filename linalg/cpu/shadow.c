@@ -161,8 +161,8 @@ static void judge_strip(void *arg, int64_t item, int thread)
     size_t width = (size_t)work->width;
     int from = (int)item * strip, to = from + strip < work->height ? from + strip : work->height;
     struct sums sum = sums_at(work, thread, side);
-    memset(work->rows + (int64_t)thread * (side + 1) * 4 * work->padded, 0,
-           (size_t)(side + 1) * 4 * (size_t)work->padded * sizeof *work->rows);
+    int32_t *rows = sums_at(work, thread, 0).ff;
+    memset(rows, 0, sizeof *rows * (side + 1) * 4 * (size_t)work->padded);
     /* Row y comes into the sum, row y - side leaves it, row y - reach is in the middle. */
     for (int y = from - reach; y < to + reach; y++) {
         struct sums row = sums_at(work, thread, (y + side) % side);
