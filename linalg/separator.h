@@ -1,8 +1,10 @@
 /* The live separator: each frame of a stationary camera is split at once into background and moving
  * foreground, against a basis kept up to date by Robust PCA of a sliding window of frames.
  *
- * For each frame f: the background l = B w by robust (Huber) projection on the basis B, the mask
- * from |f - l|. Every memory / window seconds the frame enters the window: the oldest column of the
+ * For each frame f: the background l = B w by robust (Huber) projection on the basis B. Where |f - l|
+ * is more than the threshold and more than a few times the pixel's noise is the mask, but not where
+ * it is the background in the shadow of something; specks are removed, holes filled, and edges lose
+ * the pixels that are mostly background. Every memory / window seconds the frame enters the window: the oldest column of the
  * window is removed from R and the new one appended (QR update), the SVD of R gives the new basis;
  * then the window is refined from its frames (CAQR, SVD of R). Pixels that are foreground enter as
  * background, until they have been foreground for half the memory time: the window then takes about
@@ -11,9 +13,13 @@
  * The start: without a look ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is their median. When the window is full (or after
  * a look ahead) the value that lasts at each pixel takes its place, what differs from it is taken
- * out of the window, and the first basis is learned.
+ * out of the window, and the first basis is learned. Where two values last, the background is the
+ * one that continues its surroundings: an object has a contour. By the same rule what has been
+ * behind an object that was taken for background is recognised within some seconds after that has
+ * left, and becomes background at once.
  *
- * A sudden change of light, in which most of the picture becomes foreground at once and stays so
+ * A change of light that all of the picture has a share of is followed in the first frame of it.
+ * Another one, in which most of the picture becomes foreground at once and stays so
  * for some frames, makes learning start anew. It is seen in results that lie three frames back, so
  * that a GPU need not be waited for. A step back in time or one of more than 5 seconds
  * ahead is taken for a seek: what was learned stays, and the step counts as one frame. */

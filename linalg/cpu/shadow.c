@@ -142,7 +142,7 @@ static void spread_row(const struct bd_shadow_work *work, uint8_t *near, const u
     for (const uint8_t *at = certain; at < end && (at = memchr(at, 1, (size_t)(end - at))); at++) {
         int x = (int)(at - certain), from = x > reach ? x - reach : 0;
         int to = x + reach < work->width ? x + reach : work->width - 1;
-        memset(near + from, 1, (size_t)(to - from + 1));
+        memset(near + from, 1, (size_t)to - (size_t)from + 1);
     }
 }
 
