@@ -253,7 +253,8 @@ struct bd_backend_ops {
     /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w; starts from the w of the
      * frame before. Where there are rounds, and more than 0.6 of the elements of f differ from that
      * by more than 2 lambda, the light has changed: a round each with 8, 4 and 2 times lambda comes
-     * first. The bytes of l are there after sep_detect. */
+     * first, and counts if at most 0.7 times as many differ then. The bytes of l are there after
+     * sep_detect. */
     enum bd_status (*sep_project)(void *state, int rounds, float lambda);
     /* |f - l| to the cleaned mask, the guard, noise levels and ages (learn = 0 leaves those two).
      */

@@ -1,14 +1,14 @@
 /* The live separator: each frame of a stationary camera is split at once into background and moving
  * foreground, against a basis kept up to date by Robust PCA of a sliding window of frames.
  *
- * For each frame f: the background l = B w by robust (Huber) projection on the basis B. Where |f - l|
- * is more than the threshold and more than a few times the pixel's noise is the mask, but not where
- * it is the background in the shadow of something; specks are removed, holes filled, and edges lose
- * the pixels that are mostly background. Every memory / window seconds the frame enters the window: the oldest column of the
- * window is removed from R and the new one appended (QR update), the SVD of R gives the new basis;
- * then the window is refined from its frames (CAQR, SVD of R). Pixels that are foreground enter as
- * background, until they have been foreground for half the memory time: the window then takes about
- * the other half to make them background.
+ * For each frame f: the background l = B w by robust (Huber) projection on the basis B. Where |f -
+ * l| is more than the threshold and more than a few times the pixel's noise is the mask, but not
+ * where it is the background in the shadow of something; specks are removed, holes filled, and
+ * edges lose the pixels that are mostly background. Every memory / window seconds the frame enters
+ * the window: the oldest column of the window is removed from R and the new one appended (QR
+ * update), the SVD of R gives the new basis; then the window is refined from its frames (CAQR, SVD
+ * of R). Pixels that are foreground enter as background, until they have been foreground for half
+ * the memory time: the window then takes about the other half to make them background.
  *
  * The start: without a look ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is their median. When the window is full (or after

@@ -1,5 +1,6 @@
 /* The live separator: its window of frames, and the basis learned from it. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "linalg/matrix.h"
@@ -220,18 +221,33 @@ static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *
     return status;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* Keeps the frames of a look ahead up to the first sudden change of light: the separation begins in
- * the light of the first. */
+ * the light of the first. Where neighbours usually differ (leaves before the camera) a large
+ * difference is nothing sudden. */
 static enum bd_status keep_first_light(struct bd_separator *s)
 {
+    double shares[bd_max_window], sorted[bd_max_window];
+    int pairs = s->columns - 1;
     enum bd_status status = BD_OK;
-    for (int j = 0; status == BD_OK && j + 1 < s->columns; j++) {
-        double share;
-        status = compare_neighbours(s, j, &share);
-        if (status == BD_OK && share > bd_sep_flood_share)
-            s->columns = j + 1;
+    for (int j = 0; status == BD_OK && j < pairs; j++) {
+        status = compare_neighbours(s, j, &shares[j]);
+        sorted[j] = shares[j];
     }
-    return status;
+    if (status != BD_OK || !pairs)
+        return status;
+    qsort(sorted, (size_t)pairs, sizeof *sorted, by_size);
+    for (int j = 0; j < pairs; j++)
+        if (shares[j] > bd_sep_flood_share && shares[j] > 2 * sorted[pairs / 2]) {
+            s->columns = j + 1;
+            break;
+        }
+    return BD_OK;
 }
 
 enum bd_status bd_separator_prime(struct bd_separator *s)

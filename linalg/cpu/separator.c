@@ -1,7 +1,6 @@
 /* The live separator on the CPU: a frame against the basis, and its mask. */
 #include "linalg/cpu/separator_state.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,7 +146,10 @@ enum bd_status bd_cpu_sep_load_background(void *arg, const uint8_t *background)
 
 /* A light that has changed: more than this share of all values differ from the background before by
  * more than 2 lambda. Someone who fills half of the picture (Board) is not to be taken for it. */
-static const double bd_sep_outlier_share = 0.6;
+static const double outlier_share = 0.6;
+
+/* A light that has changed is found if at most this share of those are left. */
+static const double explained_share = 0.7;
 
 struct fit {
     struct bd_cpu_separator *state;
@@ -195,15 +197,30 @@ static void outliers_chunk(void *arg, int64_t chunk, int thread)
         count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w, 2 * fit->lambda);
 }
 
-/* Whether the background of the frame before differs almost everywhere from this frame. */
-static bool light_differs(struct bd_cpu_separator *state, float lambda)
+/* How many values of the frame differ from B w by more than 2 lambda. */
+static double count_outliers(struct bd_cpu_separator *state, float lambda)
 {
     struct fit fit = { .state = state, .f = state->frame, .w = state->w, .lambda = lambda };
     bd_pool_run(state->pool, outliers_chunk, &fit, state->chunks);
     double outliers = 0;
     for (int64_t i = 0; i < state->chunks; i++)
         outliers += state->partial[i];
-    return outliers > bd_sep_outlier_share * (double)state->m;
+    return outliers;
+}
+
+/* Where the light has changed w is brought near, for the usual rounds to finish. What that does not
+ * explain is no change of light: w stays. */
+static void follow_light(struct bd_cpu_separator *state, float lambda)
+{
+    float w[bd_max_rank];
+    double before = count_outliers(state, lambda);
+    if (before <= outlier_share * (double)state->m)
+        return;
+    memcpy(w, state->w, sizeof w);
+    for (int times = 8; times > 1; times /= 2)
+        bd_sep_fit(state, state->frame, state->w, 1, (float)times * lambda);
+    if (count_outliers(state, lambda) > explained_share * before)
+        memcpy(state->w, w, sizeof w);
 }
 
 static void background_chunk(void *arg, int64_t chunk, int thread)
@@ -218,9 +235,8 @@ static void background_chunk(void *arg, int64_t chunk, int thread)
 enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)
 {
     struct bd_cpu_separator *state = arg;
-    if (rounds > 0 && light_differs(state, lambda))
-        for (int times = 8; times > 1; times /= 2)
-            bd_sep_fit(state, state->frame, state->w, 1, (float)times * lambda);
+    if (rounds > 0)
+        follow_light(state, lambda);
     bd_sep_fit(state, state->frame, state->w, rounds, lambda);
     bd_pool_run(state->pool, background_chunk, state, state->chunks);
     return BD_OK;
