@@ -236,8 +236,9 @@ static enum bd_status keep_first_light(struct bd_separator *s)
     int pairs = s->columns - 1;
     enum bd_status status = BD_OK;
     for (int j = 0; status == BD_OK && j < pairs; j++) {
-        status = compare_neighbours(s, j, &shares[j]);
-        sorted[j] = shares[j];
+        double share = 0;
+        status = compare_neighbours(s, j, &share);
+        shares[j] = sorted[j] = share;
     }
     if (status != BD_OK || !pairs)
         return status;
