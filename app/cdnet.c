@@ -180,6 +180,11 @@ static void expand(char *path, const char *pattern, int64_t number)
     path[used] = 0;
 }
 
+void bd_sequence_input(const struct bd_sequence *sequence, int64_t number, char *path)
+{
+    expand(path, sequence->input, number);
+}
+
 enum bd_status bd_sequence_truth(const struct bd_sequence *sequence, int64_t number,
                                  struct bd_frame *truth)
 {

@@ -41,6 +41,9 @@ struct bd_score {
 enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder);
 void bd_sequence_close(struct bd_sequence *sequence);
 
+/* The path of input file `number` (PATH_MAX bytes). */
+void bd_sequence_input(const struct bd_sequence *sequence, int64_t number, char *path);
+
 /* Reads the ground truth of file `number`. BD_END if that frame is not to be scored, or has no
  * ground truth; else the reader's errors. `truth` must be all zero or from an earlier call. */
 enum bd_status bd_sequence_truth(const struct bd_sequence *sequence, int64_t number,

@@ -95,7 +95,7 @@ static enum bd_status score_frames(struct evaluation *evaluation, struct row *ro
         row->frames++;
         int64_t number = sequence->first_number + result.mask->index;
         if (evaluation->options->masks)
-            status = save_mask(evaluation->options, row->name, number, result.mask);
+            status = save_mask(evaluation->options, row->name, number, result.labels);
         if (status)
             break;
         status = bd_sequence_truth(sequence, number, &truth);
@@ -124,7 +124,8 @@ static enum bd_status run_sequence(struct evaluation *evaluation, struct row *ro
     memcpy(row->name, sequence.name, sizeof row->name);
     options.arguments[0] = sequence.input;
     options.argument_count = 1;
-    status = bd_pipeline_open(&pipeline, &options, false, 0, bd_interrupted, NULL);
+    status = bd_pipeline_open(&pipeline, &options, false, options.shadows ? BD_WANT_SHADOWS : 0,
+                              bd_interrupted, NULL);
     if (!status) {
         evaluation->settings = bd_pipeline_settings(pipeline);
         snprintf(evaluation->backend, sizeof evaluation->backend, "%s",

@@ -3,6 +3,9 @@
 #include <string.h>
 
 static const char *const backends[] = { "auto", "cpu", "cuda", NULL };
+static const char *const parts[] = {
+    "nothing", "choice", "reveal", "shadows", "trim", "all", NULL
+};
 static const char *const solvers[] = { "live", "batch", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
 static const char *const progresses[] = { "auto", "plain", "none", NULL };
@@ -41,6 +44,8 @@ const struct bd_option bd_option_table[] = {
       "one picture: input, background, mask and overlay at five moments" },
     { "codec", 0, "NAME", BD_OPTION_TEXT, AT(codec), 0, 0, NULL, E, "by extension",
       "FFmpeg encoder of the videos" },
+    { "shadows", 0, NULL, BD_OPTION_FLAG, AT(shadows), 0, 0, NULL, E | A, NULL,
+      "write 127 into masks where there is a shadow" },
     { "json", 0, "FILE", BD_OPTION_TEXT, AT(json), 0, 0, NULL, A | B, NULL,
       "the results as JSON; replaces FILE unless -n is given" },
     { "masks", 0, "FOLDER", BD_OPTION_TEXT, AT(masks), 0, 0, NULL, A, NULL,
@@ -87,6 +92,8 @@ const struct bd_option bd_option_table[] = {
       "refinements of the window each time a frame enters it" },
     { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, bd_max_rank, NULL, L, NULL,
       "largest rank of the background" },
+    { "without", 0, "PART", BD_OPTION_INDEX, AT(separator.without), 0, 0, parts, VEA, "nothing",
+      "leave a part of the making of masks out, to see what it does" },
     { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 15, NULL, VEA, NULL,
       "side of the median filter on the mask, 1: none" },
     { "min-area", 0, "N", BD_OPTION_INT, AT(separator.min_area), 0, 1e9, NULL, VEA, "by size",

@@ -45,6 +45,7 @@ struct bd_options {
     const char *backend;
     int threads;
     int solver;                    /* enum bd_solver */
+    bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
     const char *roi;               /* picture: where black, nothing is foreground */

@@ -32,7 +32,7 @@ enum { videos = 4, plate = 4, contact_sheet = 5, events = 6, kind_count = 7 };
 
 /* clang-format off */
 static const struct kind kinds[kind_count] = {
-    { "mask", OPTION(mask), 0, true, true, PICTURE(mask) },
+    { "mask", OPTION(mask), 0, true, true, PICTURE(labels) },
     { "foreground", OPTION(foreground), BD_WANT_FOREGROUND, true, false, PICTURE(foreground) },
     { "background", OPTION(background), BD_WANT_BACKGROUND, true, false, PICTURE(background) },
     { "overlay", OPTION(overlay), BD_WANT_OVERLAY, true, false, PICTURE(overlay) },
@@ -66,6 +66,8 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
         wants |= kinds[i].wants;
         (*count)++;
     }
+    if (options->shadows && options->mask)
+        wants |= BD_WANT_SHADOWS;
     return wants;
 }
 

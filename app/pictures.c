@@ -15,13 +15,15 @@ struct bd_pictures {
     struct bd_upscaler *upscaler; /* NULL: processed at full size */
     struct bd_pool *pool;         /* the upscaler's */
     struct bd_frame small_background;
-    struct bd_frame mask, background, foreground, overlay;
+    struct bd_frame mask, labels, background, foreground, overlay;
 };
 
 static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
                                   enum bd_pixel_format format)
 {
     enum bd_status status = bd_frame_create(&self->mask, width, height, BD_GRAY8);
+    if (!status && (self->wants & BD_WANT_SHADOWS))
+        status = bd_frame_create(&self->labels, width, height, BD_GRAY8);
     if (!status && (self->wants & BD_WANT_BACKGROUND))
         status = bd_frame_create(&self->background, width, height, format);
     if (!status && (self->wants & BD_WANT_FOREGROUND))
@@ -68,6 +70,7 @@ void bd_pictures_destroy(struct bd_pictures **pictures)
     bd_pool_destroy(&self->pool);
     bd_frame_destroy(&self->small_background);
     bd_frame_destroy(&self->mask);
+    bd_frame_destroy(&self->labels);
     bd_frame_destroy(&self->background);
     bd_frame_destroy(&self->foreground);
     bd_frame_destroy(&self->overlay);
@@ -117,6 +120,25 @@ static void make_mask(struct bd_pictures *self, const struct bd_frame *frame,
     carry_times(&self->mask, frame);
 }
 
+/* The mask, with shadows where it is black and the region of interest is not. */
+static void make_labels(struct bd_pictures *self, const uint8_t *shadow, const struct bd_frame *roi,
+                        const struct bd_separator_options *settings)
+{
+    enum { shadow_label = 127 };
+    const struct bd_frame *mask = &self->mask;
+    for (int y = 0; y < mask->height; y++) {
+        const uint8_t *in = mask->data + (int64_t)y * mask->stride;
+        int64_t row = (int64_t)y * settings->height / mask->height;
+        uint8_t *out = self->labels.data + (int64_t)y * self->labels.stride;
+        for (int x = 0; x < mask->width; x++) {
+            int64_t column = (int64_t)x * settings->width / mask->width;
+            out[x] = in[x] ? 255 : shadow[row * settings->width + column] ? shadow_label : 0;
+        }
+    }
+    bd_roi_apply(&self->labels, roi);
+    carry_times(&self->labels, mask);
+}
+
 enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *result,
                                 const struct bd_frame *frame, const struct bd_frame *roi,
                                 const struct bd_separation *separation,
@@ -124,7 +146,11 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
 {
     make_mask(self, frame, separation, settings);
     result->foreground_pixels = bd_roi_apply(&self->mask, roi);
-    result->mask = &self->mask;
+    result->mask = result->labels = &self->mask;
+    if (separation->shadow) {
+        make_labels(self, separation->shadow, roi, settings);
+        result->labels = &self->labels;
+    }
     if (self->wants & BD_WANT_BACKGROUND) {
         enum bd_status status = make_background(self, separation->background);
         if (status)

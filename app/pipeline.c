@@ -134,6 +134,8 @@ static enum bd_status choose_settings(struct bd_pipeline *pipeline)
     settings.outputs = BD_SEPARATOR_MASK;
     if (pipeline->smaller)
         settings.outputs |= BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
+    if (pipeline->wants & BD_WANT_SHADOWS)
+        settings.outputs |= BD_SEPARATOR_SHADOW;
     if (pipeline->wants & BD_WANT_BACKGROUND)
         settings.outputs |= BD_SEPARATOR_BACKGROUND;
     pipeline->settings = bd_separator_defaults(&settings);

@@ -21,13 +21,16 @@ enum bd_want {
     BD_WANT_BACKGROUND = 1,
     BD_WANT_FOREGROUND = 2,
     BD_WANT_OVERLAY = 4,
-    BD_WANT_COLOR = 8 /* the input in colour even with --color gray; implied by the two above */
+    BD_WANT_COLOR = 8, /* the input in colour even with --color gray; implied by the two above */
+    BD_WANT_SHADOWS = 16
 };
 
 struct bd_result {
     const struct bd_frame *input;      /* BD_RGB24 or BD_GRAY8, full size */
     const struct bd_frame *mask;       /* BD_GRAY8, full size, 0 or 255, follows the edges of the
                                           input */
+    const struct bd_frame *labels;     /* as the mask, but 127 in shadows if those are wanted: what
+                                          is written */
     const struct bd_frame *background; /* full size, BD_RGB24, or BD_GRAY8 with --color gray; NULL
                                           if not wanted */
     const struct bd_frame *foreground; /* BD_RGBA32: input where mask, alpha = mask; NULL if not

@@ -264,7 +264,7 @@ __global__ __launch_bounds__(bd_sep_threads) void take_lasting(
 
 /* Both values, and in s->smoother where the second is to be taken. */
 static enum bd_status find_lasting(struct bd_cuda_separator *s, const struct two_values *to,
-                                   int count, float lambda)
+                                   int count, float lambda, int choose)
 {
     const struct bd_sep_window x = bd_sep_view(s, lambda);
     const int64_t words = s->pitch / 4;
@@ -282,6 +282,11 @@ static enum bd_status find_lasting(struct bd_cuda_separator *s, const struct two
         return status;
     kernel<<<blocks, lasting_threads, stage, s->cuda->stream>>>(*to, x, count, looked_at, words);
     status = bd_cuda_launched("the values of each pixel that last");
+    if (status != BD_OK)
+        return status;
+    if (!choose)
+        return bd_cuda_check(cudaMemsetAsync(s->smoother, 0, (size_t)s->pitch, s->cuda->stream),
+                             "the value of each pixel that lasts");
     const struct bd_cuda_seam seam = { to->value[0],
                                        to->value[1],
                                        s->shape.channels,
@@ -290,11 +295,12 @@ static enum bd_status find_lasting(struct bd_cuda_separator *s, const struct two
                                        NULL,
                                        (int)(s->pixels / lasting_least),
                                        lasting_times };
-    return status == BD_OK ? bd_cuda_seam_find(s->seam_work, s->smoother, &seam) : status;
+    return bd_cuda_seam_find(s->seam_work, s->smoother, &seam);
 }
 
 /* What is compared lies in the pictures of the set in hand, which the next detection writes. */
-extern "C" enum bd_status bd_cuda_sep_lasting(void *arg, const int *order, int count, float lambda)
+extern "C" enum bd_status bd_cuda_sep_lasting(void *arg, const int *order, int count, float lambda,
+                                              int choose)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     enum bd_status status = bd_sep_set_order(s, order, count);
@@ -308,7 +314,7 @@ extern "C" enum bd_status bd_cuda_sep_lasting(void *arg, const int *order, int c
     const struct two_values two = { { set->background, s->picture },
                                     { set->difference, set->mask },
                                     s->raw };
-    status = find_lasting(s, &two, count, lambda);
+    status = find_lasting(s, &two, count, lambda, choose);
     if (status != BD_OK)
         return status;
     const int64_t words = s->pitch / 4;

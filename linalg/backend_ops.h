@@ -251,7 +251,10 @@ struct bd_backend_ops {
     /* l := a picture of m tight bytes found by another solver. Both copy before they return. */
     enum bd_status (*sep_load_background)(void *state, const uint8_t *background);
     /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w; starts from the w of the
-     * frame before. The bytes of l are there after sep_detect. */
+     * frame before. Where there are rounds, and more than 0.6 of the elements of f differ from that
+     * by more than 2 lambda, the light has changed: a round each with 8, 4 and 2 times lambda comes
+     * first, and counts if at most 0.7 times as many differ then. The bytes of l are there after
+     * sep_detect. */
     enum bd_status (*sep_project)(void *state, int rounds, float lambda);
     /* |f - l| to the cleaned mask, the guard, noise levels and ages (learn = 0 leaves those two).
      */
@@ -285,11 +288,12 @@ struct bd_backend_ops {
     enum bd_status (*sep_median)(void *state, const int *order, int count, float lambda);
     /* As sep_median, but with a value that lasts (cpu/kernels/pixel_kernels.h) in place of the
      * median: slower, and right where somebody stood for most of the time. At most bd_max_lasting
-     * columns, evenly spread over the order, are looked at. Where a second value was there in at
-     * least an eighth of them (the region, after a 3 x 3 median), components of at least 1 / 3000
-     * of the picture take the second value if it is smoother there (cpu/seam.h): the background is
-     * what continues its surroundings. */
-    enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda);
+     * columns, evenly spread over the order, are looked at. With choose = 1, where a second value
+     * was there in at least an eighth of them (the region, after a 3 x 3 median), components of at
+     * least 1 / 3000 of the picture take the second value if it is smoother there (cpu/seam.h): the
+     * background is what continues its surroundings. */
+    enum bd_status (*sep_lasting)(void *state, const int *order, int count, float lambda,
+                                  int choose);
     /* A look for what has been revealed: something that was taken for background has left, and what
      * stood behind it is foreground since, and still. Each pixel of f that differs in no channel by
      * more than params->reach from what it was at an earlier look has been still for one look more,

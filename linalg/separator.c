@@ -31,7 +31,7 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
     if (o.threshold <= 0)
         o.threshold = 20;
     if (o.noise_gain < 0)
-        o.noise_gain = 4;
+        o.noise_gain = 3;
     if (o.refine < 0)
         o.refine = 1;
     if (!o.rank)
@@ -72,9 +72,13 @@ static enum bd_status check(const struct bd_separator_options *o)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "memory %g s, %g frames/s, noise gain %g: finite numbers are wanted",
                        o->memory, o->frame_rate, o->noise_gain);
-    if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE))
-        return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2 and 4 is wanted",
+    if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE |
+                       BD_SEPARATOR_SHADOW))
+        return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2, 4 and 8 is wanted",
                        (unsigned)o->outputs);
+    if (o->without < BD_WITHOUT_NOTHING || o->without > BD_WITHOUT_ANY)
+        return bd_fail(BD_ERROR_ARGUMENT, "without %d: 0 to %d is wanted", o->without,
+                       BD_WITHOUT_ANY);
     if ((int64_t)o->width * o->height * o->channels < o->window)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "frames of %d x %d have fewer values than the window has frames (%d); a "
@@ -203,7 +207,7 @@ static double advance(struct bd_separator *s, double time, bool *jump)
  * known. */
 static bool light_changed(struct bd_separator *s, const struct bd_sep_frame *frame)
 {
-    double share = bd_sep_share(s, frame->foreground);
+    double share = bd_sep_share(s, frame->changed);
     if (s->frozen)
         return false;
     if (share > bd_sep_flood_share && share > s->share + flood_rise) {
@@ -311,7 +315,7 @@ enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation
     struct bd_sep_frame *frame = &s->frames[s->received % bd_sep_lag];
     enum bd_status status = s->backend->ops->sep_collect(s->state, out);
     s->received++;
-    frame->foreground = out->foreground;
+    frame->changed = out->changed;
     frame->revealed = out->revealed;
     out->columns = frame->columns;
     out->learned = frame->learned;

@@ -1,19 +1,25 @@
 /* The live separator: each frame of a stationary camera is split at once into background and moving
  * foreground, against a basis kept up to date by Robust PCA of a sliding window of frames.
  *
- * For each frame f: the background l = B w by robust (Huber) projection on the basis B, the mask
- * from |f - l|. Every memory / window seconds the frame enters the window: the oldest column of the
- * window is removed from R and the new one appended (QR update), the SVD of R gives the new basis;
- * then the window is refined from its frames (CAQR, SVD of R). Pixels that are foreground enter as
- * background, until they have been foreground for half the memory time: the window then takes about
- * the other half to make them background.
+ * For each frame f: the background l = B w by robust (Huber) projection on the basis B. Where |f -
+ * l| is more than the threshold and more than a few times the pixel's noise is the mask, but not
+ * where it is the background in the shadow of something; specks are removed, holes filled, and
+ * edges lose the pixels that are mostly background. Every memory / window seconds the frame enters
+ * the window: the oldest column of the window is removed from R and the new one appended (QR
+ * update), the SVD of R gives the new basis; then the window is refined from its frames (CAQR, SVD
+ * of R). Pixels that are foreground enter as background, until they have been foreground for half
+ * the memory time: the window then takes about the other half to make them background.
  *
  * The start: without a look ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is their median. When the window is full (or after
  * a look ahead) the value that lasts at each pixel takes its place, what differs from it is taken
- * out of the window, and the first basis is learned.
+ * out of the window, and the first basis is learned. Where two values last, the background is the
+ * one that continues its surroundings: an object has a contour. By the same rule what has been
+ * behind an object that was taken for background is recognised within some seconds after that has
+ * left, and becomes background at once.
  *
- * A sudden change of light, in which most of the picture becomes foreground at once and stays so
+ * A change of light that all of the picture has a share of is followed in the first frame of it.
+ * Another one, in which most of the picture becomes foreground at once and stays so
  * for some frames, makes learning start anew. It is seen in results that lie three frames back, so
  * that a GPU need not be waited for. A step back in time or one of more than 5 seconds
  * ahead is taken for a seek: what was learned stays, and the step counts as one frame. */
@@ -40,20 +46,32 @@ struct bd_separator_options {
     double memory;     /* seconds that the window spans; 0: 60 */
     double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */
     double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
-    double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 4 */
+    double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 3 */
     int refine;        /* refinements of the window a slide; < 0: 1 */
     int rank;          /* largest rank of the background, 1 .. 8; 0: 1 */
     int median;        /* side of the median filter on the mask, odd, 1: none; 0: 5 */
     int min_area;      /* components of fewer pixels are removed; < 0: by the size of the picture */
     int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture
                    */
-    int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all */
+    int without;  /* enum bd_separator_part */
+    int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
+};
+
+/* What of the making of masks is left out, so that it can be measured what it contributes. */
+enum bd_separator_part {
+    BD_WITHOUT_NOTHING,
+    BD_WITHOUT_CHOICE,  /* the first background is what lasts, whether it has seams or not */
+    BD_WITHOUT_REVEAL,  /* ghosts stay until the memory time has passed */
+    BD_WITHOUT_SHADOWS, /* shadows are foreground */
+    BD_WITHOUT_TRIM,    /* edges are where the threshold puts them */
+    BD_WITHOUT_ANY      /* all of these */
 };
 
 enum bd_separator_output {
     BD_SEPARATOR_MASK = 1,
     BD_SEPARATOR_BACKGROUND = 2,
-    BD_SEPARATOR_DIFFERENCE = 4
+    BD_SEPARATOR_DIFFERENCE = 4,
+    BD_SEPARATOR_SHADOW = 8
 };
 
 /* The pictures are NULL where options.outputs leaves them out. */
@@ -61,9 +79,12 @@ struct bd_separation {
     const uint8_t *background; /* l, as the frame: height x width x channels, tight rows */
     const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
     const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
+    const uint8_t *shadow;     /* the same of shadows, which are no part of the mask */
     int64_t foreground;        /* pixels of the mask that are 255 */
     int64_t revealed;          /* pixels that became background after the frame before: something
                                   that had been taken for background left them */
+    int64_t changed;           /* pixels that differ from the background by more than the threshold:
+                                  foreground and shadows before the clean-up */
     int rank;                  /* of the background */
     int columns;               /* frames in the window */
     bool learned;              /* this frame entered the window */

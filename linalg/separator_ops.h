@@ -15,6 +15,9 @@ struct bd_detect_params {
     float threshold;  /* least difference, grey levels */
     float noise_gain; /* times the pixel's noise level ... */
     float most;       /* ... but never more than this, grey levels */
+    float plain;      /* share of the pixel's threshold below which it is plain background; < 0:
+                         edges are not trimmed */
+    int shadows;      /* 1: pixels in the shadow of something are no foreground */
     int median;       /* side of the median filter, odd */
     int min_area;     /* pixels */
     int max_hole;     /* pixels */

@@ -14,14 +14,15 @@ enum {
                       largest depth of a backend */
 };
 
-/* The light may have changed where more than this share of the picture is foreground. */
-static const double bd_sep_flood_share = 0.6;
+/* The light may have changed where more than this share of the picture differs from the background.
+ */
+static const double bd_sep_flood_share = 0.5;
 
 /* What is known of a frame besides the backend's results. */
 struct bd_sep_frame {
-    double seconds;     /* since the frame before */
-    int64_t foreground; /* once received */
-    int64_t revealed;   /* once received */
+    double seconds;   /* since the frame before */
+    int64_t changed;  /* pixels, once received */
+    int64_t revealed; /* once received */
     int columns;
     bool learned;
     bool counts; /* in the decision on the light: separated since the last reset */
@@ -53,6 +54,11 @@ struct bd_separator {
 static inline double bd_sep_share(const struct bd_separator *s, int64_t pixels)
 {
     return (double)pixels / ((double)s->options.width * s->options.height);
+}
+
+static inline bool bd_sep_without(const struct bd_separator *s, enum bd_separator_part part)
+{
+    return s->options.without == (int)part || s->options.without == BD_WITHOUT_ANY;
 }
 
 /* What sep_detect needs for a frame that comes `seconds` after the frame before. */

@@ -1,5 +1,6 @@
 /* The live separator: its window of frames, and the basis learned from it. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "linalg/matrix.h"
@@ -8,6 +9,14 @@
 
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
 static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
+
+/* Below this share of a pixel's threshold nothing is there: 0.5 trims real footage as little, and
+ * the synth scenes' edges more. */
+static const float plain_share = 0.3f;
+
+/* Grey levels: by more than this must pictures of a look ahead differ to be in different light. Two
+ * of a noisy sensor do not. */
+static const double light_threshold = 20;
 
 /* What is revealed must have been still for a second (two looks), and found so twice: so long a
  * ghost lasts, and so long somebody who stops must not be mistaken for one. */
@@ -24,6 +33,8 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .median = o->median,
         .min_area = o->min_area,
         .max_hole = o->max_hole,
+        .plain = bd_sep_without(s, BD_WITHOUT_TRIM) ? -1 : plain_share,
+        .shadows = !bd_sep_without(s, BD_WITHOUT_SHADOWS),
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
         .seconds = (float)seconds,
@@ -129,7 +140,8 @@ enum bd_status bd_sep_settle(struct bd_separator *s)
     enum { iterations = 3 };
     const struct bd_backend_ops *ops = s->backend->ops;
     enum bd_status status =
-        ops->sep_lasting(s->state, s->order, s->columns, (float)s->options.lambda);
+        ops->sep_lasting(s->state, s->order, s->columns, (float)s->options.lambda,
+                         !bd_sep_without(s, BD_WITHOUT_CHOICE));
     for (int j = 0; status == BD_OK && j < s->columns; j++) {
         status = ops->sep_recall(s->state, s->order[j]);
         if (status == BD_OK)
@@ -154,6 +166,8 @@ enum bd_status bd_sep_reveal(struct bd_separator *s)
                                        .times = reveal_times,
                                        .margin = reveal_margin,
                                        .noise = 1 };
+    if (bd_sep_without(s, BD_WITHOUT_REVEAL))
+        return BD_OK;
     if (params.least < 1)
         params.least = 1;
     return s->backend->ops->sep_reveal(s->state, s->order, s->columns, &params);
@@ -189,34 +203,51 @@ static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *
     const struct bd_backend_ops *ops = s->backend->ops;
     float lambda = (float)s->options.lambda;
     struct bd_separation found;
+    struct bd_detect_params params = bd_sep_detect_params(s, 0);
+    params.threshold = (float)light_threshold;
     enum bd_status status = ops->sep_median(s->state, s->order + j, 1, lambda);
     if (status == BD_OK)
         status = ops->sep_recall(s->state, s->order[j + 1]);
     if (status == BD_OK)
-        status = ops->sep_project(s->state, bd_sep_rounds, lambda);
+        status = ops->sep_project(s->state, 0, lambda);
     if (status == BD_OK)
-        status = bd_sep_detect(s, 0, false);
+        status = ops->sep_detect(s->state, &params, 0);
     if (status == BD_OK)
         status = ops->sep_finish(s->state);
     if (status == BD_OK)
         status = ops->sep_collect(s->state, &found);
     if (status == BD_OK)
-        *share = bd_sep_share(s, found.foreground);
+        *share = bd_sep_share(s, found.changed);
     return status;
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* Keeps the frames of a look ahead up to the first sudden change of light: the separation begins in
- * the light of the first. */
+ * the light of the first. Where neighbours usually differ (leaves before the camera) a large
+ * difference is nothing sudden. */
 static enum bd_status keep_first_light(struct bd_separator *s)
 {
+    double shares[bd_max_window], sorted[bd_max_window];
+    int pairs = s->columns - 1;
     enum bd_status status = BD_OK;
-    for (int j = 0; status == BD_OK && j + 1 < s->columns; j++) {
-        double share;
-        status = compare_neighbours(s, j, &share);
-        if (status == BD_OK && share > bd_sep_flood_share)
-            s->columns = j + 1;
+    for (int j = 0; status == BD_OK && j < pairs; j++) {
+        status = compare_neighbours(s, j, &shares[j]);
+        sorted[j] = shares[j];
     }
-    return status;
+    if (status != BD_OK || !pairs)
+        return status;
+    qsort(sorted, (size_t)pairs, sizeof *sorted, by_size);
+    for (int j = 0; j < pairs; j++)
+        if (shares[j] > bd_sep_flood_share && shares[j] > 2 * sorted[pairs / 2]) {
+            s->columns = j + 1;
+            break;
+        }
+    return BD_OK;
 }
 
 enum bd_status bd_separator_prime(struct bd_separator *s)

@@ -2,6 +2,7 @@
 #include "cli_fixture.h"
 
 #include "video/reader.h"
+#include "video/synth.h"
 
 /* Times and count of a video. */
 struct stream {
@@ -83,6 +84,61 @@ static void all_outputs_of_a_scene(void **state)
     assert_true(first <= last && last < 60);
     assert_true(mean > 0 && mean <= fraction && fraction < 1);
     assert_true(x >= 0 && y >= 0 && x + width <= 320 && y + height <= 240 && width > 0);
+}
+
+/* Shares of the true moving pixels and of the true shadows of the scene "shadows" that have
+ * `moving` and `shadow` in the masks of film `name`; nothing else but 0 is in there. Shadows
+ * against objects are thin: they are judged over all frames. */
+static void judge_labels(const char *folder, const char *name, double *moving, double *shadow)
+{
+    char path[512];
+    int64_t tally[2][2] = { { 0 } };
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 }, truth = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(bd_reader_open(&reader, path, &options), BD_OK);
+    for (int64_t i = 0; bd_reader_read(reader, &frame) == BD_OK; i++) {
+        assert_int_equal(bd_synth_render(bd_synth_find("shadows"), 0, 0, 1, i, NULL, &truth),
+                         BD_OK);
+        for (int y = 0; y < frame.height; y++)
+            for (int x = 0; x < frame.width; x++) {
+                int label = frame.data[y * frame.stride + x];
+                int wanted = truth.data[y * truth.stride + x];
+                assert_true(label == 0 || label == 127 || label == 255);
+                if (wanted)
+                    tally[wanted == 50][label == (wanted == 50 ? 127 : 255)]++;
+            }
+    }
+    *moving = (double)tally[0][1] / (double)(tally[0][0] + tally[0][1]);
+    *shadow = (double)tally[1][1] / (double)(tally[1][0] + tally[1][1]);
+    bd_frame_destroy(&frame);
+    bd_frame_destroy(&truth);
+    bd_reader_close(&reader);
+}
+
+static void shadows_are_marked_on_request(void **state)
+{
+    double moving, shadow;
+    assert_int_equal(cli_run(*state, "$B export 'synth:shadows?frames=60' --shadows --mask s.mkv "
+                                     "--progress none"),
+                     0);
+    judge_labels(*state, "s.mkv", &moving, &shadow);
+    print_message("%.3f of what moves, %.3f of the shadows\n", moving, shadow);
+    assert_true(moving > 0.95);
+    assert_true(shadow > 0.7);
+    assert_int_equal(cli_run(*state, "$B export 'synth:shadows?frames=60' --shadows --mask t.mkv "
+                                     "--scale 280x210 --progress none"),
+                     0);
+    judge_labels(*state, "t.mkv", &moving, &shadow);
+    print_message("%.3f of what moves, %.3f of the shadows\n", moving, shadow);
+    assert_true(moving > 0.9);
+    assert_true(shadow > 0.5);
+    assert_int_equal(cli_run(*state, "$B export 'synth:shadows?frames=60' --mask u.mkv "
+                                     "--progress none"),
+                     0);
+    judge_labels(*state, "u.mkv", &moving, &shadow);
+    assert_true(shadow == 0);
 }
 
 static void masks_are_exact_and_binary(void **state)
@@ -243,10 +299,10 @@ static void a_screen_is_separated_live(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLI_TEST(all_outputs_of_a_scene),      CLI_TEST(masks_are_exact_and_binary),
-        CLI_TEST(variable_frame_rate_is_kept), CLI_TEST(events_as_json),
-        CLI_TEST(existing_files_are_guarded),  CLI_TEST(the_batch_solver_exports_every_frame),
-        CLI_TEST(a_screen_is_separated_live),
+        CLI_TEST(all_outputs_of_a_scene),        CLI_TEST(masks_are_exact_and_binary),
+        CLI_TEST(variable_frame_rate_is_kept),   CLI_TEST(events_as_json),
+        CLI_TEST(existing_files_are_guarded),    CLI_TEST(the_batch_solver_exports_every_frame),
+        CLI_TEST(shadows_are_marked_on_request), CLI_TEST(a_screen_is_separated_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

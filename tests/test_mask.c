@@ -197,12 +197,59 @@ static void test_winding(void **state)
     bd_mask_work_destroy(&work);
 }
 
+static void slow_trim(uint8_t *dst, const uint8_t *mask, const uint8_t *plain,
+                      const uint8_t *difference, int width, int height)
+{
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int largest = 0, touches = 0;
+            for (int v = y - 1; v <= y + 1; v++)
+                for (int u = x - 1; u <= x + 1; u++) {
+                    if (v < 0 || u < 0 || v >= height || u >= width)
+                        continue;
+                    int i = v * width + u;
+                    touches |= plain[i] && !mask[i];
+                    largest = difference[i] > largest ? difference[i] : largest;
+                }
+            int i = y * width + x;
+            dst[i] = mask[i] && !(touches && 20 * difference[i] < 7 * largest);
+        }
+}
+
+static void test_trim(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = { { 61, 43 }, { 1, 9 }, { 9, 1 }, { 32, 32 } };
+    for (int round = 0; round < 16; round++) {
+        int width = sizes[round % 4][0], height = sizes[round % 4][1], count = width * height;
+        uint8_t mask[61 * 43 + 1], want[61 * 43], plain[61 * 43], difference[61 * 43];
+        uint32_t seed = (uint32_t)round;
+        int cleared = 0;
+        random_mask(mask, count, 70, seed);
+        random_mask(plain, count, 50, seed + 100);
+        for (int i = 0; i < count; i++)
+            difference[i] = (uint8_t)random_bits(&seed);
+        mask[count] = 77;
+        slow_trim(want, mask, plain, difference, width, height);
+        for (int i = 0; i < count; i++)
+            cleared += mask[i] && !want[i];
+        struct bd_mask_work *work;
+        assert_int_equal(bd_mask_work_create(&work, width, height), BD_OK);
+        bd_mask_trim(work, mask, plain, difference);
+        bd_mask_work_destroy(&work);
+        assert_memory_equal(mask, want, (size_t)count);
+        assert_int_equal(mask[count], 77);
+        assert_true(count < 100 || cleared > count / 20);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_definitions),
         cmocka_unit_test(test_median_in_place),
         cmocka_unit_test(test_winding),
+        cmocka_unit_test(test_trim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,19 @@ static void check_project(const struct bd_pixel_kernels *kernels, const struct p
         assert_true(dw[k] == 5 + k);
 }
 
+static void check_outliers(const struct bd_pixel_kernels *kernels, const struct problem *p,
+                           int rank, int64_t count, float limit)
+{
+    int64_t certain = 0, doubtful = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double e = fabs(p->f[i] - product(p, rank, i)) - (double)limit;
+        certain += e > 1e-3;
+        doubtful += fabs(e) <= 1e-3;
+    }
+    int64_t found = kernels->outliers(count, p->f, p->b, ldb, rank, p->w, limit);
+    assert_true(found >= certain && found <= certain + doubtful);
+}
+
 static void check_background(const struct bd_pixel_kernels *kernels, const struct problem *p,
                              int rank, int64_t count)
 {
@@ -133,6 +146,8 @@ static void test_basis_kernels(void **state)
         make_problem(&p, rank);
         for (int i = 0; i < length_count; i++) {
             check_project(kernels, &p, rank, lengths[i], 10);
+            check_outliers(kernels, &p, rank, lengths[i], 20);
+            check_outliers(kernels, &p, rank, lengths[i], 100);
             check_project(kernels, &p, rank, lengths[i], 300);
             check_background(kernels, &p, rank, lengths[i]);
             check_form(kernels, &p, rank, lengths[i], 10);

@@ -244,12 +244,49 @@ static void test_frozen(void **state)
     }
 }
 
+/* Covers six tenths of the picture with leaves, blocks of 8 x 8 that are elsewhere in every frame.
+ */
+static void cover(uint8_t *picture, int frame)
+{
+    for (int v = 0; v < height; v++)
+        for (int u = 0; u < width; u++) {
+            uint32_t leaf = hash((uint32_t)(v / 8 * 64 + u / 8) * 7919u + (uint32_t)frame);
+            for (int c = 0; c < 3 && leaf % 10 < 6; c++)
+                picture[(v * width + u) * 3 + c] = (uint8_t)(20 + (leaf >> (8 + 4 * c)) % 100);
+        }
+}
+
+/* Before leaves that cover most of the picture all the time the look ahead finds the wall behind
+ * them: it is not cut short as by a change of light. */
+static void test_leaves(void **state)
+{
+    (void)state;
+    static struct scene scene;
+    FOR_EACH_BACKEND(name)
+    {
+        open_scene(&scene, name, 60);
+        for (int j = 0; j < 20; j++) {
+            draw(scene.picture, 5000 + j, -1);
+            cover(scene.picture, j);
+            assert_int_equal(
+                bd_separator_preview(scene.separator, scene.picture, (int64_t)width * 3), BD_OK);
+        }
+        assert_int_equal(bd_separator_prime(scene.separator), BD_OK);
+        push(&scene, -1);
+        assert_int_equal(scene.out.columns, 20);
+        assert_in_range(scene.out.foreground, 0, width * height / 8);
+        push(&scene, man_x);
+        assert_true(share(scene.out.mask, man_x) > 0.9);
+        close_scene(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_background), cmocka_unit_test(test_ghost),
         cmocka_unit_test(test_bright),           cmocka_unit_test(test_stander),
-        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_frozen),           cmocka_unit_test(test_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -458,6 +458,29 @@ static void test_light(void **state)
 }
 
 /* Neither the number of threads nor an earlier use of the memory changes a bit of the masks. */
+/* Light that all of the picture has more or less of is followed in the first frame of it: the mask
+ * does not flash, and what moves stays in it. */
+static void test_light_at_once(void **state)
+{
+    (void)state;
+    static const double lights[] = { 0.5, 0.7, 1.35 };
+    FOR_EACH_BACKEND(name)
+    for (size_t i = 0; i < sizeof lights / sizeof lights[0]; i++) {
+        struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        int inside, outside;
+        open_scene(&scene, name, 0, &options);
+        push_empty(&scene, 250);
+        for (int frame = 0; frame < 20; frame++) {
+            push(&scene, frame % 10 < 5 ? lights[i] : 1, 30, 20);
+            count(scene.out.mask, 30, 20, &inside, &outside);
+            assert_in_range(inside, side * side * 8 / 10, side * side);
+            assert_int_equal(outside, 0);
+        }
+        close_scene(&scene);
+    }
+}
+
 static void test_reproducible(void **state)
 {
     (void)state;
@@ -699,7 +722,9 @@ static void test_bad_options(void **state)
     BAD(memory, (double)NAN);
     BAD(frame_rate, (double)INFINITY);
     BAD(noise_gain, (double)NAN);
-    BAD(outputs, 8);
+    BAD(outputs, 16);
+    BAD(without, -1);
+    BAD(without, BD_WITHOUT_ANY + 1);
 #undef BAD
     for (int i = 0; i < cases; i++) {
         assert_int_equal(bd_separator_create(&separator, backend, &bad[i]), BD_ERROR_ARGUMENT);
@@ -737,23 +762,15 @@ static void test_bad_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moving_square),
-        cmocka_unit_test(test_many_slides),
-        cmocka_unit_test(test_look_ahead),
-        cmocka_unit_test(test_look_ahead_light),
-        cmocka_unit_test(test_slow_source),
-        cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_freeze),
-        cmocka_unit_test(test_reset),
-        cmocka_unit_test(test_light),
-        cmocka_unit_test(test_reproducible),
-        cmocka_unit_test(test_no_allocation),
-        cmocka_unit_test(test_known_background),
-        cmocka_unit_test(test_pipelined),
-        cmocka_unit_test(test_flight),
-        cmocka_unit_test(test_plain_pictures),
-        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_moving_square),  cmocka_unit_test(test_many_slides),
+        cmocka_unit_test(test_look_ahead),     cmocka_unit_test(test_look_ahead_light),
+        cmocka_unit_test(test_slow_source),    cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_freeze),
+        cmocka_unit_test(test_reset),          cmocka_unit_test(test_light),
+        cmocka_unit_test(test_light_at_once),  cmocka_unit_test(test_reproducible),
+        cmocka_unit_test(test_no_allocation),  cmocka_unit_test(test_known_background),
+        cmocka_unit_test(test_pipelined),      cmocka_unit_test(test_flight),
+        cmocka_unit_test(test_plain_pictures), cmocka_unit_test(test_bad_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -289,7 +289,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
         }
     }
     timed = getenv("BD_TIMED") != NULL;
-    BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10));
+    BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10, 1));
     for (int j = 0; j < window; j++) {
         struct bd_detect_params detect = params(&p);
         BOTH(&p, ops->sep_recall(state, p.order[j]));
@@ -352,7 +352,7 @@ static void check_revealed(const char *name, int width, int height, int channels
             BOTH(&p, ops->sep_insert(state, p.order[j], 0));
         }
         if (kind)
-            BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10))
+            BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10, 1))
         else
             BOTH(&p, ops->sep_median(state, p.order, p.count, 10))
         for (int i = 0; i < 14; i++) {

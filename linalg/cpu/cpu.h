@@ -102,7 +102,8 @@ enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cpu_sep_median(void *state, const int *order, int count, float lambda);
-enum bd_status bd_cpu_sep_lasting(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cpu_sep_lasting(void *state, const int *order, int count, float lambda,
+                                  int choose);
 enum bd_status bd_cpu_sep_reveal(void *state, const int *order, int count,
                                  const struct bd_reveal_params *params);
 enum bd_status bd_cpu_sep_finish(void *state);

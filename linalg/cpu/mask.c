@@ -1,5 +1,6 @@
 #include "linalg/cpu/mask.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,4 +156,34 @@ void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most)
             if (!component->border && component->area <= most)
                 paint_run(work, mask, y, i, 1);
         }
+}
+
+/* Whether pixel (x, y) of `mask` goes. */
+static bool is_mostly_background(const struct bd_mask_work *work, const uint8_t *mask,
+                                 const uint8_t *plain, const uint8_t *difference, int x, int y)
+{
+    int largest = 0;
+    bool touches = false;
+    for (int v = y > 0 ? y - 1 : 0; v <= y + 1 && v < work->height; v++)
+        for (int u = x > 0 ? x - 1 : 0; u <= x + 1 && u < work->width; u++) {
+            size_t i = (size_t)v * (size_t)work->width + (size_t)u;
+            touches |= plain[i] && !mask[i];
+            largest = difference[i] > largest ? difference[i] : largest;
+        }
+    return touches && 20 * difference[(size_t)y * (size_t)work->width + (size_t)x] < 7 * largest;
+}
+
+void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain,
+                  const uint8_t *difference)
+{
+    size_t width = (size_t)work->width, size = width * (size_t)work->height;
+    uint8_t *trimmed = work->rows;
+    memcpy(trimmed, mask, size);
+    const uint8_t *at = mask;
+    for (; (at = memchr(at, 1, size - (size_t)(at - mask))); at++) {
+        size_t i = (size_t)(at - mask);
+        if (is_mostly_background(work, mask, plain, difference, (int)(i % width), (int)(i / width)))
+            trimmed[i] = 0;
+    }
+    memcpy(mask, trimmed, size);
 }

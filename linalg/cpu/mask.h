@@ -23,6 +23,12 @@ void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, int least);
 /* Sets the clear components (4-connected) of at most `most` pixels that do not touch the border. */
 void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most);
 
+/* Clears the pixels of the mask that are mostly background, at its edges: those that touch (at a
+ * side or a corner) a pixel outside it that is plain background (`plain`: 0 or 1), and whose
+ * difference is less than 7/20 of the largest among the nine around them. */
+void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain,
+                  const uint8_t *difference);
+
 /* dst: set where any pixel of src within `radius` rows and columns is set. dst must not be src. */
 void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int radius);
 

@@ -28,6 +28,9 @@ void bd_cpu_sep_destroy(void *arg)
     free(state->guard);
     free(state->mask);
     free(state->picture);
+    free(state->shadow);
+    free(state->shadow_mask);
+    bd_shadow_work_destroy(&state->shadow_work);
     free(state->scratch);
     free(state->still);
     free(state->votes);
@@ -73,6 +76,9 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     state->guard = bd_cpu_alloc(pixels);
     state->mask = bd_cpu_alloc(pixels);
     state->picture = bd_cpu_alloc(m);
+    state->shadow = bd_cpu_alloc(pixels);
+    if (shape->outputs & BD_SEPARATOR_SHADOW)
+        state->shadow_mask = bd_cpu_alloc(pixels);
     state->scratch = bd_cpu_alloc(2 * pixels);
     state->still = bd_cpu_alloc(pixels);
     state->votes = bd_cpu_alloc(pixels);
@@ -83,6 +89,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
         !state->next_basis || !state->coefficients || !state->g || !state->partial ||
         !state->tiles || !state->difference || !state->noise || !state->age || !state->raw ||
         !state->guard || !state->mask || !state->picture || !state->smoother || !state->scratch ||
+        !state->shadow || (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) ||
         !state->still || !state->votes || !state->earlier)
         status = bd_fail(BD_ERROR_MEMORY,
                          "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
@@ -94,6 +101,9 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
         status = bd_mask_work_create(&state->mask_work, shape->width, shape->height);
     if (status == BD_OK)
         status = bd_seam_work_create(&state->seam_work, shape->width, shape->height);
+    if (status == BD_OK)
+        status =
+            bd_shadow_work_create(&state->shadow_work, state->pool, shape->width, shape->height);
     if (status != BD_OK) {
         bd_cpu_sep_destroy(state);
         return status;
@@ -134,6 +144,13 @@ enum bd_status bd_cpu_sep_load_background(void *arg, const uint8_t *background)
     return BD_OK;
 }
 
+/* A light that has changed: more than this share of all values differ from the background before by
+ * more than 2 lambda. Someone who fills half of the picture (Board) is not to be taken for it. */
+static const double outlier_share = 0.6;
+
+/* A light that has changed is found if at most this share of those are left. */
+static const double explained_share = 0.7;
+
 struct fit {
     struct bd_cpu_separator *state;
     const uint8_t *f;
@@ -169,6 +186,43 @@ void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int 
     }
 }
 
+/* The chunk's outliers, in a double for want of another place: exact. */
+static void outliers_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct fit *fit = arg;
+    const struct bd_cpu_separator *state = fit->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    state->partial[chunk] = (double)state->kernels->outliers(
+        count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w, 2 * fit->lambda);
+}
+
+/* How many values of the frame differ from B w by more than 2 lambda. */
+static double count_outliers(struct bd_cpu_separator *state, float lambda)
+{
+    struct fit fit = { .state = state, .f = state->frame, .w = state->w, .lambda = lambda };
+    bd_pool_run(state->pool, outliers_chunk, &fit, state->chunks);
+    double outliers = 0;
+    for (int64_t i = 0; i < state->chunks; i++)
+        outliers += state->partial[i];
+    return outliers;
+}
+
+/* Where the light has changed w is brought near, for the usual rounds to finish. What that does not
+ * explain is no change of light: w stays. */
+static void follow_light(struct bd_cpu_separator *state, float lambda)
+{
+    float w[bd_max_rank];
+    double before = count_outliers(state, lambda);
+    if (before <= outlier_share * (double)state->m)
+        return;
+    memcpy(w, state->w, sizeof w);
+    for (int times = 8; times > 1; times /= 2)
+        bd_sep_fit(state, state->frame, state->w, 1, (float)times * lambda);
+    if (count_outliers(state, lambda) > explained_share * before)
+        memcpy(state->w, w, sizeof w);
+}
+
 static void background_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -181,6 +235,8 @@ static void background_chunk(void *arg, int64_t chunk, int thread)
 enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)
 {
     struct bd_cpu_separator *state = arg;
+    if (rounds > 0)
+        follow_light(state, lambda);
     bd_sep_fit(state, state->frame, state->w, rounds, lambda);
     bd_pool_run(state->pool, background_chunk, state, state->chunks);
     return BD_OK;
@@ -189,6 +245,12 @@ enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)
 static inline uint8_t distance(uint8_t a, uint8_t b)
 {
     return (uint8_t)(a > b ? a - b : b - a);
+}
+
+/* While a frame's mask is made: 1 where it is certain that there is nothing. */
+static uint8_t *plain_background(const struct bd_cpu_separator *state)
+{
+    return state->scratch + state->pixels;
 }
 
 /* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
@@ -210,17 +272,28 @@ static void compare(struct bd_cpu_separator *state, const struct bd_detect_param
         }
     }
     const float *noise = state->noise;
+    uint8_t *plain = plain_background(state);
     float gain = params->noise_gain, least = params->threshold, most = params->most;
     for (int64_t p = from; p < to; p++) {
         float limit = gain * noise[p];
         limit = limit > most ? most : limit;
         limit = limit < least ? least : limit;
         state->raw[p] = (float)difference[p] > limit;
+        plain[p] = (float)difference[p] <= params->plain * limit;
     }
 }
 
-/* Noise levels of the pixels outside the guard, ages of those in the mask. A pixel that leaves the
- * mask loses its age four times as fast as it came, so that a flicker does not start it anew. */
+/* What must not be learned: the mask, and shadows. */
+static void occupy(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                   int64_t from, int64_t to)
+{
+    (void)params;
+    for (int64_t p = from; p < to; p++)
+        state->scratch[p] = state->raw[p] | state->shadow[p];
+}
+
+/* Noise levels of the pixels outside the guard, ages of those that are occupied. A pixel that is so
+ * no more loses its age four times as fast as it came, so that a flicker does not start it anew. */
 static void learn_pixels(struct bd_cpu_separator *state, const struct bd_detect_params *params,
                          int64_t from, int64_t to)
 {
@@ -228,7 +301,7 @@ static void learn_pixels(struct bd_cpu_separator *state, const struct bd_detect_
     for (int64_t p = from; p < to; p++) {
         float share = state->guard[p] ? 0.0f : rate;
         state->noise[p] += share * ((float)state->difference[p] - state->noise[p]);
-        float age = state->age[p] + (state->raw[p] ? seconds : -4.0f * seconds);
+        float age = state->age[p] + (state->scratch[p] ? seconds : -4.0f * seconds);
         state->age[p] = age > 0.0f ? age : 0.0f;
     }
 }
@@ -264,21 +337,54 @@ static void for_pixels(struct bd_cpu_separator *state, const struct bd_detect_pa
     bd_pool_run(state->pool, pixel_chunk, &loop, bd_sep_pixel_chunks(state));
 }
 
+static int64_t count_set(const struct bd_cpu_separator *state, const uint8_t *picture)
+{
+    int64_t count = 0;
+    for (int64_t p = 0; p < state->pixels; p++)
+        count += picture[p];
+    return count;
+}
+
+static void take_shadows_out(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+{
+    /* Without colour any dark thing on a plain background would pass for a shadow. */
+    if (!params->shadows || state->shape.channels == 1) {
+        memset(state->shadow, 0, (size_t)state->pixels);
+        return;
+    }
+    bd_shadow_find(state->shadow_work, state->shadow, state->raw, state->frame, state->background);
+    for (int64_t p = 0; p < state->pixels; p++)
+        state->raw[p] &= (uint8_t)(1 - state->shadow[p]);
+}
+
+/* Shadows cleaned up as the mask is. */
+static void show_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+{
+    uint8_t *shadow = state->shadow_mask;
+    bd_mask_median(state->mask_work, shadow, state->shadow, params->median);
+    for (int64_t p = 0; p < state->pixels; p++)
+        shadow[p] = shadow[p] && !state->raw[p] ? 255 : 0;
+}
+
 enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *params, int learn)
 {
     struct bd_cpu_separator *state = arg;
     for_pixels(state, params, compare);
+    state->changed = count_set(state, state->raw);
+    take_shadows_out(state, params);
     bd_mask_median(state->mask_work, state->raw, state->raw, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
-    bd_mask_dilate(state->mask_work, state->guard, state->raw, params->guard);
+    if (params->plain >= 0)
+        bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
+    for_pixels(state, params, occupy);
+    bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
     if (learn)
         for_pixels(state, params, learn_pixels);
     for_pixels(state, params, finish);
-    int64_t foreground = 0;
-    for (int64_t p = 0; p < state->pixels; p++)
-        foreground += state->raw[p];
-    state->foreground = foreground;
+    if (state->shadow_mask)
+        show_shadows(state, params);
+    state->foreground = count_set(state, state->raw);
     return BD_OK;
 }
 
@@ -298,7 +404,9 @@ enum bd_status bd_cpu_sep_collect(void *arg, struct bd_separation *results)
     results->background = outputs & BD_SEPARATOR_BACKGROUND ? state->background : NULL;
     results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->difference : NULL;
     results->mask = outputs & BD_SEPARATOR_MASK ? state->mask : NULL;
+    results->shadow = state->shadow_mask;
     results->foreground = state->foreground;
+    results->changed = state->changed;
     results->revealed = state->result_revealed;
     results->rank = state->result_rank;
     return BD_OK;

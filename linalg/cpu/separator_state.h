@@ -6,6 +6,7 @@
 #include "linalg/cpu/kernels/pixel_kernels.h"
 #include "linalg/cpu/mask.h"
 #include "linalg/cpu/seam.h"
+#include "linalg/cpu/shadow.h"
 #include "linalg/cpu/tsqr.h"
 #include "linalg/separator_ops.h"
 
@@ -38,14 +39,18 @@ struct bd_cpu_separator {
     float *noise;        /* mean difference of the pixel while background, grey levels */
     float *age;          /* seconds for which the pixel has been foreground */
     uint8_t *raw;        /* 0 or 1, before and during the clean-up */
-    uint8_t *guard;      /* 0 or 1: must not be learned */
-    uint8_t *mask;       /* 0 or 255 */
+    uint8_t *shadow; /* 0 or 1: foreground before the clean-up, but in the shadow of something */
+    uint8_t *guard;  /* 0 or 1: must not be learned */
+    uint8_t *mask;   /* 0 or 255 */
+    uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
     int64_t foreground;
+    int64_t changed;         /* pixels over the threshold, before shadows were taken out */
     int64_t revealed;        /* pixels that became background since the results before */
     int64_t result_revealed; /* the same when the results were asked for */
     int result_rank;         /* of the basis when the results were asked for */
     struct bd_mask_work *mask_work;
     struct bd_seam_work *seam_work;
+    struct bd_shadow_work *shadow_work;
     uint8_t *still;    /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;    /* looks in a row that took the pixel for revealed */
     uint8_t *earlier;  /* m */

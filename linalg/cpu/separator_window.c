@@ -375,7 +375,7 @@ enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float l
     return bd_cpu_sep_recall(state, order[count - 1]);
 }
 
-enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float lambda)
+enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float lambda, int choose)
 {
     struct bd_cpu_separator *state = arg;
     const uint8_t *columns[bd_max_lasting];
@@ -393,7 +393,10 @@ enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float 
                             .least = (int)(state->pixels / 3000),
                             .times = 2 };
     bd_mask_median(state->mask_work, state->guard, state->guard, 3);
-    bd_seam_find(state->seam_work, state->smoother, &seam);
+    if (choose)
+        bd_seam_find(state->seam_work, state->smoother, &seam);
+    else
+        memset(state->smoother, 0, (size_t)state->pixels);
     memset(state->guard, 0, (size_t)state->pixels);
     bd_pool_run(state->pool, choose_chunk, state, items);
     start_basis(state, items, order, count, lambda);

@@ -109,6 +109,30 @@ static void project(int64_t count, const uint8_t *f, const float *b, int64_t ldb
     }
 }
 
+static int64_t outliers(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                        const float *w, float most)
+{
+    int64_t i = 0, total = 0;
+    ints sums = { 0 };
+    for (; i + LANES <= count; i += LANES) {
+        floats l = load(b + i) * w[0];
+        for (int k = 1; k < rank; k++)
+            l += load(b + k * ldb + i) * w[k];
+        floats e = load_pixels(f + i) - l;
+        sums -= (e > most) | (e < -most);
+    }
+    for (int k = 0; k < LANES; k++)
+        total += sums[k];
+    for (; i < count; i++) {
+        float l = 0;
+        for (int k = 0; k < rank; k++)
+            l += b[k * ldb + i] * w[k];
+        float e = (float)f[i] - l;
+        total += e > most || e < -most;
+    }
+    return total;
+}
+
 static void background(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
                        uint8_t *l)
 {
@@ -379,6 +403,7 @@ static void lasting(int64_t pixels_here, int channels, const uint8_t *const *col
 extern const struct bd_pixel_kernels TABLE;
 const struct bd_pixel_kernels TABLE = {
     .project = project,
+    .outliers = outliers,
     .background = background,
     .form = form,
     .dot = dot,

@@ -17,6 +17,10 @@ struct bd_pixel_kernels {
     void (*project)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                     const float *w, float lambda, double *dw);
 
+    /* How many of `count` elements differ from B w by more than `most`. */
+    int64_t (*outliers)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                        const float *w, float most);
+
     /* l := B w rounded to 0..255. */
     void (*background)(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
                        uint8_t *l);

@@ -1,0 +1,206 @@
+/* What each part of the making of masks contributes: the tables of docs/accuracy.md, as Markdown.
+ *
+ *     ablation FOLDER...
+ *
+ * Every FOLDER in the layout of changedetection.net, and every rendered scene, is separated with
+ * the default options and then without one part after another: F-measure by CDnet's rules, and
+ * processor time a frame of one thread. A first table has a look ahead of up to a minute, as
+ * the program gives a film; a second one has none, as for a camera. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "app/cdnet.h"
+#include "linalg/separator.h"
+#include "video/synth.h"
+#include "video/writer.h"
+
+enum { most_sources = 64, part_count = BD_WITHOUT_ANY + 1, files_rate = 25, look_seconds = 60 };
+
+static const char *const part_names[part_count] = { "all parts",      "without choice",
+                                                    "without reveal", "without shadows",
+                                                    "without trim",   "without all of these" };
+
+/* A sequence of files or a rendered scene. */
+struct source {
+    struct bd_sequence sequence;
+    const struct bd_synth_scene *scene; /* NULL: files */
+    int64_t frames;
+    double rate;
+};
+
+struct outcome {
+    double f, milliseconds;
+};
+
+struct run {
+    const struct source *source;
+    struct bd_separator *separator;
+    struct bd_frame picture, truth, mask;
+    struct bd_score score;
+    double seconds;
+};
+
+static enum bd_status read_picture(const struct source *source, int64_t index,
+                                   struct bd_frame *picture)
+{
+    char path[PATH_MAX];
+    if (source->scene)
+        return bd_synth_render(source->scene, 0, 0, 1, index, picture, NULL);
+    bd_sequence_input(&source->sequence, source->sequence.first_number + index, path);
+    return bd_picture_read(path, BD_RGB24, picture);
+}
+
+/* BD_END: the frame does not count. */
+static enum bd_status read_truth(const struct source *source, int64_t index, struct bd_frame *truth)
+{
+    if (source->scene)
+        return bd_synth_render(source->scene, 0, 0, 1, index, NULL, truth);
+    return bd_sequence_truth(&source->sequence, source->sequence.first_number + index, truth);
+}
+
+static enum bd_status look_ahead(struct run *run, int window)
+{
+    const struct source *source = run->source;
+    double span = (double)source->frames;
+    if (span > look_seconds * source->rate)
+        span = look_seconds * source->rate;
+    enum bd_status status = BD_OK;
+    for (int j = 0; j < window && !status; j++) {
+        status = read_picture(source, (int64_t)(j * span / window), &run->picture);
+        if (!status)
+            status = bd_separator_preview(run->separator, run->picture.data, run->picture.stride);
+    }
+    return status ? status : bd_separator_prime(run->separator);
+}
+
+static enum bd_status separate(struct run *run, int64_t index)
+{
+    struct timespec begin, end;
+    struct bd_separation out;
+    const struct bd_frame *picture = &run->picture;
+    enum bd_status status = read_picture(run->source, index, &run->picture);
+    if (status)
+        return status;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    status = bd_separator_push(run->separator, picture->data, picture->stride,
+                               (double)index / run->source->rate, &out);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+    run->seconds +=
+        (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
+    if (!status)
+        status = read_truth(run->source, index, &run->truth);
+    if (status)
+        return status == BD_END ? BD_OK : status;
+    for (int y = 0; y < picture->height; y++)
+        memcpy(run->mask.data + y * run->mask.stride, out.mask + (size_t)y * (size_t)picture->width,
+               (size_t)picture->width);
+    return bd_score_add(&run->score, &run->source->sequence, &run->mask, &run->truth);
+}
+
+static enum bd_status measure(const struct source *source, struct bd_backend *backend, int without,
+                              int ahead, struct outcome *outcome)
+{
+    struct run run = { .source = source };
+    enum bd_status status = read_picture(source, 0, &run.picture);
+    if (status)
+        return status;
+    struct bd_separator_options options = { .width = run.picture.width,
+                                            .height = run.picture.height,
+                                            .channels = 3,
+                                            .frame_rate = source->rate,
+                                            .noise_gain = -1,
+                                            .refine = -1,
+                                            .min_area = -1,
+                                            .max_hole = -1,
+                                            .without = without };
+    options = bd_separator_defaults(&options);
+    status = bd_frame_ensure(&run.mask, options.width, options.height, BD_GRAY8);
+    if (!status)
+        status = bd_separator_create(&run.separator, backend, &options);
+    if (!status && ahead)
+        status = look_ahead(&run, options.window);
+    for (int64_t i = 0; i < source->frames && !status; i++)
+        status = separate(&run, i);
+    outcome->f = bd_score_f_measure(&run.score);
+    outcome->milliseconds = 1e3 * run.seconds / (double)source->frames;
+    bd_separator_destroy(&run.separator);
+    bd_frame_destroy(&run.picture);
+    bd_frame_destroy(&run.truth);
+    bd_frame_destroy(&run.mask);
+    return status;
+}
+
+static const char *name_of(const struct source *source)
+{
+    return source->scene ? source->scene->name : source->sequence.name;
+}
+
+static void print_header(int ahead)
+{
+    printf("%s\n\n| |", ahead ? "With a look ahead:" : "Without a look ahead:");
+    for (int part = 0; part < part_count; part++)
+        printf(" %s |", part_names[part]);
+    printf("\n|---|");
+    for (int part = 0; part < part_count; part++)
+        printf("---|");
+    printf("\n");
+}
+
+static enum bd_status print_table(const struct source *sources, int count,
+                                  struct bd_backend *backend, int ahead)
+{
+    double f[part_count] = { 0 }, milliseconds[part_count] = { 0 };
+    print_header(ahead);
+    for (int i = 0; i < count; i++) {
+        printf("| %s%s |", sources[i].scene ? "synth:" : "", name_of(&sources[i]));
+        for (int part = 0; part < part_count; part++) {
+            struct outcome outcome;
+            enum bd_status status = measure(&sources[i], backend, part, ahead, &outcome);
+            if (status)
+                return status;
+            printf(" %.3f |", outcome.f);
+            fflush(stdout);
+            f[part] += outcome.f / count;
+            milliseconds[part] += outcome.milliseconds / count;
+        }
+        printf("\n");
+    }
+    printf("| **mean** |");
+    for (int part = 0; part < part_count; part++)
+        printf(" **%.3f** |", f[part]);
+    printf("\n| ms a frame |");
+    for (int part = 0; part < part_count; part++)
+        printf(" %.2f |", milliseconds[part]);
+    printf("\n\n");
+    return BD_OK;
+}
+
+int main(int argc, char **argv)
+{
+    static struct source sources[most_sources];
+    struct bd_backend *backend = NULL;
+    int count = 0;
+    enum bd_status status = BD_OK;
+    for (int i = 1; i < argc && count < most_sources && !status; i++) {
+        struct source *source = &sources[count++];
+        status = bd_sequence_open(&source->sequence, argv[i]);
+        source->frames = source->sequence.input_count;
+        source->rate = files_rate;
+    }
+    for (const struct bd_synth_scene *scene = bd_synth_scenes;
+         scene->name && count < most_sources && !status; scene++)
+        sources[count++] =
+            (struct source){ .scene = scene, .frames = scene->frame_count, .rate = scene->fps };
+    if (!status)
+        status = bd_backend_open(&backend, "cpu", 1);
+    for (int ahead = 1; ahead >= 0 && !status; ahead--)
+        status = print_table(sources, count, backend, ahead);
+    if (status)
+        fprintf(stderr, "ablation: %s\n", bd_error_detail());
+    bd_backend_close(&backend);
+    for (int i = 0; i < count; i++)
+        bd_sequence_close(&sources[i].sequence);
+    return status ? 1 : 0;
+}
