@@ -338,6 +338,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .sep_basis = bd_cuda_sep_basis,
     .sep_median = bd_cuda_sep_median,
     .sep_lasting = bd_cuda_sep_lasting,
+    .sep_reveal = bd_cuda_sep_reveal,
     .sep_depth = 3,
     .sep_finish = bd_cuda_sep_finish,
     .sep_collect = bd_cuda_sep_collect,

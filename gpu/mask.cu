@@ -10,14 +10,7 @@
 #include "gpu/mask_join.cuh"
 #include "gpu/mask_median.cuh"
 #include "gpu/mask_spread.cuh"
-
-struct bd_cuda_mask {
-    struct bd_cuda *cuda;
-    struct mask_size size;
-    struct mask_forest set, clear;    /* components of the mask, of its complement */
-    uint32_t *median, *kept, *spread; /* height x pitch words: after that step */
-    void *memory;                     /* all of the above */
-};
+#include "gpu/mask_work.cuh"
 
 /* Shared memory of a block: the filter is done when components are looked for. */
 union tile_shared {
@@ -42,7 +35,7 @@ static __device__ inline int tile_column(void)
 }
 
 /* median: the raw picture (bytes) after the median filter; with components, those of each tile in
- * `forest`. Also clears *foreground for what comes last. A block a tile. */
+ * `forest`. Also clears *foreground for what comes last, unless it is NULL. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
                  int *foreground, const uint8_t *raw, int side, bool components, bool wide)
@@ -50,7 +43,7 @@ static __global__ void __launch_bounds__(tile_threads, 2)
     extern __shared__ __align__(16) unsigned char memory[];
     union tile_shared *m = (union tile_shared *)memory;
     int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
-    if (tile == 0 && threadIdx.x == 0)
+    if (foreground && tile == 0 && threadIdx.x == 0)
         *foreground = 0;
     load_bits(&m->median, size, raw, side / 2, wide);
     __syncthreads();
@@ -314,9 +307,21 @@ static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radi
     }
 }
 
-static bool is_wide(struct mask_size size, const void *picture)
+/* work->median := raw after the median filter; with components, those of it in work->set. */
+static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, int side,
+                             bool components, int *d_foreground)
 {
-    return size.width % 16 == 0 && (uintptr_t)picture % 16 == 0;
+    struct mask_size size = work->size;
+    dim3 tiles((unsigned)size.across, (unsigned)size.down);
+    median_tiles<<<tiles, tile_threads, sizeof(union tile_shared), work->cuda->stream>>>(
+        size, work->median, work->set, d_foreground, raw, side, components, is_wide(size, raw));
+    enum bd_status status = bd_cuda_launched("filtering a mask");
+    return status == BD_OK && components ? join<1>(work, work->median, work->set) : status;
+}
+
+enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t *raw, int side)
+{
+    return filter(work, raw, side, true, NULL);
 }
 
 enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, uint8_t *mask, uint8_t *guard,
@@ -327,12 +332,7 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, uint8_t *mask, uint
     cudaStream_t stream = work->cuda->stream;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     bool remove = params->min_area > 1, fill = params->max_hole >= 1;
-    median_tiles<<<tiles, tile_threads, sizeof(union tile_shared), stream>>>(
-        size, work->median, work->set, d_foreground, raw, params->median, remove,
-        is_wide(size, raw));
-    enum bd_status status = bd_cuda_launched("filtering a mask");
-    if (status == BD_OK && remove)
-        status = join<1>(work, work->median, work->set);
+    enum bd_status status = filter(work, raw, params->median, remove, d_foreground);
     if (status == BD_OK && fill) {
         remove_tiles<<<tiles, tile_threads, sizeof(struct remove_shared), stream>>>(
             size, work->kept, work->clear, work->median, work->set, params->min_area);

@@ -67,13 +67,15 @@ extern "C" void bd_cuda_sep_destroy(void *arg)
     }
     for (int i = 0; i < bd_sep_depth; i++)
         destroy_set(&s->sets[i]);
-    void *const arrays[] = { s->window,  s->basis,     s->coefficients,
-                             s->g,       s->k,         s->order,
-                             s->numbers, s->partial,   s->frame_partial,
-                             s->gram,    s->gram_work, s->noise,
-                             s->age,     s->raw,       s->guard };
+    void *const arrays[] = {
+        s->window,  s->basis,   s->coefficients,  s->g,     s->k,         s->order,
+        s->numbers, s->partial, s->frame_partial, s->gram,  s->gram_work, s->noise,
+        s->age,     s->raw,     s->guard,         s->still, s->votes,     s->earlier,
+        s->picture, s->smoother
+    };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
+    bd_cuda_seam_destroy(s->seam_work);
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
     if (s->upload)
@@ -148,6 +150,11 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->age, s->pitch);
     take(&a, &s->raw, s->pitch);
     take(&a, &s->guard, s->pitch);
+    take(&a, &s->still, s->pitch);
+    take(&a, &s->votes, s->pitch);
+    take(&a, &s->earlier, s->ld);
+    take(&a, &s->picture, s->ld);
+    take(&a, &s->smoother, s->pitch);
     for (int i = 0; i < bd_sep_buffers; i++) {
         take(&a, &s->frames[i], bd_sep_buffer_bytes(s));
         take_host(&a, &s->staging[i], bd_sep_buffer_bytes(s));
@@ -194,6 +201,8 @@ extern "C" enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
     if (status == BD_OK)
+        status = bd_cuda_seam_create(s->mask_work, &s->seam_work);
+    if (status == BD_OK)
         status = take_copiers(s);
     /* The arrays were zeroed on the backend's stream; uploads come on another. */
     if (status == BD_OK)
@@ -219,6 +228,13 @@ extern "C" enum bd_status bd_cuda_sep_reset(void *arg)
         error = cudaMemsetAsync(s->age, 0, pitch * sizeof *s->age, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(s->guard, 0, pitch, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->still, 0, pitch, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->votes, 0, pitch, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->earlier, 0, (size_t)s->ld, stream);
+    s->revealing = 0;
     return bd_cuda_check(error, "forgetting what the separator learned");
 }
 
@@ -337,6 +353,12 @@ extern "C" enum bd_status bd_cuda_sep_finish(void *arg)
         status = fetch(s, set->host_difference, set->difference, s->pixels);
     if (status == BD_OK)
         status = record(set->downloaded, s->download);
+    if (status == BD_OK && s->revealing) { /* told with this frame, and not again */
+        status = bd_cuda_check(
+            cudaMemsetAsync(&s->numbers->revealed, 0, sizeof s->numbers->revealed, s->cuda->stream),
+            "telling what was revealed");
+        s->revealing = 0;
+    }
     s->finished = status == BD_OK; /* else the caller counts no frame, and there is no new set */
     return status;
 }
@@ -354,6 +376,7 @@ extern "C" enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *r
     results->difference = set->host_difference;
     results->mask = set->host_mask;
     results->foreground = set->record->foreground;
+    results->revealed = set->record->revealed;
     results->rank = set->record->rank;
     return BD_OK;
 }

@@ -95,23 +95,6 @@ __device__ __forceinline__ uint32_t form_background(const float w[RANK], const f
     return word;
 }
 
-/* The largest of each three bytes: four rgb pixels as three words to four bytes. */
-__device__ __forceinline__ uint32_t most_of_channels(const uint32_t rgb[3])
-{
-    uint32_t word = 0;
-#pragma unroll
-    for (int p = 0; p < 4; p++) {
-        uint32_t most = 0;
-#pragma unroll
-        for (int c = 0; c < 3; c++) {
-            const int at = 3 * p + c;
-            most = max(most, rgb[at / 4] >> at % 4 * 8 & 0xff);
-        }
-        word |= most << 8 * p;
-    }
-    return word;
-}
-
 struct pictures {
     uint8_t *background, *difference, *raw; /* outputs; background is an input of KNOWN */
     const uint8_t *f;
@@ -148,7 +131,7 @@ __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant_
         }
         far[c] = __vabsdiffu4(bd_sep_load_word(now.f + i), l);
     }
-    const uint32_t difference = CHANNELS == 1 ? far[0] : most_of_channels(far);
+    const uint32_t difference = CHANNELS == 1 ? far[0] : bd_sep_most_of_channels(far);
     *reinterpret_cast<uint32_t *>(now.difference + 4 * p) = difference;
     float d[4], noise[4];
     bd_sep_floats(difference, d);
@@ -183,7 +166,7 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     if (p == 0)
-        *record = { numbers->foreground, numbers->rank };
+        *record = { numbers->foreground, numbers->rank, numbers->revealed };
     if (p >= now.words)
         return;
     uint32_t *guard_word = reinterpret_cast<uint32_t *>(now.guard + 4 * p);

@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "gpu/cuda.h"
 #include "gpu/mask.h"
+#include "gpu/seam.h"
 #include "linalg/separator_ops.h"
 
 enum {
@@ -33,14 +34,17 @@ struct bd_sep_numbers {
     int rank;                  /* columns of B in use; 0 before the first background */
     int new_rank;              /* of the basis that is being learned */
     int foreground;            /* pixels of the mask of the frame in hand */
+    int revealed;              /* pixels that became background since the frame before */
+    int voted;                 /* not 0: some pixels have votes enough to become background */
     unsigned ticket;           /* of the thread blocks that have left their partial sums */
     unsigned long long square; /* of the norm of the background that becomes B */
     double norm;               /* squared, of B, where the shape's rank is 1 */
+    double measured;           /* squared norm of the first column of B while it is scaled */
 };
 
 /* What is told of a frame besides pictures: written by the GPU where the host reads it. */
 struct bd_sep_record {
-    int foreground, rank;
+    int foreground, rank, revealed;
 };
 
 /* The results of one frame. */
@@ -111,6 +115,14 @@ struct bd_cuda_separator {
     uint8_t *raw;       /* pitch: 0 or 1, before the clean-up */
     uint8_t *guard;     /* pitch: 0 or 1 */
     struct bd_cuda_mask *mask_work;
+
+    uint8_t *still;    /* pitch: looks for which the pixel has been as it was in `earlier` */
+    uint8_t *votes;    /* pitch: looks in a row that took the pixel for revealed */
+    uint8_t *earlier;  /* ld */
+    uint8_t *picture;  /* ld: a second picture of the scene, while two are compared */
+    uint8_t *smoother; /* pitch, 0 or 1: where it continues its surroundings better */
+    struct bd_cuda_seam_work *seam_work;
+    int revealing; /* numbers->revealed may not be 0 */
 };
 
 /* The window as kernels see it. Column j is at order[j]; X = l + clip(W - l, +-lambda), l = B C. */
@@ -207,6 +219,36 @@ __device__ __forceinline__ void bd_sep_load_floats(const float *p, float v[4])
 __device__ __forceinline__ void bd_sep_store_floats(float *p, const float v[4])
 {
     *reinterpret_cast<float4 *>(p) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+/* The largest of each three bytes: four rgb pixels as three words to four bytes. */
+__device__ __forceinline__ uint32_t bd_sep_most_of_channels(const uint32_t rgb[3])
+{
+    uint32_t word = 0;
+#pragma unroll
+    for (int p = 0; p < 4; p++) {
+        uint32_t most = 0;
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            const int at = 3 * p + c;
+            most = max(most, rgb[at / 4] >> at % 4 * 8 & 0xff);
+        }
+        word |= most << 8 * p;
+    }
+    return word;
+}
+
+/* All ones in those bytes of word c of CHANNELS whose pixels have 0xff in `pixels`. */
+template <int CHANNELS>
+__device__ __forceinline__ uint32_t bd_sep_bytes_of_pixels(uint32_t pixels, int c)
+{
+    if (CHANNELS == 1)
+        return pixels;
+    uint32_t select = 0; /* byte e of this word is of pixel (4 c + e) / CHANNELS */
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        select |= (pixels >> 8 * ((4 * c + e) / CHANNELS) & 0xff) << 8 * e;
+    return select;
 }
 
 __device__ __forceinline__ float bd_sep_clip(float v, float lambda)

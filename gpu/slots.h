@@ -107,7 +107,10 @@ enum bd_status bd_cuda_sep_reduce(void *state, const int *order, int count, floa
 enum bd_status bd_cuda_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                  const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cuda_sep_median(void *state, const int *order, int count, float lambda);
-enum bd_status bd_cuda_sep_lasting(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cuda_sep_lasting(void *state, const int *order, int count, float lambda,
+                                   int choose);
+enum bd_status bd_cuda_sep_reveal(void *state, const int *order, int count,
+                                  const struct bd_reveal_params *params);
 enum bd_status bd_cuda_sep_finish(void *state);
 enum bd_status bd_cuda_sep_collect(void *state, struct bd_separation *results);
 

@@ -303,7 +303,9 @@ struct bd_backend_ops {
      * theirs. Pixels with params->votes votes, and those still for long enough around them (as far
      * as params->margin, but not in the mask), become background: W := f in all slots of `order`,
      * B := f / w(1) in the first column and 0 in others, noise := params->noise, age, stillness and
-     * votes 0. The number of pixels is told with the results of the next frame. */
+     * votes 0. Then the first column is scaled to norm 1 again, and w(1) and C with it. Nothing is
+     * taken where w(1) < 1: the background is black. The number of pixels is told with the results
+     * of the next frame. */
     enum bd_status (*sep_reveal)(void *state, const int *order, int count,
                                  const struct bd_reveal_params *params);
     /* Frames of which results may be in flight: sep_finish calls without their sep_collect. */

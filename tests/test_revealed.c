@@ -166,6 +166,41 @@ static void test_ghost(void **state)
     }
 }
 
+/* A dark room with a lit wall, before which something black stands: when it leaves, the wall has
+ * most of the light. The background is what it should be from the first frame on in which it is
+ * seen to be one, though the window has not slid yet. */
+static void test_bright(void **state)
+{
+    (void)state;
+    static struct scene scene;
+    FOR_EACH_BACKEND(name)
+    {
+        int64_t revealed = 0, set = 0;
+        open_scene(&scene, name, 60);
+        for (int i = 0; i < 20 * rate; i++) {
+            for (int k = 0; k < width * height * 3; k++) {
+                int x = k / 3 % width, y = k / 3 / width;
+                bool wall = x > width / 8 && x < width * 7 / 8 && y > height / 8 && y < 60;
+                bool covered = x > width / 8 + 3 && x < width * 7 / 8 - 3 && y > height / 8 + 3 &&
+                               y < 57 && i < 15 * rate;
+                scene.picture[k] = (uint8_t)((covered ? 8
+                                              : wall  ? 235
+                                                      : 30) +
+                                             hash((uint32_t)k * 7919u + (uint32_t)i) % 4);
+            }
+            assert_int_equal(bd_separator_push(scene.separator, scene.picture, (int64_t)width * 3,
+                                               (double)i / rate, &scene.out),
+                             BD_OK);
+            revealed += scene.out.revealed;
+            if (revealed && scene.out.foreground > set)
+                set = scene.out.foreground;
+        }
+        assert_in_range(revealed, width * height / 10, width * height);
+        assert_in_range(set, 0, width * height / 1000);
+        close_scene(&scene);
+    }
+}
+
 /* Who comes and stands still is foreground for three quarters of the memory time, and background
  * after it. */
 static void test_stander(void **state)
@@ -250,8 +285,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_background), cmocka_unit_test(test_ghost),
-        cmocka_unit_test(test_stander),          cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_bright),           cmocka_unit_test(test_stander),
+        cmocka_unit_test(test_frozen),           cmocka_unit_test(test_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,6 +51,23 @@ static void draw(uint8_t *picture, int width, int height, int channels, int fram
             }
 }
 
+/* Before a wall something patterned stands at the left, or has left and something else stands at
+ * the right. */
+static void draw_standing(uint8_t *picture, int width, int height, int channels, bool left,
+                          int frame)
+{
+    int side = height / 3, from = left ? width / 8 : width / 2, top = height / 3;
+    for (int y = top - 8; y < top + side + 8; y++)
+        for (int x = 0; x < width; x++)
+            for (int c = 0; c < channels; c++) {
+                uint32_t i = (uint32_t)((y * width + x) * channels + c);
+                int v = 120 + 5 * c;
+                if (x >= from && x < from + side && y >= top && y < top + side)
+                    v = (left ? 200 : 15) + 20 * ((x / 3 + y / 4 + c) % 3);
+                picture[i] = (uint8_t)(v + (int)(hash(i + (uint32_t)frame * 7919u) % 4));
+            }
+}
+
 /* The backends besides the reference that this machine has, NULL at the end. */
 static const char *const *others(void)
 {
@@ -84,6 +101,7 @@ struct pair {
     int64_t pixels, m;
     uint8_t *picture;
     int order[1000], count;
+    int64_t revealed; /* pixels, by the reference */
 };
 
 static void open_pair(struct pair *p, const char *name, const struct bd_separation_shape *shape)
@@ -164,6 +182,11 @@ static void compare_results(struct pair *p, const char *when)
             (long long)out[1].foreground, (long long)l0, (long long)l, (long long)p->m,
             (long long)mask);
     assert_int_equal(out[0].rank, out[1].rank);
+    p->revealed += out[0].revealed;
+    if (out[0].revealed != out[1].revealed)
+        print_message("%s: %lld pixels revealed, should be %lld\n", when,
+                      (long long)out[1].revealed, (long long)out[0].revealed);
+    assert_true(llabs(out[0].revealed - out[1].revealed) * 100 <= out[0].revealed);
     assert_true(l * 1000 <= p->m);
     assert_true(l0 * 100 <= p->m);
     assert_true(mask * 1000 <= p->pixels);
@@ -304,6 +327,70 @@ static void check_slots(const char *name, int width, int height, int channels, i
     close_pair(&p);
 }
 
+/* Looks for what was revealed, while what stood in all of the window leaves; and the values that
+ * last in a window of it and of it gone, by turns for each pixel of some blocks. */
+static void check_revealed(const char *name, int width, int height, int channels, int rank)
+{
+    enum { window = 12 };
+    struct bd_separation_shape shape = { width, height, channels, window, rank, 7 };
+    struct pair p;
+    const struct bd_reveal_params reveal = {
+        .reach = 20, .still = 2, .votes = 2, .least = 4, .times = 3, .margin = 2, .noise = 1
+    };
+    int64_t stride = (int64_t)width * channels;
+    open_pair(&p, name, &shape);
+    for (int kind = 0; kind < 2; kind++) {
+        p.count = 0;
+        for (int j = 0; j < window; j++) {
+            draw(p.picture, width, height, channels, 40 * j, 1);
+            draw_standing(p.picture, width, height, channels, kind ? j < window * 2 / 3 : true, j);
+            for (int64_t i = 0; kind && i < p.m; i++) /* blocks with values at random */
+                if (hash((uint32_t)(i / stride / 9 * 1000 + i % stride / 30)) % 5 == 0)
+                    p.picture[i] = (uint8_t)(hash((uint32_t)i * 31 + (uint32_t)j % 5 * 7) % 256);
+            BOTH(&p, ops->sep_load(state, p.picture, stride));
+            p.order[p.count++] = (j * 5) % window;
+            BOTH(&p, ops->sep_insert(state, p.order[j], 0));
+        }
+        if (kind)
+            BOTH(&p, ops->sep_lasting(state, p.order, p.count, 10, 1))
+        else
+            BOTH(&p, ops->sep_median(state, p.order, p.count, 10))
+        for (int i = 0; i < 14; i++) {
+            draw(p.picture, width, height, channels, 40 * i, 1);
+            draw_standing(p.picture, width, height, channels, i == 0, 100 + i);
+            BOTH(&p, ops->sep_load(state, p.picture, stride));
+            separate(&p, 3, 1, kind ? "after the values that last" : "revealed");
+            if (i % 2)
+                BOTH(&p, ops->sep_reveal(state, p.order, p.count, &reveal));
+            if (i == 9)
+                learn(&p);
+        }
+        if (kind == 0)
+            assert_in_range(p.revealed, height * height / 18, p.pixels);
+        BOTH(&p, ops->sep_reset(state));
+    }
+    close_pair(&p);
+}
+
+static void test_revealed(void **state)
+{
+    (void)state;
+    timed = 0;
+    FOR_EACH_OTHER(name)
+    {
+        if (test_quick()) {
+            check_revealed(name, 61, 48, 3, 2);
+            check_revealed(name, 270, 70, 1, 1);
+            continue;
+        }
+        check_revealed(name, 160, 120, 1, 1);
+        check_revealed(name, 161, 119, 3, 1);
+        check_revealed(name, 131, 97, 3, 3);
+        check_revealed(name, 530, 290, 1, 1);
+        check_revealed(name, 320, 240, 3, 2);
+    }
+}
+
 static void test_slots(void **state)
 {
     (void)state;
@@ -339,6 +426,7 @@ struct clip {
     bool ahead;  /* a look ahead comes first */
     bool events; /* a seek, a freeze, another threshold, a reset, backgrounds that are given */
     int restart; /* the frame from which on the picture is another one; 0: none */
+    int leaves;  /* the frame from which on something has left and another thing stays; 0: none */
 };
 
 /* Frame i of a clip; under a sanitizer all happens in fewer frames. */
@@ -356,7 +444,7 @@ struct kept {
     uint8_t *background, *mask;
     int columns, rank;
     bool learned;
-    int64_t foreground;
+    int64_t foreground, revealed;
 };
 
 static void keep(struct kept *kept, const struct clip *clip, const struct bd_separation *out)
@@ -368,11 +456,15 @@ static void keep(struct kept *kept, const struct clip *clip, const struct bd_sep
     kept->rank = out->rank;
     kept->learned = out->learned;
     kept->foreground = out->foreground;
+    kept->revealed = out->revealed;
 }
 
 static void draw_clip(uint8_t *picture, const struct clip *clip, int frame)
 {
     draw(picture, clip->width, clip->height, clip->channels, frame, 1 + 0.1 * sin(0.02 * frame));
+    if (clip->leaves)
+        draw_standing(picture, clip->width, clip->height, clip->channels, frame < clip->leaves,
+                      frame);
     int64_t m = (int64_t)clip->width * clip->height * clip->channels;
     for (int64_t i = 0; clip->restart && frame >= clip->restart && i < m; i++)
         picture[i] = (uint8_t)(255 - picture[i]);
@@ -446,6 +538,7 @@ static void give(struct bd_separator *s, const struct clip *clip, int i, uint8_t
 
 struct tally {
     int64_t pixels, elements, masks, backgrounds; /* differing ones of the latter two */
+    int64_t want_revealed, revealed;
 };
 
 static void compare_frame(struct tally *tally, const struct clip *clip, int i,
@@ -461,6 +554,8 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     tally->elements += m;
     tally->masks += masks;
     tally->backgrounds += backgrounds;
+    tally->want_revealed += want->revealed;
+    tally->revealed += out->revealed;
     int64_t set = 0;
     for (int64_t p = 0; p < pixels; p++)
         set += out->mask[p] == 255;
@@ -512,12 +607,16 @@ static void check_clip(const char *name, const struct clip *clip)
     }
     assert_int_equal(received, clip_frames());
     print_message("%s, %d x %d x %d, window %d, rank %d: %.5f %% of mask pixels, %.5f %% of "
-                  "background elements by more than 1 differ\n",
+                  "background elements by more than 1 differ; revealed %lld and %lld\n",
                   name, clip->width, clip->height, clip->channels, clip->window, clip->rank,
                   100 * (double)tally.masks / (double)tally.pixels,
-                  100 * (double)tally.backgrounds / (double)tally.elements);
+                  100 * (double)tally.backgrounds / (double)tally.elements,
+                  (long long)tally.want_revealed, (long long)tally.revealed);
     assert_true(tally.masks * 1000 <= tally.pixels);
     assert_true(tally.backgrounds * 1000 <= tally.elements);
+    assert_true(llabs(tally.want_revealed - tally.revealed) * 50 <= tally.want_revealed);
+    if (clip->leaves && !clip->ahead && !test_quick())
+        assert_in_range(tally.revealed, clip->height * clip->height / 18, tally.pixels);
     bd_separator_destroy(&cpu);
     bd_separator_destroy(&other);
     for (int i = 0; i < 2; i++)
@@ -534,11 +633,13 @@ static void test_clips(void **state)
 {
     (void)state;
     static const struct clip clips[] = {
-        { 160, 120, 1, 20, 1, false, false, 0 }, { 161, 119, 3, 30, 1, true, false, 150 },
-        { 160, 120, 3, 20, 1, true, true, 0 },   { 97, 61, 1, 25, 3, true, false, 0 },
-        { 97, 61, 3, 70, 2, false, true, 80 },   { 320, 240, 1, 40, 1, true, false, 0 },
+        { 160, 120, 1, 20, 1, false, false, 0, 0 },   { 161, 119, 3, 30, 1, true, false, 150, 0 },
+        { 160, 120, 3, 20, 1, true, true, 0, 0 },     { 97, 61, 1, 25, 3, true, false, 0, 0 },
+        { 97, 61, 3, 70, 2, false, true, 80, 0 },     { 320, 240, 1, 40, 1, true, false, 0, 0 },
+        { 160, 120, 3, 20, 1, false, false, 0, 130 }, { 320, 240, 1, 40, 1, true, false, 0, 130 },
+        { 131, 97, 1, 25, 3, false, false, 0, 130 },  { 161, 119, 3, 30, 1, true, false, 0, 60 },
     };
-    static const struct clip quick = { 64, 48, 3, 6, 1, true, true, 0 };
+    static const struct clip quick = { 64, 48, 3, 6, 1, true, true, 0, 12 };
     FOR_EACH_OTHER(name)
     for (size_t i = 0; i < (test_quick() ? 1 : sizeof clips / sizeof *clips); i++)
         check_clip(name, test_quick() ? &quick : &clips[i]);
@@ -548,6 +649,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_revealed),
         cmocka_unit_test(test_clips),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

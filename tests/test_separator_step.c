@@ -17,7 +17,10 @@
 
 enum { window = 6, depth = 3 };
 
-/* A gradient with noise, and a square that moves; rows `stride` bytes apart. */
+enum { leaves = 70 }; /* the frame from which on what has stood is gone */
+
+/* A gradient with noise, a square that moves, and one that stands above it; rows `stride` bytes
+ * apart. */
 static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_shape *shape,
                  int frame)
 {
@@ -27,6 +30,9 @@ static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_sh
             int column = x / shape->channels - frame % shape->width;
             random = random * 1664525u + 1013904223u;
             bool square = column >= 0 && column < shape->width / 4 && y > shape->height / 2;
+            int place = x / shape->channels - shape->width / 3;
+            square |= frame < leaves && place >= 0 && place < shape->width / 4 &&
+                      y >= shape->height / 8 && y < shape->height * 3 / 8;
             picture[y * stride + x] =
                 (uint8_t)(square ? 220 : 60 + (x + 2 * y) % 64 + (int)(random >> 29));
         }
@@ -71,6 +77,16 @@ static enum bd_status slide(struct bd_backend *backend, void *state, int frame)
     return status == BD_OK ? backend->ops->sep_median(state, order, window, 10) : status;
 }
 
+/* Looks for what was revealed, now and then. */
+static enum bd_status look(struct bd_backend *backend, void *state)
+{
+    static const int order[window] = { 3, 1, 4, 0, 5, 2 };
+    const struct bd_reveal_params params = {
+        .reach = 20, .still = 2, .votes = 2, .least = 9, .times = 3, .margin = 2, .noise = 1
+    };
+    return backend->ops->sep_reveal(state, order, window, &params);
+}
+
 /* A state whose window is full. */
 static enum bd_status start(struct bd_backend *backend, const struct bd_separation_shape *shape,
                             uint8_t *picture, int64_t stride, void **state)
@@ -103,7 +119,7 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     int64_t stride = (int64_t)shape->width * shape->channels + 3;
     uint8_t *picture = malloc((size_t)stride * (size_t)shape->height);
     void *states[2] = { NULL, NULL };
-    int64_t foreground = 0;
+    int64_t foreground = 0, revealed = 0;
     assert_non_null(picture);
     for (int one = 0; one < 2; one++)
         assert_int_equal(start(backend, shape, picture, stride, &states[one]), BD_OK);
@@ -117,7 +133,9 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
             assert_same(out[0].mask, out[1].mask, pixels);
             assert_same(out[0].difference, out[1].difference, pixels);
             assert_same(out[0].background, out[1].background, pixels * (size_t)shape->channels);
+            assert_int_equal(out[0].revealed, out[1].revealed);
             foreground += out[1].foreground;
+            revealed += out[1].revealed;
         }
         if (i >= frames)
             continue;
@@ -127,11 +145,14 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
                 assert_int_equal(ops->sep_load(states[one], picture, stride), BD_OK);
             assert_int_equal(ops->sep_load(states[one], picture, stride), BD_OK);
             assert_int_equal(separate(backend, states[one], shape, i, one), BD_OK);
+            if (i % 4 == 3)
+                assert_int_equal(look(backend, states[one]), BD_OK);
             if (i % 9 == 5)
                 assert_int_equal(slide(backend, states[one], i), BD_OK);
         }
     }
     assert_true(foreground > 0);
+    assert_true(revealed > 0);
     for (int one = 0; one < 2; one++)
         ops->sep_destroy(states[one]);
     free(picture);

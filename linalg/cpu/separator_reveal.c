@@ -1,4 +1,5 @@
 /* The live separator on the CPU: background that was revealed when something left. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,23 @@ static void take_pixel(struct bd_cpu_separator *state, const int *order, int cou
     state->revealed++;
 }
 
+/* The first column of B has norm 1 again, and l stays what it was: where much that is brighter than
+ * the rest has been revealed, the rounds of the next frames would not converge else. */
+static void scale_basis(struct bd_cpu_separator *state, const int *order, int count)
+{
+    double square = 0;
+    for (int64_t i = 0; i < state->m; i++)
+        square += (double)state->basis[i] * (double)state->basis[i];
+    float norm = (float)sqrt(square);
+    if (norm <= 0)
+        return;
+    for (int64_t i = 0; i < state->m; i++)
+        state->basis[i] /= norm;
+    for (int j = 0; j < count; j++)
+        state->coefficients[(int64_t)order[j] * bd_max_rank] *= norm;
+    state->w[0] *= norm;
+}
+
 enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
                                  const struct bd_reveal_params *params)
 {
@@ -71,11 +89,12 @@ enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
         state->smoother[p] = state->votes[p] >= params->votes;
         any |= state->smoother[p];
     }
-    if (!any || state->w[0] <= 0) /* nothing, or a black picture */
+    if (!any || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
         return BD_OK;
     bd_mask_dilate(state->mask_work, taken, state->smoother, params->margin);
     for (int64_t p = 0; p < state->pixels; p++)
         if (state->smoother[p] || (taken[p] && !state->raw[p] && state->still[p] >= params->still))
             take_pixel(state, order, count, params, p);
+    scale_basis(state, order, count);
     return BD_OK;
 }

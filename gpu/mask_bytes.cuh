@@ -1,0 +1,42 @@
+/* Private to the mask clean-up: bits to bytes. */
+#ifndef BD_GPU_MASK_BYTES_CUH
+#define BD_GPU_MASK_BYTES_CUH
+
+#include <stdint.h>
+
+/* Four bits as four bytes of 0 or 1. */
+static __device__ inline uint32_t unpack4(uint32_t bits)
+{
+    return (bits & 15) * 0x00204081u & 0x01010101u;
+}
+
+static __device__ inline uint4 unpack16(uint32_t bits, uint32_t value)
+{
+    return make_uint4(unpack4(bits) * value, unpack4(bits >> 4) * value, unpack4(bits >> 8) * value,
+                      unpack4(bits >> 12) * value);
+}
+
+/* Writes 32 pixels, set ones as `value` (1 or 255), at `to`, of which the first `count` are in the
+ * picture (<= 0: none). wide: `to` is 16-byte aligned and count a multiple of 16. For whole warps.
+ */
+static __device__ inline void store_bytes(uint8_t *to, uint32_t w, int count, uint32_t value,
+                                          bool wide)
+{
+    if (wide) {
+        if (count > 0)
+            ((uint4 *)to)[0] = unpack16(w, value);
+        if (count > 16)
+            ((uint4 *)to)[1] = unpack16(w >> 16, value);
+        return;
+    }
+    /* The warp writes the word of each lane in turn, so that stores are contiguous. */
+    int lane = threadIdx.x % 32;
+    for (int k = 0; k < 32; k++) {
+        uint8_t *row = (uint8_t *)__shfl_sync(~0u, (unsigned long long)to, k);
+        uint32_t set = __shfl_sync(~0u, w, k) >> lane & 1;
+        if (lane < __shfl_sync(~0u, count, k))
+            row[lane] = (uint8_t)(set * value);
+    }
+}
+
+#endif
