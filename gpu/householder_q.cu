@@ -285,3 +285,43 @@ enum bd_status house_wide_form(const struct bd_cuda *cuda, const struct house_wi
     }
     return status;
 }
+
+enum bd_status house_wide_apply(const struct bd_cuda *cuda, const struct house_wide *wide,
+                                const float *a, int64_t lda, const float *t16, int64_t rows,
+                                int cols, float *c, int64_t ldc, int64_t k)
+{
+    struct t_args t = { wide->t, wide->x, NULL, NULL, wide->cols, cols, 0, 0 };
+    void *values[] = { &t };
+    const unsigned side = (unsigned)(wide->cols / step_tile);
+    struct product_args args = {};
+    args.a = wide->v;
+    args.lda = wide->ldv;
+    args.m = rows;
+    args.k = cols;
+    args.b_fours = args.c_fours = 1;
+    args.pieces = wide->pieces;
+    enum bd_status status = take(cuda, wide, a, lda, t16, rows, cols);
+    if (status == BD_OK)
+        status = house_launch(cuda, (const void *)turn_t, dim3(side, side), step_threads, 0, values,
+                              0, "Householder QR: T");
+    struct product_args turn = args;
+    turn.b = wide->x;
+    turn.ldb = wide->cols;
+    turn.c = wide->p;
+    turn.ldc = wide->ldv;
+    turn.n = cols;
+    turn.upper = 1;
+    if (status == BD_OK)
+        status = launch(cuda, PRODUCT_TURN, dim3(tiles_of(rows), tiles_of(cols)), &turn);
+    if (status == BD_OK)
+        status = project(cuda, wide, wide->p, c, ldc, rows, cols, k, wide->w);
+    args.b = wide->w;
+    args.ldb = cols;
+    args.c = c;
+    args.ldc = ldc;
+    args.n = k;
+    args.c_fours = caqr_aligned(c, ldc, 4);
+    if (status == BD_OK)
+        status = launch(cuda, PRODUCT_Q, dim3(tiles_of(rows), tiles_of(k)), &args);
+    return status;
+}
