@@ -3,17 +3,16 @@
 #ifndef BD_APP_CDNET_H
 #define BD_APP_CDNET_H
 
-#include <limits.h>
+#include <stdbool.h>
 
+#include "app/numbered.h"
 #include "video/frame.h"
 
 struct bd_sequence {
     char name[NAME_MAX + 1];
     char folder[PATH_MAX];
-    char input[PATH_MAX];         /* image pattern, input/in%06d.jpg */
-    char truth[PATH_MAX];         /* image pattern, groundtruth/gt%06d.png */
-    int64_t first_number;         /* in the name of the first input */
-    int64_t input_count;          /* numbers from the first to the last input */
+    struct bd_numbered input;     /* input/in%06d.jpg */
+    struct bd_numbered truth;     /* groundtruth/gt%06d.png */
     int64_t score_from, score_to; /* numbers of the first and last frame to score */
     struct bd_frame roi;          /* BD_GRAY8: where black, pixels do not count; empty: all do */
 };
@@ -37,19 +36,43 @@ struct bd_score {
  * extension and number of digits. temporalROI.txt speaks of the numbers in the file names: that is
  * one rule for CDnet's own sequences, whose files are counted from 1, and those of SBI2015, whose
  * files are counted from 0 (highway: files 1..1700, "470 1700"; CAVIAR2: files 0..459, "0 459";
- * Board: files 0..227, "1 227", so that file 0 is not scored). BD_ERROR_IO, BD_ERROR_FORMAT. */
+ * Board: files 0..227, "1 227", so that file 0 is not scored). BD_ERROR_IO; BD_ERROR_FORMAT, also
+ * where numbers are missing between the inputs: nothing behind the gap would be read. */
 enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder);
 void bd_sequence_close(struct bd_sequence *sequence);
+
+/* The last `parts` parts of the folder's path, even where it is "." or ends in a slash: the name of
+ * a sequence, or CATEGORY/NAME. `name` has NAME_MAX + 1 bytes. */
+void bd_sequence_name(const char *folder, int parts, char *name);
+
+/* Whether frame `number` is to be scored: it is in the range and has ground truth. */
+bool bd_sequence_counts(const struct bd_sequence *sequence, int64_t number);
 
 /* Reads the ground truth of file `number`. BD_END if that frame is not to be scored, or has no
  * ground truth; else the reader's errors. `truth` must be all zero or from an earlier call. */
 enum bd_status bd_sequence_truth(const struct bd_sequence *sequence, int64_t number,
                                  struct bd_frame *truth);
 
-/* Adds a frame: `mask` (BD_GRAY8, 0 or 255) against `truth`. BD_ERROR_FORMAT if their sizes
- * differ, or that of the region of interest. */
+/* The code by which a pixel is scored: that of the truth, BD_TRUTH_OUTSIDE where the region of
+ * interest (`roi`, 255 where there is none) is black. */
+static inline int bd_truth_code(uint8_t truth, uint8_t roi)
+{
+    return roi < 128 ? BD_TRUTH_OUTSIDE : truth;
+}
+
+/* Is a pixel of a mask foreground? 127 is what others (MOG2) write for shadow, which is not. */
+static inline bool bd_mask_moving(uint8_t mask)
+{
+    return mask >= 128;
+}
+
+/* Adds a frame: `mask` (BD_GRAY8) against `truth`. BD_ERROR_FORMAT if their sizes differ, or that
+ * of the region of interest. */
 enum bd_status bd_score_add(struct bd_score *score, const struct bd_sequence *sequence,
                             const struct bd_frame *mask, const struct bd_frame *truth);
+
+/* Adds `part` to `score`. */
+void bd_score_pool(struct bd_score *score, const struct bd_score *part);
 
 /* 0 where there is nothing to divide by. */
 double bd_score_precision(const struct bd_score *score);

@@ -168,8 +168,8 @@ static void numbering_and_range_follow_the_file_names(void **state)
         assert_int_equal(mkdir(sub, 0777), 0);
         write_sequence(sub, first);
         assert_int_equal(bd_sequence_open(&sequence, sub), BD_OK);
-        assert_int_equal(sequence.first_number, first);
-        assert_int_equal(sequence.input_count, frames);
+        assert_int_equal(sequence.input.first, first);
+        assert_int_equal(sequence.input.count, frames);
         assert_int_equal(sequence.score_from, first);
         assert_int_equal(sequence.score_to, first + frames - 1);
         assert_null(sequence.roi.data);
