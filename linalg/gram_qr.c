@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "linalg/backend_ops.h"
+#include "linalg/sizes.h"
 
 struct block {
     struct bd_backend *backend;
@@ -86,6 +87,8 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
     if (type != BD_F32 && type != BD_F64)
         return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32 or BD_F64", (int)type);
     enum bd_status status = check_blocks(backends, rows, blocks, n, &m);
+    if (status == BD_OK)
+        status = bd_check_elements("QR by the Gram matrix", m, n);
     if (status == BD_OK)
         status = check_options(options, n, type);
     if (status != BD_OK)

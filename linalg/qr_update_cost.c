@@ -6,6 +6,7 @@
 
 #include "linalg/backend_ops.h"
 #include "linalg/qr_update_private.h"
+#include "linalg/sizes.h"
 
 int bd_cost_regime(const struct bd_qr_update_costs *costs, const struct bd_qr_change *c)
 {
@@ -71,14 +72,16 @@ static enum bd_status check_change(const struct bd_qr_update *update, const stru
                        "a change of %lld x %lld at %lld by %lld: sizes and places must not be "
                        "negative, nor rows fewer than columns",
                        (long long)c->m, (long long)c->n, (long long)c->k, (long long)c->p);
-    int64_t end = c->k;
+    if (c->m > bd_most_elements || c->p > bd_most_elements)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "a change of %lld rows by %lld: at most %lld are possible", (long long)c->m,
+                       (long long)c->p, (long long)bd_most_elements);
     bool rows = c->kind == BD_QR_INSERT_ROWS || c->kind == BD_QR_REMOVE_ROWS;
-    if (c->kind == BD_QR_REMOVE_COLUMNS || c->kind == BD_QR_REMOVE_ROWS)
-        end += c->p;
-    if (end > (rows ? c->m : c->n))
+    bool goes = c->kind == BD_QR_REMOVE_COLUMNS || c->kind == BD_QR_REMOVE_ROWS;
+    if (c->k > (rows ? c->m : c->n) - (goes ? c->p : 0))
         return bd_fail(BD_ERROR_ARGUMENT, "a change at %lld by %lld: there are %lld",
                        (long long)c->k, (long long)c->p, (long long)(rows ? c->m : c->n));
-    if ((c->kind == BD_QR_INSERT_COLUMNS && c->n + c->p > c->m) ||
+    if ((c->kind == BD_QR_INSERT_COLUMNS && c->p > c->m - c->n) ||
         (c->kind == BD_QR_REMOVE_ROWS && c->m - c->p < c->n))
         return bd_fail(BD_ERROR_ARGUMENT, "after this change there would be fewer rows than "
                                           "columns");
