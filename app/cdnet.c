@@ -9,9 +9,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "video/reader.h"
 #include "video/writer.h"
 
 enum { levels = 3 };
+
+static const char scheme[] = "synth:";
+
+static bool is_scene(const char *folder)
+{
+    return strncmp(folder, scheme, sizeof scheme - 1) == 0;
+}
+
+/* The scene of synth:NAME?...; NULL if there is none. */
+static const struct bd_synth_scene *scene_of(const char *folder)
+{
+    char name[64];
+    const char *begin = folder + sizeof scheme - 1;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(begin, "?"), begin);
+    return bd_synth_find(name);
+}
+
+/* The seed that the reader renders with: the last one given, else 1. */
+static uint64_t seed_of(const char *folder)
+{
+    uint64_t seed = 1;
+    for (const char *at = strchr(folder, '?'); at; at = strchr(at + 1, '&'))
+        if (strncmp(at + 1, "seed=", 5) == 0)
+            seed = strtoull(at + 6, NULL, 10);
+    return seed;
+}
 
 /* FOLDER/NAME if it exists, else an empty string. */
 static void join_existing(char *path, const char *folder, const char *name)
@@ -70,13 +97,29 @@ static enum bd_status check_gaps(const struct bd_numbered *input)
     return bd_fail(BD_ERROR_FORMAT, "%s is missing, and there are pictures after it", path);
 }
 
-enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder)
+static enum bd_status open_scene(struct bd_sequence *sequence)
+{
+    const struct bd_reader_options options = { .format = BD_GRAY8, .threads = 1 };
+    struct bd_reader *reader;
+    enum bd_status status = bd_reader_open(&reader, sequence->folder, &options);
+    if (status)
+        return status;
+    const struct bd_reader_info *info = bd_reader_get_info(reader);
+    sequence->scene = scene_of(sequence->folder);
+    sequence->seed = seed_of(sequence->folder);
+    sequence->width = info->width;
+    sequence->height = info->height;
+    memcpy(sequence->input.pattern, sequence->folder, sizeof sequence->folder);
+    sequence->input.first = sequence->score_from = 1;
+    sequence->input.last = sequence->score_to = sequence->input.count = info->frame_count;
+    bd_reader_close(&reader);
+    return BD_OK;
+}
+
+static enum bd_status open_folder(struct bd_sequence *sequence)
 {
     char path[PATH_MAX];
-    memset(sequence, 0, sizeof *sequence);
-    if (snprintf(sequence->folder, sizeof sequence->folder, "%s", folder) >= PATH_MAX)
-        return bd_fail(BD_ERROR_IO, "%s: the path is too long", folder);
-    bd_sequence_name(folder, 1, sequence->name);
+    const char *folder = sequence->folder;
     enum bd_status status = find_numbered(&sequence->input, folder, "input");
     if (!status)
         status = find_numbered(&sequence->truth, folder, "groundtruth");
@@ -87,9 +130,27 @@ enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder
     join_existing(path, folder, "ROI.bmp");
     if (!status && *path)
         status = bd_picture_read(path, BD_GRAY8, &sequence->roi);
+    return status;
+}
+
+enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder)
+{
+    memset(sequence, 0, sizeof *sequence);
+    if (snprintf(sequence->folder, sizeof sequence->folder, "%s", folder) >= PATH_MAX)
+        return bd_fail(BD_ERROR_IO, "%s: the path is too long", folder);
+    bd_sequence_name(folder, 1, sequence->name);
+    enum bd_status status = is_scene(folder) ? open_scene(sequence) : open_folder(sequence);
     if (status)
         bd_sequence_close(sequence);
     return status;
+}
+
+int64_t bd_sequence_length(const char *folder)
+{
+    struct bd_numbered input;
+    if (is_scene(folder))
+        return scene_of(folder) ? scene_of(folder)->frame_count : 0;
+    return find_numbered(&input, folder, "input") ? 0 : input.count;
 }
 
 void bd_sequence_close(struct bd_sequence *sequence)
@@ -102,6 +163,8 @@ bool bd_sequence_counts(const struct bd_sequence *sequence, int64_t number)
     char path[PATH_MAX];
     if (number < sequence->score_from || number > sequence->score_to)
         return false;
+    if (sequence->scene)
+        return true;
     bd_numbered_path(&sequence->truth, number, path);
     return access(path, F_OK) == 0;
 }
@@ -112,6 +175,9 @@ enum bd_status bd_sequence_truth(const struct bd_sequence *sequence, int64_t num
     char path[PATH_MAX];
     if (!bd_sequence_counts(sequence, number))
         return BD_END;
+    if (sequence->scene)
+        return bd_synth_render(sequence->scene, sequence->width, sequence->height, sequence->seed,
+                               number - sequence->input.first, NULL, truth);
     bd_numbered_path(&sequence->truth, number, path);
     return bd_picture_read(path, BD_GRAY8, truth);
 }
@@ -189,7 +255,7 @@ static enum bd_status search(const char *folder, int level,
     struct dirent **entries = NULL;
     char path[PATH_MAX];
     enum bd_status status = BD_OK;
-    if (is_folder(folder, "input")) {
+    if (is_scene(folder) || is_folder(folder, "input")) {
         (*count)++;
         return found(user, folder);
     }
@@ -215,8 +281,7 @@ enum bd_status bd_sequence_find(const char *folder,
     enum bd_status status = search(folder, 0, found, user, &count);
     if (!status && count == 0)
         return bd_fail(BD_ERROR_IO,
-                       "%s: no sequence here: it must hold the folders input and "
-                       "groundtruth",
+                       "%s: no sequence here: it must hold the folders input and groundtruth",
                        folder);
     return status;
 }

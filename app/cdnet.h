@@ -1,5 +1,5 @@
-/* Sequences with ground truth in the layout of changedetection.net: input/, groundtruth/, and
- * optionally ROI.bmp and temporalROI.txt. */
+/* Sequences with ground truth: folders in the layout of changedetection.net, with input/,
+ * groundtruth/, and optionally ROI.bmp and temporalROI.txt; and rendered scenes. */
 #ifndef BD_APP_CDNET_H
 #define BD_APP_CDNET_H
 
@@ -7,14 +7,19 @@
 
 #include "app/numbered.h"
 #include "video/frame.h"
+#include "video/synth.h"
 
 struct bd_sequence {
     char name[NAME_MAX + 1];
-    char folder[PATH_MAX];
-    struct bd_numbered input;     /* input/in%06d.jpg */
-    struct bd_numbered truth;     /* groundtruth/gt%06d.png */
+    char folder[PATH_MAX];        /* as given */
+    struct bd_numbered input;     /* input/in%06d.jpg; `pattern` is what a reader opens */
+    struct bd_numbered truth;     /* groundtruth/gt%06d.png; of a folder only */
     int64_t score_from, score_to; /* numbers of the first and last frame to score */
     struct bd_frame roi;          /* BD_GRAY8: where black, pixels do not count; empty: all do */
+
+    const struct bd_synth_scene *scene; /* that renders input and truth; NULL: a folder's */
+    int width, height;                  /* of the scene */
+    uint64_t seed;
 };
 
 /* The codes in a ground-truth picture. */
@@ -32,12 +37,13 @@ struct bd_score {
     int64_t frames;
 };
 
-/* Looks at the files of FOLDER. Names and numbering are taken from what is there: any prefix,
- * extension and number of digits. temporalROI.txt speaks of the numbers in the file names: that is
- * one rule for CDnet's own sequences, whose files are counted from 1, and those of SBI2015, whose
- * files are counted from 0 (highway: files 1..1700, "470 1700"; CAVIAR2: files 0..459, "0 459";
- * Board: files 0..227, "1 227", so that file 0 is not scored). BD_ERROR_IO; BD_ERROR_FORMAT, also
- * where numbers are missing between the inputs: nothing behind the gap would be read. */
+/* Opens FOLDER, or synth:NAME as a reader takes it, whose frames have the numbers from 1 on and all
+ * count. Looks at the files of FOLDER: names and numbering are taken from what is there, by
+ * bd_numbered_find. temporalROI.txt speaks of the numbers in the file names: that is one rule for
+ * CDnet's own sequences, whose files are counted from 1, and those of SBI2015, whose files are
+ * counted from 0 (highway: files 1..1700, "470 1700"; CAVIAR2: files 0..459, "0 459"; Board: files
+ * 0..227, "1 227", so that file 0 is not scored). BD_ERROR_IO; BD_ERROR_FORMAT, also where numbers
+ * are missing between the inputs: nothing behind the gap would be read. */
 enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder);
 void bd_sequence_close(struct bd_sequence *sequence);
 
@@ -79,9 +85,12 @@ double bd_score_precision(const struct bd_score *score);
 double bd_score_recall(const struct bd_score *score);
 double bd_score_f_measure(const struct bd_score *score);
 
-/* Calls `found` for FOLDER if it is a sequence (has a folder input), else for those below it, in
- * the order of their names, at most three levels down. Stops at the first failure, which it
- * returns. BD_ERROR_IO if there is none. */
+/* Pictures of its input, as far as can be told without opening it; 0: unknown. */
+int64_t bd_sequence_length(const char *folder);
+
+/* Calls `found` for FOLDER if it is a sequence (has a folder input, or is synth:NAME), else for
+ * those below it, in the order of their names, at most three levels down. Stops at the first
+ * failure, which it returns. BD_ERROR_IO if there is none. */
 enum bd_status bd_sequence_find(const char *folder,
                                 enum bd_status (*found)(void *user, const char *folder),
                                 void *user);

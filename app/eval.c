@@ -98,12 +98,16 @@ static void wait_for(struct crew *crew, int job, struct bd_meter *meter, char *l
     pthread_mutex_unlock(&crew->mutex);
 }
 
-/* What went wrong with a job, one line each, on stderr. `last` is the line before: what is wrong
- * with every sequence is told once. */
-static void tell(const char *line, char *last)
+/* What went wrong with a sequence, on stderr. `last` is what was told before: what is wrong with
+ * every sequence is told once. */
+static void tell(const char *name, const char *line, char *last)
 {
-    if (strcmp(line, last) != 0)
+    if (strcmp(line, last) == 0)
+        return;
+    if (strstr(line, name))
         fprintf(stderr, "backdrop: %s\n", line);
+    else
+        fprintf(stderr, "backdrop: %s: %s\n", name, line);
     snprintf(last, bd_detail_size, "%s", line);
 }
 
@@ -112,29 +116,30 @@ static bool report(const struct bd_eval_plan *plan, const struct bd_eval_job *jo
     char line[bd_detail_size];
     bool whole = bd_eval_scored(job, -1);
     bd_eval_print_job(plan, job);
-    if (job->ours.status == BD_ERROR_INTERRUPTED && job->frames > 0) {
-        snprintf(line, sizeof line, "%s: interrupted after %lld frames; left out", job->name,
-                 (long long)job->frames);
-        tell(line, last);
+    if (job->ours.status == BD_ERROR_INTERRUPTED && job->ours.score.frames > 0) {
+        snprintf(line, sizeof line, "%s: interrupted, F %.4f over the first %lld frames to score",
+                 job->name, bd_score_f_measure(&job->ours.score),
+                 (long long)job->ours.score.frames);
+        tell(job->name, line, last);
     } else if (job->ours.status && job->ours.status != BD_ERROR_INTERRUPTED) {
-        tell(job->ours.detail, last);
+        tell(job->name, job->ours.detail, last);
     }
     for (int i = 0; i < plan->setup.peer_count; i++) {
         if (!job->against[i].status)
             continue;
-        tell(job->against[i].detail, last);
+        tell(job->name, job->against[i].detail, last);
         whole = false;
     }
     if (job->damaged > 0) {
         snprintf(line, sizeof line, "%.400s: %lld damaged pictures were skipped", job->folder,
                  (long long)job->damaged);
-        tell(line, last);
+        tell(job->name, line, last);
         whole = false;
     }
     return whole;
 }
 
-/* Runs all jobs and prints their results. Returns whether all are whole. */
+/* Runs all jobs and prints their results. *whole: all are. */
 static enum bd_status run_jobs(struct bd_eval_plan *plan, bool *whole, double *seconds)
 {
     struct crew crew;
@@ -195,7 +200,8 @@ static int nothing_scored(const struct bd_eval_plan *plan)
     return 2;
 }
 
-/* Writes what was asked for, of what was scored. Returns whether all could be written. */
+/* Writes what was asked for: the results, or what kept us from any. Returns whether all could be
+ * written. */
 static bool write_files(const struct bd_eval_plan *plan, double seconds)
 {
     const struct bd_options *options = plan->setup.options;
@@ -204,7 +210,10 @@ static bool write_files(const struct bd_eval_plan *plan, double seconds)
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
         written = false;
     }
-    if (options->contact_sheet && bd_eval_sheet_write(plan, options->contact_sheet)) {
+    bool any = false;
+    for (int i = 0; i < plan->count; i++)
+        any = any || plan->jobs[i].worst;
+    if (options->contact_sheet && any && bd_eval_sheet_write(plan, options->contact_sheet)) {
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
         written = false;
     }
@@ -236,7 +245,7 @@ static int evaluate(struct bd_eval_plan *plan)
         bd_eval_print_mean(plan);
     summarize(plan, seconds);
     int exit_status = whole ? 0 : scored ? 3 : nothing_scored(plan);
-    if (scored && !write_files(plan, seconds))
+    if (!write_files(plan, seconds) && exit_status == 0)
         exit_status = 3;
     return bd_interrupted(NULL) ? 4 : exit_status;
 }

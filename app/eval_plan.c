@@ -11,6 +11,9 @@
 /* Sequences at a time, unless the user wants more: each takes 100 to 200 MB. */
 enum { most_at_once = 16 };
 
+/* Jobs a thread, up to which the longest are started first. */
+enum { few_jobs = 4 };
+
 /* Frames of a contact sheet, over all its sequences, and of one sequence. */
 enum { sheet_rows = 24, most_rows = 6 };
 
@@ -38,8 +41,6 @@ static struct bd_eval_job *new_job(struct bd_eval_plan *plan, const char *folder
 static enum bd_status add_sequence(void *user, const char *folder)
 {
     struct bd_eval_plan *plan = user;
-    struct bd_numbered input;
-    char path[PATH_MAX];
     for (int i = 0; i < plan->count; i++)
         if (same_folder(plan->jobs[i].folder, folder)) {
             bd_log(BD_LOG_WARNING, "%s: asked for twice, scored once", folder);
@@ -48,9 +49,7 @@ static enum bd_status add_sequence(void *user, const char *folder)
     struct bd_eval_job *job = new_job(plan, folder);
     if (!job)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the sequences");
-    snprintf(path, sizeof path, "%.*s/input", PATH_MAX - 16, folder);
-    if (bd_numbered_find(&input, path) == BD_OK)
-        job->inputs = input.count;
+    job->inputs = bd_sequence_length(folder);
     return BD_OK;
 }
 
@@ -125,12 +124,17 @@ static enum bd_status find_peers(struct bd_eval_plan *plan)
     return BD_OK;
 }
 
-/* The longest first; equals in the order they were asked for. */
-static void sort_order(struct bd_eval_plan *plan)
+/* With few jobs a thread the longest first, so that none runs on alone at the end. With many that
+ * gains little, and results are seen sooner in the order in which they are asked for. */
+static void choose_order(struct bd_eval_plan *plan)
 {
+    int at_once = plan->setup.at_once;
+    bool longest_first = at_once > 1 && plan->count <= few_jobs * at_once;
     for (int i = 0; i < plan->count; i++) {
         int at = i;
-        for (; at > 0 && plan->jobs[plan->order[at - 1]].inputs < plan->jobs[i].inputs; at--)
+        for (; longest_first && at > 0 &&
+               plan->jobs[plan->order[at - 1]].inputs < plan->jobs[i].inputs;
+             at--)
             plan->order[at] = plan->order[at - 1];
         plan->order[at] = i;
     }
@@ -148,7 +152,6 @@ static enum bd_status share_out(struct bd_eval_plan *plan)
         count += plan->jobs[i].ours.status == BD_OK;
         atomic_fetch_add(&setup->total, plan->jobs[i].inputs);
     }
-    sort_order(plan);
     int most = threads < most_at_once ? threads : most_at_once;
     most = options->jobs ? options->jobs : most;
     setup->at_once = count < most ? count : most;
@@ -156,6 +159,7 @@ static enum bd_status share_out(struct bd_eval_plan *plan)
     if (setup->at_once > 1)
         setup->threads = threads > setup->at_once ? threads / setup->at_once : 1;
     setup->alone = count == 1;
+    choose_order(plan);
     if (options->contact_sheet && count) {
         int rows = sheet_rows / count;
         setup->worst_rows = rows < 1 ? 1 : rows > most_rows ? most_rows : rows;

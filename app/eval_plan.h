@@ -9,8 +9,7 @@ struct bd_eval_plan {
     struct bd_eval_setup setup;
     struct bd_eval_job *jobs; /* what was asked for and cannot be found has failed already */
     int count;
-    int *order; /* count: the jobs in the order in which to start them: the longest first, so that
-                   none runs on alone at the end */
+    int *order; /* count: the jobs in the order in which to start them */
 };
 
 /* Finds the sequences and the folders of other programs' masks. `options` must stay.

@@ -1,6 +1,7 @@
 #include "app/eval_report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -171,6 +172,12 @@ static void write_settings(struct bd_json *json, const struct bd_eval_plan *plan
     bd_json_close(json, '}');
 }
 
+/* The mean of nothing is null. */
+static void write_mean(struct bd_json *json, const char *name, double mean, int count)
+{
+    bd_json_number(json, name, count ? mean : NAN, 9);
+}
+
 static void write_peers(struct bd_json *json, const struct bd_eval_plan *plan)
 {
     bd_json_open(json, "against", '[');
@@ -180,9 +187,9 @@ static void write_peers(struct bd_json *json, const struct bd_eval_plan *plan)
         bd_json_text(json, "name", plan->setup.peers[i].name);
         bd_json_text(json, "folder", plan->setup.peers[i].folder);
         bd_json_integer(json, "sequences", mean.sequences);
-        bd_json_number(json, "mean_precision", mean.precision, 9);
-        bd_json_number(json, "mean_recall", mean.recall, 9);
-        bd_json_number(json, "mean_f_measure", mean.f_measure, 9);
+        write_mean(json, "mean_precision", mean.precision, mean.sequences);
+        write_mean(json, "mean_recall", mean.recall, mean.sequences);
+        write_mean(json, "mean_f_measure", mean.f_measure, mean.sequences);
         bd_json_close(json, '}');
     }
     bd_json_close(json, ']');
@@ -225,9 +232,9 @@ enum bd_status bd_eval_write_json(const struct bd_eval_plan *plan, const char *p
         if (bd_eval_scored(&plan->jobs[i], -1))
             write_job(&json, plan, &plan->jobs[i]);
     bd_json_close(&json, ']');
-    bd_json_number(&json, "mean_f_measure", mean.f_measure, 9);
-    bd_json_number(&json, "mean_precision", mean.precision, 9);
-    bd_json_number(&json, "mean_recall", mean.recall, 9);
+    write_mean(&json, "mean_f_measure", mean.f_measure, mean.sequences);
+    write_mean(&json, "mean_precision", mean.precision, mean.sequences);
+    write_mean(&json, "mean_recall", mean.recall, mean.sequences);
     write_settings(&json, plan);
     write_peers(&json, plan);
     bd_json_number(&json, "run_seconds", seconds, 6);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/eval_report.h"
 #include "video/writer.h"
 
 /* Sequences on a sheet: it is to stay a picture that can be opened. */
@@ -108,8 +107,9 @@ static void draw_heading(struct pen *pen, const struct bd_eval_job *job)
     fill(pen->sheet, margin, pen->y - section_gap / 2, pen->sheet->width - 2 * margin, 1, line);
     double x = write_text(pen, margin, pen->y + gap, name_size, bright, job->name);
     const struct bd_score *score = &job->ours.score;
-    snprintf(text, sizeof text, "precision %.3f   recall %.3f   %" PRId64 " frames",
-             bd_score_precision(score), bd_score_recall(score), score->frames);
+    snprintf(text, sizeof text, "precision %.3f   recall %.3f   %" PRId64 " frames%s",
+             bd_score_precision(score), bd_score_recall(score), score->frames,
+             job->ours.status ? ", not all" : "");
     write_text(pen, x + 2 * margin, pen->y + gap + (name_size - caption_size), caption_size, dim,
                text);
     pen->y += name_height;
@@ -119,7 +119,7 @@ static void draw_heading(struct pen *pen, const struct bd_eval_job *job)
         x = write_text(pen, column_left(i), pen->y, caption_size, bright, title);
         if (i < BD_WORST_MASK)
             continue;
-        bool scored = bd_eval_scored(job, peer < 0 ? -1 : peer);
+        bool scored = peer < 0 || job->against[peer].status == BD_OK;
         score = peer < 0 ? &job->ours.score : &job->against[peer].score;
         snprintf(text, sizeof text, scored ? "F %.4f" : "not scored", bd_score_f_measure(score));
         write_text(pen, x + margin, pen->y, caption_size, bright, text);
@@ -193,14 +193,14 @@ static int rank_of(const struct bd_eval_plan *plan, const struct bd_eval_job *jo
     int rank = 0;
     for (const struct bd_eval_job *other = plan->jobs; other < plan->jobs + plan->count; other++) {
         double g = bd_score_f_measure(&other->ours.score);
-        rank += bd_eval_scored(other, -1) && (g < f || (g == f && other < job));
+        rank += other->worst && (g < f || (g == f && other < job));
     }
     return rank;
 }
 
 static bool is_shown(const struct bd_eval_plan *plan, const struct bd_eval_job *job)
 {
-    return bd_eval_scored(job, -1) && job->worst && rank_of(plan, job) < most_sequences;
+    return job->worst && rank_of(plan, job) < most_sequences;
 }
 
 enum bd_status bd_eval_sheet_draw(struct bd_frame *sheet, const struct bd_eval_plan *plan)

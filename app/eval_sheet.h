@@ -6,8 +6,8 @@
 #include "app/eval_plan.h"
 
 /* Draws the sheet into `sheet` (all zero or created), as BD_RGB24 of the size it needs. Where there
- * are more sequences than fit, those with the least F-measure. Sequences that were not scored in
- * full are left out. BD_ERROR_MEMORY. */
+ * are more sequences than fit, those with the least F-measure. Of a
+ * sequence that ended early there is what was scored until then. BD_ERROR_MEMORY. */
 enum bd_status bd_eval_sheet_draw(struct bd_frame *sheet, const struct bd_eval_plan *plan);
 
 /* Draws it and writes it to FILE. */
