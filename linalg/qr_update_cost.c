@@ -8,12 +8,6 @@
 #include "linalg/qr_update_private.h"
 #include "linalg/sizes.h"
 
-int bd_cost_regime(const struct bd_qr_update_costs *costs, const struct bd_qr_change *c)
-{
-    double wide = costs->wide[0] + costs->wide[1] * (double)c->p;
-    return c->p > costs->few || (c->n >= costs->narrow && (double)c->n * wide > (double)c->m);
-}
-
 void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
                     double terms[bd_cost_update_terms])
 {
@@ -115,7 +109,7 @@ enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
     bd_cost_factor(m, n, form, anew);
     if (p)
         cost->update_seconds =
-            product(costs->update[change->kind][form][bd_cost_regime(costs, change)], terms,
+            product(costs->update[change->kind][form][costs->few(change, form) ? 0 : 1], terms,
                     bd_cost_update_terms);
     if (n)
         cost->factor_seconds = product(costs->factor[form], anew, bd_cost_factor_terms);

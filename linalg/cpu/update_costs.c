@@ -1,13 +1,9 @@
 /* Seconds a term of linalg/qr_update_cost.h: printed by tools/calibrate_updates.c. */
-#include "linalg/qr_update_cost.h"
-
-extern const struct bd_qr_update_costs bd_cpu_update_costs;
+#include "linalg/cpu/cpu.h"
 
 const struct bd_qr_update_costs bd_cpu_update_costs = {
     .machine = "cpu: 1 thread, AVX-512",
-    .few = 8,
-    .narrow = 160,
-    .wide = { 2.3, 0.9 },
+    .few = bd_cpu_update_few,
     .update = {
         [BD_QR_INSERT_COLUMNS] = {
             [bd_cost_thin] = {
