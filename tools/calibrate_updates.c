@@ -18,8 +18,14 @@
 #include "linalg/qr_update_cost.h"
 #include "tools/update_samples.h"
 
-/* What is few: as the backend has it, or else this. */
-static struct bd_qr_update_costs rule = { .few = 8 };
+static bool up_to_eight(const struct bd_qr_change *change, enum bd_cost_form form)
+{
+    (void)form;
+    return change->p <= 8;
+}
+
+/* What is few: as the backend has it, where it has a table already. */
+static bool (*few)(const struct bd_qr_change *, enum bd_cost_form) = up_to_eight;
 
 static const char *const kind_names[] = { "insert columns", "remove columns", "insert rows",
                                           "remove rows", "factor" };
@@ -80,7 +86,7 @@ static void fit_samples(const struct update_samples *samples, int kind, enum bd_
     for (int i = 0; i < samples->count; i++) {
         const struct update_sample *s = &samples->list[i];
         if (s->kind != kind || s->form != form ||
-            (kind != update_factor_kind && bd_cost_regime(&rule, &s->change) != regime))
+            (kind != update_factor_kind && few(&s->change, form) != !regime))
             continue;
         double terms[most_terms] = { 0 };
         if (kind == update_factor_kind)
@@ -146,13 +152,11 @@ static void print_table(const struct update_samples *samples, struct bd_backend 
     double c[most_terms];
     printf(
         "/* Seconds a term of linalg/qr_update_cost.h: printed by tools/calibrate_updates.c. */\n"
-        "#include \"linalg/qr_update_cost.h\"\n\n"
-        "extern const struct bd_qr_update_costs bd_%s_update_costs;\n\n"
+        "#include \"%s\"\n\n"
         "const struct bd_qr_update_costs bd_%s_update_costs = {\n"
-        "    .machine = \"%s\",\n    .few = %d,\n    .narrow = %d,\n    .wide = { %g, %g },\n    "
-        ".update = {\n",
-        name, name, bd_backend_description(backend), rule.few, rule.narrow, rule.wide[0],
-        rule.wide[1]);
+        "    .machine = \"%s\",\n    .few = bd_%s_update_few,\n    .update = {\n",
+        strcmp(name, "cpu") == 0 ? "linalg/cpu/cpu.h" : "gpu/slots.h", name,
+        bd_backend_description(backend), name);
     for (int kind = 0; kind < bd_cost_kinds; kind++) {
         printf("        [%s] = {\n", kinds[kind]);
         for (int form = 0; form < bd_cost_forms; form++) {
@@ -194,7 +198,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (backend->ops->update_costs)
-        rule = *backend->ops->update_costs;
+        few = backend->ops->update_costs->few;
     status = update_samples_measure(backend, scale, alone, &samples);
     if (status == BD_OK)
         print_table(&samples, backend, argv[1]);
