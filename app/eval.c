@@ -234,6 +234,7 @@ static int evaluate(struct bd_eval_plan *plan)
 {
     bool whole;
     double seconds;
+    bd_log(BD_LOG_INFO, "%d sequences, %d at once", plan->count, plan->setup.at_once);
     if (!plan->setup.options->quiet)
         bd_eval_print_header(plan);
     if (run_jobs(plan, &whole, &seconds)) {

@@ -20,7 +20,7 @@ enum {
     name_size = 14,
     name_height = 38,
     caption_size = 10,
-    caption_height = 22,
+    caption_height = 25,
     section_gap = 18
 };
 
@@ -76,9 +76,10 @@ static double write_text(const struct pen *pen, double left, int top, double siz
     return left + bd_eval_text_width(size, text);
 }
 
-/* The title, and what the colours mean. */
-static void draw_title(struct pen *pen)
+/* The title, and what the colours mean; with `hidden`, how many sequences did not fit. */
+static void draw_title(struct pen *pen, int shown, int hidden)
 {
+    char text[128];
     const struct {
         struct bd_eval_color color;
         const char *text;
@@ -95,6 +96,10 @@ static void draw_title(struct pen *pen)
                        legend[i].text);
         x += 2 * margin;
     }
+    snprintf(text, sizeof text, "the %d of %d sequences with the least F", shown, shown + hidden);
+    if (hidden)
+        write_text(pen, x + margin, margin + title_size - swatch + (swatch - caption_size) / 2,
+                   caption_size, dim, text);
     pen->y = title_height;
 }
 
@@ -207,14 +212,19 @@ enum bd_status bd_eval_sheet_draw(struct bd_frame *sheet, const struct bd_eval_p
 {
     struct pen pen = { .sheet = sheet, .plan = plan };
     int width = column_left(columns(plan)) - gap + margin, height = title_height;
-    for (int i = 0; i < plan->count; i++)
-        if (is_shown(plan, &plan->jobs[i]))
-            height += section_height(&plan->jobs[i]);
+    int shown = 0, scored = 0;
+    for (int i = 0; i < plan->count; i++) {
+        scored += plan->jobs[i].worst != NULL;
+        if (!is_shown(plan, &plan->jobs[i]))
+            continue;
+        shown++;
+        height += section_height(&plan->jobs[i]);
+    }
     enum bd_status status = bd_frame_ensure(sheet, width, height, BD_RGB24);
     if (status)
         return status;
     fill(sheet, 0, 0, width, height, ground);
-    draw_title(&pen);
+    draw_title(&pen, shown, scored - shown);
     for (int i = 0; i < plan->count; i++)
         if (is_shown(plan, &plan->jobs[i]))
             draw_section(&pen, &plan->jobs[i]);
