@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gpu/columns.h"
 #include "gpu/householder_plan.h"
 
 enum { chunk_cols = 4096 }; /* columns that apply takes at a time */
@@ -34,7 +35,7 @@ struct bd_cuda_householder {
     int64_t m, n;
     struct factors factors;
     float *r;     /* n x n, tight */
-    float *v;     /* ldv x house_most_cols: reflectors while form_q writes Q in their place */
+    float *v;     /* ldv x min(n, 64): reflectors while form_q writes Q in their place */
     float *parts; /* of the updates */
     float *copy;  /* for reduce: ldv x n */
     struct factors copy_factors;
@@ -95,6 +96,7 @@ enum bd_status bd_cuda_householder_create(struct bd_cuda *cuda, int64_t m, int64
     const int64_t t = (n + caqr_inner - 1) / caqr_inner * caqr_t_size;
     const int64_t cross = (n + house_most_cols - 1) / house_most_cols * house_cross_floats;
     const int64_t cols = n < chunk_cols ? (int64_t)chunk_cols : n;
+    const int64_t together = min64(n, house_most_cols);
     const struct {
         float **data;
         int64_t floats;
@@ -102,7 +104,7 @@ enum bd_status bd_cuda_householder_create(struct bd_cuda *cuda, int64_t m, int64
         { &plan->factors.t, t },
         { &plan->factors.cross, cross },
         { &plan->r, n * n },
-        { &plan->v, plan->ldv * house_most_cols },
+        { &plan->v, plan->ldv * together },
         { &plan->parts, house_parts_floats(cuda, cols) },
         { &plan->copy, reduces ? plan->ldv * n : 0 },
         { &plan->copy_factors.t, reduces ? t : 0 },
@@ -303,9 +305,9 @@ enum bd_status bd_cuda_householder_reduce(struct bd_cuda_householder *plan, cons
                                           int64_t lda, float *r, int64_t ldr)
 {
     enum bd_status status = bd_cuda_check(
-        cudaMemcpy2DAsync(plan->copy, (size_t)plan->ldv * sizeof *a, a, (size_t)lda * sizeof *a,
-                          (size_t)plan->m * sizeof *a, (size_t)plan->n, cudaMemcpyDeviceToDevice,
-                          plan->cuda->stream),
+        bd_cuda_copy_columns(plan->copy, (size_t)plan->ldv * sizeof *a, a, (size_t)lda * sizeof *a,
+                             (size_t)plan->m * sizeof *a, (size_t)plan->n, cudaMemcpyDeviceToDevice,
+                             plan->cuda->stream),
         "copying a matrix");
     if (status == BD_OK)
         status = factor(plan, plan->copy, plan->ldv, &plan->copy_factors);
