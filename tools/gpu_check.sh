@@ -107,7 +107,7 @@ build()
 # that look at the GPU's free memory, or take most of it, run alone.
 tests()
 {
-    local test name alone='gpu_faults large_gpu large_products_gpu large_update_gpu'
+    local test name alone='gpu_faults large_gpu large_products_gpu large_rpca_gpu large_update_gpu'
     for test in "$binaries"/test_*; do
         name=$(basename "$test" | sed s/^test_//)
         [ -x "$test" ] || continue
