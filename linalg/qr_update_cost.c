@@ -101,17 +101,19 @@ enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
     enum bd_cost_form form = !change->with_q        ? bd_cost_no_q
                              : update->shape.full_q ? bd_cost_full
                                                     : bd_cost_thin;
+    enum bd_cost_form anew_form =
+        form == bd_cost_no_q && update->shape.max_rhs > 0 ? bd_cost_no_q_d : form;
     double terms[bd_cost_update_terms], anew[bd_cost_factor_terms];
     int64_t m = change->m, n = change->n, p = change->p;
     m += change->kind == BD_QR_INSERT_ROWS ? p : change->kind == BD_QR_REMOVE_ROWS ? -p : 0;
     n += change->kind == BD_QR_INSERT_COLUMNS ? p : change->kind == BD_QR_REMOVE_COLUMNS ? -p : 0;
     bd_cost_update(change, form, terms);
-    bd_cost_factor(m, n, form, anew);
+    bd_cost_factor(m, n, anew_form, anew);
     if (p)
         cost->update_seconds =
             product(costs->update[change->kind][form][costs->few(change, form) ? 0 : 1], terms,
                     bd_cost_update_terms);
     if (n)
-        cost->factor_seconds = product(costs->factor[form], anew, bd_cost_factor_terms);
+        cost->factor_seconds = product(costs->factor[anew_form], anew, bd_cost_factor_terms);
     return BD_OK;
 }

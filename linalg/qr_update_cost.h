@@ -11,7 +11,16 @@
 extern "C" {
 #endif
 
-enum bd_cost_form { bd_cost_thin, bd_cost_full, bd_cost_no_q, bd_cost_forms };
+/* What is kept. Without Q, right-hand sides need reflectors when A is factored anew, and cost next
+ * to nothing in an update. */
+enum bd_cost_form {
+    bd_cost_thin,
+    bd_cost_full,
+    bd_cost_no_q,
+    bd_cost_forms,
+    bd_cost_no_q_d = bd_cost_forms, /* of factoring alone */
+    bd_cost_factor_forms
+};
 
 enum {
     bd_cost_kinds = 4,   /* those of bd_qr_change_kind */
@@ -27,7 +36,7 @@ struct bd_qr_update_costs {
      * kernels for few than for many. Not fitted, but what the backend's code asks as well. */
     bool (*few)(const struct bd_qr_change *change, enum bd_cost_form form);
     double update[bd_cost_kinds][bd_cost_forms][bd_cost_regimes][bd_cost_update_terms];
-    double factor[bd_cost_forms][bd_cost_factor_terms];
+    double factor[bd_cost_factor_forms][bd_cost_factor_terms];
 };
 
 /* The terms of a change (m, n before it), and of factoring an m x n matrix. */

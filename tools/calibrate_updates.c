@@ -2,12 +2,13 @@
  * the times, and prints the table of its coefficients as C, for linalg/cpu/update_costs.c or
  * gpu/update_costs.c:
  *
- *     calibrate_updates BACKEND [SCALE [THREADS]] > table.c
+ *     calibrate_updates BACKEND [THREADS [SCALE...]] > table.c
  *
- * SCALE (1) multiplies the sizes of the matrices: 2 to 4 suits a large GPU. THREADS is the cpu
- * backend's, 0 (all cores) by default; with 1, and OPENBLAS_NUM_THREADS=1 in the environment,
- * processor time is taken, which a busy machine disturbs little. The fit minimises the
- * squares of relative errors over coefficients >= 0; how good it is goes to stderr. */
+ * THREADS is the cpu backend's, 0 (all cores) by default; with 1, and OPENBLAS_NUM_THREADS=1 in the
+ * environment, processor time is taken, which a busy machine disturbs little. SCALE (1) multiplies
+ * the sizes of the matrices; of several all sizes are measured: 2 and 5 suit a large GPU. The fit
+ * minimises the squares of relative errors over coefficients >= 0; how good it is goes to stderr.
+ */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -148,7 +149,8 @@ static void print_table(const struct update_samples *samples, struct bd_backend 
 {
     static const char *const kinds[] = { "BD_QR_INSERT_COLUMNS", "BD_QR_REMOVE_COLUMNS",
                                          "BD_QR_INSERT_ROWS", "BD_QR_REMOVE_ROWS" };
-    static const char *const forms[] = { "bd_cost_thin", "bd_cost_full", "bd_cost_no_q" };
+    static const char *const forms[] = { "bd_cost_thin", "bd_cost_full", "bd_cost_no_q",
+                                         "bd_cost_no_q_d" };
     double c[most_terms];
     printf(
         "/* Seconds a term of linalg/qr_update_cost.h: printed by tools/calibrate_updates.c. */\n"
@@ -171,7 +173,7 @@ static void print_table(const struct update_samples *samples, struct bd_backend 
         printf("        },\n");
     }
     printf("    },\n    .factor = {\n");
-    for (int form = 0; form < bd_cost_forms; form++) {
+    for (int form = 0; form < bd_cost_factor_forms; form++) {
         fit_samples(samples, update_factor_kind, (enum bd_cost_form)form, 0, c);
         printf("        [%s] =\n", forms[form]);
         print_values("            ", c, bd_cost_factor_terms);
@@ -182,24 +184,27 @@ static void print_table(const struct update_samples *samples, struct bd_backend 
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || argc > 4) {
-        fprintf(stderr, "usage: calibrate_updates BACKEND [SCALE [THREADS]] > table.c\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: calibrate_updates BACKEND [THREADS [SCALE...]] > table.c\n");
         return 1;
     }
-    int64_t scale = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
-    int threads = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 0;
+    int threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
     const bool alone = threads == 1 && strcmp(argv[1], "cpu") == 0;
     static struct update_samples samples;
     struct bd_backend *backend;
     enum bd_status status = bd_backend_open(&backend, argv[1], threads);
-    if (status != BD_OK || scale < 1) {
-        fprintf(stderr, "calibrate_updates: %s\n",
-                status ? bd_error_detail() : "SCALE is a number from 1");
+    if (status != BD_OK) {
+        fprintf(stderr, "calibrate_updates: %s\n", bd_error_detail());
         return 1;
     }
     if (backend->ops->update_costs)
         few = backend->ops->update_costs->few;
-    status = update_samples_measure(backend, scale, alone, &samples);
+    for (int i = 3; status == BD_OK && (i < argc || i == 3); i++) {
+        int64_t scale = i < argc ? strtol(argv[i], NULL, 10) : 1;
+        status = scale < 1
+                     ? bd_fail(BD_ERROR_ARGUMENT, "SCALE %s: a number from 1 on is wanted", argv[i])
+                     : update_samples_measure(backend, scale, alone, &samples);
+    }
     if (status == BD_OK)
         print_table(&samples, backend, argv[1]);
     else

@@ -10,7 +10,8 @@
 
 enum { repeats = 5 };
 
-const char *const update_form_names[bd_cost_forms] = { "thin Q", "full Q", "no Q" };
+const char *const update_form_names[bd_cost_factor_forms] = { "thin Q", "full Q", "no Q",
+                                                              "no Q, but d" };
 
 static clockid_t times_by = CLOCK_MONOTONIC;
 
@@ -38,7 +39,7 @@ struct bench {
     enum bd_cost_form form;
     int64_t m, n, p;
     struct bd_qr_factors f;
-    struct bd_matrix a, factored, columns, rows;
+    struct bd_matrix a, factored, columns, rows; /* factored: with reflectors */
 };
 
 static enum bd_status fill(struct bd_backend *backend, struct bd_matrix *x, int64_t rows,
@@ -81,7 +82,10 @@ static enum bd_status factor(struct bench *b)
     enum bd_status status = bd_qr_factor(b->qr, &b->factored);
     if (status == BD_OK)
         status = bd_qr_get_r(b->qr, &b->f.r);
-    return status == BD_OK ? bd_qr_form_full_q(b->qr, &b->f.q) : status;
+    if (status != BD_OK)
+        return status;
+    return b->form == bd_cost_full ? bd_qr_form_full_q(b->qr, &b->f.q)
+                                   : bd_qr_apply(b->qr, BD_QR_Q_TRANSPOSED, &b->columns);
 }
 
 static enum bd_status open_bench(struct bench *b)
@@ -91,19 +95,21 @@ static enum bd_status open_bench(struct bench *b)
     const struct bd_qr_update_shape shape = {
         .max_rows = m + p, .max_cols = n + p, .max_block = p, .full_q = b->form == bd_cost_full
     };
-    const struct bd_qr_options reflectors = { .method = BD_QR_HOUSEHOLDER };
+    const struct bd_qr_options householder = { .method = BD_QR_HOUSEHOLDER };
+    const bool reflectors = b->form == bd_cost_full || b->form == bd_cost_no_q_d;
+    const bool q = b->form == bd_cost_full || b->form == bd_cost_thin;
     enum bd_status status = bd_qr_update_create(&b->update, backend, &shape);
     if (status == BD_OK)
-        status = bd_qr_create(&b->qr, backend, m, n, shape.full_q ? &reflectors : NULL);
+        status = bd_qr_create(&b->qr, backend, m, n, reflectors ? &householder : NULL);
     if (status == BD_OK)
         status = fill(backend, &b->a, m, n, 0, 1);
     if (status == BD_OK)
         status = fill(backend, &b->columns, m, p, 0, 2);
     if (status == BD_OK)
         status = fill(backend, &b->rows, p, n, 0, 3);
-    if (status == BD_OK && shape.full_q)
+    if (status == BD_OK && reflectors)
         status = fill(backend, &b->factored, m, n, 0, 1);
-    if (status == BD_OK && b->form != bd_cost_no_q)
+    if (status == BD_OK && q)
         status = bd_matrix_create(backend, &b->f.q, m + p, (shape.full_q ? m : n) + p, BD_F32);
     if (status == BD_OK)
         status = bd_matrix_create(backend, &b->f.r, n + p, n + p, BD_F32);
@@ -194,10 +200,22 @@ static enum bd_status measure_changes(struct bench *b, struct update_samples *sa
     return status;
 }
 
+/* Factoring where nothing is updated. */
+static enum bd_status measure_factoring(struct bd_backend *backend, enum bd_cost_form form,
+                                        int64_t m, int64_t n, struct update_samples *samples)
+{
+    struct bench b = { .backend = backend, .form = form, .m = m, .n = n, .p = 1 };
+    enum bd_status status = open_bench(&b);
+    if (status == BD_OK)
+        status = measure(&b, samples, NULL, NULL);
+    close_bench(&b);
+    return status;
+}
+
 static enum bd_status measure_shape(struct bd_backend *backend, enum bd_cost_form form, int64_t m,
                                     int64_t n, struct update_samples *samples)
 {
-    static const int64_t blocks[] = { 1, 4, 8, 12, 32, 64, 200 };
+    static const int64_t blocks[] = { 1, 4, 8, 12, 32, 64, 200, 600 };
     enum bd_status status = BD_OK;
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         struct bench b = { .backend = backend, .form = form, .m = m, .n = n, .p = blocks[i] };
@@ -216,6 +234,8 @@ static enum bd_status measure_shape(struct bd_backend *backend, enum bd_cost_for
         if (status != BD_OK)
             break;
     }
+    if (status == BD_OK && form == bd_cost_no_q)
+        status = measure_factoring(backend, bd_cost_no_q_d, m, n, samples);
     fprintf(stderr, "%s, %lld x %lld: %d samples\n", update_form_names[form], (long long)m,
             (long long)n, samples->count);
     return status;

@@ -9,7 +9,7 @@
 #include "linalg/backend.h"
 #include "linalg/qr_update_cost.h"
 
-enum { update_samples_most = 2048, update_factor_kind = bd_cost_kinds };
+enum { update_samples_most = 4096, update_factor_kind = bd_cost_kinds };
 
 /* A time, and what it was of. */
 struct update_sample {
@@ -24,7 +24,7 @@ struct update_samples {
     int count;
 };
 
-extern const char *const update_form_names[bd_cost_forms];
+extern const char *const update_form_names[bd_cost_factor_forms];
 
 /* Adds samples of all shapes, their sizes times `scale`; what it is at goes to stderr.
  * processor_time: of this process, not the clock's. A failure is that of the library. */
