@@ -92,7 +92,7 @@ static enum bd_status make_data(struct gram_plan *plan)
 {
     struct gram_data *d = &plan->data;
     const size_t n = (size_t)d->n, square = n * n, packed = bd_cuda_gram_packed_size(d->n);
-    const size_t scratch = (plan->svd ? 2 * n + 1 : n + 1) * n;
+    const size_t scratch = (plan->svd ? 3 : 1) * n * n;
     const size_t doubles = 5 * square + packed + scratch + 4 * n;
     const size_t bytes = doubles * sizeof(double) + n * sizeof(int) + sizeof(struct gram_decision);
     enum bd_status status =

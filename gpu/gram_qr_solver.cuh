@@ -36,10 +36,10 @@ static __device__ __forceinline__ double gram_largest(double a, double b, double
                                                       double *sine)
 {
     const double half = 0.5 * (a - c), square = fma(half, half, b * b);
-    const double root = square > 1e-280 ? square * gram_inverse_root(square) : 0.0;
+    const double root = square > 1e-280 ? square * gram_rough_inverse_root(square) : 0.0;
     const double x = half >= 0 ? half + root : b, y = half >= 0 ? b : root - half;
     const double length = fma(x, x, y * y);
-    const double by = length > 1e-280 ? gram_inverse_root(length) : 0.0;
+    const double by = length > 1e-280 ? gram_rough_inverse_root(length) : 0.0;
     *cosine = by > 0 ? x * by : 1.0;
     *sine = y * by;
     return 0.5 * (a + c) + root;
@@ -62,17 +62,19 @@ static __device__ __forceinline__ int gram_take_columns(const double *a, int ld,
     double *small = x, *large = x + n, *norm = x + 2 * n;
     double least = 1, greatest = 1;
     __syncwarp();
+#pragma unroll 1
     for (int k = j0 + 1 + lane; k < n; k += 32) {
         const double v = a[j0 * ld + k];
         small[k] = large[k] = v;
         norm[k] = v * v;
     }
     *squared = 1;
+#pragma unroll 1
     for (int j = j0 + 1; j < n; j++) {
         double cosine, sine, low_cosine, low_sine;
         __syncwarp();
         const double diagonal = a[j * ld + j], length = fma(diagonal, diagonal, norm[j]);
-        const double by = gram_inverse_root(length);
+        const double by = gram_rough_inverse_root(length);
         const double gamma = diagonal * by, own = gamma * gamma;
         const double low = small[j] * by, high = large[j] * by;
         const double top =
@@ -84,6 +86,7 @@ static __device__ __forceinline__ int gram_take_columns(const double *a, int ld,
             return j;
         greatest = top;
         least = bottom;
+#pragma unroll 1
         for (int k = j + 1 + lane; k < n; k += 32) {
             const double v = a[j * ld + k];
             large[k] = fma(large[k], cosine, v * sine);
@@ -110,6 +113,7 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, const struct g
                                                 double tau, double *x)
 {
     const int lane = threadIdx.x % 32, n = d.n;
+#pragma unroll 1
     for (int w = lane; w < gram_most / 32; w += 32)
         starts[w] = solve == BD_TRIANGULAR_SUBSTITUTION ? ~0u : w == 0;
     __syncwarp();
@@ -117,6 +121,7 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, const struct g
     if (solve != BD_TRIANGULAR_ADAPTIVE || kappa <= limit)
         return;
     double squared;
+#pragma unroll 1
     for (int j = 0; j < n;) {
         j = gram_take_columns(a, ld, n, j, limit * limit, x, &squared);
         if (lane == 0 && j < n)
@@ -127,7 +132,8 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, const struct g
                 starts[begin / 32] |= 1u << begin % 32;
             if (lane == 0 && end < n)
                 starts[end / 32] |= 1u << end % 32;
-            /* further cuts within the 16 columns */
+                /* further cuts within the 16 columns */
+#pragma unroll 1
             for (int c = j; c < end && c < n;) {
                 c = gram_take_columns(a, ld, min(n, end), c, limit * limit, x, &squared);
                 if (lane == 0 && c < n)
