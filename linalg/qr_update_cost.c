@@ -23,6 +23,7 @@ void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
     double inner = directions ? rows * q_cols : 0;
     const double all[bd_cost_update_terms] = {
         1,
+        p, /* columns that are made orthonormal, or rows that are reflected, one after another */
         blocks * ceil(chase / bd_cost_block), /* windows that wait for each other */
         chase,                                /* steps, of few columns */
         chase * chase * p,                    /* operations on R */
