@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/blas_threads.h"
 #include "app/eval_plan.h"
 #include "app/eval_report.h"
 #include "app/eval_sheet.h"
@@ -265,6 +266,7 @@ int bd_eval_run(const struct bd_options *options)
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
         return 1;
     }
+    bd_blas_threads_none();
     int exit_status = evaluate(&plan);
     bd_eval_plan_free(&plan);
     return exit_status;
