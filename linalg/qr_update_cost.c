@@ -19,11 +19,15 @@ void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
     double chase = rows_change ? n : n - (double)c->k;
     if (c->kind == BD_QR_REMOVE_COLUMNS)
         chase -= p;
-    double q_cols = form == bd_cost_full ? rows : n, beyond = form == bd_cost_full ? rows - n : 0;
+    double q_cols = form == bd_cost_full ? rows : n;
+    /* columns of the full Q that are none of R's; they become fewer from block to block */
+    double beyond = form == bd_cost_full ? fmax(rows - n - p / 2, 0) : 0;
     double inner = directions ? rows * q_cols : 0;
     const double all[bd_cost_update_terms] = {
         1,
         p, /* columns that are made orthonormal, or rows that are reflected, one after another */
+        n * p,                                /* the same, where each takes its part of R */
+        chase > 0 ? blocks : 0,               /* what a chase begins with */
         blocks * ceil(chase / bd_cost_block), /* windows that wait for each other */
         chase,                                /* steps, of few columns */
         chase * chase * p,                    /* operations on R */

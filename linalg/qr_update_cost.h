@@ -26,7 +26,7 @@ enum {
     bd_cost_kinds = 4,   /* those of bd_qr_change_kind */
     bd_cost_regimes = 2, /* few columns or rows; many */
     bd_cost_block = 64,  /* columns or rows that pass Q together, of many */
-    bd_cost_update_terms = 11,
+    bd_cost_update_terms = 13,
     bd_cost_factor_terms = 8
 };
 

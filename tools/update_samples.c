@@ -215,7 +215,7 @@ static enum bd_status measure_factoring(struct bd_backend *backend, enum bd_cost
 static enum bd_status measure_shape(struct bd_backend *backend, enum bd_cost_form form, int64_t m,
                                     int64_t n, struct update_samples *samples)
 {
-    static const int64_t blocks[] = { 1, 4, 8, 12, 32, 64, 200, 600 };
+    static const int64_t blocks[] = { 1, 4, 8, 12, 32, 64, 200, 600, 1500 };
     enum bd_status status = BD_OK;
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
         struct bench b = { .backend = backend, .form = form, .m = m, .n = n, .p = blocks[i] };
