@@ -26,14 +26,14 @@ void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
     const double all[bd_cost_update_terms] = {
         1,
         p, /* columns that are made orthonormal, or rows that are reflected, one after another */
-        n * p,                                /* the same, where each takes its part of R */
-        chase > 0 ? blocks : 0,               /* what a chase begins with */
-        blocks * ceil(chase / bd_cost_block), /* windows that wait for each other */
-        chase,                                /* steps, of few columns */
-        chase * chase * p,                    /* operations on R */
-        rows * chase * p,                     /* operations on Q */
-        rows * chase * blocks,                /* passes over Q */
-        inner * p,                            /* inner products with Q, and what they take away */
+        n * p, /* the same, where each takes its part of R */
+        blocks * fmin(chase / (2 * bd_cost_block), 1), /* what a chase begins with */
+        blocks * ceil(chase / bd_cost_block),          /* windows that wait for each other */
+        chase,                                         /* steps, of few columns */
+        chase * chase * p,                             /* operations on R */
+        rows * chase * p,                              /* operations on Q */
+        rows * chase * blocks,                         /* passes over Q */
+        inner * p, /* inner products with Q, and what they take away */
         directions ? rows * (q_cols + beyond) * blocks : 0, /* the passes that takes */
         directions ? rows * (beyond + p) * p : 0, /* new directions among themselves, or reflectors
                                                      of the full Q */
