@@ -2,7 +2,7 @@
  * product and copy whose kernels count rows or elements, on shapes from one column of 2.2 billion
  * rows to 200 columns, and a full Q of 46,400 x 46,400. QR updating is test_large_update_gpu.c.
  *
- * Skipped, with a message, where there is no GPU or too little of its memory is free: up to 55 GiB
+ * Skipped, with a message, where there is no GPU or too little of its memory is free: up to 50 GiB
  * are wanted. An argument is a pattern for the names of tests. */
 #include <setjmp.h>
 #include <stdarg.h>
