@@ -4,11 +4,12 @@
 
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_qr_factor.h"
+#include "gpu/gram_qr_raise.cuh"
 #include "gpu/gram_qr_solver.cuh"
 
 enum {
     small_threads = 512,
-    large_threads = 1024,
+    large_threads = 768,
     /* Of the matrices in shared memory: what is left of it. */
     static_shared = 1024
 };
@@ -22,15 +23,20 @@ struct factor_memory {
     int ld;
 };
 
+/* Neither rows nor columns share banks, and diagonals, of which Jacobi's rotations are, few. */
 static __host__ __device__ __forceinline__ int small_ld(int n)
 {
-    return n | 1; /* neither rows nor columns share banks */
+    int ld = n | 1;
+    while (ld % 8 == 1 || ld % 8 == 7)
+        ld += 2;
+    return ld;
 }
 
 static size_t factor_bytes(int n, bool svd, bool in_shared)
 {
     const size_t ld = (size_t)small_ld(n);
-    return (5 * (size_t)n + 2 + (in_shared ? (svd ? 3 : 1) * (size_t)n * ld : 0)) * sizeof(double);
+    return (5 * (size_t)n + 2 + (in_shared ? gram_matrices(n, svd) * (size_t)n * ld : 0)) *
+           sizeof(double);
 }
 
 static bool fits_shared(const struct bd_cuda *cuda, int n, bool svd)
@@ -50,7 +56,7 @@ static __device__ __forceinline__ struct factor_memory take_memory(double *share
     f.ld = STAGED ? small_ld(n) : n;
     f.b = STAGED ? shared + 5 * n + 2 : d.scratch;
     f.a = f.b + n * f.ld;
-    f.c = f.a + n * f.ld;
+    f.c = gram_matrices(n, 1) == 3 ? f.a + n * f.ld : f.a;
     return f;
 }
 
@@ -59,7 +65,6 @@ static __device__ __forceinline__ int take_norms(const struct gram_data &d,
                                                  const struct factor_memory &f)
 {
     int bad = 0;
-#pragma unroll 1
     for (int j = threadIdx.x; j < d.n; j += blockDim.x) {
         const double square = d.g[j + (int64_t)j * d.n], inverse = gram_inverse_root(square);
         bad |= !(square >= 0x1p-900 && square <= 0x1p1000);
@@ -78,9 +83,7 @@ static __device__ __forceinline__ double take_scaled(const struct gram_data &d,
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     double sum = 0, whole = 0;
-#pragma unroll 1
     for (int j = warp; j < d.n; j += warps)
-#pragma unroll 1
         for (int i = lane; i <= j; i += 32) {
             const double x = d.g[i + (int64_t)j * d.n];
             const double rest = x - (i == j), scaled = x * f.inverse[i] * f.inverse[j];
@@ -107,9 +110,7 @@ static __device__ __forceinline__ double take_scaled(const struct gram_data &d,
 static __device__ __forceinline__ void keep_total(const struct gram_data &d, int pass, bool undo)
 {
     const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-#pragma unroll 1
     for (int j = warp; j < n; j += warps)
-#pragma unroll 1
         for (int i = lane; i < n; i += 32) {
             const int64_t e = i + (int64_t)j * n;
             const double old = pass == 0 ? (i == j ? 1.0 : 0.0) : i <= j ? d.total[e] : 0.0;
@@ -117,7 +118,6 @@ static __device__ __forceinline__ void keep_total(const struct gram_data &d, int
         }
     __syncthreads();
     if (undo)
-#pragma unroll 1
         for (int j = threadIdx.x; j < n; j += blockDim.x)
             d.exponents[j] = 0;
 }
@@ -210,7 +210,7 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         if (threadIdx.x == 0) {
             d.decision->identity = 1;
             d.decision->in_copy = in_copy;
-            *out = record;
+            gram_write(out, record, s.number);
         }
         return;
     }
@@ -221,37 +221,30 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         gram_cut(starts, d, f.b, f.ld, s.solve, gram_root(squared),
                  record.single ? 0x1.6a09e667f3bcdp-12 : 0x1p-26, f.x);
     } else {
-#pragma unroll 1
         for (int j = threadIdx.x - 32; j < n; j += blockDim.x - 32)
             d.inverse[j] = f.inverse[j];
     }
     __syncthreads();
-#pragma unroll 1
     for (int j = threadIdx.x; j < gram_most / 32; j += blockDim.x)
         d.decision->starts[j] = starts[j];
     if (threadIdx.x == 0) {
         d.decision->identity = 0;
         d.decision->single = record.single;
         d.decision->in_copy = in_copy;
-        *out = record;
+        gram_write(out, record, s.number);
     }
     if constexpr (STAGED) {
-#pragma unroll 1
         for (int j = threadIdx.x; j < n; j += blockDim.x) {
             f.x[j] = gram_inverse(f.b[j * f.ld + j]);
             f.norm[j] *= gram_undone(d.exponents[j]);
         }
         __syncthreads();
-#pragma unroll 1
         for (int j = threadIdx.x; j < n; j += blockDim.x)
             d.exponents[j] = 0;
-#pragma unroll 1
         for (int j = warp; j < n; j += warps)
             gram_invert_column<4>(d, starts, f.b, f.ld, j, record.single,
                                   [&](int i) { return f.x[i]; });
-#pragma unroll 1
         for (int j = warp; j < n; j += warps)
-#pragma unroll 1
             for (int i = lane; i < n; i += 32) {
                 double sum = s.pass == 0 && i <= j ? f.b[i * f.ld + j] * f.norm[j] : 0.0;
                 for (int k = i; s.pass > 0 && k <= j; k++)
@@ -259,11 +252,9 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
                 d.other[i + (int64_t)j * n] = sum;
             }
     } else {
-#pragma unroll 1
         for (int i = warp; i < n; i += warps) {
             if (lane == 0)
                 d.norms[i] = f.norm[i] * gram_undone(d.exponents[i]);
-#pragma unroll 1
             for (int j = i + lane; j < n; j += 32)
                 d.r[(int64_t)i * n + j] = f.b[i * f.ld + j];
         }
@@ -296,7 +287,6 @@ __global__ __launch_bounds__(256) void join(const __grid_constant__ struct gram_
     double sum = 0;
     if (pass == 0 && i <= j)
         sum = d.r[(int64_t)i * n + j] * d.norms[j];
-#pragma unroll 1
     for (int k = i; pass && k <= j; k++)
         sum = fma(d.r[(int64_t)i * n + k] * d.norms[k], d.total[k + (int64_t)j * n], sum);
     d.other[i + (int64_t)j * n] = sum;
@@ -325,14 +315,11 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n;
     const bool svd = step->method == BD_GRAM_QR_SVD, in_shared = fits_shared(cuda, n, svd);
-    struct gram_factor_step s = { svd,
-                                  (int)step->solve,
-                                  step->mixed,
-                                  step->pass,
-                                  plan->copy && plan->formed,
-                                  step->shift,
-                                  step->enough,
-                                  svd || in_shared ? part_all : part_before };
+    struct gram_factor_step s = {
+        svd,         (int)step->solve, step->mixed,
+        step->pass,  plan->number,     plan->copy && plan->formed,
+        step->shift, step->enough,     svd || in_shared ? part_all : part_before
+    };
     if (n <= gram_narrow_most)
         return bd_cuda_gram_narrow_enqueue(plan, &s, record);
     const size_t bytes = factor_bytes(n, svd, in_shared);

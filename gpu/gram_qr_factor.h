@@ -11,6 +11,7 @@ extern "C" {
 /* By value to the kernels. */
 struct gram_factor_step {
     int svd, solve, mixed, pass;
+    int number;  /* gram_record */
     int in_copy; /* V is in gram_plan.copy if the solve before was in float32 */
     double shift, enough;
     int part; /* what of `factor`: all, or that before or after Cholesky (gram_qr_cholesky.cu) */

@@ -62,14 +62,12 @@ static __device__ __forceinline__ int gram_take_columns(const double *a, int ld,
     double *small = x, *large = x + n, *norm = x + 2 * n;
     double least = 1, greatest = 1;
     __syncwarp();
-#pragma unroll 1
     for (int k = j0 + 1 + lane; k < n; k += 32) {
         const double v = a[j0 * ld + k];
         small[k] = large[k] = v;
         norm[k] = v * v;
     }
     *squared = 1;
-#pragma unroll 1
     for (int j = j0 + 1; j < n; j++) {
         double cosine, sine, low_cosine, low_sine;
         __syncwarp();
@@ -86,7 +84,6 @@ static __device__ __forceinline__ int gram_take_columns(const double *a, int ld,
             return j;
         greatest = top;
         least = bottom;
-#pragma unroll 1
         for (int k = j + 1 + lane; k < n; k += 32) {
             const double v = a[j * ld + k];
             large[k] = fma(large[k], cosine, v * sine);
@@ -113,7 +110,6 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, const struct g
                                                 double tau, double *x)
 {
     const int lane = threadIdx.x % 32, n = d.n;
-#pragma unroll 1
     for (int w = lane; w < gram_most / 32; w += 32)
         starts[w] = solve == BD_TRIANGULAR_SUBSTITUTION ? ~0u : w == 0;
     __syncwarp();
@@ -121,7 +117,6 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, const struct g
     if (solve != BD_TRIANGULAR_ADAPTIVE || kappa <= limit)
         return;
     double squared;
-#pragma unroll 1
     for (int j = 0; j < n;) {
         j = gram_take_columns(a, ld, n, j, limit * limit, x, &squared);
         if (lane == 0 && j < n)
@@ -132,8 +127,7 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, const struct g
                 starts[begin / 32] |= 1u << begin % 32;
             if (lane == 0 && end < n)
                 starts[end / 32] |= 1u << end % 32;
-                /* further cuts within the 16 columns */
-#pragma unroll 1
+            /* further cuts within the 16 columns */
             for (int c = j; c < end && c < n;) {
                 c = gram_take_columns(a, ld, min(n, end), c, limit * limit, x, &squared);
                 if (lane == 0 && c < n)
