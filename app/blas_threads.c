@@ -3,8 +3,8 @@
 /* Present when the BLAS is OpenBLAS. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
-void bd_blas_threads_none(void)
+void bd_blas_set_threads(int threads)
 {
     if (openblas_set_num_threads)
-        openblas_set_num_threads(1);
+        openblas_set_num_threads(threads);
 }

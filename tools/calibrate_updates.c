@@ -161,7 +161,8 @@ static void print_table(const struct update_samples *samples, struct bd_backend 
         bd_backend_description(backend), name);
     for (int kind = 0; kind < bd_cost_kinds; kind++) {
         printf("        [%s] = {\n", kinds[kind]);
-        for (int form = 0; form < bd_cost_forms; form++) {
+        const bool needs_q = kind == BD_QR_INSERT_COLUMNS || kind == BD_QR_REMOVE_ROWS;
+        for (int form = 0; form < (needs_q ? (int)bd_cost_no_q : (int)bd_cost_forms); form++) {
             printf("            [%s] = {\n", forms[form]);
             for (int regime = 0; regime < bd_cost_regimes; regime++) {
                 fit_samples(samples, kind, (enum bd_cost_form)form, regime, c);
