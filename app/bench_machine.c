@@ -5,18 +5,15 @@
 #include <string.h>
 
 #include "app/bench.h"
+#include "app/blas_threads.h"
 #include "app/interrupt.h"
 #include "base/clock.h"
-
-/* Present when the BLAS is OpenBLAS. */
-extern void openblas_set_num_threads(int threads) __attribute__((weak));
 
 enum { most_repeats = 64, most_tasks = 8, most_threads = 256 };
 
 void bd_bench_set_blas_threads(const struct bd_bench *bench)
 {
-    if (openblas_set_num_threads)
-        openblas_set_num_threads(bench->threads);
+    bd_blas_set_threads(bench->threads);
 }
 
 void bd_bench_fill(float *data, int64_t count, uint64_t seed)

@@ -1,100 +1,43 @@
 #include "app/cdnet.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "video/reader.h"
 #include "video/writer.h"
 
 enum { levels = 3 };
 
-/* A file name taken apart: prefix, digits, extension. */
-struct numbered {
-    int prefix, digits; /* lengths */
-    int64_t number;
-};
+static const char scheme[] = "synth:";
 
-/* Returns false unless the name is like in000001.jpg. */
-static bool take_apart(const char *name, struct numbered *parts)
+static bool is_scene(const char *folder)
 {
-    const char *dot = strrchr(name, '.');
-    if (!dot || dot == name || !isdigit((unsigned char)dot[-1]))
-        return false;
-    const char *digits = dot;
-    while (digits > name && isdigit((unsigned char)digits[-1]))
-        digits--;
-    parts->prefix = (int)(digits - name);
-    parts->digits = (int)(dot - digits);
-    parts->number = strtoll(digits, NULL, 10);
-    return parts->digits < 18;
+    return strncmp(folder, scheme, sizeof scheme - 1) == 0;
 }
 
-/* A literal % in a path is written twice in an image pattern. */
-static bool append_literal(char *pattern, size_t size, const char *text, int length)
+/* The scene of synth:NAME?...; NULL if there is none. */
+static const struct bd_synth_scene *scene_of(const char *folder)
 {
-    size_t used = strlen(pattern);
-    for (int i = 0; i < length; i++) {
-        if (used + 3 > size)
-            return false;
-        if (text[i] == '%')
-            pattern[used++] = '%';
-        pattern[used++] = text[i];
-    }
-    pattern[used] = 0;
-    return true;
+    char name[64];
+    const char *begin = folder + sizeof scheme - 1;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(begin, "?"), begin);
+    return bd_synth_find(name);
 }
 
-/* The pattern of the numbered pictures in FOLDER/SUB, and their first and last number. */
-static enum bd_status find_pattern(char *pattern, const char *folder, const char *sub,
-                                   int64_t *first, int64_t *last)
+/* The seed that the reader renders with: the last one given, else 1. */
+static uint64_t seed_of(const char *folder)
 {
-    char path[PATH_MAX], model[NAME_MAX + 1] = "", number[16];
-    struct numbered parts = { 0 }, lowest = { 0 };
-    bool same_digits = true;
-    if (snprintf(path, sizeof path, "%s/%s", folder, sub) >= (int)sizeof path)
-        return bd_fail(BD_ERROR_IO, "%s: the path is too long", folder);
-    DIR *dir = opendir(path);
-    if (!dir)
-        return bd_fail(BD_ERROR_IO, "%s: %s", path, strerror(errno));
-    *first = INT64_MAX;
-    *last = -1;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        if (!take_apart(entry->d_name, &parts))
-            continue;
-        if (*last >= 0 && parts.digits != lowest.digits)
-            same_digits = false;
-        if (parts.number < *first) {
-            *first = parts.number;
-            lowest = parts;
-            snprintf(model, sizeof model, "%s", entry->d_name);
-        }
-        *last = parts.number > *last ? parts.number : *last;
-    }
-    closedir(dir);
-    if (*last < 0)
-        return bd_fail(BD_ERROR_FORMAT, "%s: no numbered pictures such as in000001.jpg", path);
-    if (same_digits && lowest.digits > 1)
-        snprintf(number, sizeof number, "%%0%dd", lowest.digits);
-    else
-        snprintf(number, sizeof number, "%%d");
-    *pattern = 0;
-    const char *extension = strrchr(model, '.');
-    if (!append_literal(pattern, PATH_MAX - sizeof number, path, (int)strlen(path)) ||
-        !append_literal(pattern, PATH_MAX - sizeof number, "/", 1) ||
-        !append_literal(pattern, PATH_MAX - sizeof number, model, lowest.prefix))
-        return bd_fail(BD_ERROR_IO, "%s: the path is too long", path);
-    size_t used = strlen(pattern);
-    snprintf(pattern + used, PATH_MAX - used, "%s", number);
-    if (!append_literal(pattern, PATH_MAX, extension, (int)strlen(extension)))
-        return bd_fail(BD_ERROR_IO, "%s: the path is too long", path);
-    return BD_OK;
+    uint64_t seed = 1;
+    for (const char *at = strchr(folder, '?'); at; at = strchr(at + 1, '&'))
+        if (strncmp(at + 1, "seed=", 5) == 0)
+            seed = strtoull(at + 6, NULL, 10);
+    return seed;
 }
 
 /* FOLDER/NAME if it exists, else an empty string. */
@@ -108,8 +51,8 @@ static enum bd_status read_range(struct bd_sequence *sequence)
 {
     char path[PATH_MAX];
     join_existing(path, sequence->folder, "temporalROI.txt");
-    sequence->score_from = sequence->first_number;
-    sequence->score_to = sequence->first_number + sequence->input_count - 1;
+    sequence->score_from = sequence->input.first;
+    sequence->score_to = sequence->input.last;
     if (!*path)
         return BD_OK;
     FILE *file = fopen(path, "r");
@@ -125,37 +68,89 @@ static enum bd_status read_range(struct bd_sequence *sequence)
     return BD_OK;
 }
 
-/* The last part of the path, even where it is "." or ends in a slash. */
-static void name_sequence(struct bd_sequence *sequence, const char *folder)
+void bd_sequence_name(const char *folder, int parts, char *name)
 {
     char real[PATH_MAX];
     const char *path = realpath(folder, real) ? real : folder;
-    const char *slash = strrchr(path, '/');
-    snprintf(sequence->name, sizeof sequence->name, "%.*s", NAME_MAX, slash ? slash + 1 : path);
+    const char *begin = path + strlen(path);
+    for (; parts > 0 && begin > path; parts--)
+        for (begin--; begin > path && begin[-1] != '/';)
+            begin--;
+    snprintf(name, NAME_MAX + 1, "%.*s", NAME_MAX, begin);
+}
+
+static enum bd_status find_numbered(struct bd_numbered *numbered, const char *folder,
+                                    const char *sub)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", folder, sub) >= (int)sizeof path)
+        return bd_fail(BD_ERROR_IO, "%s: the path is too long", folder);
+    return bd_numbered_find(numbered, path);
+}
+
+static enum bd_status check_gaps(const struct bd_numbered *input)
+{
+    char path[PATH_MAX];
+    if (input->count > input->last - input->first)
+        return BD_OK;
+    bd_numbered_path(input, bd_numbered_gap(input), path);
+    return bd_fail(BD_ERROR_FORMAT, "%s is missing, and there are pictures after it", path);
+}
+
+static enum bd_status open_scene(struct bd_sequence *sequence)
+{
+    const struct bd_reader_options options = { .format = BD_GRAY8, .threads = 1 };
+    struct bd_reader *reader;
+    enum bd_status status = bd_reader_open(&reader, sequence->folder, &options);
+    if (status)
+        return status;
+    const struct bd_reader_info *info = bd_reader_get_info(reader);
+    sequence->scene = scene_of(sequence->folder);
+    sequence->seed = seed_of(sequence->folder);
+    sequence->width = info->width;
+    sequence->height = info->height;
+    memcpy(sequence->input.pattern, sequence->folder, sizeof sequence->folder);
+    sequence->input.first = sequence->score_from = 1;
+    sequence->input.last = sequence->score_to = sequence->input.count = info->frame_count;
+    bd_reader_close(&reader);
+    return BD_OK;
+}
+
+static enum bd_status open_folder(struct bd_sequence *sequence)
+{
+    char path[PATH_MAX];
+    const char *folder = sequence->folder;
+    enum bd_status status = find_numbered(&sequence->input, folder, "input");
+    if (!status)
+        status = find_numbered(&sequence->truth, folder, "groundtruth");
+    if (!status)
+        status = check_gaps(&sequence->input);
+    if (!status)
+        status = read_range(sequence);
+    join_existing(path, folder, "ROI.bmp");
+    if (!status && *path)
+        status = bd_picture_read(path, BD_GRAY8, &sequence->roi);
+    return status;
 }
 
 enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder)
 {
-    char path[PATH_MAX];
-    int64_t last, truth_first, truth_last;
     memset(sequence, 0, sizeof *sequence);
     if (snprintf(sequence->folder, sizeof sequence->folder, "%s", folder) >= PATH_MAX)
         return bd_fail(BD_ERROR_IO, "%s: the path is too long", folder);
-    name_sequence(sequence, folder);
-    enum bd_status status =
-        find_pattern(sequence->input, folder, "input", &sequence->first_number, &last);
-    if (!status)
-        status = find_pattern(sequence->truth, folder, "groundtruth", &truth_first, &truth_last);
-    if (status)
-        return status;
-    sequence->input_count = last - sequence->first_number + 1;
-    status = read_range(sequence);
-    join_existing(path, folder, "ROI.bmp");
-    if (!status && *path)
-        status = bd_picture_read(path, BD_GRAY8, &sequence->roi);
+    bd_sequence_name(folder, 1, sequence->name);
+    enum bd_status status = is_scene(folder) ? open_scene(sequence) : open_folder(sequence);
     if (status)
         bd_sequence_close(sequence);
     return status;
+}
+
+int64_t bd_sequence_length(const char *folder)
+{
+    struct bd_numbered input;
+    if (is_scene(folder))
+        return scene_of(folder) ? scene_of(folder)->frame_count : 0;
+    return find_numbered(&input, folder, "input") ? 0 : input.count;
 }
 
 void bd_sequence_close(struct bd_sequence *sequence)
@@ -163,37 +158,27 @@ void bd_sequence_close(struct bd_sequence *sequence)
     bd_frame_destroy(&sequence->roi);
 }
 
-/* The pattern was made by find_pattern and holds one %d or %0Nd. */
-static void expand(char *path, const char *pattern, int64_t number)
+bool bd_sequence_counts(const struct bd_sequence *sequence, int64_t number)
 {
-    size_t used = 0;
-    for (const char *c = pattern; *c && used + 24 < PATH_MAX; c++) {
-        if (*c != '%') {
-            path[used++] = *c;
-        } else if (c[1] == '%') {
-            path[used++] = *c++;
-        } else {
-            int digits = (int)strtol(c + 1, (char **)&c, 10);
-            used += (size_t)snprintf(path + used, PATH_MAX - used, "%0*" PRId64, digits, number);
-        }
-    }
-    path[used] = 0;
-}
-
-void bd_sequence_input(const struct bd_sequence *sequence, int64_t number, char *path)
-{
-    expand(path, sequence->input, number);
+    char path[PATH_MAX];
+    if (number < sequence->score_from || number > sequence->score_to)
+        return false;
+    if (sequence->scene)
+        return true;
+    bd_numbered_path(&sequence->truth, number, path);
+    return access(path, F_OK) == 0;
 }
 
 enum bd_status bd_sequence_truth(const struct bd_sequence *sequence, int64_t number,
                                  struct bd_frame *truth)
 {
     char path[PATH_MAX];
-    if (number < sequence->score_from || number > sequence->score_to)
+    if (!bd_sequence_counts(sequence, number))
         return BD_END;
-    expand(path, sequence->truth, number);
-    if (access(path, F_OK))
-        return BD_END;
+    if (sequence->scene)
+        return bd_synth_render(sequence->scene, sequence->width, sequence->height, sequence->seed,
+                               number - sequence->input.first, NULL, truth);
+    bd_numbered_path(&sequence->truth, number, path);
     return bd_picture_read(path, BD_GRAY8, truth);
 }
 
@@ -212,16 +197,26 @@ enum bd_status bd_score_add(struct bd_score *score, const struct bd_sequence *se
         const uint8_t *t = truth->data + (int64_t)y * truth->stride;
         const uint8_t *inside = roi->data ? roi->data + (int64_t)y * roi->stride : NULL;
         for (int x = 0; x < mask->width; x++) {
-            if ((inside && inside[x] < 128) || t[x] == BD_TRUTH_OUTSIDE || t[x] == BD_TRUTH_UNKNOWN)
+            int code = bd_truth_code(t[x], inside ? inside[x] : 255);
+            if (code == BD_TRUTH_OUTSIDE || code == BD_TRUTH_UNKNOWN)
                 continue;
-            if (t[x] == BD_TRUTH_MOVING)
-                *(m[x] ? &score->tp : &score->fn) += 1;
+            if (code == BD_TRUTH_MOVING)
+                *(bd_mask_moving(m[x]) ? &score->tp : &score->fn) += 1;
             else
-                *(m[x] ? &score->fp : &score->tn) += 1;
+                *(bd_mask_moving(m[x]) ? &score->fp : &score->tn) += 1;
         }
     }
     score->frames++;
     return BD_OK;
+}
+
+void bd_score_pool(struct bd_score *score, const struct bd_score *part)
+{
+    score->tp += part->tp;
+    score->fp += part->fp;
+    score->fn += part->fn;
+    score->tn += part->tn;
+    score->frames += part->frames;
 }
 
 static double ratio(int64_t part, int64_t whole)
@@ -260,7 +255,7 @@ static enum bd_status search(const char *folder, int level,
     struct dirent **entries = NULL;
     char path[PATH_MAX];
     enum bd_status status = BD_OK;
-    if (is_folder(folder, "input")) {
+    if (is_scene(folder) || is_folder(folder, "input")) {
         (*count)++;
         return found(user, folder);
     }
@@ -286,8 +281,7 @@ enum bd_status bd_sequence_find(const char *folder,
     enum bd_status status = search(folder, 0, found, user, &count);
     if (!status && count == 0)
         return bd_fail(BD_ERROR_IO,
-                       "%s: no sequence here: it must hold the folders input and "
-                       "groundtruth",
+                       "%s: no sequence here: it must hold the folders input and groundtruth",
                        folder);
     return status;
 }

@@ -85,6 +85,16 @@ static void print_output(FILE *file)
           file);
 }
 
+static void print_folders(FILE *file)
+{
+    fputs("\nDIR is a folder in the layout of changedetection.net: input/, groundtruth/, and\n"
+          "ROI.bmp and temporalROI.txt where it has them; or one that holds such folders; or\n"
+          "synth:NAME, a rendered scene. Scores pool the pixels of all frames of a sequence;\n"
+          "shadows are no foreground. With several sequences, fps is what one got beside the\n"
+          "others; -j 1 gives each all cores.\n",
+          file);
+}
+
 static void print_overview(FILE *file)
 {
     fputs("Backdrop separates what moves from what stays in the picture of a stationary camera.\n\n"
@@ -115,4 +125,6 @@ void bd_options_help(FILE *file, enum bd_command command)
         print_input(file);
     if (command == BD_COMMAND_EXPORT)
         print_output(file);
+    if (command == BD_COMMAND_EVAL)
+        print_folders(file);
 }

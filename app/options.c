@@ -185,6 +185,22 @@ static enum bd_status parse_key_value(struct bd_options *options, const struct b
     return BD_OK;
 }
 
+static enum bd_status parse_text(const struct bd_option *option, const char *value, void *target)
+{
+    struct bd_texts *texts = target;
+    if (!*value)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s: its value is empty", option->name);
+    if (option->kind == BD_OPTION_TEXT) {
+        *(const char **)target = value;
+        return BD_OK;
+    }
+    if (texts->count == bd_max_texts)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: more than %d of them", option->name, value,
+                       bd_max_texts);
+    texts->items[texts->count++] = value;
+    return BD_OK;
+}
+
 static enum bd_status store(struct bd_options *options, const struct bd_option *option,
                             const char *value)
 {
@@ -208,10 +224,8 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
     case BD_OPTION_TIME:
         return parse_number(option, value, (double *)target);
     case BD_OPTION_TEXT:
-        if (!*value)
-            return bd_fail(BD_ERROR_ARGUMENT, "--%s: its value is empty", option->name);
-        *(const char **)target = value;
-        break;
+    case BD_OPTION_TEXTS:
+        return parse_text(option, value, target);
     case BD_OPTION_CHOICE:
         status = parse_choice(option, value, &index);
         *(const char **)target = option->choices[index];

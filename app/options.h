@@ -26,7 +26,13 @@ enum bd_solver {
 enum bd_progress { BD_PROGRESS_AUTO, BD_PROGRESS_PLAIN, BD_PROGRESS_NONE };
 enum bd_overwrite { BD_OVERWRITE_ASK, BD_OVERWRITE_YES, BD_OVERWRITE_NO };
 
-enum { bd_max_arguments = 256, bd_max_input_options = 64 };
+enum { bd_max_arguments = 256, bd_max_input_options = 64, bd_max_texts = 8 };
+
+/* The values of an option that may be repeated. */
+struct bd_texts {
+    const char *items[bd_max_texts];
+    int count;
+};
 
 struct bd_options {
     enum bd_command command;
@@ -54,9 +60,13 @@ struct bd_options {
     /* outputs of export (NULL: not wanted) */
     const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
     const char *codec;
-    const char *json;  /* eval, bench */
-    const char *masks; /* eval: folder for the masks as bin%06d.png */
-    bool quick;        /* bench: smaller sizes */
+    const char *json; /* eval, bench */
+    bool quick;       /* bench: smaller sizes */
+
+    /* eval; contact_sheet too */
+    const char *masks;       /* folder for the masks as bin%06d.png */
+    struct bd_texts against; /* folders of other programs' masks */
+    int jobs;                /* sequences at once; 0: by the cores */
 
     /* view */
     const char *pane; /* pane to start with */

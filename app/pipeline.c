@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/batch.h"
+#include "app/flight.h"
 #include "app/pictures.h"
 #include "app/prime.h"
 #include "app/queue.h"
@@ -50,14 +51,7 @@ struct bd_pipeline {
     struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
     struct bd_frame roi;                             /* empty: none */
 
-    /* Live solver: frames that the separator has and that have not been returned, oldest first. */
-    const struct bd_frame *flying[bd_queue_most_held];
-    int flying_count;
-    int held;             /* frames of the queue: those, and one that the caller may look at */
-    enum bd_status ended; /* BD_OK while frames come */
-    char detail[bd_detail_size];
-    double seconds; /* spent on handing over the last frame, without waiting for the queue */
-
+    struct bd_flight flight; /* live solver: between the queue and the separator */
     struct bd_pictures *pictures;
 };
 
@@ -253,6 +247,9 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
         status = bd_roi_load(&self->roi, options->roi, self->info->width, self->info->height);
     if (status == BD_OK)
         status = open_queue(self, self->info->live && drop);
+    self->flight = (struct bd_flight){ .queue = self->queue,
+                                       .separator = self->separator,
+                                       .info = self->info };
     if (status) {
         bd_pipeline_close(&self);
         return status;
@@ -268,71 +265,6 @@ int bd_open_exit_status(enum bd_status status)
     return status == BD_ERROR_IO || status == BD_ERROR_FORMAT ? 2 : 1;
 }
 
-static double time_of(const struct bd_pipeline *pipeline, const struct bd_frame *frame)
-{
-    struct bd_rational base = pipeline->info->time_base;
-    return (double)frame->pts * (double)base.num / (double)base.den;
-}
-
-/* Gives the frame held for longest back to the queue. */
-static void release(struct bd_pipeline *pipeline)
-{
-    bd_queue_release(pipeline->queue);
-    pipeline->held--;
-}
-
-/* The next frame of the queue goes to the separator. */
-static enum bd_status submit_next(struct bd_pipeline *pipeline)
-{
-    const struct bd_frame *frame, *picture;
-    enum bd_status status = bd_queue_next(pipeline->queue, &frame, &picture);
-    if (status)
-        return status;
-    pipeline->held++;
-    double begin = bd_clock_seconds();
-    status = bd_separator_submit(pipeline->separator, picture->data, picture->stride,
-                                 time_of(pipeline, frame));
-    if (!status)
-        pipeline->flying[pipeline->flying_count++] = frame;
-    pipeline->seconds = bd_clock_seconds() - begin;
-    return status;
-}
-
-/* The frame that the separator has had for longest is done. */
-static enum bd_status receive_oldest(struct bd_pipeline *pipeline, const struct bd_frame **frame,
-                                     struct bd_separation *separation)
-{
-    *frame = pipeline->flying[0];
-    pipeline->flying_count--;
-    for (int i = 0; i < pipeline->flying_count; i++)
-        pipeline->flying[i] = pipeline->flying[i + 1];
-    return bd_separator_receive(pipeline->separator, separation);
-}
-
-/* As many frames as the separator takes are in flight, so that decoding, separation and what is
- * made of the results go on side by side; frames of a camera are not kept waiting for the next, and
- * while the separator is frozen none goes ahead, since that may be meant for one frame alone. What
- * ended the stream is told when the frames before it have been returned. */
-static enum bd_status separate_next(struct bd_pipeline *pipeline, const struct bd_frame **frame,
-                                    struct bd_separation *separation)
-{
-    bool alone = pipeline->info->live || bd_separator_frozen(pipeline->separator);
-    int depth = alone ? 1 : bd_separator_depth(pipeline->separator);
-    if (depth > bd_queue_most_held - 1)
-        depth = bd_queue_most_held - 1;
-    if (pipeline->held > pipeline->flying_count)
-        release(pipeline);
-    while (!pipeline->ended && (!pipeline->flying_count || pipeline->flying_count < depth)) {
-        pipeline->ended = submit_next(pipeline);
-        if (pipeline->ended)
-            snprintf(pipeline->detail, sizeof pipeline->detail, "%s", bd_error_detail());
-    }
-    enum bd_status ended = pipeline->ended;
-    if (!pipeline->flying_count)
-        return ended == BD_END ? BD_END : bd_fail(ended, "%s", pipeline->detail);
-    return receive_oldest(pipeline, frame, separation);
-}
-
 enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
 {
     const struct bd_frame *frame = NULL;
@@ -341,16 +273,15 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     enum bd_status status = BD_OK;
     if (pipeline->prime)
         status = bd_prime_finish(&pipeline->prime, pipeline->separator);
-    pipeline->seconds = 0;
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
     else if (!status)
-        status = separate_next(pipeline, &frame, &separation);
+        status = bd_flight_next(&pipeline->flight, &frame, &separation);
     if (status)
         return status;
     double begin = bd_clock_seconds();
     result->input = frame;
-    result->time = time_of(pipeline, frame);
+    result->time = bd_flight_time(&pipeline->flight, frame);
     result->rank = separation.rank;
     result->columns = separation.columns;
     result->learned = separation.learned;
@@ -360,7 +291,7 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     status =
         bd_pictures_make(pipeline->pictures, result, frame, &pipeline->roi, &separation, settings);
     result->dropped = bd_queue_dropped(pipeline->queue);
-    result->seconds = pipeline->seconds + bd_clock_seconds() - begin;
+    result->seconds = pipeline->flight.seconds + bd_clock_seconds() - begin;
     return status;
 }
 
@@ -403,33 +334,12 @@ struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline)
     return pipeline->separator;
 }
 
-/* Takes back all frames, so that the queue can be asked for others. */
-static enum bd_status land(struct bd_pipeline *pipeline)
-{
-    enum bd_status status = BD_OK;
-    /* A frame of which submit failed may be in flight too. */
-    while (!status && bd_separator_in_flight(pipeline->separator)) {
-        struct bd_separation separation;
-        status = bd_separator_receive(pipeline->separator, &separation);
-    }
-    pipeline->flying_count = 0;
-    while (pipeline->held)
-        release(pipeline);
-    return status;
-}
-
 enum bd_status bd_pipeline_seek(struct bd_pipeline *pipeline, double seconds)
 {
-    enum bd_status status = BD_OK;
-    if (pipeline->batch)
-        bd_batch_restart(pipeline->batch);
-    else
-        status = land(pipeline);
-    if (!status)
-        status = bd_queue_seek(pipeline->queue, seconds);
-    if (!status)
-        pipeline->ended = BD_OK;
-    return status;
+    if (!pipeline->batch)
+        return bd_flight_seek(&pipeline->flight, seconds);
+    bd_batch_restart(pipeline->batch);
+    return bd_queue_seek(pipeline->queue, seconds);
 }
 
 void bd_pipeline_close(struct bd_pipeline **pipeline)

@@ -6,6 +6,9 @@
 #include "gpu/caqr_plan.h"
 #include "gpu/tuning.h"
 
+/* Rows of a leaf, so that its sub-blocks can be counted. */
+static const int64_t most_block_rows = 1 << 30;
+
 static int64_t round_up(int64_t x, int64_t step)
 {
     return (x + step - 1) / step * step;
@@ -222,7 +225,7 @@ static enum bd_status create(struct bd_cuda *cuda, int64_t m, int64_t n,
     shape.panel_cols = (int)round_up(min64(min64(shape.panel_cols, caqr_most_cols), n), caqr_inner);
     while (!fits(cuda, shape.panel_cols))
         shape.panel_cols -= caqr_inner;
-    shape.block_rows = min64(max64(shape.block_rows, 2 * shape.panel_cols), 1 << 30);
+    shape.block_rows = min64(max64(shape.block_rows, 2 * shape.panel_cols), most_block_rows);
     shape.block_rows = round_up(shape.block_rows, caqr_inner);
     shape.arity = max64(shape.arity, 2);
     enum bd_status status = create_plan(cuda, m, n, &shape, out);
@@ -254,8 +257,8 @@ enum bd_status bd_cuda_caqr_create(struct bd_cuda *cuda, int64_t m, int64_t n,
     if (options && options->panel_cols)
         shape.panel_cols = options->panel_cols;
     if (options && options->block_rows) {
-        shape.block_rows = options->block_rows;
-        shape.arity = options->block_rows / shape.panel_cols;
+        shape.block_rows = min64(options->block_rows, most_block_rows);
+        shape.arity = shape.block_rows / shape.panel_cols;
     }
     return create(cuda, m, n, &shape, reduces, out);
 }

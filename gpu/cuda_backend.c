@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/columns.h"
 #include "gpu/slots.h"
 #include "gpu/small_svd.h"
 
@@ -235,14 +236,8 @@ static enum bd_status copy(struct bd_backend *backend, void *dst, size_t dst_pit
                            size_t src_pitch, size_t width, size_t height, enum cudaMemcpyKind kind)
 {
     struct bd_cuda *cuda = bd_cuda_of(backend);
-    cudaError_t error = cudaSuccess;
-    if (width == 0 || height == 0)
-        return BD_OK;
-    if (height == 1 || (dst_pitch == width && src_pitch == width))
-        error = cudaMemcpyAsync(dst, src, width * height, kind, cuda->stream);
-    else
-        error =
-            cudaMemcpy2DAsync(dst, dst_pitch, src, src_pitch, width, height, kind, cuda->stream);
+    cudaError_t error =
+        bd_cuda_copy_columns(dst, dst_pitch, src, src_pitch, width, height, kind, cuda->stream);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(cuda->stream);
     return bd_cuda_check(error, "copying to or from the GPU");
@@ -295,6 +290,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .update_check = bd_cuda_update_check,
     .update_project = bd_cuda_update_project,
     .update_solve = bd_cuda_update_solve,
+    .update_costs = &bd_cuda_update_costs,
     .update_append_gram = bd_cuda_update_append_gram,
     .gram_create = bd_cuda_gram_create,
     .gram_destroy = bd_cuda_gram_destroy,

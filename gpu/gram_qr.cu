@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/dependent_launch.cuh"
 #include "gpu/gram_qr_factor.h"
 #include "gpu/slots.h"
 #include "gpu/triangular.h"
@@ -53,12 +54,19 @@ __global__ __launch_bounds__(256) void mend(Element *v, int64_t ldv, int64_t m, 
                                              : (Element)scalbn((double)column[i], exponent);
 }
 
+/* aside: along with the kernel before, V R^-1, which waited for R_total itself and is only waited
+ * for in the end, so that this one counts as done after it. */
 template <class Element>
-__global__ __launch_bounds__(256) void round_r(Element *r, int64_t ldr, const double *total, int n)
+__global__ __launch_bounds__(256) void round_r(Element *r, int64_t ldr, const double *total, int n,
+                                               int aside)
 {
     const int i = blockIdx.x * 32 + threadIdx.x, j = blockIdx.y * 8 + threadIdx.y;
+    if (!aside)
+        bd_cuda_await();
     if (i < n && j < n)
         r[i + j * ldr] = i <= j ? (Element)total[i + (int64_t)j * n] : (Element)0;
+    if (aside)
+        bd_cuda_await();
 }
 
 /* V from its copy, if it is there. */
@@ -85,6 +93,7 @@ static void settle(struct gram_plan *plan, void *v, int64_t ldv)
         fetch<<<column_grid(plan), 256, 0, plan->cuda->stream>>>(
             static_cast<double *>(v), ldv, plan->copy, plan->m, plan->data.decision);
     plan->formed = 0;
+    plan->solved = 0;
 }
 
 /* All of data in one piece of memory. */
@@ -92,7 +101,7 @@ static enum bd_status make_data(struct gram_plan *plan)
 {
     struct gram_data *d = &plan->data;
     const size_t n = (size_t)d->n, square = n * n, packed = bd_cuda_gram_packed_size(d->n);
-    const size_t scratch = (plan->svd ? 2 * n + 1 : n + 1) * n;
+    const size_t scratch = gram_matrices(d->n, plan->svd) * square;
     const size_t doubles = 5 * square + packed + scratch + 4 * n;
     const size_t bytes = doubles * sizeof(double) + n * sizeof(int) + sizeof(struct gram_decision);
     enum bd_status status =
@@ -142,10 +151,7 @@ static enum bd_status make_plan(struct gram_plan *plan)
     plan->host = reinterpret_cast<double *>(plan->records + bd_gram_qr_max_passes);
     plan->host_exponents = reinterpret_cast<int *>(plan->host + n);
     plan->status = plan->host_exponents + n;
-    for (int pass = 0; pass < bd_gram_qr_max_passes && status == BD_OK; pass++)
-        status = bd_cuda_check(
-            cudaEventCreateWithFlags(&plan->events[pass], cudaEventDisableTiming), "an event");
-    return status;
+    return BD_OK;
 }
 
 extern "C" {
@@ -155,9 +161,6 @@ void bd_cuda_gram_destroy(void *work)
     struct gram_plan *plan = plan_of(work);
     if (!plan)
         return;
-    for (int pass = 0; pass < bd_gram_qr_max_passes; pass++)
-        if (plan->events[pass])
-            cudaEventDestroy(plan->events[pass]);
     bd_cuda_free(plan->memory);
     bd_cuda_free(plan->parts);
     bd_cuda_free(plan->copy);
@@ -222,14 +225,15 @@ enum bd_status bd_cuda_gram_put(void *work, const double *g)
 enum bd_status bd_cuda_gram_factor(void *work, const struct bd_gram_step *step)
 {
     struct gram_plan *plan = plan_of(work);
-    enum bd_status status = bd_cuda_gram_factor_enqueue(plan, step, &plan->records[step->pass]);
+    plan->numbers[step->pass] = ++plan->number;
+    const enum bd_status status =
+        bd_cuda_gram_factor_enqueue(plan, step, &plan->records[step->pass]);
     double *other = plan->data.other;
     plan->data.other = plan->data.total;
     plan->data.total = other;
     plan->mixed = step->mixed;
-    return status ? status
-                  : bd_cuda_check(cudaEventRecord(plan->events[step->pass], plan->cuda->stream),
-                                  "R of the Gram matrix");
+    plan->solved = 0;
+    return status;
 }
 
 enum bd_status bd_cuda_gram_solve(void *work, void *v, int64_t ldv, int form)
@@ -244,18 +248,35 @@ enum bd_status bd_cuda_gram_solve(void *work, void *v, int64_t ldv, int form)
     if (status == BD_OK && form && !fused)
         status = bd_cuda_gram_form_enqueue(plan, v, ldv);
     plan->formed = form;
+    plan->solved = plan->m > 0;
     plan->down = !fused || !plan->down;
     return status;
 }
 
+/* Waits for the record itself: an event after gram_factor would keep gram_solve, which is enqueued
+ * next, from beginning before that has ended. Now and then whether there is anything to wait for.
+ */
 enum bd_status bd_cuda_gram_tell(void *work, int pass, struct bd_gram_qr_pass *record)
 {
     struct gram_plan *plan = plan_of(work);
-    const enum bd_status status =
-        bd_cuda_check(cudaEventSynchronize(plan->events[pass]), "QR by the Gram matrix");
+    const struct gram_record *own = &plan->records[pass];
+    auto written = [&] {
+        return __atomic_load_n(&own->number, __ATOMIC_ACQUIRE) == plan->numbers[pass];
+    };
+    cudaError_t error = cudaErrorNotReady;
+    for (int spins = 1; !written() && error == cudaErrorNotReady; spins++)
+        if (spins % 1000 == 0) {
+            error = cudaStreamQuery(plan->cuda->stream);
+            spins = 0;
+        }
+    if (error == cudaErrorNotReady || written())
+        error = cudaSuccess;
+    else if (error == cudaSuccess)
+        error = cudaErrorLaunchFailure;
+    cudaGetLastError(); /* which "not ready" may have become */
+    const enum bd_status status = bd_cuda_check(error, "QR by the Gram matrix");
     if (status != BD_OK)
         return status;
-    const struct gram_record *own = &plan->records[pass];
     *record = { own->orthogonality, own->condition,   own->truncated,
                 own->failed != 0,   own->single != 0, own->skipped != 0 };
     return own->bad ? BD_ERROR_NUMERIC : BD_OK;
@@ -264,14 +285,20 @@ enum bd_status bd_cuda_gram_tell(void *work, int pass, struct bd_gram_qr_pass *r
 enum bd_status bd_cuda_gram_get_r(void *work, void *r, int64_t ldr)
 {
     const struct gram_plan *plan = plan_of(work);
-    const int n = plan->data.n;
-    const dim3 grid((unsigned)(n + 31) / 32, (unsigned)(n + 7) / 8), block(32, 8);
+    const int n = plan->data.n, aside = plan->solved;
+    cudaLaunchAttribute early = {};
+    cudaLaunchConfig_t launch = {};
+    launch.gridDim = dim3((unsigned)(n + 31) / 32, (unsigned)(n + 7) / 8);
+    launch.blockDim = dim3(32, 8);
+    launch.stream = plan->cuda->stream;
+    launch.attrs = &early;
+    bd_cuda_overlap(plan->cuda, &launch);
     if (plan->type == BD_F64)
-        round_r<<<grid, block, 0, plan->cuda->stream>>>(static_cast<double *>(r), ldr,
-                                                        plan->data.total, n);
+        cudaLaunchKernelEx(&launch, round_r<double>, static_cast<double *>(r), ldr,
+                           plan->data.total, n, aside);
     else
-        round_r<<<grid, block, 0, plan->cuda->stream>>>(static_cast<float *>(r), ldr,
-                                                        plan->data.total, n);
+        cudaLaunchKernelEx(&launch, round_r<float>, static_cast<float *>(r), ldr, plan->data.total,
+                           n, aside);
     return bd_cuda_launched("R");
 }
 

@@ -28,7 +28,7 @@ __global__ __launch_bounds__(panel_threads) void panel(const __grid_constant__ s
         return;
     for (int e = threadIdx.x; e < rows * rows; e += panel_threads)
         block[e / rows * block_ld + e % rows] = a[(int64_t)(e / rows) * n + j0 + e % rows];
-    const int end = gram_cholesky(block, block_ld, rows);
+    const int end = gram_cholesky(block, block_ld, rows, 0);
     if (threadIdx.x < rows)
         inverse[threadIdx.x] = 1 / block[threadIdx.x * block_ld + threadIdx.x];
     __syncthreads();

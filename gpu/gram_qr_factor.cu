@@ -4,44 +4,42 @@
 
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_qr_factor.h"
+#include "gpu/gram_qr_raise.cuh"
 #include "gpu/gram_qr_solver.cuh"
 
 enum {
     small_threads = 512,
-    large_threads = 1024,
+    large_threads = 768,
     /* Of the matrices in shared memory: what is left of it. */
     static_shared = 1024
 };
 
-/* By value. */
-struct factor_step {
-    int svd, solve, mixed, pass;
-    int in_copy; /* V is in gram_plan.copy if the solve before was in float32 */
-    double shift, enough;
-    int part; /* what of the kernel: all, or that before or after Cholesky (gram_qr_cholesky.cu) */
-};
 enum { part_all, part_before, part_after };
 
 /* In dynamic shared memory: the small arrays, and the matrices where they fit. */
 struct factor_memory {
     double *norm, *inverse, *x; /* n, n, 3 n */
-    double *a, *b;              /* n x n, and n + 1 rows of n; ld apart */
+    double *a, *b, *c;          /* n x n; ld apart */
     int ld;
 };
 
+/* Neither rows nor columns share banks, and diagonals, of which Jacobi's rotations are, few. */
 static __host__ __device__ __forceinline__ int small_ld(int n)
 {
-    return n | 1; /* neither rows nor columns share banks */
+    int ld = n | 1;
+    while (ld % 8 == 1 || ld % 8 == 7)
+        ld += 2;
+    return ld;
 }
 
-static size_t factor_bytes(int n, bool svd, bool staged)
+static size_t factor_bytes(int n, bool svd, bool in_shared)
 {
     const size_t ld = (size_t)small_ld(n);
-    return (5 * (size_t)n + 2 + (staged ? ((svd ? 2 : 1) * (size_t)n + 1) * ld : 0)) *
+    return (5 * (size_t)n + 2 + (in_shared ? gram_matrices(n, svd) * (size_t)n * ld : 0)) *
            sizeof(double);
 }
 
-static bool is_staged(const struct bd_cuda *cuda, int n, bool svd)
+static bool fits_shared(const struct bd_cuda *cuda, int n, bool svd)
 {
     return n <= 128 && factor_bytes(n, svd, true) + static_shared <= (size_t)cuda->shared_most;
 }
@@ -57,7 +55,8 @@ static __device__ __forceinline__ struct factor_memory take_memory(double *share
     f.x = shared + 2 * n;
     f.ld = STAGED ? small_ld(n) : n;
     f.b = STAGED ? shared + 5 * n + 2 : d.scratch;
-    f.a = f.b + (n + 1) * f.ld;
+    f.a = f.b + n * f.ld;
+    f.c = gram_matrices(n, 1) == 3 ? f.a + n * f.ld : f.a;
     return f;
 }
 
@@ -67,106 +66,90 @@ static __device__ __forceinline__ int take_norms(const struct gram_data &d,
 {
     int bad = 0;
     for (int j = threadIdx.x; j < d.n; j += blockDim.x) {
-        const double square = d.g[j + (int64_t)j * d.n], norm = sqrt(square);
+        const double square = d.g[j + (int64_t)j * d.n], inverse = gram_inverse_root(square);
         bad |= !(square >= 0x1p-900 && square <= 0x1p1000);
-        f.norm[j] = norm;
-        f.inverse[j] = 1 / norm;
+        f.norm[j] = square * inverse;
+        f.inverse[j] = inverse;
     }
     return __syncthreads_or(bad);
 }
 
-/* ||G - I||_F^2, and G scaled to unit diagonal, with both triangles, to `to`. */
-static __device__ __forceinline__ double take_scaled(double *to, const struct gram_data &d,
-                                                     const struct factor_memory &f, double diagonal)
+/* ||G - I||_F^2, and G scaled to unit diagonal, with both triangles, to f.b, its diagonal times
+ * 1 + shift; and, if svd, as it is to f.a, with the sums of its squares by warp in sums[32 ..].
+ * sums: 64. */
+static __device__ __forceinline__ double take_scaled(const struct gram_data &d,
+                                                     const struct factor_memory &f, double shift,
+                                                     int svd, double *sums)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    double sum = 0;
+    double sum = 0, whole = 0;
     for (int j = warp; j < d.n; j += warps)
         for (int i = lane; i <= j; i += 32) {
-            const double x = d.g[i + (int64_t)j * d.n], rest = x - (i == j);
-            const double scaled = i == j ? diagonal : x * f.inverse[i] * f.inverse[j];
+            const double x = d.g[i + (int64_t)j * d.n];
+            const double rest = x - (i == j), scaled = x * f.inverse[i] * f.inverse[j];
             sum += (i == j ? 1 : 2) * rest * rest;
-            to[i * f.ld + j] = scaled;
-            to[j * f.ld + i] = scaled;
+            whole += (i == j ? 1 : 2) * scaled * scaled;
+            f.b[i * f.ld + j] = f.b[j * f.ld + i] = i == j ? 1 + shift : scaled;
+            if (svd)
+                f.a[i * f.ld + j] = f.a[j * f.ld + i] = i == j ? 1 : scaled;
         }
-    return sum;
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, step);
+        whole += __shfl_xor_sync(~0u, whole, step);
+    }
+    if (lane == 0) {
+        sums[warp] = sum;
+        sums[32 + warp] = whole;
+    }
+    __syncthreads();
+    return gram_sum_warp(lane < warps ? sums[lane] : 0.0);
 }
 
 /* R_total of a pass with R = I. What gram_repair did is undone, but by a bad pass. */
-static __device__ __forceinline__ double undone(const struct gram_data &d, int j)
-{
-    const int exponent = d.exponents[j];
-    return exponent == bd_gram_fill ? 0.0 : exponent ? scalbn(1.0, -exponent) : 1.0;
-}
-
 static __device__ __forceinline__ void keep_total(const struct gram_data &d, int pass, bool undo)
 {
-    const int n = d.n;
-    for (int e = threadIdx.x; e < n * n; e += blockDim.x) {
-        const int i = e % n, j = e / n;
-        const double old = pass == 0 ? (i == j ? 1.0 : 0.0) : i <= j ? d.total[e] : 0.0;
-        d.other[e] = undo ? old * undone(d, i) : old;
-    }
+    const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    for (int j = warp; j < n; j += warps)
+        for (int i = lane; i < n; i += 32) {
+            const int64_t e = i + (int64_t)j * n;
+            const double old = pass == 0 ? (i == j ? 1.0 : 0.0) : i <= j ? d.total[e] : 0.0;
+            d.other[e] = undo ? old * gram_undone(d.exponents[i]) : old;
+        }
     __syncthreads();
     if (undo)
         for (int j = threadIdx.x; j < n; j += blockDim.x)
             d.exponents[j] = 0;
 }
 
-/* Eigenvalues raised, R^ by QR in b. */
-static __device__ __forceinline__ bool by_svd(const struct gram_data &d,
-                                              const struct factor_memory &f,
-                                              struct gram_record *record, double *sums)
-{
-    const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    double *square = f.x, greatest = 0, least = HUGE_VAL, count = 0;
-    /* Below DBL_EPSILON / 8 nothing is known of a matrix of norm 1 or more. */
-    gram_pivoted(f.b, f.a, f.ld, n, DBL_EPSILON / 8);
-    if (!gram_jacobi(f.b, f.a, f.ld, n, square, reinterpret_cast<double2 *>(f.x + n + n % 2)))
-        return false;
-    for (int j = lane; j < n; j += 32) {
-        greatest = fmax(greatest, square[j]);
-        least = fmin(least, square[j]);
-    }
-    for (int step = 16; step > 0; step /= 2) {
-        greatest = fmax(greatest, __shfl_xor_sync(~0u, greatest, step));
-        least = fmin(least, __shfl_xor_sync(~0u, least, step));
-    }
-    const double bound = n * DBL_EPSILON * greatest;
-    for (int i = warp; i < n; i += warps) {
-        const double own = square[i];
-        if (!(own <= bound))
-            continue;
-        const double by = sqrt(bound / own);
-        count += lane == 0;
-        for (int j = lane; j < n; j += 32)
-            f.b[i * f.ld + j] *= by;
-    }
-    record->truncated = (int)gram_sum_block(count, sums);
-    record->condition = greatest / least;
-    gram_householder(f.b, f.ld, n);
-    return true;
-}
-
-/* R is I from row `end` on. */
+/* R is I from row `end` on: with norms that are powers of 2, so that 1 it is. */
 static __device__ __forceinline__ void break_off(const struct factor_memory &f, int n, int end)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    for (int i = end + warp; i < n; i += warps)
-        for (int j = i + lane; j < n; j += 32)
-            f.b[i * f.ld + j] = i == j ? f.inverse[j] : 0.0;
+    for (int j = end + warp; j < n; j += warps) {
+        const double power = gram_power(f.norm[j]), inverse = gram_power_inverse(f.norm[j]);
+        const double by = f.norm[j] * inverse;
+        for (int i = lane; i <= j; i += 32)
+            f.b[i * f.ld + j] = i < end ? f.b[i * f.ld + j] * by : i == j ? inverse : 0.0;
+        __syncwarp();
+        if (lane == 0) {
+            f.norm[j] = power;
+            f.inverse[j] = inverse;
+        }
+    }
     __syncthreads();
 }
 
-/* R^ to b, T and R_total where the matrices are staged; else R^ to d.r for the kernels behind. */
+/* R^ to b, T and R_total where the matrices are in shared memory; else R^ to d.r for the kernels
+ * behind. */
 template <bool STAGED>
 __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
                              1) void factor(const __grid_constant__ struct gram_data d,
-                                            const __grid_constant__ struct factor_step s,
+                                            const __grid_constant__ struct gram_factor_step s,
                                             struct gram_record *out)
 {
     extern __shared__ __align__(16) double shared[];
-    __shared__ double sums[32], estimate;
+    __shared__ double sums[64], estimate;
     __shared__ unsigned starts[gram_most / 32];
     struct factor_memory f = take_memory<STAGED>(shared, d);
     if (s.part == part_after)
@@ -180,8 +163,7 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
     record.orthogonality = record.bad ? NAN : 0;
     bool idle = record.bad;
     if (!idle && s.part != part_after) {
-        const double sum = take_scaled(f.b, d, f, 1.0 + s.shift);
-        record.orthogonality = sqrt(gram_sum_block(sum, sums));
+        record.orthogonality = gram_root(take_scaled(d, f, s.shift, s.svd, sums));
         record.skipped = record.orthogonality < s.enough;
         idle = record.skipped;
         record.condition = 1 + record.orthogonality; /* of a skipped one: to first order */
@@ -203,7 +185,7 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
     if (!idle) {
         /* Where no eigenvalue is raised R of the SVD is that of Cholesky. The estimate is seldom a
          * tenth of the condition number of R^, so its square not a hundredth. */
-        const int end = s.part == part_after ? d.decision->end : gram_cholesky(f.b, f.ld, n);
+        const int end = s.part == part_after ? d.decision->end : gram_cholesky(f.b, f.ld, n, 0);
         record.failed = !s.svd && end < n;
         if (warp == 0 && end == n) {
             const double squared = gram_estimate(f.b, f.ld, n, f.x);
@@ -213,8 +195,12 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         __syncthreads();
         record.condition = end == n ? estimate : HUGE_VAL;
         if (s.svd && !(record.condition * 1e4 * n * DBL_EPSILON < 1)) {
-            take_scaled(f.a, d, f, 1.0);
-            record.bad = idle = !by_svd(d, f, &record, sums);
+            const double squares = gram_sum_warp(lane < warps ? sums[32 + lane] : 0.0);
+            double bound;
+            record.bad = idle = !gram_raise(f.b, f.a, f.c, f.ld, n, squares, f.x, &bound, &record);
+            f.b = f.c;
+            if (!idle)
+                gram_cholesky(f.b, f.ld, n, bound / 2);
         } else if (end < n) {
             break_off(f, n, end);
         }
@@ -224,16 +210,16 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         if (threadIdx.x == 0) {
             d.decision->identity = 1;
             d.decision->in_copy = in_copy;
-            *out = record;
+            gram_write(out, record, s.number);
         }
         return;
     }
     record.single = s.mixed && record.condition >= 1 / DBL_EPSILON;
     if (warp == 0) {
         /* what was raised, or broken off, has this at most */
-        const double squared = fmin(record.condition, 1 / (n * DBL_EPSILON));
-        gram_cut(starts, d, f.b, f.ld, s.solve, sqrt(squared),
-                 sqrt(record.single ? FLT_EPSILON : DBL_EPSILON), f.x);
+        const double squared = fmin(record.condition, gram_inverse(n) / DBL_EPSILON);
+        gram_cut(starts, d, f.b, f.ld, s.solve, gram_root(squared),
+                 record.single ? 0x1.6a09e667f3bcdp-12 : 0x1p-26, f.x);
     } else {
         for (int j = threadIdx.x - 32; j < n; j += blockDim.x - 32)
             d.inverse[j] = f.inverse[j];
@@ -245,12 +231,12 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         d.decision->identity = 0;
         d.decision->single = record.single;
         d.decision->in_copy = in_copy;
-        *out = record;
+        gram_write(out, record, s.number);
     }
     if constexpr (STAGED) {
         for (int j = threadIdx.x; j < n; j += blockDim.x) {
-            f.x[j] = 1 / f.b[j * f.ld + j];
-            f.norm[j] *= undone(d, j);
+            f.x[j] = gram_inverse(f.b[j * f.ld + j]);
+            f.norm[j] *= gram_undone(d.exponents[j]);
         }
         __syncthreads();
         for (int j = threadIdx.x; j < n; j += blockDim.x)
@@ -258,20 +244,17 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         for (int j = warp; j < n; j += warps)
             gram_invert_column<4>(d, starts, f.b, f.ld, j, record.single,
                                   [&](int i) { return f.x[i]; });
-        for (int e = threadIdx.x; e < n * n; e += blockDim.x) {
-            const int i = e % n, j = e / n;
-            double sum = 0;
-            if (s.pass == 0)
-                sum = i <= j ? f.b[i * f.ld + j] * f.norm[j] : 0.0;
-            else
-                for (int k = i; k <= j; k++)
-                    sum = fma(f.b[i * f.ld + k] * f.norm[k], d.total[k + j * n], sum);
-            d.other[e] = sum;
-        }
+        for (int j = warp; j < n; j += warps)
+            for (int i = lane; i < n; i += 32) {
+                double sum = s.pass == 0 && i <= j ? f.b[i * f.ld + j] * f.norm[j] : 0.0;
+                for (int k = i; s.pass > 0 && k <= j; k++)
+                    sum = fma(f.b[i * f.ld + k] * f.norm[k], d.total[k + (int64_t)j * n], sum);
+                d.other[i + (int64_t)j * n] = sum;
+            }
     } else {
         for (int i = warp; i < n; i += warps) {
             if (lane == 0)
-                d.norms[i] = f.norm[i] * undone(d, i);
+                d.norms[i] = f.norm[i] * gram_undone(d.exponents[i]);
             for (int j = i + lane; j < n; j += 32)
                 d.r[(int64_t)i * n + j] = f.b[i * f.ld + j];
         }
@@ -331,37 +314,34 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
 {
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n;
-    const bool svd = step->method == BD_GRAM_QR_SVD, staged = is_staged(cuda, n, svd);
-    struct factor_step s = { svd,
-                             (int)step->solve,
-                             step->mixed,
-                             step->pass,
-                             plan->copy && plan->formed,
-                             step->shift,
-                             step->enough,
-                             svd || staged ? part_all : part_before };
-    const size_t bytes = factor_bytes(n, svd, staged);
-    const void *kernel = staged ? (const void *)factor<true> : (const void *)factor<false>;
-    enum bd_status status = bd_cuda_allow_shared(cuda, kernel, "shared memory for R");
+    const bool svd = step->method == BD_GRAM_QR_SVD, in_shared = fits_shared(cuda, n, svd);
+    struct gram_factor_step s = {
+        svd,         (int)step->solve, step->mixed,
+        step->pass,  plan->number,     plan->copy && plan->formed,
+        step->shift, step->enough,     svd || in_shared ? part_all : part_before
+    };
+    if (n <= gram_narrow_most)
+        return bd_cuda_gram_narrow_enqueue(plan, &s, record);
+    const size_t bytes = factor_bytes(n, svd, in_shared);
+    const auto kernel = in_shared ? factor<true> : factor<false>;
+    enum bd_status status = bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for R");
     if (status != BD_OK)
         return status;
     cudaLaunchAttribute early = {};
     cudaLaunchConfig_t launch = {};
     launch.gridDim = dim3(1);
-    launch.blockDim = dim3(staged ? small_threads : large_threads);
+    launch.blockDim = dim3(in_shared ? small_threads : large_threads);
     launch.dynamicSmemBytes = bytes;
     launch.stream = cuda->stream;
     launch.attrs = &early;
     bd_cuda_overlap(cuda, &launch);
-    if (staged) {
-        cudaLaunchKernelEx(&launch, factor<true>, plan->data, s, record);
+    cudaLaunchKernelEx(&launch, kernel, plan->data, s, record);
+    if (in_shared)
         return bd_cuda_launched("R of the Gram matrix");
-    }
-    cudaLaunchKernelEx(&launch, factor<false>, plan->data, s, record);
     if (s.part == part_before) {
         bd_cuda_gram_cholesky_enqueue(plan);
         s.part = part_after;
-        cudaLaunchKernelEx(&launch, factor<false>, plan->data, s, record);
+        cudaLaunchKernelEx(&launch, kernel, plan->data, s, record);
     }
     status = bd_cuda_gram_solver_enqueue(plan, NULL);
     join<<<dim3((unsigned)(n + 31) / 32, (unsigned)(n + 7) / 8), dim3(32, 8), 0, cuda->stream>>>(

@@ -8,10 +8,24 @@
 extern "C" {
 #endif
 
+/* By value to the kernels. */
+struct gram_factor_step {
+    int svd, solve, mixed, pass;
+    int number;  /* gram_record */
+    int in_copy; /* V is in gram_plan.copy if the solve before was in float32 */
+    double shift, enough;
+    int part; /* what of `factor`: all, or that before or after Cholesky (gram_qr_cholesky.cu) */
+};
+
 /* gram_factor of the table. plan->data.total is R_total before, other after; the record is written
  * by the GPU. */
 enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
                                            const struct bd_gram_step *step,
+                                           struct gram_record *record);
+
+/* The same of up to gram_narrow_most columns (gram_qr_narrow.cu). */
+enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
+                                           const struct gram_factor_step *step,
                                            struct gram_record *record);
 
 /* T of the R^ in data.r with the blocks of data.decision. overflow (may be NULL): where T is not

@@ -18,10 +18,11 @@ enum {
     gram_narrow_most = 32 /* up to here rows of V are solved for in registers */
 };
 
-/* What a pass did; in page-locked memory, which the GPU writes. */
+/* What a pass did; in page-locked memory, which the GPU writes, `number` last. */
 struct gram_record {
     double orthogonality, condition;
     int truncated, failed, single, skipped, bad;
+    int number; /* of the gram_factor that wrote it */
 };
 
 /* How V is to be multiplied. */
@@ -45,7 +46,7 @@ struct gram_data {
     double *packed;  /* the same in blocks (triangular_wide.cu); n > gram_narrow_most */
     double *total;   /* n x n, ld n: R_total, upper */
     double *other;   /* n x n, ld n: R_total after the pass */
-    double *scratch; /* 2 n x n: where shared memory is too small */
+    double *scratch; /* gram_matrices n x n: where shared memory is too small */
     int *exponents;  /* n: of gram_repair; 0: nothing to undo */
     struct gram_decision *decision;
 };
@@ -56,19 +57,32 @@ struct gram_plan {
     enum bd_type type;
     int svd;
     struct gram_data data;
-    void *memory;                /* of data */
-    void *parts;                 /* sums of thread blocks */
-    double *largest;             /* n: magnitudes; device */
-    double *host;                /* n: page-locked */
-    int *host_exponents;         /* n, page-locked */
-    struct gram_record *records; /* bd_gram_qr_max_passes, page-locked, written by the GPU */
-    int *status;                 /* 1, page-locked, written by the GPU: of triangular.cu */
-    cudaEvent_t events[bd_gram_qr_max_passes]; /* after gram_factor */
-    float *copy;                               /* m x n, tight: triangular_narrow.cu; NULL: none */
-    int mixed;                                 /* of the last gram_factor */
-    int down;   /* the next sweep goes from the last rows to the first */
+    void *memory;                       /* of data */
+    void *parts;                        /* sums of thread blocks */
+    double *largest;                    /* n: magnitudes; device */
+    double *host;                       /* n: page-locked */
+    int *host_exponents;                /* n, page-locked */
+    struct gram_record *records;        /* bd_gram_qr_max_passes, page-locked, written by the GPU */
+    int *status;                        /* 1, page-locked, written by the GPU: of triangular.cu */
+    int number;                         /* of the last gram_factor */
+    int numbers[bd_gram_qr_max_passes]; /* of the last of each pass */
+    float *copy;                        /* m x n, tight: triangular_narrow.cu; NULL: none */
+    int mixed;                          /* of the last gram_factor */
+    int down;                           /* the next sweep goes from the last rows to the first */
     int formed; /* the last gram_solve has formed G, and nothing has changed V since */
+    int solved; /* the last kernels are those of gram_solve */
 };
+
+/* What R is made of and with: for the SVD one more, and another where products of up to 64 rows are
+ * rotated from one to the other (gram_jacobi). */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+    static inline size_t
+    gram_matrices(int n, int svd)
+{
+    return !svd ? 1 : n <= 64 ? 3 : 2;
+}
 
 #ifdef __cplusplus
 extern "C" {

@@ -36,10 +36,10 @@ static __device__ __forceinline__ double gram_largest(double a, double b, double
                                                       double *sine)
 {
     const double half = 0.5 * (a - c), square = fma(half, half, b * b);
-    const double root = square > 1e-280 ? square * gram_inverse_root(square) : 0.0;
+    const double root = square > 1e-280 ? square * gram_rough_inverse_root(square) : 0.0;
     const double x = half >= 0 ? half + root : b, y = half >= 0 ? b : root - half;
     const double length = fma(x, x, y * y);
-    const double by = length > 1e-280 ? gram_inverse_root(length) : 0.0;
+    const double by = length > 1e-280 ? gram_rough_inverse_root(length) : 0.0;
     *cosine = by > 0 ? x * by : 1.0;
     *sine = y * by;
     return 0.5 * (a + c) + root;
@@ -72,7 +72,7 @@ static __device__ __forceinline__ int gram_take_columns(const double *a, int ld,
         double cosine, sine, low_cosine, low_sine;
         __syncwarp();
         const double diagonal = a[j * ld + j], length = fma(diagonal, diagonal, norm[j]);
-        const double by = gram_inverse_root(length);
+        const double by = gram_rough_inverse_root(length);
         const double gamma = diagonal * by, own = gamma * gamma;
         const double low = small[j] * by, high = large[j] * by;
         const double top =

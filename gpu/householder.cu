@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gpu/columns.h"
 #include "gpu/householder_plan.h"
 
 enum { chunk_cols = 4096 }; /* columns that apply takes at a time */
@@ -11,6 +12,11 @@ enum { chunk_cols = 4096 }; /* columns that apply takes at a time */
  * fewer stay in L2 (an H100's has 50 MB), where 16 reflectors at a time cost less than the launches
  * that they save. */
 static const int64_t together_elements = 6 << 20;
+
+/* Of so many columns, whose products are then those of large matrices (householder_q.cu), while
+ * there are more elements than this on their right: 8192 x 4096 takes 15.7 ms on an H100, and 20.8
+ * without. */
+static const int64_t wide_step = 256, wide_elements = 2 << 20;
 
 /* Up to so many columns the thin Q comes 64 reflectors at a time: on an H100 that takes 0.092 ms
  * for 256 x 256 and 0.060 for 3000 x 100, and many at once 0.106 and 0.084; of 1024 columns 0.37
@@ -29,7 +35,7 @@ struct bd_cuda_householder {
     int64_t m, n;
     struct factors factors;
     float *r;     /* n x n, tight */
-    float *v;     /* ldv x house_most_cols: reflectors while form_q writes Q in their place */
+    float *v;     /* ldv x min(n, 64): reflectors while form_q writes Q in their place */
     float *parts; /* of the updates */
     float *copy;  /* for reduce: ldv x n */
     struct factors copy_factors;
@@ -90,6 +96,7 @@ enum bd_status bd_cuda_householder_create(struct bd_cuda *cuda, int64_t m, int64
     const int64_t t = (n + caqr_inner - 1) / caqr_inner * caqr_t_size;
     const int64_t cross = (n + house_most_cols - 1) / house_most_cols * house_cross_floats;
     const int64_t cols = n < chunk_cols ? (int64_t)chunk_cols : n;
+    const int64_t together = min64(n, house_most_cols);
     const struct {
         float **data;
         int64_t floats;
@@ -97,7 +104,7 @@ enum bd_status bd_cuda_householder_create(struct bd_cuda *cuda, int64_t m, int64
         { &plan->factors.t, t },
         { &plan->factors.cross, cross },
         { &plan->r, n * n },
-        { &plan->v, plan->ldv * house_most_cols },
+        { &plan->v, plan->ldv * together },
         { &plan->parts, house_parts_floats(cuda, cols) },
         { &plan->copy, reduces ? plan->ldv * n : 0 },
         { &plan->copy_factors.t, reduces ? t : 0 },
@@ -173,31 +180,50 @@ static enum bd_status make_cross(struct bd_cuda_householder *plan, const float *
     return status;
 }
 
-/* A(:, 0 .. n - 1) := Q^T A panel by panel: each is applied to the columns up to the end of its 64,
- * and the 64 to those on their right; or each to all. */
-static enum bd_status factor(struct bd_cuda_householder *plan, float *a, int64_t lda,
-                             struct factors *f)
+/* Columns `from` .. `until` - 1 of A := Q^T A panel by panel: each is applied to the columns up to
+ * the end of its 64, and the 64 to those on their right; or each to all. */
+static enum bd_status factor_columns(struct bd_cuda_householder *plan, float *a, int64_t lda,
+                                     struct factors *f, int64_t from, int64_t until)
 {
-    const int64_t n = plan->n;
     enum bd_status status = BD_OK;
-    f->crossed = 0;
-    for (int64_t j = 0; j < n && status == BD_OK; j += caqr_inner) {
-        const int64_t next = min64(j + caqr_inner, n), j0 = j / house_most_cols * house_most_cols;
-        const int64_t end = min64(j0 + house_most_cols, n);
-        const bool together = (plan->m - j0) * (n - end) > together_elements;
+    for (int64_t j = from; j < until && status == BD_OK; j += caqr_inner) {
+        const int64_t next = min64(j + caqr_inner, until);
+        const int64_t j0 = j / house_most_cols * house_most_cols;
+        const int64_t end = min64(j0 + house_most_cols, until);
+        const bool together = (plan->m - j0) * (until - end) > together_elements;
         const struct house_reflectors x = reflectors_of(plan, a, lda, f, j, next);
         status = house_factor_panel(plan->cuda, a + j + j * lda, lda, x.rows, x.cols,
                                     f->t + j / caqr_inner * caqr_t_size, &plan->box);
         if (status == BD_OK)
             status = house_apply(plan->cuda, &x, 1, 1, a + j + next * lda, lda,
-                                 (together ? end : n) - next, plan->parts);
+                                 (together ? end : until) - next, plan->parts);
         if (status != BD_OK || !together || next < end)
             continue;
         status = make_cross(plan, a, lda, f, end);
         const struct house_reflectors all = reflectors_of(plan, a, lda, f, j0, end);
         if (status == BD_OK)
-            status =
-                house_apply(plan->cuda, &all, 1, 1, a + j0 + end * lda, lda, n - end, plan->parts);
+            status = house_apply(plan->cuda, &all, 1, 1, a + j0 + end * lda, lda, until - end,
+                                 plan->parts);
+    }
+    return status;
+}
+
+/* A := Q^T A. While there is much on their right, some hundred columns are factored first. */
+static enum bd_status factor(struct bd_cuda_householder *plan, float *a, int64_t lda,
+                             struct factors *f)
+{
+    const int64_t m = plan->m, n = plan->n, step = min64(plan->wide.cols, wide_step);
+    enum bd_status status = BD_OK;
+    f->crossed = 0;
+    for (int64_t j0 = 0, end; j0 < n && status == BD_OK; j0 = end) {
+        end = j0 + step;
+        const bool wide = step == wide_step && end < n && (m - j0) * (n - end) > wide_elements;
+        end = wide ? end : n;
+        status = factor_columns(plan, a, lda, f, j0, end);
+        if (status == BD_OK && wide)
+            status = house_wide_apply(plan->cuda, &plan->wide, a + j0 + j0 * lda, lda,
+                                      f->t + j0 / caqr_inner * caqr_t_size, m - j0, (int)(end - j0),
+                                      a + j0 + end * lda, lda, n - end);
     }
     return status;
 }
@@ -279,9 +305,9 @@ enum bd_status bd_cuda_householder_reduce(struct bd_cuda_householder *plan, cons
                                           int64_t lda, float *r, int64_t ldr)
 {
     enum bd_status status = bd_cuda_check(
-        cudaMemcpy2DAsync(plan->copy, (size_t)plan->ldv * sizeof *a, a, (size_t)lda * sizeof *a,
-                          (size_t)plan->m * sizeof *a, (size_t)plan->n, cudaMemcpyDeviceToDevice,
-                          plan->cuda->stream),
+        bd_cuda_copy_columns(plan->copy, (size_t)plan->ldv * sizeof *a, a, (size_t)lda * sizeof *a,
+                             (size_t)plan->m * sizeof *a, (size_t)plan->n, cudaMemcpyDeviceToDevice,
+                             plan->cuda->stream),
         "copying a matrix");
     if (status == BD_OK)
         status = factor(plan, plan->copy, plan->ldv, &plan->copy_factors);

@@ -73,6 +73,12 @@ enum bd_status house_wide_form(const struct bd_cuda *cuda, const struct house_wi
                                const float *a, int64_t lda, const float *t16, int64_t m, int64_t n,
                                float *q, int64_t ldq, int64_t k);
 
+/* C (rows x k) := Q^T C with the Q of the `cols` reflectors (a multiple of 64, at most wide->cols)
+ * of the factored a from its first row and column on. */
+enum bd_status house_wide_apply(const struct bd_cuda *cuda, const struct house_wide *wide,
+                                const float *a, int64_t lda, const float *t16, int64_t rows,
+                                int cols, float *c, int64_t ldc, int64_t k);
+
 /* Before the first of these. */
 enum bd_status house_prepare_update(struct bd_cuda *cuda);
 

@@ -39,7 +39,8 @@ struct product_args {
     int64_t m, n, k;
     int64_t share,
         stride; /* PARTS: of k a split, a multiple of 32; from one split's C to the next */
-    int upper;  /* PARTS: A = B is lower trapezoidal, and C wanted above its diagonal */
+    int upper;  /* PARTS: A = B is lower trapezoidal, and C wanted above its diagonal; TURN: B is
+                   upper triangular, not lower */
     /* PRODUCT_Q: columns up to `identity` were those of an identity, of the others the first `zero`
      * rows 0 (a multiple of 4); neither is read. */
     int64_t identity, zero;
@@ -128,15 +129,17 @@ static __device__ __forceinline__ void product_fetch_old(const struct product_ar
     }
 }
 
-/* sum += A B of a piece, for the 64 x 32 of a warp from row m, column n of the tile on. */
+/* sum += A B of a piece, for the 64 x 32 of a warp from row m, column n of the tile on. The tensor
+ * cores truncate when they add: every step of 8 begins from 0 and is added by the ordinary units,
+ * which round. */
 template <bool ALONG>
 static __device__ __forceinline__ void product_piece_sum(float (&sum)[4][4][4], const float *a,
                                                          const float *b, int m, int n, int lane)
 {
     const int g = lane >> 2, t = lane & 3;
-    float part[4][4][4] = {};
-#pragma unroll
+#pragma unroll 2
     for (int k = 0; k < product_depth; k += 8) {
+        float part[4][4][4] = {};
         caqr_tf32 x[4][4], y[4][2];
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -167,10 +170,10 @@ static __device__ __forceinline__ void product_piece_sum(float (&sum)[4][4][4], 
                     caqr_mma(part[i][j], rows, which == 1 ? y[j][0].lo : y[j][0].hi,
                              which == 1 ? y[j][1].lo : y[j][1].hi);
             }
-    }
 #pragma unroll
-    for (int e = 0; e < 64; e++)
-        sum[e / 16][e / 4 % 4][e % 4] += part[e / 16][e / 4 % 4][e % 4];
+        for (int e = 0; e < 64; e++)
+            sum[e / 16][e / 4 % 4][e % 4] += part[e / 16][e / 4 % 4][e % 4];
+    }
 }
 
 /* Element e of sum[i][j] in the tile, for warp (m, n): where it is in `out`. */
@@ -239,8 +242,10 @@ __global__ void __launch_bounds__(product_threads, 1)
         k = p.upper && k < n0 ? n0 : k; /* 0 above */
     } else {
         end = end < m0 + product_tile ? end : m0 + product_tile; /* 0 on the right */
-        if (JOB == PRODUCT_TURN)
+        if (JOB == PRODUCT_TURN && !p.upper)
             k = n0; /* B is lower triangular */
+        else if (JOB == PRODUCT_TURN)
+            end = end < n0 + product_tile ? end : n0 + product_tile;
         else if (n0 + product_tile <= p.identity && end > n0 + product_tile)
             end = n0 + product_tile; /* here it is what TURN turned: upper trapezoidal */
     }

@@ -234,20 +234,27 @@ static enum bd_status take(const struct bd_cuda *cuda, const struct house_wide *
     return status == BD_OK ? make_t(cuda, wide, t16, rows, cols) : status;
 }
 
-/* The k columns from row and column j0 of Q on, at q: those of the reflectors from j0 to `end`
- * applied to what the later ones left. `last`: there are none later. */
-static enum bd_status form(const struct bd_cuda *cuda, const struct house_wide *wide,
-                           const float *a, int64_t lda, const float *t16, int64_t rows, int cols,
-                           float *q, int64_t ldq, int64_t k, bool last)
+/* What the products with the reflectors in wide->v have in common. */
+static struct product_args products_of(const struct house_wide *wide, int64_t rows, int cols)
 {
     struct product_args args = {};
     args.a = wide->v;
     args.lda = wide->ldv;
     args.m = rows;
     args.k = cols;
-    args.identity = last ? k : cols;
     args.b_fours = args.c_fours = 1;
     args.pieces = wide->pieces;
+    return args;
+}
+
+/* The k columns from row and column j0 of Q on, at q: those of the reflectors from j0 to `end`
+ * applied to what the later ones left. `last`: there are none later. */
+static enum bd_status form(const struct bd_cuda *cuda, const struct house_wide *wide,
+                           const float *a, int64_t lda, const float *t16, int64_t rows, int cols,
+                           float *q, int64_t ldq, int64_t k, bool last)
+{
+    struct product_args args = products_of(wide, rows, cols);
+    args.identity = last ? k : cols;
     enum bd_status status = take(cuda, wide, a, lda, t16, rows, cols);
     struct product_args turn = args;
     turn.b = wide->t;
@@ -283,5 +290,39 @@ enum bd_status house_wide_form(const struct bd_cuda *cuda, const struct house_wi
         status = form(cuda, wide, a + j0 + j0 * lda, lda, t16 + j0 * caqr_inner, m - j0,
                       (int)(end - j0), q + j0 + j0 * ldq, ldq, k - j0, end == n);
     }
+    return status;
+}
+
+enum bd_status house_wide_apply(const struct bd_cuda *cuda, const struct house_wide *wide,
+                                const float *a, int64_t lda, const float *t16, int64_t rows,
+                                int cols, float *c, int64_t ldc, int64_t k)
+{
+    struct t_args t = { wide->t, wide->x, NULL, NULL, wide->cols, cols, 0, 0 };
+    void *values[] = { &t };
+    const unsigned side = (unsigned)(wide->cols / step_tile);
+    struct product_args args = products_of(wide, rows, cols);
+    enum bd_status status = take(cuda, wide, a, lda, t16, rows, cols);
+    if (status == BD_OK)
+        status = house_launch(cuda, (const void *)turn_t, dim3(side, side), step_threads, 0, values,
+                              0, "Householder QR: T");
+    struct product_args turn = args;
+    turn.b = wide->x;
+    turn.ldb = wide->cols;
+    turn.c = wide->p;
+    turn.ldc = wide->ldv;
+    turn.n = cols;
+    turn.upper = 1;
+    if (status == BD_OK)
+        status = launch(cuda, PRODUCT_TURN, dim3(tiles_of(rows), tiles_of(cols)), &turn);
+    if (status == BD_OK)
+        status = project(cuda, wide, wide->p, c, ldc, rows, cols, k, wide->w);
+    args.b = wide->w;
+    args.ldb = cols;
+    args.c = c;
+    args.ldc = ldc;
+    args.n = k;
+    args.c_fours = caqr_aligned(c, ldc, 4);
+    if (status == BD_OK)
+        status = launch(cuda, PRODUCT_Q, dim3(tiles_of(rows), tiles_of(k)), &args);
     return status;
 }

@@ -129,4 +129,19 @@ static __global__ void __launch_bounds__(step_threads)
     }
 }
 
+/* x := T by columns (T(i, j) at i + j * ld), cols x cols. */
+static __global__ void turn_t(const __grid_constant__ struct t_args p)
+{
+    __shared__ float tile[step_tile][step_tile + 1];
+    const int i0 = step_tile * (int)blockIdx.x, j0 = step_tile * (int)blockIdx.y;
+    const int lane = (int)threadIdx.x % step_tile;
+    bd_cuda_await();
+    bd_cuda_let_follow();
+    for (int r = (int)threadIdx.x / step_tile; r < step_tile; r += step_threads / step_tile)
+        tile[r][lane] = __ldcg(p.t + (i0 + r) * p.ld + j0 + lane);
+    __syncthreads();
+    for (int r = (int)threadIdx.x / step_tile; r < step_tile; r += step_threads / step_tile)
+        p.x[(j0 + r) * p.ld + i0 + lane] = tile[lane][r];
+}
+
 #endif

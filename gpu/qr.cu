@@ -15,6 +15,7 @@
 #include "gpu/caqr.h"
 #include "gpu/cholesky.h"
 #include "gpu/cholqr.h"
+#include "gpu/columns.h"
 #include "gpu/gram.cuh"
 #include "gpu/householder.h"
 #include "gpu/slots.h"
@@ -327,11 +328,11 @@ static enum bd_status thin_by_reflectors(struct qr *plan, const float *a, int64_
 {
     enum bd_status status = BD_OK;
     if (q != a)
-        status =
-            bd_cuda_check(cudaMemcpy2DAsync(q, (size_t)ldq * sizeof *q, a, (size_t)lda * sizeof *a,
-                                            (size_t)plan->m * sizeof *a, (size_t)plan->n,
-                                            cudaMemcpyDeviceToDevice, plan->cuda->stream),
-                          "copying a matrix");
+        status = bd_cuda_check(bd_cuda_copy_columns(q, (size_t)ldq * sizeof *q, a,
+                                                    (size_t)lda * sizeof *a,
+                                                    (size_t)plan->m * sizeof *a, (size_t)plan->n,
+                                                    cudaMemcpyDeviceToDevice, plan->cuda->stream),
+                               "copying a matrix");
     if (status == BD_OK)
         status = bd_cuda_qr_factor(plan, q, ldq);
     if (status == BD_OK)

@@ -13,8 +13,9 @@ enum {
     tile_m = 128,
     tile_n = 64,
     tile_k = 32,
-    product_threads = 256, /* 4 x 2 warps of 32 x 32 */
-    ld_m = tile_m + 8,     /* operands are 8 or 4 banks apart, as they lie */
+    most_columns = 65535 * tile_n, /* of a grid */
+    product_threads = 256,         /* 4 x 2 warps of 32 x 32 */
+    ld_m = tile_m + 8,             /* operands are 8 or 4 banks apart, as they lie */
     ld_n = tile_n + 8,
     ld_k = tile_k + 4,
     a_floats = tile_m * ld_k > tile_k *ld_m ? tile_m *ld_k : tile_k *ld_m,
@@ -154,6 +155,15 @@ enum bd_status chase_multiply(const struct bd_cuda *cuda, cudaStream_t stream,
 {
     if (x->m <= 0 || x->n <= 0)
         return BD_OK;
+    if (x->n > most_columns) { /* right-hand sides may be as many as memory holds */
+        chase_product first = *x, rest = *x;
+        first.n = most_columns;
+        rest.n -= most_columns;
+        rest.b += most_columns * (x->b_transposed ? 1 : x->ldb);
+        rest.c += most_columns * x->ldc;
+        const enum bd_status status = chase_multiply(cuda, stream, &first);
+        return status == BD_OK ? chase_multiply(cuda, stream, &rest) : status;
+    }
     const int64_t tiles_m = (x->m + tile_m - 1) / tile_m, tiles_n = (x->n + tile_n - 1) / tile_n;
     const int64_t steps = (x->k + tile_k - 1) / tile_k, tiles = tiles_m * tiles_n;
     int64_t parts = x->parts ? 2 * cuda->sms / tiles : 1;

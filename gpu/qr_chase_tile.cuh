@@ -2,8 +2,9 @@
  * accuracy, and the copies that bring the tiles.
  *
  * TF32 with error compensation (gpu/caqr_block.cuh). The tensor cores truncate when they add, so
- * that sums of many products made there are too small by a little, always: every step of 8 begins
- * from 0 and is added to the sum by the ordinary units, which round. */
+ * that what they sum is too small by a little, always, and Q would shrink with every update. So
+ * every step of 8 begins from 0, what was cut off its sum is found by taking the sum from the same
+ * products once more, and the ordinary units, which round, add both to the result. */
 #ifndef BD_GPU_QR_CHASE_TILE_CUH
 #define BD_GPU_QR_CHASE_TILE_CUH
 
@@ -31,12 +32,14 @@ static __device__ __forceinline__ void chase_step(float (&acc)[I][J][4], const f
 #pragma unroll
         for (int i = 0; i < I; i++) {
             float sum[4] = { 0, 0, 0, 0 };
-            caqr_mma(sum, lo[i], p.hi, q.hi);
-            caqr_mma(sum, hi[i], p.lo, q.lo);
             caqr_mma(sum, hi[i], p.hi, q.hi);
+            float rest[4] = { -sum[0], -sum[1], -sum[2], -sum[3] };
+            caqr_mma(rest, hi[i], p.hi, q.hi);
+            caqr_mma(rest, lo[i], p.hi, q.hi);
+            caqr_mma(rest, hi[i], p.lo, q.lo);
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                acc[i][j][e] += sum[e];
+                acc[i][j][e] = acc[i][j][e] + sum[e] + rest[e];
         }
     }
 }

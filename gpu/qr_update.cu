@@ -109,20 +109,25 @@ bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t
     return finish(work, BD_OK);
 }
 
-/* Whether p columns that come or go at k are for the narrow kernels, which take the columns from k
- * on one after the other; n: columns at the most. Takes the rows of this call then. These kernels
- * do not keep the full Q, nor a d that has to follow. Columns in and out on an H100, ms:
+/* Whether the narrow kernels, which take the columns from k on one after the other, are the faster
+ * ones for p columns of n, with a Q of m rows. Columns in and out on an H100, ms:
  *                       p = 1    4    8    wide, p = 9
  *       8192 x 512       0.77  2.8  4.9    1.8
  *     110592 x 100       0.27  0.88 1.8    1.8
  *     400000 x 160       1.1   3.2  7.3    6.1 */
+bool narrow_pays(int64_t m, int64_t n, int64_t k, int64_t p)
+{
+    const double right = (double)(n - k), rows = (double)m * 1e-6;
+    return (double)p * right * (0.00102 + 0.0107 * rows) <= 1.4 + 0.033 * rows * (double)n;
+}
+
+/* Whether p columns that come or go at k are for the narrow kernels; n: columns at the most. Takes
+ * the rows of this call then. These kernels do not keep the full Q, nor a d that has to follow. */
 bool is_narrow(update *work, const bd_qr_parts *f, int64_t n, int64_t k, int64_t p, bool follow)
 {
     if (n > work->max_cols || p > (int64_t)narrow_most || work->full_q || (follow && f->rhs))
         return false;
-    const double right = (double)(f->n - k), rows = f->q ? (double)f->m * 1e-6 : 0;
-    const double narrow = (double)p * right * (0.00102 + 0.0107 * rows);
-    if (work->wide && narrow > 1.4 + 0.033 * rows * (double)f->n)
+    if (work->wide && !narrow_pays(f->q ? f->m : 0, f->n, k, p))
         return false;
     if (f->q)
         work->m = f->m;
@@ -203,6 +208,18 @@ void bd_cuda_update_destroy(void *plan)
     bd_cuda_free(work->append_z);
     bd_cuda_free_host(work->host_bad);
     free(work);
+}
+
+bool bd_cuda_update_few(const struct bd_qr_change *c, enum bd_cost_form form)
+{
+    const bool remove = c->kind == BD_QR_REMOVE_COLUMNS;
+    const int64_t most_cols = c->n + (remove ? 0 : c->p);
+    if (c->p > (int64_t)narrow_most)
+        return false;
+    if (form == bd_cost_full || !(remove || c->kind == BD_QR_INSERT_COLUMNS))
+        return true;
+    return most_cols <= (int64_t)bd_update_most_cols &&
+           narrow_pays(form == bd_cost_thin ? c->m : 0, c->n, c->k + (remove ? c->p : 0), c->p);
 }
 
 enum bd_status bd_cuda_update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)

@@ -1,5 +1,6 @@
 /* QR updating: matrices on their way. What moves within itself is read before its place is written:
  * a thread block goes through a column of rows, or a chain of columns, in order. */
+#include "gpu/columns.h"
 #include "gpu/qr_wide.h"
 
 namespace
@@ -125,10 +126,10 @@ enum bd_status wide_copy(struct bd_cuda_wide *work, float *to, int64_t ld_to, co
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
-    return bd_cuda_check(cudaMemcpy2DAsync(to, (size_t)ld_to * sizeof *to, from,
-                                           (size_t)ld_from * sizeof *from,
-                                           (size_t)rows * sizeof *to, (size_t)cols,
-                                           cudaMemcpyDeviceToDevice, work->cuda->stream),
+    return bd_cuda_check(bd_cuda_copy_columns(to, (size_t)ld_to * sizeof *to, from,
+                                              (size_t)ld_from * sizeof *from,
+                                              (size_t)rows * sizeof *to, (size_t)cols,
+                                              cudaMemcpyDeviceToDevice, work->cuda->stream),
                          "QR update: copying a matrix");
 }
 
@@ -149,8 +150,8 @@ enum bd_status wide_clear(struct bd_cuda_wide *work, float *x, int64_t ld, int64
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
-    return bd_cuda_check(cudaMemset2DAsync(x, (size_t)ld * sizeof *x, 0, (size_t)rows * sizeof *x,
-                                           (size_t)cols, work->cuda->stream),
+    return bd_cuda_check(bd_cuda_clear_columns(x, (size_t)ld * sizeof *x, (size_t)rows * sizeof *x,
+                                               (size_t)cols, work->cuda->stream),
                          "QR update: clearing a matrix");
 }
 

@@ -37,9 +37,24 @@ __global__ void put_identity(float *a, int64_t lda, int64_t rows, int64_t j0)
         a[i + j * lda] = i == j + j0 ? 1 : 0;
 }
 
-/* T (row-major with blocks of 16: their diagonals are the taus) of all `cols` reflectors from their
- * products s (block x block, by columns), to t (block x block, by columns). A thread makes a row,
- * which follows from itself. */
+/* The diagonal of s (block x block, by columns) := the squared norms of the reflectors v, as
+ * float32 has them: what the tensor cores sum would make all taus too large. Block: a reflector. */
+__global__ void norm_reflectors(float *s, const float *v, int64_t ldv, int64_t rows)
+{
+    __shared__ double room[33];
+    const float *const mine = v + blockIdx.x * ldv;
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < rows; i += blockDim.x)
+        sum += (double)mine[i] * (double)mine[i];
+    sum = bd_sum_block(sum, room);
+    if (threadIdx.x == 0)
+        s[blockIdx.x * (block + 1)] = (float)sum;
+}
+
+/* T of all `cols` reflectors from their products s (block x block, by columns), to t (block x
+ * block, by columns): the one with which I - V T V^T is orthogonal for V as it was rounded, whose
+ * taus are 2 / v^T v. inner: T of every 16 (row-major), where 0 on the diagonal is no reflector. A
+ * thread makes a row, which follows from itself. */
 __global__ void __launch_bounds__(block)
     make_t(float *t, const float *s, const float *inner, int cols)
 {
@@ -47,9 +62,10 @@ __global__ void __launch_bounds__(block)
     const int row = (int)threadIdx.x;
     for (int j = 0; j < block; j++)
         products[row][j] = row < cols && j < cols ? s[row + j * block] : 0;
-    taus[row] = row < cols
-                    ? inner[row / caqr_inner * caqr_t_size + row % caqr_inner * (caqr_inner + 1)]
-                    : 0;
+    const bool any =
+        row < cols &&
+        inner[row / caqr_inner * caqr_t_size + row % caqr_inner * (caqr_inner + 1)] != 0;
+    taus[row] = any ? 2 / s[row * (block + 1)] : 0;
     __syncthreads();
     for (int i = 0; i < block; i++) {
         float sum = 0;
@@ -232,6 +248,7 @@ enum bd_status apply_right(struct bd_cuda_wide *work, const struct house_reflect
         wide_multiply(work, cols, cols, w, work->v, ld, 1, work->v, ld, 0, 1, 0, work->s, block);
     if (status != BD_OK)
         return status;
+    norm_reflectors<<<(unsigned)cols, 256, 0, work->cuda->stream>>>(work->s, work->v, ld, w);
     make_t<<<1, block, 0, work->cuda->stream>>>(work->t, work->s, x->t, (int)cols);
     status =
         wide_multiply(work, w, cols, cols, work->v, ld, 0, work->t, block, 0, 1, 0, work->vt, ld);

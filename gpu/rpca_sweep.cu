@@ -125,6 +125,7 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
     using store = bd_rpca_tile<NT, Element>;
     extern __shared__ __align__(128) unsigned char shared[];
     __shared__ uint64_t full[ring_most];
+    __shared__ int number[ring_most]; /* of the tile that is in a place, or on its way there */
     bd_rpca_right *weights = reinterpret_cast<bd_rpca_right *>(shared);
     store *tiles = reinterpret_cast<store *>(weights + (NT + 1) / 2 * NT * warp_size);
     const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
@@ -136,6 +137,8 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
     auto fetch = [&](int i, int at) {
         tiles[at].fetch(job, tile_of(i), lane);
         bd_rpca_barrier_arrive(bd_rpca_shared(full + at));
+        if (lane == 0)
+            bd_rpca_tell_copy(bd_rpca_shared(number + at), i);
     };
 #pragma unroll 1
     for (int i = warp; i < ring; i += warps) {
@@ -160,8 +163,10 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
     for (int i = warp; i - warp % 4 < count; i += warps) {
         const bd_rpca_view<NT, Element> view(tiles[at], lane / 4, lane % 4);
         float sum[NT][4] = {};
-        if (i < count)
+        if (i < count) { /* the tile before this one here is another warp's, which may be late */
+            bd_rpca_await_copy(bd_rpca_shared(number + at), i);
             bd_rpca_barrier_wait(bd_rpca_shared(full + at), parity);
+        }
         __syncwarp();
         way<NT, Element>::multiply(sum, job, view, weights, lane);
         if (i < count)

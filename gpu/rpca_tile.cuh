@@ -30,7 +30,24 @@ __device__ __forceinline__ void bd_rpca_barrier_arrive(unsigned barrier)
                  : "memory");
 }
 
-/* Waits for the end of the phase of this parity: 0 the first copy, 1 the second, 0 the third.. */
+/* The number of what is being copied to a place, for bd_rpca_await_copy. */
+__device__ __forceinline__ void bd_rpca_tell_copy(unsigned number, int i)
+{
+    asm volatile("st.release.cta.shared.b32 [%0], %1;" ::"r"(number), "r"(i) : "memory");
+}
+
+/* Waits until the copy of i has begun. */
+__device__ __forceinline__ void bd_rpca_await_copy(unsigned number, int i)
+{
+    int now;
+    do
+        asm volatile("ld.acquire.cta.shared.b32 %0, [%1];" : "=r"(now) : "r"(number) : "memory");
+    while (now != i);
+}
+
+/* Waits for the end of the phase of this parity: 0 the first copy, 1 the second, 0 the third.. That
+ * copy must have begun: before, the parity is that of the copy before last, which has long ended.
+ */
 __device__ __forceinline__ void bd_rpca_barrier_wait(unsigned barrier, int parity)
 {
     unsigned done;

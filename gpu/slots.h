@@ -4,6 +4,7 @@
 #define BD_GPU_SLOTS_H
 
 #include "linalg/backend_ops.h"
+#include "linalg/qr_update_cost.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -65,6 +66,10 @@ enum bd_status bd_cuda_triangular_solve(void *work, const void *r, int64_t ldr, 
                                         int64_t ldv, enum bd_triangular_solve solve, int mixed);
 enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ldr, void *v,
                                            int64_t ldv, int mixed);
+
+/* update_costs: gpu/update_costs.c; the rule for few columns: gpu/qr_update.cu */
+extern const struct bd_qr_update_costs bd_cuda_update_costs;
+bool bd_cuda_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
 
 /* svd: gpu/small_svd.cu, gpu/small_svd_weights.cu */
 enum bd_status bd_cuda_svd_create(struct bd_backend *backend, int64_t n, void **work);

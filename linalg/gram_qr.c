@@ -1,38 +1,15 @@
 #include "linalg/gram_qr.h"
 
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 
 #include "linalg/backend_ops.h"
-
-struct block {
-    struct bd_backend *backend;
-    const struct bd_backend_ops *ops;
-    void *work;
-    int64_t rows, first_row;
-};
-
-struct bd_gram_qr {
-    struct block *blocks;
-    int count;
-    int64_t m, n;
-    enum bd_type type;
-    struct bd_gram_qr_options options;
-    double *sum, *g;             /* n x n: of all blocks, and with several of one */
-    double *magnitude, *largest; /* n each: of a block, of V */
-    int *exponent;               /* n */
-};
-
-static double type_epsilon(enum bd_type type)
-{
-    return type == BD_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
-}
+#include "linalg/gram_qr_passes.h"
+#include "linalg/sizes.h"
 
 static enum bd_status check_options(const struct bd_gram_qr_options *options, int64_t n,
                                     enum bd_type type)
 {
-    double least = (double)n * type_epsilon(type);
+    double least = (double)n * bd_gram_qr_epsilon(type);
     if (options->method < BD_GRAM_QR_CHOLESKY || options->method > BD_GRAM_QR_SVD)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "method = %d: must be BD_GRAM_QR_CHOLESKY, _CHOLESKY2, _SHIFTED3 or _SVD",
@@ -87,6 +64,8 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
         return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32 or BD_F64", (int)type);
     enum bd_status status = check_blocks(backends, rows, blocks, n, &m);
     if (status == BD_OK)
+        status = bd_check_elements("QR by the Gram matrix", m, n);
+    if (status == BD_OK)
         status = check_options(options, n, type);
     if (status != BD_OK)
         return status;
@@ -105,8 +84,8 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
         status =
             bd_fail(BD_ERROR_MEMORY, "no memory for the Gram matrix of %lld columns", (long long)n);
     for (int i = 0; i < blocks && status == BD_OK; i++) {
-        struct block *block = &qr->blocks[i];
-        *block = (struct block){
+        struct bd_gram_block *block = &qr->blocks[i];
+        *block = (struct bd_gram_block){
             .backend = backends[i], .ops = backends[i]->ops, .rows = rows[i], .first_row = first_row
         };
         status = block->ops->gram_create(block->backend, rows[i], n, type,
@@ -140,234 +119,6 @@ void bd_gram_qr_destroy(struct bd_gram_qr **out)
     *out = NULL;
 }
 
-static enum bd_status form(struct bd_gram_qr *qr, const struct bd_matrix *v)
-{
-    enum bd_status status = BD_OK;
-    for (int i = 0; i < qr->count && status == BD_OK; i++)
-        status = qr->blocks[i].ops->gram_form(qr->blocks[i].work, v[i].data, v[i].ld);
-    return status;
-}
-
-/* G of all blocks in each of them. */
-static enum bd_status reduce(struct bd_gram_qr *qr)
-{
-    int64_t n = qr->n;
-    enum bd_status status = BD_OK;
-    if (qr->count == 1)
-        return BD_OK;
-    for (int i = 0; i < qr->count && status == BD_OK; i++) {
-        status = qr->blocks[i].ops->gram_get(qr->blocks[i].work, i ? qr->g : qr->sum);
-        for (int64_t j = 0; j < n && i && status == BD_OK; j++)
-            for (int64_t k = 0; k <= j; k++)
-                qr->sum[k + j * n] += qr->g[k + j * n];
-    }
-    for (int i = 0; i < qr->count && status == BD_OK; i++)
-        status = qr->blocks[i].ops->gram_put(qr->blocks[i].work, qr->sum);
-    return status;
-}
-
-static enum bd_status factor(struct bd_gram_qr *qr, int pass, double enough)
-{
-    double m = (double)qr->m, n = (double)qr->n;
-    bool svd = qr->options.method == BD_GRAM_QR_SVD;
-    struct bd_gram_step step = { .method = svd ? BD_GRAM_QR_SVD : BD_GRAM_QR_CHOLESKY,
-                                 .solve = qr->options.solve,
-                                 .mixed = qr->options.mixed,
-                                 .enough = enough,
-                                 .pass = pass };
-    if (qr->options.method == BD_GRAM_QR_SHIFTED3 && pass == 0)
-        step.shift = 11 * (m * n + n * (n + 1)) * (DBL_EPSILON / 2);
-    enum bd_status status = reduce(qr);
-    for (int i = 0; i < qr->count && status == BD_OK; i++)
-        status = qr->blocks[i].ops->gram_factor(qr->blocks[i].work, &step);
-    return status;
-}
-
-static enum bd_status solve(struct bd_gram_qr *qr, struct bd_matrix *v, bool again)
-{
-    enum bd_status status = BD_OK;
-    for (int i = 0; i < qr->count && status == BD_OK; i++)
-        status = qr->blocks[i].ops->gram_solve(qr->blocks[i].work, v[i].data, v[i].ld, again);
-    return status;
-}
-
-/* Makes a V whose pass was bad fit for one: columns of 0 are filled, and columns of which the
- * squares leave the range of double are scaled; G is that of the new V. BD_ERROR_NUMERIC, and V as
- * it was, where nothing of that is to be done. */
-static enum bd_status repair(struct bd_gram_qr *qr, struct bd_matrix *v)
-{
-    enum bd_status status = BD_OK;
-    for (int i = 0; i < qr->count && status == BD_OK; i++) {
-        status = qr->blocks[i].ops->gram_magnitudes(qr->blocks[i].work, v[i].data, v[i].ld,
-                                                    qr->magnitude);
-        for (int64_t j = 0; j < qr->n; j++)
-            if (i == 0 || !(qr->magnitude[j] <= qr->largest[j]))
-                qr->largest[j] = isnan(qr->largest[j]) && i ? qr->largest[j] : qr->magnitude[j];
-    }
-    if (status != BD_OK)
-        return status;
-    bool changes = false;
-    for (int64_t j = 0; j < qr->n; j++) {
-        double largest = qr->largest[j];
-        if (!isfinite(largest))
-            return bd_fail(BD_ERROR_NUMERIC, "V holds NaN or Inf in column %lld", (long long)j);
-        qr->exponent[j] = largest == 0                               ? bd_gram_fill
-                          : largest < 0x1p-400 || largest > 0x1p+400 ? -ilogb(largest)
-                                                                     : 0;
-        changes = changes || qr->exponent[j] != 0;
-    }
-    if (!changes)
-        return bd_fail(BD_ERROR_NUMERIC, "the eigenvalues of the Gram matrix did not converge");
-    for (int i = 0; i < qr->count && status == BD_OK; i++)
-        status = qr->blocks[i].ops->gram_repair(qr->blocks[i].work, v[i].data, v[i].ld,
-                                                qr->exponent, qr->blocks[i].first_row);
-    return status == BD_OK ? form(qr, v) : status;
-}
-
-/* Of what a pass gives. The Gram matrix and R are wrong by roundings of G, Q by those times the
- * condition of G, or in float32 times that of V (theorem 5.1), and by those of its elements. */
-static double orthogonality_bound(const struct bd_gram_qr *qr, const struct bd_gram_qr_pass *pass)
-{
-    double n = (double)qr->n;
-    if (pass->skipped)
-        return pass->orthogonality;
-    if (pass->failed || pass->truncated)
-        return HUGE_VAL;
-    double bound = n * DBL_EPSILON * pass->condition;
-    if (pass->single)
-        bound += n * (double)FLT_EPSILON * sqrt(pass->condition);
-    if (qr->type == BD_F32)
-        bound += n * (double)FLT_EPSILON / 2;
-    return bound;
-}
-
-/* Another pass would not be wanted, or not improve Q: one whose G is all but I gives what can be
- * had. */
-static bool good_enough(const struct bd_gram_qr *qr, const struct bd_gram_qr_pass *pass)
-{
-    double wanted = qr->options.orthogonality;
-    if (wanted == 0)
-        wanted = (double)qr->n * type_epsilon(qr->type);
-    return orthogonality_bound(qr, pass) <= wanted ||
-           (pass->condition < 2 && !pass->failed && !pass->single);
-}
-
-/* The records of passes `from` to `to`; *bad: the first that was bad, or -1. */
-static enum bd_status tell(struct bd_gram_qr *qr, int from, int to,
-                           struct bd_gram_qr_report *report, int *bad)
-{
-    enum bd_status status = BD_OK;
-    *bad = -1;
-    for (int p = from; p <= to && status == BD_OK; p++) {
-        status = qr->blocks[0].ops->gram_tell(qr->blocks[0].work, p, &report->pass[p]);
-        if (status == BD_ERROR_NUMERIC) {
-            *bad = p;
-            return BD_OK;
-        }
-        report->passes = p + 1;
-    }
-    return status;
-}
-
-/* Whether the last pass by SVD raised as many singular values as the one before: columns may depend
- * so exactly on others that what is left of them is no noise but parallel to those still. */
-static bool stuck(const struct bd_gram_qr_report *report, int pass)
-{
-    const struct bd_gram_qr_pass *record = report->pass;
-    return pass >= 2 && record[pass - 1].truncated > 0 &&
-           record[pass - 1].truncated >= record[pass - 2].truncated;
-}
-
-/* exponent[j] := bd_gram_fill for columns of G (n x n in qr->sum, overwritten) that depend on those
- * before them to rounding, 0 for others: a Cholesky factorisation of G scaled to unit diagonal that
- * leaves those out. Its eigenvalues are at most n. */
-static void find_dependent(struct bd_gram_qr *qr)
-{
-    int64_t n = qr->n;
-    double *norm = qr->magnitude;
-    for (int64_t j = 0; j < n; j++) {
-        double *column = qr->sum + j * n, pivot = 1;
-        norm[j] = sqrt(column[j]);
-        for (int64_t i = 0; i < j; i++) {
-            const double *before = qr->sum + i * n;
-            double x = column[i] / norm[i] / norm[j];
-            for (int64_t k = 0; k < i; k++)
-                x -= before[k] * column[k];
-            column[i] = qr->exponent[i] ? 0 : x / before[i];
-            pivot -= column[i] * column[i];
-        }
-        qr->exponent[j] = pivot <= (double)(n * n) * DBL_EPSILON ? bd_gram_fill : 0;
-        column[j] = sqrt(fmax(pivot, 0));
-    }
-}
-
-/* Gives columns new directions (a repair, which must not come twice in a pass) that still depend on
- * others after two passes by SVD. Each of these has left less than (n epsilon)^1/2 of them: what is
- * lost is a rounding of V. */
-static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
-{
-    enum bd_status status = reduce(qr);
-    if (status == BD_OK)
-        status = qr->blocks[0].ops->gram_get(qr->blocks[0].work, qr->sum);
-    if (status != BD_OK)
-        return status;
-    for (int64_t j = 0; j < qr->n; j++)
-        if (!(qr->sum[j + j * qr->n] >= 0x1p-900 && qr->sum[j + j * qr->n] <= 0x1p1000))
-            return form(qr, v); /* a bad pass, which repair will see to */
-    find_dependent(qr);
-    for (int i = 0; i < qr->count && status == BD_OK; i++)
-        status = qr->blocks[i].ops->gram_repair(qr->blocks[i].work, v[i].data, v[i].ld,
-                                                qr->exponent, qr->blocks[i].first_row);
-    return status == BD_OK ? form(qr, v) : status;
-}
-
-/* All passes. A method of so many passes enqueues them and asks then, whether they were good; one
- * that goes on until Q is orthogonal asks each pass but the last that it may make before V is
- * touched, so that the solve knows whether it should form the next G too. */
-static enum bd_status run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
-                                 struct bd_gram_qr_report *report)
-{
-    const struct bd_gram_qr_options *options = &qr->options;
-    int own = options->method == BD_GRAM_QR_CHOLESKY2  ? 2
-              : options->method == BD_GRAM_QR_SHIFTED3 ? 3
-                                                       : 0;
-    int limit = own ? own : bd_gram_qr_max_passes;
-    double enough = options->orthogonality;
-    if (options->max_passes && options->max_passes < limit)
-        limit = options->max_passes;
-    if (enough == 0 && !own)
-        enough = (double)qr->n * type_epsilon(qr->type);
-    enum bd_status status = form(qr, v);
-    bool repaired = false; /* V, in this pass */
-    for (int pass = 0, told = 0, bad = -1; pass < limit && status == BD_OK;) {
-        bool more = pass + 1 < limit;
-        if (options->method == BD_GRAM_QR_SVD && !repaired && stuck(report, pass))
-            status = replace(qr, v);
-        if (status == BD_OK)
-            status = factor(qr, pass, own ? 0 : enough);
-        const bool ask = !own && more;
-        if (status == BD_OK && ask) {
-            status = tell(qr, pass, pass, report, &bad);
-            more = more && !good_enough(qr, &report->pass[pass]);
-        }
-        if (status == BD_OK && bad < 0)
-            status = solve(qr, v, more);
-        if (status == BD_OK && !ask && !more)
-            status = tell(qr, own ? told : pass, pass, report, &bad);
-        repaired = bad >= 0;
-        if (status == BD_OK && repaired) {
-            pass = told = bad;
-            bad = -1;
-            status = repair(qr, v);
-        } else if (more) {
-            pass++;
-        } else {
-            break;
-        }
-    }
-    return status;
-}
-
 static enum bd_status check_views(const struct bd_gram_qr *qr, const struct bd_matrix *v,
                                   const struct bd_matrix *r)
 {
@@ -392,14 +143,14 @@ enum bd_status bd_gram_qr_run(struct bd_gram_qr *qr, struct bd_matrix *v, struct
                               struct bd_gram_qr_report *report)
 {
     struct bd_gram_qr_report own_report = { 0 };
-    struct block *first = &qr->blocks[0];
+    struct bd_gram_block *first = &qr->blocks[0];
     if (report)
         *report = own_report;
     else
         report = &own_report;
     enum bd_status status = check_views(qr, v, r);
     if (status == BD_OK)
-        status = run_passes(qr, v, report);
+        status = bd_gram_qr_run_passes(qr, v, report);
     if (status == BD_OK && r)
         status = first->ops->gram_get_r(first->work, r->data, r->ld);
     for (int i = 0; i < qr->count && status == BD_OK; i++)
@@ -407,8 +158,8 @@ enum bd_status bd_gram_qr_run(struct bd_gram_qr *qr, struct bd_matrix *v, struct
     if (status != BD_OK)
         return status;
     const struct bd_gram_qr_pass *last = &report->pass[report->passes - 1];
-    report->orthogonality = orthogonality_bound(qr, last);
-    if (qr->options.max_passes == 0 && !good_enough(qr, last))
+    report->orthogonality = bd_gram_qr_bound(qr, last);
+    if (qr->options.max_passes == 0 && !bd_gram_qr_good_enough(qr, last))
         return bd_fail(BD_ERROR_NUMERIC,
                        "QR by the Gram matrix: not as orthogonal as wanted after %d pass%s "
                        "(condition %.1e%s)",

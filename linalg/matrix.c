@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "linalg/backend_ops.h"
+#include "linalg/sizes.h"
 
 int64_t bd_type_size(enum bd_type type)
 {
@@ -36,14 +37,17 @@ enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *ma
     if (rows < 0 || cols < 0)
         return bd_fail(BD_ERROR_ARGUMENT, "matrix of %lld x %lld: sizes must not be negative",
                        (long long)rows, (long long)cols);
+    enum bd_status status = bd_check_elements("matrix", rows, cols ? cols : 1);
+    if (status != BD_OK)
+        return status;
     int64_t size = bd_type_size(type), step = 64 / size;
     int64_t ld = rows ? (rows + step - 1) / step * step : step;
     int64_t bytes;
-    if (__builtin_mul_overflow(ld * size, cols ? cols : 1, &bytes))
-        return bd_fail(BD_ERROR_MEMORY, "matrix of %lld x %lld: too large", (long long)rows,
-                       (long long)cols);
+    if (__builtin_mul_overflow(ld * size, cols ? cols : 1, &bytes)) /* many columns, few rows */
+        return bd_fail(BD_ERROR_MEMORY, "matrix of %lld x %lld: too large for any machine",
+                       (long long)rows, (long long)cols);
     void *data;
-    enum bd_status status = backend->ops->alloc(backend, (size_t)bytes, &data);
+    status = backend->ops->alloc(backend, (size_t)bytes, &data);
     if (status != BD_OK)
         return status;
     *matrix =

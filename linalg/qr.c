@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "linalg/backend_ops.h"
+#include "linalg/sizes.h"
 
 struct bd_qr {
     struct bd_backend *backend;
@@ -53,7 +54,9 @@ enum bd_status bd_qr_create(struct bd_qr **out, struct bd_backend *backend, int6
         return bd_fail(BD_ERROR_ARGUMENT,
                        "QR of a %lld x %lld matrix: rows >= columns >= 1 are wanted", (long long)m,
                        (long long)n);
-    enum bd_status status = check_options(options, n);
+    enum bd_status status = bd_check_elements("QR", m, n);
+    if (status == BD_OK)
+        status = check_options(options, n);
     if (status != BD_OK)
         return status;
     struct bd_qr *qr = calloc(1, sizeof *qr);

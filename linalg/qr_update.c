@@ -4,6 +4,7 @@
 
 #include "linalg/backend_ops.h"
 #include "linalg/qr_update_private.h"
+#include "linalg/sizes.h"
 
 enum bd_status bd_qr_update_create(struct bd_qr_update **out, struct bd_backend *backend,
                                    const struct bd_qr_update_shape *shape)
@@ -23,11 +24,17 @@ enum bd_status bd_qr_update_create(struct bd_qr_update **out, struct bd_backend 
     if (shape->max_rhs < 0)
         return bd_fail(BD_ERROR_ARGUMENT, "QR update: max_rhs = %lld: 0 or more is wanted",
                        (long long)shape->max_rhs);
+    enum bd_status status = bd_check_elements("QR update", shape->max_rows,
+                                              shape->full_q ? shape->max_rows : shape->max_cols);
+    if (status == BD_OK)
+        status = bd_check_elements("QR update: right-hand sides", shape->max_rows, shape->max_rhs);
+    if (status != BD_OK)
+        return status;
     struct bd_qr_update *update = calloc(1, sizeof *update);
     if (!update)
         return bd_fail(BD_ERROR_MEMORY, "no memory for a QR update");
     *update = (struct bd_qr_update){ .backend = backend, .shape = *shape };
-    enum bd_status status = backend->ops->update_create(backend, shape, &update->work);
+    status = backend->ops->update_create(backend, shape, &update->work);
     if (status == BD_OK)
         status = bd_qr_update_make_gram(update);
     if (status != BD_OK) {
@@ -145,8 +152,8 @@ enum bd_status bd_qr_remove_columns(struct bd_qr_update *update, struct bd_qr_fa
     if (status != BD_OK)
         return status;
     if (k < 0 || k > job.n - p)
-        return bd_fail(BD_ERROR_ARGUMENT, "remove columns %lld .. %lld: there are 0 .. %lld",
-                       (long long)k, (long long)(k + p - 1), (long long)job.n - 1);
+        return bd_fail(BD_ERROR_ARGUMENT, "remove %lld columns from column %lld on: there are %lld",
+                       (long long)p, (long long)k, (long long)job.n);
     job.n_after = job.n - p;
     return make_change(update, f, &job, after);
 }
@@ -159,7 +166,7 @@ enum bd_status bd_qr_insert_columns(struct bd_qr_update *update, struct bd_qr_fa
     struct bd_qr_update_job job = { .kind = bd_job_insert_columns, .k = k, .u = u };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
-        status = bd_qr_update_check_columns(update, f, u, job.n + u->cols);
+        status = bd_qr_update_check_columns(update, f, u, true);
     if (status != BD_OK)
         return status;
     if (k < 0 || k > job.n)
@@ -178,7 +185,7 @@ enum bd_status bd_qr_slide(struct bd_qr_update *update, struct bd_qr_factors *f,
     struct bd_qr_update_job job = { .kind = bd_job_slide, .u = u };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
-        status = bd_qr_update_check_columns(update, f, u, job.n);
+        status = bd_qr_update_check_columns(update, f, u, false);
     if (status != BD_OK)
         return status;
     if (u->cols > job.n)
@@ -194,7 +201,7 @@ enum bd_status bd_qr_insert_rows(struct bd_qr_update *update, struct bd_qr_facto
 {
     if (!u)
         return bd_fail(BD_ERROR_ARGUMENT, "u is NULL");
-    struct bd_qr_update_job job = { .kind = bd_job_insert_rows, .k = k, .u = u, .e = e };
+    struct bd_qr_update_job job = { .kind = bd_job_insert_rows, .u = u, .e = e };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
         status = bd_qr_update_check_rows(update, &job, u, e);
@@ -204,7 +211,8 @@ enum bd_status bd_qr_insert_rows(struct bd_qr_update *update, struct bd_qr_facto
         return bd_fail(BD_ERROR_ARGUMENT, "insert before row %lld: 0 .. %lld are possible",
                        (long long)k, (long long)job.m);
     job.p = u->rows;
-    if (bd_qr_update_has_q(f)) {
+    if (bd_qr_update_has_q(f)) { /* else the place says nothing */
+        job.k = k;
         job.m_after = job.m + u->rows;
         status = bd_qr_update_check_room(update, f, job.m_after);
     }
@@ -223,8 +231,8 @@ enum bd_status bd_qr_remove_rows(struct bd_qr_update *update, struct bd_qr_facto
     if (status != BD_OK)
         return status;
     if (k < 0 || k > job.m - p)
-        return bd_fail(BD_ERROR_ARGUMENT, "remove rows %lld .. %lld: there are 0 .. %lld",
-                       (long long)k, (long long)(k + p - 1), (long long)job.m - 1);
+        return bd_fail(BD_ERROR_ARGUMENT, "remove %lld rows from row %lld on: there are %lld",
+                       (long long)p, (long long)k, (long long)job.m);
     job.m_after = job.m - p;
     if (job.m_after < job.n)
         return bd_fail(BD_ERROR_ARGUMENT, "remove %lld of %lld rows: %lld have to stay, as columns",

@@ -116,7 +116,8 @@ struct bd_qr_change {
     enum bd_qr_change_kind kind;
     int64_t m, n; /* of A before the change; without Q m is what factoring anew would have to do */
     int64_t k, p; /* where, how many columns or rows */
-    bool with_q;  /* Q is kept, thin or full as the workspace has it */
+    bool with_q;  /* Q is kept, thin or full as the workspace has it, with the right-hand sides
+                     that it was made for */
 };
 
 /* Expected times on this backend. */

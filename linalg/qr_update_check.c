@@ -84,10 +84,11 @@ enum bd_status bd_qr_update_need_q(const struct bd_qr_factors *f, const char *wh
     return BD_OK;
 }
 
-/* New columns U fit Q; R has room for n columns, and d for as many rows. */
+/* New columns U fit Q; R has room for all columns then, and d for as many rows. more: U comes
+ * beside the columns that are there, not in place of some. */
 enum bd_status bd_qr_update_check_columns(const struct bd_qr_update *update,
                                           const struct bd_qr_factors *f, const struct bd_matrix *u,
-                                          int64_t n)
+                                          bool more)
 {
     enum bd_status status = bd_matrix_check(u, BD_F32, "u");
     if (status == BD_OK)
@@ -99,6 +100,7 @@ enum bd_status bd_qr_update_check_columns(const struct bd_qr_update *update,
     if (u->rows != f->q.rows)
         return bd_fail(BD_ERROR_ARGUMENT, "u has %lld rows: %lld, as q, are wanted",
                        (long long)u->rows, (long long)f->q.rows);
+    const int64_t n = f->r.cols + (more ? u->cols : 0);
     if (n > update->shape.max_cols || n > f->q.rows)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "%lld columns: this QR update was made for %lld, and Q has %lld rows",

@@ -6,12 +6,7 @@
 
 #include "linalg/backend_ops.h"
 #include "linalg/qr_update_private.h"
-
-int bd_cost_regime(const struct bd_qr_update_costs *costs, const struct bd_qr_change *c)
-{
-    double wide = costs->wide[0] + costs->wide[1] * (double)c->p;
-    return c->p > costs->few || (c->n >= costs->narrow && (double)c->n * wide > (double)c->m);
-}
+#include "linalg/sizes.h"
 
 void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
                     double terms[bd_cost_update_terms])
@@ -24,16 +19,21 @@ void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
     double chase = rows_change ? n : n - (double)c->k;
     if (c->kind == BD_QR_REMOVE_COLUMNS)
         chase -= p;
-    double q_cols = form == bd_cost_full ? rows : n, beyond = form == bd_cost_full ? rows - n : 0;
+    double q_cols = form == bd_cost_full ? rows : n;
+    /* columns of the full Q that are none of R's; they become fewer from block to block */
+    double beyond = form == bd_cost_full ? fmax(rows - n - p / 2, 0) : 0;
     double inner = directions ? rows * q_cols : 0;
     const double all[bd_cost_update_terms] = {
         1,
-        blocks * ceil(chase / bd_cost_block), /* windows that wait for each other */
-        chase,                                /* steps, of few columns */
-        chase * chase * p,                    /* operations on R */
-        rows * chase * p,                     /* operations on Q */
-        rows * chase * blocks,                /* passes over Q */
-        inner * p,                            /* inner products with Q, and what they take away */
+        p, /* columns that are made orthonormal, or rows that are reflected, one after another */
+        n * p, /* the same, where each takes its part of R */
+        blocks * fmin(chase / (2 * bd_cost_block), 1), /* what a chase begins with */
+        blocks * ceil(chase / bd_cost_block),          /* windows that wait for each other */
+        chase,                                         /* steps, of few columns */
+        chase * chase * p,                             /* operations on R */
+        rows * chase * p,                              /* operations on Q */
+        rows * chase * blocks,                         /* passes over Q */
+        inner * p, /* inner products with Q, and what they take away */
         directions ? rows * (q_cols + beyond) * blocks : 0, /* the passes that takes */
         directions ? rows * (beyond + p) * p : 0, /* new directions among themselves, or reflectors
                                                      of the full Q */
@@ -71,14 +71,16 @@ static enum bd_status check_change(const struct bd_qr_update *update, const stru
                        "a change of %lld x %lld at %lld by %lld: sizes and places must not be "
                        "negative, nor rows fewer than columns",
                        (long long)c->m, (long long)c->n, (long long)c->k, (long long)c->p);
-    int64_t end = c->k;
+    if (c->m > bd_most_elements || c->p > bd_most_elements)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "a change of %lld rows by %lld: at most %lld are possible", (long long)c->m,
+                       (long long)c->p, (long long)bd_most_elements);
     bool rows = c->kind == BD_QR_INSERT_ROWS || c->kind == BD_QR_REMOVE_ROWS;
-    if (c->kind == BD_QR_REMOVE_COLUMNS || c->kind == BD_QR_REMOVE_ROWS)
-        end += c->p;
-    if (end > (rows ? c->m : c->n))
+    bool goes = c->kind == BD_QR_REMOVE_COLUMNS || c->kind == BD_QR_REMOVE_ROWS;
+    if (c->k > (rows ? c->m : c->n) - (goes ? c->p : 0))
         return bd_fail(BD_ERROR_ARGUMENT, "a change at %lld by %lld: there are %lld",
                        (long long)c->k, (long long)c->p, (long long)(rows ? c->m : c->n));
-    if ((c->kind == BD_QR_INSERT_COLUMNS && c->n + c->p > c->m) ||
+    if ((c->kind == BD_QR_INSERT_COLUMNS && c->p > c->m - c->n) ||
         (c->kind == BD_QR_REMOVE_ROWS && c->m - c->p < c->n))
         return bd_fail(BD_ERROR_ARGUMENT, "after this change there would be fewer rows than "
                                           "columns");
@@ -104,17 +106,19 @@ enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
     enum bd_cost_form form = !change->with_q        ? bd_cost_no_q
                              : update->shape.full_q ? bd_cost_full
                                                     : bd_cost_thin;
+    enum bd_cost_form anew_form =
+        form == bd_cost_no_q && update->shape.max_rhs > 0 ? bd_cost_no_q_d : form;
     double terms[bd_cost_update_terms], anew[bd_cost_factor_terms];
     int64_t m = change->m, n = change->n, p = change->p;
     m += change->kind == BD_QR_INSERT_ROWS ? p : change->kind == BD_QR_REMOVE_ROWS ? -p : 0;
     n += change->kind == BD_QR_INSERT_COLUMNS ? p : change->kind == BD_QR_REMOVE_COLUMNS ? -p : 0;
     bd_cost_update(change, form, terms);
-    bd_cost_factor(m, n, form, anew);
+    bd_cost_factor(m, n, anew_form, anew);
     if (p)
         cost->update_seconds =
-            product(costs->update[change->kind][form][bd_cost_regime(costs, change)], terms,
+            product(costs->update[change->kind][form][costs->few(change, form) ? 0 : 1], terms,
                     bd_cost_update_terms);
     if (n)
-        cost->factor_seconds = product(costs->factor[form], anew, bd_cost_factor_terms);
+        cost->factor_seconds = product(costs->factor[anew_form], anew, bd_cost_factor_terms);
     return BD_OK;
 }

@@ -11,29 +11,33 @@
 extern "C" {
 #endif
 
-enum bd_cost_form { bd_cost_thin, bd_cost_full, bd_cost_no_q, bd_cost_forms };
+/* What is kept. Without Q, right-hand sides need reflectors when A is factored anew, and cost next
+ * to nothing in an update. */
+enum bd_cost_form {
+    bd_cost_thin,
+    bd_cost_full,
+    bd_cost_no_q,
+    bd_cost_forms,
+    bd_cost_no_q_d = bd_cost_forms, /* of factoring alone */
+    bd_cost_factor_forms
+};
 
 enum {
     bd_cost_kinds = 4,   /* those of bd_qr_change_kind */
-    bd_cost_regimes = 2, /* few columns or rows, many */
+    bd_cost_regimes = 2, /* few columns or rows; many */
     bd_cost_block = 64,  /* columns or rows that pass Q together, of many */
-    bd_cost_update_terms = 10,
+    bd_cost_update_terms = 13,
     bd_cost_factor_terms = 8
 };
 
 struct bd_qr_update_costs {
     const char *machine; /* what it was measured on */
-    /* p columns or rows are few, for which a backend may have other kernels than for many, where
-     * p <= few and n (wide[0] + wide[1] p) <= m or n < narrow. Not fitted: what the backend's code
-     * does. */
-    int few, narrow;
-    double wide[2];
+    /* Whether the columns or rows of a change are few: two fits, as a backend may have other
+     * kernels for few than for many. Not fitted, but what the backend's code asks as well. */
+    bool (*few)(const struct bd_qr_change *change, enum bd_cost_form form);
     double update[bd_cost_kinds][bd_cost_forms][bd_cost_regimes][bd_cost_update_terms];
-    double factor[bd_cost_forms][bd_cost_factor_terms];
+    double factor[bd_cost_factor_forms][bd_cost_factor_terms];
 };
-
-/* 0: few, 1: many. */
-int bd_cost_regime(const struct bd_qr_update_costs *costs, const struct bd_qr_change *change);
 
 /* The terms of a change (m, n before it), and of factoring an m x n matrix. */
 void bd_cost_update(const struct bd_qr_change *change, enum bd_cost_form form,

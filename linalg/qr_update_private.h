@@ -45,10 +45,11 @@ enum bd_status bd_qr_update_begin(const struct bd_qr_update *update, const struc
 enum bd_status bd_qr_update_check_count(const struct bd_qr_update *update, int64_t p);
 enum bd_status bd_qr_update_need_q(const struct bd_qr_factors *f, const char *what);
 
-/* New columns U fit Q; R has room for n columns, and d for as many rows. */
+/* New columns U fit Q; R has room for all columns then, and d for as many rows. more: U comes
+ * beside the columns that are there, not in place of some. */
 enum bd_status bd_qr_update_check_columns(const struct bd_qr_update *update,
                                           const struct bd_qr_factors *f, const struct bd_matrix *u,
-                                          int64_t n);
+                                          bool more);
 
 /* U (p x n) and E (p x rhs, NULL without d) fit the factors. */
 enum bd_status bd_qr_update_check_rows(const struct bd_qr_update *update,

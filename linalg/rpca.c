@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "linalg/backend_ops.h"
+#include "linalg/sizes.h"
 
 enum { most_columns = 4096 };
 
@@ -69,13 +70,16 @@ enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, 
     if (n > most_columns)
         return bd_fail(BD_ERROR_ARGUMENT, "Robust PCA of %lld columns: at most %d are possible",
                        (long long)n, most_columns);
+    enum bd_status status = bd_check_elements("Robust PCA", m, n);
+    if (status != BD_OK)
+        return status;
     struct bd_rpca *rpca = calloc(1, sizeof *rpca);
     if (!rpca)
         return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA");
     rpca->backend = backend;
     rpca->m = m;
     rpca->n = n;
-    enum bd_status status = take_options(rpca, options);
+    status = take_options(rpca, options);
     if (status == BD_OK)
         status = backend->ops->rpca_create(backend, m, n, &rpca->plan);
     if (status != BD_OK) {

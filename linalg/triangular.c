@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "linalg/backend_ops.h"
+#include "linalg/sizes.h"
 
 struct bd_triangular {
     struct bd_backend *backend;
@@ -21,11 +22,14 @@ enum bd_status bd_triangular_create(struct bd_triangular **out, struct bd_backen
                        (long long)m, (long long)n);
     if (type != BD_F32 && type != BD_F64)
         return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32 or BD_F64", (int)type);
+    enum bd_status status = bd_check_elements("a triangular product", m > n ? m : n, n);
+    if (status != BD_OK)
+        return status;
     struct bd_triangular *triangular = calloc(1, sizeof *triangular);
     if (!triangular)
         return bd_fail(BD_ERROR_MEMORY, "no memory for triangular products");
     *triangular = (struct bd_triangular){ .backend = backend, .m = m, .n = n, .type = type };
-    enum bd_status status = backend->ops->gram_create(backend, m, n, type, 0, &triangular->work);
+    status = backend->ops->gram_create(backend, m, n, type, 0, &triangular->work);
     if (status != BD_OK) {
         free(triangular);
         return status;

@@ -14,10 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "app/cdnet.h"
-#include "video/writer.h"
-
-enum { width = 64, height = 48, side = 12, frames = 40, first_moving = 20 };
+#include "tests/eval_fixture.h"
 
 /* A folder of its own for each test; removed at its end. */
 static int make_folder(void **state)
@@ -38,94 +35,6 @@ static int remove_folder(void **state)
     return failed;
 }
 
-static FILE *create(const char *folder, const char *name)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    return file;
-}
-
-static void write_text(const char *folder, const char *name, const char *text)
-{
-    FILE *file = create(folder, name);
-    fputs(text, file);
-    fclose(file);
-}
-
-static void write_picture(const char *folder, const char *name, const struct bd_frame *picture)
-{
-    char path[1024];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(bd_picture_write(path, picture), BD_OK);
-}
-
-/* ROI.bmp: 24 bits a pixel, rows from the bottom; the left half white, the rest black. */
-static void write_roi(const char *folder)
-{
-    uint8_t head[54] = { 'B', 'M' };
-    const uint32_t words[][2] = {
-        { 2, 54 + 3 * width * height }, { 10, 54 }, { 14, 40 }, { 18, width }, { 22, height }
-    };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        for (int b = 0; b < 4; b++)
-            head[words[i][0] + (uint32_t)b] = (uint8_t)(words[i][1] >> 8 * b);
-    head[26] = 1;
-    head[28] = 24;
-    FILE *file = create(folder, "ROI.bmp");
-    assert_int_equal(fwrite(head, 1, sizeof head, file), sizeof head);
-    for (int i = 0; i < width * height; i++)
-        for (int c = 0; c < 3; c++)
-            fputc(i % width < width / 2 ? 255 : 0, file);
-    fclose(file);
-}
-
-/* The square's left edge in a frame; it comes in steps so that it never covers a place for long. */
-static int left_of(int frame)
-{
-    return (frame * 5) % (width - side);
-}
-
-static bool in_square(int frame, int x, int y)
-{
-    return frame >= first_moving && x >= left_of(frame) && x < left_of(frame) + side && y >= 16 &&
-           y < 16 + side;
-}
-
-/* A still texture, and from first_moving on a bright square before it. In the truth the rows below
- * the square are shadow, a column at the left unknown and one at the right outside. */
-static void write_sequence(const char *folder, int first_number)
-{
-    struct bd_frame input = { 0 }, truth = { 0 };
-    assert_int_equal(bd_frame_create(&input, width, height, BD_GRAY8), BD_OK);
-    assert_int_equal(bd_frame_create(&truth, width, height, BD_GRAY8), BD_OK);
-    char name[64];
-    snprintf(name, sizeof name, "%s/input", folder);
-    assert_int_equal(mkdir(name, 0777), 0);
-    snprintf(name, sizeof name, "%s/groundtruth", folder);
-    assert_int_equal(mkdir(name, 0777), 0);
-    for (int f = 0; f < frames; f++) {
-        for (int y = 0; y < height; y++)
-            for (int x = 0; x < width; x++) {
-                bool inside = in_square(f, x, y);
-                input.data[y * input.stride + x] =
-                    (uint8_t)(inside ? 230 : 60 + (x * 7 + y * 13) % 40);
-                truth.data[y * truth.stride + x] = inside           ? BD_TRUTH_MOVING
-                                                   : y >= 40        ? BD_TRUTH_SHADOW
-                                                   : x == 0         ? BD_TRUTH_UNKNOWN
-                                                   : x == width - 1 ? BD_TRUTH_OUTSIDE
-                                                                    : BD_TRUTH_STATIC;
-            }
-        snprintf(name, sizeof name, "input/in%06d.png", first_number + f);
-        write_picture(folder, name, &input);
-        snprintf(name, sizeof name, "groundtruth/gt%06d.png", first_number + f);
-        write_picture(folder, name, &truth);
-    }
-    bd_frame_destroy(&input);
-    bd_frame_destroy(&truth);
-}
-
 /* Runs the program; returns its exit status. `output` gets stdout and stderr. */
 static int run(const char *arguments, char *output, size_t size)
 {
@@ -143,20 +52,6 @@ static int run(const char *arguments, char *output, size_t size)
     return WEXITSTATUS(status);
 }
 
-/* The number after "NAME": in the JSON file. */
-static double json_number(const char *path, const char *name)
-{
-    char text[8192], key[64];
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    text[fread(text, 1, sizeof text - 1, file)] = 0;
-    fclose(file);
-    snprintf(key, sizeof key, "\"%s\": ", name);
-    const char *at = strstr(text, key);
-    assert_non_null(at);
-    return strtod(at + strlen(key), NULL);
-}
-
 static void numbering_and_range_follow_the_file_names(void **state)
 {
     const char *folder = *state;
@@ -168,8 +63,8 @@ static void numbering_and_range_follow_the_file_names(void **state)
         assert_int_equal(mkdir(sub, 0777), 0);
         write_sequence(sub, first);
         assert_int_equal(bd_sequence_open(&sequence, sub), BD_OK);
-        assert_int_equal(sequence.first_number, first);
-        assert_int_equal(sequence.input_count, frames);
+        assert_int_equal(sequence.input.first, first);
+        assert_int_equal(sequence.input.count, frames);
         assert_int_equal(sequence.score_from, first);
         assert_int_equal(sequence.score_to, first + frames - 1);
         assert_null(sequence.roi.data);

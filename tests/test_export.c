@@ -260,14 +260,15 @@ static void the_batch_solver_exports_every_frame(void **state)
 static void a_screen_is_separated_live(void **state)
 {
     int status = cli_run(
-        *state, "command -v Xvfb >/dev/null && command -v xdotool >/dev/null || exit 77; "
-                "mkfifo number; Xvfb -displayfd 3 -screen 0 320x240x24 -retro -nolisten tcp "
-                "3>number >/dev/null 2>&1 & X=$!; read N <number; export DISPLAY=:$N; "
-                "(while :; do for p in '40 40' '200 60' '260 180' '90 150'; do "
-                "xdotool mousemove $p || exit; sleep 0.1; done; done) 2>/dev/null & M=$!; "
-                "$B export --input-format x11grab $DISPLAY --input-option framerate=20 "
-                "--frames 60 --min-area 1 --median 1 --mask m.mkv -q; R=$?; "
-                "kill $M $X; wait; exit $R");
+        *state,
+        "command -v Xvfb >/dev/null && command -v xdotool >/dev/null || exit 77; "
+        "mkfifo number; Xvfb -displayfd 3 -screen 0 320x240x24 -retro -noreset -nolisten tcp "
+        "3>number >/dev/null 2>&1 & X=$!; read N <number; export DISPLAY=:$N; "
+        "(while :; do for p in '40 40' '200 60' '260 180' '90 150'; do "
+        "xdotool mousemove $p || exit; sleep 0.1; done; done) 2>/dev/null & M=$!; "
+        "$B export --input-format x11grab $DISPLAY --input-option framerate=20 "
+        "--frames 60 --min-area 1 --median 1 --mask m.mkv -q; R=$?; "
+        "kill $M $X; wait; exit $R");
     if (status == 77) {
         print_message("skipped: needs Xvfb and xdotool\n");
         skip();

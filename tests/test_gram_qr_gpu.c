@@ -44,6 +44,40 @@ static void test_columns(void **state)
     bd_backend_close(&gpu);
 }
 
+/* Singular values that are raised, and blocks of R that are inverted, of every number of columns
+ * that one kernel takes, and of more: from the first pass on, where G has been rounded to any rank,
+ * to an orthogonal Q. */
+static void test_raised(void **state)
+{
+    struct bd_backend *gpu = open_gpu();
+    int64_t truncated = 0;
+    (void)state;
+    for (int64_t n = 3; n <= 34; n += test_quick() ? 17 : 1)
+        for (int kind = 0; kind < 4; kind++) {
+            const double conditions[] = { 1e4, 1e8, 1e13, 1 };
+            const int64_t m = 150 + n;
+            double *a = conditioned_matrix(m, n, conditions[kind], (uint64_t)n);
+            for (int64_t j = n / 2; j < n && kind == 3; j++) /* twice the same, but for roundings */
+                for (int64_t i = 0; i < m; i++)
+                    a[i + j * m] = a[i + (j - n / 2) * m] * (1 + (double)(i % 3) * DBL_EPSILON);
+            for (int solve = 0; solve < 3; solve++) {
+                const struct bd_gram_qr_options options = { .method = BD_GRAM_QR_SVD,
+                                                            .solve =
+                                                                (enum bd_triangular_solve)solve };
+                struct outcome out = run_one(gpu, a, m, n, BD_F64, &options);
+                assert_int_equal(out.status, BD_OK);
+                assert_true(out.orthogonality <= (4 + 4 * (double)n) * DBL_EPSILON);
+                if (solve != BD_TRIANGULAR_INVERSION)
+                    assert_true(out.residual <= 1e-13);
+                truncated += out.report.pass[0].truncated;
+                release(&out);
+            }
+            free(a);
+        }
+    assert_true(truncated > 0);
+    bd_backend_close(&gpu);
+}
+
 /* By one thread block in shared memory, in global memory, and by all of them. */
 static void test_many_columns(void **state)
 {
@@ -196,9 +230,9 @@ static void test_mixed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),    cmocka_unit_test(test_many_columns),
-        cmocka_unit_test(test_breaks_off), cmocka_unit_test(test_odd_addresses),
-        cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_columns),       cmocka_unit_test(test_raised),
+        cmocka_unit_test(test_many_columns),  cmocka_unit_test(test_breaks_off),
+        cmocka_unit_test(test_odd_addresses), cmocka_unit_test(test_mixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

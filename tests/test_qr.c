@@ -164,12 +164,13 @@ static void test_apply(void **state)
  */
 static void test_large(void **state)
 {
-    static const int64_t shapes[][2] = { { 50000, 200 }, { 190000, 100 } };
+    static const int64_t shapes[][2] = { { 50000, 200 }, { 190000, 100 }, { 8300, 520 } };
     (void)state;
     for (const char *const *name = bd_backend_names(); *name && !test_quick(); name++)
         for (size_t i = 0; i < method_count * sizeof shapes / sizeof *shapes; i++) {
             struct problem p = { .m = shapes[i / method_count][0],
                                  .n = shapes[i / method_count][1],
+                                 .extra_rows = (int64_t)(i / method_count % 2),
                                  .options = { .method = methods[i % method_count] } };
             struct fixture f;
             if (!setup(&f, &p, *name))

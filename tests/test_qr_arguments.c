@@ -10,8 +10,11 @@
 #include <cmocka.h>
 
 #include "linalg/backend.h"
+#include "linalg/gram_qr.h"
 #include "linalg/matrix.h"
 #include "linalg/qr.h"
+#include "linalg/rpca.h"
+#include "linalg/triangular.h"
 
 static void assert_refused(enum bd_status status, const char *word)
 {
@@ -49,6 +52,72 @@ static void test_bad_shapes(void **state)
         assert_null(qr);
     }
     bd_backend_close(&backend);
+}
+
+/* Sizes of which products leave 64 bits: there is no such memory. */
+static void test_too_large(void **state)
+{
+    static const int64_t sizes[][2] = {
+        { INT64_MAX, 1 }, { INT64_MAX, INT64_MAX }, { INT64_MAX / 8, 8 }, { (int64_t)1 << 48, 2 }
+    };
+    struct bd_backend *backend;
+    (void)state;
+    assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const int64_t m = sizes[i][0], n = sizes[i][1];
+        struct bd_qr *qr = (struct bd_qr *)&backend;
+        struct bd_triangular *triangular = (struct bd_triangular *)&backend;
+        struct bd_gram_qr *gram = (struct bd_gram_qr *)&backend;
+        struct bd_rpca *rpca = (struct bd_rpca *)&backend;
+        struct bd_matrix x = { .rows = 1 };
+        assert_int_equal(bd_qr_create(&qr, backend, m, n, NULL), BD_ERROR_MEMORY);
+        assert_int_equal(bd_triangular_create(&triangular, backend, m, n, BD_F64), BD_ERROR_MEMORY);
+        assert_int_equal(bd_gram_qr_create(&gram, &backend, &m, 1, n, BD_F64, NULL),
+                         BD_ERROR_MEMORY);
+        assert_int_equal(bd_matrix_create(backend, &x, m, n, BD_U8), BD_ERROR_MEMORY);
+        assert_non_null(strstr(bd_error_detail(), "too large"));
+        assert_null(strchr(bd_error_detail(), '\n'));
+        assert_int_equal(bd_matrix_create(backend, &x, n, m, BD_U8), BD_ERROR_MEMORY);
+        if (n == 1) {
+            assert_int_equal(bd_rpca_create(&rpca, backend, m, n, NULL), BD_ERROR_MEMORY);
+            assert_null(rpca);
+        }
+        assert_true(!qr && !triangular && !gram && !x.data && x.rows == 0);
+    }
+    bd_backend_close(&backend);
+}
+
+/* A leaf of more rows than there are, whatever the number. */
+static void test_largest_block(void **state)
+{
+    static const char *const names[] = { "cpu", "cuda" };
+    static const struct bd_qr_options options = { .block_rows = INT64_MAX, .panel_cols = 1 };
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct bd_backend *backend;
+        struct bd_qr *qr;
+        struct bd_matrix a, r;
+        float host[200], found[25];
+        if (bd_backend_open(&backend, names[i], 1) != BD_OK) {
+            print_message("%s\n", bd_error_detail());
+            continue;
+        }
+        for (int k = 0; k < 200; k++)
+            host[k] = k % 40 == k / 40 ? 2 : 0; /* twice the first columns of an identity */
+        assert_int_equal(bd_matrix_create(backend, &a, 40, 5, BD_F32), BD_OK);
+        assert_int_equal(bd_matrix_create(backend, &r, 5, 5, BD_F32), BD_OK);
+        assert_int_equal(bd_matrix_upload(backend, &a, host, 40), BD_OK);
+        assert_int_equal(bd_qr_create(&qr, backend, 40, 5, &options), BD_OK);
+        assert_int_equal(bd_qr_factor(qr, &a), BD_OK);
+        assert_int_equal(bd_qr_get_r(qr, &r), BD_OK);
+        assert_int_equal(bd_matrix_download(backend, found, 5, &r), BD_OK);
+        for (int k = 0; k < 25; k++)
+            assert_true(fabsf(found[k]) == (k % 6 == 0 ? 2 : 0));
+        bd_qr_destroy(&qr);
+        bd_matrix_destroy(backend, &a);
+        bd_matrix_destroy(backend, &r);
+        bd_backend_close(&backend);
+    }
 }
 
 /* A plan for 40 x 5 matrices, two of those, and an R. */
@@ -176,10 +245,9 @@ static void test_methods(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_shapes),
-        cmocka_unit_test(test_bad_calls),
-        cmocka_unit_test(test_accuracy),
-        cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_bad_shapes),    cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_largest_block), cmocka_unit_test(test_bad_calls),
+        cmocka_unit_test(test_accuracy),      cmocka_unit_test(test_methods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -306,7 +306,83 @@ static void test_bad_shapes(void **state)
         assert_null(update);
     }
     REFUSED(bd_qr_update_create(&update, backend, NULL));
+    /* sizes of which products leave 64 bits */
+    static const struct bd_qr_update_shape large[] = { { INT64_MAX, 1, 1, 0, false },
+                                                       { INT64_MAX, INT64_MAX, 512, 0, false },
+                                                       { (int64_t)1 << 30, 4, 4, 0, true },
+                                                       { 5, 4, 1, INT64_MAX, false } };
+    for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+        assert_int_equal(bd_qr_update_create(&update, backend, &large[i]), BD_ERROR_MEMORY);
+        assert_null(update);
+        assert_null(strchr(bd_error_detail(), '\n'));
+    }
     bd_backend_close(&backend);
+}
+
+/* Places and counts near the end of 64 bits are refused like any others, and told as they are. */
+static void assert_says(const char *part)
+{
+    if (!strstr(bd_error_detail(), part))
+        fail_msg("\"%s\" does not say \"%s\"", bd_error_detail(), part);
+}
+
+static void test_ends_of_64_bits(void **state)
+{
+    (void)state;
+    struct window w;
+    open_window(&w, "cpu", 1, 50, 6, 0);
+    insert(&w, 0, 5);
+    struct bd_qr_factors *f = &w.f;
+    struct bd_matrix u = w.mu;
+    REFUSED(bd_qr_remove_columns(w.update, f, INT64_MAX, 2, NULL));
+    assert_says("remove 2 columns from column 9223372036854775807 on: there are 5");
+    REFUSED(bd_qr_remove_columns(w.update, f, INT64_MIN, 2, NULL));
+    REFUSED(bd_qr_remove_columns(w.update, f, 0, INT64_MAX, NULL));
+    REFUSED(bd_qr_remove_rows(w.update, f, INT64_MAX, 2, NULL));
+    assert_says("remove 2 rows from row 9223372036854775807 on: there are 50");
+    REFUSED(bd_qr_remove_rows(w.update, f, INT64_MAX - 1, INT64_MAX, NULL));
+    u.cols = 1;
+    REFUSED(bd_qr_insert_columns(w.update, f, INT64_MAX, &u, NULL));
+    assert_says("9223372036854775807");
+    u.cols = INT64_MAX; /* never looked into */
+    REFUSED(bd_qr_insert_columns(w.update, f, 0, &u, NULL));
+    REFUSED(bd_qr_slide(w.update, f, &u, NULL));
+    const struct bd_qr_change changes[] = {
+        { BD_QR_REMOVE_COLUMNS, 50, 5, INT64_MAX, 2, true },
+        { BD_QR_REMOVE_ROWS, 50, 5, 2, INT64_MAX, true },
+        { BD_QR_INSERT_COLUMNS, 50, 5, 0, INT64_MAX, true },
+        { BD_QR_INSERT_ROWS, 50, 5, 0, INT64_MAX, true },
+    };
+    struct bd_qr_cost cost;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        REFUSED(bd_qr_update_cost(w.update, &changes[i], &cost));
+    close_window(&w);
+}
+
+/* Without Q rows come in anywhere, and the place says nothing. */
+static void test_rows_anywhere(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct window w;
+        open_window(&w, name, 1, 50, 6, 0);
+        insert(&w, 0, 5);
+        struct bd_qr_factors alone[2] = { { .r = w.f.r }, { .r = w.f.r } };
+        struct bd_matrix row = w.mu;
+        row.rows = 1;
+        row.cols = 5;
+        float r[3][25];
+        assert_int_equal(bd_matrix_download(w.backend, r[0], 5, &w.f.r), BD_OK);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(bd_matrix_upload(w.backend, &w.f.r, r[0], 5), BD_OK);
+            assert_int_equal(
+                bd_qr_insert_rows(w.update, &alone[i], i ? INT64_MAX : 0, &row, NULL, NULL), BD_OK);
+            assert_int_equal(bd_matrix_download(w.backend, r[1 + i], 5, &w.f.r), BD_OK);
+        }
+        assert_memory_equal(r[1], r[2], sizeof r[1]);
+        close_window(&w);
+    }
 }
 
 static void test_bad_arguments(void **state)
@@ -371,6 +447,8 @@ int main(void)
         cmocka_unit_test(test_append_gram_device),
         cmocka_unit_test(test_bad_shapes),
         cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_ends_of_64_bits),
+        cmocka_unit_test(test_rows_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

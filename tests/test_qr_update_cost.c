@@ -35,8 +35,10 @@ static void test_sense(void **state)
             for (int kind = 0; kind < 4 && status == BD_OK; kind++) {
                 double last = 0;
                 for (int64_t count = 1; count <= 256 && status == BD_OK; count *= 4) {
+                    /* as many columns on the right of those that go */
+                    const int64_t n = kind == BD_QR_REMOVE_COLUMNS ? 300 + count : 500;
                     const struct bd_qr_change change = {
-                        (enum bd_qr_change_kind)kind, 2000, 500, 10, count, true
+                        (enum bd_qr_change_kind)kind, 2000, n, 10, count, true
                     };
                     struct bd_qr_cost cost;
                     status = bd_qr_update_cost(p.update, &change, &cost);

@@ -49,8 +49,9 @@ static bool start_screen(struct screen *screen)
         return false;
     snprintf(descriptor, sizeof descriptor, "%d", ends[1]);
     /* -retro: with the old stippled background and a visible pointer */
-    screen->server = start((char *[]){ "Xvfb", "-displayfd", descriptor, "-screen", "0",
-                                       "320x240x24", "-retro", "-nolisten", "tcp", NULL });
+    screen->server =
+        start((char *[]){ "Xvfb", "-displayfd", descriptor, "-screen", "0", "320x240x24", "-retro",
+                          "-noreset", "-nolisten", "tcp", NULL });
     close(ends[1]);
     ssize_t got = read(ends[0], number, sizeof number - 1);
     close(ends[0]);

@@ -20,8 +20,8 @@ static void start_screen(struct stage *stage)
         int null = open("/dev/null", O_RDWR);
         dup2(null, STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
-        execlp("Xvfb", "Xvfb", "-displayfd", descriptor, "-screen", "0", "1440x900x24", "-nolisten",
-               "tcp", (char *)NULL);
+        execlp("Xvfb", "Xvfb", "-displayfd", descriptor, "-screen", "0", "1440x900x24", "-noreset",
+               "-nolisten", "tcp", (char *)NULL);
         _exit(127);
     }
     close(ends[1]);

@@ -22,10 +22,8 @@ static const char *const part_names[part_count] = { "all parts",      "without c
                                                     "without reveal", "without shadows",
                                                     "without trim",   "without all of these" };
 
-/* A sequence of files or a rendered scene. */
 struct source {
     struct bd_sequence sequence;
-    const struct bd_synth_scene *scene; /* NULL: files */
     int64_t frames;
     double rate;
 };
@@ -45,19 +43,13 @@ struct run {
 static enum bd_status read_picture(const struct source *source, int64_t index,
                                    struct bd_frame *picture)
 {
+    const struct bd_sequence *sequence = &source->sequence;
     char path[PATH_MAX];
-    if (source->scene)
-        return bd_synth_render(source->scene, 0, 0, 1, index, picture, NULL);
-    bd_sequence_input(&source->sequence, source->sequence.first_number + index, path);
+    if (sequence->scene)
+        return bd_synth_render(sequence->scene, sequence->width, sequence->height, sequence->seed,
+                               index, picture, NULL);
+    bd_numbered_path(&sequence->input, sequence->input.first + index, path);
     return bd_picture_read(path, BD_RGB24, picture);
-}
-
-/* BD_END: the frame does not count. */
-static enum bd_status read_truth(const struct source *source, int64_t index, struct bd_frame *truth)
-{
-    if (source->scene)
-        return bd_synth_render(source->scene, 0, 0, 1, index, NULL, truth);
-    return bd_sequence_truth(&source->sequence, source->sequence.first_number + index, truth);
 }
 
 static enum bd_status look_ahead(struct run *run, int window)
@@ -90,9 +82,10 @@ static enum bd_status separate(struct run *run, int64_t index)
     run->seconds +=
         (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
     if (!status)
-        status = read_truth(run->source, index, &run->truth);
+        status = bd_sequence_truth(&run->source->sequence,
+                                   run->source->sequence.input.first + index, &run->truth);
     if (status)
-        return status == BD_END ? BD_OK : status;
+        return status == BD_END ? BD_OK : status; /* the frame does not count */
     for (int y = 0; y < picture->height; y++)
         memcpy(run->mask.data + y * run->mask.stride, out.mask + (size_t)y * (size_t)picture->width,
                (size_t)picture->width);
@@ -132,11 +125,6 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
     return status;
 }
 
-static const char *name_of(const struct source *source)
-{
-    return source->scene ? source->scene->name : source->sequence.name;
-}
-
 static void print_header(int ahead)
 {
     printf("%s\n\n| |", ahead ? "With a look ahead:" : "Without a look ahead:");
@@ -154,7 +142,7 @@ static enum bd_status print_table(const struct source *sources, int count,
     double f[part_count] = { 0 }, milliseconds[part_count] = { 0 };
     print_header(ahead);
     for (int i = 0; i < count; i++) {
-        printf("| %s%s |", sources[i].scene ? "synth:" : "", name_of(&sources[i]));
+        printf("| %s |", sources[i].sequence.name);
         for (int part = 0; part < part_count; part++) {
             struct outcome outcome;
             enum bd_status status = measure(&sources[i], backend, part, ahead, &outcome);
@@ -177,22 +165,28 @@ static enum bd_status print_table(const struct source *sources, int count,
     return BD_OK;
 }
 
+static enum bd_status open_source(struct source *source, const char *folder)
+{
+    enum bd_status status = bd_sequence_open(&source->sequence, folder);
+    source->frames = source->sequence.input.count;
+    source->rate = source->sequence.scene ? source->sequence.scene->fps : files_rate;
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     static struct source sources[most_sources];
     struct bd_backend *backend = NULL;
     int count = 0;
     enum bd_status status = BD_OK;
-    for (int i = 1; i < argc && count < most_sources && !status; i++) {
-        struct source *source = &sources[count++];
-        status = bd_sequence_open(&source->sequence, argv[i]);
-        source->frames = source->sequence.input_count;
-        source->rate = files_rate;
-    }
+    for (int i = 1; i < argc && count < most_sources && !status; i++)
+        status = open_source(&sources[count++], argv[i]);
     for (const struct bd_synth_scene *scene = bd_synth_scenes;
-         scene->name && count < most_sources && !status; scene++)
-        sources[count++] =
-            (struct source){ .scene = scene, .frames = scene->frame_count, .rate = scene->fps };
+         scene->name && count < most_sources && !status; scene++) {
+        char name[NAME_MAX + 1];
+        snprintf(name, sizeof name, "synth:%s", scene->name);
+        status = open_source(&sources[count++], name);
+    }
     if (!status)
         status = bd_backend_open(&backend, "cpu", 1);
     for (int ahead = 1; ahead >= 0 && !status; ahead--)

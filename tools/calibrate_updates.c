@@ -2,280 +2,34 @@
  * the times, and prints the table of its coefficients as C, for linalg/cpu/update_costs.c or
  * gpu/update_costs.c:
  *
- *     calibrate_updates BACKEND [SCALE [THREADS]] > table.c
+ *     calibrate_updates BACKEND [THREADS [SCALE...]] > table.c
  *
- * SCALE (1) multiplies the sizes of the matrices: 2 to 4 suits a large GPU. THREADS is the cpu
- * backend's, 0 (all cores) by default; with 1, and OPENBLAS_NUM_THREADS=1 in the environment,
- * processor time is taken, which a busy machine disturbs little. The fit minimises the
- * squares of relative errors over coefficients >= 0; how good it is goes to stderr. */
+ * THREADS is the cpu backend's, 0 (all cores) by default; with 1, and OPENBLAS_NUM_THREADS=1 in the
+ * environment, processor time is taken, which a busy machine disturbs little. SCALE (1) multiplies
+ * the sizes of the matrices; of several all sizes are measured: 2 and 5 suit a large GPU. The fit
+ * minimises the squares of relative errors over coefficients >= 0; how good it is goes to stderr.
+ */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "linalg/backend_ops.h"
-#include "linalg/qr.h"
-#include "linalg/qr_update.h"
 #include "linalg/qr_update_cost.h"
+#include "tools/update_samples.h"
 
-enum { repeats = 5, most_samples = 2048, factor_kind = bd_cost_kinds };
+static bool up_to_eight(const struct bd_qr_change *change, enum bd_cost_form form)
+{
+    (void)form;
+    return change->p <= 8;
+}
 
-/* A time, and what it was of. */
-struct sample {
-    int kind; /* bd_qr_change_kind, or factor_kind */
-    enum bd_cost_form form;
-    struct bd_qr_change change;
-    double seconds;
-};
+/* What is few: as the backend has it, where it has a table already. */
+static bool (*few)(const struct bd_qr_change *, enum bd_cost_form) = up_to_eight;
 
-struct samples {
-    struct sample list[most_samples];
-    int count;
-};
-
-/* What is few: as the backend has it, or else this. */
-static struct bd_qr_update_costs rule = { .few = 8 };
-
-static const char *const form_names[] = { "thin Q", "full Q", "no Q" };
 static const char *const kind_names[] = { "insert columns", "remove columns", "insert rows",
                                           "remove rows", "factor" };
-
-static clockid_t times_by = CLOCK_MONOTONIC;
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(times_by, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-/* What else the machine does only adds to a time. */
-static double least_of(const double *times)
-{
-    double least = times[0];
-    for (int i = 1; i < repeats; i++)
-        least = fmin(least, times[i]);
-    return fmax(least, 1e-7); /* the clock's own time */
-}
-
-/* --- measuring --- */
-
-/* A factorisation with room for p more rows and columns. */
-struct bench {
-    struct bd_backend *backend;
-    struct bd_qr_update *update;
-    struct bd_qr *qr;
-    enum bd_cost_form form;
-    int64_t m, n, p;
-    struct bd_qr_factors f;
-    struct bd_matrix a, factored, columns, rows;
-};
-
-static enum bd_status fill(struct bd_backend *backend, struct bd_matrix *x, int64_t rows,
-                           int64_t cols, int64_t room, uint64_t seed)
-{
-    enum bd_status status = bd_matrix_create(backend, x, rows + room, cols + room, BD_F32);
-    float *host = malloc((size_t)(rows * cols) * sizeof *host);
-    x->rows = rows;
-    x->cols = cols;
-    for (int64_t i = 0; host && i < rows * cols; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        host[i] = (float)(seed >> 40) / 8388608.0F - 1;
-    }
-    if (status == BD_OK && !host)
-        status = bd_fail(BD_ERROR_MEMORY, "no memory for a matrix of the calibration");
-    if (status == BD_OK)
-        status = bd_matrix_upload(backend, x, host, rows);
-    free(host);
-    return status;
-}
-
-static void close_bench(struct bench *b)
-{
-    struct bd_matrix *const all[] = {
-        &b->f.q, &b->f.r, &b->a, &b->factored, &b->columns, &b->rows
-    };
-    for (int i = 0; i < 6; i++)
-        bd_matrix_destroy(b->backend, all[i]);
-    bd_qr_destroy(&b->qr);
-    bd_qr_update_destroy(&b->update);
-}
-
-/* Factors anew as the library does: thin in one call, else with reflectors. */
-static enum bd_status factor(struct bench *b)
-{
-    if (b->form == bd_cost_thin)
-        return bd_qr_thin(b->qr, &b->a, &b->f.q, &b->f.r);
-    if (b->form == bd_cost_no_q)
-        return bd_qr_reduce(b->qr, &b->a, &b->f.r);
-    enum bd_status status = bd_qr_factor(b->qr, &b->factored);
-    if (status == BD_OK)
-        status = bd_qr_get_r(b->qr, &b->f.r);
-    return status == BD_OK ? bd_qr_form_full_q(b->qr, &b->f.q) : status;
-}
-
-static enum bd_status open_bench(struct bench *b)
-{
-    struct bd_backend *backend = b->backend;
-    int64_t m = b->m, n = b->n, p = b->p;
-    const struct bd_qr_update_shape shape = {
-        .max_rows = m + p, .max_cols = n + p, .max_block = p, .full_q = b->form == bd_cost_full
-    };
-    const struct bd_qr_options reflectors = { .method = BD_QR_HOUSEHOLDER };
-    enum bd_status status = bd_qr_update_create(&b->update, backend, &shape);
-    if (status == BD_OK)
-        status = bd_qr_create(&b->qr, backend, m, n, shape.full_q ? &reflectors : NULL);
-    if (status == BD_OK)
-        status = fill(backend, &b->a, m, n, 0, 1);
-    if (status == BD_OK)
-        status = fill(backend, &b->columns, m, p, 0, 2);
-    if (status == BD_OK)
-        status = fill(backend, &b->rows, p, n, 0, 3);
-    if (status == BD_OK && shape.full_q)
-        status = fill(backend, &b->factored, m, n, 0, 1);
-    if (status == BD_OK && b->form != bd_cost_no_q)
-        status = bd_matrix_create(backend, &b->f.q, m + p, (shape.full_q ? m : n) + p, BD_F32);
-    if (status == BD_OK)
-        status = bd_matrix_create(backend, &b->f.r, n + p, n + p, BD_F32);
-    b->f.r.rows = b->f.r.cols = n;
-    b->f.q.rows = b->f.q.data ? m : 0;
-    b->f.q.cols = !b->f.q.data ? 0 : shape.full_q ? m : n;
-    return status;
-}
-
-static enum bd_status apply(struct bench *b, const struct bd_qr_change *c)
-{
-    switch (c->kind) {
-    case BD_QR_INSERT_COLUMNS:
-        return bd_qr_insert_columns(b->update, &b->f, c->k, &b->columns, NULL);
-    case BD_QR_REMOVE_COLUMNS:
-        return bd_qr_remove_columns(b->update, &b->f, c->k, c->p, NULL);
-    case BD_QR_INSERT_ROWS:
-        return bd_qr_insert_rows(b->update, &b->f, c->k, &b->rows, NULL, NULL);
-    case BD_QR_REMOVE_ROWS:
-        return bd_qr_remove_rows(b->update, &b->f, c->k, c->p, NULL);
-    }
-    return BD_OK;
-}
-
-/* Times `there`, or factoring where that is NULL, and `back`, which leaves what there was (without
- * Q columns do not come back: R is factored again then, untimed). */
-static enum bd_status measure(struct bench *b, struct samples *samples,
-                              const struct bd_qr_change *there, const struct bd_qr_change *back)
-{
-    double times[2][repeats] = { { 0 } };
-    enum bd_status status = BD_OK;
-    for (int round = -1; round < repeats && status == BD_OK; round++)
-        for (int way = 0; way < 2 && status == BD_OK; way++) {
-            const struct bd_qr_change *change = way ? back : there;
-            if (way && !change && b->form == bd_cost_no_q && there)
-                status = factor(b);
-            if (way && !change)
-                continue;
-            status = bd_backend_sync(b->backend);
-            double start = now();
-            if (status == BD_OK)
-                status = change ? apply(b, change) : factor(b);
-            if (status == BD_OK)
-                status = bd_backend_sync(b->backend);
-            if (round >= 0)
-                times[way][round] = now() - start;
-            if (!there || (b->form == bd_cost_no_q && way == 0)) {
-                b->f.r.rows = b->f.r.cols = b->n; /* factored again, or soon */
-            }
-        }
-    for (int way = 0; way < 2 && status == BD_OK; way++) {
-        const struct bd_qr_change *change = way ? back : there;
-        if ((way && !change) || samples->count == most_samples)
-            continue;
-        struct sample *s = &samples->list[samples->count++];
-        s->kind = change ? (int)change->kind : factor_kind;
-        s->form = b->form;
-        s->change = change ? *change : (struct bd_qr_change){ .m = b->m, .n = b->n };
-        s->seconds = least_of(times[way]);
-    }
-    return status;
-}
-
-/* All changes of p columns or rows at k = 0, in the middle and at the end. */
-static enum bd_status measure_changes(struct bench *b, struct samples *samples)
-{
-    int64_t m = b->m, n = b->n, p = b->p;
-    bool q = b->form != bd_cost_no_q;
-    enum bd_status status = BD_OK;
-    for (int half = 0; half <= 2 && status == BD_OK; half++) {
-        int64_t k = n * half / 2, row = m * half / 2;
-        const struct bd_qr_change in = { BD_QR_INSERT_COLUMNS, m, n, k, p, q };
-        const struct bd_qr_change out = { BD_QR_REMOVE_COLUMNS, m, n + p, k, p, q };
-        const struct bd_qr_change alone = {
-            BD_QR_REMOVE_COLUMNS, m, n, k < n - p ? k : n - p, p, q
-        };
-        if (q && n + p <= m)
-            status = measure(b, samples, &in, &out);
-        else if (!q && p < n)
-            status = measure(b, samples, &alone, NULL);
-        const struct bd_qr_change rows_in = { BD_QR_INSERT_ROWS, m, n, row, p, q };
-        const struct bd_qr_change rows_out = { BD_QR_REMOVE_ROWS, m + p, n, row, p, q };
-        if (status == BD_OK && half != 1) /* where rows are makes little difference */
-            status = measure(b, samples, &rows_in, q ? &rows_out : NULL);
-        if (status == BD_ERROR_UNSUPPORTED)
-            fprintf(stderr, "skipped: %s\n", bd_error_detail());
-    }
-    return status;
-}
-
-static enum bd_status measure_shape(struct bd_backend *backend, enum bd_cost_form form, int64_t m,
-                                    int64_t n, struct samples *samples)
-{
-    static const int64_t blocks[] = { 1, 4, 8, 12, 32, 64, 200 };
-    enum bd_status status = BD_OK;
-    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        struct bench b = { .backend = backend, .form = form, .m = m, .n = n, .p = blocks[i] };
-        if (b.p > n || (b.p > m - n && form != bd_cost_no_q && n > 1))
-            continue;
-        status = open_bench(&b);
-        if (status == BD_OK)
-            status = factor(&b);
-        if (status == BD_OK && i == 0)
-            status = measure(&b, samples, NULL, NULL);
-        if (status == BD_OK)
-            status = measure_changes(&b, samples);
-        close_bench(&b);
-        if (status == BD_ERROR_UNSUPPORTED)
-            status = BD_OK;
-        if (status != BD_OK)
-            break;
-    }
-    fprintf(stderr, "%s, %lld x %lld: %d samples\n", form_names[form], (long long)m, (long long)n,
-            samples->count);
-    return status;
-}
-
-static enum bd_status measure_all(struct bd_backend *backend, int64_t scale,
-                                  struct samples *samples)
-{
-    static const struct {
-        enum bd_cost_form form;
-        int64_t m, n;
-    } shapes[] = {
-        { bd_cost_thin, 200, 10 },    { bd_cost_thin, 500, 40 },   { bd_cost_thin, 20000, 60 },
-        { bd_cost_thin, 100000, 20 }, { bd_cost_thin, 2000, 200 }, { bd_cost_thin, 3000, 500 },
-        { bd_cost_thin, 1000, 800 },  { bd_cost_full, 150, 40 },   { bd_cost_full, 1500, 30 },
-        { bd_cost_full, 1500, 100 },  { bd_cost_full, 700, 60 },   { bd_cost_full, 300, 100 },
-        { bd_cost_full, 500, 400 },   { bd_cost_full, 900, 300 },  { bd_cost_full, 1200, 800 },
-        { bd_cost_no_q, 300, 40 },    { bd_cost_no_q, 5000, 60 },  { bd_cost_no_q, 2000, 300 },
-        { bd_cost_no_q, 1000, 800 }
-    };
-    enum bd_status status = BD_OK;
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && status == BD_OK; i++)
-        status = measure_shape(backend, shapes[i].form, shapes[i].m * scale, shapes[i].n * scale,
-                               samples);
-    return status;
-}
-
-/* --- fitting --- */
 
 /* Seconds that do not matter: without them, changes that hardly do anything would decide. */
 static const double nothing = 1e-5;
@@ -284,10 +38,10 @@ enum { most_terms = bd_cost_update_terms };
 
 struct fit {
     int rows, terms;
-    double x[most_samples][most_terms]; /* terms / (seconds + nothing) */
-    double y[most_samples];             /* what is wanted of their sum */
+    double x[update_samples_most][most_terms]; /* terms / (seconds + nothing) */
+    double y[update_samples_most];             /* what is wanted of their sum */
     double scale[most_terms];
-    const struct sample *of[most_samples];
+    const struct update_sample *of[update_samples_most];
 };
 
 /* Least squares over c >= 0 by one coefficient after another, until nothing moves. */
@@ -324,19 +78,19 @@ static void solve(struct fit *fit, double *c)
         c[j] *= fit->scale[j];
 }
 
-static void fit_samples(const struct samples *samples, int kind, enum bd_cost_form form, int regime,
-                        double *coefficients)
+static void fit_samples(const struct update_samples *samples, int kind, enum bd_cost_form form,
+                        int regime, double *coefficients)
 {
     static struct fit fit;
     fit.rows = 0;
-    fit.terms = kind == factor_kind ? (int)bd_cost_factor_terms : (int)bd_cost_update_terms;
+    fit.terms = kind == update_factor_kind ? (int)bd_cost_factor_terms : (int)bd_cost_update_terms;
     for (int i = 0; i < samples->count; i++) {
-        const struct sample *s = &samples->list[i];
+        const struct update_sample *s = &samples->list[i];
         if (s->kind != kind || s->form != form ||
-            (kind != factor_kind && bd_cost_regime(&rule, &s->change) != regime))
+            (kind != update_factor_kind && few(&s->change, form) != !regime))
             continue;
         double terms[most_terms] = { 0 };
-        if (kind == factor_kind)
+        if (kind == update_factor_kind)
             bd_cost_factor(s->change.m, s->change.n, form, terms);
         else
             bd_cost_update(&s->change, form, terms);
@@ -347,7 +101,7 @@ static void fit_samples(const struct samples *samples, int kind, enum bd_cost_fo
     }
     solve(&fit, coefficients);
     double worst = 1, sum = 0;
-    const struct sample *bad = NULL;
+    const struct update_sample *bad = NULL;
     for (int i = 0; i < fit.rows; i++) {
         double ratio = 1 - fit.y[i]; /* with `nothing` added to both */
         for (int j = 0; j < fit.terms; j++)
@@ -361,7 +115,7 @@ static void fit_samples(const struct samples *samples, int kind, enum bd_cost_fo
     }
     if (fit.rows)
         fprintf(stderr, "%s, %s, %s: %d samples, the model is off by %.2f on average, %.2f at most",
-                kind_names[kind], form_names[form], regime ? "many" : "few", fit.rows,
+                kind_names[kind], update_form_names[form], regime ? "many" : "few", fit.rows,
                 sum / fit.rows, worst);
     if (bad)
         fprintf(stderr, " (%lld x %lld, k = %lld, p = %lld: %.3g s)", (long long)bad->change.m,
@@ -390,24 +144,25 @@ static void print_values(const char *indent, const double *values, int count)
     printf(" }");
 }
 
-static void print_table(const struct samples *samples, struct bd_backend *backend, const char *name)
+static void print_table(const struct update_samples *samples, struct bd_backend *backend,
+                        const char *name)
 {
     static const char *const kinds[] = { "BD_QR_INSERT_COLUMNS", "BD_QR_REMOVE_COLUMNS",
                                          "BD_QR_INSERT_ROWS", "BD_QR_REMOVE_ROWS" };
-    static const char *const forms[] = { "bd_cost_thin", "bd_cost_full", "bd_cost_no_q" };
+    static const char *const forms[] = { "bd_cost_thin", "bd_cost_full", "bd_cost_no_q",
+                                         "bd_cost_no_q_d" };
     double c[most_terms];
     printf(
         "/* Seconds a term of linalg/qr_update_cost.h: printed by tools/calibrate_updates.c. */\n"
-        "#include \"linalg/qr_update_cost.h\"\n\n"
-        "extern const struct bd_qr_update_costs bd_%s_update_costs;\n\n"
+        "#include \"%s\"\n\n"
         "const struct bd_qr_update_costs bd_%s_update_costs = {\n"
-        "    .machine = \"%s\",\n    .few = %d,\n    .narrow = %d,\n    .wide = { %g, %g },\n    "
-        ".update = {\n",
-        name, name, bd_backend_description(backend), rule.few, rule.narrow, rule.wide[0],
-        rule.wide[1]);
+        "    .machine = \"%s\",\n    .few = bd_%s_update_few,\n    .update = {\n",
+        strcmp(name, "cpu") == 0 ? "linalg/cpu/cpu.h" : "gpu/slots.h", name,
+        bd_backend_description(backend), name);
     for (int kind = 0; kind < bd_cost_kinds; kind++) {
         printf("        [%s] = {\n", kinds[kind]);
-        for (int form = 0; form < bd_cost_forms; form++) {
+        const bool needs_q = kind == BD_QR_INSERT_COLUMNS || kind == BD_QR_REMOVE_ROWS;
+        for (int form = 0; form < (needs_q ? (int)bd_cost_no_q : (int)bd_cost_forms); form++) {
             printf("            [%s] = {\n", forms[form]);
             for (int regime = 0; regime < bd_cost_regimes; regime++) {
                 fit_samples(samples, kind, (enum bd_cost_form)form, regime, c);
@@ -419,8 +174,8 @@ static void print_table(const struct samples *samples, struct bd_backend *backen
         printf("        },\n");
     }
     printf("    },\n    .factor = {\n");
-    for (int form = 0; form < bd_cost_forms; form++) {
-        fit_samples(samples, factor_kind, (enum bd_cost_form)form, 0, c);
+    for (int form = 0; form < bd_cost_factor_forms; form++) {
+        fit_samples(samples, update_factor_kind, (enum bd_cost_form)form, 0, c);
         printf("        [%s] =\n", forms[form]);
         print_values("            ", c, bd_cost_factor_terms);
         printf(",\n");
@@ -430,25 +185,27 @@ static void print_table(const struct samples *samples, struct bd_backend *backen
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || argc > 4) {
-        fprintf(stderr, "usage: calibrate_updates BACKEND [SCALE [THREADS]] > table.c\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: calibrate_updates BACKEND [THREADS [SCALE...]] > table.c\n");
         return 1;
     }
-    int64_t scale = argc > 2 ? strtol(argv[2], NULL, 10) : 1;
-    int threads = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 0;
-    if (threads == 1 && strcmp(argv[1], "cpu") == 0)
-        times_by = CLOCK_PROCESS_CPUTIME_ID;
-    static struct samples samples;
+    int threads = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
+    const bool alone = threads == 1 && strcmp(argv[1], "cpu") == 0;
+    static struct update_samples samples;
     struct bd_backend *backend;
     enum bd_status status = bd_backend_open(&backend, argv[1], threads);
-    if (status != BD_OK || scale < 1) {
-        fprintf(stderr, "calibrate_updates: %s\n",
-                status ? bd_error_detail() : "SCALE is a number from 1");
+    if (status != BD_OK) {
+        fprintf(stderr, "calibrate_updates: %s\n", bd_error_detail());
         return 1;
     }
     if (backend->ops->update_costs)
-        rule = *backend->ops->update_costs;
-    status = measure_all(backend, scale, &samples);
+        few = backend->ops->update_costs->few;
+    for (int i = 3; status == BD_OK && (i < argc || i == 3); i++) {
+        int64_t scale = i < argc ? strtol(argv[i], NULL, 10) : 1;
+        status = scale < 1
+                     ? bd_fail(BD_ERROR_ARGUMENT, "SCALE %s: a number from 1 on is wanted", argv[i])
+                     : update_samples_measure(backend, scale, alone, &samples);
+    }
     if (status == BD_OK)
         print_table(&samples, backend, argv[1]);
     else

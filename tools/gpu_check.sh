@@ -103,22 +103,24 @@ build()
         attempt build make 900 cmake --build "$built" -j "$(nproc)"
 }
 
-# The tests find files by paths from the root of the source. TESTS (environment) names some. One
-# looks at the GPU's free memory, and runs alone.
+# The tests find files by paths from the root of the source. TESTS (environment) names some. Those
+# that look at the GPU's free memory, or take most of it, run alone.
 tests()
 {
-    local test name
+    local test name alone='gpu_faults large_gpu large_products_gpu large_rpca_gpu large_update_gpu'
     for test in "$binaries"/test_*; do
         name=$(basename "$test" | sed s/^test_//)
         [ -x "$test" ] || continue
         [ -z "${TESTS:-}" ] || [[ " $TESTS " == *" $name "* ]] || continue
-        [ "$name" = gpu_faults ] || beside run_test "$name" "$test"
+        [[ " $alone " == *" $name "* ]] || beside run_test "$name" "$test"
     done
     wait
-    test=$binaries/test_gpu_faults
-    if [ -x "$test" ] && [[ " ${TESTS:-gpu_faults} " == *" gpu_faults "* ]]; then
-        run_test gpu_faults "$test"
-    fi
+    for name in $alone; do
+        test=$binaries/test_$name
+        if [ -x "$test" ] && [[ " ${TESTS:-$name} " == *" $name "* ]]; then
+            run_test "$name" "$test"
+        fi
+    done
 }
 
 run_test()

@@ -4,6 +4,7 @@
 
 #include "base/pool.h"
 #include "linalg/backend_ops.h"
+#include "linalg/qr_update_cost.h"
 
 /* The pool of an open cpu backend (backend->state). */
 struct bd_pool *bd_cpu_pool(struct bd_backend *backend);
@@ -25,6 +26,7 @@ enum bd_status bd_cpu_qr_thin(void *plan, const float *a, int64_t lda, float *q,
                               float *r, int64_t ldr);
 
 extern const struct bd_qr_update_costs bd_cpu_update_costs;
+bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
 
 enum bd_status bd_cpu_update_create(struct bd_backend *backend,
                                     const struct bd_qr_update_shape *shape, void **work);

@@ -132,13 +132,24 @@ void bd_cpu_update_destroy(void *plan)
 }
 
 /* Few columns of a tall matrix: rotations, at the speed of memory for Q, but of scalars for R; what
- * is more, or wider, is for the chase. The same rule as in update_costs.c, where the times are that
- * it was found by. Up to `always` columns are few in any case. */
-static int few(const struct bd_qr_parts *f, int64_t p, int64_t always)
+ * is more, or wider, is for the chase. Found by what calibrate_updates measures. */
+static bool few_of(int64_t m, int64_t n, int64_t p)
 {
     enum { narrow = 160 };
-    double wide = (double)f->n * (2.3 + 0.9 * (double)p);
-    return p <= bd_update_most_p && (p <= always || f->n < narrow || wide <= (double)f->m);
+    double wide = (double)n * (2.3 + 0.9 * (double)p);
+    return p <= bd_update_most_p && (n < narrow || wide <= (double)m);
+}
+
+bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form)
+{
+    (void)form;
+    return few_of(change->m, change->n, change->p);
+}
+
+/* Up to `always` columns are few in any case. */
+static bool few(const struct bd_qr_parts *f, int64_t p, int64_t always)
+{
+    return p <= always || few_of(f->m, f->n, p);
 }
 
 /* d follows the transformation of a removal. */

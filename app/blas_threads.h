@@ -1,0 +1,8 @@
+/* Threads of the BLAS. */
+#ifndef BD_APP_BLAS_THREADS_H
+#define BD_APP_BLAS_THREADS_H
+
+/* Of an OpenBLAS; any other BLAS stays as it is. */
+void bd_blas_set_threads(int threads);
+
+#endif

@@ -1,0 +1,21 @@
+/* Lettering on pictures: strokes of our own, smooth at any size, so that no font need be installed
+ * where scores are made. */
+#ifndef BD_APP_EVAL_TEXT_H
+#define BD_APP_EVAL_TEXT_H
+
+#include "video/frame.h"
+
+struct bd_eval_color {
+    uint8_t red, green, blue;
+};
+
+/* Draws a line of text into `picture` (BD_RGB24): `left` is its left edge, `top` that of the
+ * capitals, `size` their height, in pixels; what is outside the picture is left out. ASCII; another
+ * character becomes a box. */
+void bd_eval_text_draw(struct bd_frame *picture, double left, double top, double size,
+                       struct bd_eval_color color, const char *text);
+
+/* Width of the line in pixels. */
+double bd_eval_text_width(double size, const char *text);
+
+#endif
