@@ -7,7 +7,7 @@ enum {
     lasting_threads = 32,
     most_lasting = 100, /* columns looked at, as bd_max_lasting of the CPU's pixel kernels */
     reach = 20,         /* grey levels within which two values are the same thing seen twice */
-    /* As linalg/cpu/separator_window.c: a value that was there in one of so many pictures may be
+    /* As linalg/cpu/separator_start.c: a value that was there in one of so many pictures may be
      * the background's; components of one in so many pixels, so much smoother. */
     lasting_share = 8,
     lasting_least = 3000,

@@ -9,7 +9,7 @@ enum {
 };
 
 /* Grey levels: bound of the noise that the spread of the first window gives (as
- * linalg/cpu/separator_window.c). */
+ * linalg/cpu/separator_start.c). */
 static const float most_start_noise = 5;
 
 /* The columns of the window at one word: word (from the start of a column) of column j. */

@@ -4,6 +4,17 @@
 
 #include "linalg/separator.h"
 
+/* A light that has changed: more than this share of all values differ from the background before by
+ * more than 2 lambda. Someone who fills half of the picture (Board) is not to be taken for it. */
+static const double bd_sep_outlier_share = 0.6;
+
+/* A light that has changed is found if at most this share of those are left. */
+static const double bd_sep_explained_share = 0.7;
+
+/* It is looked for by a round each with this many times lambda, half of that, and so on down to 2.
+ */
+enum { bd_sep_light_times = 8 };
+
 struct bd_separation_shape {
     int width, height, channels;
     int window;  /* slots n */

@@ -1,4 +1,5 @@
-/* Private to separator.c and separator_window.c: the live separator above the backend table. */
+/* Private to separator.c, separator_options.c and separator_window.c: the live separator above the
+ * backend table. */
 #ifndef BD_LINALG_SEPARATOR_STATE_H
 #define BD_LINALG_SEPARATOR_STATE_H
 
@@ -60,6 +61,9 @@ static inline bool bd_sep_without(const struct bd_separator *s, enum bd_separato
 {
     return s->options.without == (int)part || s->options.without == BD_WITHOUT_ANY;
 }
+
+/* BD_ERROR_ARGUMENT for options, none of them left to a default, that are out of range. */
+enum bd_status bd_sep_check_options(const struct bd_separator_options *o);
 
 /* What sep_detect needs for a frame that comes `seconds` after the frame before. */
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);

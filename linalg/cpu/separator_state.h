@@ -80,7 +80,19 @@ static inline int64_t bd_sep_pixel_range(const struct bd_cpu_separator *state, i
     return state->pixels - *from < bd_sep_chunk ? state->pixels - *from : bd_sep_chunk;
 }
 
-/* `rounds` robust rounds for w (bd_max_rank values, in and out) of the picture f on B. */
+/* The column of the window in `slot`, and its coefficients. */
+static inline uint8_t *bd_sep_column(const struct bd_cpu_separator *state, int slot)
+{
+    return state->window + (int64_t)slot * state->ld;
+}
+
+static inline float *bd_sep_coefficients(const struct bd_cpu_separator *state, int slot)
+{
+    return state->coefficients + (int64_t)slot * bd_max_rank;
+}
+
+/* `rounds` robust rounds for w (bd_max_rank values, in and out) of the picture f on B.
+ * linalg/cpu/separator_project.c */
 void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
                 float lambda);
 
