@@ -1,12 +1,14 @@
 /* The mask clean-up on the GPU. At most eight launches: a median of tiles with their components
  * (median_tiles), the components joined and their areas summed (mask_join.cuh), the small ones
  * removed and the components of the complement found (remove_tiles), those joined and summed, the
- * holes filled and the rows dilated (finish_rows), the columns dilated (spread_rows). Between them
- * the picture is bits: 260 KB at 1920 x 1080, which stays in the L2 cache. */
+ * holes filled, edges trimmed and the rows dilated (mask_finish.cuh), the columns dilated
+ * (spread_rows). Between them the picture is bits: 260 KB at 1920 x 1080, which stays in the L2
+ * cache. Shadows that are to be told take one more (median_shadows). */
 #include "gpu/mask.h"
 
 #include <stdlib.h>
 
+#include "gpu/mask_finish.cuh"
 #include "gpu/mask_join.cuh"
 #include "gpu/mask_median.cuh"
 #include "gpu/mask_spread.cuh"
@@ -34,18 +36,20 @@ static __device__ inline int tile_column(void)
     return blockIdx.x * tile_words + threadIdx.x % tile_words;
 }
 
-/* median: the raw picture (bytes) after the median filter; with components, those of each tile in
- * `forest`. Also clears *foreground for what comes last, unless it is NULL. A block a tile. */
+/* median: the raw picture (bytes; without `out`) after the median filter; with components, those of
+ * each tile in `forest`. Also clears *foreground for what comes last, unless it is NULL. A block a
+ * tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
-                 int *foreground, const uint8_t *raw, int side, bool components, bool wide)
+                 int *foreground, const uint8_t *raw, const uint8_t *out, int side, bool components,
+                 bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     union tile_shared *m = (union tile_shared *)memory;
     int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
     if (foreground && tile == 0 && threadIdx.x == 0)
         *foreground = 0;
-    load_bits(&m->median, size, raw, side / 2, wide);
+    load_bits(&m->median, size, raw, out, side / 2, wide);
     __syncthreads();
     uint32_t w = median_word(&m->median, side);
     w = y < size.height ? w & valid_bits(size, i) : 0;
@@ -55,6 +59,22 @@ static __global__ void __launch_bounds__(tile_threads, 2)
         return;
     __syncthreads();
     find_components<1>(&m->tile, forest, tile, w, 0);
+}
+
+/* told: 255 where the picture of shadows after the median filter is set and the mask is not, else
+ * 0. A block a tile; `wide` of all pictures. */
+static __global__ void __launch_bounds__(tile_threads)
+    median_shadows(struct mask_size size, uint8_t *told, const uint8_t *shadow, const uint8_t *mask,
+                   int side, bool wide)
+{
+    __shared__ struct median_memory m;
+    int y = tile_row(), i = tile_column();
+    int64_t at = (int64_t)y * size.width + 32 * i;
+    int count = y < size.height ? size.width - 32 * i : 0;
+    load_bits(&m, size, shadow, NULL, side / 2, wide);
+    __syncthreads();
+    uint32_t w = median_word(&m, side) & ~load_bytes(mask + at, count, wide);
+    store_bytes(told + at, w, count, 255, wide);
 }
 
 /* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it). Then
@@ -98,88 +118,6 @@ static __global__ void __launch_bounds__(tile_threads, 2)
     if (i == (size.width - 1) / 32)
         edge |= 1u << (size.width - 1) % 32;
     find_components<0>(&m->tile, clear, tile, ~w & valid, edge);
-}
-
-enum finish_step { finish_as_is, finish_remove, finish_fill };
-
-/* Whether the component of the run that starts at bit b of word i has an area below `limit`, which
- * no component that touches the border has if it is marked. */
-static __device__ inline bool is_small(struct mask_size size, struct mask_forest forest, int y,
-                                       int i, uint32_t w, int head, int b, uint32_t limit)
-{
-    int first = (y / tile_rows * size.across + i / tile_words) * tile_nodes;
-    int node = y % tile_rows * row_nodes + run_start(w, head, i % tile_words, b) / 2;
-    return forest.area[forest.parent[first + forest.label[first + node]]] < limit;
-}
-
-enum { finish_threads = 512 };
-
-/* The last step on components: those of `bits` (finish_remove) or of its complement (finish_fill)
- * whose area is below `limit` change sides. Then mask := 0 or 255, *foreground += set pixels, and
- * spread := the mask dilated by `radius` columns. A block has `rows` whole rows, slot k of it word
- * k % pitch of row k / pitch. Shared: 4 x rows x pitch words. */
-static __global__ void __launch_bounds__(finish_threads)
-    finish_rows(struct mask_size size, uint32_t *spread, uint8_t *mask, int *foreground,
-                const uint32_t *bits, struct mask_forest forest, enum finish_step step,
-                uint32_t limit, int rows, int radius, bool wide)
-{
-    extern __shared__ uint32_t words[];
-    __shared__ uint32_t warp_set[finish_threads / 32];
-    int total = rows * size.pitch, lane = threadIdx.x % 32;
-    uint32_t set = 0;
-    for (int k = threadIdx.x; k - lane < total; k += finish_threads) {
-        int y = blockIdx.x * rows + k / size.pitch, i = k % size.pitch;
-        bool inside = k < total && y < size.height;
-        uint32_t w = inside ? bits[(int64_t)y * size.pitch + i] : 0;
-        if (step != finish_as_is) {
-            uint32_t runs = step == finish_remove ? w : inside ? ~w & valid_bits(size, i) : 0;
-            uint32_t change = 0;
-            int head = run_head(runs);
-            for (uint32_t s = run_starts(runs); s; s &= s - 1) {
-                int b = __ffs(s) - 1;
-                if (is_small(size, forest, y, i, runs, head, b, limit))
-                    change |= 1u << b;
-            }
-            w ^= runs & ~(runs + change);
-        }
-        set += (uint32_t)__popc(w);
-        if (k < total)
-            words[k] = words[total + k] = w;
-        store_bytes(mask + (int64_t)y * size.width + 32 * i, w, inside ? size.width - 32 * i : 0,
-                    255, wide);
-    }
-    set = __reduce_add_sync(~0u, set);
-    if (lane == 0)
-        warp_set[threadIdx.x / 32] = set;
-    __syncthreads();
-    if (threadIdx.x < 32) {
-        set = lane < finish_threads / 32 ? warp_set[lane] : 0;
-        set = __reduce_add_sync(~0u, set);
-        if (lane == 0 && set)
-            atomicAdd(foreground, (int)set);
-    }
-    const uint32_t *result = words + spread_columns(words, total, size.pitch, radius) * 2 * total;
-    for (int k = threadIdx.x; k < total; k += finish_threads) {
-        int y = blockIdx.x * rows + k / size.pitch, i = k % size.pitch;
-        if (y < size.height)
-            spread[(int64_t)y * size.pitch + i] =
-                (result[k] | result[total + k]) & valid_bits(size, i);
-    }
-}
-
-/* Rows of a block of finish_rows: about a word a thread. */
-static int finish_block_rows(struct mask_size size)
-{
-    return size.pitch < finish_threads ? finish_threads / size.pitch : 1;
-}
-
-/* What a block gets without asking. A limit that is asked for is the kernel's, not the plan's: one
- * by the size of a picture would fail the launches of plans for others. */
-enum { finish_shared_most = 47 << 10 };
-
-static size_t finish_shared(struct mask_size size)
-{
-    return (size_t)finish_block_rows(size) * (size_t)size.pitch * 4 * sizeof(uint32_t);
 }
 
 /* Room for one forest after `bytes`, which grows; its place in `memory`, unless that is NULL. */
@@ -239,7 +177,7 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
     work->size.pitch = work->size.across * tile_words;
     enum bd_status status = BD_OK;
     if ((int64_t)work->size.across * work->size.down > INT32_MAX / tile_nodes ||
-        finish_shared(work->size) > finish_shared_most)
+        finish_shared(work->size, true) > finish_shared_most)
         status = bd_fail(BD_ERROR_UNSUPPORTED,
                          "backend cuda: pictures of %d x %d are too large to clean masks of; use "
                          "a smaller --scale or --backend cpu",
@@ -307,52 +245,91 @@ static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radi
     }
 }
 
-/* work->median := raw after the median filter; with components, those of it in work->set. */
-static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, int side,
-                             bool components, int *d_foreground)
+/* work->median := raw without `out` after the median filter; with components, those of it in
+ * work->set. */
+static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, const uint8_t *out,
+                             int side, bool components, int *d_foreground)
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     median_tiles<<<tiles, tile_threads, sizeof(union tile_shared), work->cuda->stream>>>(
-        size, work->median, work->set, d_foreground, raw, side, components, is_wide(size, raw));
+        size, work->median, work->set, d_foreground, raw, out, side, components,
+        is_wide(size, raw) && is_wide(size, out));
     enum bd_status status = bd_cuda_launched("filtering a mask");
     return status == BD_OK && components ? join<1>(work, work->median, work->set) : status;
 }
 
 enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t *raw, int side)
 {
-    return filter(work, raw, side, true, NULL);
+    return filter(work, raw, NULL, side, true, NULL);
 }
 
-enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work, uint8_t *mask, uint8_t *guard,
-                                  const uint8_t *raw, const struct bd_detect_params *params,
-                                  int *d_foreground)
+/* Holes filled, or what is small removed if there are none to fill, edges trimmed; the mask and its
+ * pixels, and work->spread: the guard along rows. */
+static enum bd_status finish(struct bd_cuda_mask *work,
+                             const struct bd_cuda_mask_pictures *pictures,
+                             const struct bd_detect_params *params)
+{
+    struct mask_size size = work->size;
+    bool remove = params->min_area > 1, fill = params->max_hole >= 1;
+    bool trim = pictures->difference != NULL;
+    int rows = finish_block_rows(size, trim);
+    struct finish_job job = {};
+    job.bits = fill ? work->kept : work->median;
+    job.forest = fill ? work->clear : work->set;
+    /* Holes have at most max_hole pixels, components that are removed fewer than min_area. */
+    job.step = fill ? finish_fill : remove ? finish_remove : finish_as_is;
+    job.limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
+    job.rows = rows;
+    job.radius = params->guard < size.width - 1 ? params->guard : size.width - 1;
+    job.wide = is_wide(size, pictures->mask) && is_wide(size, pictures->shadow);
+    auto *kernel = trim ? finish_rows<true> : finish_rows<false>;
+    kernel<<<(size.height + rows - 1) / rows, finish_threads, finish_shared(size, trim),
+             work->cuda->stream>>>(size, work->spread, *pictures, job);
+    return bd_cuda_launched("filling the holes of a mask");
+}
+
+/* The shadows that are told of: none, where none were looked for. */
+static enum bd_status tell_shadows(struct bd_cuda_mask *work,
+                                   const struct bd_cuda_mask_pictures *pictures, int side)
 {
     struct mask_size size = work->size;
     cudaStream_t stream = work->cuda->stream;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
-    bool remove = params->min_area > 1, fill = params->max_hole >= 1;
-    enum bd_status status = filter(work, raw, params->median, remove, d_foreground);
-    if (status == BD_OK && fill) {
-        remove_tiles<<<tiles, tile_threads, sizeof(struct remove_shared), stream>>>(
+    uint8_t *told = pictures->shadow_mask;
+    if (!pictures->shadow)
+        return bd_cuda_check(
+            cudaMemsetAsync(told, 0, (size_t)size.width * (size_t)size.height, stream),
+            "clearing shadows");
+    bool wide =
+        is_wide(size, told) && is_wide(size, pictures->shadow) && is_wide(size, pictures->mask);
+    median_shadows<<<tiles, tile_threads, 0, stream>>>(size, told, pictures->shadow, pictures->mask,
+                                                       side, wide);
+    return bd_cuda_launched("filtering shadows");
+}
+
+enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
+                                  const struct bd_cuda_mask_pictures *pictures,
+                                  const struct bd_detect_params *params)
+{
+    struct mask_size size = work->size;
+    dim3 tiles((unsigned)size.across, (unsigned)size.down);
+    enum bd_status status = filter(work, pictures->raw, pictures->shadow, params->median,
+                                   params->min_area > 1, pictures->foreground);
+    if (status == BD_OK && params->max_hole >= 1) {
+        remove_tiles<<<tiles, tile_threads, sizeof(struct remove_shared), work->cuda->stream>>>(
             size, work->kept, work->clear, work->median, work->set, params->min_area);
         status = bd_cuda_launched("removing small components of a mask");
         if (status == BD_OK)
             status = join<0>(work, work->kept, work->clear);
     }
+    if (status == BD_OK)
+        status = finish(work, pictures, params);
     if (status != BD_OK)
         return status;
-    /* Holes have at most max_hole pixels, components that are removed fewer than min_area. */
-    enum finish_step step = fill ? finish_fill : remove ? finish_remove : finish_as_is;
-    uint32_t limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
-    int rows = finish_block_rows(size);
-    int radius = params->guard < size.width - 1 ? params->guard : size.width - 1;
-    finish_rows<<<(size.height + rows - 1) / rows, finish_threads, finish_shared(size), stream>>>(
-        size, work->spread, mask, d_foreground, fill ? work->kept : work->median,
-        fill ? work->clear : work->set, step, limit, rows, radius, is_wide(size, mask));
-    status = bd_cuda_launched("filling the holes of a mask");
-    if (status != BD_OK)
-        return status;
-    radius = params->guard < size.height - 1 ? params->guard : size.height - 1;
-    return spread(work, guard, radius, is_wide(size, guard));
+    int radius = params->guard < size.height - 1 ? params->guard : size.height - 1;
+    status = spread(work, pictures->guard, radius, is_wide(size, pictures->guard));
+    if (status == BD_OK && pictures->shadow_mask)
+        status = tell_shadows(work, pictures, params->median);
+    return status;
 }

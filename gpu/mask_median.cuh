@@ -2,6 +2,7 @@
 #ifndef BD_GPU_MASK_MEDIAN_CUH
 #define BD_GPU_MASK_MEDIAN_CUH
 
+#include "gpu/mask_bytes.cuh"
 #include "gpu/mask_tile.cuh"
 
 /* A tile with a word on either side and the most rows above and below that a filter reaches. */
@@ -12,17 +13,11 @@ struct median_memory {
     uint32_t sums[4][tile_rows][median_words]; /* bit planes of the counts over columns */
 };
 
-/* The lowest bits of four bytes, side by side: the product's top bits, no two terms of which meet.
- */
-static __device__ inline uint32_t pack4(uint32_t bytes)
-{
-    return (bytes & 0x01010101u) * 0x10204080u >> 28;
-}
-
-/* The raw picture (height x width bytes) as bits, `half` rows above and below the tile and a word
- * on either side; beyond the border, the nearest pixel inside. */
+/* The raw picture (height x width bytes) as bits, without those of `out` (the same, or NULL),
+ * `half` rows above and below the tile and a word on either side; beyond the border, the nearest
+ * pixel inside. */
 static __device__ void load_bits(struct median_memory *m, struct mask_size size, const uint8_t *raw,
-                                 int half, bool wide)
+                                 const uint8_t *out, int half, bool wide)
 {
     int rows = tile_rows + 2 * half, top = blockIdx.y * tile_rows - half;
     int left = (blockIdx.x * tile_words - 1) * 32;
@@ -32,13 +27,15 @@ static __device__ void load_bits(struct median_memory *m, struct mask_size size,
         for (int k = threadIdx.x; k < rows * 2 * median_words; k += tile_threads) {
             int r = k / (2 * median_words), x = left + k % (2 * median_words) * 16;
             int y = min(max(top + r, 0), size.height - 1);
-            const uint8_t *row = raw + (int64_t)y * size.width;
+            int64_t row = (int64_t)y * size.width;
             uint32_t set;
             if (x >= 0 && x < size.width) {
-                uint4 v = *(const uint4 *)(row + x);
-                set = pack4(v.x) | pack4(v.y) << 4 | pack4(v.z) << 8 | pack4(v.w) << 12;
+                set = pack16(*(const uint4 *)(raw + row + x));
+                if (out)
+                    set &= ~pack16(*(const uint4 *)(out + row + x));
             } else {
-                set = row[x < 0 ? 0 : size.width - 1] & 1 ? 0xffff : 0;
+                int64_t nearest = row + (x < 0 ? 0 : size.width - 1);
+                set = raw[nearest] & ~(out ? out[nearest] : 0) & 1 ? 0xffff : 0;
             }
             bits[k] = (uint16_t)set;
         }
@@ -48,7 +45,8 @@ static __device__ void load_bits(struct median_memory *m, struct mask_size size,
         for (int k = threadIdx.x / 32; k < rows * median_words; k += tile_threads / 32) {
             int x = min(max(left + k % median_words * 32 + lane, 0), size.width - 1);
             int y = min(max(top + k / median_words, 0), size.height - 1);
-            uint32_t set = __ballot_sync(~0u, raw[(int64_t)y * size.width + x] & 1);
+            int64_t at = (int64_t)y * size.width + x;
+            uint32_t set = __ballot_sync(~0u, raw[at] & ~(out ? out[at] : 0) & 1);
             if (lane == 0)
                 m->bits[k / median_words][k % median_words] = set;
         }

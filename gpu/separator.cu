@@ -1,10 +1,5 @@
-/* The live separator on the GPU: its memory, and the way of frames and results over the bus. A
- * frame goes up on a stream of its own while the one before is separated; results come down on
- * another. Nobody waits but sep_collect, and sep_load for the page-locked buffer of two frames
- * before. A frame that was loaded goes up with the first that reads it (bd_sep_bring): by then it
- * is known whether its pace goes with it. */
+/* The live separator on the GPU: its memory. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "gpu/gram.cuh"
 #include "gpu/separator_gram.cuh"
@@ -23,26 +18,16 @@ static void drop_event(cudaEvent_t event)
         cudaEventDestroy(event);
 }
 
-/* `event` happens when the work enqueued on `stream` so far is done. */
-static enum bd_status record(cudaEvent_t event, cudaStream_t stream)
-{
-    return bd_cuda_check(cudaEventRecord(event, stream), what);
-}
-
-/* What is enqueued on `stream` from here on comes after `event`. */
-static enum bd_status join(cudaStream_t stream, cudaEvent_t event)
-{
-    return bd_cuda_check(cudaStreamWaitEvent(stream, event, 0), what);
-}
-
 static void destroy_set(struct bd_sep_set *set)
 {
     bd_cuda_free(set->background);
     bd_cuda_free(set->difference);
     bd_cuda_free(set->mask);
+    bd_cuda_free(set->shadow);
     bd_cuda_free_host(set->host_background);
     bd_cuda_free_host(set->host_difference);
     bd_cuda_free_host(set->host_mask);
+    bd_cuda_free_host(set->host_shadow);
     bd_cuda_free_host(set->record);
     drop_event(set->downloaded);
 }
@@ -68,10 +53,10 @@ extern "C" void bd_cuda_sep_destroy(void *arg)
     for (int i = 0; i < bd_sep_depth; i++)
         destroy_set(&s->sets[i]);
     void *const arrays[] = {
-        s->window,  s->basis,   s->coefficients,  s->g,     s->k,         s->order,
-        s->numbers, s->partial, s->frame_partial, s->gram,  s->gram_work, s->noise,
-        s->age,     s->raw,     s->guard,         s->still, s->votes,     s->earlier,
-        s->picture, s->smoother
+        s->window,  s->basis,    s->coefficients,  s->g,     s->k,         s->order,
+        s->numbers, s->partial,  s->frame_partial, s->gram,  s->gram_work, s->noise,
+        s->age,     s->raw,      s->guard,         s->still, s->votes,     s->earlier,
+        s->picture, s->smoother, s->shadow
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
@@ -121,6 +106,10 @@ static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
         take_host(a, &set->host_difference, s->pixels);
     if (outputs & BD_SEPARATOR_MASK)
         take_host(a, &set->host_mask, s->pixels);
+    if (outputs & BD_SEPARATOR_SHADOW) {
+        take(a, &set->shadow, s->pitch);
+        take_host(a, &set->host_shadow, s->pixels);
+    }
     if (a->status == BD_OK)
         a->status = make_event(&set->downloaded);
 }
@@ -149,6 +138,8 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->noise, s->pitch);
     take(&a, &s->age, s->pitch);
     take(&a, &s->raw, s->pitch);
+    if (s->shape.channels == 3)
+        take(&a, &s->shadow, s->pitch);
     take(&a, &s->guard, s->pitch);
     take(&a, &s->still, s->pitch);
     take(&a, &s->votes, s->pitch);
@@ -236,147 +227,4 @@ extern "C" enum bd_status bd_cuda_sep_reset(void *arg)
         error = cudaMemsetAsync(s->earlier, 0, (size_t)s->ld, stream);
     s->revealing = 0;
     return bd_cuda_check(error, "forgetting what the separator learned");
-}
-
-/* A picture that is copied: item i of the loop is `rows` rows from row i `rows` on. */
-struct copying {
-    uint8_t *to; /* tight */
-    const uint8_t *from;
-    int64_t row, stride; /* bytes of a row, and from one to the next in `from` */
-    int height, rows;
-};
-
-static void copy_rows(void *arg, int64_t item, int thread)
-{
-    const struct copying *c = (const struct copying *)arg;
-    const int64_t first = item * c->rows, left = c->height - first;
-    const int64_t count = left < c->rows ? left : c->rows;
-    (void)thread;
-    if (c->stride == c->row)
-        memcpy(c->to + first * c->row, c->from + first * c->row, (size_t)(count * c->row));
-    else
-        for (int64_t y = first; y < first + count; y++)
-            memcpy(c->to + y * c->row, c->from + y * c->stride, (size_t)c->row);
-}
-
-extern "C" enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
-{
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    const int64_t row = (int64_t)s->shape.width * s->shape.channels;
-    const int height = s->shape.height;
-    if (!s->staged) /* else nobody read what was loaded before, and its buffer is free */
-        s->buffer = (s->buffer + 1) % bd_sep_buffers;
-    const int b = s->buffer;
-    enum bd_status status =
-        bd_cuda_check(cudaEventSynchronize(s->uploaded[b]), "uploading a frame");
-    if (status != BD_OK)
-        return status;
-    struct copying copying = { s->staging[b], picture, row, stride, height, height };
-    if (s->copiers) {
-        copying.rows = (int)((bd_sep_copy_bytes + row - 1) / row);
-        bd_pool_run(s->copiers, copy_rows, &copying, bd_sep_blocks(height, copying.rows));
-    } else {
-        copy_rows(&copying, 0, 0);
-    }
-    s->f = s->frames[b];
-    s->staged = 1;
-    return BD_OK;
-}
-
-enum bd_status bd_sep_bring(struct bd_cuda_separator *s)
-{
-    const int b = s->buffer, before = (b + bd_sep_buffers - 1) % bd_sep_buffers;
-    if (!s->staged)
-        return BD_OK;
-    s->staged = 0;
-    /* What was enqueued so far may read the buffer of the frame before: its turn comes next. */
-    enum bd_status status = record(s->released[before], s->cuda->stream);
-    if (status == BD_OK)
-        status = join(s->upload, s->released[b]);
-    if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(s->frames[b], s->staging[b],
-                                               (size_t)bd_sep_buffer_bytes(s),
-                                               cudaMemcpyHostToDevice, s->upload),
-                               "uploading a frame");
-    if (status == BD_OK)
-        status = record(s->uploaded[b], s->upload);
-    if (status == BD_OK)
-        status = join(s->cuda->stream, s->uploaded[b]);
-    return status;
-}
-
-enum bd_status bd_sep_take_set(struct bd_cuda_separator *s)
-{
-    if (!s->finished)
-        return BD_OK;
-    s->finished = 0;
-    s->set = (s->set + 1) % bd_sep_depth;
-    return join(s->cuda->stream, s->sets[s->set].downloaded);
-}
-
-extern "C" enum bd_status bd_cuda_sep_load_background(void *arg, const uint8_t *background)
-{
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    enum bd_status status = bd_sep_take_set(s);
-    s->projected = 0;
-    if (status != BD_OK)
-        return status;
-    cudaError_t error = cudaMemcpyAsync(s->sets[s->set].background, background, (size_t)s->m,
-                                        cudaMemcpyHostToDevice, s->cuda->stream);
-    if (error == cudaSuccess) /* the caller's memory is free on return */
-        error = cudaStreamSynchronize(s->cuda->stream);
-    return bd_cuda_check(error, "uploading a background");
-}
-
-static enum bd_status fetch(const struct bd_cuda_separator *s, void *host, const void *data,
-                            int64_t bytes)
-{
-    if (!host)
-        return BD_OK;
-    return bd_cuda_check(
-        cudaMemcpyAsync(host, data, (size_t)bytes, cudaMemcpyDeviceToHost, s->download),
-        "downloading results");
-}
-
-extern "C" enum bd_status bd_cuda_sep_finish(void *arg)
-{
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    struct bd_sep_set *set = &s->sets[s->set];
-    enum bd_status status = record(s->computed, s->cuda->stream);
-    if (status == BD_OK)
-        status = join(s->download, s->computed);
-    if (status == BD_OK)
-        status = fetch(s, set->host_mask, set->mask, s->pixels);
-    if (status == BD_OK)
-        status = fetch(s, set->host_background, set->background, s->m);
-    if (status == BD_OK)
-        status = fetch(s, set->host_difference, set->difference, s->pixels);
-    if (status == BD_OK)
-        status = record(set->downloaded, s->download);
-    if (status == BD_OK && s->revealing) { /* told with this frame, and not again */
-        status = bd_cuda_check(
-            cudaMemsetAsync(&s->numbers->revealed, 0, sizeof s->numbers->revealed, s->cuda->stream),
-            "telling what was revealed");
-        s->revealing = 0;
-    }
-    s->finished = status == BD_OK; /* else the caller counts no frame, and there is no new set */
-    return status;
-}
-
-extern "C" enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *results)
-{
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    const struct bd_sep_set *set = &s->sets[s->oldest];
-    s->oldest = (s->oldest + 1) % bd_sep_depth;
-    enum bd_status status =
-        bd_cuda_check(cudaEventSynchronize(set->downloaded), "waiting for results");
-    if (status != BD_OK)
-        return status;
-    results->background = set->host_background;
-    results->difference = set->host_difference;
-    results->mask = set->host_mask;
-    results->foreground = set->record->foreground;
-    results->revealed = set->record->revealed;
-    results->rank = set->record->rank;
-    return BD_OK;
 }

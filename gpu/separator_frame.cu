@@ -1,77 +1,8 @@
-/* The live separator on the GPU: a frame against the basis, and its mask. */
+/* The live separator on the GPU: a frame against its background, and its mask. */
 #include "gpu/separator_state.cuh"
+#include "gpu/shadow.cuh"
+#include "gpu/shadow.h"
 #include "gpu/slots.h"
-
-/* partial (blocks x RANK; the ticket tells which block leaves last) and then w[k] += B(:, k)^T
- * clip(f - B w, +-lambda). f is m bytes, B m x rank; RANK is 1, or 8 for any rank up to that.
- * Word q of block b's thread t, u = 0 .. bd_sep_project_words - 1: (b bd_sep_project_words + u)
- * threads + t. */
-template <int RANK>
-__global__ __launch_bounds__(bd_sep_threads) void project(double *partial,
-                                                          struct bd_sep_numbers *numbers,
-                                                          const uint8_t *__restrict__ f,
-                                                          const float *__restrict__ basis,
-                                                          int64_t ld, int rank, float lambda)
-{
-    float w[RANK], sum[RANK] = {};
-#pragma unroll
-    for (int k = 0; k < RANK; k++)
-        w[k] = numbers->w[k];
-    const int64_t first = (int64_t)blockIdx.x * bd_sep_project_words * bd_sep_threads + threadIdx.x;
-#pragma unroll
-    for (int u = 0; u < bd_sep_project_words; u++) {
-        const int64_t i = 4 * (first + u * bd_sep_threads);
-        if (i >= ld)
-            break;
-        float v[4], b[RANK][4], l[4] = {};
-        bd_sep_floats(bd_sep_load_word(f + i), v);
-#pragma unroll
-        for (int k = 0; k < RANK; k++) {
-            if (k >= rank)
-                break;
-            bd_sep_load_floats(basis + k * ld + i, b[k]);
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                l[e] += b[k][e] * w[k];
-        }
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            v[e] = bd_sep_clip(v[e] - l[e], lambda);
-#pragma unroll
-        for (int k = 0; k < RANK; k++) {
-            if (k >= rank)
-                break;
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                sum[k] += b[k][e] * v[e];
-        }
-    }
-    for (int k = 0; k < RANK; k++) {
-        double total = bd_sep_block_sum((double)sum[k]);
-        if (threadIdx.x == 0)
-            partial[blockIdx.x * RANK + k] = total;
-    }
-    /* The block that leaves last adds up what all have left; by then all have read w. */
-    __shared__ bool last;
-    if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(&numbers->ticket, 1) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (!last)
-        return;
-    __threadfence();
-    for (int k = 0; k < RANK; k++) {
-        double total = 0;
-        for (unsigned block = threadIdx.x; block < gridDim.x; block += bd_sep_threads)
-            total += __ldcg(&partial[block * RANK + k]);
-        total = bd_sep_block_sum(total);
-        if (threadIdx.x == 0 && k < numbers->rank)
-            numbers->w[k] += (float)total;
-    }
-    if (threadIdx.x == 0)
-        numbers->ticket = 0;
-}
 
 /* Four elements of l = B w, rounded, as a word. */
 template <int RANK>
@@ -103,70 +34,109 @@ struct pictures {
     int rank;
 };
 
-/* Four pixels a thread: l (unless it is KNOWN), |f - l| (maximum over channels), and where it
- * exceeds the pixel's threshold (raw, 0 or 1). Word p of the pixels is words C p .. of the
- * elements. */
+/* Of struct bd_detect_params. */
+struct limits {
+    float least, gain, most, plain;
+    int shadows;
+};
+
+/* Pixel p of four rgb ones, in the three lower bytes. */
+__device__ __forceinline__ uint32_t rgb_pixel(const uint32_t rgb[3], int p)
+{
+    const uint32_t above = p < 2 ? rgb[1] : rgb[2];
+    return p == 0   ? rgb[0] & 0xffffff
+           : p == 3 ? rgb[2] >> 8
+                    : __funnelshift_r(rgb[p - 1], above, 32 - 8 * p) & 0xffffff;
+}
+
+/* Four pixels a thread: l (unless it is KNOWN), |f - l| (maximum over channels), and what that says
+ * of each (raw, enum bd_cuda_mask_flag), for which numbers->changed counts those over their
+ * threshold. Word p of the pixels is words C p .. of the elements. */
 template <int RANK, int CHANNELS, bool KNOWN>
 __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant__ pictures now,
-                                                          const struct bd_sep_numbers *numbers,
-                                                          float least, float gain, float most)
+                                                          struct bd_sep_numbers *numbers,
+                                                          const __grid_constant__ limits limits)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
-    if (p >= now.words)
-        return;
-    float w[RANK];
-#pragma unroll
-    for (int k = 0; k < RANK; k++)
-        w[k] = numbers->w[k];
-    uint32_t far[CHANNELS];
-#pragma unroll
-    for (int c = 0; c < CHANNELS; c++) {
-        const int64_t i = 4 * (CHANNELS * p + c);
-        uint32_t l;
-        if (KNOWN) {
-            l = bd_sep_load_word(now.background + i);
-        } else {
-            l = form_background<RANK>(w, now.basis, now.ld, now.rank, i);
-            *reinterpret_cast<uint32_t *>(now.background + i) = l;
-        }
-        far[c] = __vabsdiffu4(bd_sep_load_word(now.f + i), l);
-    }
-    const uint32_t difference = CHANNELS == 1 ? far[0] : bd_sep_most_of_channels(far);
-    *reinterpret_cast<uint32_t *>(now.difference + 4 * p) = difference;
-    float d[4], noise[4];
-    bd_sep_floats(difference, d);
-    bd_sep_load_floats(now.noise + 4 * p, noise);
     uint32_t raw = 0;
+    if (p < now.words) {
+        float w[RANK];
 #pragma unroll
-    for (int e = 0; e < 4; e++) {
-        float limit = fmaxf(fminf(gain * noise[e], most), least);
-        raw |= (uint32_t)(d[e] > limit) << 8 * e;
+        for (int k = 0; k < RANK; k++)
+            w[k] = numbers->w[k];
+        uint32_t f[CHANNELS], l[CHANNELS], far[CHANNELS];
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            const int64_t i = 4 * (CHANNELS * p + c);
+            if (KNOWN) {
+                l[c] = bd_sep_load_word(now.background + i);
+            } else {
+                l[c] = form_background<RANK>(w, now.basis, now.ld, now.rank, i);
+                *reinterpret_cast<uint32_t *>(now.background + i) = l[c];
+            }
+            f[c] = bd_sep_load_word(now.f + i);
+            far[c] = __vabsdiffu4(f[c], l[c]);
+        }
+        const uint32_t difference = CHANNELS == 1 ? far[0] : bd_sep_most_of_channels(far);
+        *reinterpret_cast<uint32_t *>(now.difference + 4 * p) = difference;
+        float d[4], noise[4];
+        bd_sep_floats(difference, d);
+        bd_sep_load_floats(now.noise + 4 * p, noise);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float limit = fmaxf(fminf(limits.gain * noise[e], limits.most), limits.least);
+            uint32_t flags = d[e] <= limits.plain * limit ? bd_cuda_mask_plain : 0;
+            if (d[e] > limit) {
+                flags |= bd_cuda_mask_set;
+                if (CHANNELS == 3 && limits.shadows &&
+                    bd_shadow_pixel(rgb_pixel(f, e), rgb_pixel(l, e)))
+                    flags |= bd_cuda_mask_plausible;
+            }
+            raw |= flags << 8 * e;
+        }
+        *reinterpret_cast<uint32_t *>(now.raw + 4 * p) = raw;
     }
-    *reinterpret_cast<uint32_t *>(now.raw + 4 * p) = raw;
+    /* One addition a block, where there is something to add. */
+    __shared__ int changed[bd_sep_threads / 32];
+    const int set = __reduce_add_sync(0xffffffffu, __popc(raw & bd_cuda_mask_set * 0x01010101u));
+    if (threadIdx.x % 32 == 0)
+        changed[threadIdx.x / 32] = set;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int sum = 0;
+        for (int i = 0; i < bd_sep_threads / 32; i++)
+            sum += changed[i];
+        if (sum)
+            atomicAdd(&numbers->changed, sum);
+    }
 }
 
 struct pixels {
     float *noise, *age;
     uint8_t *guard;
     const uint8_t *difference, *mask;
+    const uint8_t *shadow; /* 0 or 1; NULL: none */
     int64_t words;
 };
 
-/* Four pixels a thread: noise levels outside the guard and ages in the mask (LEARN), and then the
- * guard of what has been in the mask for longer than `memory` goes. The pace is the one at `loaded`
- * unless that is NULL; the record is in the host's memory. Products and sums are rounded
- * one by one, as on the CPU, whose noise levels and ages are these to the last bit. */
+/* Four pixels a thread: noise levels outside the guard and ages in mask and shadows (LEARN), and
+ * then the guard of what has been in those for longer than `memory` goes. The pace is the one at
+ * `loaded` unless that is NULL; the record is in the host's memory, and numbers->changed is told
+ * with it and begins anew. Products and sums are rounded one by one, as on the CPU, whose noise
+ * levels and ages are these to the last bit. */
 template <bool LEARN>
 __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_constant__ pixels now,
                                                                struct bd_sep_record *record,
-                                                               const struct bd_sep_numbers *numbers,
+                                                               struct bd_sep_numbers *numbers,
                                                                const struct bd_sep_pace *loaded,
                                                                struct bd_sep_pace pace,
                                                                float memory)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
-    if (p == 0)
-        *record = { numbers->foreground, numbers->rank, numbers->revealed };
+    if (p == 0) {
+        *record = { numbers->foreground, numbers->rank, numbers->revealed, numbers->changed };
+        numbers->changed = 0;
+    }
     if (p >= now.words)
         return;
     uint32_t *guard_word = reinterpret_cast<uint32_t *>(now.guard + 4 * p);
@@ -177,7 +147,9 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
         if (loaded)
             pace = *loaded;
         const float rate = pace.rate, seconds = pace.seconds;
-        const uint32_t mask = bd_sep_load_word(now.mask + 4 * p);
+        uint32_t occupied = bd_sep_load_word(now.mask + 4 * p);
+        if (now.shadow)
+            occupied |= bd_sep_load_word(now.shadow + 4 * p);
         float noise[4], d[4];
         bd_sep_load_floats(now.noise + 4 * p, noise);
         bd_sep_floats(bd_sep_load_word(now.difference + 4 * p), d);
@@ -185,7 +157,7 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
         for (int e = 0; e < 4; e++) {
             float share = guard >> 8 * e & 1 ? 0.0f : rate;
             noise[e] = __fadd_rn(noise[e], __fmul_rn(share, __fsub_rn(d[e], noise[e])));
-            age[e] = __fadd_rn(age[e], mask >> 8 * e & 1 ? seconds : __fmul_rn(-4.0f, seconds));
+            age[e] = __fadd_rn(age[e], occupied >> 8 * e & 1 ? seconds : __fmul_rn(-4.0f, seconds));
             age[e] = age[e] > 0.0f ? age[e] : 0.0f;
         }
         bd_sep_store_floats(now.noise + 4 * p, noise);
@@ -199,25 +171,6 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
         *guard_word = kept;
 }
 
-extern "C" enum bd_status bd_cuda_sep_project(void *arg, int rounds, float lambda)
-{
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    const int rank = s->shape.rank;
-    const unsigned blocks = bd_sep_project_blocks(s);
-    enum bd_status status = bd_sep_bring(s);
-    if (status != BD_OK)
-        return status;
-    for (int i = 0; i < rounds; i++)
-        if (rank == 1)
-            project<1><<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(
-                s->frame_partial, s->numbers, s->f, s->basis, s->ld, rank, lambda);
-        else
-            project<bd_max_rank><<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(
-                s->frame_partial, s->numbers, s->f, s->basis, s->ld, rank, lambda);
-    s->projected = 1;
-    return bd_cuda_launched("projecting a frame");
-}
-
 template <int RANK, int CHANNELS>
 static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_params *params)
 {
@@ -225,34 +178,21 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
     const struct pictures now = { set->background, set->difference, s->raw, s->f,
                                   s->basis,        s->noise,        s->ld,  s->pitch / 4,
                                   s->shape.rank };
+    const struct limits limits = { params->threshold, params->noise_gain, params->most,
+                                   params->plain, params->shadows };
     const unsigned blocks = bd_sep_blocks(now.words, bd_sep_threads);
     if (s->projected)
-        compare<RANK, CHANNELS, false><<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(
-            now, s->numbers, params->threshold, params->noise_gain, params->most);
+        compare<RANK, CHANNELS, false>
+            <<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(now, s->numbers, limits);
     else
-        compare<1, CHANNELS, true><<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(
-            now, s->numbers, params->threshold, params->noise_gain, params->most);
+        compare<1, CHANNELS, true>
+            <<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(now, s->numbers, limits);
 }
 
-template <bool LEARN>
-static void launch_learn(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                         const struct bd_sep_pace *pace)
+/* Background, difference, and what is far from the background. */
+static enum bd_status find_changed(struct bd_cuda_separator *s,
+                                   const struct bd_detect_params *params)
 {
-    const struct bd_sep_set *set = &s->sets[s->set];
-    const struct pixels now = {
-        s->noise, s->age, s->guard, set->difference, set->mask, s->pitch / 4
-    };
-    learn_pixels<LEARN>
-        <<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-            now, set->record, s->numbers, pace, { params->noise_rate, params->seconds },
-            params->memory);
-}
-
-enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                int learn, const struct bd_sep_pace *pace)
-{
-    const struct bd_sep_set *set = &s->sets[s->set];
-    enum bd_status status;
     if (s->shape.rank == 1 && s->shape.channels == 1)
         launch_compare<1, 1>(s, params);
     else if (s->shape.rank == 1)
@@ -261,17 +201,57 @@ enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_det
         launch_compare<bd_max_rank, 1>(s, params);
     else
         launch_compare<bd_max_rank, 3>(s, params);
-    status = bd_cuda_launched("comparing a frame with its background");
-    if (status == BD_OK)
-        status = bd_cuda_mask_clean(s->mask_work, set->mask, s->guard, s->raw, params,
-                                    &s->numbers->foreground);
-    if (status != BD_OK)
-        return status;
-    if (learn)
-        launch_learn<true>(s, params, pace);
-    else
-        launch_learn<false>(s, params, pace);
+    return bd_cuda_launched("comparing a frame with its background");
+}
+
+/* Shadows, mask and guard; *shadow := the picture of shadows, NULL if none are looked for. */
+static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                                const uint8_t **shadow)
+{
+    const struct bd_sep_set *set = &s->sets[s->set];
+    enum bd_status status = BD_OK;
+    /* Without colour any dark thing on a plain background would pass for a shadow. */
+    *shadow = params->shadows && s->shape.channels == 3 ? s->shadow : NULL;
+    if (*shadow)
+        status = bd_cuda_shadow_find(s->cuda, s->shadow, s->raw, s->f, set->background,
+                                     s->shape.width, s->shape.height);
+    struct bd_cuda_mask_pictures pictures = {};
+    pictures.mask = set->mask;
+    pictures.guard = s->guard;
+    pictures.shadow_mask = set->shadow;
+    pictures.foreground = &s->numbers->foreground;
+    pictures.raw = s->raw;
+    pictures.shadow = *shadow;
+    pictures.difference = params->plain >= 0 ? set->difference : NULL;
+    return status == BD_OK ? bd_cuda_mask_clean(s->mask_work, &pictures, params) : status;
+}
+
+static enum bd_status learn_frame(struct bd_cuda_separator *s,
+                                  const struct bd_detect_params *params, int learn,
+                                  const struct bd_sep_pace *pace, const uint8_t *shadow)
+{
+    const struct bd_sep_set *set = &s->sets[s->set];
+    const struct pixels now = { s->noise,  s->age, s->guard,    set->difference,
+                                set->mask, shadow, s->pitch / 4 };
+    auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
+    kernel<<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+        now, set->record, s->numbers, pace, { params->noise_rate, params->seconds },
+        params->memory);
     return bd_cuda_launched("learning noise levels");
+}
+
+enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                                int learn, const struct bd_sep_pace *pace)
+{
+    const uint8_t *shadow = NULL;
+    enum bd_status status = find_changed(s, params);
+    if (status == BD_OK)
+        status = find_mask(s, params, &shadow);
+    if (status == BD_OK)
+        status = learn_frame(s, params, learn, pace, shadow);
+    if (status != BD_OK) /* what has been counted belongs to no frame; this may fail as well */
+        cudaMemsetAsync(&s->numbers->changed, 0, sizeof s->numbers->changed, s->cuda->stream);
+    return status;
 }
 
 extern "C" enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *params,

@@ -17,7 +17,7 @@ enum {
     bd_sep_depth = 3,   /* frames in flight; as many sets of results */
     bd_sep_buffers = 2, /* of the frame in hand: the next one is uploaded meanwhile */
     bd_sep_threads = 256,
-    bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a projection */
+    bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a fit */
     bd_sep_parts = 2048,      /* thread blocks of a sweep over the window, at most */
     /* Threads of the host that copy a frame into page-locked memory, and bytes that they take at a
      * time. On 16 cores 2 MB take 170 us with one, 125 with two, 105 with four, 95 with eight (the
@@ -30,13 +30,20 @@ enum {
 
 /* Numbers that only the GPU knows, in its memory. */
 struct bd_sep_numbers {
-    float w[bd_max_rank];      /* of the frame in hand, 0 from `rank` on */
-    int rank;                  /* columns of B in use; 0 before the first background */
-    int new_rank;              /* of the basis that is being learned */
-    int foreground;            /* pixels of the mask of the frame in hand */
-    int revealed;              /* pixels that became background since the frame before */
-    int voted;                 /* not 0: some pixels have votes enough to become background */
-    unsigned ticket;           /* of the thread blocks that have left their partial sums */
+    float w[bd_max_rank]; /* of the frame in hand, 0 from `rank` on */
+    int rank;             /* columns of B in use; 0 before the first background */
+    int new_rank;         /* of the basis that is being learned */
+    int foreground;       /* pixels of the mask of the frame in hand */
+    int revealed;         /* pixels that became background since the frame before */
+    int voted;            /* not 0: some pixels have votes enough to become background */
+    int changed;          /* pixels over the threshold so far; 0 before the next frame */
+    unsigned ticket;      /* of the thread blocks that have left their partial sums */
+    /* Of a fit (gpu/separator_project.cu): thread blocks that have left their sums, and above them,
+     * from bit 32 on, how many elements differ by more than 2 lambda. */
+    unsigned long long arrived;
+    unsigned light;            /* so many elements did before the first round; 0: a usual frame */
+    unsigned steps;            /* of following the light, completed since the last reset */
+    float fitted[bd_max_rank]; /* w after the first round, should the light not explain it */
     unsigned long long square; /* of the norm of the background that becomes B */
     double norm;               /* squared, of B, where the shape's rank is 1 */
     double measured;           /* squared norm of the first column of B while it is scaled */
@@ -44,14 +51,16 @@ struct bd_sep_numbers {
 
 /* What is told of a frame besides pictures: written by the GPU where the host reads it. */
 struct bd_sep_record {
-    int foreground, rank, revealed;
+    int foreground, rank, revealed, changed;
 };
 
 /* The results of one frame. */
 struct bd_sep_set {
-    uint8_t *background, *difference, *mask;                /* ld, pitch, pitch */
-    uint8_t *host_background, *host_difference, *host_mask; /* page-locked; NULL if not wanted */
-    struct bd_sep_record *record;                           /* page-locked */
+    uint8_t *background, *difference, *mask; /* ld, pitch, pitch */
+    uint8_t *shadow; /* pitch: 0 or 255, what is told of shadows; NULL if not wanted */
+    /* Page-locked; NULL if not wanted. */
+    uint8_t *host_background, *host_difference, *host_mask, *host_shadow;
+    struct bd_sep_record *record; /* page-locked */
     cudaEvent_t downloaded;
 };
 
@@ -106,13 +115,14 @@ struct bd_cuda_separator {
     int *order;          /* n: the slots in order, as last set */
     int host_order[bd_max_window], host_count; /* the same */
     struct bd_sep_numbers *numbers;
-    double *frame_partial; /* thread blocks of `project` x (1 or bd_max_rank): their sums */
+    double *frame_partial; /* chunks of a fit x (1 or bd_max_rank): their sums */
     double *partial;       /* max(n, 2 bd_max_rank) x bd_sep_parts: those of a sweep over W */
     double *gram;          /* n x n */
     void *gram_work;       /* of bd_gram or bd_sep_gram_one */
 
     float *noise, *age; /* pitch */
-    uint8_t *raw;       /* pitch: 0 or 1, before the clean-up */
+    uint8_t *raw;       /* pitch: enum bd_cuda_mask_flag, before the clean-up */
+    uint8_t *shadow;    /* pitch: 0 or 1, what of raw is shadow; NULL without colour */
     uint8_t *guard;     /* pitch: 0 or 1 */
     struct bd_cuda_mask *mask_work;
 
@@ -158,7 +168,7 @@ static inline uint8_t *bd_sep_column(const struct bd_cuda_separator *s, int slot
     return s->window + (int64_t)slot * s->ld;
 }
 
-/* Thread blocks of a projection. */
+/* Thread blocks of a round of a fit. */
 static inline unsigned bd_sep_project_blocks(const struct bd_cuda_separator *s)
 {
     const int64_t share = 4 * bd_sep_project_words * bd_sep_threads;
@@ -171,11 +181,11 @@ static inline unsigned bd_sep_blocks(int64_t items, int64_t per_block)
 }
 
 /* The set of the frame in hand may be written: one that is on its way down is left for the next.
- * gpu/separator.cu */
+ * gpu/separator_transfer.cu */
 enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
 
 /* The frame that was loaded last is on the GPU for what is enqueued from here on: for all that
- * reads the frame in hand. gpu/separator.cu */
+ * reads the frame in hand. gpu/separator_transfer.cu */
 enum bd_status bd_sep_bring(struct bd_cuda_separator *s);
 
 /* bd_cuda_sep_detect on the set in hand; unless `pace` is NULL it is used, in the GPU's memory, and

@@ -93,7 +93,8 @@ enum bd_status bd_cuda_rpca_get(void *plan, const struct bd_rpca_step *step, flo
                                 float *s, int64_t lds);
 
 /* sep: gpu/separator.cu, separator_basis.cu, separator_frame.cu, separator_gram.cu,
- * separator_start.cu, separator_step.cu, separator_sums.cu, separator_window.cu */
+ * separator_lasting.cu, separator_project.cu, separator_reveal.cu, separator_start.cu,
+ * separator_step.cu, separator_sums.cu, separator_transfer.cu, separator_window.cu */
 enum bd_status bd_cuda_sep_create(struct bd_backend *backend,
                                   const struct bd_separation_shape *shape, void **state);
 void bd_cuda_sep_destroy(void *state);

@@ -141,9 +141,9 @@ struct pair {
     struct bd_cuda *cuda;
     struct bd_cuda_mask *gpu;
     struct bd_mask_work *cpu;
-    uint8_t *d_raw, *d_mask, *d_guard;
+    uint8_t *d_raw, *d_mask, *d_guard, *d_shadow, *d_difference, *d_told;
     int *d_foreground;
-    uint8_t *raw, *mask, *guard, *got; /* host */
+    uint8_t *raw, *mask, *guard, *got, *shadow, *plain, *difference, *told; /* host */
 };
 
 static struct bd_backend *backend;
@@ -177,11 +177,22 @@ static void pair_open(struct pair *p, int width, int height)
     assert_int_equal(cudaMalloc((void **)&p->d_raw, p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_mask, p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_guard, p->count), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_shadow, p->count), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_difference, p->count), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_told, p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_foreground, sizeof(int)), cudaSuccess);
-    p->raw = malloc(p->count);
-    p->mask = malloc(p->count);
-    p->guard = malloc(p->count);
-    p->got = malloc(p->count);
+    uint8_t **const arrays[] = { &p->raw,    &p->mask,  &p->guard,      &p->got,
+                                 &p->shadow, &p->plain, &p->difference, &p->told };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        assert_non_null(*arrays[i] = malloc(p->count));
+    /* Blocks of shadows, and differences that nothing in the pictures explains. */
+    uint32_t seed = (uint32_t)(7 * width + height);
+    for (size_t i = 0; i < p->count; i++) {
+        uint32_t block = (uint32_t)(i / (size_t)width / 7 * 977 + i % (size_t)width / 5);
+        p->shadow[i] = random_bits(&block) % 6 == 0 && random_bits(&seed) % 8;
+        p->plain[i] = random_bits(&seed) % 2;
+        p->difference[i] = (uint8_t)random_bits(&seed);
+    }
 }
 
 static void pair_close(struct pair *p)
@@ -191,11 +202,18 @@ static void pair_close(struct pair *p)
     cudaFree(p->d_raw);
     cudaFree(p->d_mask);
     cudaFree(p->d_guard);
+    cudaFree(p->d_shadow);
+    cudaFree(p->d_difference);
+    cudaFree(p->d_told);
     cudaFree(p->d_foreground);
     free(p->raw);
     free(p->mask);
     free(p->guard);
     free(p->got);
+    free(p->shadow);
+    free(p->plain);
+    free(p->difference);
+    free(p->told);
 }
 
 static void assert_same(struct pair *p, const uint8_t *d_got, const uint8_t *expected, int value,
@@ -204,32 +222,48 @@ static void assert_same(struct pair *p, const uint8_t *d_got, const uint8_t *exp
     assert_int_equal(cudaMemcpy(p->got, d_got, p->count, cudaMemcpyDeviceToHost), cudaSuccess);
     for (size_t i = 0; i < p->count; i++)
         if (p->got[i] != expected[i] * value)
-            fail_msg("%s of %s, %d x %d, median %d, area %d, hole %d, guard %d: (%zu, %zu) is %d "
-                     "and should be %d",
+            fail_msg("%s of %s, %d x %d, median %d, area %d, hole %d, guard %d, plain %g, shadows "
+                     "%d: (%zu, %zu) is %d and should be %d",
                      what, name, p->width, p->height, params->median, params->min_area,
-                     params->max_hole, params->guard, i % (size_t)p->width, i / (size_t)p->width,
-                     p->got[i], expected[i] * value);
+                     params->max_hole, params->guard, (double)params->plain, params->shadows,
+                     i % (size_t)p->width, i / (size_t)p->width, p->got[i], expected[i] * value);
 }
 
-/* p->mask and p->guard: those of the CPU for p->raw, 0 and 1; returns the set pixels. */
+/* p->mask, p->guard and p->told: those of the CPU for p->raw, 0 and 1; returns the set pixels.
+ * Edges are trimmed unless params->plain < 0, and there are shadows with params->shadows. */
 static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
 {
     int foreground = 0;
-    bd_mask_median(p->cpu, p->mask, p->raw, params->median);
+    for (size_t i = 0; i < p->count; i++)
+        p->told[i] = params->shadows && p->shadow[i];
+    for (size_t i = 0; i < p->count; i++)
+        p->mask[i] = p->raw[i] && !p->told[i];
+    bd_mask_median(p->cpu, p->mask, p->mask, params->median);
     bd_mask_remove_small(p->cpu, p->mask, params->min_area);
     bd_mask_fill_holes(p->cpu, p->mask, params->max_hole);
-    bd_mask_dilate(p->cpu, p->guard, p->mask, params->guard);
+    if (params->plain >= 0)
+        bd_mask_trim(p->cpu, p->mask, p->plain, p->difference);
     for (size_t i = 0; i < p->count; i++)
+        p->got[i] = p->mask[i] | p->told[i];
+    bd_mask_dilate(p->cpu, p->guard, p->got, params->guard);
+    bd_mask_median(p->cpu, p->told, p->told, params->median);
+    for (size_t i = 0; i < p->count; i++) {
+        p->told[i] &= !p->mask[i];
         foreground += p->mask[i];
+    }
     return foreground;
 }
 
-/* p->raw to the GPU, whose lowest bit alone counts, and results of before poisoned. */
+/* p->raw to the GPU, with flags that do not count here, and results of before poisoned. */
 static void load_gpu(struct pair *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        p->got[i] = (uint8_t)(i % 3 == 0 ? p->raw[i] : -p->raw[i]);
+        p->got[i] = (uint8_t)((p->raw[i] ? bd_cuda_mask_set : 0) |
+                              (p->plain[i] ? bd_cuda_mask_plain : 0) | (i % 3 ? 0xfc : 0));
     assert_int_equal(cudaMemcpy(p->d_raw, p->got, p->count, cudaMemcpyHostToDevice), cudaSuccess);
+    cudaMemcpy(p->d_shadow, p->shadow, p->count, cudaMemcpyHostToDevice);
+    cudaMemcpy(p->d_difference, p->difference, p->count, cudaMemcpyHostToDevice);
+    cudaMemset(p->d_told, 0x5a, p->count);
     cudaMemset(p->d_mask, 0x5a, p->count);
     cudaMemset(p->d_guard, 0x5a, p->count);
     cudaMemset(p->d_foreground, 0x5a, sizeof(int));
@@ -242,16 +276,29 @@ static void compare(struct pair *p, const char *name, const struct bd_detect_par
     assert_int_equal(cudaStreamSynchronize(p->cuda->stream), cudaSuccess);
     assert_same(p, p->d_mask, p->mask, 255, "mask", name, params);
     assert_same(p, p->d_guard, p->guard, 1, "guard", name, params);
+    assert_same(p, p->d_told, p->told, 255, "shadows", name, params);
     cudaMemcpy(&foreground, p->d_foreground, sizeof foreground, cudaMemcpyDeviceToHost);
     assert_int_equal(foreground, expected);
+}
+
+static enum bd_status clean_on_gpu(struct pair *p, const struct bd_detect_params *params)
+{
+    const struct bd_cuda_mask_pictures all = {
+        .mask = p->d_mask,
+        .guard = p->d_guard,
+        .shadow_mask = p->d_told,
+        .foreground = p->d_foreground,
+        .raw = p->d_raw,
+        .shadow = params->shadows ? p->d_shadow : NULL,
+        .difference = params->plain >= 0 ? p->d_difference : NULL,
+    };
+    return bd_cuda_mask_clean(p->gpu, &all, params);
 }
 
 static void check(struct pair *p, const char *name, const struct bd_detect_params *params)
 {
     load_gpu(p);
-    assert_int_equal(
-        bd_cuda_mask_clean(p->gpu, p->d_mask, p->d_guard, p->d_raw, params, p->d_foreground),
-        BD_OK);
+    assert_int_equal(clean_on_gpu(p, params), BD_OK);
     compare(p, name, params);
 }
 
@@ -264,7 +311,9 @@ static struct bd_detect_params settings(int k, int count)
     return (struct bd_detect_params){ .median = 1 + 2 * (k % 8),
                                       .min_area = areas[k % 7],
                                       .max_hole = holes[k % 5],
-                                      .guard = guards[k % 9] };
+                                      .guard = guards[k % 9],
+                                      .plain = k % 3 ? 0.3F : -1,
+                                      .shadows = k / 2 % 2 };
 }
 
 static const struct {
@@ -287,7 +336,8 @@ static void test_small(void **state)
             pictures[n].draw(p.raw, p.width, p.height, pictures[n].argument);
             check(&p, pictures[n].name, &params);
             /* Components of the picture as it is drawn. */
-            params = (struct bd_detect_params){ .median = 1, .min_area = 4, .max_hole = 9 };
+            params =
+                (struct bd_detect_params){ .median = 1, .min_area = 4, .max_hole = 9, .plain = -1 };
             check(&p, pictures[n].name, &params);
         }
         pair_close(&p);
@@ -312,10 +362,13 @@ static void test_large(void **state)
                 check(&p, pictures[n].name, &params);
             }
             for (int more = 0; more < 2; more++) {
-                struct bd_detect_params params = { .median = 1, .min_area = set + more };
+                struct bd_detect_params params = { .median = 1,
+                                                   .min_area = set + more,
+                                                   .plain = -1 };
                 check(&p, pictures[n].name, &params);
-                params =
-                    (struct bd_detect_params){ .median = 1, .max_hole = (int)p.count - set - more };
+                params = (struct bd_detect_params){ .median = 1,
+                                                    .max_hole = (int)p.count - set - more,
+                                                    .plain = -1 };
                 check(&p, pictures[n].name, &params);
             }
         }
@@ -330,7 +383,7 @@ static void test_guards(void **state)
     struct pair p;
     pair_open(&p, 40, 1500);
     for (int guard = 180; guard < 1600; guard += guard < 200 ? 6 : 190) {
-        struct bd_detect_params params = { .median = 1, .guard = guard };
+        struct bd_detect_params params = { .median = 1, .guard = guard, .plain = -1 };
         memset(p.raw, 0, p.count);
         p.raw[700 * p.width + 3] = p.raw[1499 * p.width + 39] = 1;
         check(&p, "two pixels", &params);
@@ -343,7 +396,9 @@ static void test_graph(void **state)
 {
     (void)state;
     struct pair p;
-    struct bd_detect_params params = { .median = 5, .min_area = 60, .max_hole = 900, .guard = 30 };
+    struct bd_detect_params params = {
+        .median = 5, .min_area = 60, .max_hole = 900, .guard = 30, .plain = -1, .shadows = 1
+    };
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     pair_open(&p, 640, 360);
@@ -351,8 +406,13 @@ static void test_graph(void **state)
     load_gpu(&p);
     assert_int_equal(cudaStreamBeginCapture(p.cuda->stream, cudaStreamCaptureModeThreadLocal),
                      cudaSuccess);
-    assert_int_equal(
-        bd_cuda_mask_clean(p.gpu, p.d_raw, p.d_guard, p.d_raw, &params, p.d_foreground), BD_OK);
+    const struct bd_cuda_mask_pictures in_place = { .mask = p.d_raw,
+                                                    .guard = p.d_guard,
+                                                    .shadow_mask = p.d_told,
+                                                    .foreground = p.d_foreground,
+                                                    .raw = p.d_raw,
+                                                    .shadow = p.d_shadow };
+    assert_int_equal(bd_cuda_mask_clean(p.gpu, &in_place, &params), BD_OK);
     assert_int_equal(cudaStreamEndCapture(p.cuda->stream, &graph), cudaSuccess);
     assert_int_equal(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     for (int shapes = 20; shapes < 24; shapes++) {
@@ -375,7 +435,9 @@ static void test_faults(void **state)
     (void)state;
     struct pair p;
     struct bd_cuda_mask *mask = NULL;
-    struct bd_detect_params params = { .median = 5, .min_area = 60, .max_hole = 900, .guard = 30 };
+    struct bd_detect_params params = {
+        .median = 5, .min_area = 60, .max_hole = 900, .guard = 30, .shadows = 1
+    };
     pair_open(&p, 640, 360);
     draw_scene(p.raw, p.width, p.height, 20);
     load_gpu(&p);
@@ -385,11 +447,9 @@ static void test_faults(void **state)
     bd_cuda_inject(cudaErrorUnknown, 0);
     assert_int_equal(bd_cuda_mask_create(p.cuda, 640, 360, &mask), BD_ERROR_BACKEND);
     assert_null(mask);
-    for (int launch = 0; launch < 8; launch++) {
+    for (int launch = 0; launch < 9; launch++) {
         bd_cuda_inject(cudaErrorUnknown, launch);
-        assert_int_equal(
-            bd_cuda_mask_clean(p.gpu, p.d_mask, p.d_guard, p.d_raw, &params, p.d_foreground),
-            BD_ERROR_BACKEND);
+        assert_int_equal(clean_on_gpu(&p, &params), BD_ERROR_BACKEND);
     }
     bd_cuda_inject(cudaSuccess, 0);
     check(&p, "scene", &params);
@@ -413,7 +473,7 @@ static float time_on_gpu(struct pair *p, const struct bd_detect_params *params)
     cudaEventCreate(&start);
     cudaEventCreate(&stop);
     cudaStreamBeginCapture(p->cuda->stream, cudaStreamCaptureModeThreadLocal);
-    bd_cuda_mask_clean(p->gpu, p->d_mask, p->d_guard, p->d_raw, params, p->d_foreground);
+    clean_on_gpu(p, params);
     cudaStreamEndCapture(p->cuda->stream, &graph);
     assert_int_equal(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
     for (int i = -3; i < times; i++) {
@@ -432,8 +492,8 @@ static float time_on_gpu(struct pair *p, const struct bd_detect_params *params)
     return ms[times / 2];
 }
 
-/* Times with the default settings of the separator and without the filter, which leaves more
- * components; the results must be right again. */
+/* Times with the default settings of the separator; without the filter, which leaves more
+ * components and edges; and with nothing trimmed. The results must be right again. */
 static void test_time(void **state)
 {
     (void)state;
@@ -448,20 +508,25 @@ static void test_time(void **state)
                                                .min_area = (int)p.count / 3000,
                                                .max_hole = (int)p.count / 150,
                                                .guard = p.height / 16 };
-            float ms[2];
+            float ms[3];
             pictures[n].draw(p.raw, p.width, p.height, pictures[n].argument);
             load_gpu(&p);
             ms[0] = time_on_gpu(&p, &params);
             params.median = 1;
             ms[1] = time_on_gpu(&p, &params);
+            params.median = 5;
+            params.plain = -1;
+            ms[2] = time_on_gpu(&p, &params);
             struct timespec from, to;
             clock_gettime(CLOCK_MONOTONIC, &from);
             compare(&p, pictures[n].name, &params);
             clock_gettime(CLOCK_MONOTONIC, &to);
-            print_message("%4d x %4d %-16s %.4f ms, without median %.4f ms; CPU %.0f ms\n", p.width,
-                          p.height, pictures[n].name, ms[0], ms[1],
-                          1e3 * (double)(to.tv_sec - from.tv_sec) +
-                              1e-6 * (double)(to.tv_nsec - from.tv_nsec));
+            print_message(
+                "%4d x %4d %-16s %.4f ms, without median %.4f, without trimming %.4f; CPU "
+                "%.0f ms\n",
+                p.width, p.height, pictures[n].name, (double)ms[0], (double)ms[1], (double)ms[2],
+                1e3 * (double)(to.tv_sec - from.tv_sec) +
+                    1e-6 * (double)(to.tv_nsec - from.tv_nsec));
         }
         pair_close(&p);
     }
