@@ -172,7 +172,7 @@ static __device__ inline void finish_trimmed(struct mask_size size, const struct
  * columns. A block has job.rows whole rows, slot k of it word k % pitch of row k / pitch. Shared:
  * finish_shared. */
 template <bool TRIM>
-static __global__ void __launch_bounds__(finish_threads)
+static __global__ void __launch_bounds__(finish_threads, 3)
     finish_rows(struct mask_size size, uint32_t *spread,
                 const __grid_constant__ struct bd_cuda_mask_pictures pictures,
                 const __grid_constant__ struct finish_job job)

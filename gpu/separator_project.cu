@@ -162,8 +162,8 @@ __device__ __forceinline__ void await_step(const struct bd_sep_numbers *numbers,
  * first round made of it. The blocks, few enough to be on the GPU together, take the chunks in
  * turn; the last one to be done with a round adds up and completes the step. */
 template <int RANK>
-__global__ __launch_bounds__(bd_sep_threads) void follow_light(const __grid_constant__ fit on,
-                                                               int64_t chunks, float lambda)
+__global__ __launch_bounds__(bd_sep_threads, 1) void follow_light(const __grid_constant__ fit on,
+                                                                  int64_t chunks, float lambda)
 {
     struct bd_sep_numbers *numbers = on.numbers;
     const uint32_t before = numbers->light;
