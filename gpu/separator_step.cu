@@ -1,6 +1,6 @@
 /* The live separator on the GPU: the kernels of an ordinary frame's step as a CUDA graph, which one
- * call launches in place of thirteen. What comes rarely (the window fills or slides, a seek, other
- * parameters) is enqueued kernel by kernel. */
+ * call launches in place of fourteen, with colour fifteen. What comes rarely (the window fills or
+ * slides, a seek, other parameters) is enqueued kernel by kernel. */
 #include <string.h>
 
 #include "gpu/separator_state.cuh"

@@ -32,7 +32,8 @@ static uint32_t hash(uint32_t x)
     return x ^ x >> 16;
 }
 
-/* A smooth background with noise, and a few things of other colours that move over it. */
+/* A smooth background with noise, and a few things of other colours that move over it, each with a
+ * shadow behind it. */
 static void draw(uint8_t *picture, int width, int height, int channels, int frame, double light)
 {
     for (int y = 0; y < height; y++)
@@ -45,6 +46,8 @@ static void draw(uint8_t *picture, int width, int height, int channels, int fram
                     int top = height / 8 + k * height / 4;
                     if (x >= at - side && x < at && y >= top && y < top + side)
                         v = 230 - 90 * ((k + c) % 3);
+                    else if (x >= at - 2 * side && x < at - side && y >= top && y < top + side)
+                        v *= 0.65;
                 }
                 v += (double)(hash(i * 7919u + (uint32_t)frame * 104729u) % 9) - 4;
                 picture[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
@@ -149,6 +152,8 @@ static struct bd_detect_params params(const struct pair *p)
     return (struct bd_detect_params){ .threshold = 20,
                                       .noise_gain = 4,
                                       .most = 60,
+                                      .plain = 0.3F,
+                                      .shadows = 1,
                                       .median = 5,
                                       .min_area = (int)(p->pixels / 3000),
                                       .max_hole = (int)(p->pixels / 150),
@@ -166,7 +171,8 @@ static int64_t differing(const uint8_t *a, const uint8_t *b, int64_t count, int 
     return found;
 }
 
-static void compare_results(struct pair *p, const char *when)
+/* Returns the results of the reference. */
+static struct bd_separation compare_results(struct pair *p, const char *when)
 {
     struct bd_separation out[2] = { { 0 } };
     BOTH(p, ops->sep_finish(state));
@@ -174,13 +180,16 @@ static void compare_results(struct pair *p, const char *when)
     int64_t l = differing(out[0].background, out[1].background, p->m, 1);
     int64_t l0 = differing(out[0].background, out[1].background, p->m, 0);
     int64_t mask = differing(out[0].mask, out[1].mask, p->pixels, 0);
-    if (timed || l * 1000 > p->m || mask * 1000 > p->pixels)
+    int64_t shadow = differing(out[0].shadow, out[1].shadow, p->pixels, 0);
+    int64_t changed = llabs(out[0].changed - out[1].changed);
+    if (timed || l * 1000 > p->m || mask * 1000 > p->pixels || shadow * 1000 > p->pixels)
         print_message(
             "%s: rank %d %d foreground %lld %lld; background off by one %lld, more %lld of "
-            "%lld; mask %lld\n",
+            "%lld; mask %lld, shadows %lld, changed %lld and %lld\n",
             when, out[0].rank, out[1].rank, (long long)out[0].foreground,
             (long long)out[1].foreground, (long long)l0, (long long)l, (long long)p->m,
-            (long long)mask);
+            (long long)mask, (long long)shadow, (long long)out[0].changed,
+            (long long)out[1].changed);
     assert_int_equal(out[0].rank, out[1].rank);
     p->revealed += out[0].revealed;
     if (out[0].revealed != out[1].revealed)
@@ -190,6 +199,9 @@ static void compare_results(struct pair *p, const char *when)
     assert_true(l * 1000 <= p->m);
     assert_true(l0 * 100 <= p->m);
     assert_true(mask * 1000 <= p->pixels);
+    assert_true(shadow * 1000 <= p->pixels);
+    assert_true(changed * 1000 <= p->pixels);
+    return out[0];
 }
 
 static void load(struct pair *p, int frame, double light)
@@ -198,12 +210,12 @@ static void load(struct pair *p, int frame, double light)
     BOTH(p, ops->sep_load(state, p->picture, (int64_t)p->shape.width * p->shape.channels));
 }
 
-static void separate(struct pair *p, int rounds, int learn, const char *when)
+static struct bd_separation separate(struct pair *p, int rounds, int learn, const char *when)
 {
     struct bd_detect_params detect = params(p);
     BOTH(p, ops->sep_project(state, rounds, 10));
     BOTH(p, ops->sep_detect(state, &detect, learn));
-    compare_results(p, when);
+    return compare_results(p, when);
 }
 
 /* g and R^T R of the two, and then the basis of the first one's SVD in both. */
@@ -275,7 +287,7 @@ static void learn(struct pair *p)
 /* Every slot in the order in which the separator calls them. */
 static void check_slots(const char *name, int width, int height, int channels, int window, int rank)
 {
-    struct bd_separation_shape shape = { width, height, channels, window, rank, 7 };
+    struct bd_separation_shape shape = { width, height, channels, window, rank, 15 };
     struct pair p;
     open_pair(&p, name, &shape);
     for (int j = 0; j < window; j++) {
@@ -332,7 +344,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
 static void check_revealed(const char *name, int width, int height, int channels, int rank)
 {
     enum { window = 12 };
-    struct bd_separation_shape shape = { width, height, channels, window, rank, 7 };
+    struct bd_separation_shape shape = { width, height, channels, window, rank, 15 };
     struct pair p;
     const struct bd_reveal_params reveal = {
         .reach = 20, .still = 2, .votes = 2, .least = 4, .times = 3, .margin = 2, .noise = 1
@@ -370,6 +382,59 @@ static void check_revealed(const char *name, int width, int height, int channels
         BOTH(&p, ops->sep_reset(state));
     }
     close_pair(&p);
+}
+
+/* The light changes at once: for good, for more than the fit follows with narrow steps, by too
+ * little to be noticed, and with the picture, which is no change of light. */
+static void check_light(const char *name, int width, int height, int channels, int rank)
+{
+    enum { window = 6 };
+    static const double lights[] = { 1, 0.55, 0.57, 1.3, 0.9, 1, 0.6, 0.3 };
+    struct bd_separation_shape shape = { width, height, channels, window, rank, 15 };
+    struct pair p;
+    open_pair(&p, name, &shape);
+    for (int j = 0; j < window; j++) {
+        load(&p, 15 * j, 1);
+        p.order[p.count++] = j;
+        BOTH(&p, ops->sep_insert(state, j, 0));
+    }
+    BOTH(&p, ops->sep_median(state, p.order, p.count, 10));
+    if (rank > 1)
+        learn(&p);
+    for (size_t i = 0; i < sizeof lights / sizeof *lights; i++) {
+        load(&p, 100 + (int)i, lights[i]);
+        struct bd_separation out = separate(&p, i == 6 ? 1 : 3, 1, "another light");
+        assert_in_range(out.changed, 1, p.pixels * 2 / 5); /* it was followed */
+    }
+    for (int64_t i = 0; i < p.m; i++)
+        p.picture[i] = (uint8_t)hash((uint32_t)i);
+    for (int rounds = 3; rounds >= 0; rounds--) {
+        BOTH(&p, ops->sep_load(state, p.picture, (int64_t)width * channels));
+        struct bd_separation out = separate(&p, rounds, 0, "another picture");
+        assert_in_range(out.changed, p.pixels * 3 / 5, p.pixels); /* nothing to follow */
+    }
+    /* Without rounds the light is not looked for. */
+    load(&p, 130, 1);
+    struct bd_separation out = separate(&p, 0, 0, "no rounds");
+    assert_in_range(out.changed, p.pixels * 3 / 5, p.pixels);
+    close_pair(&p);
+}
+
+static void test_light(void **state)
+{
+    (void)state;
+    timed = 0;
+    FOR_EACH_OTHER(name)
+    {
+        check_light(name, 61, 47, 3, 1);
+        check_light(name, 160, 120, 1, 2);
+        if (test_quick())
+            continue;
+        check_light(name, 7, 5, 1, 1);
+        check_light(name, 333, 217, 3, 3);
+        check_light(name, 640, 480, 1, 1);
+        check_light(name, 1280, 720, 3, 1); /* more chunks than a GPU has multiprocessors */
+    }
 }
 
 static void test_revealed(void **state)
@@ -427,6 +492,7 @@ struct clip {
     bool events; /* a seek, a freeze, another threshold, a reset, backgrounds that are given */
     int restart; /* the frame from which on the picture is another one; 0: none */
     int leaves;  /* the frame from which on something has left and another thing stays; 0: none */
+    bool lights; /* the light changes at once, time and again */
 };
 
 /* Frame i of a clip; under a sanitizer all happens in fewer frames. */
@@ -441,10 +507,10 @@ static int clip_frames(void)
 }
 
 struct kept {
-    uint8_t *background, *mask;
+    uint8_t *background, *mask, *shadow;
     int columns, rank;
     bool learned;
-    int64_t foreground, revealed;
+    int64_t foreground, revealed, changed;
 };
 
 static void keep(struct kept *kept, const struct clip *clip, const struct bd_separation *out)
@@ -452,16 +518,21 @@ static void keep(struct kept *kept, const struct clip *clip, const struct bd_sep
     size_t pixels = (size_t)clip->width * (size_t)clip->height;
     memcpy(kept->background, out->background, pixels * (size_t)clip->channels);
     memcpy(kept->mask, out->mask, pixels);
+    memcpy(kept->shadow, out->shadow, pixels);
     kept->columns = out->columns;
     kept->rank = out->rank;
     kept->learned = out->learned;
     kept->foreground = out->foreground;
     kept->revealed = out->revealed;
+    kept->changed = out->changed;
 }
 
 static void draw_clip(uint8_t *picture, const struct clip *clip, int frame)
 {
-    draw(picture, clip->width, clip->height, clip->channels, frame, 1 + 0.1 * sin(0.02 * frame));
+    double light = 1 + 0.1 * sin(0.02 * frame);
+    if (clip->lights && frame % 40 >= 25)
+        light *= frame % 80 < 40 ? 0.6 : 1.25;
+    draw(picture, clip->width, clip->height, clip->channels, frame, light);
     if (clip->leaves)
         draw_standing(picture, clip->width, clip->height, clip->channels, frame < clip->leaves,
                       frame);
@@ -508,7 +579,8 @@ static struct bd_separator *open_clip(struct bd_backend **backend, const char *n
                                             .noise_gain = -1,
                                             .refine = -1,
                                             .min_area = -1,
-                                            .max_hole = -1 };
+                                            .max_hole = -1,
+                                            .outputs = 15 };
     assert_int_equal(bd_backend_open(backend, name, 0), BD_OK);
     assert_int_equal(bd_separator_create(&s, *backend, &options), BD_OK);
     for (int i = 0; clip->ahead && i < clip->window + 5; i++) {
@@ -537,7 +609,8 @@ static void give(struct bd_separator *s, const struct clip *clip, int i, uint8_t
 }
 
 struct tally {
-    int64_t pixels, elements, masks, backgrounds; /* differing ones of the latter two */
+    int64_t pixels, elements, masks, shadows, backgrounds; /* differing ones of the latter three */
+    int64_t in_shadow;                                     /* by the reference */
     int64_t want_revealed, revealed;
 };
 
@@ -546,6 +619,7 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
 {
     int64_t pixels = (int64_t)clip->width * clip->height, m = pixels * clip->channels;
     int64_t masks = differing(want->mask, out->mask, pixels, 0);
+    int64_t shadows = differing(want->shadow, out->shadow, pixels, 0);
     int64_t backgrounds = differing(want->background, out->background, m, 1);
     assert_int_equal(want->columns, out->columns);
     assert_int_equal(want->learned, out->learned);
@@ -553,6 +627,9 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     tally->pixels += pixels;
     tally->elements += m;
     tally->masks += masks;
+    tally->shadows += shadows;
+    for (int64_t p = 0; p < pixels; p++)
+        tally->in_shadow += want->shadow[p] == 255;
     tally->backgrounds += backgrounds;
     tally->want_revealed += want->revealed;
     tally->revealed += out->revealed;
@@ -560,9 +637,12 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     for (int64_t p = 0; p < pixels; p++)
         set += out->mask[p] == 255;
     assert_int_equal(set, out->foreground);
-    if (masks * 50 > pixels || backgrounds * 50 > m)
-        fail_msg("frame %d: %lld of %lld mask pixels and %lld background elements differ", i,
-                 (long long)masks, (long long)pixels, (long long)backgrounds);
+    if (masks * 50 > pixels || shadows * 50 > pixels || backgrounds * 50 > m ||
+        llabs(want->changed - out->changed) * 50 > pixels)
+        fail_msg("frame %d: %lld of %lld mask pixels, %lld of shadows and %lld background elements "
+                 "differ; %lld changed, should be %lld",
+                 i, (long long)masks, (long long)pixels, (long long)shadows, (long long)backgrounds,
+                 (long long)out->changed, (long long)want->changed);
 }
 
 /* The reference receives a frame at once, the other as late as it may. */
@@ -581,6 +661,7 @@ static void check_clip(const char *name, const struct clip *clip)
     for (int i = 0; i < 4; i++) {
         ring[i].background = test_malloc(m);
         ring[i].mask = test_malloc(pixels);
+        ring[i].shadow = test_malloc(pixels);
     }
     for (int i = 0; i < clip_frames() + depth; i++) {
         while (received < i &&
@@ -607,12 +688,17 @@ static void check_clip(const char *name, const struct clip *clip)
     }
     assert_int_equal(received, clip_frames());
     print_message("%s, %d x %d x %d, window %d, rank %d: %.5f %% of mask pixels, %.5f %% of "
-                  "background elements by more than 1 differ; revealed %lld and %lld\n",
+                  "shadows (of %.2f %%), %.5f %% of background elements by more than 1 differ; "
+                  "revealed %lld and %lld\n",
                   name, clip->width, clip->height, clip->channels, clip->window, clip->rank,
                   100 * (double)tally.masks / (double)tally.pixels,
+                  100 * (double)tally.shadows / (double)tally.pixels,
+                  100 * (double)tally.in_shadow / (double)tally.pixels,
                   100 * (double)tally.backgrounds / (double)tally.elements,
                   (long long)tally.want_revealed, (long long)tally.revealed);
     assert_true(tally.masks * 1000 <= tally.pixels);
+    assert_true(tally.shadows * 1000 <= tally.pixels);
+    assert_true(test_quick() || (tally.in_shadow > 0) == (clip->channels == 3));
     assert_true(tally.backgrounds * 1000 <= tally.elements);
     assert_true(llabs(tally.want_revealed - tally.revealed) * 50 <= tally.want_revealed);
     if (clip->leaves && !clip->ahead && !test_quick())
@@ -624,6 +710,7 @@ static void check_clip(const char *name, const struct clip *clip)
     for (int i = 0; i < 4; i++) {
         test_free(ring[i].background);
         test_free(ring[i].mask);
+        test_free(ring[i].shadow);
     }
     test_free(picture);
     test_free(background);
@@ -633,13 +720,22 @@ static void test_clips(void **state)
 {
     (void)state;
     static const struct clip clips[] = {
-        { 160, 120, 1, 20, 1, false, false, 0, 0 },   { 161, 119, 3, 30, 1, true, false, 150, 0 },
-        { 160, 120, 3, 20, 1, true, true, 0, 0 },     { 97, 61, 1, 25, 3, true, false, 0, 0 },
-        { 97, 61, 3, 70, 2, false, true, 80, 0 },     { 320, 240, 1, 40, 1, true, false, 0, 0 },
-        { 160, 120, 3, 20, 1, false, false, 0, 130 }, { 320, 240, 1, 40, 1, true, false, 0, 130 },
-        { 131, 97, 1, 25, 3, false, false, 0, 130 },  { 161, 119, 3, 30, 1, true, false, 0, 60 },
+        { .width = 160, .height = 120, .channels = 1, .window = 20, .rank = 1 },
+        { 161, 119, 3, 30, 1, .ahead = true, .restart = 150 },
+        { 160, 120, 3, 20, 1, .ahead = true, .events = true },
+        { 97, 61, 1, 25, 3, .ahead = true },
+        { 97, 61, 3, 70, 2, .events = true, .restart = 80 },
+        { 320, 240, 1, 40, 1, .ahead = true },
+        { 160, 120, 3, 20, 1, .leaves = 130 },
+        { 320, 240, 1, 40, 1, .ahead = true, .leaves = 130 },
+        { 131, 97, 1, 25, 3, .leaves = 130 },
+        { 161, 119, 3, 30, 1, .ahead = true, .leaves = 60 },
+        { 160, 120, 3, 20, 1, .ahead = true, .lights = true },
+        { 131, 97, 1, 25, 2, .lights = true },
     };
-    static const struct clip quick = { 64, 48, 3, 6, 1, true, true, 0, 12 };
+    static const struct clip quick = {
+        64, 48, 3, 6, 1, .ahead = true, .events = true, .leaves = 12
+    };
     FOR_EACH_OTHER(name)
     for (size_t i = 0; i < (test_quick() ? 1 : sizeof clips / sizeof *clips); i++)
         check_clip(name, test_quick() ? &quick : &clips[i]);
@@ -649,6 +745,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_light),
         cmocka_unit_test(test_revealed),
         cmocka_unit_test(test_clips),
     };

@@ -17,10 +17,11 @@
 
 enum { window = 6, depth = 3 };
 
-enum { leaves = 70 }; /* the frame from which on what has stood is gone */
+enum { leaves = 70 };            /* the frame from which on what has stood is gone */
+enum { dark = 83, bright = 90 }; /* frames between which the light is another one */
 
-/* A gradient with noise, a square that moves, and one that stands above it; rows `stride` bytes
- * apart. */
+/* A gradient with noise, a square that moves and has a shadow, and one that stands above it; rows
+ * `stride` bytes apart. */
 static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_shape *shape,
                  int frame)
 {
@@ -33,8 +34,12 @@ static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_sh
             int place = x / shape->channels - shape->width / 3;
             square |= frame < leaves && place >= 0 && place < shape->width / 4 &&
                       y >= shape->height / 8 && y < shape->height * 3 / 8;
+            int value = square ? 220 : 60 + (x + 2 * y) % 64 + (int)(random >> 29);
+            bool shadow = column >= shape->width / 4 && column < shape->width / 2 &&
+                          y > shape->height / 2 && !square;
+            value = shadow ? value * 5 / 8 : value;
             picture[y * stride + x] =
-                (uint8_t)(square ? 220 : 60 + (x + 2 * y) % 64 + (int)(random >> 29));
+                (uint8_t)(frame >= dark && frame < bright ? value / 2 : value);
         }
 }
 
@@ -44,6 +49,8 @@ static struct bd_detect_params params_of(const struct bd_separation_shape *shape
     return (struct bd_detect_params){ .threshold = frame < 20 ? 20 : 35,
                                       .noise_gain = 4,
                                       .most = 60,
+                                      .plain = 0.3F,
+                                      .shadows = frame < 45,
                                       .median = 5,
                                       .min_area = pixels / 3000,
                                       .max_hole = pixels / 150,
@@ -119,7 +126,7 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     int64_t stride = (int64_t)shape->width * shape->channels + 3;
     uint8_t *picture = malloc((size_t)stride * (size_t)shape->height);
     void *states[2] = { NULL, NULL };
-    int64_t foreground = 0, revealed = 0;
+    int64_t foreground = 0, revealed = 0, shadows = 0, most = 0;
     assert_non_null(picture);
     for (int one = 0; one < 2; one++)
         assert_int_equal(start(backend, shape, picture, stride, &states[one]), BD_OK);
@@ -131,6 +138,11 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
             assert_int_equal(out[0].foreground, out[1].foreground);
             assert_int_equal(out[0].rank, out[1].rank);
             assert_same(out[0].mask, out[1].mask, pixels);
+            assert_same(out[0].shadow, out[1].shadow, pixels);
+            assert_int_equal(out[0].changed, out[1].changed);
+            for (size_t p = 0; out[0].shadow && p < pixels; p++)
+                shadows += out[0].shadow[p] == 255;
+            most = out[0].changed > most ? out[0].changed : most;
             assert_same(out[0].difference, out[1].difference, pixels);
             assert_same(out[0].background, out[1].background, pixels * (size_t)shape->channels);
             assert_int_equal(out[0].revealed, out[1].revealed);
@@ -153,6 +165,8 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     }
     assert_true(foreground > 0);
     assert_true(revealed > 0);
+    assert_true((shadows > 0) == (shape->channels == 3 && (shape->outputs & BD_SEPARATOR_SHADOW)));
+    assert_true(most < (int64_t)pixels * 3 / 5); /* the light was followed */
     for (int one = 0; one < 2; one++)
         ops->sep_destroy(states[one]);
     free(picture);
@@ -162,8 +176,8 @@ static void test_same(void **state)
 {
     (void)state;
     static const struct bd_separation_shape shapes[] = {
-        { 320, 240, 1, window, 1, 7 }, { 161, 119, 3, window, 1, 7 }, { 97, 61, 1, window, 3, 1 },
-        { 131, 67, 3, window, 2, 5 },  { 640, 360, 1, window, 1, 1 },
+        { 320, 240, 1, window, 1, 7 }, { 161, 119, 3, window, 1, 15 }, { 97, 61, 1, window, 3, 9 },
+        { 131, 67, 3, window, 2, 5 },  { 640, 360, 1, window, 1, 1 },  { 96, 64, 3, window, 1, 15 },
     };
     struct bd_backend *backend = open_gpu();
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -172,7 +186,7 @@ static void test_same(void **state)
     bd_backend_close(&backend);
 }
 
-static const struct bd_separation_shape small = { 96, 64, 3, window, 1, 7 };
+static const struct bd_separation_shape small = { 96, 64, 3, window, 1, 15 };
 
 /* Frames [first, last) of `small`, each collected at once. */
 static enum bd_status run(struct bd_backend *backend, void *separator, uint8_t *picture, int first,
@@ -197,7 +211,7 @@ static enum bd_status run(struct bd_backend *backend, void *separator, uint8_t *
 static void test_few_calls(void **state)
 {
     (void)state;
-    enum { many = 1000, warm = 8, frames = 10, most = 15 };
+    enum { many = 1000, warm = 8, frames = 10, most = 16 };
     struct bd_backend *backend = open_gpu();
     uint8_t *picture = malloc((size_t)small.width * (size_t)small.height * 3);
     void *separator;
