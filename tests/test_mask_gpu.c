@@ -104,6 +104,15 @@ static void draw_diagonals(uint8_t *mask, int width, int height, int period)
             mask[y * width + x] = (period > 0 ? x + y : x + 64 * 4096 - y) % abs(period) == 0;
 }
 
+/* Wide columns, whose edges are those of words of 32 pixels: 64 of them are set on one side alone.
+ */
+static void draw_columns(uint8_t *mask, int width, int height, int across)
+{
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            mask[y * width + x] = x / across % 2;
+}
+
 /* Rectangles within each other, holes within parts within holes. */
 static void draw_rings(uint8_t *mask, int width, int height, int step)
 {
@@ -131,6 +140,7 @@ static const struct picture pictures[] = {
     { "comb of 3", draw_comb, 3 },      { "winding", draw_winding, 2 },
     { "diagonals", draw_diagonals, 3 }, { "other diagonals", draw_diagonals, -2 },
     { "rings", draw_rings, 1 },         { "thick rings", draw_rings, 7 },
+    { "columns", draw_columns, 64 },    { "narrow columns", draw_columns, 32 },
 };
 enum { picture_count = sizeof pictures / sizeof pictures[0] };
 

@@ -404,7 +404,7 @@ static void check_light(const char *name, int width, int height, int channels, i
     for (size_t i = 0; i < sizeof lights / sizeof *lights; i++) {
         load(&p, 100 + (int)i, lights[i]);
         struct bd_separation out = separate(&p, i == 6 ? 1 : 3, 1, "another light");
-        assert_in_range(out.changed, 1, p.pixels * 2 / 5); /* it was followed */
+        assert_true(out.changed * 5 <= p.pixels * 2); /* it was followed */
     }
     for (int64_t i = 0; i < p.m; i++)
         p.picture[i] = (uint8_t)hash((uint32_t)i);
