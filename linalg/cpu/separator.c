@@ -31,6 +31,7 @@ void bd_cpu_sep_destroy(void *arg)
     free(state->shadow);
     free(state->shadow_mask);
     bd_shadow_work_destroy(&state->shadow_work);
+    bd_contact_work_destroy(&state->contact_work);
     free(state->scratch);
     free(state->still);
     free(state->votes);
@@ -104,6 +105,8 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status =
             bd_shadow_work_create(&state->shadow_work, state->pool, shape->width, shape->height);
+    if (status == BD_OK)
+        status = bd_contact_work_create(&state->contact_work, shape->width, shape->height);
     if (status != BD_OK) {
         bd_cpu_sep_destroy(state);
         return status;
@@ -277,6 +280,9 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_median(state->mask_work, state->raw, state->raw, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
+    if (params->shadows)
+        bd_contact_cut(state->contact_work, state->raw, state->shadow, state->frame,
+                       state->background, state->shape.channels);
     if (params->plain >= 0)
         bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
     for_pixels(state, params, occupy);

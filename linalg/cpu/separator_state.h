@@ -2,6 +2,7 @@
 #ifndef BD_LINALG_CPU_SEPARATOR_STATE_H
 #define BD_LINALG_CPU_SEPARATOR_STATE_H
 
+#include "linalg/cpu/contact.h"
 #include "linalg/cpu/cpu.h"
 #include "linalg/cpu/kernels/pixel_kernels.h"
 #include "linalg/cpu/mask.h"
@@ -51,6 +52,7 @@ struct bd_cpu_separator {
     struct bd_mask_work *mask_work;
     struct bd_seam_work *seam_work;
     struct bd_shadow_work *shadow_work;
+    struct bd_contact_work *contact_work;
     uint8_t *still;    /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;    /* looks in a row that took the pixel for revealed */
     uint8_t *earlier;  /* m */
