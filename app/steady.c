@@ -175,11 +175,12 @@ static void follow(struct bd_steady *steady, double passed)
 /* Whether frames are registered now. */
 static void decide(struct bd_steady *steady, bool found, double passed)
 {
+    double enough = steady->time < 0 ? 1 : several; /* of a look ahead each shows another moment */
     double size = size_of(difference(steady->held, steady->origin));
     steady->seen *= exp(-passed / forgotten);
     if (found && size >= noticed * steady->scale) {
         steady->seen++;
-        if (steady->active || steady->seen >= several)
+        if (steady->active || steady->seen >= enough)
             steady->shaken = steady->time;
     }
     bool lately = steady->time - steady->shaken < calm;

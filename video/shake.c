@@ -252,7 +252,7 @@ static double spread(const struct bd_shake *shake)
  * blocks, or all of them where nothing else has texture. */
 static enum bd_shake_verdict judge(struct bd_shake *shake, int matched, struct bd_shift *shift)
 {
-    const double of_matched = 0.6, of_all = 0.3, lost_below = 0.2, least_spread = 0.4;
+    const double of_matched = 0.6, of_all = 0.2, lost_below = 0.1, least_spread = 0.4;
     const int least = 8;
     int most = 0;
     struct bd_shift middle = { 0, 0 };
