@@ -27,6 +27,7 @@ static enum bd_status submit_next(struct bd_flight *flight)
     flight->held++;
     double begin = bd_clock_seconds(), time = bd_flight_time(flight, frame);
     struct bd_shift *shift = &flight->shifts[flight->flying_count];
+    bd_steady_freeze(flight->steady, bd_separator_frozen(flight->separator));
     bd_steady_take(flight->steady, picture, time, &picture, shift);
     status = bd_separator_submit(flight->separator, picture->data, picture->stride, time);
     if (!status)
@@ -65,8 +66,8 @@ static bool wants_more(const struct bd_flight *flight, int depth)
 /* What is frozen learns no new place either. */
 static enum bd_status learn_place(struct bd_flight *flight)
 {
-    if (flight->flying_count || !bd_steady_moved(flight->steady) ||
-        bd_separator_frozen(flight->separator))
+    bd_steady_freeze(flight->steady, bd_separator_frozen(flight->separator));
+    if (flight->flying_count || !bd_steady_moved(flight->steady))
         return BD_OK;
     return bd_steady_learn(flight->steady, flight->separator);
 }

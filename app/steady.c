@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/new_place.h"
 #include "video/shake.h"
 
-/* Shake is a shift of at least this many pixels of a picture of 240 rows, in so many frames of the
- * last second or so; a little, as cameras and their signals have it, is in the pixels' noise. */
+/* Shake is a shift of at least so many pixels of a picture of 240 rows, */
 static const double noticed = 0.5;
-enum { several = 5 };
+/* and there is some when those of the frames of about the last second add up to this. Still
+ * cameras, and what transmits their signals, have been seen to make 1.7 of it in three frames. */
+static const double enough = 2.5;
 static const double forgotten = 1; /* seconds after which a frame counts a third */
 
 /* Seconds for which frames are registered after the last shake. */
@@ -22,25 +24,6 @@ static const double nothing = 1.0 / 16;
  * rows, within the memory time: the background follows as well then. */
 static const double creep = 0.25;
 
-/* Another place is taken for good after so many seconds in which the old one is lost, */
-static const double lost_for_good = 5;
-/* and may be lost itself for so long until then. */
-static const double lost_for_now = 1;
-
-/* Pictures of a new place that the separator learns from, and bytes they take at most. */
-enum { most_kept = 12, least_kept = 2, most_bytes = 64 << 20 };
-
-/* A place that the camera may have been moved to. */
-struct candidate {
-    struct bd_shake *shake;
-    bool begun;
-    bool resting;        /* the old place is still in sight */
-    double since, found; /* times of its first and its last frame */
-    struct bd_frame *kept;
-    int most, count; /* pictures */
-    double next;     /* when one more is kept */
-};
-
 struct bd_steady {
     enum bd_steady_mode mode;
     int width, height, channels;
@@ -49,52 +32,35 @@ struct bd_steady {
     struct bd_shifter *shifter;
     struct bd_shift origin, held; /* the place that counts as none; where the camera was last */
     double time;                  /* of the last frame; bd_steady_ahead before */
-    double found;                 /* of the last frame whose shift was found */
-    double seen;                  /* frames that shook, forgotten with time */
-    double shaken;                /* when that was last enough */
-    bool active, filled;          /* frames are registered; `picture` holds what was seen */
+    double seen;                  /* the sum of shifts, forgotten with time */
+    double until;                 /* frames are registered, once they are */
+    bool active, filled;          /* they are; `picture` holds what was seen */
     struct bd_frame picture;      /* registered */
-    struct candidate candidate;
-    bool moved;
+    struct bd_new_place *place;
+    bool moved, frozen;
     uint8_t *background, *difference, *mask, *shadow;
 };
 
-static void forget_candidate(struct candidate *candidate)
-{
-    candidate->begun = false;
-    candidate->count = 0;
-}
-
 static void forget_times(struct bd_steady *steady)
 {
-    steady->time = steady->found = bd_steady_ahead;
-    steady->shaken = -2 * calm;
-    forget_candidate(&steady->candidate);
+    steady->time = bd_steady_ahead;
+    steady->moved = false;
+    bd_new_place_forget(steady->place);
 }
 
 static enum bd_status take_memory(struct bd_steady *self, enum bd_pixel_format format, int outputs)
 {
     size_t pixels = (size_t)self->width * (size_t)self->height;
     size_t bytes = pixels * (size_t)self->channels;
-    size_t most = most_bytes / bytes;
-    struct candidate *candidate = &self->candidate;
-    candidate->most = most > most_kept    ? (int)most_kept
-                      : most < least_kept ? (int)least_kept
-                                          : (int)most;
-    candidate->kept = calloc((size_t)candidate->most, sizeof *candidate->kept);
     self->mask = malloc(pixels);
     self->background = outputs & BD_SEPARATOR_BACKGROUND ? malloc(bytes) : NULL;
     self->difference = outputs & BD_SEPARATOR_DIFFERENCE ? malloc(pixels) : NULL;
     self->shadow = outputs & BD_SEPARATOR_SHADOW ? malloc(pixels) : NULL;
-    if (!candidate->kept || !self->mask ||
-        (!self->background && (outputs & BD_SEPARATOR_BACKGROUND)) ||
+    if (!self->mask || (!self->background && (outputs & BD_SEPARATOR_BACKGROUND)) ||
         (!self->difference && (outputs & BD_SEPARATOR_DIFFERENCE)) ||
         (!self->shadow && (outputs & BD_SEPARATOR_SHADOW)))
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a camera that shakes");
-    enum bd_status status = bd_frame_create(&self->picture, self->width, self->height, format);
-    for (int i = 0; i < candidate->most && !status; i++)
-        status = bd_frame_create(&candidate->kept[i], self->width, self->height, format);
-    return status;
+    return bd_frame_create(&self->picture, self->width, self->height, format);
 }
 
 enum bd_status bd_steady_create(struct bd_steady **steady, enum bd_steady_mode mode,
@@ -112,20 +78,22 @@ enum bd_status bd_steady_create(struct bd_steady **steady, enum bd_steady_mode m
     self->height = settings->height;
     self->channels = settings->channels;
     self->memory = settings->memory;
-    forget_times(self);
+    self->active = mode == BD_STEADY_ON;
     enum bd_status status = bd_shake_create(&self->shake, self->width, self->height, format);
     if (!status)
-        status = bd_shake_create(&self->candidate.shake, self->width, self->height, format);
+        status = bd_new_place_create(&self->place, self->width, self->height, format, self->memory);
     if (!status)
         status = bd_shifter_create(&self->shifter, self->width, self->height, self->channels);
     if (!status)
         status = take_memory(self, format, settings->outputs);
-    if (status)
+    if (status) {
         bd_steady_destroy(&self);
-    else
-        self->scale = bd_shake_scale(self->shake);
+        return status;
+    }
+    self->scale = bd_shake_scale(self->shake);
+    forget_times(self);
     *steady = self;
-    return status;
+    return BD_OK;
 }
 
 void bd_steady_destroy(struct bd_steady **steady)
@@ -133,10 +101,7 @@ void bd_steady_destroy(struct bd_steady **steady)
     struct bd_steady *self = *steady;
     if (!self)
         return;
-    for (int i = 0; self->candidate.kept && i < self->candidate.most; i++)
-        bd_frame_destroy(&self->candidate.kept[i]);
-    free(self->candidate.kept);
-    bd_shake_destroy(&self->candidate.shake);
+    bd_new_place_destroy(&self->place);
     bd_shake_destroy(&self->shake);
     bd_shifter_destroy(&self->shifter);
     bd_frame_destroy(&self->picture);
@@ -172,97 +137,50 @@ static void follow(struct bd_steady *steady, double passed)
     steady->origin.y += limited(way.y, most);
 }
 
-/* Whether frames are registered now. */
+/* Whether frames are registered now. Of a look ahead, each frame shows another moment, and one that
+ * shook is enough. */
 static void decide(struct bd_steady *steady, bool found, double passed)
 {
-    double enough = steady->time < 0 ? 1 : several; /* of a look ahead each shows another moment */
-    double size = size_of(difference(steady->held, steady->origin));
+    double size = size_of(difference(steady->held, steady->origin)) / steady->scale;
+    bool ahead = steady->time < 0;
     steady->seen *= exp(-passed / forgotten);
-    if (found && size >= noticed * steady->scale) {
-        steady->seen++;
-        if (steady->active || steady->seen >= enough)
-            steady->shaken = steady->time;
+    if (found && size >= noticed) {
+        steady->seen += size;
+        if (ahead || steady->seen >= enough)
+            steady->active = true;
+        steady->until = steady->time + calm;
     }
-    bool lately = steady->time - steady->shaken < calm;
-    if (steady->mode == BD_STEADY_ON || lately)
-        steady->active = true;
-    else if (size < nothing)
+    if (steady->mode == BD_STEADY_AUTO && !ahead && steady->time >= steady->until &&
+        size * steady->scale < nothing)
         steady->active = false; /* without a jump */
 }
 
-static void keep(struct candidate *candidate, struct bd_shifter *shifter,
-                 const struct bd_frame *picture, struct bd_shift shift)
+/* Finds where the camera was in a frame of a look ahead: one far from the others. */
+static void locate_ahead(struct bd_steady *steady, const struct bd_frame *picture)
 {
-    struct bd_frame *to = &candidate->kept[candidate->count % candidate->most];
-    bd_shift_picture(shifter, to->data, to->stride, picture->data, picture->stride,
-                     (int)picture->format, shift, BD_SHIFT_REPLICATE);
-    candidate->count++;
-}
-
-/* The time for which a place has to be seen until it is taken for good. While the old one is in
- * sight there is no hurry: all is right but the borders. */
-static double time_to_prove(const struct bd_steady *steady)
-{
-    return steady->candidate.resting ? steady->memory : lost_for_good;
-}
-
-/* Sees whether the camera has a new place: there since some time, while the old one is lost, or
- * seen from there without moving. */
-static void consider(struct bd_steady *steady, const struct bd_frame *picture,
-                     enum bd_shake_verdict verdict)
-{
-    struct candidate *candidate = &steady->candidate;
     struct bd_shift shift;
-    double size = size_of(difference(steady->held, steady->origin));
-    bool resting = verdict == BD_SHAKE_FOUND && size >= noticed * steady->scale;
-    bool lost = verdict == BD_SHAKE_LOST && steady->time - steady->found >= lost_for_now;
-    if (!resting && !lost) {
-        if (verdict == BD_SHAKE_FOUND)
-            forget_candidate(candidate);
-        return;
-    }
-    if (candidate->begun && candidate->resting != resting)
-        forget_candidate(candidate);
-    if (!candidate->begun) {
-        bd_shake_begin(candidate->shake, picture);
-        candidate->begun = true;
-        candidate->resting = resting;
-        candidate->since = candidate->found = candidate->next = steady->time;
-    }
-    bool there = bd_shake_find(candidate->shake, picture, &shift) == BD_SHAKE_FOUND;
-    if (there && resting && size_of(shift) >= noticed * steady->scale)
-        forget_candidate(candidate); /* it shakes */
-    else if (there)
-        candidate->found = steady->time;
-    else if (steady->time - candidate->found >= lost_for_now)
-        forget_candidate(candidate);
-    if (!there || !candidate->begun)
-        return;
-    if (steady->time >= candidate->next) {
-        keep(candidate, steady->shifter, picture, shift);
-        candidate->next += time_to_prove(steady) / candidate->most;
-    }
-    steady->moved = steady->time - candidate->since >= time_to_prove(steady);
+    bool found = bd_shake_find(steady->shake, picture, &shift) == BD_SHAKE_FOUND;
+    steady->held = found ? shift : steady->origin;
+    decide(steady, found, 0);
 }
 
-/* Frames without an answer are taken to be where the last one was. */
+/* Finds where the camera was in a frame; where there is no answer, where it was before. */
 static void locate(struct bd_steady *steady, const struct bd_frame *picture, double time)
 {
     struct bd_shift shift;
     enum bd_shake_verdict verdict = bd_shake_find(steady->shake, picture, &shift);
+    bool first = steady->time < 0;
+    double passed = !first && time > steady->time ? time - steady->time : 0;
+    steady->time = time;
     if (verdict == BD_SHAKE_FOUND)
         steady->held = shift;
-    if (time < 0) { /* a look ahead: frames are far from each other */
-        decide(steady, verdict == BD_SHAKE_FOUND, 0);
-        return;
-    }
-    double passed = steady->time >= 0 && time > steady->time ? time - steady->time : 0;
-    steady->time = time;
-    if (verdict == BD_SHAKE_FOUND || steady->found < 0)
-        steady->found = time;
-    follow(steady, passed);
+    if (first)
+        steady->until = time + calm;
+    if (!steady->frozen)
+        follow(steady, passed);
     decide(steady, verdict == BD_SHAKE_FOUND, passed);
-    consider(steady, picture, verdict);
+    steady->moved =
+        bd_new_place_watch(steady->place, picture, time, verdict, steady->held, steady->origin);
 }
 
 void bd_steady_take(struct bd_steady *steady, const struct bd_frame *picture, double time,
@@ -272,7 +190,10 @@ void bd_steady_take(struct bd_steady *steady, const struct bd_frame *picture, do
     *shift = (struct bd_shift){ 0, 0 };
     if (!steady)
         return;
-    locate(steady, picture, time);
+    if (time < 0)
+        locate_ahead(steady, picture);
+    else
+        locate(steady, picture, time);
     if (!steady->active) {
         steady->filled = false;
         return;
@@ -334,31 +255,22 @@ void bd_steady_give(struct bd_steady *steady, struct bd_shift shift,
         steady->shadow[i] &= (uint8_t)~separation->mask[i];
 }
 
+void bd_steady_freeze(struct bd_steady *steady, bool frozen)
+{
+    if (steady)
+        steady->frozen = frozen;
+}
+
 bool bd_steady_moved(const struct bd_steady *steady)
 {
-    return steady && steady->moved;
+    return steady && steady->moved && !steady->frozen;
 }
 
 enum bd_status bd_steady_learn(struct bd_steady *steady, struct bd_separator *separator)
 {
-    struct candidate *candidate = &steady->candidate;
-    int count = candidate->count < candidate->most ? candidate->count : candidate->most;
-    enum bd_status status = bd_separator_reset(separator);
-    for (int i = 0; i < count && !status; i++) {
-        const struct bd_frame *kept =
-            &candidate->kept[(candidate->count - count + i) % candidate->most];
-        status = bd_separator_preview(separator, kept->data, kept->stride);
-    }
-    if (!status)
-        status = bd_separator_prime(separator);
-    struct bd_shake *old = steady->shake;
-    steady->shake = candidate->shake;
-    candidate->shake = old;
     steady->origin = steady->held = (struct bd_shift){ 0, 0 };
     steady->moved = steady->filled = false;
-    steady->found = steady->time;
-    forget_candidate(candidate);
-    return status;
+    return bd_new_place_learn(steady->place, separator, steady->shake);
 }
 
 void bd_steady_seek(struct bd_steady *steady)

@@ -51,6 +51,9 @@ void bd_steady_give(struct bd_steady *steady, struct bd_shift shift,
 bool bd_steady_moved(const struct bd_steady *steady);
 enum bd_status bd_steady_learn(struct bd_steady *steady, struct bd_separator *separator);
 
+/* While the separator is frozen, nothing follows the camera for good. */
+void bd_steady_freeze(struct bd_steady *steady, bool frozen);
+
 /* The next frame is from another time. */
 void bd_steady_seek(struct bd_steady *steady);
 

@@ -15,6 +15,9 @@ enum { least_field = 24, tile = 4, most_tiles = 24, block_tiles = bd_block_side 
 /* Blocks agree that are at most this far from each other, cells. */
 static const double agreement = 0.5;
 
+/* Blocks that have to agree. */
+enum { least_blocks = 8 };
+
 /* Pictures after which a block that differs from the others is replaced, and between two
  * replacements of old ones. */
 enum { most_strikes = 50, renewal = 25 };
@@ -36,7 +39,7 @@ struct bd_shake {
     int across, down; /* fields */
     bool begun;
     struct place places[most_blocks];
-    struct bd_shift last; /* where the next picture is looked for first */
+    struct bd_shift last, pace; /* of the last picture, and its difference from the one before */
     int used, agreeing;
     int pictures, failures, turn;
     float field[(most_tiles * tile + 2) * (most_tiles * tile + 2)]; /* scratch */
@@ -168,7 +171,7 @@ static void choose_block(struct bd_shake *shake, const struct bd_frame *frame, i
 void bd_shake_begin(struct bd_shake *shake, const struct bd_frame *frame)
 {
     shake->begun = true;
-    shake->last = (struct bd_shift){ 0, 0 };
+    shake->last = shake->pace = (struct bd_shift){ 0, 0 };
     shake->agreeing = shake->pictures = shake->failures = shake->turn = 0;
     for (int i = 0; i < shake->across * shake->down; i++)
         choose_block(shake, frame, i, shake->last);
@@ -253,7 +256,6 @@ static double spread(const struct bd_shake *shake)
 static enum bd_shake_verdict judge(struct bd_shake *shake, int matched, struct bd_shift *shift)
 {
     const double of_matched = 0.6, of_all = 0.2, lost_below = 0.1, least_spread = 0.4;
-    const int least = 8;
     int most = 0;
     struct bd_shift middle = { 0, 0 };
     for (int i = 0; i < shake->across * shake->down; i++) {
@@ -271,10 +273,11 @@ static enum bd_shake_verdict judge(struct bd_shake *shake, int matched, struct b
     *shift = middle;
     int agreeing = shake->agreeing;
     double reach = bd_shake_reach(shake);
-    if (shake->used < least)
+    if (shake->used < least_blocks)
         return BD_SHAKE_UNSURE;
-    if (agreeing >= least && agreeing >= of_matched * matched && agreeing >= of_all * shake->used &&
-        spread(shake) >= least_spread && fabs(middle.x) <= reach && fabs(middle.y) <= reach)
+    if (agreeing >= least_blocks && agreeing >= of_matched * matched &&
+        agreeing >= of_all * shake->used && spread(shake) >= least_spread &&
+        fabs(middle.x) <= reach && fabs(middle.y) <= reach)
         return BD_SHAKE_FOUND;
     return agreeing < lost_below * shake->used ? BD_SHAKE_LOST : BD_SHAKE_UNSURE;
 }
@@ -329,10 +332,11 @@ static void renew(struct bd_shake *shake, const struct bd_frame *frame, struct b
 enum bd_shake_verdict bd_shake_find(struct bd_shake *shake, const struct bd_frame *frame,
                                     struct bd_shift *shift)
 {
-    if (!shake->begun)
+    if (!shake->begun || (shake->used < least_blocks && ++shake->failures % idle_pace == 0))
         bd_shake_begin(shake, frame);
+    struct bd_shift near = { shake->last.x + shake->pace.x, shake->last.y + shake->pace.y };
     struct bd_shift far, found;
-    enum bd_shake_verdict verdict = judge(shake, match_all(shake, frame, shake->last), &found);
+    enum bd_shake_verdict verdict = judge(shake, match_all(shake, frame, near), &found);
     bool worth =
         shake->used > 0 && (shake->failures < patience || shake->failures % idle_pace == 0);
     if (verdict != BD_SHAKE_FOUND && worth && search(shake, frame, &far))
@@ -340,9 +344,11 @@ enum bd_shake_verdict bd_shake_find(struct bd_shake *shake, const struct bd_fram
     *shift = (struct bd_shift){ 0, 0 };
     if (verdict != BD_SHAKE_FOUND) {
         shake->failures++;
+        shake->pace = (struct bd_shift){ 0, 0 };
         return verdict;
     }
     shake->failures = 0;
+    shake->pace = (struct bd_shift){ found.x - shake->last.x, found.y - shake->last.y };
     shake->last = *shift = found;
     renew(shake, frame, found);
     return BD_SHAKE_FOUND;

@@ -243,6 +243,23 @@ static void read_field(const struct bd_block *block, const struct bd_cells *cell
         }
 }
 
+/* How much the brightness varies within each place for a block along the first rows of a field: the
+ * sum of squared differences from its mean. */
+static void variations(const float *seen, float *power)
+{
+    float value[field] = { 0 }, square[field] = { 0 };
+    for (int y = 0; y < half; y++)
+        for (int x = 0; x < field; x++) {
+            float v = seen[y * field + x];
+            value[x] += v;
+            square[x] += v * v;
+        }
+    for (int x = 0; x < bd_block_places; x++) {
+        float sum = sum_of(value + x, half);
+        power[x] = sum_of(square + x, half) - sum * sum / (float)half_area;
+    }
+}
+
 void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, float *votes)
 {
@@ -250,22 +267,19 @@ void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
     float seen[field * field + lanes] = { 0 };
     read_field(block, cells, frame, seen);
     for (int dy = 0; dy < bd_block_places; dy++) {
-        float value[lanes] = { 0 }, square[lanes] = { 0 }, match[lanes] = { 0 };
+        float power[bd_block_places], match[lanes] = { 0 };
+        variations(seen + dy * field, power);
         for (int y = 0; y < half; y++)
             for (int x = 0; x < half; x++) {
                 const float *row = seen + (dy + y) * field + x;
                 float grey = block->coarse[y * half + x];
-                for (int dx = 0; dx < lanes; dx++) {
-                    value[dx] += row[dx];
-                    square[dx] += row[dx] * row[dx];
+                for (int dx = 0; dx < lanes; dx++)
                     match[dx] += row[dx] * grey;
-                }
             }
         for (int dx = 0; dx < bd_block_places; dx++) {
-            float power = square[dx] - value[dx] * value[dx] / (float)half_area;
-            if (!(match[dx] > 0) || !(power > 0))
+            if (!(match[dx] > 0) || !(power[dx] > 0))
                 continue;
-            float likeness = match[dx] / sqrtf(power * block->coarse_norm);
+            float likeness = match[dx] / sqrtf(power[dx] * block->coarse_norm);
             if (likeness > least_likeness)
                 votes[dy * bd_block_places + dx] += likeness - least_likeness;
         }

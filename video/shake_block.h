@@ -22,7 +22,7 @@ enum {
     bd_block_reach = 6,  /* how far that goes in each direction, in those */
     bd_block_places = 2 * bd_block_reach + 1,
     bd_block_half = bd_block_side / bd_block_coarse,
-    bd_block_most_samples = 4 /* of a cell, in each direction */
+    bd_block_most_samples = 2 /* of a cell, in each direction */
 };
 
 /* How pictures are seen in cells. */
