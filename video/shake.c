@@ -230,32 +230,44 @@ static struct bd_shift weighted_mean(const struct bd_shake *shake, struct bd_shi
     return middle;
 }
 
-/* The part of the picture over which the agreeing blocks are spread: 1 if evenly over all of it. */
+/* The part of the picture that the agreeing blocks stand for: that of the rectangle around them, or
+ * less where they do not fill it; then, what an even spread with their covariance would cover. */
 static double spread(const struct bd_shake *shake)
 {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
-    for (int i = 0; i < shake->across * shake->down; i++)
-        if (shake->places[i].agrees) {
-            double u = (i % shake->across + 0.5) / shake->across;
-            double v = ((double)(i / shake->across) + 0.5) / shake->down;
-            n++;
-            x += u;
-            y += v;
-            xx += u * u;
-            xy += u * v;
-            yy += v * v;
-        }
+    double left = shake->width, right = 0, top = shake->height, bottom = 0;
+    double side = (double)bd_block_side * shake->cells.scale;
+    double area = (double)shake->width * shake->height;
+    for (int i = 0; i < shake->across * shake->down; i++) {
+        const struct bd_block *block = &shake->places[i].block;
+        if (!shake->places[i].agrees)
+            continue;
+        double u = block->x - block->at.x, v = block->y - block->at.y;
+        left = fmin(left, u);
+        right = fmax(right, u + side);
+        top = fmin(top, v);
+        bottom = fmax(bottom, v + side);
+        n++;
+        x += u;
+        y += v;
+        xx += u * u;
+        xy += u * v;
+        yy += v * v;
+    }
+    if (n == 0)
+        return 0;
     xx = xx / n - x / n * x / n;
     xy = xy / n - x / n * y / n;
     yy = yy / n - y / n * y / n;
-    return 12 * sqrt(fmax(0, xx * yy - xy * xy));
+    double even = 12 * sqrt(fmax(0, xx * yy - xy * xy));
+    return fmin(even, (right - left) * (bottom - top)) / area;
 }
 
 /* What the blocks that are matched say. An object of a third of the picture may have a third of the
  * blocks, or all of them where nothing else has texture. */
 static enum bd_shake_verdict judge(struct bd_shake *shake, int matched, struct bd_shift *shift)
 {
-    const double of_matched = 0.6, of_all = 0.2, lost_below = 0.1, least_spread = 0.4;
+    const double of_matched = 0.6, of_all = 0.2, lost_below = 0.1, least_spread = 0.42;
     int most = 0;
     struct bd_shift middle = { 0, 0 };
     for (int i = 0; i < shake->across * shake->down; i++) {

@@ -1,5 +1,6 @@
 #include "video/synth_camera.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Pixels of the world to one of the camera, in each direction. */
@@ -35,6 +36,11 @@ enum bd_status bd_synth_camera_open(struct bd_synth_camera *camera,
         status = bd_frame_create(&camera->picture, world_width, world_height, BD_RGB24);
     if (!status && truth)
         status = bd_frame_create(&camera->truth, world_width, world_height, BD_GRAY8);
+    if (!status) {
+        camera->row = malloc((size_t)world_width * 3 * sizeof *camera->row);
+        if (!camera->row)
+            status = bd_fail(BD_ERROR_MEMORY, "out of memory for a row of %d pixels", world_width);
+    }
     if (status) {
         bd_synth_camera_close(camera);
         return status;
@@ -54,6 +60,8 @@ void bd_synth_camera_close(struct bd_synth_camera *camera)
 {
     bd_frame_destroy(&camera->picture);
     bd_frame_destroy(&camera->truth);
+    free(camera->row);
+    camera->row = NULL;
 }
 
 /* The tent over one pixel of the camera along one direction: from the world's pixel `first` on. The
@@ -83,32 +91,43 @@ static struct tent make_tent(int32_t corner)
     return tent;
 }
 
-/* The mean around (x, y) of a sample: bytes `step` apart along a row; `mask` picks bits of it. */
-static int mean(const uint8_t *first, int64_t stride, int step, const struct tent *across,
-                const struct tent *down, int shift, int mask)
+/* The row of the world's samples that lies under row y of the camera, each the mean of some of a
+ * column; 8 more bits. `shift` and `mask` pick bits of a byte. */
+static void mix_rows(int32_t *out, const struct bd_frame *world, int y, const struct tent *down,
+                     int shift, int mask)
+{
+    int64_t samples = (int64_t)world->width * world->format;
+    memset(out, 0, (size_t)samples * sizeof *out);
+    for (int j = 0; j < most_taps; j++) {
+        const uint8_t *in = world->data + (fine * y + down->first + j) * world->stride;
+        int weight = down->weights[j];
+        for (int64_t i = 0; i < samples; i++)
+            out[i] += weight * (in[i] >> shift & mask);
+    }
+}
+
+/* The mean of neighbours `step` apart in such a row; 16 more bits. */
+static inline int mix_neighbours(const int32_t *first, int step, const struct tent *across)
 {
     int sum = 0;
-    for (int j = 0; j < most_taps; j++) {
-        int row = 0;
-        for (int i = 0; i < most_taps; i++)
-            row += across->weights[i] * (first[j * stride + i * step] >> shift & mask);
-        sum += down->weights[j] * row;
-    }
-    return (sum + 32768) >> 16;
+    for (int i = 0; i < most_taps; i++)
+        sum += across->weights[i] * first[i * step];
+    return sum;
 }
 
 static void take_picture(const struct bd_synth_camera *camera, const struct tent *across,
                          const struct tent *down, struct bd_frame *picture)
 {
-    const struct bd_frame *world = &camera->picture;
+    enum { half = 32768 };
     for (int y = 0; y < picture->height; y++) {
-        const uint8_t *in =
-            world->data + (fine * y + down->first) * world->stride + 3 * (int64_t)across->first;
         uint8_t *out = picture->data + y * picture->stride;
+        const int32_t *row = camera->row + 3 * (int64_t)across->first;
+        mix_rows(camera->row, &camera->picture, y, down, 0, 255);
         for (int x = 0; x < picture->width; x++)
             for (int c = 0; c < 3; c++)
-                out[3 * x + c] = (uint8_t)mean(in + 3 * (int64_t)fine * x + c, world->stride, 3,
-                                               across, down, 0, 255);
+                out[3 * x + c] =
+                    (uint8_t)((mix_neighbours(row + 3 * (int64_t)fine * x + c, 3, across) + half) >>
+                              16);
     }
 }
 
@@ -116,19 +135,17 @@ static void take_picture(const struct bd_synth_camera *camera, const struct tent
 static void take_truth(const struct bd_synth_camera *camera, const struct tent *across,
                        const struct tent *down, struct bd_frame *truth)
 {
-    const struct bd_frame *world = &camera->truth;
+    enum { half = 32768 };
+    const int32_t *row = camera->row + across->first;
     for (int y = 0; y < truth->height; y++) {
-        const uint8_t *in = world->data + (fine * y + down->first) * world->stride + across->first;
         uint8_t *out = truth->data + y * truth->stride;
-        for (int x = 0; x < truth->width; x++) {
-            const uint8_t *p = in + (int64_t)fine * x;
-            int covered = mean(p, world->stride, 1, across, down, 1, 127), shadow = 0;
-            for (int i = 0; i < most_taps * most_taps; i++)
-                shadow += p[i / most_taps * world->stride + i % most_taps] & 1
-                              ? down->weights[i / most_taps] * across->weights[i % most_taps]
-                              : 0;
-            out[x] = (uint8_t)(covered << 1 | (shadow >= 32768));
-        }
+        mix_rows(camera->row, &camera->truth, y, down, 1, 127);
+        for (int x = 0; x < truth->width; x++)
+            out[x] =
+                (uint8_t)((mix_neighbours(row + (int64_t)fine * x, 1, across) + half) >> 16 << 1);
+        mix_rows(camera->row, &camera->truth, y, down, 0, 1);
+        for (int x = 0; x < truth->width; x++)
+            out[x] |= mix_neighbours(row + (int64_t)fine * x, 1, across) >= half;
     }
 }
 

@@ -16,6 +16,7 @@ extern "C" {
 struct bd_synth_camera {
     struct bd_frame picture, truth; /* the world; either may be empty */
     struct bd_synth_canvas canvas;  /* on which it is painted */
+    int32_t *row;                   /* scratch */
     struct bd_synth_point at;       /* its corner in the camera's picture, in px8 of the world */
 };
 
