@@ -34,13 +34,15 @@ static struct bd_separator_options settings_for(int width, int height, int outpu
     return bd_separator_defaults(&options);
 }
 
-/* Still texture that has moved by (x, y), with a little noise. */
+/* Still texture below a sky, moved by (x, y), with a little noise. */
 static void draw(struct bd_frame *frame, double x, double y, uint32_t noise)
 {
     for (int j = 0; j < frame->height; j++)
         for (int i = 0; i < frame->width; i++) {
             int64_t u = llround((i - x) * 256), v = llround((j - y) * 256);
-            double value = bd_synth_noise(u, v, 12, 3) * 0.45 + bd_synth_noise(u, v, 10, 4) * 0.45;
+            double value = bd_synth_noise(u, v, 12, 3) * 0.2 + bd_synth_noise(u, v, 10, 4) * 0.2;
+            if (j - y < frame->height / 3)
+                value = 220;
             value += bd_synth_hash((uint32_t)i, (uint32_t)j, noise) % 5 - 2.0;
             frame->data[j * frame->stride + i] = (uint8_t)fmax(0, fmin(255, round(value)));
         }
@@ -120,7 +122,7 @@ static void shake_is_registered(void **state)
             continue;
         assert_true(fabs(shift.x - x) <= 0.15 && fabs(shift.y - y) <= 0.15);
         assert_true(differ(shown, &first, 16) <= 2.6); /* 1.6 is the noise of both */
-        assert_true(before > 5 || fabs(x) + fabs(y) < 2);
+        assert_true(before > 3.5 || fabs(x) + fabs(y) < 2);
     }
     print_message("%d of 60 frames were not registered\n", through);
     assert_true(through <= 3);
@@ -265,10 +267,11 @@ static void a_camera_that_is_turned_learns_anew(void **state)
     open_stand(&stand);
     watch(&stand, 0, 0, 4);
     assert_true(stand.foreground < 0.002);
-    watch(&stand, 70.4, 31, 2);
+    watch(&stand, 70.4, -5, 2);
+    print_message("%.3f of the picture is foreground\n", stand.foreground);
     assert_true(stand.foreground > 0.05);
     assert_false(bd_steady_moved(stand.steady));
-    watch(&stand, 70.4, 31, 10);
+    watch(&stand, 70.4, -5, 10);
     assert_true(bd_steady_moved(stand.steady));
     assert_in_range(stand.t, 40 + 50, 40 + 80);
     bd_steady_freeze(stand.steady, true);
@@ -276,11 +279,11 @@ static void a_camera_that_is_turned_learns_anew(void **state)
     bd_steady_freeze(stand.steady, false);
     assert_int_equal(bd_steady_learn(stand.steady, stand.separator), BD_OK);
     assert_false(bd_steady_moved(stand.steady));
-    watch(&stand, 70.4, 31, 0.1);
+    watch(&stand, 70.4, -5, 0.1);
     assert_true(stand.foreground < 0.002);
     assert_true(stand.shift.x == 0 && stand.shift.y == 0);
     /* from there on it is registered as before */
-    watch(&stand, 74.4, 28, 1);
+    watch(&stand, 74.4, -8, 1);
     assert_true(stand.foreground < 0.002);
     assert_true(fabs(stand.shift.x - 4) < 0.1 && fabs(stand.shift.y + 3) < 0.1);
     close_stand(&stand);
@@ -317,10 +320,10 @@ static void a_seek_is_no_move(void **state)
     struct stand stand;
     open_stand(&stand);
     watch(&stand, 0, 0, 2);
-    watch(&stand, 70.4, 31, 3);
+    watch(&stand, 70.4, -5, 3);
     bd_steady_seek(stand.steady);
     stand.t = 1000;
-    watch(&stand, 70.4, 31, 4);
+    watch(&stand, 70.4, -5, 4);
     assert_false(bd_steady_moved(stand.steady));
     watch(&stand, 0, 0, 1);
     assert_true(stand.foreground < 0.01);
@@ -393,21 +396,23 @@ static double f_of(struct tally tally)
 static void the_scene_is_separated(void **state)
 {
     (void)state;
-    const char *input = test_quick() ? "synth:shake?frames=12" : "synth:shake?frames=100";
+    const char *input = test_quick() ? "synth:shake?frames=12" : "synth:shake?frames=50";
     struct tally registered = run(input, "shake", BD_STEADY_AUTO, 0, 0, 0);
     print_message("F %.3f, background off by %.2f\n", f_of(registered), registered.away);
     assert_true(f_of(registered) >= 0.96);
     assert_true(registered.away <= 3.5);
-    struct tally as_it_is = run("synth:shake?frames=30", "shake", BD_STEADY_OFF, 0, 0, 0);
+    struct tally as_it_is =
+        run("synth:shake?size=160x120&frames=30", "shake", BD_STEADY_OFF, 0, 0, 0);
     print_message("as it is: F %.3f, background off by %.2f\n", f_of(as_it_is), as_it_is.away);
     assert_true(f_of(as_it_is) <= 0.8);
     struct tally small = run("synth:shake?frames=30", "shake", BD_STEADY_AUTO, 240, 180, 0);
-    print_message("at 240 x 180: F %.3f, background off by %.2f\n", f_of(small), small.away);
+    print_message("smaller: F %.3f, background off by %.2f\n", f_of(small), small.away);
     assert_true(f_of(small) >= 0.93);
-    struct tally later = run("synth:shake?frames=60", "shake", BD_STEADY_AUTO, 0, 0, 1.6);
+    struct tally later =
+        run("synth:shake?size=160x120&frames=60", "shake", BD_STEADY_AUTO, 0, 0, 1.6);
     print_message("after a seek: F %.3f\n", f_of(later));
     assert_int_equal(later.frames, 20);
-    assert_true(f_of(later) >= 0.95);
+    assert_true(f_of(later) >= 0.92);
 }
 
 /* To the bit what is written without registration, if the camera stands still. */
@@ -418,7 +423,7 @@ static void still_scenes_stay_as_they_are(void **state)
     for (int i = 0; i < 2; i++) {
         char command[256];
         snprintf(command, sizeof command,
-                 "$B export 'synth:street?frames=60' --mask m%%03d.png --background b%%03d.png "
+                 "$B export 'synth:street?frames=30' --mask m%%03d.png --background b%%03d.png "
                  "--steady %s --backend cpu --progress none && cat m*.png b*.png | cksum",
                  i ? "off" : "auto");
         assert_int_equal(cli_run(folder, command), 0);
@@ -452,7 +457,7 @@ static void eval_scores_the_scene(void **state)
     assert_int_equal(
         cli_run(folder, test_quick()
                             ? "$B eval 'synth:shake?frames=12' --backend cpu --progress none"
-                            : "$B eval 'synth:shake?frames=130' --backend cpu --progress none"),
+                            : "$B eval 'synth:shake?frames=50' --backend cpu --progress none"),
         0);
     cli_slurp(folder, "out", text, sizeof text);
     const char *line = strstr(text, "\nsynth:shake");
