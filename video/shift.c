@@ -12,6 +12,8 @@ struct bd_shifter {
     int width, height, channels;
     int16_t *row; /* a row of the output before its pixels are moved along it, replicated by the
                      width of the picture to either side */
+    int16_t *wide[taps]; /* rows of the input, and their numbers */
+    int number[taps];
 };
 
 /* A shift along one direction, as whole pixels and the weights of those from `first` on. */
@@ -35,8 +37,11 @@ enum bd_status bd_shifter_create(struct bd_shifter **shifter, int width, int hei
     self->width = width;
     self->height = height;
     self->channels = channels;
-    size_t row = ((size_t)width * 3 + 2 * taps) * (size_t)channels;
-    self->row = calloc(row, sizeof *self->row);
+    size_t samples = (size_t)width * (size_t)channels;
+    size_t row = 3 * samples + 2 * (size_t)taps * (size_t)channels;
+    self->row = calloc(row + taps * samples, sizeof *self->row);
+    for (int i = 0; i < taps && self->row; i++)
+        self->wide[i] = self->row + row + (size_t)i * samples;
     if (!self->row) {
         free(self);
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a shifter");
@@ -101,16 +106,31 @@ static inline int16_t high(int16_t a, int16_t b)
     return (int16_t)((int32_t)a * b >> 16);
 }
 
-/* out = the column filter of four rows of n bytes, in units of 1/32. */
-static void mix_rows(int16_t *restrict out, const uint8_t *const rows[taps],
+/* Row `number` of the input as 16-bit samples, times 128; made once while it is in use. */
+static const int16_t *widen_row(struct bd_shifter *shifter, const uint8_t *restrict in, int number,
+                                int64_t n)
+{
+    int slot = number % taps;
+    int16_t *restrict out = shifter->wide[slot];
+    if (shifter->number[slot] == number)
+        return out;
+    shifter->number[slot] = number;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = (int16_t)(in[i] * 128);
+    return out;
+}
+
+/* out = the column filter of four such rows of n samples, in units of 1/64. */
+static void mix_rows(int16_t *restrict out, const int16_t *const rows[taps],
                      const int16_t weights[taps], int64_t n)
 {
-    const uint8_t *restrict a = rows[0], *restrict b = rows[1], *restrict c = rows[2],
-                            *restrict d = rows[3];
+    const int16_t *a = rows[0], *b = rows[1], *c = rows[2], *d = rows[3];
     int16_t wa = weights[0], wb = weights[1], wc = weights[2], wd = weights[3];
-    for (int64_t i = 0; i < n; i++)
-        out[i] = (int16_t)(high((int16_t)(a[i] << 7), wa) + high((int16_t)(b[i] << 7), wb) +
-                           high((int16_t)(c[i] << 7), wc) + high((int16_t)(d[i] << 7), wd) + 1);
+    for (int64_t i = 0; i < n; i++) {
+        int16_t sum =
+            (int16_t)(high(a[i], wa) + high(b[i], wb) + high(c[i], wc) + high(d[i], wd) + 1);
+        out[i] = (int16_t)(sum * 2);
+    }
 }
 
 /* out = the row filter of n samples whose first neighbours are at `in`, `channels` apart. */
@@ -120,10 +140,12 @@ static void mix_neighbours(uint8_t *restrict out, const int16_t *restrict in,
     const int16_t *a = in, *b = in + channels, *c = b + channels, *d = c + channels;
     int16_t wa = weights[0], wb = weights[1], wc = weights[2], wd = weights[3];
     for (int64_t i = 0; i < n; i++) {
-        int16_t sum = (int16_t)(high((int16_t)(a[i] * 2), wa) + high((int16_t)(b[i] * 2), wb) +
-                                high((int16_t)(c[i] * 2), wc) + high((int16_t)(d[i] * 2), wd));
-        int16_t value = (int16_t)((sum + 8 + 1) >> 4);
-        out[i] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+        int16_t sum = (int16_t)(high(a[i], wa) + high(b[i], wb) + high(c[i], wc) + high(d[i], wd));
+        sum = (int16_t)(sum + 9); /* 1 for what was cut off, 8 to round */
+        sum = (int16_t)(sum >> 4);
+        sum = sum < 0 ? 0 : sum;
+        sum = sum > 255 ? 255 : sum;
+        out[i] = (uint8_t)sum;
     }
 }
 
@@ -146,10 +168,14 @@ void bd_shift_picture(struct bd_shifter *shifter, uint8_t *out, int64_t out_stri
     int right = across.first + taps > 0 ? across.first + taps : 0;
     left = left > before ? before : left;
     right = right > before ? before : right;
+    for (int i = 0; i < taps; i++)
+        shifter->number[i] = -1;
     for (int y = down.from; y < down.to; y++) {
-        const uint8_t *rows[taps];
-        for (int i = 0; i < taps; i++)
-            rows[i] = in + clamp(y + down.first + i, 0, height - 1) * in_stride;
+        const int16_t *rows[taps];
+        for (int i = 0; i < taps; i++) {
+            int number = clamp(y + down.first + i, 0, height - 1);
+            rows[i] = widen_row(shifter, in + number * in_stride, number, bytes);
+        }
         mix_rows(row, rows, down.weights, bytes);
         for (int i = 0; i < left * channels; i++)
             row[-1 - i] = row[channels - 1 - i % channels];
