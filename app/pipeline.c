@@ -52,7 +52,7 @@ struct bd_pipeline {
     struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
     struct bd_frame roi;                             /* empty: none */
 
-    struct bd_steady *steady; /* live solver: registers frames; NULL: not wanted */
+    struct bd_steady *steady; /* registers frames; NULL: not wanted */
     struct bd_flight flight;  /* live solver: between the queue and the separator */
     struct bd_pictures *pictures;
 };
@@ -187,15 +187,13 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     const struct bd_options *options = pipeline->options;
     const struct bd_reader_info *info = pipeline->info;
     const struct bd_separator_options *settings = &pipeline->settings;
-    enum bd_status status;
-    if (options->solver == BD_SOLVER_BATCH)
-        status =
-            bd_batch_create(&pipeline->batch, pipeline->backend, settings, asked_to_stop, pipeline);
-    else
+    enum bd_status status = bd_steady_create(
+        &pipeline->steady, (enum bd_steady_mode)options->steady, settings, pipeline->small_format);
+    if (!status && options->solver == BD_SOLVER_BATCH)
+        status = bd_batch_create(&pipeline->batch, pipeline->backend, settings, pipeline->steady,
+                                 asked_to_stop, pipeline);
+    else if (!status)
         status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
-    if (!status && pipeline->separator)
-        status = bd_steady_create(&pipeline->steady, (enum bd_steady_mode)options->steady, settings,
-                                  pipeline->small_format);
     if (!status)
         status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
                                     pipeline->wants, options->threads);

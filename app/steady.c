@@ -146,8 +146,10 @@ static void decide(struct bd_steady *steady, bool found, double passed)
     steady->seen *= exp(-passed / forgotten);
     if (found && size >= noticed) {
         steady->seen += size;
-        if (ahead || steady->seen >= enough)
+        if (!steady->active && (ahead || steady->seen >= enough)) {
             steady->active = true;
+            bd_log(BD_LOG_INFO, "the camera shakes: frames are registered");
+        }
         steady->until = steady->time + calm;
     }
     if (steady->mode == BD_STEADY_AUTO && !ahead && steady->time >= steady->until &&
@@ -270,6 +272,7 @@ enum bd_status bd_steady_learn(struct bd_steady *steady, struct bd_separator *se
 {
     steady->origin = steady->held = (struct bd_shift){ 0, 0 };
     steady->moved = steady->filled = false;
+    bd_log(BD_LOG_INFO, "the camera has been moved: what it sees now is learned");
     return bd_new_place_learn(steady->place, separator, steady->shake);
 }
 
