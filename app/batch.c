@@ -8,6 +8,7 @@
 struct bd_batch {
     struct bd_backend *backend;
     struct bd_separator_options settings;
+    struct bd_steady *steady;
     size_t rows;     /* of a small frame: pixels x channels */
     int window;      /* frames a full window has */
     int count, next; /* frames in the window in hand; the next to deliver */
@@ -16,6 +17,8 @@ struct bd_batch {
     int64_t rank;
 
     struct bd_frame *frames; /* window, full size */
+    struct bd_shift *shifts; /* window: as they are registered */
+    int64_t registered;      /* frames */
     uint8_t *columns;        /* rows x window: the small frames, tight */
     struct bd_matrix m, l;
     struct bd_rpca_options solver;
@@ -40,7 +43,8 @@ static enum bd_status open_masker(struct bd_batch *batch)
 
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
                                const struct bd_separator_options *settings,
-                               bool (*interrupted)(void *user), void *user)
+                               struct bd_steady *steady, bool (*interrupted)(void *user),
+                               void *user)
 {
     *batch = NULL;
     struct bd_batch *self = calloc(1, sizeof *self);
@@ -49,14 +53,16 @@ enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backe
     self->backend = backend;
     self->solver = (struct bd_rpca_options){ .interrupted = interrupted, .user = user };
     self->settings = *settings;
+    self->steady = steady;
     self->window = settings->window;
     self->rows = (size_t)settings->width * (size_t)settings->height * (size_t)settings->channels;
     self->frames = calloc((size_t)self->window, sizeof *self->frames);
+    self->shifts = calloc((size_t)self->window, sizeof *self->shifts);
     self->columns = malloc(self->rows * (size_t)self->window);
     self->column = malloc(self->rows * sizeof *self->column);
     self->background = malloc(self->rows);
     enum bd_status status = BD_OK;
-    if (!self->frames || !self->columns || !self->column || !self->background)
+    if (!self->frames || !self->shifts || !self->columns || !self->column || !self->background)
         status = bd_fail(BD_ERROR_MEMORY,
                          "out of memory for a window of %d frames; --window or --scale smaller",
                          self->window);
@@ -84,6 +90,7 @@ void bd_batch_destroy(struct bd_batch **batch)
     for (int j = 0; self->frames && j < self->window; j++)
         bd_frame_destroy(&self->frames[j]);
     free(self->frames);
+    free(self->shifts);
     free(self->columns);
     free(self->column);
     free(self->background);
@@ -95,6 +102,7 @@ void bd_batch_restart(struct bd_batch *batch)
 {
     batch->count = batch->next = 0;
     batch->started = false;
+    bd_steady_seek(batch->steady);
 }
 
 static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame *frame,
@@ -105,6 +113,8 @@ static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame
     if (status)
         return status;
     uint8_t *column = batch->columns + (size_t)j * batch->rows;
+    double time = (double)batch->registered++ / batch->settings.frame_rate;
+    bd_steady_take(batch->steady, picture, time, &picture, &batch->shifts[j]);
     for (int y = 0; y < batch->settings.height; y++)
         memcpy(column + (size_t)y * tight, picture->data + (int64_t)y * picture->stride, tight);
     return BD_OK;
@@ -120,6 +130,10 @@ static void rotate(struct bd_batch *batch, int fresh, int keep)
         memmove(batch->frames, batch->frames + 1,
                 (size_t)(fresh + keep - 1) * sizeof *batch->frames);
         batch->frames[fresh + keep - 1] = first;
+        struct bd_shift shift = batch->shifts[0];
+        memmove(batch->shifts, batch->shifts + 1,
+                (size_t)(fresh + keep - 1) * sizeof *batch->shifts);
+        batch->shifts[fresh + keep - 1] = shift;
         memcpy(batch->background, batch->columns, batch->rows);
         memmove(batch->columns, batch->columns + batch->rows,
                 (size_t)(fresh + keep - 1) * batch->rows);
@@ -239,6 +253,7 @@ enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
         status = mask_frame(batch, batch->next, separation);
     if (status)
         return status;
+    bd_steady_give(batch->steady, batch->shifts[batch->next], separation);
     *frame = &batch->frames[batch->next++];
     separation->rank = (int)batch->rank;
     separation->columns = batch->count;

@@ -5,15 +5,18 @@
 #define BD_APP_BATCH_H
 
 #include "app/queue.h"
+#include "app/steady.h"
 #include "linalg/separator.h"
 
 struct bd_batch;
 
 /* `settings` complete, as bd_separator_defaults returns them; all but memory, lambda, refine and
- * rank count, which are the live solver's. Takes all memory but that of the frames. */
+ * rank count, which are the live solver's. Frames are registered by `steady`, which stays the
+ * caller's (NULL: they are not). Takes all memory but that of the frames. */
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
                                const struct bd_separator_options *settings,
-                               bool (*interrupted)(void *user), void *user);
+                               struct bd_steady *steady, bool (*interrupted)(void *user),
+                               void *user);
 void bd_batch_destroy(struct bd_batch **batch);
 
 /* The next frame at full size and its separation at the processing size, both valid until the next

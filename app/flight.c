@@ -25,9 +25,11 @@ static enum bd_status submit_next(struct bd_flight *flight)
     if (status)
         return status;
     flight->held++;
-    double begin = bd_clock_seconds();
-    status = bd_separator_submit(flight->separator, picture->data, picture->stride,
-                                 bd_flight_time(flight, frame));
+    double begin = bd_clock_seconds(), time = bd_flight_time(flight, frame);
+    struct bd_shift *shift = &flight->shifts[flight->flying_count];
+    bd_steady_freeze(flight->steady, bd_separator_frozen(flight->separator));
+    bd_steady_take(flight->steady, picture, time, &picture, shift);
+    status = bd_separator_submit(flight->separator, picture->data, picture->stride, time);
     if (!status)
         flight->flying[flight->flying_count++] = frame;
     flight->seconds = bd_clock_seconds() - begin;
@@ -38,11 +40,36 @@ static enum bd_status submit_next(struct bd_flight *flight)
 static enum bd_status receive_oldest(struct bd_flight *flight, const struct bd_frame **frame,
                                      struct bd_separation *separation)
 {
+    struct bd_shift shift = flight->shifts[0];
     *frame = flight->flying[0];
     flight->flying_count--;
-    for (int i = 0; i < flight->flying_count; i++)
+    for (int i = 0; i < flight->flying_count; i++) {
         flight->flying[i] = flight->flying[i + 1];
-    return bd_separator_receive(flight->separator, separation);
+        flight->shifts[i] = flight->shifts[i + 1];
+    }
+    enum bd_status status = bd_separator_receive(flight->separator, separation);
+    if (!status)
+        bd_steady_give(flight->steady, shift, separation);
+    return status;
+}
+
+/* Whether one more frame is to go to the separator. None goes ahead of a camera's new place, which
+ * is learned when no frame is in flight. */
+static bool wants_more(const struct bd_flight *flight, int depth)
+{
+    if (flight->ended)
+        return false;
+    return !flight->flying_count ||
+           (flight->flying_count < depth && !bd_steady_moved(flight->steady));
+}
+
+/* What is frozen learns no new place either. */
+static enum bd_status learn_place(struct bd_flight *flight)
+{
+    bd_steady_freeze(flight->steady, bd_separator_frozen(flight->separator));
+    if (flight->flying_count || !bd_steady_moved(flight->steady))
+        return BD_OK;
+    return bd_steady_learn(flight->steady, flight->separator);
 }
 
 /* Frames of a camera are not kept waiting for the next, and while the separator is frozen none goes
@@ -57,8 +84,10 @@ enum bd_status bd_flight_next(struct bd_flight *flight, const struct bd_frame **
     flight->seconds = 0;
     if (flight->held > flight->flying_count)
         release(flight);
-    while (!flight->ended && (!flight->flying_count || flight->flying_count < depth)) {
-        flight->ended = submit_next(flight);
+    while (wants_more(flight, depth)) {
+        flight->ended = learn_place(flight);
+        if (!flight->ended)
+            flight->ended = submit_next(flight);
         if (flight->ended)
             snprintf(flight->detail, sizeof flight->detail, "%s", bd_error_detail());
     }
@@ -81,6 +110,7 @@ enum bd_status bd_flight_seek(struct bd_flight *flight, double seconds)
         release(flight);
     if (!status)
         status = bd_queue_seek(flight->queue, seconds);
+    bd_steady_seek(flight->steady);
     if (!status)
         flight->ended = BD_OK;
     return status;

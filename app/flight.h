@@ -4,17 +4,20 @@
 #define BD_APP_FLIGHT_H
 
 #include "app/queue.h"
+#include "app/steady.h"
 #include "linalg/separator.h"
 #include "video/reader.h"
 
-/* The first three are the owner's, who sets them and has all the rest 0; they stay the owner's. */
+/* The first four are the owner's, who sets them and has all the rest 0; they stay the owner's. */
 struct bd_flight {
     struct bd_queue *queue;
     struct bd_separator *separator;
     const struct bd_reader_info *info;
+    struct bd_steady *steady; /* may be NULL */
 
     /* Frames that the separator has and that have not been returned, oldest first. */
     const struct bd_frame *flying[bd_queue_most_held];
+    struct bd_shift shifts[bd_queue_most_held]; /* theirs, as registered */
     int flying_count;
     int held;             /* frames of the queue: those, and one that the caller may look at */
     enum bd_status ended; /* BD_OK while frames come */

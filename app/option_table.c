@@ -7,6 +7,7 @@ static const char *const parts[] = {
     "nothing", "choice", "reveal", "shadows", "trim", "all", NULL
 };
 static const char *const solvers[] = { "live", "batch", NULL };
+static const char *const steadies[] = { "auto", "on", "off", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
 static const char *const progresses[] = { "auto", "plain", "none", NULL };
 static const char *const panes[] = { "input",   "background", "foreground", "mask",
@@ -96,6 +97,8 @@ const struct bd_option bd_option_table[] = {
       "refinements of the window each time a frame enters it" },
     { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, bd_max_rank, NULL, L, NULL,
       "largest rank of the background" },
+    { "steady", 0, "WHEN", BD_OPTION_INDEX, AT(steady), 0, 0, steadies, VEA, "auto",
+      "register frames of a camera that shakes; auto: while it does" },
     { "without", 0, "PART", BD_OPTION_INDEX, AT(separator.without), 0, 0, parts, VEA, "nothing",
       "leave a part of the making of masks out, to see what it does" },
     { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 15, NULL, VEA, NULL,

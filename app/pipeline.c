@@ -12,6 +12,7 @@
 #include "app/prime.h"
 #include "app/queue.h"
 #include "app/roi.h"
+#include "app/steady.h"
 #include "base/clock.h"
 #include "base/pool.h"
 #include "video/scale.h"
@@ -51,7 +52,8 @@ struct bd_pipeline {
     struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
     struct bd_frame roi;                             /* empty: none */
 
-    struct bd_flight flight; /* live solver: between the queue and the separator */
+    struct bd_steady *steady; /* registers frames; NULL: not wanted */
+    struct bd_flight flight;  /* live solver: between the queue and the separator */
     struct bd_pictures *pictures;
 };
 
@@ -185,11 +187,12 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     const struct bd_options *options = pipeline->options;
     const struct bd_reader_info *info = pipeline->info;
     const struct bd_separator_options *settings = &pipeline->settings;
-    enum bd_status status;
-    if (options->solver == BD_SOLVER_BATCH)
-        status =
-            bd_batch_create(&pipeline->batch, pipeline->backend, settings, asked_to_stop, pipeline);
-    else
+    enum bd_status status = bd_steady_create(
+        &pipeline->steady, (enum bd_steady_mode)options->steady, settings, pipeline->small_format);
+    if (!status && options->solver == BD_SOLVER_BATCH)
+        status = bd_batch_create(&pipeline->batch, pipeline->backend, settings, pipeline->steady,
+                                 asked_to_stop, pipeline);
+    else if (!status)
         status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
     if (!status)
         status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
@@ -249,7 +252,8 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
         status = open_queue(self, self->info->live && drop);
     self->flight = (struct bd_flight){ .queue = self->queue,
                                        .separator = self->separator,
-                                       .info = self->info };
+                                       .info = self->info,
+                                       .steady = self->steady };
     if (status) {
         bd_pipeline_close(&self);
         return status;
@@ -272,7 +276,7 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     *result = (struct bd_result){ 0 };
     enum bd_status status = BD_OK;
     if (pipeline->prime)
-        status = bd_prime_finish(&pipeline->prime, pipeline->separator);
+        status = bd_prime_finish(&pipeline->prime, pipeline->separator, pipeline->steady);
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
     else if (!status)
@@ -352,6 +356,7 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     bd_queue_close(&self->queue);
     bd_reader_close(&self->reader);
     bd_separator_destroy(&self->separator);
+    bd_steady_destroy(&self->steady);
     bd_batch_destroy(&self->batch);
     bd_backend_close(&self->backend);
     for (int i = 0; i < bd_queue_most_threads; i++)

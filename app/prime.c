@@ -254,13 +254,16 @@ static void release(struct bd_prime *prime)
     pthread_mutex_unlock(&prime->mutex);
 }
 
-enum bd_status bd_prime_finish(struct bd_prime **prime, struct bd_separator *separator)
+enum bd_status bd_prime_finish(struct bd_prime **prime, struct bd_separator *separator,
+                               struct bd_steady *steady)
 {
-    const struct bd_frame *picture;
+    const struct bd_frame *picture, *registered;
+    struct bd_shift shift;
     enum bd_status status = BD_OK;
     int shown = 0;
     while (!status && (picture = next_picture(*prime, &status))) {
-        status = bd_separator_preview(separator, picture->data, picture->stride);
+        bd_steady_take(steady, picture, bd_steady_ahead, &registered, &shift);
+        status = bd_separator_preview(separator, registered->data, registered->stride);
         release(*prime);
         shown++;
     }

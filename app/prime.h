@@ -8,6 +8,7 @@
 #ifndef BD_APP_PRIME_H
 #define BD_APP_PRIME_H
 
+#include "app/steady.h"
 #include "linalg/separator.h"
 #include "video/reader.h"
 
@@ -28,10 +29,12 @@ enum bd_status bd_prime_start(struct bd_prime **prime, const char *input,
                               const struct bd_separator_options *settings,
                               enum bd_pixel_format format, int parts);
 
-/* Shows the separator the pictures in their order, waiting for those to come, lets it learn from
- * them, and closes. Inputs of very few frames are left alone, and so is what breaks off on the way.
- * Errors: those of the reader before the first picture, and BD_ERROR_INTERRUPTED. */
-enum bd_status bd_prime_finish(struct bd_prime **prime, struct bd_separator *separator);
+/* Shows the separator the pictures in their order, registered by `steady` (NULL: as they are),
+ * waiting for those to come, lets it learn from them, and closes. Inputs of very few frames are
+ * left alone, and so is what breaks off on the way. Errors: those of the reader before the first
+ * picture, and BD_ERROR_INTERRUPTED. */
+enum bd_status bd_prime_finish(struct bd_prime **prime, struct bd_separator *separator,
+                               struct bd_steady *steady);
 
 /* Ends the threads, wherever they are, and nulls. Safe on NULL. */
 void bd_prime_close(struct bd_prime **prime);

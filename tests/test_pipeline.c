@@ -379,7 +379,7 @@ static enum bd_status prime_little(const char *input, bool (*interrupted)(void *
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
     assert_int_equal(bd_separator_create(&separator, backend, &little), BD_OK);
     assert_int_equal(start_little(&prime, input, interrupted, user), BD_OK);
-    enum bd_status status = bd_prime_finish(&prime, separator);
+    enum bd_status status = bd_prime_finish(&prime, separator, NULL);
     assert_null(prime);
     bd_separator_destroy(&separator);
     bd_backend_close(&backend);
@@ -437,7 +437,7 @@ static void background_of(const char *input, double start, int parts, uint8_t *b
     assert_int_equal(bd_separator_create(&separator, backend, &settings), BD_OK);
     settings = bd_separator_defaults(&settings);
     assert_int_equal(bd_prime_start(&prime, input, &reader, &settings, BD_RGB24, parts), BD_OK);
-    assert_int_equal(bd_prime_finish(&prime, separator), BD_OK);
+    assert_int_equal(bd_prime_finish(&prime, separator, NULL), BD_OK);
     assert_int_equal(bd_synth_render(bd_synth_find("easy"), 64, 48, 1, 250, &frame, NULL), BD_OK);
     assert_int_equal(bd_separator_push(separator, frame.data, frame.stride, 0, &separation), BD_OK);
     memcpy(background, separation.background, 64 * 48 * 3);

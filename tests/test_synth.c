@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "video/synth.h"
+#include "video/synth_camera.h"
 
 static const struct bd_synth_scene *scene(const char *name)
 {
@@ -88,7 +89,8 @@ static void test_checksums(void **state)
         uint32_t picture, truth;
     } known[] = { { "easy", 100, 0x4862df1a, 0x4fab5e36 },
                   { "street", 150, 0x565f5a7c, 0xce528fb6 },
-                  { "switch", 210, 0xd2b681b3, 0x88c38f2b } };
+                  { "switch", 210, 0xd2b681b3, 0x88c38f2b },
+                  { "shake", 120, 0x1cfff2b2, 0xc9cb8c96 } };
     (void)state;
     struct bd_frame picture = { 0 }, truth = { 0 };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
@@ -100,6 +102,41 @@ static void test_checksums(void **state)
     }
     bd_frame_destroy(&picture);
     bd_frame_destroy(&truth);
+}
+
+/* The scene moves in the picture by what bd_synth_shake says, and never further than it may. */
+static void test_the_camera_shakes(void **state)
+{
+    (void)state;
+    struct bd_synth_scene empty = *scene("shake");
+    struct bd_frame first = { 0 }, later = { 0 };
+    int32_t most = 0, reach = (int32_t)empty.shake * 256;
+    empty.objects = 0;
+    empty.noise = 0;
+    for (int i = 0; i < 3000; i++) {
+        struct bd_synth_point moved = bd_synth_shake(&empty, 240, i);
+        assert_in_range(moved.x + reach, 0, 2 * reach);
+        assert_in_range(moved.y + reach, 0, 2 * reach);
+        most = abs(moved.x) > most ? abs(moved.x) : most;
+    }
+    assert_true(most > reach / 2);
+    render(&empty, 1, 3, &first, NULL);
+    struct bd_synth_point from = bd_synth_shake(&empty, first.height, 3);
+    for (int i = 10; i < 40; i += 10) {
+        struct bd_synth_point to = bd_synth_shake(&empty, first.height, i);
+        int dx = (to.x - from.x + 128) >> 8, dy = (to.y - from.y + 128) >> 8;
+        int64_t still = 0, moved = 0;
+        render(&empty, 1, i, &later, NULL);
+        for (int y = 16; y < first.height - 16; y++)
+            for (int x = 3 * 16; x < 3 * (first.width - 16); x++) {
+                int now = later.data[y * later.stride + x];
+                still += abs(now - first.data[y * first.stride + x]);
+                moved += abs(now - first.data[(y - dy) * first.stride + x - 3 * dx]);
+            }
+        assert_true(abs(dx) + abs(dy) >= 2 && moved < still * 2 / 3);
+    }
+    bd_frame_destroy(&first);
+    bd_frame_destroy(&later);
 }
 
 static void test_order_and_seed(void **state)
@@ -346,6 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_checksums),
+        cmocka_unit_test(test_the_camera_shakes),
         cmocka_unit_test(test_order_and_seed),
         cmocka_unit_test(test_background_and_contrast),
         cmocka_unit_test(test_truth_is_complete),

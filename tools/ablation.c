@@ -12,15 +12,27 @@
 #include <time.h>
 
 #include "app/cdnet.h"
+#include "app/steady.h"
 #include "linalg/separator.h"
 #include "video/synth.h"
 #include "video/writer.h"
 
-enum { most_sources = 64, part_count = BD_WITHOUT_ANY + 1, files_rate = 25, look_seconds = 60 };
+enum { most_sources = 64, files_rate = 25, look_seconds = 60 };
 
-static const char *const part_names[part_count] = { "all parts",      "without choice",
-                                                    "without reveal", "without shadows",
-                                                    "without trim",   "without all of these" };
+/* What is left out in a column. */
+static const struct {
+    const char *name;
+    int without; /* enum bd_separator_part */
+    enum bd_steady_mode steady;
+} columns[] = { { "all parts", BD_WITHOUT_NOTHING, BD_STEADY_AUTO },
+                { "without choice", BD_WITHOUT_CHOICE, BD_STEADY_AUTO },
+                { "without reveal", BD_WITHOUT_REVEAL, BD_STEADY_AUTO },
+                { "without shadows", BD_WITHOUT_SHADOWS, BD_STEADY_AUTO },
+                { "without trim", BD_WITHOUT_TRIM, BD_STEADY_AUTO },
+                { "without registration", BD_WITHOUT_NOTHING, BD_STEADY_OFF },
+                { "without all of these", BD_WITHOUT_ANY, BD_STEADY_OFF } };
+
+enum { column_count = sizeof columns / sizeof *columns };
 
 struct source {
     struct bd_sequence sequence;
@@ -35,6 +47,7 @@ struct outcome {
 struct run {
     const struct source *source;
     struct bd_separator *separator;
+    struct bd_steady *steady;
     struct bd_frame picture, truth, mask;
     struct bd_score score;
     double seconds;
@@ -60,9 +73,13 @@ static enum bd_status look_ahead(struct run *run, int window)
         span = look_seconds * source->rate;
     enum bd_status status = BD_OK;
     for (int j = 0; j < window && !status; j++) {
+        const struct bd_frame *shown;
+        struct bd_shift shift;
         status = read_picture(source, (int64_t)(j * span / window), &run->picture);
-        if (!status)
-            status = bd_separator_preview(run->separator, run->picture.data, run->picture.stride);
+        if (status)
+            break;
+        bd_steady_take(run->steady, &run->picture, bd_steady_ahead, &shown, &shift);
+        status = bd_separator_preview(run->separator, shown->data, shown->stride);
     }
     return status ? status : bd_separator_prime(run->separator);
 }
@@ -71,13 +88,20 @@ static enum bd_status separate(struct run *run, int64_t index)
 {
     struct timespec begin, end;
     struct bd_separation out;
-    const struct bd_frame *picture = &run->picture;
+    const struct bd_frame *picture = &run->picture, *shown;
+    struct bd_shift shift;
+    double time = (double)index / run->source->rate;
     enum bd_status status = read_picture(run->source, index, &run->picture);
     if (status)
         return status;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    status = bd_separator_push(run->separator, picture->data, picture->stride,
-                               (double)index / run->source->rate, &out);
+    if (bd_steady_moved(run->steady))
+        status = bd_steady_learn(run->steady, run->separator);
+    bd_steady_take(run->steady, picture, time, &shown, &shift);
+    if (!status)
+        status = bd_separator_push(run->separator, shown->data, shown->stride, time, &out);
+    if (!status)
+        bd_steady_give(run->steady, shift, &out);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     run->seconds +=
         (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
@@ -92,7 +116,7 @@ static enum bd_status separate(struct run *run, int64_t index)
     return bd_score_add(&run->score, &run->source->sequence, &run->mask, &run->truth);
 }
 
-static enum bd_status measure(const struct source *source, struct bd_backend *backend, int without,
+static enum bd_status measure(const struct source *source, struct bd_backend *backend, int column,
                               int ahead, struct outcome *outcome)
 {
     struct run run = { .source = source };
@@ -107,11 +131,13 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
                                             .refine = -1,
                                             .min_area = -1,
                                             .max_hole = -1,
-                                            .without = without };
+                                            .without = columns[column].without };
     options = bd_separator_defaults(&options);
     status = bd_frame_ensure(&run.mask, options.width, options.height, BD_GRAY8);
     if (!status)
         status = bd_separator_create(&run.separator, backend, &options);
+    if (!status)
+        status = bd_steady_create(&run.steady, columns[column].steady, &options, BD_RGB24);
     if (!status && ahead)
         status = look_ahead(&run, options.window);
     for (int64_t i = 0; i < source->frames && !status; i++)
@@ -119,6 +145,7 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
     outcome->f = bd_score_f_measure(&run.score);
     outcome->milliseconds = 1e3 * run.seconds / (double)source->frames;
     bd_separator_destroy(&run.separator);
+    bd_steady_destroy(&run.steady);
     bd_frame_destroy(&run.picture);
     bd_frame_destroy(&run.truth);
     bd_frame_destroy(&run.mask);
@@ -128,10 +155,10 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
 static void print_header(int ahead)
 {
     printf("%s\n\n| |", ahead ? "With a look ahead:" : "Without a look ahead:");
-    for (int part = 0; part < part_count; part++)
-        printf(" %s |", part_names[part]);
+    for (int column = 0; column < column_count; column++)
+        printf(" %s |", columns[column].name);
     printf("\n|---|");
-    for (int part = 0; part < part_count; part++)
+    for (int column = 0; column < column_count; column++)
         printf("---|");
     printf("\n");
 }
@@ -139,28 +166,28 @@ static void print_header(int ahead)
 static enum bd_status print_table(const struct source *sources, int count,
                                   struct bd_backend *backend, int ahead)
 {
-    double f[part_count] = { 0 }, milliseconds[part_count] = { 0 };
+    double f[column_count] = { 0 }, milliseconds[column_count] = { 0 };
     print_header(ahead);
     for (int i = 0; i < count; i++) {
         printf("| %s |", sources[i].sequence.name);
-        for (int part = 0; part < part_count; part++) {
+        for (int column = 0; column < column_count; column++) {
             struct outcome outcome;
-            enum bd_status status = measure(&sources[i], backend, part, ahead, &outcome);
+            enum bd_status status = measure(&sources[i], backend, column, ahead, &outcome);
             if (status)
                 return status;
             printf(" %.3f |", outcome.f);
             fflush(stdout);
-            f[part] += outcome.f / count;
-            milliseconds[part] += outcome.milliseconds / count;
+            f[column] += outcome.f / count;
+            milliseconds[column] += outcome.milliseconds / count;
         }
         printf("\n");
     }
     printf("| **mean** |");
-    for (int part = 0; part < part_count; part++)
-        printf(" **%.3f** |", f[part]);
+    for (int column = 0; column < column_count; column++)
+        printf(" **%.3f** |", f[column]);
     printf("\n| ms a frame |");
-    for (int part = 0; part < part_count; part++)
-        printf(" %.2f |", milliseconds[part]);
+    for (int column = 0; column < column_count; column++)
+        printf(" %.2f |", milliseconds[column]);
     printf("\n\n");
     return BD_OK;
 }

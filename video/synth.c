@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "video/synth_camera.h"
 #include "video/synth_paint.h"
 #include "video/synth_world.h"
 
@@ -29,6 +30,9 @@ const struct bd_synth_scene bd_synth_scenes[] = {
     { .name = "street", .description = "a bit of everything: shadows, drift, wind, a stop, noise",
       .width = 480, .height = 270, .frame_count = 300, .fps = 25, .noise = 2.0, .objects = 6,
       .shadows = true, .light_drift = 0.05, .sway = true, .stop_from = 120, .stop_to = 200 },
+    { .name = "shake", .description = "the wind shakes the camera by up to six pixels",
+      .width = 320, .height = 240, .frame_count = 400, .fps = 25, .noise = 2.0, .objects = 5,
+      .shake = 6 },
     { .name = NULL },
 };
 /* clang-format on */
@@ -99,6 +103,22 @@ static enum bd_status prepare(struct bd_frame *frame, int width, int height,
     return BD_OK;
 }
 
+/* Paints the world and takes the picture with a camera that shakes. */
+static enum bd_status see_shaken(const struct bd_synth_canvas *canvas,
+                                 const struct bd_synth_scene *scene, uint32_t look, int64_t index)
+{
+    struct bd_synth_camera camera;
+    enum bd_status status = bd_synth_camera_open(&camera, scene, canvas->width, canvas->height,
+                                                 index, canvas->picture, canvas->truth);
+    if (status != BD_OK)
+        return status;
+    bd_synth_paint_world(&camera.canvas, scene, look, index);
+    bd_synth_paint_actors(&camera.canvas, scene, look, index);
+    bd_synth_camera_take(&camera, canvas->picture, canvas->truth);
+    bd_synth_camera_close(&camera);
+    return BD_OK;
+}
+
 enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, int height,
                                uint64_t seed, int64_t index, struct bd_frame *picture,
                                struct bd_frame *truth)
@@ -125,10 +145,16 @@ enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, in
 
     struct bd_synth_canvas canvas = { picture, truth, width, height };
     uint32_t look = (uint32_t)(bd_synth_mix64(seed) >> 32);
-    if (truth)
-        memset(truth->data, 0, (size_t)(truth->stride * height));
-    bd_synth_paint_world(&canvas, scene, look, index);
-    bd_synth_paint_actors(&canvas, scene, look, index);
+    if (scene->shake > 0) {
+        status = see_shaken(&canvas, scene, look, index);
+        if (status != BD_OK)
+            return status;
+    } else {
+        if (truth)
+            memset(truth->data, 0, (size_t)(truth->stride * height));
+        bd_synth_paint_world(&canvas, scene, look, index);
+        bd_synth_paint_actors(&canvas, scene, look, index);
+    }
     if (picture)
         expose(picture, scene, seed, index);
     bd_synth_finish_truth(&canvas);
