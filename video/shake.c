@@ -322,7 +322,7 @@ static void renew(struct bd_shake *shake, const struct bd_frame *frame, struct b
         struct place *place = &shake->places[i];
         if (!place->used)
             continue;
-        place->strikes += place->agrees ? -place->strikes : 1;
+        place->strikes = place->agrees ? 0 : place->strikes + 1;
         if (place->strikes >= most_strikes && !replaced++)
             choose_block(shake, frame, i, shift);
     }
