@@ -8,7 +8,8 @@
 
 static const double start_seconds = 10; /* a window without a look ahead is filled in this time */
 static const double look_seconds = 0.5; /* between looks for background that was revealed */
-static const double longest_step = 5;   /* seconds; a longer one between frames is a seek */
+static const double first_look_seconds = 0.1; /* the same while the window fills */
+static const double longest_step = 5;         /* seconds; a longer one between frames is a seek */
 
 /* A sudden change of light: most of the picture is foreground (bd_sep_flood_share), and the share
  * of foreground has risen by more than flood_rise above its average over flood_average seconds, for
@@ -79,7 +80,7 @@ enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend 
 
 enum bd_status bd_separator_reset(struct bd_separator *s)
 {
-    s->columns = 0;
+    s->columns = s->looked = 0;
     for (int j = 0; j < s->options.window; j++)
         s->order[j] = j;
     s->settled = s->started = s->r_valid = false;
@@ -124,7 +125,7 @@ static double advance(struct bd_separator *s, double time, bool *jump)
     else if (*jump)
         s->start += seconds - frame;
     if (!s->started || seconds < 0)
-        s->look = time + look_seconds;
+        s->look = time + (s->settled ? look_seconds : first_look_seconds);
     if (!s->started || seconds < 0)
         s->next = time + s->options.memory / s->options.window;
     s->started = true;
@@ -205,7 +206,7 @@ static enum bd_status separate(struct bd_separator *s, double time)
         s->frames[(s->submitted - 1) % bd_sep_lag].columns = s->columns;
     }
     if (status == BD_OK && !s->frozen && time >= s->look) {
-        s->look = time + look_seconds;
+        s->look = time + (s->settled ? look_seconds : first_look_seconds);
         status = bd_sep_reveal(s);
     }
     return status;

@@ -11,12 +11,12 @@
  * the memory time: the window then takes about the other half to make them background.
  *
  * The start: without a look ahead the first frames enter the window as they are, densely, within 10
- * seconds or the memory time, and the background is their median. When the window is full (or after
- * a look ahead) the value that lasts at each pixel takes its place, what differs from it is taken
- * out of the window, and the first basis is learned. Where two values last, the background is the
- * one that continues its surroundings: an object has a contour. By the same rule what has been
- * behind an object that was taken for background is recognised within some seconds after that has
- * left, and becomes background at once.
+ * seconds or the memory time, and the background is the value that lasts at each pixel of them.
+ * When the window is full (or after a look ahead) what differs from it is taken out of the window,
+ * and the first basis is learned. Where two values last, the background is the one that continues
+ * its surroundings: an object has a contour. By the same rule what has been behind an object that
+ * was taken for background is recognised within some seconds after that has left, and becomes
+ * background at once; while the window fills, within one.
  *
  * A change of light that all of the picture has a share of is followed in the first frame of it.
  * Another one, in which most of the picture becomes foreground at once and stays so

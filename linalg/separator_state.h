@@ -40,6 +40,7 @@ struct bd_separator {
     void *gram;   /* n doubles in the backend's memory: see sep_gram */
     int *order;   /* all n slots: those in use, oldest first, then the free ones */
     int columns;  /* slots in use */
+    int looked;   /* columns when the first background was last looked for; 0: not yet */
     bool settled; /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
@@ -72,7 +73,8 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
  * before. */
 enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn);
 
-/* While the window fills: the frame in hand enters as it is, the background is the median. */
+/* While the window fills: the frame in hand enters as it is, and the background is looked for anew
+ * whenever the window has grown by an eighth. */
 enum bd_status bd_sep_start(struct bd_separator *s);
 
 /* Takes what moves out of the frames of the window, which entered it as they were, and learns the
