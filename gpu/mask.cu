@@ -1,13 +1,15 @@
-/* The mask clean-up on the GPU. At most eight launches: a median of tiles with their components
+/* The mask clean-up on the GPU. Eight launches: a median of tiles with their components
  * (median_tiles), the components joined and their areas summed (mask_join.cuh), the small ones
  * removed and the components of the complement found (remove_tiles), those joined and summed, the
  * holes filled, edges trimmed and the rows dilated (mask_finish.cuh), the columns dilated
  * (spread_rows). Between them the picture is bits: 260 KB at 1920 x 1080, which stays in the L2
- * cache. Shadows that are to be told take one more (median_shadows). */
+ * cache. Shadows that things stand on take two more before the edges (contact.cuh), those that are
+ * to be told one more at the end (median_shadows). */
 #include "gpu/mask.h"
 
 #include <stdlib.h>
 
+#include "gpu/contact.cuh"
 #include "gpu/mask_finish.cuh"
 #include "gpu/mask_join.cuh"
 #include "gpu/mask_median.cuh"
@@ -37,12 +39,12 @@ static __device__ inline int tile_column(void)
 }
 
 /* median: the raw picture (bytes; without `out`) after the median filter; with components, those of
- * each tile in `forest`. Also clears *foreground for what comes last, unless it is NULL. A block a
- * tile. */
+ * each tile in `forest` and, unless that is NULL, an empty stand for each (contact.cuh). Also
+ * clears *foreground for what comes last, unless it is NULL. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
-                 int *foreground, const uint8_t *raw, const uint8_t *out, int side, bool components,
-                 bool wide)
+                 struct contact_stand *stands, int *foreground, const uint8_t *raw,
+                 const uint8_t *out, int side, bool components, bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
     union tile_shared *m = (union tile_shared *)memory;
@@ -59,6 +61,11 @@ static __global__ void __launch_bounds__(tile_threads, 2)
         return;
     __syncthreads();
     find_components<1>(&m->tile, forest, tile, w, 0);
+    if (!stands)
+        return;
+    /* The count is there: find_components has a barrier after it. */
+    for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads)
+        stands[tile * (tile_nodes / 2) + k] = contact_none();
 }
 
 /* told: 255 where the picture of shadows after the median filter is set and the mask is not, else
@@ -147,11 +154,14 @@ static size_t place(struct bd_cuda_mask *work)
         work->median = (uint32_t *)memory;
         work->kept = (uint32_t *)(memory + picture);
         work->spread = (uint32_t *)(memory + 2 * picture);
+        work->cut = (uint32_t *)(memory + 3 * picture);
     }
-    bytes = 3 * picture;
+    bytes = 4 * picture;
     work->set = place_forest(memory, &bytes, tiles);
     work->clear = place_forest(memory, &bytes, tiles);
-    return bytes;
+    if (memory)
+        work->stands = (struct contact_stand *)(memory + bytes);
+    return bytes + tiles * (tile_nodes / 2) * sizeof *work->stands;
 }
 
 static enum bd_status allow_shared(const void *kernel, size_t bytes)
@@ -246,14 +256,15 @@ static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radi
 }
 
 /* work->median := raw without `out` after the median filter; with components, those of it in
- * work->set. */
+ * work->set, with stands (which are empty) unless that is NULL. */
 static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, const uint8_t *out,
-                             int side, bool components, int *d_foreground)
+                             int side, bool components, struct contact_stand *stands,
+                             int *d_foreground)
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     median_tiles<<<tiles, tile_threads, sizeof(union tile_shared), work->cuda->stream>>>(
-        size, work->median, work->set, d_foreground, raw, out, side, components,
+        size, work->median, work->set, stands, d_foreground, raw, out, side, components,
         is_wide(size, raw) && is_wide(size, out));
     enum bd_status status = bd_cuda_launched("filtering a mask");
     return status == BD_OK && components ? join<1>(work, work->median, work->set) : status;
@@ -261,11 +272,11 @@ static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, cons
 
 enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t *raw, int side)
 {
-    return filter(work, raw, NULL, side, true, NULL);
+    return filter(work, raw, NULL, side, true, NULL, NULL);
 }
 
-/* Holes filled, or what is small removed if there are none to fill, edges trimmed; the mask and its
- * pixels, and work->spread: the guard along rows. */
+/* Holes filled, or what is small removed if there are none to fill, what things stand on cut, edges
+ * trimmed; the mask and its pixels, and work->spread: the guard along rows. */
 static enum bd_status finish(struct bd_cuda_mask *work,
                              const struct bd_cuda_mask_pictures *pictures,
                              const struct bd_detect_params *params)
@@ -275,14 +286,26 @@ static enum bd_status finish(struct bd_cuda_mask *work,
     bool trim = pictures->difference != NULL;
     int rows = finish_block_rows(size, trim);
     struct finish_job job = {};
-    job.bits = fill ? work->kept : work->median;
-    job.forest = fill ? work->clear : work->set;
+    job.change.bits = fill ? work->kept : work->median;
+    job.change.forest = fill ? work->clear : work->set;
     /* Holes have at most max_hole pixels, components that are removed fewer than min_area. */
-    job.step = fill ? finish_fill : remove ? finish_remove : finish_as_is;
-    job.limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
+    job.change.step = fill ? change_fill : remove ? change_remove : change_nothing;
+    job.change.limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
+    if (pictures->all_shadow) {
+        /* Of the two pictures that one is free. */
+        uint32_t *filled = fill ? work->median : work->kept;
+        job.contact = { job.change.bits, work->set, filled, work->cut, work->stands };
+        enum bd_status status =
+            bd_cuda_contact_find(work->cuda, size, job.contact, job.change, pictures);
+        if (status != BD_OK)
+            return status;
+        job.change.bits = filled;
+        job.change.step = change_nothing;
+    }
     job.rows = rows;
     job.radius = params->guard < size.width - 1 ? params->guard : size.width - 1;
-    job.wide = is_wide(size, pictures->mask) && is_wide(size, pictures->shadow);
+    job.wide = is_wide(size, pictures->mask) && is_wide(size, pictures->shadow) &&
+               is_wide(size, pictures->all_shadow);
     auto *kernel = trim ? finish_rows<true> : finish_rows<false>;
     kernel<<<(size.height + rows - 1) / rows, finish_threads, finish_shared(size, trim),
              work->cuda->stream>>>(size, work->spread, *pictures, job);
@@ -297,14 +320,14 @@ static enum bd_status tell_shadows(struct bd_cuda_mask *work,
     cudaStream_t stream = work->cuda->stream;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     uint8_t *told = pictures->shadow_mask;
-    if (!pictures->shadow)
+    const uint8_t *shadow = pictures->all_shadow ? pictures->all_shadow : pictures->shadow;
+    if (!shadow)
         return bd_cuda_check(
             cudaMemsetAsync(told, 0, (size_t)size.width * (size_t)size.height, stream),
             "clearing shadows");
-    bool wide =
-        is_wide(size, told) && is_wide(size, pictures->shadow) && is_wide(size, pictures->mask);
-    median_shadows<<<tiles, tile_threads, 0, stream>>>(size, told, pictures->shadow, pictures->mask,
-                                                       side, wide);
+    bool wide = is_wide(size, told) && is_wide(size, shadow) && is_wide(size, pictures->mask);
+    median_shadows<<<tiles, tile_threads, 0, stream>>>(size, told, shadow, pictures->mask, side,
+                                                       wide);
     return bd_cuda_launched("filtering shadows");
 }
 
@@ -314,8 +337,10 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
+    bool contact = pictures->all_shadow != NULL;
     enum bd_status status = filter(work, pictures->raw, pictures->shadow, params->median,
-                                   params->min_area > 1, pictures->foreground);
+                                   params->min_area > 1 || contact, contact ? work->stands : NULL,
+                                   pictures->foreground);
     if (status == BD_OK && params->max_hole >= 1) {
         remove_tiles<<<tiles, tile_threads, sizeof(struct remove_shared), work->cuda->stream>>>(
             size, work->kept, work->clear, work->median, work->set, params->min_area);

@@ -1,8 +1,9 @@
 /* Private to the CUDA backend: from the raw binary picture of the live separator to a clean mask,
- * bit for bit what linalg/cpu/mask.h defines (median, removal of small components, filling of
- * holes, trimming, dilation), with one bit a pixel between the kernels. Everything is enqueued on
- * the backend's stream, with launches that depend only on the size and on `params`, so that it can
- * be captured into a graph; nothing waits and nothing is allocated after create. */
+ * bit for bit what linalg/cpu/mask.h and linalg/cpu/contact.h define (median, removal of small
+ * components, filling of holes, shadows that things stand on, trimming, dilation), with one bit a
+ * pixel between the kernels. Everything is enqueued on the backend's stream, with launches that
+ * depend only on the size and on `params`, so that it can be captured into a graph; nothing waits
+ * and nothing is allocated after create. */
 #ifndef BD_GPU_MASK_H
 #define BD_GPU_MASK_H
 
@@ -32,13 +33,18 @@ enum bd_cuda_mask_flag {
 /* Pictures of height x width bytes with tight rows, in device memory. */
 struct bd_cuda_mask_pictures {
     uint8_t *mask;         /* result: 255 or 0 */
-    uint8_t *guard;        /* result: 1 or 0, mask and shadows dilated */
-    uint8_t *shadow_mask;  /* result: 255 or 0, shadows after the median filter that are not in the
-                              mask; NULL if not wanted */
+    uint8_t *guard;        /* result: 1 or 0, mask and all shadows dilated */
+    uint8_t *shadow_mask;  /* result: 255 or 0, all shadows after the median filter that are not in
+                              the mask; NULL if not wanted */
+    uint8_t *all_shadow;   /* result: 1 or 0, `shadow` and what things stand on; may be `shadow`.
+                              NULL: that is not looked for, and all shadows are `shadow` */
     int *foreground;       /* result, a number: how many pixels of the mask are set */
     const uint8_t *raw;    /* flags as above, and any others */
     const uint8_t *shadow; /* 1 or 0: pixels that are not set, whatever raw has; NULL: none */
     const uint8_t *difference; /* |f - l|; NULL: edges are not trimmed */
+    /* For all_shadow: height x width x channels (1 or 3) bytes. */
+    const uint8_t *frame, *background;
+    int channels;
 };
 
 /* The clean-up. Of params: median (1 .. 15), min_area, max_hole, and guard, rows and columns. The

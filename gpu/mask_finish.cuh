@@ -2,23 +2,19 @@
 #ifndef BD_GPU_MASK_FINISH_CUH
 #define BD_GPU_MASK_FINISH_CUH
 
+#include "gpu/contact.cuh"
 #include "gpu/mask.h"
 #include "gpu/mask_bytes.cuh"
+#include "gpu/mask_change.cuh"
 #include "gpu/mask_spread.cuh"
 #include "gpu/mask_tile.cuh"
 
-enum finish_step { finish_as_is, finish_remove, finish_fill };
-
-/* What the last step is: components of `bits` (finish_remove) or of its complement (finish_fill)
- * whose area is below `limit` change sides. */
 struct finish_job {
-    const uint32_t *bits;
-    struct mask_forest forest; /* of those components */
-    enum finish_step step;
-    uint32_t limit;
-    int rows;   /* of a block */
-    int radius; /* columns by which the guard is larger */
-    bool wide;  /* of the mask and the shadows */
+    struct mask_change change;   /* what is still to be done to the picture */
+    struct contact_work contact; /* what is cut after that; all NULL: nothing */
+    int rows;                    /* of a block */
+    int radius;                  /* columns by which the guard is larger */
+    bool wide;                   /* of the mask and both pictures of shadows */
 };
 
 enum { finish_threads = 512, finish_warps = finish_threads / 32 };
@@ -40,35 +36,6 @@ static size_t finish_shared(struct mask_size size, bool trim)
 {
     size_t rows = (size_t)finish_block_rows(size, trim);
     return (4 * rows + (trim ? rows + 2 : 0)) * (size_t)size.pitch * sizeof(uint32_t);
-}
-
-/* Whether the component of the run that starts at bit b of word i has an area below `limit`, which
- * no component that touches the border has if it is marked. */
-static __device__ inline bool is_small(struct mask_size size, struct mask_forest forest, int y,
-                                       int i, uint32_t w, int head, int b, uint32_t limit)
-{
-    int first = (y / tile_rows * size.across + i / tile_words) * tile_nodes;
-    int node = y % tile_rows * row_nodes + run_start(w, head, i % tile_words, b) / 2;
-    return forest.area[forest.parent[first + forest.label[first + node]]] < limit;
-}
-
-/* Word i of row y of the mask, untrimmed; 0 unless `inside`. For whole warps, eight lanes of which
- * have a row of a tile. */
-static __device__ inline uint32_t finished_word(struct mask_size size, const struct finish_job &job,
-                                                int y, int i, bool inside)
-{
-    uint32_t w = inside ? job.bits[(int64_t)y * size.pitch + i] : 0;
-    if (job.step == finish_as_is)
-        return w;
-    uint32_t runs = job.step == finish_remove ? w : inside ? ~w & valid_bits(size, i) : 0;
-    uint32_t change = 0;
-    int head = run_head(runs);
-    for (uint32_t s = run_starts(runs); s; s &= s - 1) {
-        int b = __ffs(s) - 1;
-        if (is_small(size, job.forest, y, i, runs, head, b, job.limit))
-            change |= 1u << b;
-    }
-    return w ^ (runs & ~(runs + change));
 }
 
 /* The pixels of word i of `row` (in shared memory, with a row above and below) that have, at a side
@@ -145,7 +112,9 @@ static __device__ inline void finish_trimmed(struct mask_size size, const struct
     for (int k = threadIdx.x; k - lane < total + 2 * size.pitch; k += finish_threads) {
         int y = top - 1 + k / size.pitch;
         bool inside = k < total + 2 * size.pitch && y >= 0 && y < size.height;
-        uint32_t w = finished_word(size, job, y, k % size.pitch, inside);
+        uint32_t w = changed_word(size, job.change, y, k % size.pitch, inside);
+        if (inside)
+            w &= ~contact_word(size, job.contact, y, k % size.pitch);
         if (k < total + 2 * size.pitch)
             whole[k] = w;
     }
@@ -168,6 +137,21 @@ static __device__ inline void finish_trimmed(struct mask_size size, const struct
     __syncthreads();
 }
 
+/* The shadows of a word at `at` of the pictures, the first `count` pixels of which are in them,
+ * with what is `cut` out of the mask; stored where that is asked for. For whole warps. */
+static __device__ inline uint32_t finish_shadows(const struct finish_job &job,
+                                                 const struct bd_cuda_mask_pictures &pictures,
+                                                 int64_t at, int count, uint32_t cut)
+{
+    uint32_t w = pictures.shadow ? load_bytes(pictures.shadow + at, count, job.wide) : 0;
+    if (!pictures.all_shadow)
+        return w;
+    w |= cut;
+    if (pictures.shadow != pictures.all_shadow || __any_sync(~0u, cut != 0))
+        store_bytes(pictures.all_shadow + at, w, count, 1, job.wide);
+    return w;
+}
+
 /* The mask: 0 or 255; *foreground += set pixels; spread := mask and shadows, dilated by job.radius
  * columns. A block has job.rows whole rows, slot k of it word k % pitch of row k / pitch. Shared:
  * finish_shared. */
@@ -188,11 +172,12 @@ static __global__ void __launch_bounds__(finish_threads, 3)
         bool inside = k < total && y < size.height;
         int64_t at = (int64_t)y * size.width + 32 * i;
         int count = inside ? size.width - 32 * i : 0;
-        uint32_t w = !TRIM ? finished_word(size, job, y, i, inside) : k < total ? words[k] : 0;
+        uint32_t cut = inside ? contact_word(size, job.contact, y, i) : 0;
+        uint32_t w =
+            TRIM ? k < total ? words[k] : 0 : changed_word(size, job.change, y, i, inside) & ~cut;
         set += (uint32_t)__popc(w);
         store_bytes(pictures.mask + at, w, count, 255, job.wide);
-        if (pictures.shadow)
-            w |= load_bytes(pictures.shadow + at, count, job.wide);
+        w |= finish_shadows(job, pictures, at, count, cut);
         if (k < total)
             words[k] = words[total + k] = w;
     }

@@ -82,6 +82,12 @@ static __device__ inline int run_length(uint32_t w, int b)
     return __clz(__brev(~(w >> b)));
 }
 
+/* The bits of the run that starts at bit b: the carry clears it and sets the bit after it. */
+static __device__ inline uint32_t run_bits(uint32_t w, int b)
+{
+    return w & ~(w + (1u << b));
+}
+
 /* The union-find forest is read while other threads link it: every number ever seen leads to an
  * ancestor, which is smaller. */
 static __device__ inline int find_root(int *parent, int a)

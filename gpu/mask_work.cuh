@@ -11,6 +11,8 @@ struct bd_cuda_mask {
     struct mask_size size;
     struct mask_forest set, clear;    /* components of the mask, of its complement */
     uint32_t *median, *kept, *spread; /* height x pitch words: after that step */
+    uint32_t *cut;                    /* and what is known of shadows that things stand on: */
+    struct contact_stand *stands;     /* gpu/contact.cuh */
     void *memory;                     /* all of the above */
 };
 

@@ -66,12 +66,6 @@ static __device__ inline int root_of_run(struct mask_size size, struct mask_fore
     return forest.parent[first + forest.label[first + node]];
 }
 
-/* The bits of the run that starts at bit b: the carry clears it and sets the bit after it. */
-static __device__ inline uint32_t run_bits(uint32_t w, int b)
-{
-    return w & ~(w + (1u << b));
-}
-
 static __device__ inline bool in_region(struct mask_size size, const uint32_t *region, int x, int y)
 {
     return x >= 0 && y >= 0 && x < size.width && y < size.height &&

@@ -138,8 +138,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->noise, s->pitch);
     take(&a, &s->age, s->pitch);
     take(&a, &s->raw, s->pitch);
-    if (s->shape.channels == 3)
-        take(&a, &s->shadow, s->pitch);
+    take(&a, &s->shadow, s->pitch);
     take(&a, &s->guard, s->pitch);
     take(&a, &s->still, s->pitch);
     take(&a, &s->votes, s->pitch);

@@ -204,25 +204,30 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
     return bd_cuda_launched("comparing a frame with its background");
 }
 
-/* Shadows, mask and guard; *shadow := the picture of shadows, NULL if none are looked for. */
+/* Mask and guard; *shadow := the picture of all shadows, NULL if none are looked for. */
 static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                                 const uint8_t **shadow)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     enum bd_status status = BD_OK;
+    struct bd_cuda_mask_pictures pictures = {};
+    *shadow = params->shadows ? s->shadow : NULL;
     /* Without colour any dark thing on a plain background would pass for a shadow. */
-    *shadow = params->shadows && s->shape.channels == 3 ? s->shadow : NULL;
-    if (*shadow)
+    if (params->shadows && s->shape.channels == 3) {
         status = bd_cuda_shadow_find(s->cuda, s->shadow, s->raw, s->f, set->background,
                                      s->shape.width, s->shape.height);
-    struct bd_cuda_mask_pictures pictures = {};
+        pictures.shadow = s->shadow;
+    }
     pictures.mask = set->mask;
     pictures.guard = s->guard;
     pictures.shadow_mask = set->shadow;
+    pictures.all_shadow = params->shadows ? s->shadow : NULL;
     pictures.foreground = &s->numbers->foreground;
     pictures.raw = s->raw;
-    pictures.shadow = *shadow;
     pictures.difference = params->plain >= 0 ? set->difference : NULL;
+    pictures.frame = s->f;
+    pictures.background = set->background;
+    pictures.channels = s->shape.channels;
     return status == BD_OK ? bd_cuda_mask_clean(s->mask_work, &pictures, params) : status;
 }
 

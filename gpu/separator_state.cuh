@@ -122,7 +122,7 @@ struct bd_cuda_separator {
 
     float *noise, *age; /* pitch */
     uint8_t *raw;       /* pitch: enum bd_cuda_mask_flag, before the clean-up */
-    uint8_t *shadow;    /* pitch: 0 or 1, what of raw is shadow; NULL without colour */
+    uint8_t *shadow;    /* pitch: 0 or 1, what of raw is shadow, and what things stand on */
     uint8_t *guard;     /* pitch: 0 or 1 */
     struct bd_cuda_mask *mask_work;
 

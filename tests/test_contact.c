@@ -10,36 +10,11 @@
 #include <cmocka.h>
 
 #include "linalg/cpu/contact.h"
+#include "tests/contact_picture.h"
 
-enum { most_side = 90, most_pixels = most_side * most_side };
+enum { most_side = 90 };
 
-/* A road of one grey level, and what stands on it. */
-struct picture {
-    int width, height, channels;
-    uint8_t f[3 * most_pixels], l[3 * most_pixels];
-    uint8_t mask[most_pixels], shadow[most_pixels], given[most_pixels];
-};
-
-static struct picture new_picture(int width, int height, int channels)
-{
-    struct picture p = { .width = width, .height = height, .channels = channels };
-    memset(p.f, 140, sizeof p.f);
-    memset(p.l, 140, sizeof p.l);
-    return p;
-}
-
-/* A box of the mask, from (x, y) on. */
-static void box(struct picture *p, int x, int y, int width, int height, uint8_t grey)
-{
-    for (int v = y; v < y + height; v++)
-        for (int u = x; u < x + width; u++) {
-            int i = v * p->width + u;
-            memset(p->f + i * p->channels, grey, (size_t)p->channels);
-            p->mask[i] = 1;
-        }
-}
-
-static void cut(struct picture *p)
+static void cut(struct contact_picture *p)
 {
     struct bd_contact_work *work;
     memcpy(p->given, p->mask, sizeof p->given);
@@ -50,7 +25,7 @@ static void cut(struct picture *p)
 }
 
 /* What has been cut is shadow, and nothing else is. */
-static int count_cut(const struct picture *p)
+static int count_cut(const struct contact_picture *p)
 {
     int count = 0;
     for (int i = 0; i < p->width * p->height; i++) {
@@ -60,21 +35,11 @@ static int count_cut(const struct picture *p)
     return count;
 }
 
-/* A car of 40 x 35 whose last five rows are shadow, the last of them blurred. */
-static struct picture a_car(int channels)
-{
-    struct picture p = new_picture(80, 60, channels);
-    box(&p, 20, 10, 40, 30, 200);
-    box(&p, 20, 40, 40, 4, 12);
-    box(&p, 20, 44, 40, 1, 70);
-    return p;
-}
-
 static void test_a_car_loses_its_shadow(void **state)
 {
     (void)state;
     for (int channels = 1; channels <= 3; channels += 2) {
-        struct picture p = a_car(channels);
+        struct contact_picture p = a_car(channels);
         cut(&p);
         /* Row 40 touches the car, row 43 the blurred one, and the first and the last column the
          * road, so that they are not even; what is below the rest goes with it. */
@@ -90,7 +55,7 @@ static void test_a_car_loses_its_shadow(void **state)
 static void test_what_is_black_all_over_stays(void **state)
 {
     (void)state;
-    struct picture p = a_car(3);
+    struct contact_picture p = a_car(3);
     box(&p, 20, 10, 40, 30, 40);
     cut(&p);
     assert_int_equal(count_cut(&p), 0);
@@ -100,7 +65,7 @@ static void test_what_is_black_all_over_stays(void **state)
 static void test_one_who_stands_keeps_his_feet(void **state)
 {
     (void)state;
-    struct picture p = new_picture(80, 80, 3);
+    struct contact_picture p = new_picture(80, 80, 3);
     box(&p, 20, 4, 40, 60, 200);
     box(&p, 20, 64, 40, 6, 12);
     cut(&p);
@@ -110,7 +75,7 @@ static void test_one_who_stands_keeps_his_feet(void **state)
 static void test_legs_stay(void **state)
 {
     (void)state;
-    struct picture p = new_picture(80, 60, 3);
+    struct contact_picture p = new_picture(80, 60, 3);
     box(&p, 20, 10, 40, 30, 200);
     for (int x = 20; x < 60; x += 12)
         box(&p, x, 40, 8, 5, 12);
@@ -125,7 +90,7 @@ static void test_legs_stay(void **state)
 static void test_what_the_picture_cuts_off_stays(void **state)
 {
     (void)state;
-    struct picture p = a_car(3);
+    struct contact_picture p = a_car(3);
     p.height = 45; /* rows are tight: the picture ends with the shadow */
     cut(&p);
     assert_int_equal(count_cut(&p), 0);
@@ -134,7 +99,7 @@ static void test_what_the_picture_cuts_off_stays(void **state)
 static void test_what_is_not_black_or_not_even_stays(void **state)
 {
     (void)state;
-    struct picture p = a_car(3);
+    struct contact_picture p = a_car(3);
     box(&p, 20, 40, 40, 4, 43); /* 3/10 of the road's 140 are 42 */
     cut(&p);
     assert_int_equal(count_cut(&p), 0);
@@ -149,7 +114,7 @@ static void test_what_is_not_black_or_not_even_stays(void **state)
 static void test_nothing_in_an_empty_or_a_full_mask(void **state)
 {
     (void)state;
-    struct picture p = new_picture(31, 17, 3);
+    struct contact_picture p = new_picture(31, 17, 3);
     cut(&p);
     assert_int_equal(count_cut(&p), 0);
     box(&p, 0, 0, 31, 17, 5);
@@ -159,7 +124,7 @@ static void test_nothing_in_an_empty_or_a_full_mask(void **state)
 
 /* The definition in linalg/cpu/contact.h, pixel by pixel. */
 
-static int find_label(const struct picture *p, int *label)
+static int find_label(const struct contact_picture *p, int *label)
 {
     static int stack[most_pixels];
     int count = 0;
@@ -186,7 +151,7 @@ static int find_label(const struct picture *p, int *label)
     return count;
 }
 
-static int brightness(const struct picture *p, int i)
+static int brightness(const struct contact_picture *p, int i)
 {
     int sum = 0;
     for (int c = 0; c < p->channels; c++)
@@ -194,7 +159,7 @@ static int brightness(const struct picture *p, int i)
     return sum;
 }
 
-static bool is_black(const struct picture *p, int x, int y)
+static bool is_black(const struct contact_picture *p, int x, int y)
 {
     int fl = 0, ll = 0, least = 1000, most = 0;
     for (int c = 0; c < p->channels; c++) {
@@ -214,7 +179,7 @@ static bool is_black(const struct picture *p, int x, int y)
 }
 
 /* Pixels of the column of (x, y), downwards, that are in the mask. */
-static int down_from(const struct picture *p, int x, int y)
+static int down_from(const struct contact_picture *p, int x, int y)
 {
     int count = 0;
     while (y + count < p->height && p->mask[(y + count) * p->width + x])
@@ -222,7 +187,7 @@ static int down_from(const struct picture *p, int x, int y)
     return count;
 }
 
-static bool has_caster(const struct picture *p, int x, int y, int height)
+static bool has_caster(const struct contact_picture *p, int x, int y, int height)
 {
     for (int up = 1; 5 * up <= height; up++) {
         int i = (y - up) * p->width + x;
@@ -235,7 +200,8 @@ static bool has_caster(const struct picture *p, int x, int y, int height)
 }
 
 /* cut: 1 where component `which` loses its shadow. */
-static void plain_component(const struct picture *p, const int *label, int which, uint8_t *out)
+static void plain_component(const struct contact_picture *p, const int *label, int which,
+                            uint8_t *out)
 {
     int left = p->width, right = 0, top = p->height, bottom = 0;
     for (int i = 0; i < p->width * p->height; i++)
@@ -272,39 +238,10 @@ static void plain_component(const struct picture *p, const int *label, int which
         }
 }
 
-static uint32_t random_bits(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
-
-static int between(uint32_t *seed, int least, int most)
-{
-    return least + (int)(random_bits(seed) % (uint32_t)(most - least + 1));
-}
-
-/* Things of random sizes on black strips, some one upon the other, some over the border. */
-static void draw_things(struct picture *p, uint32_t *seed)
-{
-    for (int things = between(seed, 1, 4); things > 0; things--) {
-        int width = between(seed, 8, p->width / 2), height = between(seed, 8, p->height / 2);
-        int x = between(seed, 0, p->width - width), y = between(seed, 0, p->height - height);
-        int strip = between(seed, 1, 2 + height / 5);
-        box(p, x, y, width, height, (uint8_t)between(seed, 20, 220));
-        box(p, x, y + height - strip, width, strip, (uint8_t)between(seed, 5, 45));
-        if (between(seed, 0, 3) == 0) /* a gap in it */
-            for (int v = y + height - strip; v < y + height; v++)
-                memset(p->mask + v * p->width + x + width / 3, 0, (size_t)(width / 5));
-    }
-    for (int i = 0; i < p->width * p->height; i++)
-        for (int c = 0; c < p->channels; c++)
-            p->f[i * p->channels + c] += (uint8_t)between(seed, 0, 4);
-}
-
 static void test_random_pictures_follow_the_definition(void **state)
 {
     (void)state;
-    static struct picture p;
+    static struct contact_picture p;
     static int label[most_pixels];
     static uint8_t want[most_pixels];
     uint32_t seed = 5;
