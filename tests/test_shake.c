@@ -334,7 +334,8 @@ static void pictures_are_moved(void **state)
                                 assert_int_equal(got, 0xa5);
                                 continue;
                             }
-                            double want = 0, t[2] = { sx - px, sy - py }, w[2][4];
+                            const double t[2] = { sx - px, sy - py };
+                            double want = 0, w[2][4];
                             for (int a = 0; a < 2; a++) {
                                 w[a][0] = (-t[a] + 2 * t[a] * t[a] - t[a] * t[a] * t[a]) / 2;
                                 w[a][3] = (t[a] * t[a] * t[a] - t[a] * t[a]) / 2;
@@ -381,7 +382,8 @@ static void masks_are_moved(void **state)
                 double sum = 0, fx = sx - floor(sx), fy = sy - floor(sy);
                 for (int b = 0; b < 4; b++) {
                     int u = (int)fmax(0, fmin(width - 1, x + floor(sx) + b % 2));
-                    int v = (int)fmax(0, fmin(height - 1, y + floor(sy) + (double)(b / 2)));
+                    int below = b / 2;
+                    int v = (int)fmax(0, fmin(height - 1, y + floor(sy) + below));
                     sum += (b % 2 ? fx : 1 - fx) * (b / 2 ? fy : 1 - fy) * (in[v * width + u] != 0);
                 }
                 assert_int_equal(out[y * width + x], sum >= 0.5 ? 255 : 0);

@@ -305,9 +305,9 @@ static bool search(const struct bd_shake *shake, const struct bd_frame *frame,
             bd_block_vote(&shake->places[i].block, &shake->cells, frame, votes);
     for (int i = 1; i < bd_block_places * bd_block_places; i++)
         best = votes[i] > votes[best] ? i : best;
-    double step = (double)bd_block_coarse * shake->cells.scale;
+    int step = bd_block_coarse * shake->cells.scale, row = best / bd_block_places;
     shift->x = (best % bd_block_places - bd_block_reach) * step;
-    shift->y = ((double)(best / bd_block_places) - bd_block_reach) * step;
+    shift->y = (row - bd_block_reach) * step;
     return votes[best] > 0;
 }
 
