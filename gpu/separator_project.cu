@@ -146,21 +146,10 @@ __global__ __launch_bounds__(bd_sep_threads) void project(const __grid_constant_
         numbers->light = light ? all : 0;
 }
 
-/* Waits until as many steps have been completed as `steps` says. */
-__device__ __forceinline__ void await_step(const struct bd_sep_numbers *numbers, unsigned steps)
-{
-    if (threadIdx.x == 0) {
-        while (*(volatile const unsigned *)&numbers->steps != steps) {
-        }
-        __threadfence();
-    }
-    __syncthreads();
-}
-
 /* Where the first round found that the light has changed: rounds with a wide lambda that bring w
  * near, and the first round once more. If that does not explain what differed, w becomes what the
- * first round made of it. The blocks, few enough to be on the GPU together, take the chunks in
- * turn; the last one to be done with a round adds up and completes the step. */
+ * first round made of it. One thread block: this is rare, and a
+ * usual frame pays for no more than its launch. */
 template <int RANK>
 __global__ __launch_bounds__(bd_sep_threads, 1) void follow_light(const __grid_constant__ fit on,
                                                                   int64_t chunks, float lambda)
@@ -169,58 +158,31 @@ __global__ __launch_bounds__(bd_sep_threads, 1) void follow_light(const __grid_c
     const uint32_t before = numbers->light;
     if (!before)
         return;
-    /* No step is completed until this block has come to its end. */
-    unsigned steps = *(volatile unsigned *)&numbers->steps;
     for (int times = bd_sep_light_times; times >= 1; times /= 2) {
-        uint32_t outliers = 0, all = 0;
+        uint32_t outliers = 0;
         float w[RANK];
+        double sums[RANK] = {};
 #pragma unroll
         for (int k = 0; k < RANK; k++)
-            w[k] = __ldcg(&numbers->w[k]); /* others write it meanwhile */
-        for (int64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+            w[k] = numbers->w[k];
+#pragma unroll 1
+        for (int64_t chunk = 0; chunk < chunks; chunk++) {
             float sum[RANK] = {};
             outliers += sum_chunk<RANK, true>(sum, on, w, chunk, (float)times * lambda, 2 * lambda);
-            leave_sums<RANK>(on, sum, chunk);
+#pragma unroll
+            for (int k = 0; k < RANK; k++)
+                sums[k] += (double)sum[k];
         }
         outliers = block_count(outliers);
-        steps++;
-        if (!is_last_block(numbers, outliers, &all)) {
-            await_step(numbers, steps);
-            continue;
-        }
-        const bool explained = (double)all <= bd_sep_explained_share * (double)before;
+        const bool explained = (double)outliers <= bd_sep_explained_share * (double)before;
+#pragma unroll
         for (int k = 0; k < RANK; k++) {
-            const double total = add_up<RANK>(on, chunks, k);
+            const double total = bd_sep_block_sum(sums[k]);
             if (threadIdx.x == 0 && k < numbers->rank)
-                numbers->w[k] = times == 1 && !explained ? numbers->fitted[k]
-                                                         : __ldcg(&numbers->w[k]) + (float)total;
+                numbers->w[k] = times == 1 && !explained ? numbers->fitted[k] : w[k] + (float)total;
         }
-        if (threadIdx.x == 0) {
-            __threadfence();
-            *(volatile unsigned *)&numbers->steps = steps;
-        }
-        __syncthreads(); /* w is there for this block too */
+        __syncthreads(); /* the new w is there */
     }
-}
-
-/* The launch of follow_light, whose blocks wait for each other. */
-template <int RANK>
-static enum bd_status launch_follow_light(const struct bd_cuda_separator *s, const struct fit &on,
-                                          float lambda)
-{
-    const unsigned chunks = bd_sep_project_blocks(s), most = (unsigned)s->cuda->sms;
-    cudaLaunchAttribute together = {};
-    cudaLaunchConfig_t config = {};
-    together.id = cudaLaunchAttributeCooperative;
-    together.val.cooperative = 1;
-    config.gridDim = dim3(chunks < most ? chunks : most);
-    config.blockDim = dim3(bd_sep_threads);
-    config.stream = s->cuda->stream;
-    config.attrs = &together;
-    config.numAttrs = 1;
-    return bd_cuda_check(
-        cudaLaunchKernelEx(&config, follow_light<RANK>, on, (int64_t)chunks, lambda),
-        "following the light");
 }
 
 template <int RANK>
@@ -234,8 +196,10 @@ static enum bd_status launch_rounds(const struct bd_cuda_separator *s, int round
         auto *kernel = i ? project<RANK, false> : project<RANK, true>;
         kernel<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(on, lambda, many);
         status = bd_cuda_launched("projecting a frame");
-        if (status == BD_OK && i == 0)
-            status = launch_follow_light<RANK>(s, on, lambda);
+        if (status != BD_OK || i > 0)
+            continue;
+        follow_light<RANK><<<1, bd_sep_threads, 0, s->cuda->stream>>>(on, blocks, lambda);
+        status = bd_cuda_launched("following the light");
     }
     return status;
 }

@@ -42,7 +42,6 @@ struct bd_sep_numbers {
      * from bit 32 on, how many elements differ by more than 2 lambda. */
     unsigned long long arrived;
     unsigned light;            /* so many elements did before the first round; 0: a usual frame */
-    unsigned steps;            /* of following the light, completed since the last reset */
     float fitted[bd_max_rank]; /* w after the first round, should the light not explain it */
     unsigned long long square; /* of the norm of the background that becomes B */
     double norm;               /* squared, of B, where the shape's rank is 1 */
