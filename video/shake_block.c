@@ -5,13 +5,13 @@
 
 enum { side = bd_block_side, area = side * side, half = bd_block_half, half_area = half * half };
 
-/* Rows of the picture that make a cell at least this large: below, there is nothing to be gained.
- */
+/* Rows of cells in a picture, about. */
 enum { cell_rows = 240 };
 
 /* Mean square slope along the direction with the least of it, (grey levels a cell)^2, from which on
- * a block can be found: sensor noise of 2 levels makes 2 of it. */
-static const float least_texture = 8;
+ * a block can be found: sensor noise of 2 levels makes 2 of it. Blocks of more noise than texture
+ * are not found again, and do no harm; the specks of asphalt have 4. */
+static const float least_texture = 3;
 
 /* Correlation from which on something is the block. */
 static const float least_likeness = 0.5F;
@@ -19,7 +19,7 @@ static const float least_likeness = 0.5F;
 struct bd_cells bd_cells_of(int width, int height)
 {
     int rows = height < width ? height : width;
-    struct bd_cells cells = { .scale = rows / cell_rows > 1 ? rows / cell_rows : 1 };
+    struct bd_cells cells = { .scale = rows < cell_rows ? 1 : (rows + cell_rows / 2) / cell_rows };
     cells.samples = cells.scale < bd_block_most_samples ? cells.scale : (int)bd_block_most_samples;
     for (int i = 0; i < cells.samples; i++)
         cells.sample[i] = (2 * i + 1) * cells.scale / (2 * cells.samples);
