@@ -166,6 +166,28 @@ static void test_ghost(void **state)
     }
 }
 
+/* Who was in the first frame and soon leaves has no ghost a second later. */
+static void test_first_ghost(void **state)
+{
+    (void)state;
+    static struct scene scene;
+    FOR_EACH_BACKEND(name)
+    {
+        open_scene(&scene, name, 60);
+        for (int i = 0; i < 2 * rate; i++)
+            push(&scene, man_x);
+        assert_true(share(scene.out.mask, man_x) < 0.05);
+        push(&scene, gone_x);
+        assert_true(share(scene.out.mask, man_x) > 0.9);
+        for (int i = 0; i < rate; i++) {
+            push(&scene, gone_x);
+            assert_true(share(scene.out.mask, gone_x) > 0.9);
+        }
+        assert_true(share(scene.out.mask, man_x) < 0.05);
+        close_scene(&scene);
+    }
+}
+
 /* A dark room with a lit wall, before which something black stands: when it leaves, the wall has
  * most of the light. The background is what it should be from the first frame on in which it is
  * seen to be one, though the window has not slid yet. */
@@ -285,8 +307,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_background), cmocka_unit_test(test_ghost),
-        cmocka_unit_test(test_bright),           cmocka_unit_test(test_stander),
-        cmocka_unit_test(test_frozen),           cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_first_ghost),      cmocka_unit_test(test_bright),
+        cmocka_unit_test(test_stander),          cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
