@@ -168,6 +168,7 @@ static __device__ __forceinline__ void find_certain(struct shadow_memory *m,
             continue;
         const uint64_t certain =
             ballot_row(is_certain(m, among, row, lane), is_certain(m, among, row, lane + 32));
+        __syncwarp(); /* all lanes have read the candidates */
         if (lane == 0)
             m->certain[row] = certain;
     }
