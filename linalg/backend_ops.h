@@ -311,7 +311,7 @@ struct bd_backend_ops {
     /* Frames of which results may be in flight: sep_finish calls without their sep_collect. */
     int sep_depth;
     /* Asks for the results of the frame in hand: the pictures of shape.outputs, the pixels of the
-     * mask and the rank, as they are now. Does not wait. */
+     * mask and those that have changed, and the rank, as they are now. Does not wait. */
     enum bd_status (*sep_finish)(void *state);
     /* Waits for the results of the oldest frame that was finished and not collected (there is one);
      * host pointers, NULL for pictures that are not in shape.outputs, valid until the next
