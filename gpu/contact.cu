@@ -237,14 +237,13 @@ static __device__ inline bool goes_on_above(struct mask_size size, const struct 
         int sum[contact_ahead];
 #pragma unroll
         for (int ahead = 0; ahead < contact_ahead; ahead++) {
-            int v = max(y - up - ahead, 0);
+            int v = max(y - up - ahead, 0); /* row 0 again and again does no harm */
             set[ahead] = work.filled[(int64_t)v * size.pitch + i];
             sum[ahead] = looking ? brightness<CHANNELS>(scene, (int64_t)v * size.width + x) : 0;
         }
 #pragma unroll
         for (int ahead = 0; ahead < contact_ahead; ahead++) {
-            looking =
-                looking && up + ahead <= reach && y - up - ahead >= 0 && set[ahead] >> lane & 1;
+            looking = looking && up + ahead <= reach && set[ahead] >> lane & 1;
             if (looking && sum[ahead] > most) {
                 brighter = true;
                 looking = false;

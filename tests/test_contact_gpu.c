@@ -67,20 +67,109 @@ static void test_a_car_anywhere(void **state)
         check(&p, "car that is black further up", &params);
         assert_int_equal(p.cut > 0, reach == 6);
     }
+    /* A strip that is wider than the car: half of it has nothing above it, or one pixel more. */
+    for (int width = 80; width <= 81; width++) {
+        car = new_picture(most_width, most_height, 3);
+        box(&car, 100, 50, 40, 30, 200);
+        box(&car, 100, 80, width, 4, 12);
+        box(&car, 100, 84, width, 1, 70);
+        take(&p, &car);
+        check(&p, "car on a wide strip", &params);
+        assert_int_equal(p.cut > 0, width == 80);
+    }
+    /* A strip under half of the car, or one pixel less, in any row of a thread block. */
+    for (int y = 40; y < 56; y++)
+        for (int width = 51; width <= 52; width++) {
+            car = new_picture(most_width, most_height, 1);
+            box(&car, 100, y, 100, 30, 200);
+            box(&car, 120, y + 30, width, 4, 12);
+            box(&car, 120, y + 34, width, 1, 70);
+            take(&p, &car);
+            check(&p, "car on a short strip", &params);
+            assert_int_equal(p.cut > 0, width == 52);
+        }
+    pair_close(&p);
+}
+
+/* A hole in a car's strip with something in it, all of whose runs start with a word or a tile: what
+ * is in the hole belongs to the car. */
+static void test_a_hole_between_words(void **state)
+{
+    (void)state;
+    static const struct {
+        int car, car_end, hole, hole_end, in, in_end;
+    } cases[] = { { 10, 110, 32, 96, 40, 64 },
+                  { 11, 110, 33, 96, 40, 64 },
+                  { 10, 111, 32, 96, 40, 65 },
+                  { 234, 300, 256, 292, 264, 288 },
+                  { 194, 290, 224, 280, 225, 256 } };
+    static struct contact_picture car;
+    struct pair p;
+    pair_open(&p, most_width, most_height);
+    for (int y = 0; y < 80; y += 5)
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+            struct bd_detect_params params = { .median = 1, .max_hole = 2000, .plain = -1 };
+            int in = cases[k].in, width = cases[k].car_end - cases[k].car;
+            car = new_picture(most_width, most_height, k % 2 ? 1 : 3);
+            box(&car, cases[k].car, y, width, 52, 200);
+            box(&car, cases[k].car, y + 52, width, 8, 12);
+            for (int v = y + 40; v < y + 57; v++) {
+                uint8_t *row = car.mask + v * car.width;
+                memset(row + cases[k].hole, 0, (size_t)(cases[k].hole_end - cases[k].hole));
+                if (v >= y + 42 && v < y + 55)
+                    memset(row + in, 1, (size_t)(cases[k].in_end - in));
+            }
+            take(&p, &car);
+            check(&p, "car with a hole", &params);
+            /* Row 52 touches the car; the ends of the strip touch the road, row 59 is below. */
+            assert_int_equal(p.cut, 7 * (width - 2 + (cases[k].car_end == most_width)));
+        }
     pair_close(&p);
 }
 
 /* Holes, and things in some of them. */
 static void punch(struct contact_picture *p, uint32_t *seed)
 {
-    for (int holes = between(seed, 0, 12); holes > 0; holes--) {
-        int width = between(seed, 1, p->width / 4), height = between(seed, 1, p->height / 4);
+    for (int holes = between(seed, 1, 8); holes > 0; holes--) {
+        int width = between(seed, 1, p->width / 6), height = between(seed, 1, p->height / 6);
         int x = between(seed, 0, p->width - width), y = between(seed, 0, p->height - height);
         for (int v = y; v < y + height; v++)
             memset(p->mask + v * p->width + x, 0, (size_t)width);
         if (width > 4 && height > 4 && between(seed, 0, 1))
             for (int v = y + 2; v < y + height - 2; v++)
                 memset(p->mask + v * p->width + x + 2, 1, (size_t)(width - 4));
+    }
+}
+
+/* Things as wide as high or wider, of which some stand on shadows, side by side or not. */
+static void draw_cars(struct contact_picture *p, uint32_t *seed)
+{
+    for (int cars = between(seed, 1, 4); cars > 0; cars--) {
+        int width = between(seed, 24, p->width / 2);
+        int height = between(seed, 20, width < p->height - 3 ? width : p->height - 3);
+        int x = between(seed, 0, p->width - width), y = between(seed, 0, p->height - 2 - height);
+        int strip = between(seed, 2, 3 + height / 5), from = between(seed, 0, width / 3);
+        box(p, x, y, width, height, (uint8_t)between(seed, 30, 220));
+        box(p, x + from, y + height - strip, width - from, strip, (uint8_t)between(seed, 5, 38));
+        for (int v = y; v < y + height - strip; v++) /* it may be narrower than its shadow */
+            memset(p->mask + v * p->width + x, 0, (size_t)(from / 2));
+    }
+    for (int i = 0; i < p->width * p->height * p->channels; i++)
+        p->f[i] += (uint8_t)between(seed, 0, 4);
+}
+
+/* Some of the columns at the borders of words are darker than their neighbours, so that those are
+ * not even. */
+static void darken_columns(struct contact_picture *p, uint32_t *seed)
+{
+    for (int x = 0; x < p->width; x++) {
+        if ((x + 1) % 32 > 1 || between(seed, 0, 1))
+            continue;
+        for (int y = 0; y < p->height; y++)
+            for (int c = 0; c < p->channels; c++) {
+                uint8_t *f = &p->f[(y * p->width + x) * p->channels + c];
+                *f = *f > 12 ? (uint8_t)(*f - 12) : 0;
+            }
     }
 }
 
@@ -91,18 +180,23 @@ static void test_random_things(void **state)
     uint32_t seed = 11;
     int with = 0, without = 0;
     for (int size = 0; size < (test_quick() ? 3 : 24); size++) {
-        int width = between(&seed, 20, most_width), height = between(&seed, 20, most_height);
+        int width = between(&seed, 60, most_width), height = between(&seed, 60, most_height);
         struct pair p;
         pair_open(&p, width, height);
         for (int trial = 0; trial < (test_quick() ? 10 : 40); trial++) {
             struct bd_detect_params params = nothing_else(trial);
             random = new_picture(width, height, trial % 2 ? 3 : 1);
-            draw_things(&random, &seed);
+            if (trial % 4 < 3)
+                draw_cars(&random, &seed);
+            else
+                draw_things(&random, &seed);
             if (trial % 3)
                 punch(&random, &seed);
+            if (trial % 4 == 1)
+                darken_columns(&random, &seed);
             params.median = 1 + 2 * (trial % 5 / 2);
             params.min_area = trial % 7 == 0 ? 60 : 0;
-            params.max_hole = trial % 3 ? between(&seed, 1, 2000) : 0;
+            params.max_hole = trial % 3 ? between(&seed, 100, 2000) : 0;
             params.shadows = trial % 8 == 5 ? 2 : 0;
             take(&p, &random);
             check(&p, "random things", &params);
@@ -276,9 +370,10 @@ static void test_time(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_car_anywhere), cmocka_unit_test(test_random_things),
-        cmocka_unit_test(test_hard_pictures),  cmocka_unit_test(test_graph),
-        cmocka_unit_test(test_faults),         cmocka_unit_test(test_time),
+        cmocka_unit_test(test_a_car_anywhere), cmocka_unit_test(test_a_hole_between_words),
+        cmocka_unit_test(test_random_things),  cmocka_unit_test(test_hard_pictures),
+        cmocka_unit_test(test_graph),          cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_time),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
