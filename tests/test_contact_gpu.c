@@ -35,7 +35,7 @@ static void test_a_car_anywhere(void **state)
     struct pair p;
     int k = 0;
     pair_open(&p, most_width, most_height);
-    for (int y = 0; y + 35 < most_height; y += test_quick() ? 24 : 3)
+    for (int y = 0; y + 35 < most_height; y += test_quick() ? 24 : 7)
         for (int x = 0; x + 40 <= most_width; x += test_quick() ? 60 : 13, k++) {
             struct bd_detect_params params = nothing_else(k);
             params.plain = -1;
