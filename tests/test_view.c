@@ -132,7 +132,7 @@ static void paused_picture_follows_threshold_and_step(void **state)
     assert_true(share > 0.002);
     shoot(stage, &after); /* it stands still */
     assert_true(difference(&before, &after, NULL, false) == 0);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 14; i++) /* to 90 grey levels */
         press(stage, "bracketright bracketright bracketright bracketright bracketright");
     double end = bd_clock_seconds() + patience;
     do
