@@ -10,6 +10,16 @@ static inline uint32_t random_bits(uint32_t *seed)
     return *seed >> 8;
 }
 
+/* Number x of a sequence that looks random. */
+static inline uint32_t hash(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7feb352du;
+    x ^= x >> 15;
+    x *= 0x846ca68bu;
+    return x ^ x >> 16;
+}
+
 static inline int between(uint32_t *seed, int least, int most)
 {
     return least + (int)(random_bits(seed) % (uint32_t)(most - least + 1));

@@ -9,20 +9,13 @@
 #include <cmocka.h>
 
 #include "linalg/separator.h"
+#include "tests/each_backend.h"
+#include "tests/random_bits.h"
 
 enum { width = 120, height = 80, rate = 10 };
 
 /* The man: where he stands, and where he has gone to. */
 enum { man_x = 40, man_y = 20, man_width = 16, man_height = 44, gone_x = 92 };
-
-static uint32_t hash(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
-}
 
 /* A wall with a skirting board and stripes, some noise, and a man in a patterned shirt at x, unless
  * x < 0. */
@@ -99,22 +92,6 @@ static void push(struct scene *scene, int x)
                      BD_OK);
     scene->frame++;
 }
-
-static bool usable(const char *name)
-{
-    struct bd_backend *backend = NULL;
-    enum bd_status status = bd_backend_open(&backend, name, 1);
-    if (status == BD_ERROR_UNSUPPORTED)
-        print_message("skipped: %s\n", bd_error_detail());
-    else
-        assert_int_equal(status, BD_OK);
-    bd_backend_close(&backend);
-    return status == BD_OK;
-}
-
-#define FOR_EACH_BACKEND(name)                                                              \
-    for (const char *const *each = bd_backend_names(), *name = *each; name; name = *++each) \
-        if (usable(name))
 
 /* He stands there for most of the look ahead, at its beginning or at its end: the wall is the
  * background nevertheless. */

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "linalg/separator.h"
+#include "tests/each_backend.h"
 #include "video/synth.h"
 
 struct score {
@@ -82,23 +83,6 @@ static struct score separate(const char *backend_name, const char *name, int fra
                   ahead ? " with look ahead" : "", score.precision, score.recall, score.f);
     return score;
 }
-
-/* Whether this machine has the backend. */
-static bool usable(const char *name)
-{
-    struct bd_backend *backend = NULL;
-    enum bd_status status = bd_backend_open(&backend, name, 1);
-    if (status == BD_ERROR_UNSUPPORTED)
-        print_message("skipped: %s\n", bd_error_detail());
-    else
-        assert_int_equal(status, BD_OK);
-    bd_backend_close(&backend);
-    return status == BD_OK;
-}
-
-#define FOR_EACH_BACKEND(name)                                                              \
-    for (const char *const *each = bd_backend_names(), *name = *each; name; name = *++each) \
-        if (usable(name))
 
 static void test_easy(void **state)
 {

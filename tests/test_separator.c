@@ -14,6 +14,7 @@
 
 #include "linalg/backend_ops.h"
 #include "linalg/separator.h"
+#include "tests/random_bits.h"
 
 enum { width = 96, height = 64, side = 14 };
 
@@ -42,15 +43,6 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
     atomic_fetch_add(&allocations, 1);
     return __real_aligned_alloc(alignment, size);
-}
-
-static uint32_t hash(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
 }
 
 static uint8_t byte(double v)

@@ -15,21 +15,13 @@
 #include "linalg/separator.h"
 #include "linalg/separator_ops.h"
 #include "tests/quick.h"
+#include "tests/random_bits.h"
 
 static double seconds_now(void)
 {
     struct timespec now;
     timespec_get(&now, TIME_UTC);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
-static uint32_t hash(uint32_t x)
-{
-    x ^= x >> 16;
-    x *= 0x7feb352du;
-    x ^= x >> 15;
-    x *= 0x846ca68bu;
-    return x ^ x >> 16;
 }
 
 /* A smooth background with noise, and a few things of other colours that move over it, each with a
