@@ -10,6 +10,7 @@
 
 #include "linalg/separator.h"
 #include "tests/each_backend.h"
+#include "tests/quick.h"
 #include "video/synth.h"
 
 struct score {
@@ -89,8 +90,9 @@ static void test_easy(void **state)
     (void)state;
     FOR_EACH_BACKEND(name)
     {
-        assert_true(separate(name, "easy", 300, 0, 50).f >= 0.975);
         assert_true(separate(name, "easy", 300, 75, 0).f >= 0.975);
+        if (!test_quick())
+            assert_true(separate(name, "easy", 300, 0, 50).f >= 0.975);
     }
 }
 
@@ -99,11 +101,13 @@ static void test_hard(void **state)
     (void)state;
     FOR_EACH_BACKEND(name)
     {
+        assert_true(separate(name, "street", 200, 0, 50).f >= 0.97);
+        if (test_quick())
+            continue;
         assert_true(separate(name, "sway", 200, 0, 50).f >= 0.97);
         assert_true(separate(name, "drift", 300, 0, 50).f >= 0.97);
         assert_true(separate(name, "noise", 200, 0, 50).f >= 0.97);
         assert_true(separate(name, "shadows", 200, 0, 50).f >= 0.97);
-        assert_true(separate(name, "street", 200, 0, 50).f >= 0.97);
     }
 }
 
