@@ -27,7 +27,6 @@ static enum bd_status submit_next(struct bd_flight *flight)
     flight->held++;
     double begin = bd_clock_seconds(), time = bd_flight_time(flight, frame);
     struct bd_shift *shift = &flight->shifts[flight->flying_count];
-    bd_steady_freeze(flight->steady, bd_separator_frozen(flight->separator));
     bd_steady_take(flight->steady, picture, time, &picture, shift);
     status = bd_separator_submit(flight->separator, picture->data, picture->stride, time);
     if (!status)
@@ -63,7 +62,7 @@ static bool wants_more(const struct bd_flight *flight, int depth)
            (flight->flying_count < depth && !bd_steady_moved(flight->steady));
 }
 
-/* What is frozen learns no new place either. */
+/* Before each frame: what is frozen learns no new place either. */
 static enum bd_status learn_place(struct bd_flight *flight)
 {
     bd_steady_freeze(flight->steady, bd_separator_frozen(flight->separator));

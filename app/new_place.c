@@ -78,11 +78,6 @@ void bd_new_place_forget(struct bd_new_place *place)
     place->found = -1;
 }
 
-static double distance(struct bd_shift a, struct bd_shift b)
-{
-    return fmax(fabs(a.x - b.x), fabs(a.y - b.y));
-}
-
 /* Keeps a picture now and then, so that `most` of them show all of the time. */
 static void keep(struct bd_new_place *place, const struct bd_frame *picture, double time,
                  double span)
@@ -118,14 +113,15 @@ static bool watch_lost(struct bd_new_place *place, const struct bd_frame *pictur
 static bool watch_resting(struct bd_new_place *place, const struct bd_frame *picture, double time,
                           struct bd_shift held)
 {
-    if (!place->resting || distance(held, place->rest) >= near * place->scale) {
+    if (!place->resting ||
+        bd_shift_size(bd_shift_minus(held, place->rest)) >= near * place->scale) {
         place->resting = true;
         place->rest = held;
         place->since = time;
         place->next = time + for_now;
         place->count = 0;
     }
-    place->now = (struct bd_shift){ held.x - place->rest.x, held.y - place->rest.y };
+    place->now = bd_shift_minus(held, place->rest);
     keep(place, picture, time, place->memory);
     return time - place->since >= place->memory && place->count >= least_kept;
 }
@@ -137,7 +133,7 @@ bool bd_new_place_watch(struct bd_new_place *place, const struct bd_frame *pictu
         place->found = time;
     if (verdict == BD_SHAKE_FOUND) {
         place->lost = false;
-        if (distance(held, origin) >= near * place->scale)
+        if (bd_shift_size(bd_shift_minus(held, origin)) >= near * place->scale)
             return watch_resting(place, picture, time, held);
         place->resting = false;
         return false;

@@ -113,16 +113,6 @@ void bd_steady_destroy(struct bd_steady **steady)
     *steady = NULL;
 }
 
-static double size_of(struct bd_shift shift)
-{
-    return fmax(fabs(shift.x), fabs(shift.y));
-}
-
-static struct bd_shift difference(struct bd_shift a, struct bd_shift b)
-{
-    return (struct bd_shift){ a.x - b.x, a.y - b.y };
-}
-
 static double limited(double value, double most)
 {
     return value > most ? most : value < -most ? -most : value;
@@ -132,7 +122,7 @@ static double limited(double value, double most)
 static void follow(struct bd_steady *steady, double passed)
 {
     double most = creep * steady->scale * passed / steady->memory;
-    struct bd_shift way = difference(steady->held, steady->origin);
+    struct bd_shift way = bd_shift_minus(steady->held, steady->origin);
     steady->origin.x += limited(way.x, most);
     steady->origin.y += limited(way.y, most);
 }
@@ -141,7 +131,7 @@ static void follow(struct bd_steady *steady, double passed)
  * shook is enough. */
 static void decide(struct bd_steady *steady, bool found, double passed)
 {
-    double size = size_of(difference(steady->held, steady->origin)) / steady->scale;
+    double size = bd_shift_size(bd_shift_minus(steady->held, steady->origin)) / steady->scale;
     bool ahead = steady->time < 0;
     steady->seen *= exp(-passed / forgotten);
     if (found && size >= noticed) {
@@ -200,8 +190,8 @@ void bd_steady_take(struct bd_steady *steady, const struct bd_frame *picture, do
         steady->filled = false;
         return;
     }
-    struct bd_shift by = difference(steady->held, steady->origin);
-    if (size_of(by) < nothing)
+    struct bd_shift by = bd_shift_minus(steady->held, steady->origin);
+    if (bd_shift_size(by) < nothing)
         by = (struct bd_shift){ 0, 0 };
     struct bd_frame *out = &steady->picture;
     bd_shift_picture(steady->shifter, out->data, out->stride, picture->data, picture->stride,

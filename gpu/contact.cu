@@ -64,12 +64,11 @@ static __device__ inline void add_box(const struct contact_work &work, struct co
 static __device__ inline void add_boxes(struct mask_size size, const struct contact_work &work,
                                         int y, int i, uint32_t w)
 {
-    int first = (y / tile_rows * size.across + i / tile_words) * tile_nodes, head = run_head(w);
+    int head = run_head(w);
     struct contact_box box = { -1, 0, 0, y, y };
     for (uint32_t s = run_starts(w); s; s &= s - 1) {
         int b = __ffs(s) - 1, x = 32 * i + b;
-        int node = y % tile_rows * row_nodes + run_start(w, head, i % tile_words, b) / 2;
-        int root = find_root(work.set.parent, first + work.set.label[first + node]);
+        int root = find_root(work.set.parent, component_of_run(size, work.set, y, i, w, head, b));
         if (root != box.root) {
             add_box(work, box);
             box.root = root;

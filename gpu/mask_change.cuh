@@ -2,7 +2,7 @@
 #ifndef BD_GPU_MASK_CHANGE_CUH
 #define BD_GPU_MASK_CHANGE_CUH
 
-#include "gpu/mask_tile.cuh"
+#include "gpu/mask_component.cuh"
 
 enum change_step { change_nothing, change_remove, change_fill };
 
@@ -20,9 +20,7 @@ struct mask_change {
 static __device__ inline bool is_small(struct mask_size size, struct mask_forest forest, int y,
                                        int i, uint32_t w, int head, int b, uint32_t limit)
 {
-    int first = (y / tile_rows * size.across + i / tile_words) * tile_nodes;
-    int node = y % tile_rows * row_nodes + run_start(w, head, i % tile_words, b) / 2;
-    return forest.area[forest.parent[first + forest.label[first + node]]] < limit;
+    return forest.area[forest.parent[component_of_run(size, forest, y, i, w, head, b)]] < limit;
 }
 
 /* Word i of row y of the picture after the change; 0 unless `inside`. For whole warps, eight lanes

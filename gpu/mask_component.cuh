@@ -28,4 +28,14 @@ static __device__ int component_at(struct mask_size size, const uint32_t *bits,
     return first + forest.label[first + y % tile_rows * row_nodes + column / 2];
 }
 
+/* The number of the component that the run of word i of row y, w, belongs to which starts at bit b;
+ * head: run_head of w. */
+static __device__ inline int component_of_run(struct mask_size size, struct mask_forest forest,
+                                              int y, int i, uint32_t w, int head, int b)
+{
+    int first = (y / tile_rows * size.across + i / tile_words) * tile_nodes;
+    int node = y % tile_rows * row_nodes + run_start(w, head, i % tile_words, b) / 2;
+    return first + forest.label[first + node];
+}
+
 #endif

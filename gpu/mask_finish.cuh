@@ -92,7 +92,8 @@ static __device__ inline uint32_t trimmed_bits(struct mask_size size,
     bool touches = (here | left | right) & trim_touches;
     int low = trim_touches - 1, largest = max(here & low, max(left & low, right & low));
     bool trim = row[i] >> lane & 1 && touches &&
-                20 * (int)pictures.difference[(int64_t)y * size.width + x] < 7 * largest;
+                bd_sep_trim_of * (int)pictures.difference[(int64_t)y * size.width + x] <
+                    bd_sep_trim_part * largest;
     return __ballot_sync(~0u, trim);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "gpu/mask_bytes.cuh"
+#include "gpu/mask_component.cuh"
 #include "gpu/mask_work.cuh"
 
 /* Of a component, at its root: `outside` minus `times` times `inside` (two's complement, so that
@@ -60,10 +61,8 @@ static __device__ inline struct seam_word word_of_thread(struct mask_size size,
 static __device__ inline int root_of_run(struct mask_size size, struct mask_forest forest,
                                          const struct seam_word *word, int b)
 {
-    int first = (word->y / tile_rows * size.across + word->i / tile_words) * tile_nodes;
-    int start = run_start(word->bits, word->head, word->i % tile_words, b);
-    int node = word->y % tile_rows * row_nodes + start / 2;
-    return forest.parent[first + forest.label[first + node]];
+    return forest
+        .parent[component_of_run(size, forest, word->y, word->i, word->bits, word->head, b)];
 }
 
 static __device__ inline bool in_region(struct mask_size size, const uint32_t *region, int x, int y)

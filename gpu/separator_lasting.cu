@@ -6,12 +6,7 @@
 enum {
     lasting_threads = 32,
     most_lasting = 100, /* columns looked at, as bd_max_lasting of the CPU's pixel kernels */
-    reach = 20,         /* grey levels within which two values are the same thing seen twice */
-    /* As linalg/cpu/separator_start.c: a value that was there in one of so many pictures may be
-     * the background's; components of one in so many pixels, so much smoother. */
-    lasting_share = 8,
-    lasting_least = 3000,
-    lasting_times = 2
+    reach = bd_sep_lasting_reach
 };
 
 /* Four pixels of up to most_lasting pictures, a plane a channel: [j][c][thread]; and, with BESIDES,
@@ -226,7 +221,7 @@ __launch_bounds__(lasting_threads) void find_two_lasting(const __grid_constant__
     uint32_t region = 0;
 #pragma unroll
     for (int e = 0; e < 4; e++)
-        region |= (uint32_t)((int)(second.number >> 8 * e & 0xff) * lasting_share >= count)
+        region |= (uint32_t)((int)(second.number >> 8 * e & 0xff) * bd_sep_second_share >= count)
                   << 8 * e;
     *reinterpret_cast<uint32_t *>(to.region + 4 * p) = region;
 }
@@ -293,8 +288,8 @@ static enum bd_status find_lasting(struct bd_cuda_separator *s, const struct two
                                        to->region,
                                        3,
                                        NULL,
-                                       (int)(s->pixels / lasting_least),
-                                       lasting_times };
+                                       (int)(s->pixels / bd_sep_second_least),
+                                       bd_sep_second_times };
     return bd_cuda_seam_find(s->seam_work, s->smoother, &seam);
 }
 

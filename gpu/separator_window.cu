@@ -44,17 +44,14 @@ __global__ __launch_bounds__(bd_sep_threads) void insert(
         coefficients[p] = numbers->w[p];
     if (p >= words)
         return;
-    const uint32_t inside = GUARDED ? bd_sep_load_word(guard + 4 * p) : 0;
+    const uint32_t inside = GUARDED ? 0xff * bd_sep_load_word(guard + 4 * p) : 0;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
         const int64_t i = 4 * (CHANNELS * p + c);
         uint32_t word = bd_sep_load_word(f + i);
         if (inside) {
             const uint32_t l = bd_sep_load_word(background + i);
-            uint32_t select = 0; /* byte e of this word is of pixel (4 c + e) / CHANNELS */
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                select |= inside >> 8 * ((4 * c + e) / CHANNELS) & 1 ? 0xffu << 8 * e : 0u;
+            const uint32_t select = bd_sep_bytes_of_pixels<CHANNELS>(inside, c);
             word = (word & ~select) | (l & select);
         }
         *reinterpret_cast<uint32_t *>(column + i) = word;

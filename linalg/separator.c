@@ -114,6 +114,11 @@ static bool its_turn(struct bd_separator *s, double time)
     return true;
 }
 
+static double next_look(const struct bd_separator *s, double time)
+{
+    return time + (s->settled ? look_seconds : first_look_seconds);
+}
+
 /* Seconds since the frame before. A step back, or a long one ahead, is a seek (or a source that was
  * away): it counts as one frame, and the filling of the window goes on from where it was. */
 static double advance(struct bd_separator *s, double time, bool *jump)
@@ -124,10 +129,10 @@ static double advance(struct bd_separator *s, double time, bool *jump)
         s->start = time;
     else if (*jump)
         s->start += seconds - frame;
-    if (!s->started || seconds < 0)
-        s->look = time + (s->settled ? look_seconds : first_look_seconds);
-    if (!s->started || seconds < 0)
+    if (!s->started || seconds < 0) {
+        s->look = next_look(s, time);
         s->next = time + s->options.memory / s->options.window;
+    }
     s->started = true;
     s->last = time;
     return *jump ? frame : seconds;
@@ -206,7 +211,7 @@ static enum bd_status separate(struct bd_separator *s, double time)
         s->frames[(s->submitted - 1) % bd_sep_lag].columns = s->columns;
     }
     if (status == BD_OK && !s->frozen && time >= s->look) {
-        s->look = time + (s->settled ? look_seconds : first_look_seconds);
+        s->look = next_look(s, time);
         status = bd_sep_reveal(s);
     }
     return status;

@@ -15,6 +15,20 @@ static const double bd_sep_explained_share = 0.7;
  */
 enum { bd_sep_light_times = 8 };
 
+/* The first background of sep_lasting. */
+enum {
+    bd_sep_lasting_reach = 20, /* grey levels within which two values are the same seen twice */
+    /* A second value that was there in one of so many pictures may be the background's: in
+     * components of one in so many pixels, that are so many times smoother. */
+    bd_sep_second_share = 8,
+    bd_sep_second_least = 3000,
+    bd_sep_second_times = 2
+};
+
+/* A pixel at the edge of the mask goes that differs by less than this part of what those around it
+ * do. */
+enum { bd_sep_trim_part = 7, bd_sep_trim_of = 20 };
+
 struct bd_separation_shape {
     int width, height, channels;
     int window;  /* slots n */

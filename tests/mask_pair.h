@@ -215,6 +215,20 @@ static void check(struct pair *p, const char *name, const struct bd_detect_param
     compare(p, name, params);
 }
 
+/* A failure in each of the launches of a clean-up is told, and leaves nothing behind: the next is
+ * right. */
+static void check_faults(struct pair *p, const char *name, const struct bd_detect_params *params,
+                         int launches)
+{
+    load_gpu(p);
+    for (int launch = 0; launch < launches; launch++) {
+        bd_cuda_inject(cudaErrorUnknown, launch);
+        assert_int_equal(clean_on_gpu(p, params), BD_ERROR_BACKEND);
+    }
+    bd_cuda_inject(cudaSuccess, 0);
+    check(p, name, params);
+}
+
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;

@@ -321,13 +321,7 @@ static void test_faults(void **state)
     pair_open(&p, 640, 360);
     draw_nested(&p, 200);
     paint_feet(&p, 1);
-    load_gpu(&p);
-    for (int launch = 0; launch < 11; launch++) {
-        bd_cuda_inject(cudaErrorUnknown, launch);
-        assert_int_equal(clean_on_gpu(&p, &params), BD_ERROR_BACKEND);
-    }
-    bd_cuda_inject(cudaSuccess, 0);
-    check(&p, "nested", &params);
+    check_faults(&p, "nested", &params, 11);
     pair_close(&p);
 }
 

@@ -145,19 +145,13 @@ static void test_faults(void **state)
     };
     pair_open(&p, 640, 360);
     draw_scene(p.raw, p.width, p.height, 20);
-    load_gpu(&p);
     bd_cuda_inject(cudaErrorMemoryAllocation, 0);
     assert_int_equal(bd_cuda_mask_create(p.cuda, 640, 360, &mask), BD_ERROR_MEMORY);
     assert_null(mask);
     bd_cuda_inject(cudaErrorUnknown, 0);
     assert_int_equal(bd_cuda_mask_create(p.cuda, 640, 360, &mask), BD_ERROR_BACKEND);
     assert_null(mask);
-    for (int launch = 0; launch < 9; launch++) {
-        bd_cuda_inject(cudaErrorUnknown, launch);
-        assert_int_equal(clean_on_gpu(&p, &params), BD_ERROR_BACKEND);
-    }
-    bd_cuda_inject(cudaSuccess, 0);
-    check(&p, "scene", &params);
+    check_faults(&p, "scene", &params, 9);
     pair_close(&p);
 }
 

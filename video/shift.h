@@ -2,6 +2,7 @@
 #ifndef BD_VIDEO_SHIFT_H
 #define BD_VIDEO_SHIFT_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -14,6 +15,18 @@ extern "C" {
 struct bd_shift {
     double x, y;
 };
+
+static inline struct bd_shift bd_shift_minus(struct bd_shift a, struct bd_shift b)
+{
+    struct bd_shift difference = { a.x - b.x, a.y - b.y };
+    return difference;
+}
+
+/* The larger of both directions. */
+static inline double bd_shift_size(struct bd_shift shift)
+{
+    return fmax(fabs(shift.x), fabs(shift.y));
+}
 
 /* What lies outside the picture that is moved. */
 enum bd_shift_border {

@@ -103,6 +103,16 @@ static bool question(struct bd_contact_work *work)
     return any;
 }
 
+static int brightness(const struct scene *scene, int x, int y)
+{
+    const uint8_t *f =
+        scene->f + ((int64_t)y * scene->work->components.width + x) * scene->channels;
+    int sum = 0;
+    for (int c = 0; c < scene->channels; c++)
+        sum += f[c];
+    return sum;
+}
+
 static bool is_black(const struct scene *scene, int x, int y)
 {
     int width = scene->work->components.width, height = scene->work->components.height;
@@ -118,10 +128,7 @@ static bool is_black(const struct scene *scene, int x, int y)
     int least = 255 * channels, most = 0;
     for (int v = y > 0 ? y - 1 : 0; v <= y + 1 && v < height; v++)
         for (int u = x > 0 ? x - 1 : 0; u <= x + 1 && u < width; u++) {
-            const uint8_t *f = scene->f + ((int64_t)v * width + u) * channels;
-            int sum = 0;
-            for (int c = 0; c < channels; c++)
-                sum += f[c];
+            int sum = brightness(scene, u, v);
             least = sum < least ? sum : least;
             most = sum > most ? sum : most;
         }
@@ -152,16 +159,6 @@ static void find_black(const struct scene *scene)
         for (; x < width; x++)
             work->down[x] = 0;
     }
-}
-
-static int brightness(const struct scene *scene, int x, int y)
-{
-    const uint8_t *f =
-        scene->f + ((int64_t)y * scene->work->components.width + x) * scene->channels;
-    int sum = 0;
-    for (int c = 0; c < scene->channels; c++)
-        sum += f[c];
-    return sum;
 }
 
 /* Whether nothing brighter stands on the top (x, y) of a black run. */

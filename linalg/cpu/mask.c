@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "linalg/cpu/components.h"
+#include "linalg/separator_ops.h"
 
 struct bd_mask_work {
     int width, height;
@@ -170,7 +171,8 @@ static bool is_mostly_background(const struct bd_mask_work *work, const uint8_t 
             touches |= plain[i] && !mask[i];
             largest = difference[i] > largest ? difference[i] : largest;
         }
-    return touches && 20 * difference[(size_t)y * (size_t)work->width + (size_t)x] < 7 * largest;
+    return touches && bd_sep_trim_of * difference[(size_t)y * (size_t)work->width + (size_t)x] <
+                          bd_sep_trim_part * largest;
 }
 
 void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain,

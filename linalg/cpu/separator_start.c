@@ -9,12 +9,6 @@
  * and 7 do worse on the average of the clips at hand. */
 static const float most_start_noise = 5;
 
-/* Grey levels within which two values of a pixel are the same thing seen twice (sep_lasting). */
-enum { lasting_reach = 20 };
-
-/* A value that was there in one of this many pictures may be the background's. */
-enum { lasting_share = 8 };
-
 /* The item's part of the background's squared norm. */
 static double take_background(struct bd_cpu_separator *state, int64_t from, int64_t count)
 {
@@ -63,13 +57,13 @@ static void lasting_chunk(void *arg, int64_t chunk, int thread)
     for (int j = 0; j < sweep->count; j++)
         here[j] = sweep->columns[j] + at;
     uint8_t *other = state->background + at, *members = state->guard + from;
-    state->kernels->lasting(count, channels, here, sweep->count, lasting_reach, NULL, other,
+    state->kernels->lasting(count, channels, here, sweep->count, bd_sep_lasting_reach, NULL, other,
                             state->raw + from, members);
-    state->kernels->lasting(count, channels, here, sweep->count, lasting_reach, other,
+    state->kernels->lasting(count, channels, here, sweep->count, bd_sep_lasting_reach, other,
                             state->picture + at, state->mask + from, members);
     /* From here on: where the second value has lasted long enough to be the background's. */
     for (int64_t p = from; p < from + count; p++)
-        state->guard[p] = state->guard[p] * lasting_share >= sweep->count;
+        state->guard[p] = state->guard[p] * bd_sep_second_share >= sweep->count;
 }
 
 /* A chunk of the first background: of the two values, the first one but where the second is
@@ -174,8 +168,8 @@ enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float 
                             .channels = state->shape.channels,
                             .region = state->guard,
                             .apart = NULL,
-                            .least = (int)(state->pixels / 3000),
-                            .times = 2 };
+                            .least = (int)(state->pixels / bd_sep_second_least),
+                            .times = bd_sep_second_times };
     bd_mask_median(state->mask_work, state->guard, state->guard, 3);
     if (choose)
         bd_seam_find(state->seam_work, state->smoother, &seam);
