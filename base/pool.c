@@ -3,7 +3,12 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+#include "base/clock.h"
+
+static const double patience_seconds = 50e-6; /* before a thread that waits falls asleep */
 
 struct worker {
     struct bd_pool *pool;
@@ -16,12 +21,12 @@ struct bd_pool {
     struct worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    /* Under `lock`: the loop being run, its generation, whether it can still be joined, and how
-     * many workers are in it. A worker that wakes up when all items are given out is not waited
-     * for: on a machine that others keep busy that takes longer than the loop. */
-    uint64_t generation;
-    int open, busy;
-    int quit;
+    /* Written under `lock`: the loop being run, its generation, whether it can still be joined, how
+     * many workers are in it, and how many sleep. A worker that wakes up when all items are given
+     * out is not waited for: on a machine that others keep busy that takes longer than the loop. */
+    atomic_uint_fast64_t generation;
+    atomic_int busy, quit;
+    int open, asleep;
     bd_pool_fn *fn;
     void *arg;
     int64_t items;
@@ -35,26 +40,50 @@ static void run_items(struct bd_pool *pool, int thread)
         pool->fn(pool->arg, item, thread);
 }
 
+/* Loops follow each other closely, and to fall asleep and be woken takes longer than many a loop:
+ * so a thread looks for a while before it sleeps. It lets others have its core meanwhile. */
+static bool patience(double *until)
+{
+    double now = bd_clock_seconds();
+    if (*until == 0)
+        *until = now + patience_seconds;
+    sched_yield();
+    return now < *until;
+}
+
+/* Returns with the lock held. */
+static void wait_for_loop(struct bd_pool *pool, uint64_t seen)
+{
+    double until = 0;
+    while (atomic_load(&pool->generation) == seen && !atomic_load(&pool->quit) && patience(&until))
+        ;
+    pthread_mutex_lock(&pool->lock);
+    pool->asleep++;
+    while (atomic_load(&pool->generation) == seen && !atomic_load(&pool->quit))
+        pthread_cond_wait(&pool->wake, &pool->lock);
+    pool->asleep--;
+}
+
 static void *work(void *arg)
 {
     struct worker *me = arg;
     struct bd_pool *pool = me->pool;
     uint64_t seen = 0;
-    pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (pool->generation == seen && !pool->quit)
-            pthread_cond_wait(&pool->wake, &pool->lock);
+        wait_for_loop(pool, seen);
         if (pool->quit)
             break;
         seen = pool->generation;
-        if (!pool->open)
-            continue;
-        pool->busy++;
+        bool join = pool->open;
+        pool->busy += join;
         pthread_mutex_unlock(&pool->lock);
+        if (!join)
+            continue;
         run_items(pool, me->number);
         pthread_mutex_lock(&pool->lock);
         if (--pool->busy == 0)
             pthread_cond_signal(&pool->done);
+        pthread_mutex_unlock(&pool->lock);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -137,11 +166,17 @@ void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items)
     atomic_store(&pool->next, 0);
     pool->open = 1;
     pool->generation++;
-    pthread_cond_broadcast(&pool->wake);
+    if (pool->asleep)
+        pthread_cond_broadcast(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
     run_items(pool, 0);
     pthread_mutex_lock(&pool->lock);
     pool->open = 0;
+    pthread_mutex_unlock(&pool->lock);
+    double until = 0;
+    while (atomic_load(&pool->busy) && patience(&until))
+        ;
+    pthread_mutex_lock(&pool->lock);
     while (pool->busy)
         pthread_cond_wait(&pool->done, &pool->lock);
     pthread_mutex_unlock(&pool->lock);

@@ -32,8 +32,8 @@ BD_INLINE floats load_pixels(const uint8_t *p)
 {
     pixels v;
     memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(
-        __builtin_convertvector(__builtin_convertvector(v, words), ints), floats);
+    return __builtin_convertvector(__builtin_convertvector(__builtin_convertvector(v, words), ints),
+                                   floats);
 }
 
 BD_INLINE void store_pixels(uint8_t *p, floats v)
