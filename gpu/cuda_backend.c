@@ -291,6 +291,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .update_project = bd_cuda_update_project,
     .update_solve = bd_cuda_update_solve,
     .update_costs = &bd_cuda_update_costs,
+    .update_force = bd_cuda_update_force,
     .update_append_gram = bd_cuda_update_append_gram,
     .gram_create = bd_cuda_gram_create,
     .gram_destroy = bd_cuda_gram_destroy,

@@ -14,8 +14,7 @@ namespace
 {
 
 enum {
-    unguarded = -1,               /* the number of an update that has no new columns */
-    narrow_most = bd_update_group /* columns at a time */
+    unguarded = -1 /* the number of an update that has no new columns */
 };
 
 using update = bd_update_work;
@@ -109,25 +108,32 @@ bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t
     return finish(work, BD_OK);
 }
 
-/* Whether the narrow kernels, which take the columns from k on one after the other, are the faster
- * ones for p columns of n, with a Q of m rows. Columns in and out on an H100, ms:
- *                       p = 1    4    8    wide, p = 9
- *       8192 x 512       0.77  2.8  4.9    1.8
- *     110592 x 100       0.27  0.88 1.8    1.8
- *     400000 x 160       1.1   3.2  7.3    6.1 */
-bool narrow_pays(int64_t m, int64_t n, int64_t k, int64_t p)
+/* Whether the narrow kernels can do a change of columns. They do not keep the full Q. */
+bool narrow_can(const bd_qr_change *c, bd_cost_form form)
 {
-    const double right = (double)(n - k), rows = (double)m * 1e-6;
-    return (double)p * right * (0.00102 + 0.0107 * rows) <= 1.4 + 0.033 * rows * (double)n;
+    return form != bd_cost_full &&
+           c->n + (c->kind == BD_QR_INSERT_COLUMNS ? c->p : 0) <= (int64_t)bd_update_most_cols;
 }
 
-/* Whether p columns that come or go at k are for the narrow kernels; n: columns at the most. Takes
- * the rows of this call then. These kernels do not keep the full Q, nor a d that has to follow. */
-bool is_narrow(update *work, const bd_qr_parts *f, int64_t n, int64_t k, int64_t p, bool follow)
+/* Whether it is the narrow kernels, which take the columns a group at a time and one rotation of
+ * them after another, that do a change of columns. */
+bool narrow_pays(const bd_qr_change *c, bd_cost_form form)
 {
-    if (n > work->max_cols || p > (int64_t)narrow_most || work->full_q || (follow && f->rhs))
+    return bd_cost_update_seconds(&bd_cuda_update_costs, c, form, 0) <=
+           bd_cost_update_seconds(&bd_cuda_update_costs, c, form, 1);
+}
+
+/* Whether p columns that come or go at k are for the narrow kernels; better: these are faster here
+ * than the model knows. Takes the rows of this call then. A d that has to follow is for
+ * the wide ones. */
+bool is_narrow(update *work, const bd_qr_parts *f, bd_qr_change_kind kind, int64_t k, int64_t p,
+               bool better)
+{
+    const bd_qr_change c = { kind, f->m, f->n, k, p, f->q != nullptr };
+    const bd_cost_form form = work->full_q ? bd_cost_full : f->q ? bd_cost_thin : bd_cost_no_q;
+    if (!narrow_can(&c, form) || (kind == BD_QR_REMOVE_COLUMNS && f->rhs) || work->forced == 1)
         return false;
-    if (work->wide && !narrow_pays(f->q ? f->m : 0, f->n, k, p))
+    if (work->wide && work->forced < 0 && !better && !narrow_pays(&c, form))
         return false;
     if (f->q)
         work->m = f->m;
@@ -137,6 +143,8 @@ bool is_narrow(update *work, const bd_qr_parts *f, int64_t n, int64_t k, int64_t
 /* What is needed beyond the narrow. */
 bd_status need_wide(const update *work)
 {
+    if (work->forced == 0)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "cuda: not a QR update of few columns");
     if (!work->wide)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: this GPU has too little shared memory for this QR update; the cpu "
@@ -158,6 +166,7 @@ enum bd_status bd_cuda_update_create(struct bd_backend *backend,
     work->cuda = bd_cuda_of(backend);
     work->m = shape->max_rows;
     work->full_q = shape->full_q;
+    work->forced = -1;
     work->max_cols = max_cols < bd_update_most_cols ? (int)max_cols : (int)bd_update_most_cols;
     work->launch.stream = work->cuda->stream;
     work->launch.sms = work->cuda->sms;
@@ -210,22 +219,23 @@ void bd_cuda_update_destroy(void *plan)
     free(work);
 }
 
+/* Rows have one kind of kernels and two fits. */
 bool bd_cuda_update_few(const struct bd_qr_change *c, enum bd_cost_form form)
 {
-    const bool remove = c->kind == BD_QR_REMOVE_COLUMNS;
-    const int64_t most_cols = c->n + (remove ? 0 : c->p);
-    if (c->p > (int64_t)narrow_most)
-        return false;
-    if (form == bd_cost_full || !(remove || c->kind == BD_QR_INSERT_COLUMNS))
-        return true;
-    return most_cols <= (int64_t)bd_update_most_cols &&
-           narrow_pays(form == bd_cost_thin ? c->m : 0, c->n, c->k + (remove ? c->p : 0), c->p);
+    if (c->kind == BD_QR_INSERT_ROWS || c->kind == BD_QR_REMOVE_ROWS)
+        return c->p <= (int64_t)bd_cost_group;
+    return narrow_can(c, form) && narrow_pays(c, form);
+}
+
+void bd_cuda_update_force(void *plan, int regime)
+{
+    ((update *)plan)->forced = regime;
 }
 
 enum bd_status bd_cuda_update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     update *work = (update *)plan;
-    if (!is_narrow(work, f, f->n, k + p, p, true)) {
+    if (!is_narrow(work, f, BD_QR_REMOVE_COLUMNS, k, p, false)) {
         bd_status status = need_wide(work);
         return status == BD_OK ? bd_cuda_wide_remove(work->wide, f, k, p) : status;
     }
@@ -237,7 +247,7 @@ enum bd_status bd_cuda_update_insert(void *plan, const struct bd_qr_parts *f, in
                                      const float *u, int64_t ldu)
 {
     update *work = (update *)plan;
-    if (!is_narrow(work, f, f->n + p, k, p, false)) {
+    if (!is_narrow(work, f, BD_QR_INSERT_COLUMNS, k, p, false)) {
         bd_status status = need_wide(work);
         if (status == BD_OK)
             status = check(work, u, ldu, f->m, p);
@@ -251,17 +261,17 @@ enum bd_status bd_cuda_update_slide(void *plan, const struct bd_qr_parts *f, int
                                     const float *u, int64_t ldu)
 {
     update *work = (update *)plan;
-    const int64_t n = f->n;
-    if (!is_narrow(work, f, n, n, p, false)) { /* a slide's passes over Q are joined */
-        struct bd_qr_parts left = *f;
+    struct bd_qr_parts left = *f;
+    left.n -= p;
+    left.q_cols -= work->full_q ? 0 : p;
+    /* the passes of a slide by one group are joined */
+    if (!is_narrow(work, &left, BD_QR_INSERT_COLUMNS, left.n, p, p <= (int64_t)bd_update_group)) {
         bd_status status = need_wide(work);
         if (status == BD_OK)
             status = check(work, u, ldu, f->m, p);
         if (status == BD_OK)
             status = bd_cuda_wide_remove(work->wide, f, 0, p);
-        left.n -= p;
-        left.q_cols -= work->full_q ? 0 : p;
-        return status == BD_OK ? bd_cuda_wide_insert(work->wide, &left, n - p, p, u, ldu) : status;
+        return status == BD_OK ? bd_cuda_wide_insert(work->wide, &left, left.n, p, u, ldu) : status;
     }
     int call = start(work, u, ldu, p);
     return finish(work, bd_update_narrow_slide(work, f, p, u, ldu, call));

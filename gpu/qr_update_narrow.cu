@@ -53,19 +53,20 @@ int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Removes p columns at k, a group at a time. q may be NULL. */
+/* Removes p columns at k, a group at a time from the last to the first: so no group's rotations go
+ * through columns that are about to leave. q may be NULL. */
 void remove_columns(update *work, float *q, int64_t ldq, float *r, int64_t ldr, int64_t n,
                     int64_t k, int64_t p, int call)
 {
     while (p > 0) {
-        int64_t b = smaller(p, bd_update_group);
-        bd_update_job job = make_job(work, q, ldq, r, ldr, n, n - b, k, b, call);
+        int64_t b = smaller(p, bd_update_group), at = k + p - b;
+        bd_update_job job = make_job(work, q, ldq, r, ldr, n, n - b, at, b, call);
         bd_update_r_remove(&work->launch, &job);
         n -= b;
         p -= b;
-        if (!q || k == n)
+        if (!q || at == n)
             continue;
-        bd_update_chain chain = { q + k * ldq, ldq, (int)(n + b - k), (int)(n - k), (int)b, 0 };
+        bd_update_chain chain = { q + at * ldq, ldq, (int)(n + b - at), (int)(n - at), (int)b, 0 };
         bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(q, ldq) }, 0);
     }
 }

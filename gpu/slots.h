@@ -70,6 +70,7 @@ enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ld
 /* update_costs: gpu/update_costs.c; the rule for few columns: gpu/qr_update.cu */
 extern const struct bd_qr_update_costs bd_cuda_update_costs;
 bool bd_cuda_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
+void bd_cuda_update_force(void *work, int regime);
 
 /* svd: gpu/small_svd.cu, gpu/small_svd_weights.cu */
 enum bd_status bd_cuda_svd_create(struct bd_backend *backend, int64_t n, void **work);

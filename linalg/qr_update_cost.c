@@ -8,12 +8,13 @@
 #include "linalg/qr_update_private.h"
 #include "linalg/sizes.h"
 
-void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
+void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form, int regime,
                     double terms[bd_cost_update_terms])
 {
     bool rows_change = c->kind == BD_QR_INSERT_ROWS || c->kind == BD_QR_REMOVE_ROWS;
     bool directions = c->kind == BD_QR_INSERT_COLUMNS || c->kind == BD_QR_REMOVE_ROWS;
-    double n = (double)c->n, p = (double)c->p, blocks = ceil(p / bd_cost_block);
+    double n = (double)c->n, p = (double)c->p,
+           blocks = ceil(p / (regime ? bd_cost_block : bd_cost_group));
     double rows = form == bd_cost_no_q ? 0 : (double)c->m;
     /* rows of R, and columns of Q, that transformations go through */
     double chase = rows_change ? n : n - (double)c->k;
@@ -29,7 +30,7 @@ void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form,
         n * p, /* the same, where each takes its part of R */
         blocks * fmin(chase / (2 * bd_cost_block), 1), /* what a chase begins with */
         blocks * ceil(chase / bd_cost_block),          /* windows that wait for each other */
-        chase,                                         /* steps, of few columns */
+        regime ? chase : chase * blocks,               /* steps, of few columns */
         chase * chase * p,                             /* operations on R */
         rows * chase * p,                              /* operations on Q */
         rows * chase * blocks,                         /* passes over Q */
@@ -59,6 +60,14 @@ static double product(const double *coefficients, const double *terms, int count
     for (int i = 0; i < count; i++)
         sum += coefficients[i] * terms[i];
     return sum;
+}
+
+double bd_cost_update_seconds(const struct bd_qr_update_costs *costs,
+                              const struct bd_qr_change *change, enum bd_cost_form form, int regime)
+{
+    double terms[bd_cost_update_terms];
+    bd_cost_update(change, form, regime, terms);
+    return product(costs->update[change->kind][form][regime], terms, bd_cost_update_terms);
 }
 
 static enum bd_status check_change(const struct bd_qr_update *update, const struct bd_qr_change *c)
@@ -108,16 +117,14 @@ enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
                                                     : bd_cost_thin;
     enum bd_cost_form anew_form =
         form == bd_cost_no_q && update->shape.max_rhs > 0 ? bd_cost_no_q_d : form;
-    double terms[bd_cost_update_terms], anew[bd_cost_factor_terms];
+    double anew[bd_cost_factor_terms];
     int64_t m = change->m, n = change->n, p = change->p;
     m += change->kind == BD_QR_INSERT_ROWS ? p : change->kind == BD_QR_REMOVE_ROWS ? -p : 0;
     n += change->kind == BD_QR_INSERT_COLUMNS ? p : change->kind == BD_QR_REMOVE_COLUMNS ? -p : 0;
-    bd_cost_update(change, form, terms);
     bd_cost_factor(m, n, anew_form, anew);
     if (p)
         cost->update_seconds =
-            product(costs->update[change->kind][form][costs->few(change, form) ? 0 : 1], terms,
-                    bd_cost_update_terms);
+            bd_cost_update_seconds(costs, change, form, costs->few(change, form) ? 0 : 1);
     if (n)
         cost->factor_seconds = product(costs->factor[anew_form], anew, bd_cost_factor_terms);
     return BD_OK;

@@ -28,6 +28,13 @@ static bool up_to_eight(const struct bd_qr_change *change, enum bd_cost_form for
 /* What is few: as the backend has it, where it has a table already. */
 static bool (*few)(const struct bd_qr_change *, enum bd_cost_form) = up_to_eight;
 
+static int regime_of(const struct update_sample *s)
+{
+    if (s->regime >= 0)
+        return s->regime;
+    return few(&s->change, s->form) ? 0 : 1;
+}
+
 static const char *const kind_names[] = { "insert columns", "remove columns", "insert rows",
                                           "remove rows", "factor" };
 
@@ -78,6 +85,15 @@ static void solve(struct fit *fit, double *c)
         c[j] *= fit->scale[j];
 }
 
+/* Ends a line about the worst sample, or about none. */
+static void tell_sample(const struct update_sample *s)
+{
+    if (s)
+        fprintf(stderr, " (%lld x %lld, k = %lld, p = %lld: %.3g s)", (long long)s->change.m,
+                (long long)s->change.n, (long long)s->change.k, (long long)s->change.p, s->seconds);
+    fputc('\n', stderr);
+}
+
 static void fit_samples(const struct update_samples *samples, int kind, enum bd_cost_form form,
                         int regime, double *coefficients)
 {
@@ -87,13 +103,13 @@ static void fit_samples(const struct update_samples *samples, int kind, enum bd_
     for (int i = 0; i < samples->count; i++) {
         const struct update_sample *s = &samples->list[i];
         if (s->kind != kind || s->form != form ||
-            (kind != update_factor_kind && few(&s->change, form) != !regime))
+            (kind != update_factor_kind && regime_of(s) != regime))
             continue;
         double terms[most_terms] = { 0 };
         if (kind == update_factor_kind)
             bd_cost_factor(s->change.m, s->change.n, form, terms);
         else
-            bd_cost_update(&s->change, form, terms);
+            bd_cost_update(&s->change, form, regime, terms);
         for (int j = 0; j < fit.terms; j++)
             fit.x[fit.rows][j] = terms[j] / (s->seconds + nothing);
         fit.y[fit.rows] = s->seconds / (s->seconds + nothing);
@@ -117,12 +133,8 @@ static void fit_samples(const struct update_samples *samples, int kind, enum bd_
         fprintf(stderr, "%s, %s, %s: %d samples, the model is off by %.2f on average, %.2f at most",
                 kind_names[kind], update_form_names[form], regime ? "many" : "few", fit.rows,
                 sum / fit.rows, worst);
-    if (bad)
-        fprintf(stderr, " (%lld x %lld, k = %lld, p = %lld: %.3g s)", (long long)bad->change.m,
-                (long long)bad->change.n, (long long)bad->change.k, (long long)bad->change.p,
-                bad->seconds);
     if (fit.rows)
-        fputc('\n', stderr);
+        tell_sample(bad);
 }
 
 /* --- telling --- */
@@ -144,14 +156,74 @@ static void print_values(const char *indent, const double *values, int count)
     printf(" }");
 }
 
-static void print_table(const struct update_samples *samples, struct bd_backend *backend,
+/* All fits. */
+static void fit_table(const struct update_samples *samples, struct bd_qr_update_costs *table)
+{
+    for (int kind = 0; kind < bd_cost_kinds; kind++)
+        for (int form = 0; form < bd_cost_forms; form++)
+            for (int regime = 0; regime < bd_cost_regimes; regime++)
+                fit_samples(samples, kind, (enum bd_cost_form)form, regime,
+                            table->update[kind][form][regime]);
+    for (int form = 0; form < bd_cost_factor_forms; form++)
+        fit_samples(samples, update_factor_kind, (enum bd_cost_form)form, 0, table->factor[form]);
+}
+
+static bool same_change(const struct update_sample *a, const struct update_sample *b)
+{
+    const struct bd_qr_change *x = &a->change, *y = &b->change;
+    return a->kind == b->kind && a->form == b->form && x->m == y->m && x->n == y->n &&
+           x->k == y->k && x->p == y->p;
+}
+
+/* The other regime's sample of the same change, or NULL. */
+static const struct update_sample *other_regime(const struct update_samples *samples,
+                                                const struct update_sample *s)
+{
+    for (int i = 0; i < samples->count; i++)
+        if (samples->list[i].regime == 1 - s->regime && same_change(&samples->list[i], s))
+            return &samples->list[i];
+    return NULL;
+}
+
+/* Whether the model takes the faster regime where both have been timed. */
+static void tell_choices(const struct update_samples *samples,
+                         const struct bd_qr_update_costs *table)
+{
+    int choices = 0, slower = 0;
+    double worst = 1, sum = 0;
+    const struct update_sample *bad = NULL;
+    for (int i = 0; i < samples->count; i++) {
+        const struct update_sample *few_s = &samples->list[i], *many_s;
+        if (few_s->regime != 0 || !(many_s = other_regime(samples, few_s)))
+            continue;
+        const double as_few = bd_cost_update_seconds(table, &few_s->change, few_s->form, 0),
+                     as_many = bd_cost_update_seconds(table, &few_s->change, few_s->form, 1);
+        double ratio =
+            as_few <= as_many ? few_s->seconds / many_s->seconds : many_s->seconds / few_s->seconds;
+        choices++;
+        slower += ratio > 1.1;
+        sum += ratio > 1 ? ratio : 1;
+        if (ratio > worst) {
+            worst = ratio;
+            bad = few_s;
+        }
+    }
+    if (!choices)
+        return;
+    fprintf(stderr,
+            "of %d choices between few and many %d are slower by a tenth or more, by %.2f on "
+            "average, %.2f at most",
+            choices, slower, sum / choices, worst);
+    tell_sample(bad);
+}
+
+static void print_table(const struct bd_qr_update_costs *table, struct bd_backend *backend,
                         const char *name)
 {
     static const char *const kinds[] = { "BD_QR_INSERT_COLUMNS", "BD_QR_REMOVE_COLUMNS",
                                          "BD_QR_INSERT_ROWS", "BD_QR_REMOVE_ROWS" };
     static const char *const forms[] = { "bd_cost_thin", "bd_cost_full", "bd_cost_no_q",
                                          "bd_cost_no_q_d" };
-    double c[most_terms];
     printf(
         "/* Seconds a term of linalg/qr_update_cost.h: printed by tools/calibrate_updates.c. */\n"
         "#include \"%s\"\n\n"
@@ -165,8 +237,8 @@ static void print_table(const struct update_samples *samples, struct bd_backend 
         for (int form = 0; form < (needs_q ? (int)bd_cost_no_q : (int)bd_cost_forms); form++) {
             printf("            [%s] = {\n", forms[form]);
             for (int regime = 0; regime < bd_cost_regimes; regime++) {
-                fit_samples(samples, kind, (enum bd_cost_form)form, regime, c);
-                print_values("                ", c, bd_cost_update_terms);
+                print_values("                ", table->update[kind][form][regime],
+                             bd_cost_update_terms);
                 printf(",\n");
             }
             printf("            },\n");
@@ -175,9 +247,8 @@ static void print_table(const struct update_samples *samples, struct bd_backend 
     }
     printf("    },\n    .factor = {\n");
     for (int form = 0; form < bd_cost_factor_forms; form++) {
-        fit_samples(samples, update_factor_kind, (enum bd_cost_form)form, 0, c);
         printf("        [%s] =\n", forms[form]);
-        print_values("            ", c, bd_cost_factor_terms);
+        print_values("            ", table->factor[form], bd_cost_factor_terms);
         printf(",\n");
     }
     printf("    },\n};\n");
@@ -206,10 +277,14 @@ int main(int argc, char **argv)
                      ? bd_fail(BD_ERROR_ARGUMENT, "SCALE %s: a number from 1 on is wanted", argv[i])
                      : update_samples_measure(backend, scale, alone, &samples);
     }
-    if (status == BD_OK)
-        print_table(&samples, backend, argv[1]);
-    else
+    if (status == BD_OK) {
+        static struct bd_qr_update_costs table;
+        fit_table(&samples, &table);
+        tell_choices(&samples, &table);
+        print_table(&table, backend, argv[1]);
+    } else {
         fprintf(stderr, "calibrate_updates: %s\n", bd_error_detail());
+    }
     bd_backend_close(&backend);
     return status ? 1 : 0;
 }

@@ -5,10 +5,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "linalg/backend_ops.h"
 #include "linalg/qr.h"
-#include "linalg/qr_update.h"
+#include "linalg/qr_update_private.h"
 
-enum { repeats = 5 };
+enum {
+    repeats = 5,
+    narrow_most = 200 /* columns: more are not tried as few */
+};
 
 const char *const update_form_names[bd_cost_factor_forms] = { "thin Q", "full Q", "no Q",
                                                               "no Q, but d" };
@@ -37,6 +41,7 @@ struct bench {
     struct bd_qr_update *update;
     struct bd_qr *qr;
     enum bd_cost_form form;
+    int regime; /* of changes of columns: 0, 1, or -1, as struct update_sample */
     int64_t m, n, p;
     struct bd_qr_factors f;
     struct bd_matrix a, factored, columns, rows; /* factored: with reflectors */
@@ -167,9 +172,33 @@ static enum bd_status measure(struct bench *b, struct update_samples *samples,
         struct update_sample *s = &samples->list[samples->count++];
         s->kind = change ? (int)change->kind : update_factor_kind;
         s->form = b->form;
+        s->regime = b->regime;
         s->change = change ? *change : (struct bd_qr_change){ .m = b->m, .n = b->n };
         s->seconds = least_of(times[way]);
     }
+    return status;
+}
+
+/* Columns that come and go, or without Q go; by either kind of kernels where there are two. */
+static enum bd_status measure_columns(struct bench *b, struct update_samples *samples,
+                                      const struct bd_qr_change *there,
+                                      const struct bd_qr_change *back)
+{
+    void (*force)(void *, int) = b->backend->ops->update_force;
+    enum bd_status status = BD_OK;
+    if (!force)
+        return measure(b, samples, there, back);
+    for (int regime = 0; regime < bd_cost_regimes && status == BD_OK; regime++) {
+        if (regime == 0 && there->p > narrow_most)
+            continue;
+        b->regime = regime;
+        force(b->update->work, regime);
+        status = measure(b, samples, there, back);
+        if (status == BD_ERROR_UNSUPPORTED) /* not by these kernels */
+            status = BD_OK;
+    }
+    b->regime = -1;
+    force(b->update->work, -1);
     return status;
 }
 
@@ -187,9 +216,9 @@ static enum bd_status measure_changes(struct bench *b, struct update_samples *sa
             BD_QR_REMOVE_COLUMNS, m, n, k < n - p ? k : n - p, p, q
         };
         if (q && n + p <= m)
-            status = measure(b, samples, &in, &out);
+            status = measure_columns(b, samples, &in, &out);
         else if (!q && p < n)
-            status = measure(b, samples, &alone, NULL);
+            status = measure_columns(b, samples, &alone, NULL);
         const struct bd_qr_change rows_in = { BD_QR_INSERT_ROWS, m, n, row, p, q };
         const struct bd_qr_change rows_out = { BD_QR_REMOVE_ROWS, m + p, n, row, p, q };
         if (status == BD_OK && half != 1) /* where rows are makes little difference */
@@ -204,7 +233,7 @@ static enum bd_status measure_changes(struct bench *b, struct update_samples *sa
 static enum bd_status measure_factoring(struct bd_backend *backend, enum bd_cost_form form,
                                         int64_t m, int64_t n, struct update_samples *samples)
 {
-    struct bench b = { .backend = backend, .form = form, .m = m, .n = n, .p = 1 };
+    struct bench b = { .backend = backend, .form = form, .regime = -1, .m = m, .n = n, .p = 1 };
     enum bd_status status = open_bench(&b);
     if (status == BD_OK)
         status = measure(&b, samples, NULL, NULL);
@@ -218,7 +247,9 @@ static enum bd_status measure_shape(struct bd_backend *backend, enum bd_cost_for
     static const int64_t blocks[] = { 1, 4, 8, 12, 32, 64, 200, 600, 1500 };
     enum bd_status status = BD_OK;
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        struct bench b = { .backend = backend, .form = form, .m = m, .n = n, .p = blocks[i] };
+        struct bench b = {
+            .backend = backend, .form = form, .regime = -1, .m = m, .n = n, .p = blocks[i]
+        };
         if (b.p > n || (b.p > m - n && form != bd_cost_no_q && n > 1))
             continue;
         status = open_bench(&b);
@@ -248,13 +279,13 @@ enum bd_status update_samples_measure(struct bd_backend *backend, int64_t scale,
         enum bd_cost_form form;
         int64_t m, n;
     } shapes[] = {
-        { bd_cost_thin, 200, 10 },    { bd_cost_thin, 500, 40 },   { bd_cost_thin, 20000, 60 },
-        { bd_cost_thin, 100000, 20 }, { bd_cost_thin, 2000, 200 }, { bd_cost_thin, 3000, 500 },
-        { bd_cost_thin, 1000, 800 },  { bd_cost_full, 150, 40 },   { bd_cost_full, 1500, 30 },
-        { bd_cost_full, 1500, 100 },  { bd_cost_full, 700, 60 },   { bd_cost_full, 300, 100 },
-        { bd_cost_full, 500, 400 },   { bd_cost_full, 900, 300 },  { bd_cost_full, 1200, 800 },
-        { bd_cost_no_q, 300, 40 },    { bd_cost_no_q, 5000, 60 },  { bd_cost_no_q, 2000, 300 },
-        { bd_cost_no_q, 1000, 800 }
+        { bd_cost_thin, 200, 10 },    { bd_cost_thin, 500, 40 },    { bd_cost_thin, 20000, 60 },
+        { bd_cost_thin, 100000, 20 }, { bd_cost_thin, 2000, 200 },  { bd_cost_thin, 3000, 500 },
+        { bd_cost_thin, 1000, 800 },  { bd_cost_thin, 400000, 20 }, { bd_cost_full, 150, 40 },
+        { bd_cost_full, 1500, 30 },   { bd_cost_full, 1500, 100 },  { bd_cost_full, 700, 60 },
+        { bd_cost_full, 300, 100 },   { bd_cost_full, 500, 400 },   { bd_cost_full, 900, 300 },
+        { bd_cost_full, 1200, 800 },  { bd_cost_no_q, 300, 40 },    { bd_cost_no_q, 5000, 60 },
+        { bd_cost_no_q, 2000, 300 },  { bd_cost_no_q, 1000, 800 }
     };
     enum bd_status status = BD_OK;
     times_by = processor_time ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC;

@@ -16,6 +16,7 @@ struct update_sample {
     int kind; /* bd_qr_change_kind, or update_factor_kind */
     enum bd_cost_form form;
     struct bd_qr_change change;
+    int regime;     /* forced: 0 few, 1 many; -1: as the backend does it */
     double seconds; /* the least of a few */
 };
 
