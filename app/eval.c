@@ -10,7 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app/blas_threads.h"
 #include "app/eval_plan.h"
 #include "app/eval_report.h"
 #include "app/eval_sheet.h"
@@ -266,10 +265,6 @@ int bd_eval_run(const struct bd_options *options)
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
         return 1;
     }
-    /* The backends share out their work to threads of their own. OpenBLAS's, which wait busily,
-     * only take cores from them: five sequences on two cores took 9.8 s with them and 6.9 s
-     * without. */
-    bd_blas_set_threads(1);
     int exit_status = evaluate(&plan);
     bd_eval_plan_free(&plan);
     return exit_status;
