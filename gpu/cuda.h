@@ -21,7 +21,7 @@ struct bd_cuda {
     int threads;         /* of the host, that a slot may use besides; 0: as many as help */
     int shared_most;     /* bytes of shared memory that a block may ask for */
     size_t l2;           /* bytes */
-    cudaStream_t stream; /* non-blocking */
+    cudaStream_t stream; /* non-blocking, of middle priority */
 };
 
 /* The state of an open cuda backend. */

@@ -179,6 +179,17 @@ static void cuda_close(struct bd_backend *backend)
     backend->state = NULL;
 }
 
+/* Its priority is between those of the streams beside it: what this one waits for soon comes before
+ * it, and what only the end of a call waits for after it. */
+static enum bd_status make_stream(cudaStream_t *stream)
+{
+    int least = 0, greatest = 0;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, (least + greatest) / 2);
+    return bd_cuda_check(error, "making a stream");
+}
+
 static enum bd_status cuda_open(struct bd_backend *backend, int threads)
 {
     struct cudaDeviceProp properties;
@@ -202,8 +213,7 @@ static enum bd_status cuda_open(struct bd_backend *backend, int threads)
     if (status == BD_OK && compiled < cuda->capability)
         cuda->capability = compiled;
     if (status == BD_OK)
-        status = bd_cuda_check(cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking),
-                               "making a stream");
+        status = make_stream(&cuda->stream);
     if (status != BD_OK) {
         cuda_close(backend);
         return status;

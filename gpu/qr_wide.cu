@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(solve_threads)
             column[first + threadIdx.x + 32 * h] = y[h];
 }
 
-/* The passes over Q, which only the end waits for, yield to the others. */
+/* What is done to Q, which only the end waits for, yields to the rest. */
 bd_status make_streams(struct bd_cuda_wide *work)
 {
     int least = 0, greatest = 0;
@@ -91,8 +91,9 @@ bd_status make_streams(struct bd_cuda_wide *work)
         error = cudaStreamCreateWithPriority(&work->side_r, cudaStreamNonBlocking, greatest);
     if (error == cudaSuccess)
         error = cudaStreamCreateWithPriority(&work->side_q, cudaStreamNonBlocking, least);
-    cudaEvent_t *const events[] = { &work->formed, &work->swept_r[0], &work->swept_r[1],
-                                    &work->swept_q[0], &work->swept_q[1] };
+    cudaEvent_t *const events[] = { &work->formed,     &work->swept_r[0], &work->swept_r[1],
+                                    &work->swept_q[0], &work->swept_q[1], &work->factored,
+                                    &work->applied };
     for (cudaEvent_t *event : events)
         if (error == cudaSuccess)
             error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
@@ -117,8 +118,8 @@ void bd_cuda_wide_destroy(struct bd_cuda_wide *work)
                           work->house_parts, work->box.words,
                           work->g[0],        work->g[1] };
     cudaStreamSynchronize(work->cuda->stream);
-    for (cudaEvent_t event :
-         { work->formed, work->swept_r[0], work->swept_r[1], work->swept_q[0], work->swept_q[1] })
+    for (cudaEvent_t event : { work->formed, work->swept_r[0], work->swept_r[1], work->swept_q[0],
+                               work->swept_q[1], work->factored, work->applied })
         if (event)
             cudaEventDestroy(event);
     for (cudaStream_t stream : { work->side_r, work->side_q })

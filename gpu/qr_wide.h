@@ -26,15 +26,16 @@ enum {
 struct bd_cuda_wide {
     struct bd_cuda *cuda;
     struct bd_qr_update_shape shape;
-    bool ready;                  /* the kernels are */
-    int64_t group;               /* the most that come or go at once */
-    int64_t row_group;           /* rows that come, without Q */
-    struct chase chase;          /* room for max_cols rows */
-    float *g[2];                 /* of a chase, and of the one before it */
-    int slot;                    /* which of them is used last */
-    cudaStream_t side_r, side_q; /* for the passes over R, and over Q */
-    cudaEvent_t formed, swept_r[2], swept_q[2];
-    float *parts;  /* chase_parts_floats */
+    bool ready;                                 /* the kernels are */
+    int64_t group;                              /* the most that come or go at once */
+    int64_t row_group;                          /* rows that come, without Q */
+    struct chase chase;                         /* room for max_cols rows */
+    float *g[2];                                /* of a chase, and of the one before it */
+    int slot;                                   /* which of them is used last */
+    cudaStream_t side_r, side_q;                /* for what is done to R beside a chase, and to Q */
+    cudaEvent_t formed, swept_r[2], swept_q[2]; /* by a chase */
+    cudaEvent_t factored, applied;              /* by wide_factor */
+    float *parts;                               /* chase_parts_floats */
     float *d;      /* ldd x (group + wide_dense + max_rhs): a driver, below row n its triangle */
     float *extra;  /* ld x group: new columns of Q where they are not to stay, thin Q */
     float *v, *vt; /* ld x group, or (max_cols + group) x 64: reflectors, and times T */
