@@ -23,6 +23,7 @@ struct pair {
     size_t count;
     struct bd_cuda *cuda;
     struct bd_cuda_mask *gpu;
+    struct bd_pool *pool;
     struct bd_mask_work *cpu;
     uint8_t *d_raw, *d_mask, *d_guard, *d_shadow, *d_difference, *d_told;
     int *d_foreground;
@@ -61,7 +62,8 @@ static void pair_open(struct pair *p, int width, int height)
     p->count = (size_t)width * (size_t)height;
     p->cuda = bd_cuda_of(backend);
     assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->gpu), BD_OK);
-    assert_int_equal(bd_mask_work_create(&p->cpu, width, height), BD_OK);
+    assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
+    assert_int_equal(bd_mask_work_create(&p->cpu, p->pool, width, height), BD_OK);
     assert_int_equal(bd_contact_work_create(&p->contact, width, height), BD_OK);
     uint8_t **const on_gpu[] = { &p->d_raw,        &p->d_mask, &p->d_guard, &p->d_shadow,
                                  &p->d_difference, &p->d_told, &p->d_all };
@@ -90,6 +92,7 @@ static void pair_close(struct pair *p)
 {
     bd_cuda_mask_destroy(p->gpu);
     bd_mask_work_destroy(&p->cpu);
+    bd_pool_destroy(&p->pool);
     bd_contact_work_destroy(&p->contact);
     void *const on_gpu[] = { p->d_raw,  p->d_mask, p->d_guard, p->d_shadow,     p->d_difference,
                              p->d_told, p->d_all,  p->d_frame, p->d_background, p->d_foreground };

@@ -10,6 +10,22 @@
 
 #include "linalg/cpu/mask.h"
 
+/* Of three threads, so that strips of rows go to several. */
+static struct bd_pool *pool;
+
+static int open_pool(void **state)
+{
+    (void)state;
+    return bd_pool_create(&pool, 3);
+}
+
+static int close_pool(void **state)
+{
+    (void)state;
+    bd_pool_destroy(&pool);
+    return 0;
+}
+
 static uint32_t random_bits(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -108,8 +124,8 @@ static void slow_components(uint8_t *mask, int width, int height, int value, int
 struct sizes {
     int width, height;
 };
-static const struct sizes sizes[] = { { 1, 1 }, { 1, 9 },   { 9, 1 },   { 2, 2 },
-                                      { 5, 3 }, { 16, 16 }, { 33, 17 }, { 40, 31 } };
+static const struct sizes sizes[] = { { 1, 1 },   { 1, 9 },   { 9, 1 },   { 2, 2 }, { 5, 3 },
+                                      { 16, 16 }, { 33, 17 }, { 40, 31 }, { 3, 70 } };
 
 static void test_against_definitions(void **state)
 {
@@ -119,7 +135,7 @@ static void test_against_definitions(void **state)
         size_t count = (size_t)w * (size_t)h;
         uint8_t *src = malloc(count), *fast = malloc(count), *slow = malloc(count);
         struct bd_mask_work *work;
-        assert_int_equal(bd_mask_work_create(&work, w, h), BD_OK);
+        assert_int_equal(bd_mask_work_create(&work, pool, w, h), BD_OK);
         for (int percent = 0; percent <= 100; percent += 20)
             for (uint32_t seed = 1; seed <= 3; seed++) {
                 random_mask(src, w * h, percent, seed + 17 * (uint32_t)percent);
@@ -161,7 +177,7 @@ static void test_median_in_place(void **state)
     enum { w = 37, h = 23 };
     uint8_t src[w * h], expected[w * h];
     struct bd_mask_work *work;
-    assert_int_equal(bd_mask_work_create(&work, w, h), BD_OK);
+    assert_int_equal(bd_mask_work_create(&work, pool, w, h), BD_OK);
     random_mask(src, w * h, 50, 5);
     slow_median(expected, src, w, h, 5);
     bd_mask_median(work, src, src, 5);
@@ -176,7 +192,7 @@ static void test_winding(void **state)
     (void)state;
     enum { side = 31 };
     struct bd_mask_work *work;
-    assert_int_equal(bd_mask_work_create(&work, side, side), BD_OK);
+    assert_int_equal(bd_mask_work_create(&work, pool, side, side), BD_OK);
     for (int comb = 0; comb < 2; comb++) {
         uint8_t mask[side * side], before[side * side];
         int set = 0;
@@ -234,7 +250,7 @@ static void test_trim(void **state)
         for (int i = 0; i < count; i++)
             cleared += mask[i] && !want[i];
         struct bd_mask_work *work;
-        assert_int_equal(bd_mask_work_create(&work, width, height), BD_OK);
+        assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
         bd_mask_trim(work, mask, plain, difference);
         bd_mask_work_destroy(&work);
         assert_memory_equal(mask, want, (size_t)count);
@@ -251,5 +267,5 @@ int main(void)
         cmocka_unit_test(test_winding),
         cmocka_unit_test(test_trim),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_pool, close_pool);
 }

@@ -30,6 +30,7 @@ struct pair {
     size_t pixels;
     struct bd_cuda_mask *mask;
     struct bd_cuda_seam_work *gpu;
+    struct bd_pool *pool;
     struct bd_mask_work *cpu_mask;
     struct bd_seam_work *cpu;
     uint8_t *host[pictures], *device[pictures];
@@ -47,7 +48,8 @@ static void open_pair(struct pair *p, struct bd_backend *backend, int width, int
     p->pixels = (size_t)width * (size_t)height;
     assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->mask), BD_OK);
     assert_int_equal(bd_cuda_seam_create(p->mask, &p->gpu), BD_OK);
-    assert_int_equal(bd_mask_work_create(&p->cpu_mask, width, height), BD_OK);
+    assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
+    assert_int_equal(bd_mask_work_create(&p->cpu_mask, p->pool, width, height), BD_OK);
     assert_int_equal(bd_seam_work_create(&p->cpu, width, height), BD_OK);
     for (int i = 0; i < pictures; i++) {
         p->host[i] = test_malloc(bytes_of(p, i));
@@ -65,6 +67,7 @@ static void close_pair(struct pair *p)
     bd_cuda_mask_destroy(p->mask);
     bd_seam_work_destroy(&p->cpu);
     bd_mask_work_destroy(&p->cpu_mask);
+    bd_pool_destroy(&p->pool);
     for (int i = 0; i < pictures; i++) {
         test_free(p->host[i]);
         cudaFree(p->device[i]);

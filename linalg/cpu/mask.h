@@ -5,11 +5,14 @@
 
 #include <stdint.h>
 
+#include "base/pool.h"
 #include "base/status.h"
 
 struct bd_mask_work; /* scratch memory for one size of picture */
 
-enum bd_status bd_mask_work_create(struct bd_mask_work **work, int width, int height);
+/* The pool does the work, and outlives it. */
+enum bd_status bd_mask_work_create(struct bd_mask_work **work, struct bd_pool *pool, int width,
+                                   int height);
 void bd_mask_work_destroy(struct bd_mask_work **work);
 
 /* dst: set where more than half of the side x side neighbours of src are set (the median of a

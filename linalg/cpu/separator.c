@@ -21,6 +21,7 @@ void bd_cpu_sep_destroy(void *arg)
     free(state->partial);
     bd_tsqr_destroy(&state->tsqr);
     free(state->tiles);
+    free(state->counts);
     free(state->difference);
     free(state->noise);
     free(state->age);
@@ -51,6 +52,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
         return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
     state->pool = bd_cpu_pool(backend);
     state->kernels = bd_kernels()->pixel;
+    state->exact = bd_kernels()->exact;
     state->shape = *shape;
     state->pixels = (int64_t)shape->width * shape->height;
     state->m = state->pixels * shape->channels;
@@ -70,6 +72,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     state->g = bd_cpu_alloc(n * rank * sizeof(float));
     state->partial = bd_cpu_alloc((size_t)state->chunks * partial * sizeof(double));
     state->tiles = bd_cpu_alloc(threads * 2 * bd_sep_chunk * sizeof(float));
+    state->counts = calloc((size_t)bd_sep_pixel_chunks(state), sizeof *state->counts);
     state->difference = bd_cpu_alloc(pixels);
     state->noise = bd_cpu_alloc(pixels * sizeof(float));
     state->age = bd_cpu_alloc(pixels * sizeof(float));
@@ -88,10 +91,11 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     enum bd_status status = BD_OK;
     if (!state->frame || !state->background || !state->window || !state->basis ||
         !state->next_basis || !state->coefficients || !state->g || !state->partial ||
-        !state->tiles || !state->difference || !state->noise || !state->age || !state->raw ||
-        !state->guard || !state->mask || !state->picture || !state->smoother || !state->scratch ||
-        !state->shadow || (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) ||
-        !state->still || !state->votes || !state->earlier)
+        !state->tiles || !state->counts || !state->difference || !state->noise || !state->age ||
+        !state->raw || !state->guard || !state->mask || !state->picture || !state->smoother ||
+        !state->scratch || !state->shadow ||
+        (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) || !state->still ||
+        !state->votes || !state->earlier)
         status = bd_fail(BD_ERROR_MEMORY,
                          "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
                          "--window or --scale needs less",
@@ -99,7 +103,7 @@ enum bd_status bd_cpu_sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
     if (status == BD_OK)
-        status = bd_mask_work_create(&state->mask_work, shape->width, shape->height);
+        status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
     if (status == BD_OK)
         status = bd_seam_work_create(&state->seam_work, shape->width, shape->height);
     if (status == BD_OK)
@@ -147,119 +151,93 @@ enum bd_status bd_cpu_sep_load_background(void *arg, const uint8_t *background)
     return BD_OK;
 }
 
-static inline uint8_t distance(uint8_t a, uint8_t b)
-{
-    return (uint8_t)(a > b ? a - b : b - a);
-}
-
 /* While a frame's mask is made: 1 where it is certain that there is nothing. */
 static uint8_t *plain_background(const struct bd_cpu_separator *state)
 {
     return state->scratch + state->pixels;
 }
 
-/* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
-static void compare(struct bd_cpu_separator *state, const struct bd_detect_params *params,
-                    int64_t from, int64_t to)
-{
-    const uint8_t *f = state->frame, *l = state->background;
-    uint8_t *difference = state->difference;
-    if (state->shape.channels == 1) {
-        for (int64_t p = from; p < to; p++)
-            difference[p] = distance(f[p], l[p]);
-    } else {
-        for (int64_t p = from; p < to; p++) {
-            uint8_t r = distance(f[3 * p], l[3 * p]);
-            uint8_t g = distance(f[3 * p + 1], l[3 * p + 1]);
-            uint8_t b = distance(f[3 * p + 2], l[3 * p + 2]);
-            uint8_t most = r > g ? r : g;
-            difference[p] = most > b ? most : b;
-        }
-    }
-    const float *noise = state->noise;
-    uint8_t *plain = plain_background(state);
-    float gain = params->noise_gain, least = params->threshold, most = params->most;
-    for (int64_t p = from; p < to; p++) {
-        float limit = gain * noise[p];
-        limit = limit > most ? most : limit;
-        limit = limit < least ? least : limit;
-        state->raw[p] = (float)difference[p] > limit;
-        plain[p] = (float)difference[p] <= params->plain * limit;
-    }
-}
-
-/* What must not be learned: the mask, and shadows. */
-static void occupy(struct bd_cpu_separator *state, const struct bd_detect_params *params,
-                   int64_t from, int64_t to)
-{
-    (void)params;
-    for (int64_t p = from; p < to; p++)
-        state->scratch[p] = state->raw[p] | state->shadow[p];
-}
-
-/* Noise levels of the pixels outside the guard, ages of those that are occupied. A pixel that is so
- * no more loses its age four times as fast as it came, so that a flicker does not start it anew. */
-static void learn_pixels(struct bd_cpu_separator *state, const struct bd_detect_params *params,
-                         int64_t from, int64_t to)
-{
-    float rate = params->noise_rate, seconds = params->seconds;
-    for (int64_t p = from; p < to; p++) {
-        float share = state->guard[p] ? 0.0f : rate;
-        state->noise[p] += share * ((float)state->difference[p] - state->noise[p]);
-        float age = state->age[p] + (state->scratch[p] ? seconds : -4.0f * seconds);
-        state->age[p] = age > 0.0f ? age : 0.0f;
-    }
-}
-
-static void finish(struct bd_cpu_separator *state, const struct bd_detect_params *params,
-                   int64_t from, int64_t to)
-{
-    for (int64_t p = from; p < to; p++) {
-        state->guard[p] = state->guard[p] && state->age[p] < params->memory;
-        state->mask[p] = (uint8_t)-state->raw[p];
-    }
-}
-
+/* A parallel loop over the pixels. Items leave the numbers of pixels that they count. */
 struct pixel_loop {
     struct bd_cpu_separator *state;
     const struct bd_detect_params *params;
-    void (*fn)(struct bd_cpu_separator *, const struct bd_detect_params *, int64_t, int64_t);
+    bool learn;
 };
 
-static void pixel_chunk(void *arg, int64_t chunk, int thread)
+static int64_t run_pixels(struct pixel_loop *loop, bd_pool_fn *chunk_fn)
 {
-    (void)thread;
-    const struct pixel_loop *loop = arg;
-    int64_t from, count = bd_sep_pixel_range(loop->state, chunk, &from);
-    loop->fn(loop->state, loop->params, from, from + count);
-}
-
-static void for_pixels(struct bd_cpu_separator *state, const struct bd_detect_params *params,
-                       void (*fn)(struct bd_cpu_separator *, const struct bd_detect_params *,
-                                  int64_t, int64_t))
-{
-    struct pixel_loop loop = { .state = state, .params = params, .fn = fn };
-    bd_pool_run(state->pool, pixel_chunk, &loop, bd_sep_pixel_chunks(state));
-}
-
-static int64_t count_set(const struct bd_cpu_separator *state, const uint8_t *picture)
-{
-    int64_t count = 0;
-    for (int64_t p = 0; p < state->pixels; p++)
-        count += picture[p];
+    struct bd_cpu_separator *state = loop->state;
+    int64_t count = 0, items = bd_sep_pixel_chunks(state);
+    bd_pool_run(state->pool, chunk_fn, loop, items);
+    for (int64_t i = 0; i < items; i++)
+        count += state->counts[i];
     return count;
 }
 
-static void take_shadows_out(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+/* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
+static void compare_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct pixel_loop *loop = arg;
+    const struct bd_cpu_separator *state = loop->state;
+    const struct bd_detect_params *params = loop->params;
+    const struct bd_limits limits = { params->noise_gain, params->threshold, params->most,
+                                      params->plain };
+    int channels = state->shape.channels;
+    int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
+    state->counts[chunk] = state->exact->compare(
+        count, channels, state->frame + i, state->background + i, state->noise + p, &limits,
+        state->difference + p, state->raw + p, plain_background(state) + p);
+}
+
+/* scratch := raw but where there is a shadow. */
+static void leave_shadows_out(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct bd_cpu_separator *state = ((const struct pixel_loop *)arg)->state;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    const uint8_t *restrict raw = state->raw + from, *restrict shadow = state->shadow + from;
+    uint8_t *restrict rest = state->scratch + from;
+    for (int64_t p = 0; p < count; p++)
+        rest[p] = (uint8_t)(raw[p] & ~shadow[p]);
+}
+
+/* scratch := what must not be learned: the mask, and shadows. */
+static void occupy_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct bd_cpu_separator *state = ((const struct pixel_loop *)arg)->state;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    const uint8_t *restrict raw = state->raw + from, *restrict shadow = state->shadow + from;
+    uint8_t *restrict occupied = state->scratch + from;
+    for (int64_t p = 0; p < count; p++)
+        occupied[p] = raw[p] | shadow[p];
+}
+
+/* Noise levels of the pixels outside the guard, ages of those that are occupied, and the mask. */
+static void learn_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct pixel_loop *loop = arg;
+    const struct bd_cpu_separator *state = loop->state;
+    const struct bd_detect_params *params = loop->params;
+    const struct bd_lesson lesson = { .rate = loop->learn ? params->noise_rate : 0,
+                                      .seconds = loop->learn ? params->seconds : 0,
+                                      .memory = params->memory };
+    int64_t p, count = bd_sep_pixel_range(state, chunk, &p);
+    state->counts[chunk] = state->exact->learn(count, &lesson, state->difference + p,
+                                               state->scratch + p, state->raw + p, state->noise + p,
+                                               state->age + p, state->guard + p, state->mask + p);
+}
+
+static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
 {
     /* Without colour any dark thing on a plain background would pass for a shadow. */
-    if (!params->shadows || state->shape.channels == 1) {
+    if (!params->shadows || state->shape.channels == 1)
         memset(state->shadow, 0, (size_t)state->pixels);
-        return;
-    }
-    bd_shadow_find(state->shadow_work, state->shadow, state->raw, state->frame, state->background);
-    for (int64_t p = 0; p < state->pixels; p++)
-        state->raw[p] &= (uint8_t)(1 - state->shadow[p]);
+    else
+        bd_shadow_find(state->shadow_work, state->shadow, state->raw, state->frame,
+                       state->background);
 }
 
 /* Shadows cleaned up as the mask is. */
@@ -274,10 +252,11 @@ static void show_shadows(struct bd_cpu_separator *state, const struct bd_detect_
 enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *params, int learn)
 {
     struct bd_cpu_separator *state = arg;
-    for_pixels(state, params, compare);
-    state->changed = count_set(state, state->raw);
-    take_shadows_out(state, params);
-    bd_mask_median(state->mask_work, state->raw, state->raw, params->median);
+    struct pixel_loop loop = { .state = state, .params = params, .learn = learn };
+    state->changed = run_pixels(&loop, compare_chunk);
+    find_shadows(state, params);
+    run_pixels(&loop, leave_shadows_out);
+    bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     if (params->shadows)
@@ -285,14 +264,11 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
                        state->background, state->shape.channels);
     if (params->plain >= 0)
         bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
-    for_pixels(state, params, occupy);
+    run_pixels(&loop, occupy_chunk);
     bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
-    if (learn)
-        for_pixels(state, params, learn_pixels);
-    for_pixels(state, params, finish);
+    state->foreground = run_pixels(&loop, learn_chunk);
     if (state->shadow_mask)
         show_shadows(state, params);
-    state->foreground = count_set(state, state->raw);
     return BD_OK;
 }
 

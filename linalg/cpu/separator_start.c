@@ -44,7 +44,7 @@ static void median_chunk(void *arg, int64_t chunk, int thread)
     state->partial[chunk] = take_background(state, from, count);
 }
 
-/* The value that lasts of a chunk of pixels (bd_sep_chunk of them, not elements), and the one that
+/* The value that lasts of a chunk of pixels (not elements), and the one that
  * lasts besides: pictures, noise levels and numbers of members. */
 static void lasting_chunk(void *arg, int64_t chunk, int thread)
 {

@@ -4,6 +4,7 @@
 
 #include "linalg/cpu/contact.h"
 #include "linalg/cpu/cpu.h"
+#include "linalg/cpu/kernels/exact_kernels.h"
 #include "linalg/cpu/kernels/pixel_kernels.h"
 #include "linalg/cpu/mask.h"
 #include "linalg/cpu/seam.h"
@@ -12,13 +13,15 @@
 #include "linalg/separator_ops.h"
 
 enum {
-    bd_sep_chunk = 16384,    /* elements of a frame that one item of a parallel loop takes */
-    bd_sep_accumulators = 16 /* of TSQR: fixed, so that results do not depend on the threads */
+    bd_sep_chunk = 16384,      /* elements of a frame that one item of a parallel loop takes */
+    bd_sep_pixel_chunk = 4096, /* pixels, in a loop over those */
+    bd_sep_accumulators = 16   /* of TSQR: fixed, so that results do not depend on the threads */
 };
 
 struct bd_cpu_separator {
     struct bd_pool *pool;
     const struct bd_pixel_kernels *kernels;
+    const struct bd_exact_kernels *exact;
     struct bd_separation_shape shape;
     int64_t pixels, m;    /* width x height, and times channels */
     int64_t ld;           /* elements from one column of W, B or B_next to the next */
@@ -34,7 +37,8 @@ struct bd_cpu_separator {
     int rank;             /* columns of B in use; 0 before the first sep_median */
     double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
-    float *tiles; /* threads x 2 x bd_sep_chunk */
+    float *tiles;    /* threads x 2 x bd_sep_chunk */
+    int64_t *counts; /* of the items of a loop over pixels */
 
     uint8_t *difference; /* |f - l|, maximum over channels: pixels */
     float *noise;        /* mean difference of the pixel while background, grey levels */
@@ -72,14 +76,14 @@ static inline int64_t bd_sep_range(const struct bd_cpu_separator *state, int64_t
 /* The same for loops over pixels. */
 static inline int64_t bd_sep_pixel_chunks(const struct bd_cpu_separator *state)
 {
-    return (state->pixels + bd_sep_chunk - 1) / bd_sep_chunk;
+    return (state->pixels + bd_sep_pixel_chunk - 1) / bd_sep_pixel_chunk;
 }
 
 static inline int64_t bd_sep_pixel_range(const struct bd_cpu_separator *state, int64_t chunk,
                                          int64_t *from)
 {
-    *from = chunk * bd_sep_chunk;
-    return state->pixels - *from < bd_sep_chunk ? state->pixels - *from : bd_sep_chunk;
+    int64_t left = state->pixels - (*from = chunk * bd_sep_pixel_chunk);
+    return left < bd_sep_pixel_chunk ? left : bd_sep_pixel_chunk;
 }
 
 /* The column of the window in `slot`, and its coefficients. */

@@ -14,7 +14,7 @@ struct insertion {
     int guarded;
 };
 
-/* A chunk of pixels (bd_sep_chunk of them, not elements) enters the window. */
+/* A chunk of pixels (not elements) enters the window. */
 static void insert_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;

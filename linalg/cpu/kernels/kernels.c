@@ -7,11 +7,12 @@
 #define BD_DECLARE(name)                                    \
     extern const struct bd_block_kernels bd_block_##name;   \
     extern const struct bd_column_kernels bd_column_##name; \
+    extern const struct bd_exact_kernels bd_exact_##name;   \
     extern const struct bd_pixel_kernels bd_pixel_##name;   \
     extern const struct bd_tall_kernels bd_tall_##name;
 #define BD_TABLES(name)                                                                \
-    .block = &bd_block_##name, .column = &bd_column_##name, .pixel = &bd_pixel_##name, \
-    .tall = &bd_tall_##name
+    .block = &bd_block_##name, .column = &bd_column_##name, .exact = &bd_exact_##name, \
+    .pixel = &bd_pixel_##name, .tall = &bd_tall_##name
 
 BD_DECLARE(baseline)
 

@@ -4,6 +4,7 @@
 
 #include "linalg/cpu/kernels/block_kernels.h"
 #include "linalg/cpu/kernels/column_kernels.h"
+#include "linalg/cpu/kernels/exact_kernels.h"
 #include "linalg/cpu/kernels/pixel_kernels.h"
 #include "linalg/cpu/kernels/tall_kernels.h"
 
@@ -11,6 +12,7 @@ struct bd_kernels {
     const char *isa; /* for people: "AVX-512", "AVX2", "baseline" */
     const struct bd_block_kernels *block;
     const struct bd_column_kernels *column;
+    const struct bd_exact_kernels *exact;
     const struct bd_pixel_kernels *pixel;
     const struct bd_tall_kernels *tall;
 };
