@@ -73,20 +73,36 @@ static float *tile(const struct bd_cpu_separator *state, int thread, int which)
     return state->tiles + ((int64_t)thread * 2 + which) * bd_sep_chunk;
 }
 
+/* Columns are formed a few rows at a time, for these, of X and of B, to stay in the level-1 cache:
+ * whole tiles of the kernel `dot`. */
+enum { few_rows = 1024 };
+
+/* Rows at `from` of a chunk of `count` rows. */
+static int64_t rows_at(int64_t from, int64_t count)
+{
+    return count - from < few_rows ? count - from : few_rows;
+}
+
 static void gram_chunk(void *arg, int64_t chunk, int thread)
 {
+    (void)thread;
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
-    int64_t from, count = bd_sep_range(state, chunk, &from);
+    int64_t first, count = bd_sep_range(state, chunk, &first);
     double *sums = state->partial + chunk * state->shape.window;
-    float *newest = tile(state, thread, 0), *other = tile(state, thread, 1);
+    float newest[few_rows], other[few_rows];
     int last = sweep->count - 1;
-    form_rows(sweep, sweep->order[last], from, count, newest);
-    for (int j = 0; j < last; j++) {
-        form_rows(sweep, sweep->order[j], from, count, other);
-        sums[j] = state->kernels->dot(count, other, newest);
+    for (int j = 0; j <= last; j++)
+        sums[j] = 0;
+    for (int64_t i = 0; i < count; i += few_rows) {
+        int64_t rows = rows_at(i, count);
+        form_rows(sweep, sweep->order[last], first + i, rows, newest);
+        for (int j = 0; j < last; j++) {
+            form_rows(sweep, sweep->order[j], first + i, rows, other);
+            state->kernels->dot(rows, other, newest, &sums[j]);
+        }
+        state->kernels->dot(rows, newest, newest, &sums[last]);
     }
-    sums[last] = state->kernels->dot(count, newest, newest);
 }
 
 enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
@@ -132,6 +148,21 @@ enum bd_status bd_cpu_sep_reduce(void *arg, const int *order, int count, float l
     return BD_OK;
 }
 
+/* B_next := X G of `count` rows from row `from`. */
+static void make_basis(const struct sweep *sweep, int64_t from, int64_t count)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    float *next = state->next_basis + from, x[few_rows];
+    for (int k = 0; k < sweep->rank; k++)
+        memset(next + k * state->ld, 0, (size_t)count * sizeof *next);
+    for (int j = 0; j < sweep->count; j++) {
+        form_rows(sweep, sweep->order[j], from, count, x);
+        for (int k = 0; k < sweep->rank; k++)
+            state->exact->add_multiple(count, sweep->g[(int64_t)k * sweep->count + j], x,
+                                       next + k * state->ld);
+    }
+}
+
 /* Rows of B_next = X G, and the item's parts of w_next = B_next^T B w and of the sums of b^4 of the
  * columns of B_next. */
 static void basis_chunk(void *arg, int64_t chunk, int thread)
@@ -139,31 +170,20 @@ static void basis_chunk(void *arg, int64_t chunk, int thread)
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
     int64_t from, count = bd_sep_range(state, chunk, &from);
-    float *x = tile(state, thread, 0);
-    for (int k = 0; k < sweep->rank; k++)
-        memset(state->next_basis + k * state->ld + from, 0, (size_t)count * sizeof(float));
-    for (int j = 0; j < sweep->count; j++) {
-        form_rows(sweep, sweep->order[j], from, count, x);
-        for (int k = 0; k < sweep->rank; k++) {
-            float *b = state->next_basis + k * state->ld + from;
-            float g = sweep->g[(int64_t)k * sweep->count + j];
-            for (int64_t i = 0; i < count; i++)
-                b[i] += g * x[i];
-        }
-    }
-    float *l = tile(state, thread, 1);
-    for (int64_t i = 0; i < count; i++)
-        l[i] = 0;
+    float *square = tile(state, thread, 0), *l = tile(state, thread, 1);
+    for (int64_t i = 0; i < count; i += few_rows)
+        make_basis(sweep, from + i, rows_at(i, count));
+    memset(l, 0, (size_t)count * sizeof *l);
     for (int k = 0; k < state->rank; k++)
-        for (int64_t i = 0; i < count; i++)
-            l[i] += state->w[k] * state->basis[k * state->ld + from + i];
+        state->exact->add_multiple(count, state->w[k], state->basis + k * state->ld + from, l);
     double *products = state->partial + chunk * 2 * bd_max_rank, *fourths = products + bd_max_rank;
     for (int k = 0; k < sweep->rank; k++) {
         const float *b = state->next_basis + k * state->ld + from;
-        products[k] = state->kernels->dot(count, b, l);
+        products[k] = fourths[k] = 0;
+        state->kernels->dot(count, b, l, &products[k]);
         for (int64_t i = 0; i < count; i++)
-            x[i] = b[i] * b[i];
-        fourths[k] = state->kernels->dot(count, x, x);
+            square[i] = b[i] * b[i];
+        state->kernels->dot(count, square, square, &fourths[k]);
     }
 }
 

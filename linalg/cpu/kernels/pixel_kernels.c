@@ -2,6 +2,8 @@
  */
 #include "linalg/cpu/kernels/pixel_kernels.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "linalg/cpu/kernels/isa.h"
@@ -25,15 +27,6 @@ BD_INLINE floats load(const float *p)
 BD_INLINE void store(float *p, floats v)
 {
     memcpy(p, &v, sizeof v);
-}
-
-/* Bytes become wider by a factor of two at a time: GCC takes longer steps element by element. */
-BD_INLINE floats load_pixels(const uint8_t *p)
-{
-    pixels v;
-    memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(__builtin_convertvector(__builtin_convertvector(v, words), ints),
-                                   floats);
 }
 
 BD_INLINE void store_pixels(uint8_t *p, floats v)
@@ -69,78 +62,127 @@ BD_INLINE float sum(floats v)
     return total;
 }
 
-/* `rank` is a constant after inlining, so the accumulators stay in registers. */
-BD_INLINE void project_rank(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                            const float *w, float lambda, double *dw)
+/* From element i on: the whole vectors of a tile, or as many as are left. */
+BD_INLINE int64_t tile_at(int64_t i, int64_t count)
 {
-    int64_t i = 0;
+    return i + TILE <= count ? TILE : (count - i) / LANES * LANES;
+}
+
+/* Inner loops are plain C over a tile, one thing at a time, since GCC makes better conversions of
+ * bytes and limits of them than of its vectors; sums are kept in vectors, for the order of their
+ * terms. */
+
+/* out := B c for n elements. */
+BD_INLINE void multiply(int64_t n, const float *restrict b, int64_t ldb, int rank, const float *c,
+                        float *restrict out)
+{
+    float first = c[0];
+    for (int64_t i = 0; i < n; i++)
+        out[i] = b[i] * first;
+    for (int k = 1; k < rank; k++) {
+        const float *restrict column = b + k * ldb;
+        float next = c[k];
+        for (int64_t i = 0; i < n; i++)
+            out[i] += column[i] * next;
+    }
+}
+
+/* e := f - B w for n elements; `rank` is a constant after inlining. */
+BD_INLINE void subtract(int64_t n, const uint8_t *restrict f, const float *restrict b, int64_t ldb,
+                        int rank, const float *w, float *restrict e)
+{
+    if (rank == 1) {
+        float only = w[0];
+        for (int64_t i = 0; i < n; i++)
+            e[i] = (float)f[i] - b[i] * only;
+        return;
+    }
+    multiply(n, b, ldb, rank, w, e);
+    for (int64_t i = 0; i < n; i++)
+        e[i] = (float)f[i] - e[i];
+}
+
+BD_INLINE void clip(int64_t n, float bound, float *restrict e)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float low = e[i] > bound ? bound : e[i];
+        e[i] = low < -bound ? -bound : low;
+    }
+}
+
+BD_INLINE int32_t count_far(int64_t n, float far, const float *restrict e)
+{
+    int32_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        count += fabsf(e[i]) > far;
+    return count;
+}
+
+/* dw[k] += b^T e of a column of a tile. */
+BD_INLINE void add_product(int64_t n, const float *b, const float *e, double *sum_of_all)
+{
+    floats acc = { 0 };
+    for (int64_t i = 0; i < n; i += LANES)
+        acc += load(b + i) * load(e + i);
+    *sum_of_all += (double)sum(acc);
+}
+
+/* `rank` and `count_them` are constants after inlining. */
+BD_INLINE int64_t project_rank(int64_t count, const uint8_t *f, const float *b, int64_t ldb,
+                               int rank, const float *w, float lambda, bool count_them, float far,
+                               double *dw)
+{
+    int64_t i = 0, outliers = 0;
+    float e[TILE];
     while (i + LANES <= count) {
-        int64_t end = i + TILE <= count ? i + TILE : i + (count - i) / LANES * LANES;
-        floats acc[bd_max_rank];
+        int64_t n = tile_at(i, count);
+        subtract(n, f + i, b + i, ldb, rank, w, e);
+        if (count_them)
+            outliers += count_far(n, far, e);
+        clip(n, lambda, e);
         for (int k = 0; k < rank; k++)
-            acc[k] = (floats){ 0 };
-        for (; i < end; i += LANES) {
-            floats l = load(b + i) * w[0];
-            for (int k = 1; k < rank; k++)
-                l += load(b + k * ldb + i) * w[k];
-            floats e = clamp(load_pixels(f + i) - l, -lambda, lambda);
-            for (int k = 0; k < rank; k++)
-                acc[k] += load(b + k * ldb + i) * e;
-        }
-        for (int k = 0; k < rank; k++)
-            dw[k] += (double)sum(acc[k]);
+            add_product(n, b + k * ldb + i, e, &dw[k]);
+        i += n;
     }
     for (; i < count; i++) {
         float l = 0;
         for (int k = 0; k < rank; k++)
             l += b[k * ldb + i] * w[k];
-        float e = (float)f[i] - l;
-        e = e > lambda ? lambda : e < -lambda ? -lambda : e;
+        float d = (float)f[i] - l;
+        outliers += count_them && fabsf(d) > far;
+        d = d > lambda ? lambda : d < -lambda ? -lambda : d;
         for (int k = 0; k < rank; k++)
-            dw[k] += (double)(b[k * ldb + i] * e);
+            dw[k] += (double)(b[k * ldb + i] * d);
+    }
+    return outliers;
+}
+
+BD_INLINE int64_t project_any(int64_t count, const uint8_t *f, const float *b, int64_t ldb,
+                              int rank, const float *w, float lambda, bool count_them, float far,
+                              double *dw)
+{
+    switch (rank) {
+    case 1:
+        return project_rank(count, f, b, ldb, 1, w, lambda, count_them, far, dw);
+    case 2:
+        return project_rank(count, f, b, ldb, 2, w, lambda, count_them, far, dw);
+    case 3:
+        return project_rank(count, f, b, ldb, 3, w, lambda, count_them, far, dw);
+    default:
+        return project_rank(count, f, b, ldb, rank, w, lambda, count_them, far, dw);
     }
 }
 
 static void project(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                     const float *w, float lambda, double *dw)
 {
-    switch (rank) {
-    case 1:
-        project_rank(count, f, b, ldb, 1, w, lambda, dw);
-        break;
-    case 2:
-        project_rank(count, f, b, ldb, 2, w, lambda, dw);
-        break;
-    case 3:
-        project_rank(count, f, b, ldb, 3, w, lambda, dw);
-        break;
-    default:
-        project_rank(count, f, b, ldb, rank, w, lambda, dw);
-    }
+    project_any(count, f, b, ldb, rank, w, lambda, false, 0, dw);
 }
 
-static int64_t outliers(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                        const float *w, float most)
+static int64_t project_first(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                             const float *w, float lambda, float far, double *dw)
 {
-    int64_t i = 0, total = 0;
-    ints sums = { 0 };
-    for (; i + LANES <= count; i += LANES) {
-        floats l = load(b + i) * w[0];
-        for (int k = 1; k < rank; k++)
-            l += load(b + k * ldb + i) * w[k];
-        floats e = load_pixels(f + i) - l;
-        sums -= (e > most) | (e < -most);
-    }
-    for (int k = 0; k < LANES; k++)
-        total += sums[k];
-    for (; i < count; i++) {
-        float l = 0;
-        for (int k = 0; k < rank; k++)
-            l += b[k * ldb + i] * w[k];
-        float e = (float)f[i] - l;
-        total += e > most || e < -most;
-    }
-    return total;
+    return project_any(count, f, b, ldb, rank, w, lambda, true, far, dw);
 }
 
 static void background(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
@@ -161,15 +203,26 @@ static void background(int64_t count, const float *b, int64_t ldb, int rank, con
     }
 }
 
+/* x := l + clip(f - l, +-lambda) for n elements, where x holds l. */
+BD_INLINE void approach(int64_t n, const uint8_t *restrict f, float lambda, float *restrict x)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float e = (float)f[i] - x[i];
+        float low = e > lambda ? lambda : e;
+        e = low < -lambda ? -lambda : low;
+        x[i] = x[i] + e;
+    }
+}
+
 static void form(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                  const float *c, float lambda, float *x)
 {
     int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        floats l = load(b + i) * c[0];
-        for (int k = 1; k < rank; k++)
-            l += load(b + k * ldb + i) * c[k];
-        store(x + i, l + clamp(load_pixels(f + i) - l, -lambda, lambda));
+    while (i + LANES <= count) {
+        int64_t n = tile_at(i, count);
+        multiply(n, b + i, ldb, rank, c, x + i);
+        approach(n, f + i, lambda, x + i);
+        i += n;
     }
     for (; i < count; i++) {
         float l = 0;
@@ -180,20 +233,16 @@ static void form(int64_t count, const uint8_t *f, const float *b, int64_t ldb, i
     }
 }
 
-static double dot(int64_t count, const float *x, const float *y)
+static void dot(int64_t count, const float *x, const float *y, double *sum_of_all)
 {
-    double total = 0;
     int64_t i = 0;
     while (i + LANES <= count) {
-        int64_t end = i + TILE <= count ? i + TILE : i + (count - i) / LANES * LANES;
-        floats acc = { 0 };
-        for (; i < end; i += LANES)
-            acc += load(x + i) * load(y + i);
-        total += (double)sum(acc);
+        int64_t n = tile_at(i, count);
+        add_product(n, x + i, y + i, sum_of_all);
+        i += n;
     }
     for (; i < count; i++)
-        total += (double)x[i] * (double)y[i];
-    return total;
+        *sum_of_all += (double)x[i] * (double)y[i];
 }
 
 /* The value at position (n - 1) / 2 of n sorted bytes, BYTES elements at a time, by bisection on
@@ -411,7 +460,7 @@ static void lasting(int64_t pixels_here, int channels, const uint8_t *const *col
 extern const struct bd_pixel_kernels TABLE;
 const struct bd_pixel_kernels TABLE = {
     .project = project,
-    .outliers = outliers,
+    .project_first = project_first,
     .background = background,
     .form = form,
     .dot = dot,

@@ -17,9 +17,9 @@ struct bd_pixel_kernels {
     void (*project)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                     const float *w, float lambda, double *dw);
 
-    /* How many of `count` elements differ from B w by more than `most`. */
-    int64_t (*outliers)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                        const float *w, float most);
+    /* The same; returns how many of the elements differ from B w by more than `far`. */
+    int64_t (*project_first)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                             const float *w, float lambda, float far, double *dw);
 
     /* l := B w rounded to 0..255. */
     void (*background)(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
@@ -29,8 +29,8 @@ struct bd_pixel_kernels {
     void (*form)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                  const float *c, float lambda, float *x);
 
-    /* x^T y */
-    double (*dot)(int64_t count, const float *x, const float *y);
+    /* *sum += x^T y. In pieces of whole tiles of 256 elements the sum is the same to the bit. */
+    void (*dot)(int64_t count, const float *x, const float *y, double *sum);
 
     /* median[i] := the lower median of columns[j][i], j = 0 .. n - 1. */
     void (*median)(int64_t count, const uint8_t *const *columns, int n, uint8_t *median);
