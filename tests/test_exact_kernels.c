@@ -250,6 +250,7 @@ static void test_rows(void **state)
     }
 }
 
+/* Rounded after each step, on every instruction set. */
 static void test_add_multiple(void **state)
 {
     (void)state;
@@ -272,13 +273,47 @@ static void test_add_multiple(void **state)
     }
 }
 
+/* The column of X of a basis of rank 1, also as the kernel for any rank gives it. */
+static void check_form(const struct bd_kernels *kernels, int count)
+{
+    static uint8_t f[most];
+    float b[most], x[most + guard], same[most], y[most + guard], lambda = 10, c = 260;
+    fill_bytes(f, most);
+    fill_floats(b, most, 1);
+    for (int i = 0; i < most + guard; i++)
+        x[i] = y[i] = -7;
+    kernels->exact->form(count, f, b, c, lambda, x);
+    kernels->pixel->form(count, f, b, most, 1, &c, lambda, same);
+    assert_memory_equal(x, same, (size_t)count * sizeof *x);
+    kernels->exact->add_formed(count, f, b, c, lambda, 0.0137F, y);
+    for (int i = 0; i < count; i++) {
+        volatile float l = b[i] * c, e = (float)f[i] - l, product;
+        e = e > lambda ? lambda : e < -lambda ? -lambda : e;
+        assert_true(x[i] == l + e);
+        product = 0.0137F * x[i];
+        assert_true(y[i] == -7 + product);
+    }
+    for (int i = count; i < count + guard; i++)
+        assert_true(x[i] == -7 && y[i] == -7);
+}
+
+static void test_form(void **state)
+{
+    (void)state;
+    const struct bd_kernels *list[bd_kernel_variants_max];
+    int variants = bd_kernels_variants(list);
+    seed = 5;
+    for (int variant = 0; variant < variants; variant++)
+        for (int i = 0; i < length_count; i++)
+            check_form(list[variant], lengths[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_learn),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_add_multiple),
+        cmocka_unit_test(test_compare), cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_add_multiple),
+        cmocka_unit_test(test_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

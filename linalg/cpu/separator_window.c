@@ -1,6 +1,7 @@
 /* The live separator on the CPU: the window of frames and the basis learned from it. */
 #include "linalg/cpu/separator_state.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 /* A direction b of norm 1 takes part in 1 / (m sum b^4) of the elements. A change of light takes
@@ -60,12 +61,31 @@ struct sweep {
     const float *g;
 };
 
-/* x := `count` rows from row `from` of the column of X that lies in `slot`. */
-static void form_rows(const struct sweep *sweep, int slot, int64_t from, int64_t count, float *x)
+/* A column is read in pieces of a few cache lines, too short for the machine to see what comes
+ * next: the same rows of the next column, or the next rows of the first. */
+static void prefetch(const struct sweep *sweep, int j, int64_t from, int64_t count)
 {
     const struct bd_cpu_separator *state = sweep->state;
-    state->kernels->form(count, bd_sep_column(state, slot) + from, state->basis + from, state->ld,
-                         state->rank, bd_sep_coefficients(state, slot), sweep->lambda, x);
+    enum { line = 64 };
+    bool more = j + 1 < sweep->count;
+    const uint8_t *next = bd_sep_column(state, sweep->order[more ? j + 1 : 0]);
+    int64_t first = more ? from : from + count;
+    int64_t end = first + count < state->m ? first + count : state->m;
+    for (int64_t i = first; i < end; i += line)
+        __builtin_prefetch(next + i);
+}
+
+/* x := `count` rows from row `from` of column j of X. */
+static void form_rows(const struct sweep *sweep, int j, int64_t from, int64_t count, float *x)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    const uint8_t *f = bd_sep_column(state, sweep->order[j]) + from;
+    const float *b = state->basis + from, *c = bd_sep_coefficients(state, sweep->order[j]);
+    prefetch(sweep, j, from, count);
+    if (state->rank == 1)
+        state->exact->form(count, f, b, c[0], sweep->lambda, x);
+    else
+        state->kernels->form(count, f, b, state->ld, state->rank, c, sweep->lambda, x);
 }
 
 static float *tile(const struct bd_cpu_separator *state, int thread, int which)
@@ -75,7 +95,7 @@ static float *tile(const struct bd_cpu_separator *state, int thread, int which)
 
 /* Columns are formed a few rows at a time, for these, of X and of B, to stay in the level-1 cache:
  * whole tiles of the kernel `dot`. */
-enum { few_rows = 1024 };
+enum { few_rows = 512 };
 
 /* Rows at `from` of a chunk of `count` rows. */
 static int64_t rows_at(int64_t from, int64_t count)
@@ -96,9 +116,9 @@ static void gram_chunk(void *arg, int64_t chunk, int thread)
         sums[j] = 0;
     for (int64_t i = 0; i < count; i += few_rows) {
         int64_t rows = rows_at(i, count);
-        form_rows(sweep, sweep->order[last], first + i, rows, newest);
+        form_rows(sweep, last, first + i, rows, newest);
         for (int j = 0; j < last; j++) {
-            form_rows(sweep, sweep->order[j], first + i, rows, other);
+            form_rows(sweep, j, first + i, rows, other);
             state->kernels->dot(rows, other, newest, &sums[j]);
         }
         state->kernels->dot(rows, newest, newest, &sums[last]);
@@ -130,7 +150,7 @@ static void reduce_blocks(void *arg, int64_t accumulator, int thread)
         float *x = bd_tsqr_block(state->tsqr, (int)accumulator, &ld);
         for (int j = 0; j < state->shape.window; j++)
             if (j < sweep->count)
-                form_rows(sweep, sweep->order[j], from, rows, x + j * ld);
+                form_rows(sweep, j, from, rows, x + j * ld);
             else
                 memset(x + j * ld, 0, (size_t)rows * sizeof *x);
         bd_tsqr_push(state->tsqr, (int)accumulator, rows);
@@ -148,19 +168,33 @@ enum bd_status bd_cpu_sep_reduce(void *arg, const int *order, int count, float l
     return BD_OK;
 }
 
+/* B_next += column j of X times row j of G, `count` rows from row `from`. */
+static void add_column(const struct sweep *sweep, int j, int64_t from, int64_t count)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    float *next = state->next_basis + from, x[few_rows];
+    if (state->rank == 1 && sweep->rank == 1) {
+        int slot = sweep->order[j];
+        prefetch(sweep, j, from, count);
+        state->exact->add_formed(count, bd_sep_column(state, slot) + from, state->basis + from,
+                                 bd_sep_coefficients(state, slot)[0], sweep->lambda, sweep->g[j],
+                                 next);
+        return;
+    }
+    form_rows(sweep, j, from, count, x);
+    for (int k = 0; k < sweep->rank; k++)
+        state->exact->add_multiple(count, sweep->g[(int64_t)k * sweep->count + j], x,
+                                   next + k * state->ld);
+}
+
 /* B_next := X G of `count` rows from row `from`. */
 static void make_basis(const struct sweep *sweep, int64_t from, int64_t count)
 {
     const struct bd_cpu_separator *state = sweep->state;
-    float *next = state->next_basis + from, x[few_rows];
     for (int k = 0; k < sweep->rank; k++)
-        memset(next + k * state->ld, 0, (size_t)count * sizeof *next);
-    for (int j = 0; j < sweep->count; j++) {
-        form_rows(sweep, sweep->order[j], from, count, x);
-        for (int k = 0; k < sweep->rank; k++)
-            state->exact->add_multiple(count, sweep->g[(int64_t)k * sweep->count + j], x,
-                                       next + k * state->ld);
-    }
+        memset(state->next_basis + k * state->ld + from, 0, (size_t)count * sizeof(float));
+    for (int j = 0; j < sweep->count; j++)
+        add_column(sweep, j, from, count);
 }
 
 /* Rows of B_next = X G, and the item's parts of w_next = B_next^T B w and of the sums of b^4 of the

@@ -231,6 +231,28 @@ static void add_multiple(int64_t count, float a, const float *restrict x, float 
         y[i] += a * x[i];
 }
 
+BD_INLINE float formed(uint8_t f, float b, float c, float lambda)
+{
+    float l = b * c, e = (float)f - l;
+    float low = e > lambda ? lambda : e;
+    e = low < -lambda ? -lambda : low;
+    return l + e;
+}
+
+static void form(int64_t count, const uint8_t *restrict f, const float *restrict b, float c,
+                 float lambda, float *restrict x)
+{
+    for (int64_t i = 0; i < count; i++)
+        x[i] = formed(f[i], b[i], c, lambda);
+}
+
+static void add_formed(int64_t count, const uint8_t *restrict f, const float *restrict b, float c,
+                       float lambda, float a, float *restrict y)
+{
+    for (int64_t i = 0; i < count; i++)
+        y[i] += a * formed(f[i], b[i], c, lambda);
+}
+
 #define TABLE BD_ISA_SYMBOL(bd_exact)
 extern const struct bd_exact_kernels TABLE;
 const struct bd_exact_kernels TABLE = {
@@ -242,4 +264,6 @@ const struct bd_exact_kernels TABLE = {
     .is_set = is_set,
     .trim = trim,
     .add_multiple = add_multiple,
+    .form = form,
+    .add_formed = add_formed,
 };
