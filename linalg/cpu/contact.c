@@ -144,20 +144,19 @@ static void find_black(const struct scene *scene)
     memset(work->black, 0, (size_t)width * (size_t)found->height);
     memset(work->down, 0, (size_t)width * sizeof *work->down);
     for (int y = found->height - 1; y >= 0; y--) {
+        int32_t *down = work->down;
         int x = 0;
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
-            const struct bd_run *run = &found->runs[i];
+            const struct bd_run run = found->runs[i];
             const struct stand *stand = stand_of(work, i);
-            for (; x < run->from; x++)
-                work->down[x] = 0;
-            for (; x < run->to; x++) {
-                work->down[x]++;
-                if (stand->in_question && bd_contact_foot * work->down[x] <= height_of(stand))
+            memset(down + x, 0, (size_t)(run.from - x) * sizeof *down);
+            for (x = run.from; x < run.to; x++) {
+                down[x]++;
+                if (stand->in_question && bd_contact_foot * down[x] <= height_of(stand))
                     work->black[(int64_t)y * width + x] = is_black(scene, x, y);
             }
         }
-        for (; x < width; x++)
-            work->down[x] = 0;
+        memset(down + x, 0, (size_t)(width - x) * sizeof *down);
     }
 }
 

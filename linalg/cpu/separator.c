@@ -135,12 +135,30 @@ enum bd_status bd_cpu_sep_reset(void *arg)
     return BD_OK;
 }
 
+struct loading {
+    struct bd_cpu_separator *state;
+    const uint8_t *picture;
+    int64_t stride;
+};
+
+enum { strip = 32 }; /* rows of an item */
+
+static void load_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct loading *loading = arg;
+    const struct bd_cpu_separator *state = loading->state;
+    int height = state->shape.height, from = (int)item * strip;
+    size_t row = (size_t)state->shape.width * (size_t)state->shape.channels;
+    for (int y = from; y < height && y < from + strip; y++)
+        memcpy(state->frame + (size_t)y * row, loading->picture + y * loading->stride, row);
+}
+
 enum bd_status bd_cpu_sep_load(void *arg, const uint8_t *picture, int64_t stride)
 {
     struct bd_cpu_separator *state = arg;
-    size_t row = (size_t)state->shape.width * (size_t)state->shape.channels;
-    for (int y = 0; y < state->shape.height; y++)
-        memcpy(state->frame + (size_t)y * row, picture + y * stride, row);
+    struct loading loading = { .state = state, .picture = picture, .stride = stride };
+    bd_pool_run(state->pool, load_strip, &loading, (state->shape.height + strip - 1) / strip);
     return BD_OK;
 }
 

@@ -5,25 +5,69 @@
 
 #include "linalg/cpu/separator_state.h"
 
-/* How long each pixel has been still, by the pixels of f and of the earlier look. */
-static void look(struct bd_cpu_separator *state, const struct bd_reveal_params *params)
+/* A parallel loop over the pixels. */
+struct watch {
+    struct bd_cpu_separator *state;
+    const struct bd_reveal_params *params;
+    uint8_t *region, *apart;
+};
+
+/* How long each pixel has been still, by the pixels of f and of the earlier look, and the region:
+ * what is foreground and still. */
+static void look_chunk(void *arg, int64_t chunk, int thread)
 {
-    int channels = state->shape.channels;
-    for (int64_t p = 0; p < state->pixels; p++) {
-        const uint8_t *f = state->frame + p * channels;
-        uint8_t *earlier = state->earlier + p * channels;
-        int most = 0;
-        for (int c = 0; c < channels; c++) {
-            int difference = abs(f[c] - earlier[c]);
-            most = difference > most ? difference : most;
-        }
-        if (most > params->reach) {
-            memcpy(earlier, f, (size_t)channels);
-            state->still[p] = 0;
-        } else if (state->still[p] < 255) {
-            state->still[p]++;
+    (void)thread;
+    const struct watch *watch = arg;
+    const struct bd_cpu_separator *state = watch->state;
+    int channels = state->shape.channels, enough = watch->params->still;
+    int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
+    const struct bd_limits limits = { .least = (float)watch->params->reach,
+                                      .most = (float)watch->params->reach };
+    const uint8_t *f = state->frame + i, *raw = state->raw + p;
+    uint8_t *earlier = state->earlier + i, *still = state->still + p, *moved = state->smoother + p;
+    uint8_t *region = watch->region + p, *apart = watch->apart + p;
+    state->exact->compare(count, channels, f, earlier, state->noise + p, &limits, apart, moved,
+                          region);
+    for (int64_t q = 0; q < count; q++) {
+        if (moved[q]) {
+            memcpy(earlier + q * channels, f + q * channels, (size_t)channels);
+            still[q] = 0;
+        } else if (still[q] < 255) {
+            still[q]++;
         }
     }
+    for (int64_t q = 0; q < count; q++)
+        region[q] = (uint8_t)(raw[q] & (still[q] >= enough));
+}
+
+/* apart := foreground outside the region. */
+static void apart_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct watch *watch = arg;
+    const struct bd_cpu_separator *state = watch->state;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    const uint8_t *restrict raw = state->raw + from, *restrict region = watch->region + from;
+    uint8_t *restrict apart = watch->apart + from;
+    for (int64_t p = 0; p < count; p++)
+        apart[p] = (uint8_t)(raw[p] & ~region[p]);
+}
+
+/* smoother := where enough looks in a row agree; counts how many pixels those are. */
+static void vote_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct watch *watch = arg;
+    const struct bd_cpu_separator *state = watch->state;
+    int enough = watch->params->votes;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from), agreed = 0;
+    uint8_t *restrict votes = state->votes + from, *restrict smoother = state->smoother + from;
+    for (int64_t p = 0; p < count; p++) {
+        votes[p] = (uint8_t)(smoother[p] ? votes[p] + 1 : 0);
+        smoother[p] = votes[p] >= enough;
+        agreed += smoother[p];
+    }
+    state->counts[chunk] = agreed;
 }
 
 /* Pixel p is background as it is now: for all that is remembered. */
@@ -69,12 +113,11 @@ enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
     struct bd_cpu_separator *state = arg;
     uint8_t *region = state->scratch, *apart = state->scratch + state->pixels;
     uint8_t *taken = region; /* the region is done with by then */
-    look(state, params);
-    for (int64_t p = 0; p < state->pixels; p++)
-        region[p] = state->raw[p] && state->still[p] >= params->still;
+    int64_t items = bd_sep_pixel_chunks(state), agreed = 0;
+    struct watch watch = { .state = state, .params = params, .region = region, .apart = apart };
+    bd_pool_run(state->pool, look_chunk, &watch, items);
     bd_mask_median(state->mask_work, region, region, 3);
-    for (int64_t p = 0; p < state->pixels; p++)
-        apart[p] = state->raw[p] && !region[p];
+    bd_pool_run(state->pool, apart_chunk, &watch, items);
     struct bd_seam seam = { .outside = state->background,
                             .inside = state->frame,
                             .channels = state->shape.channels,
@@ -83,13 +126,10 @@ enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
                             .least = params->least,
                             .times = params->times };
     bd_seam_find(state->seam_work, state->smoother, &seam);
-    bool any = false;
-    for (int64_t p = 0; p < state->pixels; p++) {
-        state->votes[p] = state->smoother[p] ? state->votes[p] + 1 : 0;
-        state->smoother[p] = state->votes[p] >= params->votes;
-        any |= state->smoother[p];
-    }
-    if (!any || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
+    bd_pool_run(state->pool, vote_chunk, &watch, items);
+    for (int64_t i = 0; i < items; i++)
+        agreed += state->counts[i];
+    if (!agreed || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
         return BD_OK;
     bd_mask_dilate(state->mask_work, taken, state->smoother, params->margin);
     for (int64_t p = 0; p < state->pixels; p++)

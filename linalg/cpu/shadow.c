@@ -20,7 +20,8 @@ struct sums {
 struct bd_shadow_work {
     struct bd_pool *pool;
     int width, height, padded;
-    int32_t *rows;    /* threads x (side + 1) x 4 x padded: the last rows, and the sum of them */
+    /* threads x (side + 1) x 4 x padded: the last rows, and the sum of them; 0 between strips. */
+    int32_t *rows;
     uint8_t *certain; /* height x width */
     uint8_t *near;    /* height x width: certain, spread along rows */
 };
@@ -37,7 +38,7 @@ enum bd_status bd_shadow_work_create(struct bd_shadow_work **out, struct bd_pool
     work->height = height;
     work->padded = width + 2 * reach;
     size_t pixels = (size_t)width * (size_t)height, threads = (size_t)bd_pool_threads(pool);
-    work->rows = malloc(threads * (side + 1) * 4 * (size_t)work->padded * sizeof *work->rows);
+    work->rows = calloc(threads * (side + 1) * 4 * (size_t)work->padded, sizeof *work->rows);
     work->certain = malloc(pixels);
     work->near = malloc(pixels);
     if (!work->rows || !work->certain || !work->near) {
@@ -72,11 +73,16 @@ static inline bool is_shadow(int64_t ff, int64_t fl, int64_t ll, int64_t count, 
     return 2 * fl > ll && fl < ll && ff * ll - fl * fl < channels * most * most * count * ll;
 }
 
-/* The sums of a row; shadow (unless NULL) := plausible. */
-static void take_row(const struct bd_shadow_work *work, struct sums to, uint8_t *shadow,
-                     const uint8_t *mask, const uint8_t *f, const uint8_t *l)
+/* The columns of a padded row that may hold something. */
+struct range {
+    int from, to;
+};
+
+/* The sums of a row that is all 0; shadow (unless NULL) := plausible. */
+static struct range take_row(const struct bd_shadow_work *work, struct sums to, uint8_t *shadow,
+                             const uint8_t *mask, const uint8_t *f, const uint8_t *l)
 {
-    memset(to.ff, 0, 4 * (size_t)work->padded * sizeof *to.ff);
+    struct range range = { work->padded, 0 };
     if (shadow)
         memset(shadow, 0, (size_t)work->width);
     const uint8_t *end = mask + work->width;
@@ -97,18 +103,36 @@ static void take_row(const struct bd_shadow_work *work, struct sums to, uint8_t 
         to.fl[x + reach] = fl;
         to.ll[x + reach] = ll;
         to.count[x + reach] = 1;
+        range.from = x + reach < range.from ? x + reach : range.from;
+        range.to = x + reach + 1;
+    }
+    return range;
+}
+
+/* sum += row; most rows hold little. */
+static void add_row(const struct bd_shadow_work *work, struct sums sum, struct sums row,
+                    struct range range)
+{
+    for (int k = 0; k < 4; k++) {
+        int32_t *restrict to = sum.ff + (int64_t)k * work->padded;
+        const int32_t *restrict from = row.ff + (int64_t)k * work->padded;
+        for (int i = range.from; i < range.to; i++)
+            to[i] += from[i];
     }
 }
 
-/* sum += row, or -= row; all four at once. */
-static void add_row(int32_t *restrict sum, const int32_t *restrict row, int count, bool add)
+/* sum -= row, and row := 0. */
+static void take_away(const struct bd_shadow_work *work, struct sums sum, struct sums row,
+                      struct range range)
 {
-    if (add)
-        for (int i = 0; i < count; i++)
-            sum[i] += row[i];
-    else
-        for (int i = 0; i < count; i++)
-            sum[i] -= row[i];
+    for (int k = 0; k < 4; k++) {
+        int32_t *restrict to = sum.ff + (int64_t)k * work->padded;
+        int32_t *restrict from = row.ff + (int64_t)k * work->padded;
+        for (int i = range.from; i < range.to; i++) {
+            to[i] -= from[i];
+            from[i] = 0;
+        }
+    }
 }
 
 static int64_t across(const int32_t *sum)
@@ -161,21 +185,20 @@ static void judge_strip(void *arg, int64_t item, int thread)
     size_t width = (size_t)work->width;
     int from = (int)item * strip, to = from + strip < work->height ? from + strip : work->height;
     struct sums sum = sums_at(work, thread, side);
-    int32_t *rows = sums_at(work, thread, 0).ff;
-    memset(rows, 0, sizeof *rows * (side + 1) * 4 * (size_t)work->padded);
+    struct range used[side] = { { 0, 0 } };
     /* Row y comes into the sum, row y - side leaves it, row y - reach is in the middle. */
     for (int y = from - reach; y < to + reach; y++) {
-        struct sums row = sums_at(work, thread, (y + side) % side);
-        add_row(sum.ff, row.ff, 4 * work->padded, false);
+        int slot = (y + side) % side;
+        struct sums row = sums_at(work, thread, slot);
+        take_away(work, sum, row, used[slot]);
+        used[slot] = (struct range){ 0, 0 };
         if (y >= 0 && y < work->height) {
             size_t at = (size_t)y * width;
             uint8_t *plausible = y >= from && y < to ? search->shadow + at : NULL;
-            take_row(work, row, plausible, search->mask + at, search->f + channels * at,
-                     search->l + channels * at);
-        } else {
-            memset(row.ff, 0, 4 * (size_t)work->padded * sizeof *row.ff);
+            used[slot] = take_row(work, row, plausible, search->mask + at,
+                                  search->f + channels * at, search->l + channels * at);
+            add_row(work, sum, row, used[slot]);
         }
-        add_row(sum.ff, row.ff, 4 * work->padded, true);
         int middle = y - reach;
         if (middle >= from) {
             size_t at = (size_t)middle * width;
@@ -183,6 +206,8 @@ static void judge_strip(void *arg, int64_t item, int thread)
             spread_row(work, work->near + at, work->certain + at);
         }
     }
+    for (int slot = 0; slot < side; slot++)
+        take_away(work, sum, sums_at(work, thread, slot), used[slot]);
 }
 
 /* What is plausible in a strip and not near a certain pixel is no shadow. */
