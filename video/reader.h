@@ -70,9 +70,10 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader);
 enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
 
 /* As bd_reader_read, for the next frame whose pts is at least `pts`: of those before it no picture
- * is made, which is most of the work where the hardware decodes, and of H.264 those that no other
- * frame needs are not even decoded. index follows from the time as after a seek. Where the packets'
- * times do not tell those of their frames, it may be a few frames later than the first such. */
+ * is made, which is most of the work where the hardware decodes, and those that no other frame
+ * needs are not even decoded: of H.264 some, of pictures (JPEG, PNG) all. index follows from the
+ * time as after a seek. Where the packets' times do not tell those of their frames, it may be a few
+ * frames later than the first such. */
 enum bd_status bd_reader_read_from(struct bd_reader *reader, int64_t pts, struct bd_frame *frame);
 
 /* Continues at the first frame with a time >= `seconds` from the first frame's; behind the end the

@@ -24,6 +24,7 @@ struct libav_source {
     struct bd_libav_input input;
     AVCodecContext *decoder;
     enum AVDiscard discard; /* what the decoder leaves out as it was opened */
+    bool intra;             /* no frame needs another one */
     AVPacket *packet;
     AVFrame *frame;    /* decoded last */
     AVFrame *download; /* copy in system memory of a frame of the hardware */
@@ -121,16 +122,18 @@ static void set_times(struct libav_source *s)
     s->started = true;
 }
 
-/* Whether the packet's frame, if no other needs it, is decoded: not where its own time says that it
- * is before what is wanted. (With frame threads the field is taken over with each packet.) H.264
- * marks such frames without doubt. Not so HEVC: a picture that no other of its temporal layer needs
- * may be needed by the layers above. */
-static void choose_discard(struct libav_source *s)
+/* Whether the packet need not be decoded: its own time says that it is before what is wanted, and
+ * no frame needs another. Of H.264 the decoder is told to leave out what no other frame needs.
+ * (With frame threads the field is taken over with each packet.) H.264 marks such frames without
+ * doubt. Not so HEVC: a picture that no other of its temporal layer needs may be needed by the
+ * layers above. */
+static bool is_left_out(struct libav_source *s)
 {
     bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx;
-    bool early = s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
+    bool early = !s->draining && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
     if (able && s->discard < AVDISCARD_NONREF)
         s->decoder->skip_frame = early ? AVDISCARD_NONREF : s->discard;
+    return early && s->intra;
 }
 
 /* Decodes the next good frame into s->frame. */
@@ -165,7 +168,10 @@ static enum bd_status decode(struct libav_source *s)
             }
         }
         bd_libav_forget();
-        choose_discard(s);
+        if (is_left_out(s)) {
+            av_packet_unref(s->packet);
+            continue;
+        }
         error = avcodec_send_packet(s->decoder, s->draining ? NULL : s->packet);
         av_packet_unref(s->packet);
         /* EAGAIN: after a failed receive the decoder may still hold frames; the packet is lost to
@@ -303,6 +309,9 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
     if (status != BD_OK)
         return status;
     s->discard = s->decoder->skip_frame;
+    const AVCodecDescriptor *codec = avcodec_descriptor_get(s->decoder->codec_id);
+    s->intra = s->decoder->codec_id == AV_CODEC_ID_PNG || /* FFmpeg does not say so of PNG */
+               (codec && codec->props & AV_CODEC_PROP_INTRA_ONLY);
     AVStream *stream = s->input.stream;
     AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
     s->interval =
