@@ -300,16 +300,31 @@ static uint8_t median_one(const uint8_t *const *columns, int n, int64_t i, const
 static void median(int64_t count, const uint8_t *const *columns, int n, uint8_t *out)
 {
     int64_t i = 0;
+    if (n == 1) { /* a look ahead compares frame with frame */
+        memcpy(out, columns[0], (size_t)count);
+        return;
+    }
     for (; i + BYTES <= count; i += BYTES)
         median_tile(columns, n, i, NULL, out);
     for (; i < count; i++)
         out[i] = median_one(columns, n, i, NULL);
 }
 
+BD_INLINE void distances(int64_t count, const uint8_t *restrict a, const uint8_t *restrict b,
+                         uint8_t *restrict out)
+{
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (uint8_t)(a[i] > b[i] ? a[i] - b[i] : b[i] - a[i]);
+}
+
 static void spread(int64_t count, const uint8_t *const *columns, int n, const uint8_t *center,
                    uint8_t *out)
 {
     int64_t i = 0;
+    if (n == 1) {
+        distances(count, columns[0], center, out);
+        return;
+    }
     for (; i + BYTES <= count; i += BYTES)
         median_tile(columns, n, i, center, out);
     for (; i < count; i++)
