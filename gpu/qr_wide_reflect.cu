@@ -236,16 +236,16 @@ struct house_reflectors reflectors_of(const struct bd_cuda_wide *work, const flo
     return x;
 }
 
-/* wide_multiply on the stream of what is done to Q. */
-enum bd_status multiply_beside(struct bd_cuda_wide *work, int64_t m, int64_t n, int64_t k,
-                               const float *a, int64_t lda, int a_transposed, const float *b,
-                               int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                               int64_t ldc)
+/* As wide_multiply, on a stream. */
+enum bd_status multiply_on(struct bd_cuda_wide *work, cudaStream_t stream, int64_t m, int64_t n,
+                           int64_t k, const float *a, int64_t lda, int a_transposed, const float *b,
+                           int64_t ldb, int b_transposed, float alpha, float beta, float *c,
+                           int64_t ldc)
 {
     const struct chase_product x = {
         m, n, k, a, lda, a_transposed, b, ldb, b_transposed, alpha, beta, c, ldc, work->parts
     };
-    return chase_multiply(work->cuda, work->side_q, &x);
+    return chase_multiply(work->cuda, stream, &x);
 }
 
 /* Q(:, window) := Q(:, window) (I - V T V^T) for reflectors of `x`, whose first row is column j0:
@@ -260,14 +260,14 @@ enum bd_status apply_right(struct bd_cuda_wide *work, const struct house_reflect
     cudaStreamWaitEvent(stream, work->factored, 0);
     take_reflectors<<<dim3(blocks_for(w), (unsigned)cols), 256, 0, stream>>>(work->v, ld, x->v,
                                                                              x->ldv, w);
-    enum bd_status status =
-        multiply_beside(work, cols, cols, w, work->v, ld, 1, work->v, ld, 0, 1, 0, work->s, block);
+    enum bd_status status = multiply_on(work, stream, cols, cols, w, work->v, ld, 1, work->v, ld, 0,
+                                        1, 0, work->s, block);
     if (status != BD_OK)
         return status;
     norm_reflectors<<<(unsigned)cols, 256, 0, stream>>>(work->s, work->v, ld, w);
     make_t<<<1, block, 0, stream>>>(work->t, work->s, x->t, (int)cols);
-    status =
-        multiply_beside(work, w, cols, cols, work->v, ld, 0, work->t, block, 0, 1, 0, work->vt, ld);
+    status = multiply_on(work, stream, w, cols, cols, work->v, ld, 0, work->t, block, 0, 1, 0,
+                         work->vt, ld);
     /* The window in what there is of q0, then q. */
     const int64_t in_first = j0 < q->first ? smaller(q->first - j0, w) : 0;
     const struct {
@@ -280,15 +280,15 @@ enum bd_status apply_right(struct bd_cuda_wide *work, const struct house_reflect
         bool begun = false;
         for (const auto &part : parts)
             if (part.count > 0 && status == BD_OK) {
-                status = multiply_beside(work, rows, cols, part.count, part.x + row, part.ld, 0,
-                                         work->vt + part.first, ld, 0, 1, begun ? 1.0F : 0.0F,
-                                         work->y, work->ldy);
+                status = multiply_on(work, stream, rows, cols, part.count, part.x + row, part.ld, 0,
+                                     work->vt + part.first, ld, 0, 1, begun ? 1.0F : 0.0F, work->y,
+                                     work->ldy);
                 begun = true;
             }
         for (const auto &part : parts)
             if (part.count > 0 && status == BD_OK)
-                status = multiply_beside(work, rows, part.count, cols, work->y, work->ldy, 0,
-                                         work->v + part.first, ld, 1, -1, 1, part.x + row, part.ld);
+                status = multiply_on(work, stream, rows, part.count, cols, work->y, work->ldy, 0,
+                                     work->v + part.first, ld, 1, -1, 1, part.x + row, part.ld);
     }
     cudaEventRecord(work->applied, stream);
     return status;
@@ -329,10 +329,8 @@ enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, in
                              int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                              int64_t ldc)
 {
-    const struct chase_product x = {
-        m, n, k, a, lda, a_transposed, b, ldb, b_transposed, alpha, beta, c, ldc, work->parts
-    };
-    return chase_multiply(work->cuda, work->cuda->stream, &x);
+    return multiply_on(work, work->cuda->stream, m, n, k, a, lda, a_transposed, b, ldb,
+                       b_transposed, alpha, beta, c, ldc);
 }
 
 enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
