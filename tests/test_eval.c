@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tests/eval_fixture.h"
+#include "tests/quick.h"
 
 /* A folder of its own for each test; removed at its end. */
 static int make_folder(void **state)
@@ -244,6 +245,8 @@ static void highway(void **state)
 {
     char path[512], json[600], arguments[1600], output[4096];
     const char *data = getenv("BACKDROP_DATA"), *folder = *state;
+    if (test_quick()) /* the others go the same ways */
+        skip();
     snprintf(path, sizeof path, "%s/sequences/highway", data ? data : "");
     if (!data || access(path, R_OK)) {
         print_message("no highway sequence in BACKDROP_DATA\n");

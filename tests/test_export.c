@@ -189,7 +189,8 @@ static void variable_frame_rate_is_kept(void **state)
         print_message("no traffic_camera_vfr.mp4 in BACKDROP_DATA\n");
         return;
     }
-    snprintf(command, sizeof command, "$B export '%s' --mask real.mp4 --frames 60 -q", path);
+    snprintf(command, sizeof command,
+             "$B export '%s' --mask real.mp4 --frames 60 --scale 320x180 -q", path);
     assert_int_equal(cli_run(*state, command), 0);
     static struct stream in, out;
     read_stream(*state, "real.mp4", &out);
