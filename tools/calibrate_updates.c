@@ -19,14 +19,14 @@
 #include "linalg/qr_update_cost.h"
 #include "tools/update_samples.h"
 
-static bool up_to_eight(const struct bd_qr_change *change, enum bd_cost_form form)
+static bool up_to_a_group(const struct bd_qr_change *change, enum bd_cost_form form)
 {
     (void)form;
-    return change->p <= 8;
+    return change->p <= (int64_t)bd_cost_group;
 }
 
 /* What is few: as the backend has it, where it has a table already. */
-static bool (*few)(const struct bd_qr_change *, enum bd_cost_form) = up_to_eight;
+static bool (*few)(const struct bd_qr_change *, enum bd_cost_form) = up_to_a_group;
 
 static int regime_of(const struct update_sample *s)
 {

@@ -175,22 +175,12 @@ static uint8_t *plain_background(const struct bd_cpu_separator *state)
     return state->scratch + state->pixels;
 }
 
-/* A parallel loop over the pixels. Items leave the numbers of pixels that they count. */
+/* A parallel loop over the pixels. */
 struct pixel_loop {
     struct bd_cpu_separator *state;
     const struct bd_detect_params *params;
     bool learn;
 };
-
-static int64_t run_pixels(struct pixel_loop *loop, bd_pool_fn *chunk_fn)
-{
-    struct bd_cpu_separator *state = loop->state;
-    int64_t count = 0, items = bd_sep_pixel_chunks(state);
-    bd_pool_run(state->pool, chunk_fn, loop, items);
-    for (int64_t i = 0; i < items; i++)
-        count += state->counts[i];
-    return count;
-}
 
 /* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
 static void compare_chunk(void *arg, int64_t chunk, int thread)
@@ -208,16 +198,28 @@ static void compare_chunk(void *arg, int64_t chunk, int thread)
         state->difference + p, state->raw + p, plain_background(state) + p);
 }
 
-/* scratch := raw but where there is a shadow. */
-static void leave_shadows_out(void *arg, int64_t chunk, int thread)
+struct leaving_out {
+    const struct bd_cpu_separator *state;
+    uint8_t *rest;
+    const uint8_t *all, *less;
+};
+
+static void leave_out_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
-    const struct bd_cpu_separator *state = ((const struct pixel_loop *)arg)->state;
-    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
-    const uint8_t *restrict raw = state->raw + from, *restrict shadow = state->shadow + from;
-    uint8_t *restrict rest = state->scratch + from;
+    const struct leaving_out *leaving = arg;
+    int64_t from, count = bd_sep_pixel_range(leaving->state, chunk, &from);
+    const uint8_t *restrict all = leaving->all + from, *restrict less = leaving->less + from;
+    uint8_t *restrict rest = leaving->rest + from;
     for (int64_t p = 0; p < count; p++)
-        rest[p] = (uint8_t)(raw[p] & ~shadow[p]);
+        rest[p] = (uint8_t)(all[p] & ~less[p]);
+}
+
+void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
+                      const uint8_t *less)
+{
+    struct leaving_out leaving = { .state = state, .rest = rest, .all = all, .less = less };
+    bd_pool_run(state->pool, leave_out_chunk, &leaving, bd_sep_pixel_chunks(state));
 }
 
 /* scratch := what must not be learned: the mask, and shadows. */
@@ -271,9 +273,10 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
 {
     struct bd_cpu_separator *state = arg;
     struct pixel_loop loop = { .state = state, .params = params, .learn = learn };
-    state->changed = run_pixels(&loop, compare_chunk);
+    int64_t items = bd_sep_pixel_chunks(state);
+    state->changed = bd_sep_run_and_count(state, compare_chunk, &loop, items);
     find_shadows(state, params);
-    run_pixels(&loop, leave_shadows_out);
+    bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
@@ -282,9 +285,9 @@ enum bd_status bd_cpu_sep_detect(void *arg, const struct bd_detect_params *param
                        state->background, state->shape.channels);
     if (params->plain >= 0)
         bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
-    run_pixels(&loop, occupy_chunk);
+    bd_pool_run(state->pool, occupy_chunk, &loop, items);
     bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
-    state->foreground = run_pixels(&loop, learn_chunk);
+    state->foreground = bd_sep_run_and_count(state, learn_chunk, &loop, items);
     if (state->shadow_mask)
         show_shadows(state, params);
     return BD_OK;

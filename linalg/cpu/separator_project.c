@@ -66,11 +66,8 @@ void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int 
 static double count_and_fit(struct bd_cpu_separator *state, float lambda)
 {
     struct fit fit = { .state = state, .f = state->frame, .w = state->w, .lambda = lambda };
-    int64_t outliers = 0;
-    bd_pool_run(state->pool, first_chunk, &fit, state->chunks);
+    int64_t outliers = bd_sep_run_and_count(state, first_chunk, &fit, state->chunks);
     add_parts(state, state->w);
-    for (int64_t i = 0; i < state->chunks; i++)
-        outliers += state->counts[i];
     return (double)outliers;
 }
 

@@ -40,19 +40,6 @@ static void look_chunk(void *arg, int64_t chunk, int thread)
         region[q] = (uint8_t)(raw[q] & (still[q] >= enough));
 }
 
-/* apart := foreground outside the region. */
-static void apart_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    const struct watch *watch = arg;
-    const struct bd_cpu_separator *state = watch->state;
-    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
-    const uint8_t *restrict raw = state->raw + from, *restrict region = watch->region + from;
-    uint8_t *restrict apart = watch->apart + from;
-    for (int64_t p = 0; p < count; p++)
-        apart[p] = (uint8_t)(raw[p] & ~region[p]);
-}
-
 /* smoother := where enough looks in a row agree; counts how many pixels those are. */
 static void vote_chunk(void *arg, int64_t chunk, int thread)
 {
@@ -113,11 +100,11 @@ enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
     struct bd_cpu_separator *state = arg;
     uint8_t *region = state->scratch, *apart = state->scratch + state->pixels;
     uint8_t *taken = region; /* the region is done with by then */
-    int64_t items = bd_sep_pixel_chunks(state), agreed = 0;
+    int64_t items = bd_sep_pixel_chunks(state);
     struct watch watch = { .state = state, .params = params, .region = region, .apart = apart };
     bd_pool_run(state->pool, look_chunk, &watch, items);
     bd_mask_median(state->mask_work, region, region, 3);
-    bd_pool_run(state->pool, apart_chunk, &watch, items);
+    bd_sep_leave_out(state, apart, state->raw, region);
     struct bd_seam seam = { .outside = state->background,
                             .inside = state->frame,
                             .channels = state->shape.channels,
@@ -126,9 +113,7 @@ enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
                             .least = params->least,
                             .times = params->times };
     bd_seam_find(state->seam_work, state->smoother, &seam);
-    bd_pool_run(state->pool, vote_chunk, &watch, items);
-    for (int64_t i = 0; i < items; i++)
-        agreed += state->counts[i];
+    int64_t agreed = bd_sep_run_and_count(state, vote_chunk, &watch, items);
     if (!agreed || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
         return BD_OK;
     bd_mask_dilate(state->mask_work, taken, state->smoother, params->margin);

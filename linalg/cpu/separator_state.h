@@ -38,7 +38,7 @@ struct bd_cpu_separator {
     double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
     float *tiles;    /* threads x 2 x bd_sep_chunk */
-    int64_t *counts; /* of the items of a loop over pixels */
+    int64_t *counts; /* of the items of a loop that counts */
 
     uint8_t *difference; /* |f - l|, maximum over channels: pixels */
     float *noise;        /* mean difference of the pixel while background, grey levels */
@@ -82,9 +82,25 @@ static inline int64_t bd_sep_pixel_chunks(const struct bd_cpu_separator *state)
 static inline int64_t bd_sep_pixel_range(const struct bd_cpu_separator *state, int64_t chunk,
                                          int64_t *from)
 {
-    int64_t left = state->pixels - (*from = chunk * bd_sep_pixel_chunk);
-    return left < bd_sep_pixel_chunk ? left : bd_sep_pixel_chunk;
+    *from = chunk * bd_sep_pixel_chunk;
+    return state->pixels - *from < bd_sep_pixel_chunk ? state->pixels - *from : bd_sep_pixel_chunk;
 }
+
+/* Runs a loop of which item i leaves a number in counts[i]; returns their sum. */
+static inline int64_t bd_sep_run_and_count(struct bd_cpu_separator *state, bd_pool_fn *fn,
+                                           void *arg, int64_t items)
+{
+    int64_t sum = 0;
+    bd_pool_run(state->pool, fn, arg, items);
+    for (int64_t i = 0; i < items; i++)
+        sum += state->counts[i];
+    return sum;
+}
+
+/* rest := of what is set in `all`, what is not in `less` (pictures of 0 and 1; rest is neither).
+ * linalg/cpu/separator.c */
+void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
+                      const uint8_t *less);
 
 /* The column of the window in `slot`, and its coefficients. */
 static inline uint8_t *bd_sep_column(const struct bd_cpu_separator *state, int slot)
