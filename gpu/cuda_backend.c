@@ -305,6 +305,7 @@ const struct bd_backend_ops bd_cuda_ops = {
     .update_append_gram = bd_cuda_update_append_gram,
     .gram_create = bd_cuda_gram_create,
     .gram_destroy = bd_cuda_gram_destroy,
+    .gram_begin = bd_cuda_gram_begin,
     .gram_form = bd_cuda_gram_form,
     .gram_get = bd_cuda_gram_get,
     .gram_put = bd_cuda_gram_put,

@@ -20,6 +20,12 @@ template <int GROUPS> struct bd_gram_narrow_slots {
         *col = 8 * (top ? tile : tile - GROUPS + 2) + 2 * (lane % 4) + slot % 2;
         return *col >= *row && *col < n;
     }
+    /* The slot of row <= col. */
+    static __device__ __forceinline__ int slot_of(int row, int col)
+    {
+        const int tile = row < 16 ? col / 8 : GROUPS + col / 8 - 2;
+        return tile * 128 + row / 8 % 2 * 64 + (row % 8 * 4 + col % 8 / 2) * 2 + col % 2;
+    }
 };
 
 /* sum (tiles) += the products of a warp's fragments of 16 rows. */
@@ -36,20 +42,21 @@ static __device__ __forceinline__ void bd_gram_narrow_multiply(double (*sum)[4],
 }
 
 /* The sums of all WARPS warps to part (thread blocks x TILES x 128): the upper half of the warps
- * joins the lower, until one is left. stage: WARPS / 2 x 2 TILES x 32. */
+ * joins the lower, until one is left. stage: WARPS / 2 x 2 TILES x 32, rounded down. */
 template <int WARPS, int TILES>
 static __device__ __forceinline__ void bd_gram_narrow_join(double *part, double (&sum)[TILES][4],
                                                            double2 (*stage)[TILES * 2][32])
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int count = WARPS / 2; count > 0; count /= 2) {
-        if (warp >= count && warp < 2 * count)
+    for (int left = WARPS, count; left > 1; left = count) {
+        count = (left + 1) / 2;
+        if (warp >= count && warp < left)
 #pragma unroll
             for (int e = 0; e < TILES * 2; e++)
                 stage[warp - count][e][lane] =
                     make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
         __syncthreads();
-        if (warp < count)
+        if (warp < left - count)
 #pragma unroll
             for (int e = 0; e < TILES * 2; e++) {
                 const double2 more = stage[warp][e][lane];

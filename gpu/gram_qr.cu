@@ -4,6 +4,8 @@
 
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_qr_factor.h"
+#include "gpu/gram_qr_resident.h"
+#include "gpu/gram_qr_small.cuh"
 #include "gpu/slots.h"
 #include "gpu/triangular.h"
 
@@ -151,7 +153,7 @@ static enum bd_status make_plan(struct gram_plan *plan)
     plan->host = reinterpret_cast<double *>(plan->records + bd_gram_qr_max_passes);
     plan->host_exponents = reinterpret_cast<int *>(plan->host + n);
     plan->status = plan->host_exponents + n;
-    return BD_OK;
+    return bd_cuda_gram_resident_create(plan);
 }
 
 extern "C" {
@@ -165,6 +167,7 @@ void bd_cuda_gram_destroy(void *work)
     bd_cuda_free(plan->parts);
     bd_cuda_free(plan->copy);
     bd_cuda_free_host(plan->records);
+    bd_cuda_gram_resident_destroy(plan);
     free(plan);
 }
 
@@ -277,8 +280,7 @@ enum bd_status bd_cuda_gram_tell(void *work, int pass, struct bd_gram_qr_pass *r
     const enum bd_status status = bd_cuda_check(error, "QR by the Gram matrix");
     if (status != BD_OK)
         return status;
-    *record = { own->orthogonality, own->condition,   own->truncated,
-                own->failed != 0,   own->single != 0, own->skipped != 0 };
+    *record = gram_told(*own);
     return own->bad ? BD_ERROR_NUMERIC : BD_OK;
 }
 

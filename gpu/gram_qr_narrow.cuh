@@ -52,7 +52,8 @@ static __device__ __forceinline__ void gram_follow(const struct gram_memory &m, 
 
 /* The steps of Cholesky, by those before it. A step has two rows, and the second of them as it is
  * to become is put in place by the next step, when nobody reads it as it was. */
-static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, double floor)
+static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, double floor,
+                                                 bool wanted)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     double *a = m.a, held = 0;
@@ -63,6 +64,16 @@ static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, d
         if (warp == 0 && holding >= 0)
             a[holding * ld + lane] = held;
         holding = -1;
+        /* Rows on their way while the pivots are made, without a condition for any of them: each
+         * would be waited for. What is left of the diagonal, right of what has been eliminated,
+         * means nothing.
+         */
+        const int i0 = k + 2 + warp;
+        double rows[2][4];
+#pragma unroll
+        for (int e = 0; e < 8; e++)
+            rows[e / 4][e % 4] = a[min(i0 + warps * e, gram_narrow_most - 1) * ld + lane];
+        const bool gone = lane == k || lane == k + 1;
         const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
         const bool two = k + 1 < n;
         if (threadIdx.x == 0) {
@@ -84,31 +95,32 @@ static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, d
                            : lane == k + 1 ? 1.0
                                            : fma(-p.share, first, second);
         const double x = top * p.by_first, y = low * p.by_second;
-        /* Four rows at once, and no branch between what they wait for. */
-#pragma unroll 1
-        for (int i0 = k + 2 + warp; i0 < n; i0 += 4 * warps) {
-            double row[4], left[4], right[4];
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            double left[4], right[4];
+            if (i0 + 4 * warps * half >= n)
+                break;
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const int i = i0 + warps * e;
-                row[e] = i < n && lane != k && lane != k + 1 ? a[i * ld + lane] : 0.0;
+                const int i = i0 + warps * (4 * half + e);
                 left[e] = __shfl_sync(~0u, x, i);
                 right[e] = __shfl_sync(~0u, y, i);
             }
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const int i = i0 + warps * e;
-                row[e] = fma(-right[e], low, fma(-left[e], top, row[e]));
-                if (i < n && (lane <= k + 1 || lane >= i))
-                    a[i * ld + lane] = row[e];
+                const int i = i0 + warps * (4 * half + e);
+                const double old = gone ? 0.0 : rows[half][e];
+                const double row = fma(-right[e], low, fma(-left[e], top, old));
+                if (i < n)
+                    a[i * ld + lane] = row;
             }
         }
-        if (warp == warps - 1) { /* which has the fewest rows */
-            float *rows = m.rows[k / 2 % 2][0];
+        if (wanted && warp == warps - 1) { /* which has the fewest rows */
+            float *kept = m.rows[k / 2 % 2][0];
             const float r = (float)(lane == k ? p.first : first);
             const float s = (float)(lane == k + 1 ? p.second : low);
-            rows[lane] = lane >= k ? r * gram_inverse_root((float)p.first) : 0.0f;
-            rows[gram_narrow_most + lane] =
+            kept[lane] = lane >= k ? r * gram_inverse_root((float)p.first) : 0.0f;
+            kept[gram_narrow_most + lane] =
                 lane > k ? s * gram_inverse_root((float)p.second) : 0.0f;
         }
         held = low;
@@ -131,7 +143,7 @@ static __device__ __forceinline__ int gram_eliminate(struct gram_memory &m, int 
         m.over[0] = m.over[1] = 0;
     }
     if (threadIdx.x / 32 < warps)
-        gram_lead(m, n, floor);
+        gram_lead(m, n, floor, wanted);
     else
         gram_follow(m, n, wanted && threadIdx.x / 32 == warps, blocks);
     __syncthreads();

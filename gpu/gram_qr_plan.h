@@ -11,6 +11,7 @@
 #define BD_GPU_GRAM_QR_PLAN_H
 
 #include "gpu/cuda.h"
+#include "linalg/gram_qr_bound.h"
 
 enum {
     gram_most = 1024,     /* columns */
@@ -51,6 +52,19 @@ struct gram_data {
     struct gram_decision *decision;
 };
 
+/* The first passes in one launch (gram_qr_resident.cu). */
+struct gram_resident_outcome {
+    int passes, more; /* how many there were; whether there are to be more, for which there is G */
+};
+
+struct gram_resident {
+    const void *kernel;                    /* NULL: none */
+    int blocks, kept;                      /* thread blocks; tiles of rows that one of them keeps */
+    size_t shared;                         /* bytes of its shared memory */
+    void *words;                           /* from block to block */
+    struct gram_resident_outcome *outcome; /* page-locked, written by the GPU */
+};
+
 struct gram_plan {
     struct bd_cuda *cuda;
     int64_t m;
@@ -71,6 +85,7 @@ struct gram_plan {
     int down;                           /* the next sweep goes from the last rows to the first */
     int formed; /* the last gram_solve has formed G, and nothing has changed V since */
     int solved; /* the last kernels are those of gram_solve */
+    struct gram_resident resident;
 };
 
 /* What R is made of and with: for the SVD one more, and another where products of up to 64 rows are

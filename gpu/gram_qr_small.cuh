@@ -74,6 +74,13 @@ static __device__ __forceinline__ double gram_undone(int exponent)
     return exponent == bd_gram_fill ? 0.0 : exponent ? scalbn(1.0, -exponent) : 1.0;
 }
 
+/* As the table has it. */
+static inline __host__ __device__ struct bd_gram_qr_pass gram_told(const struct gram_record &record)
+{
+    return { record.orthogonality, record.condition,   record.truncated,
+             record.failed != 0,   record.single != 0, record.skipped != 0 };
+}
+
 /* The record of a pass, by one thread: the host waits for its number. */
 static __device__ __forceinline__ void gram_write(struct gram_record *out,
                                                   const struct gram_record &record, int number)
@@ -97,9 +104,13 @@ static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const doubl
     const double side = a[k * ld + next], below = a[next * ld + next];
     const double least = 0x1p-200; /* of 1 on the diagonal */
     struct gram_pivots p;
-    p.first = fmax(a[k * ld + k], floor);
+    p.first = a[k * ld + k];
+    if (floor > 0)
+        p.first = fmax(p.first, floor);
     /* Of both: so that the second inverse need not wait for the first. */
-    const double both = fmax(fma(p.first, below, -side * side), floor * p.first);
+    double both = fma(p.first, below, -side * side);
+    if (floor > 0)
+        both = fmax(both, floor * p.first);
     p.by_first = gram_inverse(p.first);
     p.by_second = p.first * gram_inverse(both);
     p.second = both * p.by_first;

@@ -219,6 +219,9 @@ void bd_cuda_update_destroy(void *plan)
     free(work);
 }
 
+static_assert((int)bd_cost_group == (int)bd_update_group,
+              "the model counts the groups that there are");
+
 /* Rows have one kind of kernels and two fits. */
 bool bd_cuda_update_few(const struct bd_qr_change *c, enum bd_cost_form form)
 {

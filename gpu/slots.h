@@ -48,10 +48,13 @@ enum bd_status bd_cuda_update_solve(void *work, const float *r, int64_t ldr, int
 enum bd_status bd_cuda_update_append_gram(void *work, float *r, int64_t ldr, int64_t n,
                                           const double *g);
 
-/* gram, triangular: gpu/gram_qr.cu, gpu/triangular.cu */
+/* gram, triangular: gpu/gram_qr.cu, gpu/gram_qr_resident.cu, gpu/triangular.cu */
 enum bd_status bd_cuda_gram_create(struct bd_backend *backend, int64_t m, int64_t n,
                                    enum bd_type type, int svd, void **work);
 void bd_cuda_gram_destroy(void *work);
+enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int64_t ldr,
+                                  const struct bd_gram_step *step, int passes, double wanted,
+                                  int *made, int *more);
 enum bd_status bd_cuda_gram_form(void *work, const void *v, int64_t ldv);
 enum bd_status bd_cuda_gram_get(void *work, double *g);
 enum bd_status bd_cuda_gram_put(void *work, const double *g);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "linalg/backend_ops.h"
+#include "linalg/gram_qr_bound.h"
 #include "linalg/gram_qr_passes.h"
 #include "linalg/sizes.h"
 
@@ -73,6 +74,9 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
     if (!qr)
         return bd_fail(BD_ERROR_MEMORY, "no memory for a QR plan");
     *qr = (struct bd_gram_qr){ .m = m, .n = n, .type = type, .options = *options };
+    qr->wanted = options->orthogonality;
+    if (qr->wanted == 0)
+        qr->wanted = (double)n * bd_gram_qr_epsilon(type);
     size_t square = (size_t)(n * n);
     qr->blocks = calloc((size_t)blocks, sizeof *qr->blocks);
     qr->g = calloc(blocks > 1 ? square : 1, sizeof *qr->g);
@@ -143,23 +147,18 @@ enum bd_status bd_gram_qr_run(struct bd_gram_qr *qr, struct bd_matrix *v, struct
                               struct bd_gram_qr_report *report)
 {
     struct bd_gram_qr_report own_report = { 0 };
-    struct bd_gram_block *first = &qr->blocks[0];
     if (report)
         *report = own_report;
     else
         report = &own_report;
     enum bd_status status = check_views(qr, v, r);
     if (status == BD_OK)
-        status = bd_gram_qr_run_passes(qr, v, report);
-    if (status == BD_OK && r)
-        status = first->ops->gram_get_r(first->work, r->data, r->ld);
-    for (int i = 0; i < qr->count && status == BD_OK; i++)
-        status = qr->blocks[i].ops->sync(qr->blocks[i].backend);
+        status = bd_gram_qr_run_passes(qr, v, r, report);
     if (status != BD_OK)
         return status;
     const struct bd_gram_qr_pass *last = &report->pass[report->passes - 1];
-    report->orthogonality = bd_gram_qr_bound(qr, last);
-    if (qr->options.max_passes == 0 && !bd_gram_qr_good_enough(qr, last))
+    report->orthogonality = bd_gram_bound(qr->n, qr->type, last);
+    if (qr->options.max_passes == 0 && !bd_gram_good_enough(qr->n, qr->type, qr->wanted, last))
         return bd_fail(BD_ERROR_NUMERIC,
                        "QR by the Gram matrix: not as orthogonal as wanted after %d pass%s "
                        "(condition %.1e%s)",

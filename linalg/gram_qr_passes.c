@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "linalg/backend_ops.h"
+#include "linalg/gram_qr_bound.h"
 
 double bd_gram_qr_epsilon(enum bd_type type)
 {
@@ -36,17 +37,37 @@ static enum bd_status reduce(struct bd_gram_qr *qr)
     return status;
 }
 
-static enum bd_status factor(struct bd_gram_qr *qr, int pass, double enough)
+/* As many passes as the method has, or 0: until Q is orthogonal. */
+static int own_passes(const struct bd_gram_qr *qr)
 {
-    double m = (double)qr->m, n = (double)qr->n;
-    bool svd = qr->options.method == BD_GRAM_QR_SVD;
-    struct bd_gram_step step = { .method = svd ? BD_GRAM_QR_SVD : BD_GRAM_QR_CHOLESKY,
-                                 .solve = qr->options.solve,
-                                 .mixed = qr->options.mixed,
-                                 .enough = enough,
-                                 .pass = pass };
-    if (qr->options.method == BD_GRAM_QR_SHIFTED3 && pass == 0)
-        step.shift = 11 * (m * n + n * (n + 1)) * (DBL_EPSILON / 2);
+    switch (qr->options.method) {
+    case BD_GRAM_QR_CHOLESKY2:
+        return 2;
+    case BD_GRAM_QR_SHIFTED3:
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+static struct bd_gram_step make_step(const struct bd_gram_qr *qr, int pass)
+{
+    const double m = (double)qr->m, n = (double)qr->n;
+    const bool svd = qr->options.method == BD_GRAM_QR_SVD;
+    const bool shifted = qr->options.method == BD_GRAM_QR_SHIFTED3 && pass == 0;
+    return (struct bd_gram_step){
+        .method = svd ? BD_GRAM_QR_SVD : BD_GRAM_QR_CHOLESKY,
+        .solve = qr->options.solve,
+        .mixed = qr->options.mixed,
+        .shift = shifted ? 11 * (m * n + n * (n + 1)) * (DBL_EPSILON / 2) : 0,
+        .enough = own_passes(qr) ? 0 : qr->wanted,
+        .pass = pass,
+    };
+}
+
+static enum bd_status factor(struct bd_gram_qr *qr, int pass)
+{
+    const struct bd_gram_step step = make_step(qr, pass);
     enum bd_status status = reduce(qr);
     for (int i = 0; i < qr->count && status == BD_OK; i++)
         status = qr->blocks[i].ops->gram_factor(qr->blocks[i].work, &step);
@@ -92,34 +113,6 @@ static enum bd_status repair(struct bd_gram_qr *qr, struct bd_matrix *v)
         status = qr->blocks[i].ops->gram_repair(qr->blocks[i].work, v[i].data, v[i].ld,
                                                 qr->exponent, qr->blocks[i].first_row);
     return status == BD_OK ? form(qr, v) : status;
-}
-
-/* Of what a pass gives. The Gram matrix and R are wrong by roundings of G, Q by those times the
- * condition of G, or in float32 times that of V (theorem 5.1), and by those of its elements. */
-double bd_gram_qr_bound(const struct bd_gram_qr *qr, const struct bd_gram_qr_pass *pass)
-{
-    double n = (double)qr->n;
-    if (pass->skipped)
-        return pass->orthogonality;
-    if (pass->failed || pass->truncated)
-        return HUGE_VAL;
-    double bound = n * DBL_EPSILON * pass->condition;
-    if (pass->single)
-        bound += n * (double)FLT_EPSILON * sqrt(pass->condition);
-    if (qr->type == BD_F32)
-        bound += n * (double)FLT_EPSILON / 2;
-    return bound;
-}
-
-/* Another pass would not be wanted, or not improve Q: one whose G is all but I gives what can be
- * had. */
-bool bd_gram_qr_good_enough(const struct bd_gram_qr *qr, const struct bd_gram_qr_pass *pass)
-{
-    double wanted = qr->options.orthogonality;
-    if (wanted == 0)
-        wanted = (double)qr->n * bd_gram_qr_epsilon(qr->type);
-    return bd_gram_qr_bound(qr, pass) <= wanted ||
-           (pass->condition < 2 && !pass->failed && !pass->single);
 }
 
 /* The records of passes `from` to `to`; *bad: the first that was bad, or -1. */
@@ -191,34 +184,62 @@ static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
     return status == BD_OK ? form(qr, v) : status;
 }
 
-/* All passes. A method of so many passes enqueues them and asks then, whether they were good; one
- * that goes on until Q is orthogonal asks each pass but the last that it may make before V is
- * touched, so that the solve knows whether it should form the next G too. */
-enum bd_status bd_gram_qr_run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
-                                     struct bd_gram_qr_report *report)
+/* Passes by the backend at one go, if it has that: *made of them, whether there are to be `more`,
+ * for which G is there, and the first one that was bad, or -1. */
+static enum bd_status begin(struct bd_gram_qr *qr, struct bd_matrix *v, struct bd_matrix *r,
+                            int limit, struct bd_gram_qr_report *report, int *made, bool *more,
+                            int *bad)
 {
-    const struct bd_gram_qr_options *options = &qr->options;
-    int own = options->method == BD_GRAM_QR_CHOLESKY2  ? 2
-              : options->method == BD_GRAM_QR_SHIFTED3 ? 3
-                                                       : 0;
-    int limit = own ? own : bd_gram_qr_max_passes;
-    double enough = options->orthogonality;
-    if (options->max_passes && options->max_passes < limit)
-        limit = options->max_passes;
-    if (enough == 0 && !own)
-        enough = (double)qr->n * bd_gram_qr_epsilon(qr->type);
-    enum bd_status status = form(qr, v);
-    bool repaired = false; /* V, in this pass */
-    for (int pass = 0, told = 0, bad = -1; pass < limit && status == BD_OK;) {
-        bool more = pass + 1 < limit;
-        if (options->method == BD_GRAM_QR_SVD && !repaired && stuck(report, pass))
+    const struct bd_gram_block *block = &qr->blocks[0];
+    const bool own = own_passes(qr) != 0;
+    int another = 1;
+    *made = 0;
+    *bad = -1;
+    if (qr->count == 1 && block->ops->gram_begin) {
+        const struct bd_gram_step step = make_step(qr, 0);
+        enum bd_status status =
+            block->ops->gram_begin(block->work, v->data, v->ld, r ? r->data : NULL, r ? r->ld : 0,
+                                   &step, limit, own ? 0 : qr->wanted, made, &another);
+        if (status == BD_OK && *made)
+            status = tell(qr, 0, *made - 1, report, bad);
+        if (status != BD_OK)
+            return status;
+    }
+    *more = !*made || another;
+    return *made ? BD_OK : form(qr, v);
+}
+
+/* A method of so many passes enqueues them and asks then, whether they were good; one that goes on
+ * until Q is orthogonal asks each pass but the last that it may make before V is touched, so that
+ * the solve knows whether it should form the next G too. */
+enum bd_status bd_gram_qr_run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
+                                     struct bd_matrix *r, struct bd_gram_qr_report *report)
+{
+    const int own = own_passes(qr);
+    int limit = own ? own : bd_gram_qr_max_passes, pass, bad;
+    bool more;
+    if (qr->options.max_passes && qr->options.max_passes < limit)
+        limit = qr->options.max_passes;
+    enum bd_status status = begin(qr, v, r, limit, report, &pass, &more, &bad);
+    if (status != BD_OK || (pass && bad < 0 && !more))
+        return status;
+    int told = pass;
+    bool repaired = bad >= 0; /* V, in this pass */
+    if (repaired) {
+        pass = told = bad;
+        bad = -1;
+        status = repair(qr, v);
+    }
+    while (status == BD_OK) {
+        more = pass + 1 < limit;
+        if (qr->options.method == BD_GRAM_QR_SVD && !repaired && stuck(report, pass))
             status = replace(qr, v);
         if (status == BD_OK)
-            status = factor(qr, pass, own ? 0 : enough);
+            status = factor(qr, pass);
         const bool ask = !own && more;
         if (status == BD_OK && ask) {
             status = tell(qr, pass, pass, report, &bad);
-            more = more && !bd_gram_qr_good_enough(qr, &report->pass[pass]);
+            more = more && !bd_gram_good_enough(qr->n, qr->type, qr->wanted, &report->pass[pass]);
         }
         if (status == BD_OK && bad < 0)
             status = solve(qr, v, more);
@@ -235,5 +256,9 @@ enum bd_status bd_gram_qr_run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
             break;
         }
     }
+    if (status == BD_OK && r)
+        status = qr->blocks[0].ops->gram_get_r(qr->blocks[0].work, r->data, r->ld);
+    for (int i = 0; i < qr->count && status == BD_OK; i++)
+        status = qr->blocks[i].ops->sync(qr->blocks[i].backend);
     return status;
 }

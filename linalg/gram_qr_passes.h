@@ -20,6 +20,7 @@ struct bd_gram_qr {
     int64_t m, n;
     enum bd_type type;
     struct bd_gram_qr_options options;
+    double wanted;               /* ||Q^T Q - I||_F */
     double *sum, *g;             /* n x n: of all blocks, and with several of one */
     double *magnitude, *largest; /* n each: of a block, of V */
     int *exponent;               /* n */
@@ -28,15 +29,10 @@ struct bd_gram_qr {
 /* Of the type: what orthogonality is measured by. */
 double bd_gram_qr_epsilon(enum bd_type type);
 
-/* All passes; V (its blocks) becomes Q. BD_ERROR_NUMERIC where V holds NaN or Inf; the report is
- * complete but for its bound of orthogonality. */
+/* All passes; waits. V (its blocks) becomes Q, and R is written (NULL: not wanted).
+ * BD_ERROR_NUMERIC where V holds NaN or Inf; the report is complete but for its bound of
+ * orthogonality. */
 enum bd_status bd_gram_qr_run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
-                                     struct bd_gram_qr_report *report);
-
-/* A bound of ||Q^T Q - I||_F after a pass; HUGE_VAL where there is none. */
-double bd_gram_qr_bound(const struct bd_gram_qr *qr, const struct bd_gram_qr_pass *pass);
-
-/* Another pass after this one would not be wanted, or not improve Q. */
-bool bd_gram_qr_good_enough(const struct bd_gram_qr *qr, const struct bd_gram_qr_pass *pass);
+                                     struct bd_matrix *r, struct bd_gram_qr_report *report);
 
 #endif
