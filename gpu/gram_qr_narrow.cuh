@@ -1,5 +1,5 @@
-/* Private to gpu/gram_qr_narrow.cu: Cholesky of up to 32 columns with the inverse of the factor and
- * blocks of it, by a few warps of one thread block. */
+/* Private to gpu/gram_qr_narrow_factor.cuh: Cholesky of up to 32 columns with the inverse of the
+ * factor and blocks of it, by a few warps of one thread block. */
 #ifndef BD_GPU_GRAM_QR_NARROW_CUH
 #define BD_GPU_GRAM_QR_NARROW_CUH
 

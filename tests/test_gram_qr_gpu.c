@@ -227,12 +227,48 @@ static void test_mixed(void **state)
     bd_backend_close(&gpu);
 }
 
+/* More rows than one launch has room for, by it, and as two blocks by a launch for each step: as
+ * good and, but for roundings of G, the same. */
+static void test_many_rows(void **state)
+{
+    static const struct {
+        enum bd_gram_qr_method method;
+        enum bd_type type;
+        int64_t n;
+        double condition;
+    } cases[] = {
+        { BD_GRAM_QR_CHOLESKY2, BD_F64, 20, 1e3 },
+        { BD_GRAM_QR_SHIFTED3, BD_F64, 6, 1e11 },
+        { BD_GRAM_QR_SVD, BD_F64, 12, 1e13 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F32, 20, 1e2 },
+    };
+    struct bd_backend *gpu = open_gpu(), *both[] = { gpu, gpu };
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const int64_t m = test_quick() ? 700 : 330011, n = cases[c].n, rows[] = { 300, m - 300 };
+        double *a = conditioned_matrix(m, n, cases[c].condition, c);
+        const struct bd_gram_qr_options options = { .method = cases[c].method };
+        struct outcome one = run_one(gpu, a, m, n, cases[c].type, &options);
+        struct outcome two = run_blocks(both, rows, 2, a, n, cases[c].type, &options);
+        check(&one, n, cases[c].type);
+        check(&two, n, cases[c].type);
+        assert_int_equal(one.report.passes, two.report.passes);
+        for (int64_t j = 0; j < n; j++)
+            assert_true(fabs(one.r[j + j * n] - two.r[j + j * n]) <= 1e-5 * two.r[j + j * n]);
+        release(&one);
+        release(&two);
+        free(a);
+    }
+    bd_backend_close(&gpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),       cmocka_unit_test(test_raised),
         cmocka_unit_test(test_many_columns),  cmocka_unit_test(test_breaks_off),
         cmocka_unit_test(test_odd_addresses), cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_many_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
