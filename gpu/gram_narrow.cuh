@@ -42,21 +42,20 @@ static __device__ __forceinline__ void bd_gram_narrow_multiply(double (*sum)[4],
 }
 
 /* The sums of all WARPS warps to part (thread blocks x TILES x 128): the upper half of the warps
- * joins the lower, until one is left. stage: WARPS / 2 x 2 TILES x 32, rounded down. */
+ * joins the lower, until one is left. stage: WARPS / 2 x 2 TILES x 32. */
 template <int WARPS, int TILES>
 static __device__ __forceinline__ void bd_gram_narrow_join(double *part, double (&sum)[TILES][4],
                                                            double2 (*stage)[TILES * 2][32])
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int left = WARPS, count; left > 1; left = count) {
-        count = (left + 1) / 2;
-        if (warp >= count && warp < left)
+    for (int count = WARPS / 2; count > 0; count /= 2) {
+        if (warp >= count && warp < 2 * count)
 #pragma unroll
             for (int e = 0; e < TILES * 2; e++)
                 stage[warp - count][e][lane] =
                     make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
         __syncthreads();
-        if (warp < left - count)
+        if (warp < count)
 #pragma unroll
             for (int e = 0; e < TILES * 2; e++) {
                 const double2 more = stage[warp][e][lane];
