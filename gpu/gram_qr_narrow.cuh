@@ -66,8 +66,7 @@ static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, d
         holding = -1;
         /* Rows on their way while the pivots are made, without a condition for any of them: each
          * would be waited for. What is left of the diagonal, right of what has been eliminated,
-         * means nothing.
-         */
+         * means nothing. */
         const int i0 = k + 2 + warp;
         double rows[2][4];
 #pragma unroll

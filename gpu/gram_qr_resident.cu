@@ -179,9 +179,7 @@ enum bd_status bd_cuda_gram_resident_create(struct gram_plan *plan)
     const int n = plan->data.n;
     if (n > gram_narrow_most || plan->m == 0)
         return BD_OK;
-#define SAME(N) N
-    const int rounded = BD_ROWS_CHOOSE(n, SAME);
-#undef SAME
+    const int rounded = bd_rows_columns(n);
     const int64_t tiles = (plan->m + tile_rows - 1) / tile_rows;
     const int64_t tile_bytes = (int64_t)tile_rows * rounded * (plan->type == BD_F64 ? 8 : 4);
     const int64_t wanted = (tiles + 3) / 4; /* blocks: warps have memory to wait for */
@@ -212,8 +210,7 @@ void bd_cuda_gram_resident_destroy(struct gram_plan *plan)
 }
 
 enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int64_t ldr,
-                                  const struct bd_gram_step *step, int passes, double wanted,
-                                  int *made, int *more)
+                                  const struct bd_gram_step *step, int passes, int *made, int *more)
 {
     struct gram_plan *plan = static_cast<struct gram_plan *>(work);
     const struct gram_resident *own = &plan->resident;
@@ -236,7 +233,6 @@ enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int
     s.ldv = ldv;
     s.ldr = ldr;
     s.type = plan->type;
-    s.wanted = wanted;
     s.passes = passes;
     s.kept = own->kept;
     s.words = static_cast<struct resident_word *>(own->words);

@@ -13,7 +13,8 @@ static __device__ __forceinline__ int decide(const struct resident_step &s,
 {
     const struct bd_gram_qr_pass told = gram_told(record);
     const bool stays = record.bad || record.skipped;
-    const bool good = s.wanted > 0 && bd_gram_good_enough(s.data.n, s.type, s.wanted, &told);
+    const bool good =
+        s.factor.enough > 0 && bd_gram_good_enough(s.data.n, s.type, s.factor.enough, &told);
     const bool more = !stays && !good && pass + 1 < s.passes;
     const bool last = !more || pass + 1 == most_passes;
     return pass + !stays + (last ? tell_last : 0) + (last && more ? tell_form : 0) +

@@ -29,9 +29,8 @@ struct resident_step {
     void *v, *r; /* r may be NULL */
     int64_t m, ldv, ldr;
     enum bd_type type;
-    double wanted; /* orthogonality: further passes without it; 0: all of them */
-    int passes;    /* at most so many, with those that are made otherwise */
-    int kept;      /* tiles that a block keeps */
+    int passes; /* at most so many, with those that are made otherwise */
+    int kept;   /* tiles that a block keeps */
     struct resident_word *words;
     struct gram_resident_outcome *outcome; /* the host's */
 };

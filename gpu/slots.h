@@ -53,8 +53,8 @@ enum bd_status bd_cuda_gram_create(struct bd_backend *backend, int64_t m, int64_
                                    enum bd_type type, int svd, void **work);
 void bd_cuda_gram_destroy(void *work);
 enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int64_t ldr,
-                                  const struct bd_gram_step *step, int passes, double wanted,
-                                  int *made, int *more);
+                                  const struct bd_gram_step *step, int passes, int *made,
+                                  int *more);
 enum bd_status bd_cuda_gram_form(void *work, const void *v, int64_t ldv);
 enum bd_status bd_cuda_gram_get(void *work, double *g);
 enum bd_status bd_cuda_gram_put(void *work, const double *g);

@@ -46,7 +46,16 @@ __global__ __launch_bounds__(threads, blocks_of(N, FORM)) void narrow(
     if (identity && !FORM && !from_copy)
         return;
     const unsigned starts = d.decision->starts[0];
-    bd_rows_take_t<N, threads>(t, scale, d, single);
+    for (int e = threadIdx.x; e < N * N; e += threads) {
+        const int j = e / N, k = e % N;
+        const double x = k <= j && j < n ? d.t[j * n + k] : 0.0;
+        if (single)
+            reinterpret_cast<float *>(t)[e] = (float)x;
+        else
+            t[e] = x;
+        if (k == 0)
+            scale[j] = j < n ? d.inverse[j] : 0.0;
+    }
     for (int e = threadIdx.x; FORM && e < STAGE; e += threads)
         stages[e] = 0; /* columns from N on stay so */
     __syncthreads();
@@ -134,9 +143,7 @@ extern "C" {
 
 size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n)
 {
-#define SAME(N) N
-    const int rounded = BD_ROWS_CHOOSE(n, SAME);
-#undef SAME
+    const int rounded = bd_rows_columns(n);
     if (n > gram_narrow_most)
         return 0;
     return (size_t)grid_of(cuda, m, rounded, true) * (n <= 24 ? 4 : 6) * 128 * sizeof(double);

@@ -35,6 +35,14 @@ static __host__ __device__ constexpr int bd_rows_stage(int n)
      : (n) <= 24 ? CALL(24)     \
                  : CALL(32))
 
+/* That N. */
+static inline int bd_rows_columns(int n)
+{
+#define SAME(N) N
+    return BD_ROWS_CHOOSE(n, SAME);
+#undef SAME
+}
+
 /* Four elements of a column of T at once. */
 static __device__ __forceinline__ void bd_rows_load_t(double t[4], const double *from)
 {
@@ -106,25 +114,6 @@ static __device__ __forceinline__ void bd_rows_solve(Element x[N], const double 
 #pragma unroll
     for (int j = 0; j < N; j++)
         x[j] = (Element)w[j];
-}
-
-/* T of n <= N columns, and what columns of V are multiplied by first, to shared memory, by THREADS
- * threads; `single`: t as float. */
-template <int N, int THREADS>
-static __device__ __forceinline__ void bd_rows_take_t(double *t, double *scale,
-                                                      const struct gram_data &d, bool single)
-{
-    const int n = d.n;
-    for (int e = threadIdx.x; e < N * N; e += THREADS) {
-        const int j = e / N, k = e % N;
-        const double x = k <= j && j < n ? __ldcg(d.t + j * n + k) : 0.0;
-        if (single)
-            reinterpret_cast<float *>(t)[e] = (float)x;
-        else
-            t[e] = x;
-        if (k == 0)
-            scale[j] = j < n ? __ldcg(d.inverse + j) : 0.0;
-    }
 }
 
 /* sum += the products of the 32 rows of a warp, a lane's in x. stage: bd_rows_stage(N) doubles, of

@@ -171,13 +171,12 @@ struct bd_backend_ops {
     /* May be NULL. All passes of one block that is the whole of V, or the first ones, as the slots
      * below would make them one after the other, from step->pass = 0 (step->shift is of that pass)
      * and waits: *made of them, at most `passes`, and none where the backend would not gain by it.
-     * wanted: the orthogonality with which there is no other pass (bd_gram_good_enough); 0: there
-     * is one in any case. *more: another one is to follow by the slots below, its G is there; else
-     * r (n x n, may be NULL) := R_total as gram_get_r has it. A last pass that was bad is as one of
-     * gram_factor, and r has not been written. */
+     * With the orthogonality step->enough there is no other pass (bd_gram_good_enough); with 0
+     * there is one in any case. *more: another one is to follow by the slots below, its G is there;
+     * else r (n x n, may be NULL) := R_total as gram_get_r has it. A last pass that was bad is as
+     * one of gram_factor, and r has not been written. */
     enum bd_status (*gram_begin)(void *work, void *v, int64_t ldv, void *r, int64_t ldr,
-                                 const struct bd_gram_step *step, int passes, double wanted,
-                                 int *made, int *more);
+                                 const struct bd_gram_step *step, int passes, int *made, int *more);
     /* G := V^T V, both triangles or the upper alone as the backend likes. */
     enum bd_status (*gram_form)(void *work, const void *v, int64_t ldv);
     /* The upper triangle of G (n x n, ld n, the rest may be anything) to and from the host. */

@@ -191,7 +191,6 @@ static enum bd_status begin(struct bd_gram_qr *qr, struct bd_matrix *v, struct b
                             int *bad)
 {
     const struct bd_gram_block *block = &qr->blocks[0];
-    const bool own = own_passes(qr) != 0;
     int another = 1;
     *made = 0;
     *bad = -1;
@@ -199,7 +198,7 @@ static enum bd_status begin(struct bd_gram_qr *qr, struct bd_matrix *v, struct b
         const struct bd_gram_step step = make_step(qr, 0);
         enum bd_status status =
             block->ops->gram_begin(block->work, v->data, v->ld, r ? r->data : NULL, r ? r->ld : 0,
-                                   &step, limit, own ? 0 : qr->wanted, made, &another);
+                                   &step, limit, made, &another);
         if (status == BD_OK && *made)
             status = tell(qr, 0, *made - 1, report, bad);
         if (status != BD_OK)
