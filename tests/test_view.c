@@ -115,7 +115,7 @@ static void each_pane_shows_its_picture(void **state)
     assert_true(difference(&picture[TEXT], &picture[ALL], NULL, false) > 0.1);
     assert_true(difference(&picture[TEXT], &picture[ALL], NULL, false) < 20);
     press(stage, "q");
-    assert_int_equal(finish(stage), 0);
+    finish(stage, 0);
     for (int i = 0; i < COUNT; i++)
         bd_frame_destroy(&picture[i]);
 }
@@ -147,7 +147,7 @@ static void paused_picture_follows_threshold_and_step(void **state)
     while (difference(&before, &after, NULL, false) < 0.1 && bd_clock_seconds() < end);
     assert_true(difference(&before, &after, NULL, false) >= 0.1);
     press(stage, "Escape");
-    assert_int_equal(finish(stage), 0);
+    finish(stage, 0);
     bd_frame_destroy(&before);
     bd_frame_destroy(&after);
 }
@@ -171,7 +171,7 @@ static void window_resizes(void **state)
     middle.height = 440;
     assert_true(contrast(&middle) > 100);
     press(stage, "q");
-    assert_int_equal(finish(stage), 0);
+    finish(stage, 0);
     bd_frame_destroy(&picture);
 }
 
@@ -180,7 +180,7 @@ static void interrupt_exits_4(void **state)
     struct stage *stage = *state;
     open_window(stage, "view 'synth:easy?size=160x120' --window 10 --loop");
     kill(stage->child, SIGINT);
-    assert_int_equal(finish(stage), 4);
+    finish(stage, 4);
 }
 
 /* ---- without a display ---- */
@@ -192,7 +192,7 @@ static void runs_headless(void **state)
     char line[256];
     start(stage, "SDL_VIDEODRIVER=dummy",
           "view 'synth:easy?size=160x120' --window 10 --frames 12 --screenshot shot.png");
-    assert_int_equal(finish(stage), 0);
+    finish(stage, 0);
     assert_int_equal(count_lines(stage, line, sizeof line), 0);
     assert_true(read_picture(stage, "shot.png", &picture));
     assert_true(contrast(&picture) > 100);
@@ -205,7 +205,7 @@ static void short_input_ends_the_run(void **state)
     struct stage *stage = *state;
     start(stage, "SDL_VIDEODRIVER=dummy",
           "view 'synth:easy?size=160x120&frames=5' --window 10 --frames 1000");
-    assert_int_equal(finish(stage), 0);
+    finish(stage, 0);
 }
 
 static void works_without_a_font(void **state)
@@ -220,7 +220,7 @@ static void works_without_a_font(void **state)
     snprintf(environment, sizeof environment, "SDL_VIDEODRIVER=dummy FONTCONFIG_FILE='%s'", path);
     start(stage, environment,
           "view 'synth:easy?size=160x120' --window 10 --frames 5 --screenshot shot.png");
-    assert_int_equal(finish(stage), 0);
+    finish(stage, 0);
     assert_int_equal(count_lines(stage, line, sizeof line), 1);
     assert_non_null(strstr(line, "no text in the window"));
     assert_true(file_there(stage, "shot.png"));
@@ -256,7 +256,7 @@ static void bad_starts(void **state)
     char line[512];
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         start(stage, cases[i].environment, cases[i].arguments);
-        int exit_status = finish(stage);
+        int exit_status = wait_for_end(stage);
         int lines = count_lines(stage, line, sizeof line);
         if (exit_status != cases[i].exit_status || lines != 1 || !strstr(line, cases[i].word))
             fail_msg("%s: exit status %d, %d lines: %s", cases[i].arguments, exit_status, lines,

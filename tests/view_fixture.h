@@ -87,8 +87,8 @@ static void start(struct stage *stage, const char *environment, const char *argu
     }
 }
 
-/* The exit status of the program; fails if it does not end. */
-static int finish(struct stage *stage)
+/* The exit status of the program, 1000 + the signal that ended it; -1 if it does not end. */
+static int wait_for_end(struct stage *stage)
 {
     int status = 0;
     for (double end = bd_clock_seconds() + patience; bd_clock_seconds() < end; nap(0.01))
@@ -96,8 +96,23 @@ static int finish(struct stage *stage)
             stage->child = 0;
             return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
         }
-    fail_msg("the program does not end");
     return -1;
+}
+
+/* Fails if the program does not end with this exit status, and tells what it said then. */
+static void finish(struct stage *stage, int wanted)
+{
+    char path[128], line[1024];
+    int got = wait_for_end(stage);
+    if (got == wanted)
+        return;
+    snprintf(path, sizeof path, "%s/stderr", stage->folder);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        print_message("the program: %s", line);
+    if (file)
+        fclose(file);
+    fail_msg("the program %s %d, not %d", got < 0 ? "does not end:" : "ended with", got, wanted);
 }
 
 /* Lines that the program wrote to stderr; the first goes to `line`. */
