@@ -44,7 +44,7 @@ static void test_dependent_columns(void **state)
     FOR_EACH_BACKEND(name)
     {
         for (int form = 0; form < 2; form++)
-            for (int64_t block = 4; block <= 74; block += 35) {
+            for (int64_t block = 4; block <= 74; block += test_quick() ? 70 : 35) {
                 struct problem p;
                 open_problem(&p, name, form, 320, 200, 80, 1);
                 int64_t ld = p.shape.max_rows;
@@ -78,7 +78,7 @@ static void test_nearly_dependent_columns(void **state)
     FOR_EACH_BACKEND(name)
     {
         for (int form = 0; form < 2; form++)
-            for (int digits = 1; digits <= 8; digits++)
+            for (int digits = 1; digits <= 8; digits += test_quick() ? 3 : 1)
                 for (int mutual = 0; mutual < 2; mutual++) {
                     struct problem p;
                     open_problem(&p, name, form, 300, 80, 40, 0);
@@ -111,7 +111,7 @@ static void test_special_rows(void **state)
     FOR_EACH_BACKEND(name)
     {
         for (int form = 0; form < 2; form++)
-            for (int64_t block = 1; block <= 71; block += 35) {
+            for (int64_t block = 1; block <= 71; block += test_quick() ? 70 : 35) {
                 struct problem p;
                 open_problem(&p, name, form, 400, 30, 80, 2);
                 int64_t ld = p.shape.max_rows;
@@ -150,7 +150,7 @@ static void test_scales(void **state)
     FOR_EACH_BACKEND(name)
     {
         for (int form = 0; form < 2; form++)
-            for (size_t g = 0; g < sizeof grades / sizeof *grades; g++) {
+            for (size_t g = 0; g < sizeof grades / sizeof *grades; g += test_quick() ? 2 : 1) {
                 struct problem p;
                 open_problem(&p, name, form, 300, 80, 40, 1);
                 p.grade = grades[g];
@@ -176,7 +176,7 @@ static void test_extremes(void **state)
         const float factors[] = { cuda ? 1e-39F : 1e-40F, 1e-30F, 1e30F };
         const double bound = cuda ? 3e-2 : 1e-3;
         for (int form = 0; form < 2; form++)
-            for (int i = 0; i < 3; i++)
+            for (int i = 0; i < 3; i += test_quick() ? 2 : 1)
                 for (int64_t block = 5; block <= 40; block += 35) {
                     struct problem p;
                     open_problem(&p, name, form, 300, 80, 40, 0);
@@ -212,7 +212,7 @@ static void test_not_finite(void **state)
     FOR_EACH_BACKEND(name)
     {
         for (int form = 0; form < 2; form++)
-            for (int i = 0; i < 6; i++) {
+            for (int i = 0; i < 6; i += test_quick() ? 4 : 1) {
                 int64_t block = i < 3 ? 2 : 21;
                 struct problem p;
                 open_problem(&p, name, form, 150, 60, 30, 2);
@@ -424,7 +424,7 @@ static void test_no_directions(void **state)
     FOR_EACH_BACKEND(name)
     {
         for (int form = 0; form < 2; form++)
-            for (int i = 0; i < 9; i++) {
+            for (int i = 0; i < 9; i += test_quick() ? 2 : 1) {
                 const int64_t m = shapes[i % 3][0], n = shapes[i % 3][1], count = shapes[i % 3][2];
                 const int kind = i / 3;
                 struct problem p;
