@@ -4,11 +4,9 @@
  * of which is 64 adjacent bytes of a column for the four lanes of it. */
 #include "gpu/gram.cuh"
 #include "gpu/gram_qr_plan.h"
+#include "gpu/staged_rows.cuh"
 
-enum {
-    pair_columns = 64, /* of a panel: a thread block has the products of two panels */
-    narrow_most = 32
-};
+enum { narrow_most = 32 };
 
 /* Rows i, i + 1, i + 8, i + 9 of column j, 0 where there are none. `aligned`: columns begin at
  * multiples of 16 bytes. */
@@ -68,90 +66,280 @@ __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void narrow(double *part,
     bd_gram_narrow_join<8, TILES>(part, sum, others);
 }
 
-/* Panels p <= q of pair number q (q + 1) / 2 + p. */
-static __device__ __forceinline__ void pair_of(int unit, int *p, int *q)
-{
-    int j = 0;
-    while (unit > j)
-        unit -= ++j;
-    *p = unit;
-    *q = j;
-}
-
-/* What `pairs` leaves for bd_gram_sum. */
-struct pair_slots {
-    static constexpr int count = pair_columns * pair_columns;
-
-    static __device__ __forceinline__ bool place(int slot, int unit, int n, int *row, int *col)
+/* Of more columns V is staged (staged_rows.cuh) in tiles of 16 SPLITS rows, of which a warp has 16;
+ * SETS warps share them, and each has TILES of the tiles of 16 x 8 of G. A column is 8 elements
+ * longer than a tile, so that the fragments of two columns, 64 bytes each, are in different banks.
+ */
+template <class Shape> struct staged_memory {
+    enum {
+        rows = 16 * Shape::splits,
+        stride = rows + 8,
+        stages = 4,
+        threads = 32 * Shape::sets * Shape::splits
+    };
+    /* Doubles of a stage with so many columns. */
+    static __host__ __device__ __forceinline__ int stage(int columns)
     {
-        const int lane = slot / 2 % 32, e = slot / 64 % 8, warp = slot / 512;
-        int p, q;
-        pair_of(unit, &p, &q);
-        *row = p * pair_columns + 16 * (warp % 4) + 8 * (e % 2) + lane / 4;
-        *col = q * pair_columns + 32 * (warp / 4) + 8 * (e / 2) + 2 * (lane % 4) + slot % 2;
-        return *row <= *col && *col < n;
+        return (columns + 15) / 16 * 16 * stride;
     }
 };
 
-/* The products of two panels over `share` blocks of 16 rows: warp w has 16 columns of the left one,
- * from 16 (w % 4) on, by 32 of the right one, from 32 (w / 4) on. The warps find what others have
- * loaded in the cache of the multiprocessor, and thread blocks of the same rows, which are
- * neighbours in the grid, in that of the device. part: pairs x splits x 64 x 64. */
-__global__ __launch_bounds__(256, 1) void pairs(double *part, const double *v, int64_t ldv,
-                                                int64_t m, int n, int64_t share)
+/* The fragment of 8 columns at `rows`, which is the lane's own place in the first of them. */
+template <int STRIDE>
+static __device__ __forceinline__ void fragment(double x[4], const double *rows, int group)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, unit = blockIdx.x;
-    const int64_t first = blockIdx.y * share;
-    const int64_t last = min(first + share, (m + 15) / 16);
-    const bool aligned = is_aligned(v, ldv);
-    int p, q;
-    pair_of(unit, &p, &q);
-    p = p * pair_columns + 16 * (warp % 4) + lane / 4;
-    q = q * pair_columns + 32 * (warp / 4) + lane / 4;
-    double sum[4][4] = {}, x[6][4], next[6][4];
-    bd_cuda_await();
-    auto load = [&](int64_t block, double to[6][4]) {
-        const int64_t i = block * 16 + 2 * (lane % 4), rows = block < last ? m : 0;
-#pragma unroll
-        for (int e = 0; e < 6; e++)
-            load4(to[e], v, ldv, i, e < 2 ? p + 8 * e : q + 8 * (e - 2), rows, n, aligned);
+    const double2 *from = reinterpret_cast<const double2 *>(rows + 8 * group * STRIDE);
+    const double2 low = from[0], high = from[4];
+    x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+}
+
+/* The upper triangle of up to 16 ROWS columns: set s has the tiles of row groups (of 16 columns) s
+ * and ROWS - 1 - s, of the column groups (of 8) that there are: all sets as many where n is large.
+ */
+template <int ROWS> struct triangle {
+    enum {
+        most = 16 * ROWS, /* columns */
+        sets = ROWS / 2,
+        splits = 8 / sets,
+        tiles = 2 * ROWS + 2,
+        count = sets * tiles * 128
     };
-    load(first, x);
-    for (int64_t block = first; block < last; block++) {
-        load(block + 1, next);
+
+    static __device__ __forceinline__ bool place(int slot, int, int n, int *row, int *col)
+    {
+        const int lane = slot / 2 % 32, set = slot / 128 / tiles, tile = slot / 128 % tiles;
+        const bool top = tile < 2 * (ROWS - set);
+        *row = 16 * (top ? set : ROWS - 1 - set) + slot / 64 % 2 * 8 + lane / 4;
+        *col = 8 * (top ? 2 * set + tile : tile - 2) + 2 * (lane % 4) + slot % 2;
+        return *row <= *col && *col < n;
+    }
+
+    template <int SET, int STRIDE>
+    static __device__ __forceinline__ void take_set(double (*sum)[4], const double *rows,
+                                                    int groups)
+    {
+        constexpr int TOP = 2 * SET, BOTTOM = 2 * (ROWS - 1 - SET);
+        double top[2][4], bottom[2][4], others[2][4];
+        auto at_hand = [&](int group) {
+            return group < TOP + 2 || (group >= BOTTOM && group < BOTTOM + 2);
+        };
+        fragment<STRIDE>(top[0], rows, TOP);
+        fragment<STRIDE>(top[1], rows, TOP + 1);
+        if (BOTTOM < groups) {
+            fragment<STRIDE>(bottom[0], rows, BOTTOM);
+            fragment<STRIDE>(bottom[1], rows, BOTTOM + 1);
+        }
 #pragma unroll
-        for (int t = 0; t < 4; t++)
-            bd_gram_multiply(sum[t], x[0], x[1], x[2 + t]);
+        for (int group = TOP; group < 2 * ROWS; group++) {
+            const double *right = group < TOP + 2  ? top[group % 2]
+                                  : at_hand(group) ? bottom[group % 2]
+                                                   : others[group % 2];
+            if (group >= groups)
+                break;
+            if (!at_hand(group + 1) && group + 1 < groups) /* before it is wanted */
+                fragment<STRIDE>(others[(group + 1) % 2], rows, group + 1);
+            bd_gram_multiply(sum[group - TOP], top[0], top[1], right);
+            if (group >= BOTTOM)
+                bd_gram_multiply(sum[group + 2], bottom[0], bottom[1], right);
+        }
+    }
+
+    template <int SET, int STRIDE>
+    static __device__ __forceinline__ void take_from(double (*sum)[4], const double *rows, int set,
+                                                     int groups)
+    {
+        if (set == SET)
+            take_set<SET, STRIDE>(sum, rows, groups);
+        else if constexpr (SET + 1 < sets)
+            take_from<SET + 1, STRIDE>(sum, rows, set, groups);
+    }
+
+    /* sum += the products of 16 rows; `groups` of 8 columns. */
+    template <int STRIDE>
+    static __device__ __forceinline__ void take(double (*sum)[4], const double *rows, int set,
+                                                int groups)
+    {
+        take_from<0, STRIDE>(sum, rows, set, groups);
+    }
+
+    static __host__ __device__ int width(int n)
+    {
+        return n;
+    }
+
+    static __device__ __forceinline__ void panels(int, int n, int *left, int *right, int *columns)
+    {
+        *left = 0;
+        *right = -1;
+        *columns = n;
+    }
+};
+
+/* The products of two panels of 64 columns, p <= q of unit q (q + 1) / 2 + p: the left one is
+ * staged first, and the right one behind it. Set s has 16 columns of the left one. */
+struct square {
+    enum { panel = 64, sets = 4, splits = 2, tiles = 8, count = sets * tiles * 128 };
+
+    static __host__ __device__ int width(int)
+    {
+        return 2 * panel;
+    }
+
+    static __device__ __forceinline__ void panels(int unit, int n, int *left, int *right,
+                                                  int *columns)
+    {
+        int q = 0;
+        while (unit > q)
+            unit -= ++q;
+        *left = unit * panel;
+        *right = unit < q ? q * panel : -1;
+        *columns = min(n - q * panel, (int)panel);
+    }
+
+    static __device__ __forceinline__ bool place(int slot, int unit, int n, int *row, int *col)
+    {
+        const int lane = slot / 2 % 32, set = slot / 128 / tiles, tile = slot / 128 % tiles;
+        int left, right, columns;
+        panels(unit, n, &left, &right, &columns);
+        *row = left + 16 * set + slot / 64 % 2 * 8 + lane / 4;
+        *col = (right < 0 ? left : right) + 8 * tile + 2 * (lane % 4) + slot % 2;
+        return *row <= *col && *col < n;
+    }
+
+    template <int STRIDE>
+    static __device__ __forceinline__ void take(double (*sum)[4], const double *rows, int set,
+                                                int groups)
+    {
+        const double *right = rows + (groups > 8 ? panel * STRIDE : 0);
+        double top[2][4], others[2][4];
+        fragment<STRIDE>(top[0], rows, 2 * set);
+        fragment<STRIDE>(top[1], rows, 2 * set + 1);
+        fragment<STRIDE>(others[0], right, 0);
 #pragma unroll
-        for (int e = 0; e < 6; e++)
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                x[e][k] = next[e][k];
+        for (int tile = 0; tile < tiles; tile++) {
+            if (tile + 1 < tiles)
+                fragment<STRIDE>(others[(tile + 1) % 2], right, tile + 1);
+            bd_gram_multiply(sum[tile], top[0], top[1], others[tile % 2]);
+        }
+    }
+};
+
+/* Unit blockIdx.x, of which thread block blockIdx.y takes every gridDim.y-th tile of rows. part:
+ * units x gridDim.y x Shape::count. */
+template <class Shape>
+__global__ __launch_bounds__(staged_memory<Shape>::threads,
+                             1) void staged(double *part, const double *v, int64_t ldv, int64_t m,
+                                            int n)
+{
+    using memory = staged_memory<Shape>;
+    constexpr int STRIDE = memory::stride, STAGES = memory::stages, SETS = Shape::sets;
+    constexpr int TILES = Shape::tiles, THREADS = memory::threads;
+    extern __shared__ __align__(16) double stages[];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    /* The quarters of a multiprocessor have warps w and w + 4: of different sets. */
+    const int set = warp % SETS ^ (warp < 4 ? 0 : SETS - 1), split = warp / SETS;
+    int left, right, columns;
+    Shape::panels(blockIdx.x, n, &left, &right, &columns);
+    const int before = right < 0 ? 0 : square::panel, staged_columns = before + columns;
+    const int size = memory::stage(Shape::width(n)), groups = (staged_columns + 7) / 8;
+    const bool aligned = staged_aligned(v, ldv);
+    const int64_t tiles = (m + memory::rows - 1) / memory::rows, step = gridDim.y;
+    const double *own = stages + 16 * split + lane / 4 * STRIDE + 2 * (lane % 4);
+    double sum[TILES][4] = {};
+    for (int e = threadIdx.x; e < STAGES * size; e += THREADS)
+        if (e % size >= staged_columns * STRIDE)
+            stages[e] = 0; /* and stays so */
+    bd_cuda_await();
+
+    auto fetch = [&](int64_t tile, int stage) {
+        double *to = stages + stage * size;
+        if (tile < tiles && right >= 0)
+            staged_fetch<memory::rows, STRIDE, THREADS>(to, v + left * ldv, ldv,
+                                                        tile * memory::rows, m, before, aligned);
+        if (tile < tiles)
+            staged_fetch<memory::rows, STRIDE, THREADS>(to + before * STRIDE,
+                                                        v + (right < 0 ? left : right) * ldv, ldv,
+                                                        tile * memory::rows, m, columns, aligned);
+        staged_commit();
+    };
+    int64_t tile = blockIdx.y;
+    for (int stage = 0; stage < STAGES - 1; stage++)
+        fetch(tile + stage * step, stage);
+    for (int stage = 0; tile < tiles; tile += step, stage = (stage + 1) % STAGES) {
+        staged_wait<STAGES - 2>();
+        __syncthreads();
+        fetch(tile + (STAGES - 1) * step, (stage + STAGES - 1) % STAGES);
+        Shape::template take<STRIDE>(sum, own + stage * size, set, groups);
     }
     bd_cuda_let_follow();
-    double2 *out = reinterpret_cast<double2 *>(part) +
-                   ((int64_t)unit * gridDim.y + blockIdx.y) * pair_slots::count / 2;
+
+    /* The sums of a set's warps. */
+    staged_wait<0>();
+    __syncthreads();
+    double2 *others = reinterpret_cast<double2 *>(stages) + lane;
+    if (split > 0)
 #pragma unroll
-    for (int e = 0; e < 8; e++)
-        out[(warp * 8 + e) * 32 + lane] =
-            make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+        for (int e = 0; e < 2 * TILES; e++)
+            others[(((split - 1) * SETS + set) * 2 * TILES + e) * 32] =
+                make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+    __syncthreads();
+    double2 *out = reinterpret_cast<double2 *>(part) +
+                   ((int64_t)blockIdx.x * gridDim.y + blockIdx.y) * (Shape::count / 2) + lane;
+    if (split == 0)
+#pragma unroll
+        for (int e = 0; e < 2 * TILES; e++) {
+            double2 x = make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
+            for (int k = 0; k < Shape::splits - 1; k++) {
+                const double2 more = others[((k * SETS + set) * 2 * TILES + e) * 32];
+                x.x += more.x;
+                x.y += more.y;
+            }
+            out[(set * 2 * TILES + e) * 32] = x;
+        }
 }
 
-/* How `pairs` is cut: pairs of panels, and splits of the rows so that the device is filled twice.
- */
-static int pair_count(int n)
+/* Units of more columns than a triangle has, and thread blocks for each so that the device is
+ * filled once, or twice where units are many. */
+static int unit_count(int n)
 {
-    const int panels = (n + pair_columns - 1) / pair_columns;
-    return panels * (panels + 1) / 2;
+    const int panels = (n + square::panel - 1) / square::panel;
+    return n <= triangle<8>::most ? 1 : panels * (panels + 1) / 2;
 }
 
-static int64_t pair_splits(const struct bd_cuda *cuda, int64_t m, int n, int64_t *share)
+template <class Shape> static int split_count(const struct bd_cuda *cuda, int64_t m, int n)
 {
-    const int64_t blocks = (m + 15) / 16, units = pair_count(n);
-    const int64_t wanted = (2 * cuda->sms + units - 1) / units;
-    const int64_t splits = blocks < wanted ? blocks : wanted;
-    *share = (blocks + splits - 1) / splits;
-    return (blocks + *share - 1) / *share;
+    const int64_t tiles = (m + staged_memory<Shape>::rows - 1) / staged_memory<Shape>::rows;
+    const int units = unit_count(n), blocks = units == 1 ? cuda->sms : 2 * cuda->sms;
+    const int64_t splits = blocks > units ? blocks / units : 1;
+    return (int)(tiles < splits ? tiles : splits);
+}
+
+template <class Shape> static size_t staged_parts(const struct bd_cuda *cuda, int64_t m, int n)
+{
+    return (size_t)unit_count(n) * (size_t)split_count<Shape>(cuda, m, n) * Shape::count *
+           sizeof(double);
+}
+
+template <class Shape>
+static enum bd_status launch_staged(const struct gram_plan *plan, const double *v, int64_t ldv,
+                                    cudaLaunchConfig_t *launch)
+{
+    using memory = staged_memory<Shape>;
+    struct bd_cuda *cuda = plan->cuda;
+    const int n = plan->data.n, units = unit_count(n);
+    const int splits = split_count<Shape>(cuda, plan->m, n);
+    double *part = static_cast<double *>(plan->parts);
+    enum bd_status status =
+        bd_cuda_allow_shared(cuda, (const void *)staged<Shape>, "shared memory for rows of V");
+    if (status != BD_OK)
+        return status;
+    launch->gridDim = dim3((unsigned)units, (unsigned)splits);
+    launch->blockDim = dim3(memory::threads);
+    launch->dynamicSmemBytes =
+        memory::stages * (size_t)memory::stage(Shape::width(n)) * sizeof(double);
+    cudaLaunchKernelEx(launch, staged<Shape>, part, v, ldv, plan->m, n);
+    bd_gram_add_up<Shape>(cuda, plan->data.g, part, n, splits, units, NULL);
+    return bd_cuda_launched("the Gram matrix");
 }
 
 static int narrow_blocks(const struct bd_cuda *cuda, int64_t m, int n)
@@ -163,15 +351,15 @@ extern "C" {
 
 size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type)
 {
-    int64_t share;
     if (m == 0)
         return 0;
     if (type == BD_F32)
         return bd_gram_workspace(cuda, m, n);
     if (n <= narrow_most)
         return (size_t)narrow_blocks(cuda, m, n) * 6 * 128 * sizeof(double);
-    return (size_t)pair_count(n) * (size_t)pair_splits(cuda, m, n, &share) * pair_slots::count *
-           sizeof(double);
+    return n <= triangle<4>::most   ? staged_parts<triangle<4>>(cuda, m, n)
+           : n <= triangle<8>::most ? staged_parts<triangle<8>>(cuda, m, n)
+                                    : staged_parts<square>(cuda, m, n);
 }
 
 enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const void *v, int64_t ldv)
@@ -205,12 +393,9 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
         }
         return bd_cuda_launched("the Gram matrix");
     }
-    int64_t share;
-    const int64_t splits = pair_splits(cuda, plan->m, n, &share);
-    launch.gridDim = dim3((unsigned)pair_count(n), (unsigned)splits);
-    cudaLaunchKernelEx(&launch, pairs, part, wide, ldv, plan->m, n, share);
-    bd_gram_add_up<pair_slots>(cuda, g, part, n, (int)splits, pair_count(n), NULL);
-    return bd_cuda_launched("the Gram matrix");
+    return n <= triangle<4>::most   ? launch_staged<triangle<4>>(plan, wide, ldv, &launch)
+           : n <= triangle<8>::most ? launch_staged<triangle<8>>(plan, wide, ldv, &launch)
+                                    : launch_staged<square>(plan, wide, ldv, &launch);
 }
 
 } /* extern "C" */

@@ -234,18 +234,24 @@ static void test_many_rows(void **state)
     static const struct {
         enum bd_gram_qr_method method;
         enum bd_type type;
-        int64_t n;
+        int64_t m, n;
         double condition;
     } cases[] = {
-        { BD_GRAM_QR_CHOLESKY2, BD_F64, 20, 1e3 },
-        { BD_GRAM_QR_SHIFTED3, BD_F64, 6, 1e11 },
-        { BD_GRAM_QR_SVD, BD_F64, 12, 1e13 },
-        { BD_GRAM_QR_CHOLESKY2, BD_F32, 20, 1e2 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F64, 330011, 20, 1e3 },
+        { BD_GRAM_QR_SHIFTED3, BD_F64, 330011, 6, 1e11 },
+        { BD_GRAM_QR_SVD, BD_F64, 330011, 12, 1e13 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F32, 330011, 20, 1e2 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F64, 90011, 41, 1e3 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F32, 90010, 50, 1e2 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F64, 50002, 97, 1e3 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F32, 50001, 120, 1e2 },
+        { BD_GRAM_QR_CHOLESKY2, BD_F64, 9003, 250, 1e3 },
     };
     struct bd_backend *gpu = open_gpu(), *both[] = { gpu, gpu };
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        const int64_t m = test_quick() ? 700 : 330011, n = cases[c].n, rows[] = { 300, m - 300 };
+        const int64_t m = test_quick() ? 700 : cases[c].m, n = cases[c].n,
+                      rows[] = { 300, m - 300 };
         double *a = conditioned_matrix(m, n, cases[c].condition, c);
         const struct bd_gram_qr_options options = { .method = cases[c].method };
         struct outcome one = run_one(gpu, a, m, n, cases[c].type, &options);

@@ -1,0 +1,76 @@
+/* Private to gpu/gram_qr_form.cu and gpu/triangular_product.cu: tiles of rows of a column-major
+ * matrix on their way to shared memory by asynchronous copies, several tiles at once, so that
+ * nothing waits for memory that has something to compute. */
+#ifndef BD_GPU_STAGED_ROWS_CUH
+#define BD_GPU_STAGED_ROWS_CUH
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+/* Copies BYTES, 4, 8 or 16, of which `there` exist; the rest becomes 0. */
+template <int BYTES>
+static __device__ __forceinline__ void staged_copy(void *to, const void *from, int there)
+{
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                     :
+                     : "r"(shared), "l"(from), "r"(there)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                     :
+                     : "r"(shared), "l"(from), "n"(BYTES), "r"(there)
+                     : "memory");
+}
+
+/* What has set out since the last call is a group. */
+static __device__ __forceinline__ void staged_commit(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Waits until all but the last PENDING groups of this thread have arrived. */
+template <int PENDING> static __device__ __forceinline__ void staged_wait(void)
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+}
+
+/* Whether columns begin at multiples of 16 bytes. */
+template <class Element>
+static __device__ __forceinline__ bool staged_aligned(const Element *v, int64_t ldv)
+{
+    return ((reinterpret_cast<uintptr_t>(v) | (uintptr_t)ldv * sizeof *v) & 15) == 0;
+}
+
+/* Sets out with rows first .. first + ROWS - 1 of the `count` columns at v, by THREADS threads;
+ * rows from m on become 0. Column j goes to stage + j STRIDE. `first` is a multiple of ROWS. */
+template <int ROWS, int STRIDE, int THREADS, class Element>
+static __device__ __forceinline__ void staged_fetch(Element *stage, const Element *v, int64_t ldv,
+                                                    int64_t first, int64_t m, int count,
+                                                    bool aligned)
+{
+    constexpr int PER = 16 / sizeof(Element), CHUNKS = ROWS / PER, STEP = THREADS / CHUNKS;
+    static_assert(STRIDE % PER == 0 && ROWS % PER == 0 && THREADS % CHUNKS == 0,
+                  "columns are whole chunks, and shared out evenly");
+    const int row = threadIdx.x % CHUNKS * PER, column = threadIdx.x / CHUNKS;
+    const int64_t left = m - first - row;
+    const int there = left >= PER ? PER : left > 0 ? (int)left : 0;
+    const Element *from = v + (there ? first + row : 0) + column * ldv;
+    Element *to = stage + row + column * STRIDE;
+#pragma unroll 4
+    for (int j = column; j < count; j += STEP) {
+        if (aligned)
+            staged_copy<16>(to, from, there * (int)sizeof(Element));
+        else
+#pragma unroll
+            for (int k = 0; k < PER; k++)
+                staged_copy<sizeof(Element)>(to + k, k < there ? from + k : v,
+                                             k < there ? (int)sizeof(Element) : 0);
+        from += STEP * ldv;
+        to += STEP * STRIDE;
+    }
+}
+
+#endif
