@@ -18,27 +18,14 @@ enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, 
 int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n);
 /* Bytes of plan->parts for `form`. */
 size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n);
-/* The same of more columns; where T has room in shared memory, and is one block, by
- * triangular_product. */
+/* The same of more columns: those that triangular_staged.cu has room for, and others. */
+int bd_cuda_triangular_is_staged(const struct gram_plan *plan);
+enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int *overflow);
 enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, int64_t ldv,
                                        int *overflow);
-int bd_cuda_triangular_has_product(const struct gram_plan *plan);
-enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, void *v, int64_t ldv,
-                                          int *overflow);
 
 #ifdef __cplusplus
-}
-#endif
-
-#ifdef __CUDACC__
-/* Whether all n columns of T are one block. */
-static __device__ __forceinline__ bool
-bd_triangular_is_product(const struct gram_decision &decision, int n)
-{
-    unsigned others = decision.starts[0] ^ 1;
-    for (int w = 1; w < (n + 31) / 32; w++)
-        others |= decision.starts[w];
-    return others == 0;
 }
 #endif
 #endif

@@ -1,11 +1,11 @@
-/* V := V T (gram_qr_plan.h) of more columns than registers hold, on the FP64 tensor cores: a thread
- * block has a tile of rows in shared memory, columns of V and, from the left, more and more of Q.
- * T is read in blocks of 16 x 16 in the order of the fragments (gram_packed). A block of columns
- * that are whole blocks of 16 is a product, taken from the right so that V is there as long as it
- * is wanted, as many 16 columns at a time as there are warps for them. Where a block of columns
- * begins within 16, its part of T above them is a product too, and these 16 are solved for a thread
- * a row. Of a product in float32 all factors are, and Q; its sums are float64, which cost nothing
- * here. */
+/* V := V T (gram_qr_plan.h) of more columns than triangular_staged.cu has room for, on the FP64
+ * tensor cores: a thread block has a tile of rows in shared memory, columns of V and, from the
+ * left, more and more of Q. T is read in blocks of 16 x 16 in the order of the fragments
+ * (gram_packed). A block of columns that are whole blocks of 16 is a product, taken from the right
+ * so that V is there as long as it is wanted, as many 16 columns at a time as there are warps for
+ * them. Where a block of columns begins within 16, its part of T above them is a product too, and
+ * these 16 are solved for a thread a row. Of a product in float32 all factors are, and Q; its sums
+ * are float64, which cost nothing here. */
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_multiply.cuh"
 #include "gpu/triangular.h"
@@ -66,11 +66,11 @@ static __device__ __forceinline__ void solve_block(double *stage, const double *
         stage[k * STRIDE] = q[k];
 }
 
-/* SETS of 16 rows; 8 / SETS warps for each. product: if T is one block it has been done. */
+/* SETS of 16 rows; 8 / SETS warps for each. */
 template <int SETS, class Element>
 __global__ __launch_bounds__(threads, 2) void wide(const __grid_constant__ struct gram_data d,
                                                    Element *v, int64_t ldv, int64_t m,
-                                                   int *overflow, int product)
+                                                   int *overflow)
 {
     constexpr int ROWS = 16 * SETS, STRIDE = ROWS + 4, WORKERS = warps / SETS;
     extern __shared__ double stage[];
@@ -82,7 +82,7 @@ __global__ __launch_bounds__(threads, 2) void wide(const __grid_constant__ struc
     const double2 *right = reinterpret_cast<const double2 *>(d.packed) + lane;
     int bad = 0;
     bd_cuda_await();
-    if (d.decision->identity || (product && bd_triangular_is_product(*d.decision, n)))
+    if (d.decision->identity)
         return;
     const unsigned *starts = d.decision->starts;
     const bool single = d.decision->single;
@@ -158,8 +158,7 @@ static size_t wide_bytes(int n, int sets)
 }
 
 template <int SETS, class Element>
-static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow,
-                             int product)
+static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
     struct bd_cuda *cuda = plan->cuda;
     const int64_t tiles = (plan->m + 16 * SETS - 1) / (16 * SETS);
@@ -178,24 +177,22 @@ static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t l
     config.stream = cuda->stream;
     config.attrs = &early;
     bd_cuda_overlap(cuda, &config);
-    cudaLaunchKernelEx(&config, wide<SETS, Element>, plan->data, v, ldv, plan->m, overflow,
-                       product);
+    cudaLaunchKernelEx(&config, wide<SETS, Element>, plan->data, v, ldv, plan->m, overflow);
     return bd_cuda_launched("the product with a triangle");
 }
 
 template <class Element>
-static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow,
-                             int product)
+static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
     const size_t most = (size_t)plan->cuda->shared_most, half = most / 2 - 1024;
     const int n = plan->data.n;
     /* As many rows as two thread blocks of a multiprocessor have room for, one of which can load
      * while the other multiplies. */
     if (wide_bytes(n, 4) <= half)
-        return launch<4, Element>(plan, v, ldv, overflow, product);
+        return launch<4, Element>(plan, v, ldv, overflow);
     if (wide_bytes(n, 2) <= half || (wide_bytes(n, 1) > half && wide_bytes(n, 2) <= most))
-        return launch<2, Element>(plan, v, ldv, overflow, product);
-    return launch<1, Element>(plan, v, ldv, overflow, product);
+        return launch<2, Element>(plan, v, ldv, overflow);
+    return launch<1, Element>(plan, v, ldv, overflow);
 }
 
 extern "C" int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n)
@@ -206,11 +203,8 @@ extern "C" int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n)
 extern "C" enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v,
                                                   int64_t ldv, int *overflow)
 {
-    const int product = bd_cuda_triangular_has_product(plan);
-    const enum bd_status status =
-        product ? bd_cuda_triangular_product(plan, v, ldv, overflow) : BD_OK;
-    if (status != BD_OK)
-        return status;
-    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow, product)
-                                : choose(plan, static_cast<double *>(v), ldv, overflow, product);
+    if (bd_cuda_triangular_is_staged(plan))
+        return bd_cuda_triangular_staged(plan, v, ldv, overflow);
+    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
+                                : choose(plan, static_cast<double *>(v), ldv, overflow);
 }
