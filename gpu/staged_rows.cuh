@@ -1,4 +1,4 @@
-/* Private to gpu/gram_qr_form.cu and gpu/triangular_staged.cu: tiles of rows of a column-major
+/* Private to gpu/gram_qr_staged.cuh and gpu/triangular_staged.cu: tiles of rows of a column-major
  * matrix on their way to shared memory by asynchronous copies, several tiles at once, so that
  * nothing waits for memory that has something to compute. */
 #ifndef BD_GPU_STAGED_ROWS_CUH
