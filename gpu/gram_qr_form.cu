@@ -25,11 +25,6 @@ static __device__ __forceinline__ void load4(double x[4], const double *v, int64
     }
 }
 
-static __device__ __forceinline__ bool is_aligned(const double *v, int64_t ldv)
-{
-    return ((reinterpret_cast<uintptr_t>(v) | (uintptr_t)ldv * sizeof *v) & 15) == 0;
-}
-
 /* Up to 8 GROUPS columns, as bd_gram_narrow: bound by memory, a warp takes 16 rows at a time
  * straight from V, the next ones on their way. part: blocks x tiles x 128. */
 template <int GROUPS>
@@ -40,7 +35,7 @@ __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void narrow(double *part,
     __shared__ double2 others[4][TILES * 2][32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int64_t tiles = (m + 15) / 16, step = (int64_t)gridDim.x * 8;
-    const bool aligned = is_aligned(v, ldv);
+    const bool aligned = staged_aligned(v, ldv);
     double sum[TILES][4] = {}, x[4][4] = {}, next[GROUPS][4];
     bd_cuda_await();
 
