@@ -3,9 +3,9 @@
 #include <math.h>
 
 #include "gpu/dependent_launch.cuh"
+#include "gpu/gram_qr_blocked_solver.cuh"
 #include "gpu/gram_qr_factor.h"
 #include "gpu/gram_qr_raise.cuh"
-#include "gpu/gram_qr_solver.cuh"
 
 enum {
     small_threads = 512,
@@ -82,16 +82,27 @@ static __device__ __forceinline__ double take_scaled(const struct gram_data &d,
                                                      int svd, double *sums)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    const int n = d.n;
     double sum = 0, whole = 0;
-    for (int j = warp; j < d.n; j += warps)
-        for (int i = lane; i <= j; i += 32) {
-            const double x = d.g[i + (int64_t)j * d.n];
-            const double rest = x - (i == j), scaled = x * f.inverse[i] * f.inverse[j];
-            sum += (i == j ? 1 : 2) * rest * rest;
-            whole += (i == j ? 1 : 2) * scaled * scaled;
-            f.b[i * f.ld + j] = f.b[j * f.ld + i] = i == j ? 1 + shift : scaled;
-            if (svd)
-                f.a[i * f.ld + j] = f.a[j * f.ld + i] = i == j ? 1 : scaled;
+#pragma unroll 1
+    for (int j0 = warp; j0 < n; j0 += gram_columns_once * warps)
+#pragma unroll 1
+        for (int i0 = 0; i0 <= j0 + (gram_columns_once - 1) * warps; i0 += 128) {
+            double x[gram_columns_once][4];
+            gram_load_columns(x, d.g, n, j0, warps, i0);
+#pragma unroll
+            for (int e = 0; e < 4 * gram_columns_once; e++) {
+                const int i = i0 + lane + e % 4 * 32, j = j0 + e / 4 * warps;
+                if (i > j || j >= n)
+                    continue;
+                const double own = x[e / 4][e % 4], rest = own - (i == j);
+                const double scaled = own * f.inverse[i] * f.inverse[j];
+                sum += (i == j ? 1 : 2) * rest * rest;
+                whole += (i == j ? 1 : 2) * scaled * scaled;
+                f.b[i * f.ld + j] = f.b[j * f.ld + i] = i == j ? 1 + shift : scaled;
+                if (svd)
+                    f.a[i * f.ld + j] = f.a[j * f.ld + i] = i == j ? 1 : scaled;
+            }
         }
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {
@@ -140,6 +151,28 @@ static __device__ __forceinline__ void break_off(const struct factor_memory &f, 
     __syncthreads();
 }
 
+/* Rows of R^ in the place of the scaled G, and how many; of all of them the condition number. */
+template <bool STAGED>
+static __device__ __forceinline__ int
+make_rows(const struct gram_data &d, const struct factor_memory &f,
+          const struct gram_factor_step &s, struct gram_progress *progress)
+{
+    const int n = d.n;
+    if constexpr (STAGED) {
+        const double by = gram_inverse_root(1 + s.shift);
+        return gram_cholesky_blocked(f.b, f.ld, n, 0, by, f.x, progress);
+    } else {
+        const int end = s.part == part_after ? d.decision->end : gram_cholesky(f.b, f.ld, n, 0);
+        if (threadIdx.x < 32 && end == n) {
+            const double squared = gram_estimate(f.b, f.ld, n, f.x);
+            if (threadIdx.x == 0)
+                progress->squared = squared;
+        }
+        __syncthreads();
+        return end;
+    }
+}
+
 /* R^ to b, T and R_total where the matrices are in shared memory; else R^ to d.r for the kernels
  * behind. */
 template <bool STAGED>
@@ -149,19 +182,18 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
                                             struct gram_record *out)
 {
     extern __shared__ __align__(16) double shared[];
-    __shared__ double sums[64], estimate;
+    __shared__ double sums[64];
+    __shared__ struct gram_progress progress;
     __shared__ unsigned starts[gram_most / 32];
     struct factor_memory f = take_memory<STAGED>(shared, d);
-    if (s.part == part_after)
+    if (!STAGED && s.part == part_after)
         f.b = d.r;
     const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     struct gram_record record = {};
     bd_cuda_await();
-    const struct gram_decision *before = d.decision; /* what V is like is of the solve before */
-    const int in_copy = s.in_copy && (before->identity ? before->in_copy : before->single);
     record.bad = take_norms(d, f);
     record.orthogonality = record.bad ? NAN : 0;
-    bool idle = record.bad;
+    bool idle = record.bad, whole = false; /* whether Cholesky has made all rows of R^ */
     if (!idle && s.part != part_after) {
         record.orthogonality = gram_root(take_scaled(d, f, s.shift, s.svd, sums));
         record.skipped = record.orthogonality < s.enough;
@@ -185,23 +217,20 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
     if (!idle) {
         /* Where no eigenvalue is raised R of the SVD is that of Cholesky. The estimate is seldom a
          * tenth of the condition number of R^, so its square not a hundredth. */
-        const int end = s.part == part_after ? d.decision->end : gram_cholesky(f.b, f.ld, n, 0);
-        record.failed = !s.svd && end < n;
-        if (warp == 0 && end == n) {
-            const double squared = gram_estimate(f.b, f.ld, n, f.x);
-            if (lane == 0)
-                estimate = squared;
-        }
-        __syncthreads();
-        record.condition = end == n ? estimate : HUGE_VAL;
+        record.bad = record.skipped = 0; /* as they are, but no registers keep it */
+        const int end = make_rows<STAGED>(d, f, s, &progress);
+        whole = end == n;
+        record.failed = !s.svd && !whole;
+        record.condition = whole ? progress.squared : HUGE_VAL;
         if (s.svd && !(record.condition * 1e4 * n * DBL_EPSILON < 1)) {
             const double squares = gram_sum_warp(lane < warps ? sums[32 + lane] : 0.0);
             double bound;
             record.bad = idle = !gram_raise(f.b, f.a, f.c, f.ld, n, squares, f.x, &bound, &record);
             f.b = f.c;
             if (!idle)
-                gram_cholesky(f.b, f.ld, n, bound / 2);
-        } else if (end < n) {
+                whole = (STAGED ? gram_cholesky_blocked(f.b, f.ld, n, bound / 2, 0, f.x, &progress)
+                                : gram_cholesky(f.b, f.ld, n, bound / 2)) == n;
+        } else if (!whole) {
             break_off(f, n, end);
         }
     }
@@ -209,7 +238,6 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         keep_total(d, s.pass, !record.bad);
         if (threadIdx.x == 0) {
             d.decision->identity = 1;
-            d.decision->in_copy = in_copy;
             gram_write(out, record, s.number);
         }
         return;
@@ -230,8 +258,6 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
     if (threadIdx.x == 0) {
         d.decision->identity = 0;
         d.decision->single = record.single;
-        d.decision->in_copy = in_copy;
-        gram_write(out, record, s.number);
     }
     if constexpr (STAGED) {
         for (int j = threadIdx.x; j < n; j += blockDim.x) {
@@ -241,17 +267,21 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         __syncthreads();
         for (int j = threadIdx.x; j < n; j += blockDim.x)
             d.exponents[j] = 0;
-        for (int j = warp; j < n; j += warps)
-            gram_invert_column<4>(d, starts, f.b, f.ld, j, record.single,
-                                  [&](int i) { return f.x[i]; });
-        for (int j = warp; j < n; j += warps)
-            for (int i = lane; i < n; i += 32) {
-                double sum = s.pass == 0 && i <= j ? f.b[i * f.ld + j] * f.norm[j] : 0.0;
-                for (int k = i; s.pass > 0 && k <= j; k++)
-                    sum = fma(f.b[i * f.ld + k] * f.norm[k], d.total[k + (int64_t)j * n], sum);
-                d.other[i + (int64_t)j * n] = sum;
-            }
+        if (threadIdx.x == 0) /* across the bus; the first warp has the least of T */
+            gram_write(out, record, s.number);
+        const struct gram_pair pair = { f.b, f.ld, n, f.x };
+        gram_invert_blocked(d, pair, starts, whole, record.single);
+        if (s.pass > 0) {
+            __syncthreads();
+            gram_join_blocked(d, pair, f.x, f.norm);
+        } else {
+            for (int j = warp; j < n; j += warps)
+                for (int i = lane; i < n; i += 32)
+                    d.other[i + j * n] = i <= j ? f.b[i * f.ld + j] * f.norm[j] : 0.0;
+        }
     } else {
+        if (threadIdx.x == 0)
+            gram_write(out, record, s.number);
         for (int i = warp; i < n; i += warps) {
             if (lane == 0)
                 d.norms[i] = f.norm[i] * gram_undone(d.exponents[i]);

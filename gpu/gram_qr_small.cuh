@@ -91,22 +91,19 @@ static __device__ __forceinline__ void gram_write(struct gram_record *out,
 }
 
 /* Two pivots of Cholesky, of rows k and k + 1 of what is left, and how many of them are positive.
- * Row k + 1 is to lose `share` times row k first. Of a last row alone `second` means nothing. */
+ * Row k + 1 is to lose `share` times row k first. */
 struct gram_pivots {
     int positive;
     double first, second, by_first, by_second, share;
 };
 
-static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const double *a, int ld, int n,
-                                                                     int k, double floor)
+/* Of [first side; side below], what is left of the two rows and columns. */
+static __device__ __forceinline__ struct gram_pivots gram_pivots_of(double first, double side,
+                                                                    double below, double floor)
 {
-    const int next = min(k + 1, n - 1);
-    const double side = a[k * ld + next], below = a[next * ld + next];
     const double least = 0x1p-200; /* of 1 on the diagonal */
     struct gram_pivots p;
-    p.first = a[k * ld + k];
-    if (floor > 0)
-        p.first = fmax(p.first, floor);
+    p.first = floor > 0 ? fmax(first, floor) : first;
     /* Of both: so that the second inverse need not wait for the first. */
     double both = fma(p.first, below, -side * side);
     if (floor > 0)
@@ -115,7 +112,18 @@ static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const doubl
     p.by_second = p.first * gram_inverse(both);
     p.second = both * p.by_first;
     p.share = side * p.by_first;
-    p.positive = p.first > least ? 1 + (k + 1 < n && both > least * p.first) : 0;
+    p.positive = p.first > least ? 1 + (both > least * p.first) : 0;
+    return p;
+}
+
+/* Of a last row alone `second` means nothing. */
+static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const double *a, int ld, int n,
+                                                                     int k, double floor)
+{
+    const int next = min(k + 1, n - 1);
+    struct gram_pivots p =
+        gram_pivots_of(a[k * ld + k], a[k * ld + next], a[next * ld + next], floor);
+    p.positive = min(p.positive, n - k);
     return p;
 }
 

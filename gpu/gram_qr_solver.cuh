@@ -1,5 +1,5 @@
-/* Private to gpu/gram_qr_factor.cu and gpu/triangular.cu: from R^ to T (gram_qr_plan.h), by one
- * thread block. R^(i, j) is a[i * ld + j]. */
+/* Private to gpu/gram_qr_factor.cu, gpu/gram_qr_blocked*.cuh and gpu/triangular.cu: from R^ to T
+ * (gram_qr_plan.h), by one thread block. R^(i, j) is a[i * ld + j]. */
 #ifndef BD_GPU_GRAM_QR_SOLVER_CUH
 #define BD_GPU_GRAM_QR_SOLVER_CUH
 
@@ -31,18 +31,43 @@ static __device__ __forceinline__ void gram_put_t(const struct gram_data &d, int
         d.t[j * d.n + k] = x;
 }
 
-/* The larger root of x^2 - (a + c) x + a c - b^2, and its unit vector (s, c) of [a b; b c]. */
-static __device__ __forceinline__ double gram_largest(double a, double b, double c, double *cosine,
-                                                      double *sine)
+/* The larger eigenvalue of a 2 x 2 matrix and its unit vector, `by` times (keep, take). */
+struct gram_turn {
+    double largest, keep, take, by;
+};
+
+/* Of [before + along^2, along gamma; along gamma, gamma^2]. Half the angle between an axis and the
+ * vector has its cosine squared without another root, and what is multiplied by the vector need not
+ * wait for that of the cosine. */
+static __device__ __forceinline__ struct gram_turn gram_widen(double before, double along,
+                                                              double gamma)
 {
-    const double half = 0.5 * (a - c), square = fma(half, half, b * b);
-    const double root = square > 1e-280 ? square * gram_rough_inverse_root(square) : 0.0;
-    const double x = half >= 0 ? half + root : b, y = half >= 0 ? b : root - half;
-    const double length = fma(x, x, y * y);
-    const double by = length > 1e-280 ? gram_rough_inverse_root(length) : 0.0;
-    *cosine = by > 0 ? x * by : 1.0;
-    *sine = y * by;
-    return 0.5 * (a + c) + root;
+    const double own = gamma * gamma, apart = fma(along, along, before - own);
+    const double side = along * gamma, square = fma(apart, apart, 4 * side * side);
+    const bool turns = square > 1e-280; /* else all vectors are as good */
+    const double by_root = turns ? gram_rough_inverse_root(square) : 0.0;
+    const double near = fma(0.5 * fabs(apart), by_root, turns ? 0.5 : 1.0);
+    const double far = side * by_root;
+    struct gram_turn t;
+    t.largest = 0.5 * (fma(along, along, before + own) + square * by_root);
+    t.keep = apart >= 0 ? near : far;
+    t.take = apart >= 0 ? far : near;
+    t.by = gram_rough_inverse_root(near);
+    return t;
+}
+
+/* What the vectors x of gram_take_columns are multiplied by, x with one more row, v. */
+static __device__ __forceinline__ double gram_turn_large(const struct gram_turn &t, double x,
+                                                         double v)
+{
+    return fma(x, t.keep, v * t.take) * t.by;
+}
+
+/* That of the smaller eigenvalue is orthogonal to that of the larger. */
+static __device__ __forceinline__ double gram_turn_small(const struct gram_turn &t, double x,
+                                                         double v)
+{
+    return fma(v, t.keep, -x * t.take) * t.by;
 }
 
 /* Incremental condition estimation (Bischof: Incremental condition estimation, 1990) of the block
@@ -67,32 +92,28 @@ static __device__ __forceinline__ int gram_take_columns(const double *a, int ld,
         small[k] = large[k] = v;
         norm[k] = v * v;
     }
-    *squared = 1;
-    for (int j = j0 + 1; j < n; j++) {
-        double cosine, sine, low_cosine, low_sine;
+    int j = j0 + 1;
+    for (; j < n; j++) {
         __syncwarp();
         const double diagonal = a[j * ld + j], length = fma(diagonal, diagonal, norm[j]);
         const double by = gram_rough_inverse_root(length);
-        const double gamma = diagonal * by, own = gamma * gamma;
-        const double low = small[j] * by, high = large[j] * by;
-        const double top =
-            gram_largest(fma(high, high, greatest), high * gamma, own, &cosine, &sine);
-        const double other =
-            gram_largest(fma(low, low, least), low * gamma, own, &low_cosine, &low_sine);
-        const double bottom = least * own * gram_inverse(other);
-        if (!(top <= most * bottom)) /* NaN for a column of 0 */
-            return j;
-        greatest = top;
-        least = bottom;
+        const double gamma = diagonal * by, product = least * (gamma * gamma);
+        const struct gram_turn up = gram_widen(greatest, large[j] * by, gamma);
+        const struct gram_turn down = gram_widen(least, small[j] * by, gamma);
+        /* NaN for a column of 0 */
+        if (!(up.largest * down.largest <= most * product))
+            break;
+        greatest = up.largest;
+        least = product * gram_inverse(down.largest);
         for (int k = j + 1 + lane; k < n; k += 32) {
             const double v = a[j * ld + k];
-            large[k] = fma(large[k], cosine, v * sine);
-            small[k] = fma(v, low_cosine, -small[k] * low_sine); /* orthogonal to the larger's */
+            large[k] = gram_turn_large(up, large[k], v);
+            small[k] = gram_turn_small(down, small[k], v);
             norm[k] = fma(v, v, norm[k]);
         }
-        *squared = top / bottom;
     }
-    return n;
+    *squared = greatest / least;
+    return j;
 }
 
 /* The square of the condition number of R^, estimated; by one warp. HUGE_VAL for one of more than
