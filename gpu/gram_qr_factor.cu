@@ -16,7 +16,8 @@ enum {
 
 enum { part_all, part_before, part_after };
 
-/* In dynamic shared memory: the small arrays, and the matrices where they fit. */
+/* In dynamic shared memory: the small arrays, and the matrices where they fit: b, which becomes R^,
+ * and, unless they are apart, in global memory, those that gram_raise needs beside it. */
 struct factor_memory {
     double *norm, *inverse, *x; /* n, n, 3 n */
     double *a, *b, *c;          /* n x n; ld apart */
@@ -32,21 +33,20 @@ static __host__ __device__ __forceinline__ int small_ld(int n)
     return ld;
 }
 
-static size_t factor_bytes(int n, bool svd, bool in_shared)
+/* With so many matrices. */
+static size_t factor_bytes(int n, size_t matrices)
 {
-    const size_t ld = (size_t)small_ld(n);
-    return (5 * (size_t)n + 2 + (in_shared ? gram_matrices(n, svd) * (size_t)n * ld : 0)) *
-           sizeof(double);
+    return (5 * (size_t)n + 2 + matrices * (size_t)n * (size_t)small_ld(n)) * sizeof(double);
 }
 
-static bool fits_shared(const struct bd_cuda *cuda, int n, bool svd)
+static bool fits_shared(const struct bd_cuda *cuda, int n, size_t matrices)
 {
-    return n <= 128 && factor_bytes(n, svd, true) + static_shared <= (size_t)cuda->shared_most;
+    return n <= 128 && factor_bytes(n, matrices) + static_shared <= (size_t)cuda->shared_most;
 }
 
 template <bool STAGED>
-static __device__ __forceinline__ struct factor_memory take_memory(double *shared,
-                                                                   const struct gram_data &d)
+static __device__ __forceinline__ struct factor_memory
+take_memory(double *shared, const struct gram_data &d, bool apart)
 {
     struct factor_memory f;
     const int n = d.n;
@@ -55,7 +55,7 @@ static __device__ __forceinline__ struct factor_memory take_memory(double *share
     f.x = shared + 2 * n;
     f.ld = STAGED ? small_ld(n) : n;
     f.b = STAGED ? shared + 5 * n + 2 : d.scratch;
-    f.a = f.b + n * f.ld;
+    f.a = STAGED && apart ? d.scratch : f.b + n * f.ld;
     f.c = gram_matrices(n, 1) == 3 ? f.a + n * f.ld : f.a;
     return f;
 }
@@ -74,12 +74,26 @@ static __device__ __forceinline__ int take_norms(const struct gram_data &d,
     return __syncthreads_or(bad);
 }
 
+/* G scaled to unit diagonal, with both triangles, to f.a. */
+static __device__ __forceinline__ void take_again(const struct gram_data &d,
+                                                  const struct factor_memory &f)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+#pragma unroll 1
+    for (int j = warp; j < d.n; j += warps)
+#pragma unroll 4
+        for (int i = lane; i <= j; i += 32) {
+            const double scaled = d.g[i + (int64_t)j * d.n] * f.inverse[i] * f.inverse[j];
+            f.a[i * f.ld + j] = f.a[j * f.ld + i] = i == j ? 1 : scaled;
+        }
+    __syncthreads();
+}
+
 /* ||G - I||_F^2, and G scaled to unit diagonal, with both triangles, to f.b, its diagonal times
- * 1 + shift; and, if svd, as it is to f.a, with the sums of its squares by warp in sums[32 ..].
- * sums: 64. */
-static __device__ __forceinline__ double take_scaled(const struct gram_data &d,
-                                                     const struct factor_memory &f, double shift,
-                                                     int svd, double *sums)
+ * 1 + shift. sums: 64, of which the upper half become the sums of squares of the scaled G by warp.
+ */
+static __device__ __forceinline__ double
+take_scaled(const struct gram_data &d, const struct factor_memory &f, double shift, double *sums)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     const int n = d.n;
@@ -100,8 +114,6 @@ static __device__ __forceinline__ double take_scaled(const struct gram_data &d,
                 sum += (i == j ? 1 : 2) * rest * rest;
                 whole += (i == j ? 1 : 2) * scaled * scaled;
                 f.b[i * f.ld + j] = f.b[j * f.ld + i] = i == j ? 1 + shift : scaled;
-                if (svd)
-                    f.a[i * f.ld + j] = f.a[j * f.ld + i] = i == j ? 1 : scaled;
             }
         }
 #pragma unroll
@@ -151,6 +163,19 @@ static __device__ __forceinline__ void break_off(const struct factor_memory &f, 
     __syncthreads();
 }
 
+/* What gram_raise has left apart, to f.b. */
+static __device__ __forceinline__ void bring_back(const struct factor_memory &f, int n)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    __syncthreads();
+#pragma unroll 1
+    for (int i = warp; i < n; i += warps)
+#pragma unroll 4
+        for (int j = i + lane; j < n; j += 32)
+            f.b[i * f.ld + j] = f.c[i * f.ld + j];
+    __syncthreads();
+}
+
 /* Rows of R^ in the place of the scaled G, and how many; of all of them the condition number. */
 template <bool STAGED>
 static __device__ __forceinline__ int
@@ -185,7 +210,7 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
     __shared__ double sums[64];
     __shared__ struct gram_progress progress;
     __shared__ unsigned starts[gram_most / 32];
-    struct factor_memory f = take_memory<STAGED>(shared, d);
+    struct factor_memory f = take_memory<STAGED>(shared, d, s.apart);
     if (!STAGED && s.part == part_after)
         f.b = d.r;
     const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -195,7 +220,7 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
     record.orthogonality = record.bad ? NAN : 0;
     bool idle = record.bad, whole = false; /* whether Cholesky has made all rows of R^ */
     if (!idle && s.part != part_after) {
-        record.orthogonality = gram_root(take_scaled(d, f, s.shift, s.svd, sums));
+        record.orthogonality = gram_root(take_scaled(d, f, s.shift, sums));
         record.skipped = record.orthogonality < s.enough;
         idle = record.skipped;
         record.condition = 1 + record.orthogonality; /* of a skipped one: to first order */
@@ -225,8 +250,12 @@ __global__ __launch_bounds__(STAGED ? small_threads : large_threads,
         if (s.svd && !(record.condition * 1e4 * n * DBL_EPSILON < 1)) {
             const double squares = gram_sum_warp(lane < warps ? sums[32 + lane] : 0.0);
             double bound;
+            take_again(d, f);
             record.bad = idle = !gram_raise(f.b, f.a, f.c, f.ld, n, squares, f.x, &bound, &record);
-            f.b = f.c;
+            if (STAGED && s.apart)
+                bring_back(f, n);
+            else
+                f.b = f.c;
             if (!idle)
                 whole = (STAGED ? gram_cholesky_blocked(f.b, f.ld, n, bound / 2, 0, f.x, &progress)
                                 : gram_cholesky(f.b, f.ld, n, bound / 2)) == n;
@@ -344,15 +373,17 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
 {
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n;
-    const bool svd = step->method == BD_GRAM_QR_SVD, in_shared = fits_shared(cuda, n, svd);
+    const bool svd = step->method == BD_GRAM_QR_SVD, in_shared = fits_shared(cuda, n, 1);
+    const bool apart = !fits_shared(cuda, n, gram_matrices(n, svd));
     struct gram_factor_step s = {
         svd,         (int)step->solve, step->mixed,
         step->pass,  plan->number,     plan->copy && plan->formed,
-        step->shift, step->enough,     svd || in_shared ? part_all : part_before
+        step->shift, step->enough,     svd || in_shared ? part_all : part_before,
+        apart
     };
     if (n <= gram_narrow_most)
         return bd_cuda_gram_narrow_enqueue(plan, &s, record);
-    const size_t bytes = factor_bytes(n, svd, in_shared);
+    const size_t bytes = factor_bytes(n, !in_shared ? 0 : apart ? 1 : gram_matrices(n, svd));
     const auto kernel = in_shared ? factor<true> : factor<false>;
     enum bd_status status = bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for R");
     if (status != BD_OK)

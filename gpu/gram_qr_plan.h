@@ -30,7 +30,7 @@ struct gram_record {
 struct gram_decision {
     int identity;                    /* leave V as it is */
     int single;                      /* in float32 */
-    int in_copy;                     /* V is in gram_plan.copy */
+    int in_copy;                     /* V is in gram_plan.copy; 0 of more than gram_narrow_most */
     int end;                         /* rows of R^ before the first pivot that was not positive */
     double orthogonality;            /* of V before the pass */
     unsigned starts[gram_most / 32]; /* bit j: a block begins with column j */
