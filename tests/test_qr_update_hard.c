@@ -383,7 +383,7 @@ static void test_published_errors(void **state)
     (void)state;
     FOR_EACH_BACKEND(name)
     {
-        for (int64_t block = 10; block <= 90; block += test_quick() ? 80 : 20) {
+        for (int64_t block = 10; block <= 90; block += test_quick() ? 90 : 20) {
             struct problem p;
             open_problem(&p, name, FULL, 490, 290, 90, 1);
             int on = done(begin_problem(&p, 400, 200), "first columns");
