@@ -117,6 +117,8 @@ static void test_stop(void **state)
 {
     (void)state;
     const struct bd_synth_scene *scene = bd_synth_find("stop");
+    if (test_quick())
+        skip();
     assert_true(scene->stop_to > scene->stop_from);
     FOR_EACH_BACKEND(name)
     assert_true(separate(name, "stop", scene->stop_to, scene->stop_from, 0).recall >= 0.95);
