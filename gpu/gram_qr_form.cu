@@ -83,26 +83,35 @@ template <class Shape> static size_t staged_parts(const struct bd_cuda *cuda, in
            sizeof(double);
 }
 
+template <class Shape, int STAGES>
+static enum bd_status launch_stages(const struct gram_plan *plan, const double *v, int64_t ldv,
+                                    cudaLaunchConfig_t *launch)
+{
+    struct bd_cuda *cuda = plan->cuda;
+    const int n = plan->data.n, units = unit_count(n);
+    const int splits = split_count<Shape>(cuda, plan->m, n);
+    const auto kernel = staged<Shape, STAGES>;
+    double *part = static_cast<double *>(plan->parts);
+    enum bd_status status =
+        bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
+    if (status != BD_OK)
+        return status;
+    launch->gridDim = dim3((unsigned)units, (unsigned)splits);
+    launch->blockDim = dim3(staged_memory<Shape>::threads);
+    launch->dynamicSmemBytes = staged_memory<Shape>::bytes(n, STAGES);
+    cudaLaunchKernelEx(launch, kernel, part, v, ldv, plan->m, n);
+    bd_gram_add_up<Shape>(cuda, plan->data.g, part, n, splits, units, NULL);
+    return bd_cuda_launched("the Gram matrix");
+}
+
+/* Two stages have room on every GPU that there is code for. */
 template <class Shape>
 static enum bd_status launch_staged(const struct gram_plan *plan, const double *v, int64_t ldv,
                                     cudaLaunchConfig_t *launch)
 {
-    using memory = staged_memory<Shape>;
-    struct bd_cuda *cuda = plan->cuda;
-    const int n = plan->data.n, units = unit_count(n);
-    const int splits = split_count<Shape>(cuda, plan->m, n);
-    double *part = static_cast<double *>(plan->parts);
-    enum bd_status status =
-        bd_cuda_allow_shared(cuda, (const void *)staged<Shape>, "shared memory for rows of V");
-    if (status != BD_OK)
-        return status;
-    launch->gridDim = dim3((unsigned)units, (unsigned)splits);
-    launch->blockDim = dim3(memory::threads);
-    launch->dynamicSmemBytes =
-        memory::stages * (size_t)memory::stage(Shape::width(n)) * sizeof(double);
-    cudaLaunchKernelEx(launch, staged<Shape>, part, v, ldv, plan->m, n);
-    bd_gram_add_up<Shape>(cuda, plan->data.g, part, n, splits, units, NULL);
-    return bd_cuda_launched("the Gram matrix");
+    return staged_memory<Shape>::bytes(plan->data.n, 4) <= (size_t)plan->cuda->shared_most
+               ? launch_stages<Shape, 4>(plan, v, ldv, launch)
+               : launch_stages<Shape, 2>(plan, v, ldv, launch);
 }
 
 static int narrow_blocks(const struct bd_cuda *cuda, int64_t m, int n)

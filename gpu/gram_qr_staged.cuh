@@ -13,13 +13,19 @@ template <class Shape> struct staged_memory {
     enum {
         rows = 16 * Shape::splits,
         stride = rows + 8,
-        stages = 4,
         threads = 32 * Shape::sets * Shape::splits
     };
-    /* Doubles of a stage with so many columns. */
-    static __host__ __device__ __forceinline__ int stage(int columns)
+    /* Doubles of a stage: whole groups of 16 columns. */
+    static __host__ __device__ __forceinline__ int stage(int n)
     {
-        return (columns + 15) / 16 * 16 * stride;
+        return (Shape::width(n) + 15) / 16 * 16 * stride;
+    }
+    /* Bytes of so many stages, which have room for the sums of all but the first split. */
+    static size_t bytes(int n, int stages)
+    {
+        const size_t rows_of_v = (size_t)stages * (size_t)stage(n) * sizeof(double);
+        const size_t sums = (size_t)(Shape::splits - 1) * Shape::count * sizeof(double);
+        return rows_of_v > sums ? rows_of_v : sums;
     }
 };
 
@@ -165,13 +171,13 @@ struct square {
 
 /* Unit blockIdx.x, of which thread block blockIdx.y takes every gridDim.y-th tile of rows. part:
  * units x gridDim.y x Shape::count. */
-template <class Shape>
+template <class Shape, int STAGES>
 __global__ __launch_bounds__(staged_memory<Shape>::threads,
                              1) void staged(double *part, const double *v, int64_t ldv, int64_t m,
                                             int n)
 {
     using memory = staged_memory<Shape>;
-    constexpr int STRIDE = memory::stride, STAGES = memory::stages, SETS = Shape::sets;
+    constexpr int STRIDE = memory::stride, SETS = Shape::sets;
     constexpr int TILES = Shape::tiles, THREADS = memory::threads;
     extern __shared__ __align__(16) double stages[];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -180,7 +186,7 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
     int left, right, columns;
     Shape::panels(blockIdx.x, n, &left, &right, &columns);
     const int before = right < 0 ? 0 : square::panel, staged_columns = before + columns;
-    const int size = memory::stage(Shape::width(n)), groups = (staged_columns + 7) / 8;
+    const int size = memory::stage(n), groups = (staged_columns + 7) / 8;
     const bool aligned = staged_aligned(v, ldv);
     const int64_t tiles = (m + memory::rows - 1) / memory::rows, step = gridDim.y;
     const double *own = stages + 16 * split + lane / 4 * STRIDE + 2 * (lane % 4);
@@ -204,10 +210,10 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
     int64_t tile = blockIdx.y;
     for (int stage = 0; stage < STAGES - 1; stage++)
         fetch(tile + stage * step, stage);
-    for (int stage = 0; tile < tiles; tile += step, stage = (stage + 1) % STAGES) {
+    for (int stage = 0; tile < tiles; tile += step, stage = stage + 1 < STAGES ? stage + 1 : 0) {
         staged_wait<STAGES - 2>();
         __syncthreads();
-        fetch(tile + (STAGES - 1) * step, (stage + STAGES - 1) % STAGES);
+        fetch(tile + (STAGES - 1) * step, stage ? stage - 1 : STAGES - 1);
         Shape::template take<STRIDE>(sum, own + stage * size, set, groups);
     }
     bd_cuda_let_follow();

@@ -16,12 +16,12 @@
 enum {
     warps = 16,
     threads = 32 * warps,
-    most_stages = 3,
     most_columns = 128,
     few_columns = 64, /* up to here tiles have twice as many rows */
     few_rows = 64,
     many_rows = 2 * few_rows,
-    block_size = 256 /* doubles of a block of T */
+    block_size = 256,   /* doubles of a block of T */
+    static_shared = 256 /* bytes of shared memory that are not dynamic, or more */
 };
 
 /* Elements between staged columns: those of four, of which a fragment has eight, are in different
@@ -232,7 +232,6 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
     const int strip = warp % STRIPS, share = warp / STRIPS;
     const int tiles = (int)((w.m + ROWS - 1) / ROWS), step = (int)gridDim.x;
-    const double2 *left = reinterpret_cast<const double2 *>(w.packed) + lane;
     int bad = 0;
     auto cuts = [&](int c) { return w.starts[c / 2] >> c % 2 * 16 & 0xffffu; };
     auto fetch = [&](int tile, int stage) {
@@ -249,10 +248,12 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
         __syncthreads();
         fetch(tile + (STAGES - 1) * step, stage ? stage - 1 : STAGES - 1);
         Element *rows = w.stages + stage * size + 16 * strip;
-        const Element *mine = rows + group + t * STRIDE;
-        struct tile_rows<Element> now = {
-            mine, w.scale + t, w.ones + t, left, 0
-        };
+        struct tile_rows<Element> now;
+        now.rows = rows + group + t * STRIDE;
+        now.scale = w.scale + t;
+        now.ones = w.ones + t;
+        now.packed = reinterpret_cast<const double2 *>(w.packed) + lane;
+        now.first = 0;
         const int64_t row = (int64_t)tile * ROWS + 16 * strip + 2 * t;
         auto put = [&](int c, const double sum[2][4]) {
             bad |=
@@ -328,10 +329,18 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
     for (int e = n * STRIDE + threadIdx.x; e < size; e += threads)
         for (int stage = 0; stage < STAGES; stage++)
             stages[stage * size + e] = 0; /* columns that there are not: and stay so */
-    const struct work<Element> w = {
-        v, ldv, m, n, d.decision->single != 0,
-            staged_aligned(v, ldv), starts, packed, scale, ones, stages
-    };
+    struct work<Element> w;
+    w.v = v;
+    w.ldv = ldv;
+    w.m = m;
+    w.n = n;
+    w.single = d.decision->single != 0;
+    w.aligned = staged_aligned(v, ldv);
+    w.starts = starts;
+    w.packed = packed;
+    w.scale = scale;
+    w.ones = ones;
+    w.stages = stages;
     unsigned others = d.decision->starts[0] ^ 1;
     for (int k = 1; k < (n + 31) / 32; k++)
         others |= d.decision->starts[k];
@@ -371,36 +380,33 @@ static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t l
     return bd_cuda_launched("the product with a triangle");
 }
 
-/* As many stages as there is room for. */
-template <int STAGES, int ROWS, class Element>
-static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
+template <int ROWS, class Element> static bool fits(const struct gram_plan *plan, int stages)
 {
-    if constexpr (STAGES > 2)
-        if (staged_bytes<ROWS, Element>(plan->data.n, STAGES) > (size_t)plan->cuda->shared_most)
-            return choose<STAGES - 1, ROWS>(plan, v, ldv, overflow);
-    return launch<STAGES, ROWS>(plan, v, ldv, overflow);
+    return staged_bytes<ROWS, Element>(plan->data.n, stages) + static_shared <=
+           (size_t)plan->cuda->shared_most;
 }
 
+/* As many rows, and as many stages of them, as there is room for. */
 template <class Element>
-static enum bd_status choose_rows(const struct gram_plan *plan, Element *v, int64_t ldv,
-                                  int *overflow)
+static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
-    return plan->data.n <= few_columns && plan->m > many_rows
-               ? choose<most_stages, many_rows>(plan, v, ldv, overflow)
-               : choose<most_stages, few_rows>(plan, v, ldv, overflow);
+    const bool few = plan->data.n <= few_columns && plan->m > many_rows;
+    if (few && fits<many_rows, Element>(plan, 2))
+        return fits<many_rows, Element>(plan, 3) ? launch<3, many_rows>(plan, v, ldv, overflow)
+                                                 : launch<2, many_rows>(plan, v, ldv, overflow);
+    return fits<few_rows, Element>(plan, 3) ? launch<3, few_rows>(plan, v, ldv, overflow)
+                                            : launch<2, few_rows>(plan, v, ldv, overflow);
 }
 
 extern "C" int bd_cuda_triangular_is_staged(const struct gram_plan *plan)
 {
-    const int n = plan->data.n;
-    const size_t bytes = plan->type == BD_F32 ? staged_bytes<few_rows, float>(n, 2)
-                                              : staged_bytes<few_rows, double>(n, 2);
-    return n <= most_columns && bytes <= (size_t)plan->cuda->shared_most;
+    return plan->data.n <= most_columns && (plan->type == BD_F32 ? fits<few_rows, float>(plan, 2)
+                                                                 : fits<few_rows, double>(plan, 2));
 }
 
 extern "C" enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v,
                                                     int64_t ldv, int *overflow)
 {
-    return plan->type == BD_F32 ? choose_rows(plan, static_cast<float *>(v), ldv, overflow)
-                                : choose_rows(plan, static_cast<double *>(v), ldv, overflow);
+    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
+                                : choose(plan, static_cast<double *>(v), ldv, overflow);
 }
