@@ -188,7 +188,7 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
     const int before = right < 0 ? 0 : square::panel, staged_columns = before + columns;
     const int size = memory::stage(n), groups = (staged_columns + 7) / 8;
     const bool aligned = staged_aligned(v, ldv);
-    const int64_t tiles = (m + memory::rows - 1) / memory::rows, step = gridDim.y;
+    const int tiles = (int)((m + memory::rows - 1) / memory::rows);
     const double *own = stages + 16 * split + lane / 4 * STRIDE + 2 * (lane % 4);
     double sum[TILES][4] = {};
     for (int e = threadIdx.x; e < STAGES * size; e += THREADS)
@@ -196,26 +196,20 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
             stages[e] = 0; /* and stays so */
     bd_cuda_await();
 
-    auto fetch = [&](int64_t tile, int stage) {
+    auto fetch = [&](int tile, int stage) {
+        const int64_t row = (int64_t)tile * memory::rows;
         double *to = stages + stage * size;
-        if (tile < tiles && right >= 0)
-            staged_fetch<memory::rows, STRIDE, THREADS>(to, v + left * ldv, ldv,
-                                                        tile * memory::rows, m, before, aligned);
-        if (tile < tiles)
-            staged_fetch<memory::rows, STRIDE, THREADS>(to + before * STRIDE,
-                                                        v + (right < 0 ? left : right) * ldv, ldv,
-                                                        tile * memory::rows, m, columns, aligned);
-        staged_commit();
+        if (right >= 0)
+            staged_fetch<memory::rows, STRIDE, THREADS>(to, v + left * ldv, ldv, row, m, before,
+                                                        aligned);
+        staged_fetch<memory::rows, STRIDE, THREADS>(to + before * STRIDE,
+                                                    v + (right < 0 ? left : right) * ldv, ldv, row,
+                                                    m, columns, aligned);
     };
-    int64_t tile = blockIdx.y;
-    for (int stage = 0; stage < STAGES - 1; stage++)
-        fetch(tile + stage * step, stage);
-    for (int stage = 0; tile < tiles; tile += step, stage = stage + 1 < STAGES ? stage + 1 : 0) {
-        staged_wait<STAGES - 2>();
-        __syncthreads();
-        fetch(tile + (STAGES - 1) * step, stage ? stage - 1 : STAGES - 1);
+    auto take = [&](int, int stage) {
         Shape::template take<STRIDE>(sum, own + stage * size, set, groups);
-    }
+    };
+    staged_tiles<STAGES>((int)blockIdx.y, (int)gridDim.y, tiles, fetch, take);
     bd_cuda_let_follow();
 
     /* The sums of a set's warps. */

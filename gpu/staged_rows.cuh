@@ -73,4 +73,27 @@ static __device__ __forceinline__ void staged_fetch(Element *stage, const Elemen
     }
 }
 
+/* take(tile, stage) for tiles first, first + step, .. below `tiles`, one after the other:
+ * fetch(tile, stage) sets out with a tile, and STAGES - 1 of them are under way while one is taken.
+ * By all threads; the last tile may still be read by others afterwards. */
+template <int STAGES, class Fetch, class Take>
+static __device__ __forceinline__ void staged_tiles(int first, int step, int tiles,
+                                                    const Fetch &fetch, const Take &take)
+{
+    auto set_out = [&](int tile, int stage) {
+        if (tile < tiles)
+            fetch(tile, stage);
+        staged_commit();
+    };
+    int tile = first;
+    for (int stage = 0; stage < STAGES - 1; stage++)
+        set_out(tile + stage * step, stage);
+    for (int stage = 0; tile < tiles; tile += step, stage = stage + 1 < STAGES ? stage + 1 : 0) {
+        staged_wait<STAGES - 2>();
+        __syncthreads();
+        set_out(tile + (STAGES - 1) * step, stage ? stage - 1 : STAGES - 1);
+        take(tile, stage);
+    }
+}
+
 #endif

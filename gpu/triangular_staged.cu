@@ -231,22 +231,14 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
     const int n = w.n, blocks = blocks_of(n), size = 16 * blocks * STRIDE;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
     const int strip = warp % STRIPS, share = warp / STRIPS;
-    const int tiles = (int)((w.m + ROWS - 1) / ROWS), step = (int)gridDim.x;
+    const int tiles = (int)((w.m + ROWS - 1) / ROWS);
     int bad = 0;
     auto cuts = [&](int c) { return w.starts[c / 2] >> c % 2 * 16 & 0xffffu; };
     auto fetch = [&](int tile, int stage) {
-        if (tile < tiles)
-            staged_fetch<ROWS, STRIDE, threads>(w.stages + stage * size, w.v, w.ldv,
-                                                (int64_t)tile * ROWS, w.m, n, w.aligned);
-        staged_commit();
+        staged_fetch<ROWS, STRIDE, threads>(w.stages + stage * size, w.v, w.ldv,
+                                            (int64_t)tile * ROWS, w.m, n, w.aligned);
     };
-    int tile = (int)blockIdx.x;
-    for (int stage = 0; stage < STAGES - 1; stage++)
-        fetch(tile + stage * step, stage);
-    for (int stage = 0; tile < tiles; tile += step, stage = stage + 1 < STAGES ? stage + 1 : 0) {
-        staged_wait<STAGES - 2>();
-        __syncthreads();
-        fetch(tile + (STAGES - 1) * step, stage ? stage - 1 : STAGES - 1);
+    auto take = [&](int tile, int stage) {
         Element *rows = w.stages + stage * size + 16 * strip;
         struct tile_rows<Element> now;
         now.rows = rows + group + t * STRIDE;
@@ -298,7 +290,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
             if (CUT && end < blocks)
                 __syncthreads();
         }
-    }
+    };
+    staged_tiles<STAGES>((int)blockIdx.x, (int)gridDim.x, tiles, fetch, take);
     return bad;
 }
 
