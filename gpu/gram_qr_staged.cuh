@@ -1,7 +1,14 @@
 /* Private to gpu/gram_qr_form.cu: G = V^T V of float64 and more columns than registers hold. V is
  * staged (staged_rows.cuh) in tiles of 16 SPLITS rows, of which a warp has 16; SETS warps share
  * these, and each has TILES of the tiles of 16 x 8 of G. A column is 8 elements longer than a tile,
- * so that the fragments of two columns, 64 bytes each, are in different banks. */
+ * so that the fragments of two columns, 64 bytes each, are in different banks.
+ *
+ * A Shape says which tiles of G a unit of thread blocks has. Beside those numbers it has
+ *     width(n)        columns that are staged, at most
+ *     panels(unit)    columns that are staged: from `left` on and, unless it is negative, from
+ *                     `right` on; `columns`: how many there are of the latter, or of the only ones
+ *     place(slot)     the element of G of a slot (bd_gram_sum)
+ *     take(sum, rows) the sums of one set over 16 rows */
 #ifndef BD_GPU_GRAM_QR_STAGED_CUH
 #define BD_GPU_GRAM_QR_STAGED_CUH
 
