@@ -34,4 +34,21 @@ static inline void bd_cuda_overlap(const struct bd_cuda *cuda, cudaLaunchConfig_
     overlap->val.programmaticStreamSerializationAllowed = 1;
 }
 
+/* Launches a kernel so that it may overlap with the one before it, with `bytes` of dynamic shared
+ * memory. A failure is seen by bd_cuda_launched. */
+template <class Kernel, class... Values>
+static void bd_cuda_follow(const struct bd_cuda *cuda, Kernel *kernel, dim3 grid, dim3 block,
+                           size_t bytes, const Values &...values)
+{
+    cudaLaunchAttribute early = {};
+    cudaLaunchConfig_t launch = {};
+    launch.gridDim = grid;
+    launch.blockDim = block;
+    launch.dynamicSmemBytes = bytes;
+    launch.stream = cuda->stream;
+    launch.attrs = &early;
+    bd_cuda_overlap(cuda, &launch);
+    cudaLaunchKernelEx(&launch, kernel, values...);
+}
+
 #endif

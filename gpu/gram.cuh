@@ -144,15 +144,8 @@ template <class Slots>
 static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, int n, int blocks,
                            int units, const int *stop)
 {
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3(Slots::count / 32, (unsigned)units);
-    launch.blockDim = dim3(1024);
-    launch.stream = cuda->stream;
-    launch.attrs = &early;
-    bd_cuda_overlap(cuda, &launch);
-    /* a failure is seen by bd_cuda_launched at the end */
-    cudaLaunchKernelEx(&launch, bd_gram_sum<Slots>, g, part, n, blocks, stop);
+    bd_cuda_follow(cuda, bd_gram_sum<Slots>, dim3(Slots::count / 32, (unsigned)units), dim3(1024),
+                   0, g, part, n, blocks, stop);
 }
 
 template <class Loader, class Part>

@@ -288,19 +288,13 @@ enum bd_status bd_cuda_gram_get_r(void *work, void *r, int64_t ldr)
 {
     const struct gram_plan *plan = plan_of(work);
     const int n = plan->data.n, aside = plan->solved;
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3((unsigned)(n + 31) / 32, (unsigned)(n + 7) / 8);
-    launch.blockDim = dim3(32, 8);
-    launch.stream = plan->cuda->stream;
-    launch.attrs = &early;
-    bd_cuda_overlap(plan->cuda, &launch);
+    const dim3 grid((unsigned)(n + 31) / 32, (unsigned)(n + 7) / 8), block(32, 8);
     if (plan->type == BD_F64)
-        cudaLaunchKernelEx(&launch, round_r<double>, static_cast<double *>(r), ldr,
-                           plan->data.total, n, aside);
+        bd_cuda_follow(plan->cuda, round_r<double>, grid, block, 0, static_cast<double *>(r), ldr,
+                       plan->data.total, n, aside);
     else
-        cudaLaunchKernelEx(&launch, round_r<float>, static_cast<float *>(r), ldr, plan->data.total,
-                           n, aside);
+        bd_cuda_follow(plan->cuda, round_r<float>, grid, block, 0, static_cast<float *>(r), ldr,
+                       plan->data.total, n, aside);
     return bd_cuda_launched("R");
 }
 

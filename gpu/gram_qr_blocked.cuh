@@ -1,5 +1,6 @@
-/* Private to gpu/gram_qr_factor.cu: Cholesky and its condition estimate in blocks of 16 x 16 of a
- * matrix in shared memory, by one thread block (gram_qr_small.cuh), n <= 128.
+/* Private to gpu/gram_qr_factor.cu and gpu/gram_qr_cholesky.cu: Cholesky and its condition estimate
+ * in blocks of 16 x 16 of a matrix in shared memory, by one thread block (gram_qr_small.cuh), n <=
+ * 128.
  *
  * Row by row there is little to do and all of it waits: for a pivot, its inverse, a barrier. So one
  * warp makes the 16 rows of a diagonal block, for which it needs no barrier, while the others take
@@ -10,6 +11,7 @@
 #define BD_GPU_GRAM_QR_BLOCKED_CUH
 
 #include "gpu/gram_multiply.cuh"
+#include "gpu/gram_qr_estimate.cuh"
 #include "gpu/gram_qr_solver.cuh"
 
 enum {
@@ -148,7 +150,7 @@ static __device__ __forceinline__ void gram_factor_right(double *a, int ld, int 
 struct gram_progress {
     int end;                /* the first row whose pivot was not positive, or n */
     double greatest, least; /* singular values of R^, squared, estimated */
-    double squared;         /* the condition number, as gram_estimate */
+    double squared;         /* the condition number, estimated */
 };
 
 /* Columns `from` .. `to` - 1, of the 16 from j0 on, are taken into the estimate: gram_take_columns,

@@ -1,5 +1,5 @@
 /* Private to gpu/gram_qr_narrow_factor.cuh: incremental condition estimation (gram_take_columns of
- * gram_qr_solver.cuh) of up to 32 columns, one by one, by one warp. */
+ * gram_qr_estimate.cuh) of up to 32 columns, one by one, by one warp. */
 #ifndef BD_GPU_GRAM_QR_BLOCKS_CUH
 #define BD_GPU_GRAM_QR_BLOCKS_CUH
 

@@ -1,101 +1,132 @@
-/* R^ by Cholesky of more columns than shared memory holds (gram_qr_factor.h), over the device: 32
- * rows of it at a time, and what they take from the rest. */
-#include "gpu/gram_qr_factor.h"
-#include "gpu/gram_qr_small.cuh"
+/* R^ by Cholesky of more columns than shared memory holds (gram_qr_large.h), over the device: 32
+ * rows of it a launch, of which a thread block makes 32 columns. It takes the products of all rows
+ * before from them, and factors the diagonal block for itself: that is less than another launch.
+ * Meanwhile one block takes the rows of the launch before into the condition estimate. */
+#include "gpu/dependent_launch.cuh"
+#include "gpu/gram_qr_blocked.cuh"
+#include "gpu/gram_qr_large.h"
+#include "gpu/gram_qr_large_estimate.cuh"
 
 enum {
-    panel_rows = 32,
-    panel_threads = 128,
-    block_ld = panel_rows + 1 /* neither rows nor columns share banks */
+    threads = 256,
+    side = gram_large_rows, /* rows, and columns of a thread block */
+    ld = 2 * side + 1       /* neither rows nor columns share banks */
 };
 
-/* Nothing is to be done for rows from j0 on: a pivot before them was not positive. What the blocks
- * of one launch find among its own rows, and write down, does not stop others of it. */
-static __device__ __forceinline__ bool is_over(const struct gram_data &d, int j0)
+static_assert(side == 2 * gram_side && threads * 4 >= gram_most, "two blocks of 16; four parts");
+
+/* Rows j0 - 32 .. j0 - 1 into the estimate that is kept in d.scratch. */
+static __device__ __forceinline__ void estimate(const struct gram_data &d, int j0)
 {
-    return d.decision->identity || d.decision->end < j0;
+    struct gram_estimate<threads, 4> e;
+    const int from = j0 - side, n = d.n;
+    if (from > 0)
+        gram_load_estimate(&e, d);
+    if (gram_take_columns(&e, d.r, n, n, from, j0, from == 0, gram_most_squared) < j0)
+        e.greatest = HUGE_VAL; /* and stays that */
+    gram_keep_estimate(e, d);
 }
 
-/* Rows j0 .. j0 + 31 of R^: a thread a column right of the diagonal block, which every thread block
- * factors for itself. */
-__global__ __launch_bounds__(panel_threads) void panel(const __grid_constant__ struct gram_data d,
-                                                       int j0)
+/* Columns 8 c .. 8 c + 7 of rows 16 h .. of what is left for rows j0 .. of R^, to `a`, by one warp:
+ * of the columns at `first`, which are columns `to` of a. */
+static __device__ __forceinline__ void take_rest(double *a, const struct gram_data &d,
+                                                 double diagonal, int j0, int h, int first, int to)
 {
-    __shared__ double block[panel_rows * block_ld], inverse[panel_rows];
-    const int n = d.n, rows = min(n - j0, (int)panel_rows);
-    const double *a = d.scratch + (int64_t)j0 * n;
-    if (is_over(d, j0))
-        return;
-    for (int e = threadIdx.x; e < rows * rows; e += panel_threads)
-        block[e / rows * block_ld + e % rows] = a[(int64_t)(e / rows) * n + j0 + e % rows];
-    const int end = gram_cholesky(block, block_ld, rows, 0);
-    if (threadIdx.x < rows)
-        inverse[threadIdx.x] = 1 / block[threadIdx.x * block_ld + threadIdx.x];
-    __syncthreads();
-    double *r = d.r + (int64_t)j0 * n;
-    if (blockIdx.x == 0)
-        for (int e = threadIdx.x; e < end * rows; e += panel_threads)
-            if (e / rows <= e % rows)
-                r[(int64_t)(e / rows) * n + j0 + e % rows] = block[e / rows * block_ld + e % rows];
-    const int j = j0 + panel_rows + blockIdx.x * panel_threads + threadIdx.x;
-    if (j < n) {
-        double x[panel_rows];
-#pragma unroll
-        for (int i = 0; i < panel_rows; i++)
-            x[i] = a[(int64_t)i * n + j];
-#pragma unroll
-        for (int i = 0; i < panel_rows; i++) {
-            x[i] *= inverse[i];
-#pragma unroll
-            for (int k = i + 1; k < panel_rows; k++)
-                x[k] -= block[i * block_ld + k] * x[i];
-            if (i < end)
-                r[(int64_t)i * n + j] = x[i];
-        }
-    }
-    if (blockIdx.x == 0 && threadIdx.x == 0 && end < rows)
-        d.decision->end = j0 + end;
-}
-
-/* Takes the products of rows j0 .. j0 + 31 of R^ from the rest, a thread block 32 x 32 of it. */
-__global__ __launch_bounds__(256) void trail(const __grid_constant__ struct gram_data d, int j0)
-{
-    __shared__ double left[panel_rows][block_ld], right[panel_rows][block_ld];
-    const int n = d.n, first = j0 + panel_rows;
-    const int i0 = first + blockIdx.y * 32, c0 = first + blockIdx.x * 32;
-    const int x = threadIdx.x % 32, y = threadIdx.x / 32;
-    if (is_over(d, first) || blockIdx.x < blockIdx.y)
-        return;
-    for (int k = y; k < panel_rows; k += 8) {
-        const double *row = d.r + (int64_t)(j0 + k) * n;
-        left[k][x] = i0 + x < n ? row[i0 + x] : 0.0;
-        right[k][x] = c0 + x < n ? row[c0 + x] : 0.0;
-    }
-    __syncthreads();
+    const int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4, n = d.n;
+    const int top = j0 + gram_side * h + group;
+    const double *low = d.r + 4 * t * n + min(top, n - 1);
+    const double *high = d.r + 4 * t * n + min(top + 8, n - 1);
+    const double *right = d.r + 4 * t * n + min(first + group, n - 1);
     double sum[4] = {};
-#pragma unroll 8
-    for (int k = 0; k < panel_rows; k++)
+#pragma unroll 4
+    for (int k = 0; k < j0; k += 16) {
+        double x[4], y[4], z[4];
 #pragma unroll
-        for (int e = 0; e < 4; e++)
-            sum[e] = fma(left[k][y + 8 * e], right[k][x], sum[e]);
+        for (int s = 0; s < 4; s++) {
+            x[s] = low[(int64_t)(k + s) * n];
+            y[s] = high[(int64_t)(k + s) * n];
+            z[s] = right[(int64_t)(k + s) * n];
+        }
+        bd_gram_multiply(sum, x, y, z);
+    }
 #pragma unroll
     for (int e = 0; e < 4; e++) {
-        const int i = i0 + y + 8 * e;
-        if (i < n && c0 + x < n)
-            d.scratch[(int64_t)i * n + c0 + x] -= sum[e];
+        const int i = top + e / 2 * 8, j = first + 2 * t + e % 2;
+        if (i > j || j >= n)
+            continue;
+        const double scaled = d.g[i + (int64_t)j * n] * d.inverse[i] * d.inverse[j];
+        a[(i - j0) * ld + to + 2 * t + e % 2] = (i == j ? diagonal : scaled) - sum[e];
     }
 }
 
-extern "C" void bd_cuda_gram_cholesky_enqueue(const struct gram_plan *plan)
+/* `count` rows of R^ in place of what is left, all `columns` of them; by all threads. *end: the
+ * first row, if any, whose pivot is not positive. */
+static __device__ __forceinline__ void factor_rows(double *a, int count, int columns,
+                                                   double *reciprocal, int *end)
+{
+    const int warp = threadIdx.x / 32;
+    if (warp == 0)
+        gram_factor_diagonal(a, ld, columns, 0, 0, reciprocal, end);
+    __syncthreads();
+    const int made = *end;
+    gram_factor_right(a, ld, columns, 0, min(made, (int)gram_side), reciprocal);
+    __syncthreads();
+    if (made < count || count <= gram_side)
+        return;
+    if (gram_side * (warp + 1) < columns)
+        gram_take_product(a, ld, columns, 0, 1, 1 + warp);
+    __syncwarp();
+    if (warp == 0)
+        gram_factor_diagonal(a, ld, columns, gram_side, 0, reciprocal, end);
+    __syncthreads();
+    gram_factor_right(a, ld, columns, gram_side, min(*end, count) - gram_side, reciprocal);
+    __syncthreads();
+}
+
+/* Rows j0 .. j0 + 31; diagonal: that of the scaled G. */
+__global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ struct gram_data d,
+                                                     double diagonal, int j0)
+{
+    __shared__ double a[side * ld], reciprocal[side];
+    __shared__ int end;
+    const int n = d.n, count = min(n - j0, (int)side), warp = threadIdx.x / 32;
+    const int first = j0 + side * ((int)blockIdx.x + 1), columns = min(n - first, (int)side);
+    bd_cuda_await();
+    /* A pivot of rows before was not positive. What the blocks of one launch find among its own
+     * rows, and write down, does not stop others of it. */
+    if (d.decision->identity || d.decision->end < j0)
+        return;
+    if (j0 > 0 && blockIdx.x == gridDim.x - 1) {
+        estimate(d, j0);
+        return;
+    }
+    if (threadIdx.x == 0)
+        end = side;
+    take_rest(a, d, diagonal, j0, warp / 4, j0 + warp % 4 * 8, warp % 4 * 8);
+    if (columns > 0)
+        take_rest(a, d, diagonal, j0, warp / 4, first + warp % 4 * 8, side + warp % 4 * 8);
+    __syncthreads();
+    factor_rows(a, count, columns > 0 ? side + columns : count, reciprocal, &end);
+    const int made = min(end, count);
+    for (int e = threadIdx.x; e < made * 2 * side; e += threads) {
+        const int i = e / (2 * side), j = e % (2 * side);
+        double *row = d.r + (int64_t)(j0 + i) * n;
+        if (j >= side && j - side < columns)
+            row[first + j - side] = a[i * ld + j];
+        else if (blockIdx.x == 0 && i <= j && j < count)
+            row[j0 + j] = a[i * ld + j];
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0 && made < count)
+        d.decision->end = j0 + made;
+}
+
+extern "C" enum bd_status bd_cuda_gram_cholesky_enqueue(const struct gram_plan *plan, double shift)
 {
     const int n = plan->data.n;
-    cudaStream_t stream = plan->cuda->stream;
-    for (int j0 = 0; j0 < n; j0 += panel_rows) {
-        const int rest = n - j0 - panel_rows;
-        const unsigned blocks = rest > 0 ? (unsigned)(rest + panel_threads - 1) / panel_threads : 1;
-        const unsigned tiles = (unsigned)(rest + 31) / 32;
-        panel<<<blocks, panel_threads, 0, stream>>>(plan->data, j0);
-        if (rest > 0)
-            trail<<<dim3(tiles, tiles), 256, 0, stream>>>(plan->data, j0);
+    for (int j0 = 0; j0 < n; j0 += side) {
+        const int rest = n - j0 - side, blocks = rest > 0 ? (rest + side - 1) / side : 1;
+        bd_cuda_follow(plan->cuda, make_rows, dim3((unsigned)(blocks + (j0 > 0))), dim3(threads), 0,
+                       plan->data, 1 + shift, j0);
     }
+    return bd_cuda_launched("R of the Gram matrix");
 }

@@ -14,7 +14,6 @@ struct gram_factor_step {
     int number;  /* gram_record */
     int in_copy; /* V is in gram_plan.copy if the solve before was in float32 */
     double shift, enough;
-    int part;  /* what of `factor`: all, or that before or after Cholesky (gram_qr_cholesky.cu) */
     int apart; /* what singular values are raised with has no room in shared memory beside R^ */
 };
 
@@ -28,14 +27,6 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
 enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
                                            const struct gram_factor_step *step,
                                            struct gram_record *record);
-
-/* T of the R^ in data.r with the blocks of data.decision. overflow (may be NULL): where T is not
- * finite it becomes 1, and the decision to leave V as it is. */
-enum bd_status bd_cuda_gram_solver_enqueue(const struct gram_plan *plan, int *overflow);
-
-/* Rows of R^ in data.r of the scaled G in data.scratch (ld n, overwritten), decision->end of them.
- */
-void bd_cuda_gram_cholesky_enqueue(const struct gram_plan *plan);
 
 /* Doubles of data.packed; 0: there is none. */
 size_t bd_cuda_gram_packed_size(int n);

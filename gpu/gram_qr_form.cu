@@ -84,8 +84,7 @@ template <class Shape> static size_t staged_parts(const struct bd_cuda *cuda, in
 }
 
 template <class Shape, int STAGES>
-static enum bd_status launch_stages(const struct gram_plan *plan, const double *v, int64_t ldv,
-                                    cudaLaunchConfig_t *launch)
+static enum bd_status launch_stages(const struct gram_plan *plan, const double *v, int64_t ldv)
 {
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n, units = unit_count(n);
@@ -96,22 +95,20 @@ static enum bd_status launch_stages(const struct gram_plan *plan, const double *
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status != BD_OK)
         return status;
-    launch->gridDim = dim3((unsigned)units, (unsigned)splits);
-    launch->blockDim = dim3(staged_memory<Shape>::threads);
-    launch->dynamicSmemBytes = staged_memory<Shape>::bytes(n, STAGES);
-    cudaLaunchKernelEx(launch, kernel, part, v, ldv, plan->m, n);
+    bd_cuda_follow(cuda, kernel, dim3((unsigned)units, (unsigned)splits),
+                   dim3(staged_memory<Shape>::threads), staged_memory<Shape>::bytes(n, STAGES),
+                   part, v, ldv, plan->m, n);
     bd_gram_add_up<Shape>(cuda, plan->data.g, part, n, splits, units, NULL);
     return bd_cuda_launched("the Gram matrix");
 }
 
 /* Two stages have room on every GPU that there is code for. */
 template <class Shape>
-static enum bd_status launch_staged(const struct gram_plan *plan, const double *v, int64_t ldv,
-                                    cudaLaunchConfig_t *launch)
+static enum bd_status launch_staged(const struct gram_plan *plan, const double *v, int64_t ldv)
 {
     return staged_memory<Shape>::bytes(plan->data.n, 4) <= (size_t)plan->cuda->shared_most
-               ? launch_stages<Shape, 4>(plan, v, ldv, launch)
-               : launch_stages<Shape, 2>(plan, v, ldv, launch);
+               ? launch_stages<Shape, 4>(plan, v, ldv)
+               : launch_stages<Shape, 2>(plan, v, ldv);
 }
 
 static int narrow_blocks(const struct bd_cuda *cuda, int64_t m, int n)
@@ -147,27 +144,21 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
         return bd_gram(cuda, g, x, plan->m, n, part, NULL);
     }
     const double *wide = static_cast<const double *>(v);
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t launch = {};
-    launch.blockDim = dim3(256);
-    launch.stream = cuda->stream;
-    launch.attrs = &early;
-    bd_cuda_overlap(cuda, &launch);
     if (n <= narrow_most) {
         const int blocks = narrow_blocks(cuda, plan->m, n);
-        launch.gridDim = dim3((unsigned)blocks);
+        const dim3 grid((unsigned)blocks), block(256);
         if (n <= 24) {
-            cudaLaunchKernelEx(&launch, narrow<3>, part, wide, ldv, plan->m, n);
+            bd_cuda_follow(cuda, narrow<3>, grid, block, 0, part, wide, ldv, plan->m, n);
             bd_gram_add_up<bd_gram_narrow_slots<3>>(cuda, g, part, n, blocks, 1, NULL);
         } else {
-            cudaLaunchKernelEx(&launch, narrow<4>, part, wide, ldv, plan->m, n);
+            bd_cuda_follow(cuda, narrow<4>, grid, block, 0, part, wide, ldv, plan->m, n);
             bd_gram_add_up<bd_gram_narrow_slots<4>>(cuda, g, part, n, blocks, 1, NULL);
         }
         return bd_cuda_launched("the Gram matrix");
     }
-    return n <= triangle<4>::most   ? launch_staged<triangle<4>>(plan, wide, ldv, &launch)
-           : n <= triangle<8>::most ? launch_staged<triangle<8>>(plan, wide, ldv, &launch)
-                                    : launch_staged<square>(plan, wide, ldv, &launch);
+    return n <= triangle<4>::most   ? launch_staged<triangle<4>>(plan, wide, ldv)
+           : n <= triangle<8>::most ? launch_staged<triangle<8>>(plan, wide, ldv)
+                                    : launch_staged<square>(plan, wide, ldv);
 }
 
 } /* extern "C" */

@@ -17,14 +17,6 @@ extern "C" enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *pl
                                                       const struct gram_factor_step *step,
                                                       struct gram_record *record)
 {
-    struct bd_cuda *cuda = plan->cuda;
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3(1);
-    launch.blockDim = dim3(threads);
-    launch.stream = cuda->stream;
-    launch.attrs = &early;
-    bd_cuda_overlap(cuda, &launch);
-    cudaLaunchKernelEx(&launch, narrow, plan->data, *step, record);
+    bd_cuda_follow(plan->cuda, narrow, dim3(1), dim3(threads), 0, plan->data, *step, record);
     return bd_cuda_launched("R of the Gram matrix");
 }

@@ -204,15 +204,8 @@ template <int NT, class Element> bool run_narrow(const bd_cuda *cuda, const bd_r
     bd_rpca_job<Element> job(*s);
     int64_t blocks = job.tiles < cuda->sms ? job.tiles : cuda->sms;
     job.ring = ring;
-    cudaLaunchAttribute beside = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)blocks);
-    config.blockDim = dim3(warps * warp_size);
-    config.dynamicSmemBytes = bytes;
-    config.stream = cuda->stream;
-    config.attrs = &beside;
-    bd_cuda_overlap(cuda, &config);
-    cudaLaunchKernelEx(&config, sweep_narrow<NT, Element>, job); /* errors: bd_cuda_launched */
+    bd_cuda_follow(cuda, sweep_narrow<NT, Element>, dim3((unsigned)blocks), dim3(warps * warp_size),
+                   bytes, job);
     return true;
 }
 

@@ -1,6 +1,7 @@
 /* The slots triangular_* of the table: T of an R of the caller's. */
 #include "gpu/dependent_launch.cuh"
-#include "gpu/gram_qr_factor.h"
+#include "gpu/gram_qr_estimate.cuh"
+#include "gpu/gram_qr_large.h"
 #include "gpu/gram_qr_solver.cuh"
 #include "gpu/slots.h"
 #include "gpu/triangular.h"
@@ -15,15 +16,18 @@ static __device__ __forceinline__ double element(const void *r, int64_t ldr, enu
                           : (double)static_cast<const float *>(r)[i + j * ldr];
 }
 
+enum { prepare_threads = 512, parts = gram_most / prepare_threads };
+
 /* R^ in d.r, with columns times powers of two that bring them to about 1; where blocks begin. With
  * COPY, T := R. status[0]: what is wrong with R; then V is to be left as it is. One thread block.
  */
 template <bool COPY>
-__global__ __launch_bounds__(512) void prepare(const __grid_constant__ struct gram_data d,
-                                               const void *r, int64_t ldr, enum bd_type type,
-                                               int solve, int mixed, int *status)
+__global__
+__launch_bounds__(prepare_threads) void prepare(const __grid_constant__ struct gram_data d,
+                                                const void *r, int64_t ldr, enum bd_type type,
+                                                int solve, int mixed, int *status)
 {
-    __shared__ double x[3 * gram_most];
+    __shared__ unsigned starts[gram_most / 32];
     __shared__ int wrong;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, n = d.n;
     if (threadIdx.x == 0)
@@ -58,10 +62,8 @@ __global__ __launch_bounds__(512) void prepare(const __grid_constant__ struct gr
             d.inverse[j] = by;
     }
     __syncthreads();
-    if (warp > 0)
-        return;
     struct gram_decision *c = d.decision;
-    if (lane == 0) {
+    if (threadIdx.x == 0) {
         c->identity = wrong != r_good;
         c->single = mixed;
         c->in_copy = 0;
@@ -70,13 +72,18 @@ __global__ __launch_bounds__(512) void prepare(const __grid_constant__ struct gr
     }
     if (wrong != r_good)
         return;
-    if (COPY)
-        for (int w = lane; w < gram_most / 32; w += 32)
-            c->starts[w] = w == 0;
-    else
-        gram_cut(c->starts, d, d.r, n, solve,
-                 solve == BD_TRIANGULAR_ADAPTIVE ? sqrt(gram_estimate(d.r, n, n, x)) : HUGE_VAL,
-                 sqrt(mixed ? FLT_EPSILON : DBL_EPSILON), x);
+    double kappa =
+        0; /* of any R but one that is solved for adaptively one block is made, or none */
+    if (!COPY && solve == BD_TRIANGULAR_ADAPTIVE) {
+        struct gram_estimate<prepare_threads, parts> e;
+        const int end = gram_take_columns(&e, d.r, n, n, 0, n, true, gram_most_squared);
+        kappa = end == n ? sqrt(e.greatest / e.least) : HUGE_VAL;
+    }
+    gram_cut<prepare_threads, parts>(starts, d.packed, d.r, n, n,
+                                     COPY ? (int)BD_TRIANGULAR_INVERSION : solve, kappa,
+                                     sqrt(mixed ? FLT_EPSILON : DBL_EPSILON));
+    for (int w = threadIdx.x; w < gram_most / 32; w += prepare_threads)
+        c->starts[w] = starts[w];
 }
 
 /* V := V T, and what has become of it. */
@@ -111,9 +118,9 @@ enum bd_status bd_cuda_triangular_solve(void *work, const void *r, int64_t ldr, 
                                         int64_t ldv, enum bd_triangular_solve solve, int mixed)
 {
     const struct gram_plan *plan = static_cast<const struct gram_plan *>(work);
-    prepare<false><<<1, 512, 0, plan->cuda->stream>>>(plan->data, r, ldr, plan->type, (int)solve,
-                                                      mixed, plan->status);
-    const enum bd_status status = bd_cuda_gram_solver_enqueue(plan, plan->status + 1);
+    prepare<false><<<1, prepare_threads, 0, plan->cuda->stream>>>(plan->data, r, ldr, plan->type,
+                                                                  (int)solve, mixed, plan->status);
+    const enum bd_status status = bd_cuda_gram_inverse_enqueue(plan, plan->status + 1);
     return status ? status : finish(plan, v, ldv, mixed, "V R^-1");
 }
 
@@ -121,8 +128,8 @@ enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ld
                                            int64_t ldv, int mixed)
 {
     const struct gram_plan *plan = static_cast<const struct gram_plan *>(work);
-    prepare<true>
-        <<<1, 512, 0, plan->cuda->stream>>>(plan->data, r, ldr, plan->type, 0, mixed, plan->status);
+    prepare<true><<<1, prepare_threads, 0, plan->cuda->stream>>>(plan->data, r, ldr, plan->type, 0,
+                                                                 mixed, plan->status);
     return finish(plan, v, ldv, mixed, "V R");
 }
 

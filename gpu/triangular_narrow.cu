@@ -118,14 +118,8 @@ static void launch(const struct gram_plan *plan, Element *v, int64_t ldv, const 
 {
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n, blocks = grid_of(cuda, s.m, N, FORM);
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3((unsigned)blocks);
-    launch.blockDim = dim3(threads);
-    launch.stream = cuda->stream;
-    launch.attrs = &early;
-    bd_cuda_overlap(cuda, &launch);
-    cudaLaunchKernelEx(&launch, narrow<N, Element, MIXED, FORM>, plan->data, v, ldv, s);
+    bd_cuda_follow(cuda, narrow<N, Element, MIXED, FORM>, dim3((unsigned)blocks), dim3(threads), 0,
+                   plan->data, v, ldv, s);
     if (FORM)
         bd_gram_add_up<bd_gram_narrow_slots<bd_rows_groups(N)>>(cuda, plan->data.g, s.part, n,
                                                                 blocks, 1, NULL);

@@ -361,15 +361,9 @@ static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t l
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status != BD_OK)
         return status;
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms));
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = staged_bytes<ROWS, Element>(plan->data.n, STAGES);
-    config.stream = cuda->stream;
-    config.attrs = &early;
-    bd_cuda_overlap(cuda, &config);
-    cudaLaunchKernelEx(&config, kernel, plan->data, v, ldv, plan->m, overflow);
+    bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms)),
+                   dim3(threads), staged_bytes<ROWS, Element>(plan->data.n, STAGES), plan->data, v,
+                   ldv, plan->m, overflow);
     return bd_cuda_launched("the product with a triangle");
 }
 

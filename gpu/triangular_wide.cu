@@ -169,15 +169,8 @@ static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t l
                                                  "shared memory for rows of V");
     if (status != BD_OK)
         return status;
-    cudaLaunchAttribute early = {};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)(tiles < most ? tiles : most));
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = bytes;
-    config.stream = cuda->stream;
-    config.attrs = &early;
-    bd_cuda_overlap(cuda, &config);
-    cudaLaunchKernelEx(&config, wide<SETS, Element>, plan->data, v, ldv, plan->m, overflow);
+    bd_cuda_follow(cuda, wide<SETS, Element>, dim3((unsigned)(tiles < most ? tiles : most)),
+                   dim3(threads), bytes, plan->data, v, ldv, plan->m, overflow);
     return bd_cuda_launched("the product with a triangle");
 }
 

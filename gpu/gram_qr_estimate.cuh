@@ -1,0 +1,177 @@
+/* Private to gpu/gram_qr*.cu and gpu/triangular.cu: incremental condition estimation (Bischof:
+ * Incremental condition estimation, 1990) of R^ (gram_qr_plan.h) by a thread block, and where
+ * blocks of columns begin because of it. R^(i, j) is a[i * ld + j].
+ *
+ * With x of norm 1 for which x^T R has about the largest (or smallest) norm sigma, the next column
+ * (v; gamma) and (s x; c): the norm squared is that of [s c] [sigma^2 + alpha^2, alpha gamma; .,
+ * gamma^2] [s c]^T, alpha = x^T v. Columns count as scaled to norm 1. What the vectors x are
+ * multiplied by is kept for all columns to come, and the squares of these, so that no column has to
+ * wait for sums. */
+#ifndef BD_GPU_GRAM_QR_ESTIMATE_CUH
+#define BD_GPU_GRAM_QR_ESTIMATE_CUH
+
+#include "gpu/gram_qr_small.cuh"
+
+/* The larger eigenvalue of a 2 x 2 matrix and its unit vector, `by` times (keep, take). */
+struct gram_turn {
+    double largest, keep, take, by;
+};
+
+/* Of [before + along^2, along gamma; along gamma, gamma^2]. Half the angle between an axis and the
+ * vector has its cosine squared without another root, and what is multiplied by the vector need not
+ * wait for that of the cosine. */
+static __device__ __forceinline__ struct gram_turn gram_widen(double before, double along,
+                                                              double gamma)
+{
+    const double own = gamma * gamma, apart = fma(along, along, before - own);
+    const double side = along * gamma, square = fma(apart, apart, 4 * side * side);
+    const bool turns = square > 1e-280; /* else all vectors are as good */
+    const double by_root = turns ? gram_rough_inverse_root(square) : 0.0;
+    const double near = fma(0.5 * fabs(apart), by_root, turns ? 0.5 : 1.0);
+    const double far = side * by_root;
+    struct gram_turn t;
+    t.largest = 0.5 * (fma(along, along, before + own) + square * by_root);
+    t.keep = apart >= 0 ? near : far;
+    t.take = apart >= 0 ? far : near;
+    t.by = gram_rough_inverse_root(near);
+    return t;
+}
+
+/* What the vectors x are multiplied by, x with one more row, v. */
+static __device__ __forceinline__ double gram_turn_large(const struct gram_turn &t, double x,
+                                                         double v)
+{
+    return fma(x, t.keep, v * t.take) * t.by;
+}
+
+/* That of the smaller eigenvalue is orthogonal to that of the larger. */
+static __device__ __forceinline__ double gram_turn_small(const struct gram_turn &t, double x,
+                                                         double v)
+{
+    return fma(v, t.keep, -x * t.take) * t.by;
+}
+
+/* Of a block of columns of which some have been taken: the singular values squared, and what thread
+ * x keeps of columns x, THREADS + x, .. */
+template <int THREADS, int PARTS> struct gram_estimate {
+    double greatest, least;
+    double large[PARTS], small[PARTS]; /* products with the vectors x */
+    double norm[PARTS];                /* of the rows taken, squared */
+};
+
+/* Takes columns from .. to - 1, as long as the condition number squared stays below `most`, and
+ * returns the first that is not taken, or `to`. begins: column `from` is the first of its block.
+ * The rows are read a few at a time and before they are wanted: they may be in global memory. */
+template <int THREADS, int PARTS>
+static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THREADS, PARTS> *e,
+                                                        const double *a, int ld, int n, int from,
+                                                        int to, bool begins, double most)
+{
+    constexpr int ONCE = 4;
+    __shared__ double told[2][3]; /* of the next column, by its thread */
+    double rows[ONCE][PARTS], diagonal[ONCE];
+    auto load = [&](int j0) {
+#pragma unroll
+        for (int s = 0; s < ONCE; s++) {
+            const int j = j0 + s;
+            diagonal[s] = j < to ? a[(int64_t)j * ld + j] : 0.0;
+#pragma unroll
+            for (int part = 0; part < PARTS; part++) {
+                const int k = part * THREADS + (int)threadIdx.x;
+                rows[s][part] = j < to && k > j && k < n ? a[(int64_t)j * ld + k] : 0.0;
+            }
+        }
+    };
+    __syncthreads();
+    load(from);
+#pragma unroll 1
+    for (int j0 = from; j0 < to; j0 += ONCE) {
+        double row[ONCE][PARTS], own[ONCE];
+#pragma unroll
+        for (int s = 0; s < ONCE; s++) {
+            own[s] = diagonal[s];
+#pragma unroll
+            for (int part = 0; part < PARTS; part++)
+                row[s][part] = rows[s][part];
+        }
+        load(j0 + ONCE);
+#pragma unroll
+        for (int s = 0; s < ONCE; s++) {
+            const int j = j0 + s;
+            if (j >= to)
+                break;
+            if (begins && j == from) {
+                e->greatest = e->least = 1;
+#pragma unroll
+                for (int part = 0; part < PARTS; part++) {
+                    e->large[part] = e->small[part] = row[s][part];
+                    e->norm[part] = row[s][part] * row[s][part];
+                }
+                continue;
+            }
+            double *now = told[j % 2];
+#pragma unroll
+            for (int part = 0; part < PARTS; part++)
+                if (part * THREADS + (int)threadIdx.x == j) {
+                    now[0] = e->large[part];
+                    now[1] = e->small[part];
+                    now[2] = e->norm[part];
+                }
+            __syncthreads();
+            const double by = gram_rough_inverse_root(fma(own[s], own[s], now[2]));
+            const double gamma = own[s] * by, product = e->least * (gamma * gamma);
+            const struct gram_turn up = gram_widen(e->greatest, now[0] * by, gamma);
+            const struct gram_turn down = gram_widen(e->least, now[1] * by, gamma);
+            /* NaN for a column of 0 */
+            if (!(up.largest * down.largest <= most * product))
+                return j;
+            e->greatest = up.largest;
+            e->least = product * gram_inverse(down.largest);
+#pragma unroll
+            for (int part = 0; part < PARTS; part++) {
+                const double v = row[s][part];
+                e->large[part] = gram_turn_large(up, e->large[part], v);
+                e->small[part] = gram_turn_small(down, e->small[part], v);
+                e->norm[part] = fma(v, v, e->norm[part]);
+            }
+        }
+    }
+    return to;
+}
+
+/* Condition numbers of more than that, squared, are not told from infinity. */
+static constexpr double gram_most_squared = 1e60;
+
+/* Where blocks begin (gram_decision), by a thread block; kappa: the condition number of R^. In
+ * blocks of 16 columns of `packed` a cut within one is one at its begin and end too
+ * (triangular_wide.cu). starts: gram_most / 32, in shared memory. */
+template <int THREADS, int PARTS>
+static __device__ __forceinline__ void gram_cut(unsigned *starts, bool packed, const double *a,
+                                                int ld, int n, int solve, double kappa, double tau)
+{
+    for (int w = threadIdx.x; w < gram_most / 32; w += THREADS)
+        starts[w] = solve == BD_TRIANGULAR_SUBSTITUTION ? ~0u : w == 0;
+    __syncthreads();
+    const double limit = fmax(tau * fmin(kappa, 1e30), 32.0);
+    if (solve != BD_TRIANGULAR_ADAPTIVE || kappa <= limit)
+        return;
+    struct gram_estimate<THREADS, PARTS> block;
+    auto begin_at = [&](int j) {
+        if (threadIdx.x == 0 && j < n)
+            starts[j / 32] |= 1u << j % 32;
+    };
+    for (int j = 0, to = n; j < n;) {
+        j = gram_take_columns(&block, a, ld, to, j, to, true, limit * limit);
+        begin_at(j);
+        if (packed && j % 16 && j < n) { /* further cuts only within these 16 columns */
+            begin_at(j & ~15);
+            to = min(n, (j & ~15) + 16);
+            begin_at(to);
+        } else if (j >= to) {
+            to = n;
+        }
+    }
+    __syncthreads();
+}
+
+#endif
