@@ -9,11 +9,15 @@
 
 enum {
     threads = 256,
-    side = gram_large_rows, /* rows, and columns of a thread block */
-    ld = 2 * side + 1       /* neither rows nor columns share banks */
+    side = gram_large_rows,       /* rows, and columns of a thread block */
+    tiles = 8,                    /* of eight columns: of the diagonal block, and these */
+    splits = threads / 32 / 2,    /* of the rows before, each two warps, 16 rows for each */
+    ld = 2 * side + 1,            /* neither rows nor columns share banks */
+    slot_size = side * ld / 2 + 8 /* of a warp's sums; two of them have room for all rows */
 };
 
 static_assert(side == 2 * gram_side && threads * 4 >= gram_most, "two blocks of 16; four parts");
+static_assert(slot_size >= 4 * tiles * 32 && 2 * slot_size >= side * ld, "room in a slot");
 
 /* Rows j0 - 32 .. j0 - 1 into the estimate that is kept in d.scratch. */
 static __device__ __forceinline__ void estimate(const struct gram_data &d, int j0)
@@ -27,35 +31,58 @@ static __device__ __forceinline__ void estimate(const struct gram_data &d, int j
     gram_keep_estimate(e, d);
 }
 
-/* Columns 8 c .. 8 c + 7 of rows 16 h .. of what is left for rows j0 .. of R^, to `a`, by one warp:
- * of the columns at `first`, which are columns `to` of a. */
-static __device__ __forceinline__ void take_rest(double *a, const struct gram_data &d,
-                                                 double diagonal, int j0, int h, int first, int to)
+/* What is to be taken from rows j0 .. of the scaled G before they can be factored, less these, by
+ * one warp: of rows 16 h .. and eight columns each of the diagonal block (tiles 0 to 3) and of
+ * those from `first` on, 16 rows of R^ in each `splits` times 16, and of two tiles G. */
+static __device__ __forceinline__ void take_products(double sum[tiles][4],
+                                                     const struct gram_data &d, double diagonal,
+                                                     int j0, int h, int split, int first)
 {
     const int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4, n = d.n;
     const int top = j0 + gram_side * h + group;
-    const double *low = d.r + 4 * t * n + min(top, n - 1);
-    const double *high = d.r + 4 * t * n + min(top + 8, n - 1);
-    const double *right = d.r + 4 * t * n + min(first + group, n - 1);
-    double sum[4] = {};
-#pragma unroll 4
-    for (int k = 0; k < j0; k += 16) {
-        double x[4], y[4], z[4];
+    auto column = [&](int tile) { return (tile < 4 ? j0 : first - side) + 8 * tile; };
+#pragma unroll
+    for (int e = 0; e < 4 * tiles; e++) {
+        const int tile = e / 4, i = top + e % 4 / 2 * 8, j = column(tile) + 2 * t + e % 2;
+        const bool own = tile / 2 == split && i <= j && j < n;
+        const double scaled = own ? d.g[i + (int64_t)j * n] * d.inverse[i] * d.inverse[j] : 0.0;
+        sum[tile][e % 4] = -(own && i == j ? diagonal : scaled);
+    }
+#pragma unroll 1
+    for (int k = gram_side * split; k < j0; k += gram_side * splits) {
+        double low[4], high[4], right[tiles][4];
+        const double *rows = d.r + (int64_t)(k + 4 * t) * n;
 #pragma unroll
         for (int s = 0; s < 4; s++) {
-            x[s] = low[(int64_t)(k + s) * n];
-            y[s] = high[(int64_t)(k + s) * n];
-            z[s] = right[(int64_t)(k + s) * n];
-        }
-        bd_gram_multiply(sum, x, y, z);
-    }
+            low[s] = rows[s * n + min(top, n - 1)];
+            high[s] = rows[s * n + min(top + 8, n - 1)];
 #pragma unroll
-    for (int e = 0; e < 4; e++) {
-        const int i = top + e / 2 * 8, j = first + 2 * t + e % 2;
-        if (i > j || j >= n)
-            continue;
-        const double scaled = d.g[i + (int64_t)j * n] * d.inverse[i] * d.inverse[j];
-        a[(i - j0) * ld + to + 2 * t + e % 2] = (i == j ? diagonal : scaled) - sum[e];
+            for (int tile = 0; tile < tiles; tile++)
+                right[tile][s] = rows[s * n + min(column(tile) + group, n - 1)];
+        }
+#pragma unroll
+        for (int tile = 0; tile < tiles; tile++)
+            bd_gram_multiply(sum[tile], low, high, right[tile]);
+    }
+}
+
+/* The products of all splits, so that their first has the sum; by all threads. slots: of warps. */
+static __device__ __forceinline__ void add_splits(double sum[tiles][4], double *slots, int h,
+                                                  int split)
+{
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int others = splits / 2; others > 0; others /= 2) {
+        double *slot = slots + (2 * (split % others + (others == 1 ? 1 : 0)) + h) * slot_size;
+        if (split >= others && split < 2 * others)
+#pragma unroll
+            for (int e = 0; e < 4 * tiles; e++)
+                slot[32 * e + lane] = sum[e / 4][e % 4];
+        __syncthreads();
+        if (split < others)
+#pragma unroll
+            for (int e = 0; e < 4 * tiles; e++)
+                sum[e / 4][e % 4] += slot[32 * e + lane];
     }
 }
 
@@ -87,7 +114,7 @@ static __device__ __forceinline__ void factor_rows(double *a, int count, int col
 __global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ struct gram_data d,
                                                      double diagonal, int j0)
 {
-    __shared__ double a[side * ld], reciprocal[side];
+    __shared__ double a[4 * slot_size], reciprocal[side]; /* the slots before, then the rows */
     __shared__ int end;
     const int n = d.n, count = min(n - j0, (int)side), warp = threadIdx.x / 32;
     const int first = j0 + side * ((int)blockIdx.x + 1), columns = min(n - first, (int)side);
@@ -102,9 +129,15 @@ __global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ str
     }
     if (threadIdx.x == 0)
         end = side;
-    take_rest(a, d, diagonal, j0, warp / 4, j0 + warp % 4 * 8, warp % 4 * 8);
-    if (columns > 0)
-        take_rest(a, d, diagonal, j0, warp / 4, first + warp % 4 * 8, side + warp % 4 * 8);
+    const int h = warp % 2, split = warp / 2, lane = threadIdx.x % 32;
+    double sum[tiles][4];
+    take_products(sum, d, diagonal, j0, h, split, first);
+    add_splits(sum, a, h, split);
+    if (split == 0)
+#pragma unroll
+        for (int e = 0; e < 4 * tiles; e++)
+            a[(gram_side * h + lane / 4 + e % 4 / 2 * 8) * ld + e / 4 * 8 + 2 * (lane % 4) +
+              e % 2] = -sum[e / 4][e % 4];
     __syncthreads();
     factor_rows(a, count, columns > 0 ? side + columns : count, reciprocal, &end);
     const int made = min(end, count);

@@ -61,82 +61,123 @@ template <int THREADS, int PARTS> struct gram_estimate {
 
 /* Takes columns from .. to - 1, as long as the condition number squared stays below `most`, and
  * returns the first that is not taken, or `to`. begins: column `from` is the first of its block.
- * The rows are read a few at a time and before they are wanted: they may be in global memory. */
+ *
+ * Of 32 columns at a time each warp keeps what they have of their own once more, a lane a column,
+ * so that the next one is had from another lane; warps without columns are told what there is in
+ * the end. Rows are read a few at a time and before they are wanted: they may be in global memory.
+ */
 template <int THREADS, int PARTS>
 static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THREADS, PARTS> *e,
                                                         const double *a, int ld, int n, int from,
                                                         int to, bool begins, double most)
 {
     constexpr int ONCE = 4;
-    __shared__ double told[2][3]; /* of the next column, by its thread */
-    double rows[ONCE][PARTS], diagonal[ONCE];
-    auto load = [&](int j0) {
-#pragma unroll
-        for (int s = 0; s < ONCE; s++) {
-            const int j = j0 + s;
-            diagonal[s] = j < to ? a[(int64_t)j * ld + j] : 0.0;
-#pragma unroll
-            for (int part = 0; part < PARTS; part++) {
-                const int k = part * THREADS + (int)threadIdx.x;
-                rows[s][part] = j < to && k > j && k < n ? a[(int64_t)j * ld + k] : 0.0;
-            }
-        }
-    };
-    __syncthreads();
-    load(from);
+    __shared__ double told[32][3], values[2];
+    __shared__ int reached;
+    const int lane = threadIdx.x % 32;
+    int end = to;
 #pragma unroll 1
-    for (int j0 = from; j0 < to; j0 += ONCE) {
-        double row[ONCE][PARTS], own[ONCE];
+    for (int j0 = from; j0 < to && end == to; j0 += 32) {
+        const int last = min(j0 + 32, to), own = j0 + lane;
+        const bool starts = begins && j0 == from;
+        double next[ONCE][PARTS + 1];
+        auto load = [&](int first) {
 #pragma unroll
-        for (int s = 0; s < ONCE; s++) {
-            own[s] = diagonal[s];
+            for (int s = 0; s < ONCE; s++) {
+                const int j = first + s;
+                const double *row = a + (int64_t)j * ld;
 #pragma unroll
-            for (int part = 0; part < PARTS; part++)
-                row[s][part] = rows[s][part];
-        }
-        load(j0 + ONCE);
-#pragma unroll
-        for (int s = 0; s < ONCE; s++) {
-            const int j = j0 + s;
-            if (j >= to)
-                break;
-            if (begins && j == from) {
-                e->greatest = e->least = 1;
-#pragma unroll
-                for (int part = 0; part < PARTS; part++) {
-                    e->large[part] = e->small[part] = row[s][part];
-                    e->norm[part] = row[s][part] * row[s][part];
+                for (int part = 0; part <= PARTS; part++) {
+                    const int k = part < PARTS ? part * THREADS + (int)threadIdx.x : own;
+                    next[s][part] = j < last && k > j && k < n ? row[k] : 0.0;
                 }
-                continue;
             }
-            double *now = told[j % 2];
+        };
 #pragma unroll
-            for (int part = 0; part < PARTS; part++)
-                if (part * THREADS + (int)threadIdx.x == j) {
-                    now[0] = e->large[part];
-                    now[1] = e->small[part];
-                    now[2] = e->norm[part];
-                }
-            __syncthreads();
-            const double by = gram_rough_inverse_root(fma(own[s], own[s], now[2]));
-            const double gamma = own[s] * by, product = e->least * (gamma * gamma);
-            const struct gram_turn up = gram_widen(e->greatest, now[0] * by, gamma);
-            const struct gram_turn down = gram_widen(e->least, now[1] * by, gamma);
-            /* NaN for a column of 0 */
-            if (!(up.largest * down.largest <= most * product))
-                return j;
-            e->greatest = up.largest;
-            e->least = product * gram_inverse(down.largest);
-#pragma unroll
-            for (int part = 0; part < PARTS; part++) {
-                const double v = row[s][part];
-                e->large[part] = gram_turn_large(up, e->large[part], v);
-                e->small[part] = gram_turn_small(down, e->small[part], v);
-                e->norm[part] = fma(v, v, e->norm[part]);
+        for (int part = 0; part < PARTS; part++) {
+            const int k = part * THREADS + (int)threadIdx.x;
+            if (k >= j0 && k < last && !starts) {
+                told[k - j0][0] = e->large[part];
+                told[k - j0][1] = e->small[part];
+                told[k - j0][2] = e->norm[part];
             }
         }
+        __syncthreads();
+        if ((int)threadIdx.x - lane < n) {
+            const bool in = own < last;
+            const double diagonal = in ? a[(int64_t)own * ld + own] : 1.0;
+            double large = in && !starts ? told[lane][0] : 0.0;
+            double small = in && !starts ? told[lane][1] : 0.0;
+            double norm = in && !starts ? told[lane][2] : 0.0;
+            double by = gram_rough_inverse_root(fma(diagonal, diagonal, norm));
+            double gamma = __shfl_sync(~0u, diagonal * by, 0);
+            load(j0);
+#pragma unroll 1
+            for (int first = j0; first < last && end == to; first += ONCE) {
+                double row[ONCE][PARTS + 1];
+#pragma unroll
+                for (int s = 0; s < ONCE; s++)
+#pragma unroll
+                    for (int part = 0; part <= PARTS; part++)
+                        row[s][part] = next[s][part];
+                load(first + ONCE);
+#pragma unroll
+                for (int s = 0; s < ONCE; s++) {
+                    const int j = first + s, c = j - j0;
+                    const double v = row[s][PARTS];
+                    if (j >= last || end < to)
+                        break;
+                    const double along = __shfl_sync(~0u, large * by, c);
+                    const double other = __shfl_sync(~0u, small * by, c);
+                    /* What the next column has of its own does not wait for the vectors. */
+                    norm = fma(v, v, norm);
+                    by = gram_rough_inverse_root(fma(diagonal, diagonal, norm));
+                    const double following = __shfl_sync(~0u, diagonal * by, (c + 1) % 32);
+#pragma unroll
+                    for (int part = 0; part < PARTS; part++)
+                        e->norm[part] =
+                            fma(row[s][part], row[s][part], starts && c == 0 ? 0.0 : e->norm[part]);
+                    if (starts && c == 0) {
+                        e->greatest = e->least = 1;
+                        large = small = v;
+#pragma unroll
+                        for (int part = 0; part < PARTS; part++)
+                            e->large[part] = e->small[part] = row[s][part];
+                    } else {
+                        const double product = e->least * (gamma * gamma);
+                        const struct gram_turn up = gram_widen(e->greatest, along, gamma);
+                        const struct gram_turn down = gram_widen(e->least, other, gamma);
+                        /* NaN for a column of 0 */
+                        if (!(up.largest * down.largest <= most * product)) {
+                            end = j;
+                            break;
+                        }
+                        e->greatest = up.largest;
+                        e->least = product * gram_inverse(down.largest);
+                        large = gram_turn_large(up, large, v);
+                        small = gram_turn_small(down, small, v);
+#pragma unroll
+                        for (int part = 0; part < PARTS; part++) {
+                            const double x = row[s][part];
+                            e->large[part] = gram_turn_large(up, e->large[part], x);
+                            e->small[part] = gram_turn_small(down, e->small[part], x);
+                        }
+                    }
+                    gamma = following;
+                }
+            }
+        }
+        if (threadIdx.x == 0) {
+            values[0] = e->greatest;
+            values[1] = e->least;
+            reached = end;
+        }
+        __syncthreads();
+        e->greatest = values[0];
+        e->least = values[1];
+        end = reached;
     }
-    return to;
+    return end;
 }
 
 /* Condition numbers of more than that, squared, are not told from infinity. */

@@ -18,14 +18,28 @@ enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, 
 int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n);
 /* Bytes of plan->parts for `form`. */
 size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n);
-/* The same of more columns: those that triangular_staged.cu has room for, and others. */
+/* The same of more columns: those that triangular_staged.cu has room for, and others, of which
+ * triangular_panels.cu has those for which bd_cuda_triangular_is_product. */
 int bd_cuda_triangular_is_staged(const struct gram_plan *plan);
 enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int *overflow);
+enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v, int64_t ldv,
                                          int *overflow);
 enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, int64_t ldv,
                                        int *overflow);
 
 #ifdef __cplusplus
+}
+#endif
+
+#ifdef __CUDACC__
+/* Whether V T is one product in float64, T one block of columns. */
+static __device__ __forceinline__ bool bd_cuda_triangular_is_product(const struct gram_data &d)
+{
+    unsigned others = d.decision->starts[0] ^ 1;
+    for (int k = 1; k < (d.n + 31) / 32; k++)
+        others |= d.decision->starts[k];
+    return !others && !d.decision->single;
 }
 #endif
 #endif

@@ -12,6 +12,7 @@
 #include "gpu/gram_multiply.cuh"
 #include "gpu/staged_rows.cuh"
 #include "gpu/triangular.h"
+#include "gpu/triangular_put.cuh"
 
 enum {
     warps = 16,
@@ -172,40 +173,15 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
     __syncwarp();
 }
 
-/* Rows `row` and row + 1 of a column of Q, and whether one of them is not finite. */
-template <class Element>
-static __device__ __forceinline__ int put_rows(Element *to, double x, double y, int64_t rows,
-                                               bool aligned)
-{
-    const Element low = (Element)x, high = (Element)y;
-    if (rows >= 2 && aligned) {
-        if constexpr (sizeof(Element) == 8)
-            *reinterpret_cast<double2 *>(to) = make_double2(low, high);
-        else
-            *reinterpret_cast<float2 *>(to) = make_float2(low, high);
-    } else {
-        if (rows > 0)
-            to[0] = low;
-        if (rows > 1)
-            to[1] = high;
-    }
-    return (rows > 0 && !isfinite(low)) || (rows > 1 && !isfinite(high));
-}
-
 /* The lane's part of 16 columns of Q, of which there are `columns`, to V; as put_rows. */
 template <class Element>
 static __device__ __forceinline__ int put_block(Element *to, int64_t ldv, const double sum[2][4],
                                                 int64_t rows, int columns, bool aligned)
 {
-    const int group = threadIdx.x % 32 / 4;
     int bad = 0;
 #pragma unroll
     for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int e = 0; e < 2; e++)
-            if (8 * e + group < columns)
-                bad |= put_rows(to + 8 * h + (8 * e + group) * ldv, sum[h][2 * e],
-                                sum[h][2 * e + 1], rows - 8 * h, aligned);
+        bad |= put_columns(to + 8 * h, ldv, sum[h], rows - 8 * h, columns, aligned);
     return bad;
 }
 

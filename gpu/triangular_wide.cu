@@ -1,11 +1,12 @@
-/* V := V T (gram_qr_plan.h) of more columns than triangular_staged.cu has room for, on the FP64
- * tensor cores: a thread block has a tile of rows in shared memory, columns of V and, from the
- * left, more and more of Q. T is read in blocks of 16 x 16 in the order of the fragments
- * (gram_packed). A block of columns that are whole blocks of 16 is a product, taken from the right
- * so that V is there as long as it is wanted, as many 16 columns at a time as there are warps for
- * them. Where a block of columns begins within 16, its part of T above them is a product too, and
- * these 16 are solved for a thread a row. Of a product in float32 all factors are, and Q; its sums
- * are float64, which cost nothing here. */
+/* V := V T (gram_qr_plan.h) of more columns than triangular_staged.cu has room for, where T has
+ * more than one block of columns or the product is in float32 (triangular_panels.cu has the
+ * others), on the FP64 tensor cores: a thread block has a tile of rows in shared memory, columns of
+ * V and, from the left, more and more of Q. T is read in blocks of 16 x 16 in the order of the
+ * fragments (gram_packed). A block of columns that are whole blocks of 16 is a product, taken from
+ * the right so that V is there as long as it is wanted, as many 16 columns at a time as there are
+ * warps for them. Where a block of columns begins within 16, its part of T above them is a product
+ * too, and these 16 are solved for a thread a row. Of a product in float32 all factors are, and Q;
+ * its sums are float64, which cost nothing here. */
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_multiply.cuh"
 #include "gpu/triangular.h"
@@ -82,7 +83,7 @@ __global__ __launch_bounds__(threads, 2) void wide(const __grid_constant__ struc
     const double2 *right = reinterpret_cast<const double2 *>(d.packed) + lane;
     int bad = 0;
     bd_cuda_await();
-    if (d.decision->identity)
+    if (d.decision->identity || bd_cuda_triangular_is_product(d))
         return;
     const unsigned *starts = d.decision->starts;
     const bool single = d.decision->single;
@@ -198,6 +199,9 @@ extern "C" enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, 
 {
     if (bd_cuda_triangular_is_staged(plan))
         return bd_cuda_triangular_staged(plan, v, ldv, overflow);
+    const enum bd_status status = bd_cuda_triangular_panels(plan, v, ldv, overflow);
+    if (status != BD_OK)
+        return status;
     return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
                                 : choose(plan, static_cast<double *>(v), ldv, overflow);
 }

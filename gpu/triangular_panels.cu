@@ -1,0 +1,217 @@
+/* V := V T (gram_qr_plan.h) of more columns than triangular_staged.cu has room for, where T is one
+ * block of columns and the product in float64, on the FP64 tensor cores.
+ *
+ * A thread block has a tile of rows, and panels of 128 columns of Q one after the other, from the
+ * last on, so that V is there as long as it is wanted: a panel is a product with 16 columns of V at
+ * a time, which arrive in shared memory together with their part of T while those before them are
+ * multiplied (staged_rows.cuh). As in triangular_staged.cu T^T is multiplied by V^T. A warp has 32
+ * rows, and of the blocks of 16 columns of a panel every so manieth, so that all warps have as much
+ * to do where T ends. */
+#include "gpu/dependent_launch.cuh"
+#include "gpu/gram_multiply.cuh"
+#include "gpu/staged_rows.cuh"
+#include "gpu/triangular.h"
+#include "gpu/triangular_put.cuh"
+
+enum {
+    warps = 8,
+    threads = 32 * warps,
+    side = 16,        /* columns of V of a stage */
+    block_size = 256, /* doubles of a block of T */
+    panel_blocks = 8, /* of a panel */
+    many_groups = 4,  /* of 32 rows, in a tile */
+    few_groups = 2,   /* where tiles are few */
+    most_stages = 4,
+    least_stages = 2,
+    static_shared = 256 /* bytes of shared memory that are not dynamic, or more */
+};
+
+/* Elements between staged columns: those of four, of which a fragment has eight, are in different
+ * banks. */
+template <int GROUPS, class Element> static __host__ __device__ constexpr int stride_of(void)
+{
+    return 32 * GROUPS + (sizeof(Element) == 8 ? 4 : 8);
+}
+
+/* Doubles of a stage: blocks of T, then columns of V. */
+template <int GROUPS, class Element> static __host__ __device__ constexpr int stage_of(void)
+{
+    return panel_blocks * block_size +
+           side * stride_of<GROUPS, Element>() * (int)sizeof(Element) / (int)sizeof(double);
+}
+
+/* 16 columns of V, of a panel, of a tile of rows. */
+struct place {
+    int tile, panel, k;
+
+    /* The last columns that a panel wants. */
+    __device__ __forceinline__ int last(int blocks) const
+    {
+        return min(panel_blocks * (panel + 1), blocks) - 1;
+    }
+
+    __device__ __forceinline__ void advance(int blocks)
+    {
+        if (k < last(blocks)) {
+            k++;
+            return;
+        }
+        k = 0;
+        if (--panel < 0) {
+            panel = (blocks - 1) / panel_blocks;
+            tile += (int)gridDim.x;
+        }
+    }
+};
+
+template <int STAGES, int GROUPS, class Element>
+__global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ struct gram_data d,
+                                                     Element *v, int64_t ldv, int64_t m,
+                                                     int *overflow)
+{
+    constexpr int ROWS = 32 * GROUPS, STRIDE = stride_of<GROUPS, Element>(),
+                  SHARES = warps / GROUPS;
+    constexpr int STAGE = stage_of<GROUPS, Element>(), OWN = panel_blocks / SHARES;
+    extern __shared__ __align__(16) double stages[];
+    const int n = d.n, blocks = (n + side - 1) / side, panels = (blocks - 1) / panel_blocks + 1;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
+    const int rows = warp % GROUPS * 32, share = warp / GROUPS;
+    const int tiles = (int)((m + ROWS - 1) / ROWS);
+    const bool aligned = staged_aligned(v, ldv);
+    double *scale = stages + STAGES * STAGE;
+    bd_cuda_await();
+    if (d.decision->identity || !bd_cuda_triangular_is_product(d))
+        return;
+    /* Columns that there are not are multiplied by 0, so they need not be 0, but numbers. */
+    for (int e = threadIdx.x; e < STAGES * STAGE; e += threads)
+        stages[e] = 0;
+    for (int j = threadIdx.x; j < side * blocks; j += threads)
+        scale[j] = j < n ? d.inverse[j] : 0.0;
+    __syncthreads();
+
+    struct place in = { (int)blockIdx.x, panels - 1, 0 }, now = in;
+    double sum[OWN][4][4] = {};
+    int steps = 0, bad = 0;
+    for (int p = 0; p < panels; p++)
+        steps += min(panel_blocks * (p + 1), blocks);
+    auto first_row = [&](int tile) { /* the last rows first: those that were read last */
+                                     return (int64_t)(tiles - 1 - tile) * ROWS;
+    };
+    auto fetch = [&](int, int stage) {
+        double *to = stages + stage * STAGE;
+#pragma unroll
+        for (int e = threadIdx.x; e < panel_blocks * block_size / 2; e += threads) {
+            const int j = panel_blocks * in.panel + e / (block_size / 2);
+            if (in.k <= j && j < blocks)
+                staged_copy<16>(to + 2 * e,
+                                d.packed + (j * (j + 1) / 2 + in.k) * block_size +
+                                    e % (block_size / 2) * 2,
+                                16);
+        }
+        staged_fetch<ROWS, STRIDE, threads>(
+            reinterpret_cast<Element *>(to + panel_blocks * block_size),
+            v + (int64_t)side * in.k * ldv, ldv, first_row(in.tile), m,
+            min(n - side * in.k, (int)side), aligned);
+        in.advance(blocks);
+    };
+    auto take = [&](int, int stage) {
+        const double *from = stages + stage * STAGE;
+        const Element *own = reinterpret_cast<const Element *>(from + panel_blocks * block_size) +
+                             rows + group + t * STRIDE;
+        const double *by = scale + side * now.k + t;
+        double x[4][4];
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                x[r][s] = (double)own[4 * s * STRIDE + 8 * r] * by[4 * s];
+#pragma unroll
+        for (int i = 0; i < OWN; i++) {
+            const int block = i * SHARES + share, j = panel_blocks * now.panel + block;
+            if (j < now.k || j >= blocks)
+                continue;
+            const double2 *left =
+                reinterpret_cast<const double2 *>(from + block * block_size) + lane;
+            double y[2][4];
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const double2 low = left[h * 64], high = left[h * 64 + 32];
+                y[h][0] = low.x, y[h][1] = low.y, y[h][2] = high.x, y[h][3] = high.y;
+            }
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                bd_gram_multiply(sum[i][r], y[0], y[1], x[r]);
+        }
+        if (now.k == now.last(blocks)) {
+            const int64_t row = first_row(now.tile) + rows + 2 * t;
+#pragma unroll
+            for (int i = 0; i < OWN; i++) {
+                const int j = side * (panel_blocks * now.panel + i * SHARES + share);
+#pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    if (j < n)
+                        bad |= put_columns(v + row + 8 * r + j * ldv, ldv, sum[i][r],
+                                           m - row - 8 * r, n - j, aligned);
+#pragma unroll
+                    for (int e = 0; e < 4; e++)
+                        sum[i][r][e] = 0;
+                }
+            }
+        }
+        now.advance(blocks);
+    };
+    const int own_tiles = (tiles - (int)blockIdx.x + (int)gridDim.x - 1) / (int)gridDim.x;
+    staged_tiles<STAGES>(0, 1, own_tiles * steps, fetch, take);
+    if (overflow && bad)
+        *overflow = 1;
+}
+
+template <int GROUPS, class Element> static size_t panel_bytes(int n, int stages)
+{
+    const size_t blocks = (size_t)((n + side - 1) / side);
+    return ((size_t)stages * (size_t)stage_of<GROUPS, Element>() + side * blocks) * sizeof(double);
+}
+
+template <int STAGES, int GROUPS, class Element>
+static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
+{
+    struct bd_cuda *cuda = plan->cuda;
+    const int64_t tiles = (plan->m + 32 * GROUPS - 1) / (32 * GROUPS);
+    const auto kernel = panels<STAGES, GROUPS, Element>;
+    enum bd_status status =
+        bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
+    if (status == BD_OK)
+        bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms)),
+                       dim3(threads), panel_bytes<GROUPS, Element>(plan->data.n, STAGES),
+                       plan->data, v, ldv, plan->m, overflow);
+    return status ? status : bd_cuda_launched("the product with a triangle");
+}
+
+template <int GROUPS, class Element>
+static enum bd_status choose_stages(const struct gram_plan *plan, Element *v, int64_t ldv,
+                                    int *overflow)
+{
+    const size_t room = (size_t)plan->cuda->shared_most;
+    const int n = plan->data.n;
+    if (panel_bytes<GROUPS, Element>(n, most_stages) + static_shared <= room)
+        return launch<most_stages, GROUPS>(plan, v, ldv, overflow);
+    return launch<least_stages, GROUPS>(plan, v, ldv, overflow);
+}
+
+/* As many rows as make the fewest of all thread blocks busy for the shortest time: small tiles take
+ * half as long, and a little more. */
+template <class Element>
+static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
+{
+    const int64_t sms = plan->cuda->sms, many = 32 * many_groups * sms, few = 32 * few_groups * sms;
+    const int64_t large = (plan->m + many - 1) / many, small = (plan->m + few - 1) / few;
+    return 11 * small < 20 * large ? choose_stages<few_groups>(plan, v, ldv, overflow)
+                                   : choose_stages<many_groups>(plan, v, ldv, overflow);
+}
+
+extern "C" enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v,
+                                                    int64_t ldv, int *overflow)
+{
+    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
+                                : choose(plan, static_cast<double *>(v), ldv, overflow);
+}
