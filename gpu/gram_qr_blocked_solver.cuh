@@ -92,14 +92,10 @@ static __device__ __forceinline__ void gram_invert_half(const struct gram_data &
             if (i >= first)
                 gram_solve_block(p, i, half);
         }
-        double2 *to = reinterpret_cast<double2 *>(d.packed) + (j * (j + 1) / 2 + i) * 128 +
-                      half % 2 * 64 + lane; /* gram_packed */
+        double *to = d.packed + (j * (j + 1) / 2 + i) * 256 + 2 * lane + half % 2; /* gram_packed */
 #pragma unroll
-        for (int s = 0; s < 2; s++) {
-            const int row = gram_side * i + 8 * s + t, column = 8 * half + group;
-            to[32 * s] = make_double2(rounded(gram_lower(p, row, column)),
-                                      rounded(gram_lower(p, row + 4, column)));
-        }
+        for (int s = 0; s < 4; s++)
+            to[64 * s] = rounded(gram_lower(p, gram_side * i + 4 * s + t, 8 * half + group));
     }
 }
 

@@ -61,44 +61,60 @@ __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void narrow(double *part,
     bd_gram_narrow_join<8, TILES>(part, sum, others);
 }
 
-/* Units of more columns than a triangle has, and thread blocks for each so that the device is
- * filled once, or twice where units are many. */
-static int unit_count(int n)
+static int panel_count(int n)
 {
-    const int panels = (n + square::panel - 1) / square::panel;
-    return n <= triangle<8>::most ? 1 : panels * (panels + 1) / 2;
+    return n <= triangle<8>::most ? 1 : (n + square::panel - 1) / square::panel;
 }
 
-template <class Shape> static int split_count(const struct bd_cuda *cuda, int64_t m, int n)
+/* All of the device once; units of a single panel have as many thread blocks less as they have less
+ * to do. */
+template <class Shape>
+static struct staged_counts staged_counts(const struct bd_cuda *cuda, int64_t m, int n)
 {
     const int64_t tiles = (m + staged_memory<Shape>::rows - 1) / staged_memory<Shape>::rows;
-    const int units = unit_count(n), blocks = units == 1 ? cuda->sms : 2 * cuda->sms;
-    const int64_t splits = blocks > units ? blocks / units : 1;
-    return (int)(tiles < splits ? tiles : splits);
+    const int singles = panel_count(n), pairs = singles * (singles - 1) / 2;
+    const int single = square::single_cost, pair = square::pair_cost;
+    auto limited = [&](int64_t blocks) {
+        return (int)(blocks < 1 ? 1 : blocks < tiles ? blocks : tiles);
+    };
+    if (singles == 1)
+        return { 0, limited(cuda->sms) };
+    const int pair_blocks = limited(cuda->sms * pair / (pairs * pair + singles * single));
+    return { pair_blocks, limited((cuda->sms - pairs * pair_blocks) / singles) };
+}
+
+static size_t block_count(const struct staged_counts &counts, int n)
+{
+    const size_t singles = (size_t)panel_count(n);
+    return singles * (size_t)counts.single + singles * (singles - 1) / 2 * (size_t)counts.pair;
 }
 
 template <class Shape> static size_t staged_parts(const struct bd_cuda *cuda, int64_t m, int n)
 {
-    return (size_t)unit_count(n) * (size_t)split_count<Shape>(cuda, m, n) * Shape::count *
-           sizeof(double);
+    return block_count(staged_counts<Shape>(cuda, m, n), n) * Shape::count * sizeof(double);
 }
 
 template <class Shape, int STAGES>
 static enum bd_status launch_stages(const struct gram_plan *plan, const double *v, int64_t ldv)
 {
     struct bd_cuda *cuda = plan->cuda;
-    const int n = plan->data.n, units = unit_count(n);
-    const int splits = split_count<Shape>(cuda, plan->m, n);
+    const int n = plan->data.n, panels = panel_count(n);
+    const struct staged_counts counts = staged_counts<Shape>(cuda, plan->m, n);
+    const size_t blocks = block_count(counts, n);
     const auto kernel = staged<Shape, STAGES>;
-    double *part = static_cast<double *>(plan->parts);
+    double *part = static_cast<double *>(plan->parts), *g = plan->data.g;
     enum bd_status status =
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status != BD_OK)
         return status;
-    bd_cuda_follow(cuda, kernel, dim3((unsigned)units, (unsigned)splits),
-                   dim3(staged_memory<Shape>::threads), staged_memory<Shape>::bytes(n, STAGES),
-                   part, v, ldv, plan->m, n);
-    bd_gram_add_up<Shape>(cuda, plan->data.g, part, n, splits, units, NULL);
+    bd_cuda_follow(cuda, kernel, dim3((unsigned)blocks), dim3(staged_memory<Shape>::threads),
+                   staged_memory<Shape>::bytes(n, STAGES), part, v, ldv, plan->m, n, counts);
+    if constexpr (Shape::panel > 0)
+        bd_cuda_follow(cuda, add_squares,
+                       dim3(square::count / 256, (unsigned)(panels * (panels + 1) / 2)), dim3(256),
+                       0, g, part, n, counts);
+    else
+        bd_gram_add_up<Shape>(cuda, g, part, n, (int)blocks, 1, NULL);
     return bd_cuda_launched("the Gram matrix");
 }
 

@@ -6,13 +6,13 @@
 #include "gpu/gram_qr_small.cuh"
 
 /* Where T(k, j), k <= j, is in `packed`: blocks of 16 x 16, block (k, j) number j (j + 1) / 2 + k;
- * in it, columns 8 h .. 8 h + 7 are two double2 a lane, rows t, 4 + t and 8 + t, 12 + t of column g
- * for lane 4 g + t. */
+ * in it, a double2 for each of four times four rows and lane 4 g + t, row t of columns g and 8 + g:
+ * the left operand of bd_gram_multiply as its registers have it. */
 static __host__ __device__ __forceinline__ int gram_packed(int k, int j)
 {
     const int block = (j / 16) * (j / 16 + 1) / 2 + k / 16, s = k % 16 / 4;
     const int lane = 4 * (j % 8) + k % 4;
-    return block * 256 + ((j % 16 / 8 * 2 + s / 2) * 32 + lane) * 2 + s % 2;
+    return block * 256 + (s * 32 + lane) * 2 + j % 16 / 8;
 }
 
 static inline size_t gram_packed_size(int n)

@@ -1,13 +1,15 @@
 /* Private to gpu/gram_qr_form.cu: G = V^T V of float64 and more columns than registers hold. V is
  * staged (staged_rows.cuh) in tiles of 16 SPLITS rows, of which a warp has 16; SETS warps share
- * these, and each has TILES of the tiles of 16 x 8 of G. A column is 8 elements longer than a tile,
- * so that the fragments of two columns, 64 bytes each, are in different banks.
+ * these, and each has TILES of the tiles of 16 x 8 of G. A column is 4 elements longer than a tile,
+ * so that what a fragment has of four columns is in different banks.
  *
  * A Shape says which tiles of G a unit of thread blocks has. Beside those numbers it has
+ *     panel           columns that are staged at a time; 0: all there are
  *     width(n)        columns that are staged, at most
+ *     share(block)    the unit of a thread block, and which of its tiles of rows are the block's
  *     panels(unit)    columns that are staged: from `left` on and, unless it is negative, from
  *                     `right` on; `columns`: how many there are of the latter, or of the only ones
- *     place(slot)     the element of G of a slot (bd_gram_sum)
+ *     place(slot)     the element of G of a slot
  *     take(sum, rows) the sums of one set over 16 rows */
 #ifndef BD_GPU_GRAM_QR_STAGED_CUH
 #define BD_GPU_GRAM_QR_STAGED_CUH
@@ -16,10 +18,20 @@
 #include "gpu/gram_multiply.cuh"
 #include "gpu/staged_rows.cuh"
 
+/* Thread blocks of a unit that has two panels, and of one that has one. */
+struct staged_counts {
+    int pair, single;
+};
+
+/* Of `blocks` of a unit a thread block takes every tile of rows that is number `own` of so many. */
+struct staged_share {
+    int unit, own, blocks;
+};
+
 template <class Shape> struct staged_memory {
     enum {
         rows = 16 * Shape::splits,
-        stride = rows + 8,
+        stride = rows + 4,
         threads = 32 * Shape::sets * Shape::splits
     };
     /* Doubles of a stage: whole groups of 16 columns. */
@@ -36,13 +48,14 @@ template <class Shape> struct staged_memory {
     }
 };
 
-/* The fragment of 8 columns at `rows`, which is the lane's own place in the first of them. */
+/* The fragment of 8 columns at `rows`, which is the lane's own place in the first of them: rows t,
+ * 4 + t, 8 + t and 12 + t, one by one, so that each comes to the register where it is wanted. */
 template <int STRIDE>
 static __device__ __forceinline__ void fragment(double x[4], const double *rows, int group)
 {
-    const double2 *from = reinterpret_cast<const double2 *>(rows + 8 * group * STRIDE);
-    const double2 low = from[0], high = from[4];
-    x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+#pragma unroll
+    for (int s = 0; s < 4; s++)
+        x[s] = rows[8 * group * STRIDE + 4 * s];
 }
 
 /* The upper triangle of up to 16 ROWS columns: set s has the tiles of row groups (of 16 columns) s
@@ -54,8 +67,15 @@ template <int ROWS> struct triangle {
         sets = ROWS / 2,
         splits = 8 / sets,
         tiles = 2 * ROWS + 2,
-        count = sets * tiles * 128
+        count = sets * tiles * 128,
+        panel = 0
     };
+
+    static __device__ __forceinline__ struct staged_share share(int block,
+                                                                const struct staged_counts &counts)
+    {
+        return { 0, block, counts.single };
+    }
 
     static __device__ __forceinline__ bool place(int slot, int, int n, int *row, int *col)
     {
@@ -127,14 +147,36 @@ template <int ROWS> struct triangle {
     }
 };
 
-/* The products of two panels of 64 columns, p <= q of unit q (q + 1) / 2 + p: the left one is
- * staged first, and the right one behind it. Set s has 16 columns of the left one. */
+/* The products of two panels of 128 columns, p <= q of unit q (q + 1) / 2 + p: the left one is
+ * staged first, and the right one behind it. Set s has the row groups (of 16 columns) s % 4 and 7 -
+ * s % 4, and of the column groups (of 8) the even or the odd ones: of a single panel, whose lower
+ * triangle nobody wants, all sets have 9 of 16 tiles. */
 struct square {
-    enum { panel = 64, sets = 4, splits = 2, tiles = 8, count = sets * tiles * 128 };
+    enum { panel = 128, sets = 8, splits = 1, tiles = 16, count = sets * tiles * 128 };
+    enum { single_cost = 9, pair_cost = 16 };
 
     static __host__ __device__ int width(int)
     {
         return 2 * panel;
+    }
+
+    static __host__ __device__ __forceinline__ int first_block(int unit, int q,
+                                                               const struct staged_counts &counts)
+    {
+        return (unit - q) * counts.pair + q * counts.single;
+    }
+
+    static __device__ __forceinline__ struct staged_share share(int block,
+                                                                const struct staged_counts &counts)
+    {
+        struct staged_share s = { 0, block, counts.single };
+        for (int p = 0, q = 0; s.own >= s.blocks; s.unit++) {
+            s.own -= s.blocks;
+            if (p++ == q)
+                p = 0, q++;
+            s.blocks = p == q ? counts.single : counts.pair;
+        }
+        return s;
     }
 
     static __device__ __forceinline__ void panels(int unit, int n, int *left, int *right,
@@ -153,8 +195,9 @@ struct square {
         const int lane = slot / 2 % 32, set = slot / 128 / tiles, tile = slot / 128 % tiles;
         int left, right, columns;
         panels(unit, n, &left, &right, &columns);
-        *row = left + 16 * set + slot / 64 % 2 * 8 + lane / 4;
-        *col = (right < 0 ? left : right) + 8 * tile + 2 * (lane % 4) + slot % 2;
+        *row = left + 16 * (tile < 8 ? set % 4 : 7 - set % 4) + slot / 64 % 2 * 8 + lane / 4;
+        *col =
+            (right < 0 ? left : right) + 8 * (tile % 8 * 2 + set / 4) + 2 * (lane % 4) + slot % 2;
         return *row <= *col && *col < n;
     }
 
@@ -162,26 +205,36 @@ struct square {
     static __device__ __forceinline__ void take(double (*sum)[4], const double *rows, int set,
                                                 int groups)
     {
-        const double *right = rows + (groups > 8 ? panel * STRIDE : 0);
-        double top[2][4], others[2][4];
-        fragment<STRIDE>(top[0], rows, 2 * set);
-        fragment<STRIDE>(top[1], rows, 2 * set + 1);
-        fragment<STRIDE>(others[0], right, 0);
+        const bool pair = groups > panel / 8;
+        const double *right = rows + (pair ? panel * STRIDE : 0);
+        const int high = set % 4, low = 7 - high, odd = set / 4;
+        const int there = groups - (pair ? panel / 8 : 0);
+        double top[2][4], bottom[2][4], others[2][4];
 #pragma unroll
-        for (int tile = 0; tile < tiles; tile++) {
-            if (tile + 1 < tiles)
-                fragment<STRIDE>(others[(tile + 1) % 2], right, tile + 1);
-            bd_gram_multiply(sum[tile], top[0], top[1], others[tile % 2]);
+        for (int h = 0; h < 2; h++) {
+            fragment<STRIDE>(top[h], rows, 2 * high + h);
+            fragment<STRIDE>(bottom[h], rows, 2 * low + h);
+        }
+        fragment<STRIDE>(others[0], right, odd);
+#pragma unroll
+        for (int k = 0; k < tiles / 2; k++) {
+            if (2 * k + odd >= there)
+                break;
+            if (k + 1 < tiles / 2)
+                fragment<STRIDE>(others[(k + 1) % 2], right, 2 * (k + 1) + odd);
+            if (pair || k >= high)
+                bd_gram_multiply(sum[k], top[0], top[1], others[k % 2]);
+            if (pair || k >= low)
+                bd_gram_multiply(sum[tiles / 2 + k], bottom[0], bottom[1], others[k % 2]);
         }
     }
 };
 
-/* Unit blockIdx.x, of which thread block blockIdx.y takes every gridDim.y-th tile of rows. part:
- * units x gridDim.y x Shape::count. */
+/* part: gridDim.x x Shape::count, of the thread blocks of a unit one after the other. */
 template <class Shape, int STAGES>
 __global__ __launch_bounds__(staged_memory<Shape>::threads,
                              1) void staged(double *part, const double *v, int64_t ldv, int64_t m,
-                                            int n)
+                                            int n, struct staged_counts counts)
 {
     using memory = staged_memory<Shape>;
     constexpr int STRIDE = memory::stride, SETS = Shape::sets;
@@ -189,34 +242,40 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
     extern __shared__ __align__(16) double stages[];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     /* The quarters of a multiprocessor have warps w and w + 4: of different sets. */
-    const int set = warp % SETS ^ (warp < 4 ? 0 : SETS - 1), split = warp / SETS;
+    const int set = warp % SETS ^ (warp < 4 || SETS > 4 ? 0 : SETS - 1), split = warp / SETS;
     int left, right, columns;
-    Shape::panels(blockIdx.x, n, &left, &right, &columns);
-    const int before = right < 0 ? 0 : square::panel, staged_columns = before + columns;
+    const struct staged_share share = Shape::share(blockIdx.x, counts);
+    Shape::panels(share.unit, n, &left, &right, &columns);
+    const int before = right < 0 ? 0 : (int)Shape::panel, staged_columns = before + columns;
     const int size = memory::stage(n), groups = (staged_columns + 7) / 8;
     const bool aligned = staged_aligned(v, ldv);
     const int tiles = (int)((m + memory::rows - 1) / memory::rows);
-    const double *own = stages + 16 * split + lane / 4 * STRIDE + 2 * (lane % 4);
+    const double *own = stages + 16 * split + lane / 4 * STRIDE + lane % 4;
     double sum[TILES][4] = {};
     for (int e = threadIdx.x; e < STAGES * size; e += THREADS)
         if (e % size >= staged_columns * STRIDE)
             stages[e] = 0; /* and stays so */
     bd_cuda_await();
 
+    auto fetch_panel = [&](double *to, int64_t row, int column, int count) {
+        if constexpr (Shape::panel > 0)
+            if (aligned && count == Shape::panel && m - row >= memory::rows)
+                return staged_fetch_whole<memory::rows, STRIDE, THREADS, Shape::panel>(
+                    to, v + row + column * ldv, ldv);
+        staged_fetch<memory::rows, STRIDE, THREADS>(to, v + column * ldv, ldv, row, m, count,
+                                                    aligned);
+    };
     auto fetch = [&](int tile, int stage) {
         const int64_t row = (int64_t)tile * memory::rows;
         double *to = stages + stage * size;
         if (right >= 0)
-            staged_fetch<memory::rows, STRIDE, THREADS>(to, v + left * ldv, ldv, row, m, before,
-                                                        aligned);
-        staged_fetch<memory::rows, STRIDE, THREADS>(to + before * STRIDE,
-                                                    v + (right < 0 ? left : right) * ldv, ldv, row,
-                                                    m, columns, aligned);
+            fetch_panel(to, row, left, before);
+        fetch_panel(to + before * STRIDE, row, right < 0 ? left : right, columns);
     };
     auto take = [&](int, int stage) {
         Shape::template take<STRIDE>(sum, own + stage * size, set, groups);
     };
-    staged_tiles<STAGES>((int)blockIdx.y, (int)gridDim.y, tiles, fetch, take);
+    staged_tiles<STAGES>(share.own, share.blocks, tiles, fetch, take);
     bd_cuda_let_follow();
 
     /* The sums of a set's warps. */
@@ -229,8 +288,8 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
             others[(((split - 1) * SETS + set) * 2 * TILES + e) * 32] =
                 make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
     __syncthreads();
-    double2 *out = reinterpret_cast<double2 *>(part) +
-                   ((int64_t)blockIdx.x * gridDim.y + blockIdx.y) * (Shape::count / 2) + lane;
+    double2 *out =
+        reinterpret_cast<double2 *>(part) + (int64_t)blockIdx.x * (Shape::count / 2) + lane;
     if (split == 0)
 #pragma unroll
         for (int e = 0; e < 2 * TILES; e++) {
@@ -242,6 +301,26 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
             }
             out[(set * 2 * TILES + e) * 32] = x;
         }
+}
+
+/* G := the sums of the thread blocks of squares, a thread a slot of unit blockIdx.y. */
+__global__ __launch_bounds__(256) void add_squares(double *g, const double *part, int n,
+                                                   struct staged_counts counts)
+{
+    const int slot = blockIdx.x * 256 + threadIdx.x, unit = blockIdx.y;
+    int q = 0, row, col;
+    while ((q + 1) * (q + 2) / 2 <= unit)
+        q++;
+    bd_cuda_await();
+    if (!square::place(slot, unit, n, &row, &col))
+        return;
+    const int blocks = unit == q * (q + 3) / 2 ? counts.single : counts.pair;
+    const double *own = part + (int64_t)square::first_block(unit, q, counts) * square::count + slot;
+    double sum = 0;
+#pragma unroll 8
+    for (int block = 0; block < blocks; block++)
+        sum += own[(int64_t)block * square::count];
+    g[row + (int64_t)col * n] = g[col + (int64_t)row * n] = sum;
 }
 
 #endif

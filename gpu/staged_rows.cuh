@@ -73,6 +73,21 @@ static __device__ __forceinline__ void staged_fetch(Element *stage, const Elemen
     }
 }
 
+/* The same of COUNT columns, all of which are there, aligned, and have all ROWS from v on. */
+template <int ROWS, int STRIDE, int THREADS, int COUNT, class Element>
+static __device__ __forceinline__ void staged_fetch_whole(Element *stage, const Element *v,
+                                                          int64_t ldv)
+{
+    constexpr int PER = 16 / sizeof(Element), CHUNKS = ROWS / PER, STEP = THREADS / CHUNKS;
+    static_assert(THREADS % CHUNKS == 0 && COUNT % STEP == 0, "columns are shared out evenly");
+    const int row = threadIdx.x % CHUNKS * PER, column = threadIdx.x / CHUNKS;
+    const Element *from = v + row + column * ldv;
+    Element *to = stage + row + column * STRIDE;
+#pragma unroll
+    for (int j = 0; j < COUNT; j += STEP)
+        staged_copy<16>(to + j * STRIDE, from + j * ldv, 16);
+}
+
 /* take(tile, stage) for tiles first, first + step, .. below `tiles`, one after the other:
  * fetch(tile, stage) sets out with a tile, and STAGES - 1 of them are under way while one is taken.
  * By all threads; the last tile may still be read by others afterwards. */

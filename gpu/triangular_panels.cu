@@ -50,16 +50,50 @@ struct place {
         return min(panel_blocks * (panel + 1), blocks) - 1;
     }
 
-    __device__ __forceinline__ void advance(int blocks)
+    /* To the next of them; false: of another panel. */
+    __device__ __forceinline__ bool advance(int blocks)
     {
         if (k < last(blocks)) {
             k++;
-            return;
+            return true;
         }
         k = 0;
         if (--panel < 0) {
             panel = (blocks - 1) / panel_blocks;
             tile += (int)gridDim.x;
+        }
+        return false;
+    }
+};
+
+/* What a thread copies of T to a stage: 16 bytes of each fourth, counted from 0, of the blocks of a
+ * panel. Addresses are kept from stage to stage, as there is little time to compute them. */
+struct part_of_t {
+    const double *from[panel_blocks * block_size / 2 / threads];
+
+    __device__ __forceinline__ static int block(int e)
+    {
+        return (int)threadIdx.x / (block_size / 2) + e * (2 * threads / block_size);
+    }
+
+    __device__ __forceinline__ void begin(const double *packed, int panel)
+    {
+#pragma unroll
+        for (int e = 0; e < (int)(sizeof from / sizeof *from); e++) {
+            const int j = panel_blocks * panel + block(e);
+            from[e] = packed + j * (j + 1) / 2 * block_size + threadIdx.x % (block_size / 2) * 2;
+        }
+    }
+
+    __device__ __forceinline__ void fetch(double *to, const struct place &at, int blocks)
+    {
+        to += 2 * threadIdx.x;
+#pragma unroll
+        for (int e = 0; e < (int)(sizeof from / sizeof *from); e++) {
+            const int j = panel_blocks * at.panel + block(e);
+            if (at.k <= j && j < blocks)
+                staged_copy<16>(to + 2 * threads * e, from[e], 16);
+            from[e] += block_size;
         }
     }
 };
@@ -97,22 +131,24 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
     auto first_row = [&](int tile) { /* the last rows first: those that were read last */
                                      return (int64_t)(tiles - 1 - tile) * ROWS;
     };
+    struct part_of_t part;
+    part.begin(d.packed, in.panel);
+    const Element *next = v + first_row(in.tile);
     auto fetch = [&](int, int stage) {
         double *to = stages + stage * STAGE;
-#pragma unroll
-        for (int e = threadIdx.x; e < panel_blocks * block_size / 2; e += threads) {
-            const int j = panel_blocks * in.panel + e / (block_size / 2);
-            if (in.k <= j && j < blocks)
-                staged_copy<16>(to + 2 * e,
-                                d.packed + (j * (j + 1) / 2 + in.k) * block_size +
-                                    e % (block_size / 2) * 2,
-                                16);
+        Element *rows_to = reinterpret_cast<Element *>(to + panel_blocks * block_size);
+        const int64_t left = m - first_row(in.tile);
+        part.fetch(to, in, blocks);
+        if (aligned && left >= ROWS && n - side * in.k >= side)
+            staged_fetch_whole<ROWS, STRIDE, threads, side>(rows_to, next, ldv);
+        else
+            staged_fetch<ROWS, STRIDE, threads>(rows_to, next, ldv, 0, left,
+                                                min(n - side * in.k, (int)side), aligned);
+        next += side * ldv;
+        if (!in.advance(blocks)) {
+            part.begin(d.packed, in.panel);
+            next = v + first_row(in.tile);
         }
-        staged_fetch<ROWS, STRIDE, threads>(
-            reinterpret_cast<Element *>(to + panel_blocks * block_size),
-            v + (int64_t)side * in.k * ldv, ldv, first_row(in.tile), m,
-            min(n - side * in.k, (int)side), aligned);
-        in.advance(blocks);
     };
     auto take = [&](int, int stage) {
         const double *from = stages + stage * STAGE;
@@ -134,9 +170,9 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
                 reinterpret_cast<const double2 *>(from + block * block_size) + lane;
             double y[2][4];
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                const double2 low = left[h * 64], high = left[h * 64 + 32];
-                y[h][0] = low.x, y[h][1] = low.y, y[h][2] = high.x, y[h][3] = high.y;
+            for (int s = 0; s < 4; s++) {
+                const double2 both = left[32 * s];
+                y[0][s] = both.x, y[1][s] = both.y;
             }
 #pragma unroll
             for (int r = 0; r < 4; r++)

@@ -75,9 +75,9 @@ multiply_as(double sum[2][4], const struct tile_rows<Element> &tile, int c, int 
     for (int k = 0; k < depth; k++) {
         double x[2][4], y[2][4];
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const double2 low = left[h * 64], high = left[h * 64 + 32];
-            y[h][0] = low.x, y[h][1] = low.y, y[h][2] = high.x, y[h][3] = high.y;
+        for (int s = 0; s < 4; s++) {
+            const double2 both = left[32 * s];
+            y[0][s] = both.x, y[1][s] = both.y;
         }
         load_rows<STRIDE, SINGLE>(x, tile.rows + 16 * k * STRIDE,
                                   k < tile.first ? tile.ones : tile.scale + 16 * k);
@@ -144,7 +144,7 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
     __syncwarp();
     keep<STRIDE>(strip, sum);
     __syncwarp();
-    t += 64 * half;
+    t += 128 * half;
 #pragma unroll 1
     for (int begin = 0, end; begin < 16; begin = end) {
         const unsigned rest = cuts >> begin >> 1;
@@ -152,11 +152,11 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
         /* From the last column on, which none of the others needs. */
 #pragma unroll 1
         for (int j = end - 1; j >= begin; j--) {
-            const double *column = t + (j / 8 * 64 + 4 * (j % 8)) * 2;
+            const double *column = t + 8 * (j % 8) + j / 8;
             double x[4] = { half ? 0.0 : (double)strip[j * STRIDE + row] };
 #pragma unroll
             for (int k = 0; k < 8; k++) /* gram_packed(8 half + k, j) of a diagonal block */
-                x[k % 4] = fma(w[k], column[k % 4 * 2 + k / 4], x[k % 4]);
+                x[k % 4] = fma(w[k], column[k / 4 * 64 + k % 4 * 2], x[k % 4]);
             x[0] = x[0] + x[1] + (x[2] + x[3]);
             x[0] += __shfl_xor_sync(~0u, x[0], 16);
             if (single)

@@ -23,12 +23,9 @@ static __device__ __forceinline__ void multiply_block(double sum[2][4], const do
     for (int k = 0; k < count; k++) {
         double low[4], high[4], b[2][4];
 #pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const double2 x = right[h * 64], y = right[h * 64 + 32];
-            b[h][0] = x.x, b[h][1] = x.y, b[h][2] = y.x, b[h][3] = y.y;
-        }
-#pragma unroll
         for (int s = 0; s < 4; s++) {
+            const double2 both = right[32 * s];
+            b[0][s] = both.x, b[1][s] = both.y;
             low[s] = left[4 * s * STRIDE];
             high[s] = left[4 * s * STRIDE + 8];
         }
@@ -58,8 +55,7 @@ static __device__ __forceinline__ void solve_block(double *stage, const double *
                 w[k] = q[k];
 #pragma unroll
         for (int k = 0; k <= j; k++) /* gram_packed(k, j) of a diagonal block */
-            sum =
-                fma(w[k], t[((j / 8 * 2 + k / 8) * 32 + 4 * (j % 8) + k % 4) * 2 + k / 4 % 2], sum);
+            sum = fma(w[k], t[(k / 4 * 32 + 4 * (j % 8) + k % 4) * 2 + j / 8], sum);
         q[j] = single ? (double)(float)sum : sum;
     }
 #pragma unroll
