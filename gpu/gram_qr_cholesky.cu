@@ -16,13 +16,14 @@ enum {
     slot_size = side * ld / 2 + 8 /* of a warp's sums; two of them have room for all rows */
 };
 
-static_assert(side == 2 * gram_side && threads * 4 >= gram_most, "two blocks of 16; four parts");
+static_assert(side == 2 * gram_side && gram_most % threads == 0, "two blocks of 16; whole parts");
 static_assert(slot_size >= 4 * tiles * 32 && 2 * slot_size >= side * ld, "room in a slot");
 
 /* Rows j0 - 32 .. j0 - 1 into the estimate that is kept in d.scratch. */
+template <int PARTS>
 static __device__ __forceinline__ void estimate(const struct gram_data &d, int j0)
 {
-    struct gram_estimate<threads, 4> e;
+    struct gram_estimate<threads, PARTS> e;
     const int from = j0 - side, n = d.n;
     if (from > 0)
         gram_load_estimate(&e, d);
@@ -92,25 +93,24 @@ static __device__ __forceinline__ void factor_rows(double *a, int count, int col
                                                    double *reciprocal, int *end)
 {
     const int warp = threadIdx.x / 32;
-    if (warp == 0)
-        gram_factor_diagonal(a, ld, columns, 0, 0, reciprocal, end);
-    __syncthreads();
-    const int made = *end;
-    gram_factor_right(a, ld, columns, 0, min(made, (int)gram_side), reciprocal);
-    __syncthreads();
-    if (made < count || count <= gram_side)
-        return;
-    if (gram_side * (warp + 1) < columns)
-        gram_take_product(a, ld, columns, 0, 1, 1 + warp);
-    __syncwarp();
-    if (warp == 0)
-        gram_factor_diagonal(a, ld, columns, gram_side, 0, reciprocal, end);
-    __syncthreads();
-    gram_factor_right(a, ld, columns, gram_side, min(*end, count) - gram_side, reciprocal);
-    __syncthreads();
+#pragma unroll 1
+    for (int i0 = 0; i0 < count; i0 += gram_side) {
+        if (i0 > 0 && gram_side * (warp + 1) < columns)
+            gram_take_product(a, ld, columns, 0, 1, 1 + warp);
+        __syncwarp();
+        if (warp == 0)
+            gram_factor_diagonal(a, ld, columns, i0, 0, reciprocal, end);
+        __syncthreads();
+        const int wanted = min(count, i0 + gram_side), made = min(*end, wanted);
+        gram_factor_right(a, ld, columns, i0, made - i0, reciprocal);
+        __syncthreads();
+        if (made < wanted)
+            return;
+    }
 }
 
-/* Rows j0 .. j0 + 31; diagonal: that of the scaled G. */
+/* Rows j0 .. j0 + 31 of up to PARTS times `threads` columns; diagonal: that of the scaled G. */
+template <int PARTS>
 __global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ struct gram_data d,
                                                      double diagonal, int j0)
 {
@@ -124,7 +124,8 @@ __global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ str
     if (d.decision->identity || d.decision->end < j0)
         return;
     if (j0 > 0 && blockIdx.x == gridDim.x - 1) {
-        estimate(d, j0);
+        if (!gram_is_near(d.decision->apart))
+            estimate<PARTS>(d, j0);
         return;
     }
     if (threadIdx.x == 0)
@@ -156,9 +157,12 @@ __global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ str
 extern "C" enum bd_status bd_cuda_gram_cholesky_enqueue(const struct gram_plan *plan, double shift)
 {
     const int n = plan->data.n;
+    const auto kernel = n <= threads       ? make_rows<1>
+                        : n <= 2 * threads ? make_rows<2>
+                                           : make_rows<gram_most / threads>;
     for (int j0 = 0; j0 < n; j0 += side) {
         const int rest = n - j0 - side, blocks = rest > 0 ? (rest + side - 1) / side : 1;
-        bd_cuda_follow(plan->cuda, make_rows, dim3((unsigned)(blocks + (j0 > 0))), dim3(threads), 0,
+        bd_cuda_follow(plan->cuda, kernel, dim3((unsigned)(blocks + (j0 > 0))), dim3(threads), 0,
                        plan->data, 1 + shift, j0);
     }
     return bd_cuda_launched("R of the Gram matrix");

@@ -89,8 +89,7 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
 #pragma unroll
                 for (int part = 0; part <= PARTS; part++) {
                     const int k = part < PARTS ? part * THREADS + (int)threadIdx.x : own;
-                    if (part == PARTS || part * THREADS < n)
-                        next[s][part] = j < last && k > j && k < n ? row[k] : 0.0;
+                    next[s][part] = j < last && k > j && k < n ? row[k] : 0.0;
                 }
             }
         };
@@ -136,9 +135,8 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
                     const double following = __shfl_sync(~0u, diagonal * by, (c + 1) % 32);
 #pragma unroll
                     for (int part = 0; part < PARTS; part++)
-                        if (part * THREADS < n)
-                            e->norm[part] = fma(row[s][part], row[s][part],
-                                                starts && c == 0 ? 0.0 : e->norm[part]);
+                        e->norm[part] =
+                            fma(row[s][part], row[s][part], starts && c == 0 ? 0.0 : e->norm[part]);
                     if (starts && c == 0) {
                         e->greatest = e->least = 1;
                         large = small = v;
@@ -159,12 +157,11 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
                         large = gram_turn_large(up, large, v);
                         small = gram_turn_small(down, small, v);
 #pragma unroll
-                        for (int part = 0; part < PARTS; part++)
-                            if (part * THREADS < n) {
-                                const double x = row[s][part];
-                                e->large[part] = gram_turn_large(up, e->large[part], x);
-                                e->small[part] = gram_turn_small(down, e->small[part], x);
-                            }
+                        for (int part = 0; part < PARTS; part++) {
+                            const double x = row[s][part];
+                            e->large[part] = gram_turn_large(up, e->large[part], x);
+                            e->small[part] = gram_turn_small(down, e->small[part], x);
+                        }
                     }
                     gamma = following;
                 }

@@ -10,7 +10,8 @@
 enum { threads = 512, parts = gram_most / threads, measure_threads = 128 };
 
 /* D, 1 / D, and for each column of the upper triangle the sum of squares of G - I, twice what is
- * above the diagonal, to d.scratch: NaN where G cannot be worked with. A warp a column. */
+ * above the diagonal, to d.scratch, behind that of the scaled G: NaN where G cannot be worked with.
+ * A warp a column. */
 __global__
 __launch_bounds__(measure_threads) void measure(const __grid_constant__ struct gram_data d)
 {
@@ -20,18 +21,35 @@ __launch_bounds__(measure_threads) void measure(const __grid_constant__ struct g
     if (j >= n)
         return;
     const double *column = d.g + (int64_t)j * n;
-    double sum = 0;
+    const double square = column[j], inverse = gram_inverse_root(square);
+    double sum = 0, scaled = 0;
 #pragma unroll 4
-    for (int i = lane; i < j; i += 32)
-        sum = fma(2 * column[i], column[i], sum);
+    for (int i = lane; i < j; i += 32) {
+        const double x = column[i], y = x * inverse * gram_inverse_root(d.g[i + (int64_t)i * n]);
+        sum = fma(2 * x, x, sum);
+        scaled = fma(2 * y, y, scaled);
+    }
     sum = gram_sum_warp(sum);
+    scaled = gram_sum_warp(scaled);
     if (lane > 0)
         return;
-    const double square = column[j], inverse = gram_inverse_root(square);
     const bool bad = !(square >= 0x1p-900 && square <= 0x1p1000);
     d.norms[j] = square * inverse;
     d.inverse[j] = inverse;
     d.scratch[j] = bad ? NAN : fma(square - 1, square - 1, sum);
+    d.scratch[n + j] = scaled;
+}
+
+/* The sum over a thread block, for all of its threads; sums: one for each warp, in shared memory.
+ */
+static __device__ __forceinline__ double sum_of_block(double x, double *sums)
+{
+    const int lane = threadIdx.x % 32;
+    x = gram_sum_warp(x);
+    if (lane == 0)
+        sums[threadIdx.x / 32] = x;
+    __syncthreads();
+    return gram_sum_warp(lane < threads / 32 ? sums[lane] : 0.0);
 }
 
 /* Whether there is anything to do; if not, that is all of the pass. One thread block. */
@@ -39,17 +57,16 @@ __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct 
                                                  const __grid_constant__ struct gram_factor_step s,
                                                  struct gram_record *out)
 {
-    __shared__ double sums[threads / 32];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, n = d.n;
-    double sum = 0;
+    __shared__ double sums[threads / 32], others[threads / 32];
+    const int n = d.n;
+    double sum = 0, apart = 0;
     bd_cuda_await();
-    for (int j = threadIdx.x; j < n; j += threads)
+    for (int j = threadIdx.x; j < n; j += threads) {
         sum += d.scratch[j];
-    sum = gram_sum_warp(sum);
-    if (lane == 0)
-        sums[warp] = sum;
-    __syncthreads();
-    sum = gram_sum_warp(lane < threads / 32 ? sums[lane] : 0.0);
+        apart += d.scratch[n + j];
+    }
+    sum = sum_of_block(sum, sums);
+    apart = sum_of_block(apart, others);
     struct gram_record record = {};
     record.bad = isnan(sum);
     record.orthogonality = record.bad ? NAN : gram_root(sum);
@@ -63,6 +80,7 @@ __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct 
     d.decision->identity = idle;
     d.decision->end = n;
     d.decision->orthogonality = record.orthogonality;
+    d.decision->apart = apart;
     if (idle)
         gram_write(out, record, s.number);
 }
@@ -72,6 +90,9 @@ __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct 
 static __device__ __forceinline__ double finish_estimate(const struct gram_data &d)
 {
     struct gram_estimate<threads, parts> e;
+    const double far = gram_root(d.decision->apart);
+    if (gram_is_near(d.decision->apart))
+        return (1 + far) * gram_inverse(1 - far);
     const int n = d.n, from = (n - 1) / gram_large_rows * gram_large_rows;
     if (from > 0)
         gram_load_estimate(&e, d);
@@ -84,15 +105,10 @@ static __device__ __forceinline__ double finish_estimate(const struct gram_data 
 static __device__ __forceinline__ double sum_of_squares(const double *a, int n)
 {
     __shared__ double sums[threads / 32];
-    const int lane = threadIdx.x % 32;
     double sum = 0;
     for (int e = threadIdx.x; e < n * n; e += threads)
         sum = fma(a[e], a[e], sum);
-    sum = gram_sum_warp(sum);
-    if (lane == 0)
-        sums[threadIdx.x / 32] = sum;
-    __syncthreads();
-    return gram_sum_warp(lane < threads / 32 ? sums[lane] : 0.0);
+    return sum_of_block(sum, sums);
 }
 
 /* R^ of the SVD to d.r; false: no convergence. */

@@ -33,6 +33,7 @@ struct gram_decision {
     int in_copy;                     /* V is in gram_plan.copy; 0 of more than gram_narrow_most */
     int end;                         /* rows of R^ before the first pivot that was not positive */
     double orthogonality;            /* of V before the pass */
+    double apart;                    /* ||scaled G - I||_F^2: of more columns than shared memory */
     unsigned starts[gram_most / 32]; /* bit j: a block begins with column j */
 };
 

@@ -201,14 +201,14 @@ struct square {
         return *row <= *col && *col < n;
     }
 
-    template <int STRIDE>
-    static __device__ __forceinline__ void take(double (*sum)[4], const double *rows, int set,
-                                                int groups)
+    /* ALL: of two whole panels; else column groups below `there`, of a single panel those on and
+     * above the diagonal. */
+    template <int STRIDE, bool ALL>
+    static __device__ __forceinline__ void take_set(double (*sum)[4], const double *rows,
+                                                    const double *right, int set, int there)
     {
-        const bool pair = groups > panel / 8;
-        const double *right = rows + (pair ? panel * STRIDE : 0);
         const int high = set % 4, low = 7 - high, odd = set / 4;
-        const int there = groups - (pair ? panel / 8 : 0);
+        const bool single = !ALL && right == rows;
         double top[2][4], bottom[2][4], others[2][4];
 #pragma unroll
         for (int h = 0; h < 2; h++) {
@@ -218,15 +218,28 @@ struct square {
         fragment<STRIDE>(others[0], right, odd);
 #pragma unroll
         for (int k = 0; k < tiles / 2; k++) {
-            if (2 * k + odd >= there)
+            if (!ALL && 2 * k + odd >= there)
                 break;
             if (k + 1 < tiles / 2)
                 fragment<STRIDE>(others[(k + 1) % 2], right, 2 * (k + 1) + odd);
-            if (pair || k >= high)
+            if (!single || k >= high)
                 bd_gram_multiply(sum[k], top[0], top[1], others[k % 2]);
-            if (pair || k >= low)
+            if (!single || k >= low)
                 bd_gram_multiply(sum[tiles / 2 + k], bottom[0], bottom[1], others[k % 2]);
         }
+    }
+
+    template <int STRIDE>
+    static __device__ __forceinline__ void take(double (*sum)[4], const double *rows, int set,
+                                                int groups)
+    {
+        constexpr int most = panel / 8;
+        if (groups == 2 * most)
+            take_set<STRIDE, true>(sum, rows, rows + panel * STRIDE, set, most);
+        else if (groups > most)
+            take_set<STRIDE, false>(sum, rows, rows + panel * STRIDE, set, groups - most);
+        else
+            take_set<STRIDE, false>(sum, rows, rows, set, groups);
     }
 };
 

@@ -98,6 +98,26 @@ struct part_of_t {
     }
 };
 
+/* The lane's part of a panel to V: of every so manieth block of 16 columns, from `share` on, 32
+ * rows, of which there are `rows` from the lane's own on; `to` is at these in the first column, and
+ * there are `columns`. As put_rows. */
+template <int SHARES, int OWN, class Element>
+static __device__ __forceinline__ int put_panel(Element *to, int64_t ldv,
+                                                const double (&sum)[OWN][4][4], int share,
+                                                int64_t rows, int columns, bool aligned)
+{
+    int bad = 0;
+#pragma unroll
+    for (int i = 0; i < OWN; i++)
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            const int j = side * (i * SHARES + share);
+            bad |= put_columns(to + 8 * r + j * ldv, ldv, sum[i][r], rows - 8 * r, columns - j,
+                               aligned);
+        }
+    return bad;
+}
+
 template <int STAGES, int GROUPS, class Element>
 __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ struct gram_data d,
                                                      Element *v, int64_t ldv, int64_t m,
@@ -161,13 +181,9 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 x[r][s] = (double)own[4 * s * STRIDE + 8 * r] * by[4 * s];
-#pragma unroll
-        for (int i = 0; i < OWN; i++) {
-            const int block = i * SHARES + share, j = panel_blocks * now.panel + block;
-            if (j < now.k || j >= blocks)
-                continue;
+        auto multiply = [&](int i) {
             const double2 *left =
-                reinterpret_cast<const double2 *>(from + block * block_size) + lane;
+                reinterpret_cast<const double2 *>(from + (i * SHARES + share) * block_size) + lane;
             double y[2][4];
 #pragma unroll
             for (int s = 0; s < 4; s++) {
@@ -177,22 +193,30 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 bd_gram_multiply(sum[i][r], y[0], y[1], x[r]);
+        };
+        const int first = panel_blocks * now.panel;
+        if (now.k <= first && first + panel_blocks <= blocks) { /* no questions between them */
+#pragma unroll
+            for (int i = 0; i < OWN; i++)
+                multiply(i);
+        } else {
+#pragma unroll
+            for (int i = 0; i < OWN; i++)
+                if (now.k <= first + i * SHARES + share && first + i * SHARES + share < blocks)
+                    multiply(i);
         }
         if (now.k == now.last(blocks)) {
             const int64_t row = first_row(now.tile) + rows + 2 * t;
+            Element *to = v + row + (int64_t)side * first * ldv;
+            const bool whole =
+                m - first_row(now.tile) >= ROWS && side * (first + panel_blocks) <= n;
+            if (aligned && whole) /* by constants: no questions between them */
+                bad |= put_panel<SHARES>(to, ldv, sum, share, 32, side * panel_blocks, true);
+            else
+                bad |= put_panel<SHARES>(to, ldv, sum, share, m - row, n - side * first, aligned);
 #pragma unroll
-            for (int i = 0; i < OWN; i++) {
-                const int j = side * (panel_blocks * now.panel + i * SHARES + share);
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    if (j < n)
-                        bad |= put_columns(v + row + 8 * r + j * ldv, ldv, sum[i][r],
-                                           m - row - 8 * r, n - j, aligned);
-#pragma unroll
-                    for (int e = 0; e < 4; e++)
-                        sum[i][r][e] = 0;
-                }
-            }
+            for (int e = 0; e < OWN * 16; e++)
+                sum[e / 16][e / 4 % 4][e % 4] = 0;
         }
         now.advance(blocks);
     };
