@@ -95,11 +95,11 @@ template <class Shape> static size_t staged_parts(const struct bd_cuda *cuda, in
 }
 
 template <class Shape, int STAGES>
-static enum bd_status launch_stages(const struct gram_plan *plan, const double *v, int64_t ldv)
+static enum bd_status launch_stages(const struct gram_plan *plan, const double *v, int64_t ldv,
+                                    const struct staged_counts &counts)
 {
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n, panels = panel_count(n);
-    const struct staged_counts counts = staged_counts<Shape>(cuda, plan->m, n);
     const size_t blocks = block_count(counts, n);
     const auto kernel = staged<Shape, STAGES>;
     double *part = static_cast<double *>(plan->parts), *g = plan->data.g;
@@ -118,13 +118,22 @@ static enum bd_status launch_stages(const struct gram_plan *plan, const double *
     return bd_cuda_launched("the Gram matrix");
 }
 
-/* Two stages have room on every GPU that there is code for. */
+/* What is launched last has room on every GPU that there is code for. */
 template <class Shape>
-static enum bd_status launch_staged(const struct gram_plan *plan, const double *v, int64_t ldv)
+static enum bd_status launch_triangle(const struct gram_plan *plan, const double *v, int64_t ldv)
 {
+    const struct staged_counts counts = staged_counts<Shape>(plan->cuda, plan->m, plan->data.n);
     return staged_memory<Shape>::bytes(plan->data.n, 4) <= (size_t)plan->cuda->shared_most
-               ? launch_stages<Shape, 4>(plan, v, ldv)
-               : launch_stages<Shape, 2>(plan, v, ldv);
+               ? launch_stages<Shape, 4>(plan, v, ldv, counts)
+               : launch_stages<Shape, 2>(plan, v, ldv, counts);
+}
+
+static enum bd_status launch_squares(const struct gram_plan *plan, const double *v, int64_t ldv)
+{
+    const struct staged_counts counts = staged_counts<square>(plan->cuda, plan->m, plan->data.n);
+    return staged_memory<square>::bytes(plan->data.n, 3) <= (size_t)plan->cuda->shared_most
+               ? launch_stages<square, 3>(plan, v, ldv, counts)
+               : launch_stages<low_square, 2>(plan, v, ldv, counts);
 }
 
 static int narrow_blocks(const struct bd_cuda *cuda, int64_t m, int n)
@@ -172,9 +181,9 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
         }
         return bd_cuda_launched("the Gram matrix");
     }
-    return n <= triangle<4>::most   ? launch_staged<triangle<4>>(plan, wide, ldv)
-           : n <= triangle<8>::most ? launch_staged<triangle<8>>(plan, wide, ldv)
-                                    : launch_staged<square>(plan, wide, ldv);
+    return n <= triangle<4>::most   ? launch_triangle<triangle<4>>(plan, wide, ldv)
+           : n <= triangle<8>::most ? launch_triangle<triangle<8>>(plan, wide, ldv)
+                                    : launch_squares(plan, wide, ldv);
 }
 
 } /* extern "C" */

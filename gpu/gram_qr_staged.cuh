@@ -1,7 +1,7 @@
 /* Private to gpu/gram_qr_form.cu: G = V^T V of float64 and more columns than registers hold. V is
- * staged (staged_rows.cuh) in tiles of 16 SPLITS rows, of which a warp has 16; SETS warps share
- * these, and each has TILES of the tiles of 16 x 8 of G. A column is 4 elements longer than a tile,
- * so that what a fragment has of four columns is in different banks.
+ * staged (staged_rows.cuh) in tiles of 16 SPLITS SLICES rows, of which a warp has SLICES times 16;
+ * SETS warps share these, and each has TILES of the tiles of 16 x 8 of G. A column is 4 elements
+ * longer than a tile, so that what a fragment has of four columns is in different banks.
  *
  * A Shape says which tiles of G a unit of thread blocks has. Beside those numbers it has
  *     panel           columns that are staged at a time; 0: all there are
@@ -30,7 +30,7 @@ struct staged_share {
 
 template <class Shape> struct staged_memory {
     enum {
-        rows = 16 * Shape::splits,
+        rows = 16 * Shape::splits * Shape::slices,
         stride = rows + 4,
         threads = 32 * Shape::sets * Shape::splits
     };
@@ -66,6 +66,7 @@ template <int ROWS> struct triangle {
         most = 16 * ROWS, /* columns */
         sets = ROWS / 2,
         splits = 8 / sets,
+        slices = 1,
         tiles = 2 * ROWS + 2,
         count = sets * tiles * 128,
         panel = 0
@@ -151,8 +152,15 @@ template <int ROWS> struct triangle {
  * staged first, and the right one behind it. Set s has the row groups (of 16 columns) s % 4 and 7 -
  * s % 4, and of the column groups (of 8) the even or the odd ones: of a single panel, whose lower
  * triangle nobody wants, all sets have 9 of 16 tiles. */
-struct square {
-    enum { panel = 128, sets = 8, splits = 1, tiles = 16, count = sets * tiles * 128 };
+template <int SLICES> struct squares {
+    enum {
+        panel = 128,
+        sets = 8,
+        splits = 1,
+        slices = SLICES,
+        tiles = 16,
+        count = sets * tiles * 128
+    };
     enum { single_cost = 9, pair_cost = 16 };
 
     static __host__ __device__ int width(int)
@@ -243,6 +251,9 @@ struct square {
     }
 };
 
+using square = squares<2>;
+using low_square = squares<1>; /* where shared memory is small */
+
 /* part: gridDim.x x Shape::count, of the thread blocks of a unit one after the other. */
 template <class Shape, int STAGES>
 __global__ __launch_bounds__(staged_memory<Shape>::threads,
@@ -263,7 +274,7 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
     const int size = memory::stage(n), groups = (staged_columns + 7) / 8;
     const bool aligned = staged_aligned(v, ldv);
     const int tiles = (int)((m + memory::rows - 1) / memory::rows);
-    const double *own = stages + 16 * split + lane / 4 * STRIDE + lane % 4;
+    const double *own = stages + 16 * Shape::slices * split + lane / 4 * STRIDE + lane % 4;
     double sum[TILES][4] = {};
     for (int e = threadIdx.x; e < STAGES * size; e += THREADS)
         if (e % size >= staged_columns * STRIDE)
@@ -286,7 +297,9 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
         fetch_panel(to + before * STRIDE, row, right < 0 ? left : right, columns);
     };
     auto take = [&](int, int stage) {
-        Shape::template take<STRIDE>(sum, own + stage * size, set, groups);
+#pragma unroll 1
+        for (int slice = 0; slice < Shape::slices; slice++)
+            Shape::template take<STRIDE>(sum, own + stage * size + 16 * slice, set, groups);
     };
     staged_tiles<STAGES>(share.own, share.blocks, tiles, fetch, take);
     bd_cuda_let_follow();

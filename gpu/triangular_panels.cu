@@ -5,8 +5,9 @@
  * last on, so that V is there as long as it is wanted: a panel is a product with 16 columns of V at
  * a time, which arrive in shared memory together with their part of T while those before them are
  * multiplied (staged_rows.cuh). As in triangular_staged.cu T^T is multiplied by V^T. A warp has 32
- * rows, and of the blocks of 16 columns of a panel every so manieth, so that all warps have as much
- * to do where T ends. */
+ * rows, and of the blocks of 16 columns of a panel every other one, so that all warps have as much
+ * to do where T ends. What is not a product, a quarter of the time, is done while another thread
+ * block of the multiprocessor multiplies. */
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_multiply.cuh"
 #include "gpu/staged_rows.cuh"
@@ -14,30 +15,34 @@
 #include "gpu/triangular_put.cuh"
 
 enum {
-    warps = 8,
-    threads = 32 * warps,
+    groups = 2, /* of 32 rows, in a tile */
+    shares = 2, /* of the blocks of a panel */
+    threads = 32 * groups * shares,
+    rows_once = 32 * groups,
+    blocks_once = 2,  /* thread blocks of a multiprocessor */
     side = 16,        /* columns of V of a stage */
-    block_size = 256, /* doubles of a block of T */
+    block_size = 256, /* doubles of a block of T: two of each thread */
     panel_blocks = 8, /* of a panel */
-    many_groups = 4,  /* of 32 rows, in a tile */
-    few_groups = 2,   /* where tiles are few */
+    own_blocks = panel_blocks / shares,
     most_stages = 4,
     least_stages = 2,
-    static_shared = 256 /* bytes of shared memory that are not dynamic, or more */
+    static_shared = 1024 /* bytes of shared memory that are not dynamic, or more */
 };
+
+static_assert(2 * threads == block_size, "a thread copies as much of each block of T");
 
 /* Elements between staged columns: those of four, of which a fragment has eight, are in different
  * banks. */
-template <int GROUPS, class Element> static __host__ __device__ constexpr int stride_of(void)
+template <class Element> static __host__ __device__ constexpr int stride_of(void)
 {
-    return 32 * GROUPS + (sizeof(Element) == 8 ? 4 : 8);
+    return rows_once + (sizeof(Element) == 8 ? 4 : 8);
 }
 
 /* Doubles of a stage: blocks of T, then columns of V. */
-template <int GROUPS, class Element> static __host__ __device__ constexpr int stage_of(void)
+template <class Element> static __host__ __device__ constexpr int stage_of(void)
 {
     return panel_blocks * block_size +
-           side * stride_of<GROUPS, Element>() * (int)sizeof(Element) / (int)sizeof(double);
+           side * stride_of<Element>() * (int)sizeof(Element) / (int)sizeof(double);
 }
 
 /* 16 columns of V, of a panel, of a tile of rows. */
@@ -66,71 +71,52 @@ struct place {
     }
 };
 
-/* What a thread copies of T to a stage: 16 bytes of each fourth, counted from 0, of the blocks of a
- * panel. Addresses are kept from stage to stage, as there is little time to compute them. */
-struct part_of_t {
-    const double *from[panel_blocks * block_size / 2 / threads];
-
-    __device__ __forceinline__ static int block(int e)
-    {
-        return (int)threadIdx.x / (block_size / 2) + e * (2 * threads / block_size);
-    }
-
-    __device__ __forceinline__ void begin(const double *packed, int panel)
-    {
+/* Block (k, j) of T is number j (j + 1) / 2 + k: to a stage those of a panel for rows 16 k .., from
+ * block (k, first) at `from`. */
+static __device__ __forceinline__ void fetch_t(double *to, const double *from, int k, int first,
+                                               int blocks)
+{
+    to += 2 * threadIdx.x;
+    from += 2 * threadIdx.x;
 #pragma unroll
-        for (int e = 0; e < (int)(sizeof from / sizeof *from); e++) {
-            const int j = panel_blocks * panel + block(e);
-            from[e] = packed + j * (j + 1) / 2 * block_size + threadIdx.x % (block_size / 2) * 2;
-        }
+    for (int e = 0; e < panel_blocks; e++) {
+        if (k <= first + e && first + e < blocks)
+            staged_copy<16>(to + block_size * e, from, 16);
+        from += (first + e + 1) * block_size;
     }
+}
 
-    __device__ __forceinline__ void fetch(double *to, const struct place &at, int blocks)
-    {
-        to += 2 * threadIdx.x;
-#pragma unroll
-        for (int e = 0; e < (int)(sizeof from / sizeof *from); e++) {
-            const int j = panel_blocks * at.panel + block(e);
-            if (at.k <= j && j < blocks)
-                staged_copy<16>(to + 2 * threads * e, from[e], 16);
-            from[e] += block_size;
-        }
-    }
-};
-
-/* The lane's part of a panel to V: of every so manieth block of 16 columns, from `share` on, 32
- * rows, of which there are `rows` from the lane's own on; `to` is at these in the first column, and
- * there are `columns`. As put_rows. */
-template <int SHARES, int OWN, class Element>
-static __device__ __forceinline__ int put_panel(Element *to, int64_t ldv,
-                                                const double (&sum)[OWN][4][4], int share,
-                                                int64_t rows, int columns, bool aligned)
+/* The lane's part of a panel to V: of every other block of 16 columns, from `share` on, 32 rows, of
+ * which there are `rows` from the lane's own on; `to` is at these in the first column, and there
+ * are `columns`. As put_rows. */
+template <class Element>
+static __device__ __forceinline__ int put_panel(Element *to, int64_t ldv, const double (*sum)[4][4],
+                                                int share, int64_t rows, int columns, bool aligned)
 {
     int bad = 0;
 #pragma unroll
-    for (int i = 0; i < OWN; i++)
+    for (int i = 0; i < own_blocks; i++)
 #pragma unroll
         for (int r = 0; r < 4; r++) {
-            const int j = side * (i * SHARES + share);
+            const int j = side * (i * shares + share);
             bad |= put_columns(to + 8 * r + j * ldv, ldv, sum[i][r], rows - 8 * r, columns - j,
                                aligned);
         }
     return bad;
 }
 
-template <int STAGES, int GROUPS, class Element>
-__global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ struct gram_data d,
-                                                     Element *v, int64_t ldv, int64_t m,
-                                                     int *overflow)
+template <int STAGES, class Element>
+__global__ __launch_bounds__(threads,
+                             blocks_once) void panels(const __grid_constant__ struct gram_data d,
+                                                      Element *v, int64_t ldv, int64_t m,
+                                                      int *overflow)
 {
-    constexpr int ROWS = 32 * GROUPS, STRIDE = stride_of<GROUPS, Element>(),
-                  SHARES = warps / GROUPS;
-    constexpr int STAGE = stage_of<GROUPS, Element>(), OWN = panel_blocks / SHARES;
+    constexpr int STRIDE = stride_of<Element>(), STAGE = stage_of<Element>();
     extern __shared__ __align__(16) double stages[];
     const int n = d.n, blocks = (n + side - 1) / side, panels = (blocks - 1) / panel_blocks + 1;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
-    const int rows = warp % GROUPS * 32, share = warp / GROUPS;
-    const int tiles = (int)((m + ROWS - 1) / ROWS);
+    const int rows = warp % groups * 32, share = warp / groups;
+    const int tiles = (int)((m + rows_once - 1) / rows_once);
     const bool aligned = staged_aligned(v, ldv);
     double *scale = stages + STAGES * STAGE;
     bd_cuda_await();
@@ -144,31 +130,34 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
     __syncthreads();
 
     struct place in = { (int)blockIdx.x, panels - 1, 0 }, now = in;
-    double sum[OWN][4][4] = {};
+    double sum[own_blocks][4][4] = {};
     int steps = 0, bad = 0;
     for (int p = 0; p < panels; p++)
         steps += min(panel_blocks * (p + 1), blocks);
-    auto first_row = [&](int tile) { /* the last rows first: those that were read last */
-                                     return (int64_t)(tiles - 1 - tile) * ROWS;
+    /* The last rows first: those that were read last. */
+    auto first_row = [&](int tile) { return (int64_t)(tiles - 1 - tile) * rows_once; };
+    const double *next_t;
+    const Element *next_v;
+    auto begin = [&] {
+        const int first = panel_blocks * in.panel;
+        next_t = d.packed + first * (first + 1) / 2 * block_size;
+        next_v = v + first_row(in.tile);
     };
-    struct part_of_t part;
-    part.begin(d.packed, in.panel);
-    const Element *next = v + first_row(in.tile);
+    begin();
     auto fetch = [&](int, int stage) {
         double *to = stages + stage * STAGE;
         Element *rows_to = reinterpret_cast<Element *>(to + panel_blocks * block_size);
         const int64_t left = m - first_row(in.tile);
-        part.fetch(to, in, blocks);
-        if (aligned && left >= ROWS && n - side * in.k >= side)
-            staged_fetch_whole<ROWS, STRIDE, threads, side>(rows_to, next, ldv);
+        fetch_t(to, next_t, in.k, panel_blocks * in.panel, blocks);
+        if (aligned && left >= rows_once && n - side * in.k >= side)
+            staged_fetch_whole<rows_once, STRIDE, threads, side>(rows_to, next_v, ldv);
         else
-            staged_fetch<ROWS, STRIDE, threads>(rows_to, next, ldv, 0, left,
-                                                min(n - side * in.k, (int)side), aligned);
-        next += side * ldv;
-        if (!in.advance(blocks)) {
-            part.begin(d.packed, in.panel);
-            next = v + first_row(in.tile);
-        }
+            staged_fetch<rows_once, STRIDE, threads>(rows_to, next_v, ldv, 0, left,
+                                                     min(n - side * in.k, (int)side), aligned);
+        next_t += block_size;
+        next_v += side * ldv;
+        if (!in.advance(blocks))
+            begin();
     };
     auto take = [&](int, int stage) {
         const double *from = stages + stage * STAGE;
@@ -183,7 +172,7 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
                 x[r][s] = (double)own[4 * s * STRIDE + 8 * r] * by[4 * s];
         auto multiply = [&](int i) {
             const double2 *left =
-                reinterpret_cast<const double2 *>(from + (i * SHARES + share) * block_size) + lane;
+                reinterpret_cast<const double2 *>(from + (i * shares + share) * block_size) + lane;
             double y[2][4];
 #pragma unroll
             for (int s = 0; s < 4; s++) {
@@ -197,25 +186,25 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
         const int first = panel_blocks * now.panel;
         if (now.k <= first && first + panel_blocks <= blocks) { /* no questions between them */
 #pragma unroll
-            for (int i = 0; i < OWN; i++)
+            for (int i = 0; i < own_blocks; i++)
                 multiply(i);
         } else {
 #pragma unroll
-            for (int i = 0; i < OWN; i++)
-                if (now.k <= first + i * SHARES + share && first + i * SHARES + share < blocks)
+            for (int i = 0; i < own_blocks; i++)
+                if (now.k <= first + i * shares + share && first + i * shares + share < blocks)
                     multiply(i);
         }
         if (now.k == now.last(blocks)) {
             const int64_t row = first_row(now.tile) + rows + 2 * t;
             Element *to = v + row + (int64_t)side * first * ldv;
             const bool whole =
-                m - first_row(now.tile) >= ROWS && side * (first + panel_blocks) <= n;
+                m - first_row(now.tile) >= rows_once && side * (first + panel_blocks) <= n;
             if (aligned && whole) /* by constants: no questions between them */
-                bad |= put_panel<SHARES>(to, ldv, sum, share, 32, side * panel_blocks, true);
+                bad |= put_panel(to, ldv, sum, share, 32, side * panel_blocks, true);
             else
-                bad |= put_panel<SHARES>(to, ldv, sum, share, m - row, n - side * first, aligned);
+                bad |= put_panel(to, ldv, sum, share, m - row, n - side * first, aligned);
 #pragma unroll
-            for (int e = 0; e < OWN * 16; e++)
+            for (int e = 0; e < own_blocks * 16; e++)
                 sum[e / 16][e / 4 % 4][e % 4] = 0;
         }
         now.advance(blocks);
@@ -226,47 +215,34 @@ __global__ __launch_bounds__(threads, 1) void panels(const __grid_constant__ str
         *overflow = 1;
 }
 
-template <int GROUPS, class Element> static size_t panel_bytes(int n, int stages)
+template <class Element> static size_t panel_bytes(int n, int stages)
 {
     const size_t blocks = (size_t)((n + side - 1) / side);
-    return ((size_t)stages * (size_t)stage_of<GROUPS, Element>() + side * blocks) * sizeof(double);
+    return ((size_t)stages * (size_t)stage_of<Element>() + side * blocks) * sizeof(double);
 }
 
-template <int STAGES, int GROUPS, class Element>
+template <int STAGES, class Element>
 static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
     struct bd_cuda *cuda = plan->cuda;
-    const int64_t tiles = (plan->m + 32 * GROUPS - 1) / (32 * GROUPS);
-    const auto kernel = panels<STAGES, GROUPS, Element>;
+    const int64_t tiles = (plan->m + rows_once - 1) / rows_once, most = blocks_once * cuda->sms;
+    const auto kernel = panels<STAGES, Element>;
     enum bd_status status =
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status == BD_OK)
-        bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms)),
-                       dim3(threads), panel_bytes<GROUPS, Element>(plan->data.n, STAGES),
-                       plan->data, v, ldv, plan->m, overflow);
+        bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < most ? tiles : most)), dim3(threads),
+                       panel_bytes<Element>(plan->data.n, STAGES), plan->data, v, ldv, plan->m,
+                       overflow);
     return status ? status : bd_cuda_launched("the product with a triangle");
 }
 
-template <int GROUPS, class Element>
-static enum bd_status choose_stages(const struct gram_plan *plan, Element *v, int64_t ldv,
-                                    int *overflow)
-{
-    const size_t room = (size_t)plan->cuda->shared_most;
-    const int n = plan->data.n;
-    if (panel_bytes<GROUPS, Element>(n, most_stages) + static_shared <= room)
-        return launch<most_stages, GROUPS>(plan, v, ldv, overflow);
-    return launch<least_stages, GROUPS>(plan, v, ldv, overflow);
-}
-
-/* As many rows as make the fewest of all thread blocks busy for the shortest time: small tiles take
- * half as long, and a little more. */
 template <class Element>
 static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
-    const int64_t sms = plan->cuda->sms, many = 32 * many_groups * sms, few = 32 * few_groups * sms;
-    const int64_t large = (plan->m + many - 1) / many, small = (plan->m + few - 1) / few;
-    return 11 * small < 20 * large ? choose_stages<few_groups>(plan, v, ldv, overflow)
-                                   : choose_stages<many_groups>(plan, v, ldv, overflow);
+    const size_t bytes = panel_bytes<Element>(plan->data.n, most_stages) + static_shared;
+    return blocks_once * bytes <= (size_t)plan->cuda->shared_most
+               ? launch<most_stages>(plan, v, ldv, overflow)
+               : launch<least_stages>(plan, v, ldv, overflow);
 }
 
 extern "C" enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v,
