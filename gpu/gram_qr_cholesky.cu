@@ -32,23 +32,40 @@ static __device__ __forceinline__ void estimate(const struct gram_data &d, int j
     gram_keep_estimate(e, d);
 }
 
-/* What is to be taken from rows j0 .. of the scaled G before they can be factored, less these, by
- * one warp: of rows 16 h .. and eight columns each of the diagonal block (tiles 0 to 3) and of
- * those from `first` on, 16 rows of R^ in each `splits` times 16, and of two tiles G. */
-static __device__ __forceinline__ void take_products(double sum[tiles][4],
-                                                     const struct gram_data &d, double diagonal,
-                                                     int j0, int h, int split, int first)
+/* Of rows j0 + 16 h .. of R^ and eight columns, of the diagonal block (tiles 0 to 3) or from
+ * `first` on: the lane's own first row, and the first column. */
+static __device__ __forceinline__ int top_row(int j0, int h)
 {
-    const int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4, n = d.n;
-    const int top = j0 + gram_side * h + group;
-    auto column = [&](int tile) { return (tile < 4 ? j0 : first - side) + 8 * tile; };
+    return j0 + gram_side * h + (int)threadIdx.x % 32 / 4;
+}
+
+static __device__ __forceinline__ int left_column(int j0, int first, int tile)
+{
+    return (tile < 4 ? j0 : first - side) + 8 * tile;
+}
+
+/* The scaled G there, less than 0, of the two tiles of a split, and 0 of the others: what products
+ * are added to. */
+static __device__ __forceinline__ void take_g(double sum[tiles][4], const struct gram_data &d,
+                                              double diagonal, int j0, int h, int split, int first)
+{
+    const int top = top_row(j0, h), t = threadIdx.x % 4, n = d.n;
 #pragma unroll
     for (int e = 0; e < 4 * tiles; e++) {
-        const int tile = e / 4, i = top + e % 4 / 2 * 8, j = column(tile) + 2 * t + e % 2;
+        const int tile = e / 4, i = top + e % 4 / 2 * 8;
+        const int j = left_column(j0, first, tile) + 2 * t + e % 2;
         const bool own = tile / 2 == split && i <= j && j < n;
         const double scaled = own ? d.g[i + (int64_t)j * n] * d.inverse[i] * d.inverse[j] : 0.0;
         sum[tile][e % 4] = -(own && i == j ? diagonal : scaled);
     }
+}
+
+/* The products of the rows before j0, of which a split has 16 in each `splits` times 16, are added;
+ * by one warp. */
+static __device__ __forceinline__ void add_products(double sum[tiles][4], const struct gram_data &d,
+                                                    int j0, int h, int split, int first)
+{
+    const int group = threadIdx.x % 32 / 4, t = threadIdx.x % 4, n = d.n, top = top_row(j0, h);
 #pragma unroll 1
     for (int k = gram_side * split; k < j0; k += gram_side * splits) {
         double low[4], high[4], right[tiles][4];
@@ -59,7 +76,7 @@ static __device__ __forceinline__ void take_products(double sum[tiles][4],
             high[s] = rows[s * n + min(top + 8, n - 1)];
 #pragma unroll
             for (int tile = 0; tile < tiles; tile++)
-                right[tile][s] = rows[s * n + min(column(tile) + group, n - 1)];
+                right[tile][s] = rows[s * n + min(left_column(j0, first, tile) + group, n - 1)];
         }
 #pragma unroll
         for (int tile = 0; tile < tiles; tile++)
@@ -118,7 +135,11 @@ __global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ str
     __shared__ int end;
     const int n = d.n, count = min(n - j0, (int)side), warp = threadIdx.x / 32;
     const int first = j0 + side * ((int)blockIdx.x + 1), columns = min(n - first, (int)side);
+    const int h = warp % 2, split = warp / 2, lane = threadIdx.x % 32;
+    double sum[tiles][4];
+    take_g(sum, d, diagonal, j0, h, split, first); /* of kernels before the one before */
     bd_cuda_await();
+    bd_cuda_let_follow();
     /* A pivot of rows before was not positive. What the blocks of one launch find among its own
      * rows, and write down, does not stop others of it. */
     if (d.decision->identity || d.decision->end < j0)
@@ -130,9 +151,7 @@ __global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ str
     }
     if (threadIdx.x == 0)
         end = side;
-    const int h = warp % 2, split = warp / 2, lane = threadIdx.x % 32;
-    double sum[tiles][4];
-    take_products(sum, d, diagonal, j0, h, split, first);
+    add_products(sum, d, j0, h, split, first);
     add_splits(sum, a, h, split);
     if (split == 0)
 #pragma unroll

@@ -24,6 +24,7 @@ __global__ __launch_bounds__(128) void invert_narrow(const __grid_constant__ str
 {
     const int j = blockIdx.x * 4 + threadIdx.x / 32;
     bd_cuda_await();
+    bd_cuda_let_follow();
     if (d.decision->identity || j >= d.n)
         return;
     const bool fits = gram_invert_column<1>(d, d.decision->starts, d.r, d.n, j, d.decision->single,
@@ -49,6 +50,7 @@ __global__ __launch_bounds__(32) void invert_diagonals(const __grid_constant__ s
     __shared__ double block[side][side + 1];
     const int lane = threadIdx.x, n = d.n, j0 = (int)blockIdx.x * side, j = j0 + lane;
     bd_cuda_await();
+    bd_cuda_let_follow();
     if (d.decision->identity)
         return;
     for (int e = lane; e < square; e += 32) {
@@ -118,6 +120,7 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
     double sum[PARTS][4] = {}, r[PARTS][2][4], w[2][4];
     bd_cuda_await();
+    bd_cuda_let_follow();
     if (d.decision->identity)
         return;
     const bool single = d.decision->single != 0;
@@ -212,6 +215,7 @@ __global__ __launch_bounds__(join_threads) void join(const __grid_constant__ str
     const int half = (int)blockIdx.x,
               block = (int)blockIdx.y * (join_threads / 32) + threadIdx.x / 32;
     bd_cuda_await();
+    bd_cuda_let_follow();
     if (d.decision->identity || side * block >= n)
         return;
     double sum[4] = {};

@@ -18,6 +18,7 @@ __launch_bounds__(measure_threads) void measure(const __grid_constant__ struct g
     const int lane = threadIdx.x % 32, n = d.n;
     const int j = (int)blockIdx.x * (measure_threads / 32) + (int)threadIdx.x / 32;
     bd_cuda_await();
+    bd_cuda_let_follow();
     if (j >= n)
         return;
     const double *column = d.g + (int64_t)j * n;
@@ -61,6 +62,7 @@ __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct 
     const int n = d.n;
     double sum = 0, apart = 0;
     bd_cuda_await();
+    bd_cuda_let_follow();
     for (int j = threadIdx.x; j < n; j += threads) {
         sum += d.scratch[j];
         apart += d.scratch[n + j];
@@ -139,6 +141,7 @@ __global__ __launch_bounds__(threads,
     __shared__ unsigned starts[gram_most / 32];
     const int n = d.n;
     bd_cuda_await();
+    bd_cuda_let_follow();
     if (d.decision->identity)
         return;
     const struct gram_memory_of_r f = { d.norms,   d.inverse, x, d.scratch + (int64_t)n * n,

@@ -3,7 +3,8 @@
  * One thread block would take milliseconds, so that what there is to do is spread over the device
  * in a sequence of launches: whether there is anything to do (gram_qr_large.cu), the rows of R^
  * (gram_qr_cholesky.cu), what follows from them (gram_qr_large.cu), and T and R_total
- * (gram_qr_inverse.cu). */
+ * (gram_qr_inverse.cu). Each lets the next one begin when it need not wait itself any more
+ * (dependent_launch.cuh), so that it is there when this one ends. */
 #ifndef BD_GPU_GRAM_QR_LARGE_H
 #define BD_GPU_GRAM_QR_LARGE_H
 
