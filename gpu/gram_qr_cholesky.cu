@@ -128,8 +128,8 @@ static __device__ __forceinline__ void factor_rows(double *a, int count, int col
 
 /* Rows j0 .. j0 + 31 of up to PARTS times `threads` columns; diagonal: that of the scaled G. */
 template <int PARTS>
-__global__ __launch_bounds__(threads) void make_rows(const __grid_constant__ struct gram_data d,
-                                                     double diagonal, int j0)
+__global__ __launch_bounds__(threads, 1) void make_rows(const __grid_constant__ struct gram_data d,
+                                                        double diagonal, int j0)
 {
     __shared__ double a[4 * slot_size], reciprocal[side]; /* the slots before, then the rows */
     __shared__ int end;

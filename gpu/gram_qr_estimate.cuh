@@ -57,15 +57,69 @@ template <int THREADS, int PARTS> struct gram_estimate {
     double greatest, least;
     double large[PARTS], small[PARTS]; /* products with the vectors x */
     double norm[PARTS];                /* of the rows taken, squared */
+
+    /* The columns of which some are next, j0 + lane, as gram_next wants them: to shared memory. */
+    __device__ __forceinline__ void tell(double (*told)[3], int j0, int last) const
+    {
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            const int k = part * THREADS + (int)threadIdx.x;
+            if (k >= j0 && k < last) {
+                told[k - j0][0] = large[part];
+                told[k - j0][1] = small[part];
+                told[k - j0][2] = norm[part];
+            }
+        }
+    }
+
+    /* Row j of R^, of the first column of a block. */
+    __device__ __forceinline__ void begin(const double row[PARTS + 1])
+    {
+        greatest = least = 1;
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            large[part] = small[part] = row[part];
+            norm[part] = row[part] * row[part];
+        }
+    }
+
+    __device__ __forceinline__ void turn(const struct gram_turn &up, const struct gram_turn &down,
+                                         const double row[PARTS + 1])
+    {
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            large[part] = gram_turn_large(up, large[part], row[part]);
+            small[part] = gram_turn_small(down, small[part], row[part]);
+            norm[part] = fma(row[part], row[part], norm[part]);
+        }
+    }
+};
+
+/* Of 32 columns j0 .. what each lane of a warp keeps of column j0 + lane once more, so that the
+ * next one is had from another lane. */
+struct gram_next {
+    double diagonal, large, small, norm;
+    double by; /* 1 / the norm of the column with its diagonal */
+
+    __device__ __forceinline__ void scale(void)
+    {
+        by = gram_rough_inverse_root(fma(diagonal, diagonal, norm));
+    }
+
+    /* Takes a row into what does not wait for the vectors; the diagonal element of the column that
+     * lane `next` has, scaled. */
+    __device__ __forceinline__ double take(double v, int next)
+    {
+        norm = fma(v, v, norm);
+        scale();
+        return __shfl_sync(~0u, diagonal * by, next);
+    }
 };
 
 /* Takes columns from .. to - 1, as long as the condition number squared stays below `most`, and
- * returns the first that is not taken, or `to`. begins: column `from` is the first of its block.
- *
- * Of 32 columns at a time each warp keeps what they have of their own once more, a lane a column,
- * so that the next one is had from another lane; warps without columns are told what there is in
- * the end. Rows are read a few at a time and before they are wanted: they may be in global memory.
- */
+ * returns the first that is not taken, or `to`; by THREADS threads, all of the block. begins:
+ * column `from` is the first of its block. Warps without columns are told what there is in the end.
+ * Rows are read a few at a time and before they are wanted: they may be in global memory. */
 template <int THREADS, int PARTS>
 static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THREADS, PARTS> *e,
                                                         const double *a, int ld, int n, int from,
@@ -80,88 +134,61 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
     for (int j0 = from; j0 < to && end == to; j0 += 32) {
         const int last = min(j0 + 32, to), own = j0 + lane;
         const bool starts = begins && j0 == from;
-        double next[ONCE][PARTS + 1];
+        double rows[ONCE][PARTS + 1]; /* the last: of column `own` */
         auto load = [&](int first) {
 #pragma unroll
-            for (int s = 0; s < ONCE; s++) {
-                const int j = first + s;
-                const double *row = a + (int64_t)j * ld;
+            for (int s = 0; s < ONCE; s++)
 #pragma unroll
                 for (int part = 0; part <= PARTS; part++) {
+                    const int j = first + s;
                     const int k = part < PARTS ? part * THREADS + (int)threadIdx.x : own;
-                    next[s][part] = j < last && k > j && k < n ? row[k] : 0.0;
+                    const bool in = j < last && k > j && k < n;
+                    rows[s][part] = in ? a[(int64_t)j * ld + k] : 0.0;
                 }
-            }
         };
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            const int k = part * THREADS + (int)threadIdx.x;
-            if (k >= j0 && k < last && !starts) {
-                told[k - j0][0] = e->large[part];
-                told[k - j0][1] = e->small[part];
-                told[k - j0][2] = e->norm[part];
-            }
-        }
+        if (!starts)
+            e->tell(told, j0, last);
         __syncthreads();
         if ((int)threadIdx.x - lane < n) {
             const bool in = own < last;
-            const double diagonal = in ? a[(int64_t)own * ld + own] : 1.0;
-            double large = in && !starts ? told[lane][0] : 0.0;
-            double small = in && !starts ? told[lane][1] : 0.0;
-            double norm = in && !starts ? told[lane][2] : 0.0;
-            double by = gram_rough_inverse_root(fma(diagonal, diagonal, norm));
-            double gamma = __shfl_sync(~0u, diagonal * by, 0);
+            struct gram_next next;
+            next.diagonal = in ? a[(int64_t)own * ld + own] : 1.0;
+            next.large = in && !starts ? told[lane][0] : 0.0;
+            next.small = in && !starts ? told[lane][1] : 0.0;
+            next.norm = in && !starts ? told[lane][2] : 0.0;
+            next.scale();
+            double gamma = __shfl_sync(~0u, next.diagonal * next.by, 0);
             load(j0);
 #pragma unroll 1
             for (int first = j0; first < last && end == to; first += ONCE) {
                 double row[ONCE][PARTS + 1];
 #pragma unroll
-                for (int s = 0; s < ONCE; s++)
-#pragma unroll
-                    for (int part = 0; part <= PARTS; part++)
-                        row[s][part] = next[s][part];
+                for (int i = 0; i < ONCE * (PARTS + 1); i++)
+                    row[i / (PARTS + 1)][i % (PARTS + 1)] = rows[i / (PARTS + 1)][i % (PARTS + 1)];
                 load(first + ONCE);
 #pragma unroll
-                for (int s = 0; s < ONCE; s++) {
+                for (int s = 0; s < ONCE && first + s < last; s++) {
                     const int j = first + s, c = j - j0;
                     const double v = row[s][PARTS];
-                    if (j >= last || end < to)
-                        break;
-                    const double along = __shfl_sync(~0u, large * by, c);
-                    const double other = __shfl_sync(~0u, small * by, c);
-                    /* What the next column has of its own does not wait for the vectors. */
-                    norm = fma(v, v, norm);
-                    by = gram_rough_inverse_root(fma(diagonal, diagonal, norm));
-                    const double following = __shfl_sync(~0u, diagonal * by, (c + 1) % 32);
-#pragma unroll
-                    for (int part = 0; part < PARTS; part++)
-                        e->norm[part] =
-                            fma(row[s][part], row[s][part], starts && c == 0 ? 0.0 : e->norm[part]);
+                    const double along = __shfl_sync(~0u, next.large * next.by, c);
+                    const double other = __shfl_sync(~0u, next.small * next.by, c);
+                    const double following = next.take(v, (c + 1) % 32);
                     if (starts && c == 0) {
-                        e->greatest = e->least = 1;
-                        large = small = v;
-#pragma unroll
-                        for (int part = 0; part < PARTS; part++)
-                            e->large[part] = e->small[part] = row[s][part];
+                        e->begin(row[s]);
+                        next.large = next.small = v;
                     } else {
                         const double product = e->least * (gamma * gamma);
                         const struct gram_turn up = gram_widen(e->greatest, along, gamma);
                         const struct gram_turn down = gram_widen(e->least, other, gamma);
-                        /* NaN for a column of 0 */
-                        if (!(up.largest * down.largest <= most * product)) {
+                        if (!(up.largest * down.largest <= most * product)) { /* NaN: of 0 */
                             end = j;
                             break;
                         }
                         e->greatest = up.largest;
                         e->least = product * gram_inverse(down.largest);
-                        large = gram_turn_large(up, large, v);
-                        small = gram_turn_small(down, small, v);
-#pragma unroll
-                        for (int part = 0; part < PARTS; part++) {
-                            const double x = row[s][part];
-                            e->large[part] = gram_turn_large(up, e->large[part], x);
-                            e->small[part] = gram_turn_small(down, e->small[part], x);
-                        }
+                        next.large = gram_turn_large(up, next.large, v);
+                        next.small = gram_turn_small(down, next.small, v);
+                        e->turn(up, down, row[s]);
                     }
                     gamma = following;
                 }

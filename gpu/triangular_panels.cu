@@ -88,24 +88,23 @@ static __device__ __forceinline__ void fetch_t(double *to, const double *from, i
 
 /* The lane's part of a panel to V: of every other block of 16 columns, from `share` on, 32 rows, of
  * which there are `rows` from the lane's own on; `to` is at these in the first column, and there
- * are `columns`. As put_rows. */
+ * are `columns`. */
 template <class Element>
-static __device__ __forceinline__ int put_panel(Element *to, int64_t ldv, const double (*sum)[4][4],
-                                                int share, int64_t rows, int columns, bool aligned)
+static __device__ __forceinline__ void put_panel(Element *to, int64_t ldv,
+                                                 const double (*sum)[4][4], int share, int64_t rows,
+                                                 int columns, bool aligned)
 {
-    int bad = 0;
 #pragma unroll
     for (int i = 0; i < own_blocks; i++)
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             const int j = side * (i * shares + share);
-            bad |= put_columns(to + 8 * r + j * ldv, ldv, sum[i][r], rows - 8 * r, columns - j,
-                               aligned);
+            put_columns(to + 8 * r + j * ldv, ldv, sum[i][r], rows - 8 * r, columns - j, aligned);
         }
-    return bad;
 }
 
-template <int STAGES, class Element>
+/* CHECKED: there is an `overflow`: registers are few. */
+template <bool CHECKED, int STAGES, class Element>
 __global__ __launch_bounds__(threads,
                              blocks_once) void panels(const __grid_constant__ struct gram_data d,
                                                       Element *v, int64_t ldv, int64_t m,
@@ -122,16 +121,14 @@ __global__ __launch_bounds__(threads,
     bd_cuda_await();
     if (d.decision->identity || !bd_cuda_triangular_is_product(d))
         return;
-    /* Columns that there are not are multiplied by 0, so they need not be 0, but numbers. */
-    for (int e = threadIdx.x; e < STAGES * STAGE; e += threads)
-        stages[e] = 0;
     for (int j = threadIdx.x; j < side * blocks; j += threads)
         scale[j] = j < n ? d.inverse[j] : 0.0;
     __syncthreads();
 
     struct place in = { (int)blockIdx.x, panels - 1, 0 }, now = in;
     double sum[own_blocks][4][4] = {};
-    int steps = 0, bad = 0;
+    double bad = 0; /* or NaN */
+    int steps = 0;
     for (int p = 0; p < panels; p++)
         steps += min(panel_blocks * (p + 1), blocks);
     /* The last rows first: those that were read last. */
@@ -149,11 +146,14 @@ __global__ __launch_bounds__(threads,
         Element *rows_to = reinterpret_cast<Element *>(to + panel_blocks * block_size);
         const int64_t left = m - first_row(in.tile);
         fetch_t(to, next_t, in.k, panel_blocks * in.panel, blocks);
-        if (aligned && left >= rows_once && n - side * in.k >= side)
+        const int count = min(n - side * in.k, (int)side);
+        if (aligned && left >= rows_once && count == side) {
             staged_fetch_whole<rows_once, STRIDE, threads, side>(rows_to, next_v, ldv);
-        else
-            staged_fetch<rows_once, STRIDE, threads>(rows_to, next_v, ldv, 0, left,
-                                                     min(n - side * in.k, (int)side), aligned);
+        } else {
+            staged_fetch<rows_once, STRIDE, threads>(rows_to, next_v, ldv, 0, left, count, aligned);
+            for (int e = count * STRIDE + threadIdx.x; e < side * STRIDE; e += threads)
+                rows_to[e] = 0; /* columns that there are not: of other rows, maybe NaN */
+        }
         next_t += block_size;
         next_v += side * ldv;
         if (!in.advance(blocks))
@@ -200,9 +200,13 @@ __global__ __launch_bounds__(threads,
             const bool whole =
                 m - first_row(now.tile) >= rows_once && side * (first + panel_blocks) <= n;
             if (aligned && whole) /* by constants: no questions between them */
-                bad |= put_panel(to, ldv, sum, share, 32, side * panel_blocks, true);
+                put_panel(to, ldv, sum, share, 32, side * panel_blocks, true);
             else
-                bad |= put_panel(to, ldv, sum, share, m - row, n - side * first, aligned);
+                put_panel(to, ldv, sum, share, m - row, n - side * first, aligned);
+            if constexpr (CHECKED)
+#pragma unroll
+                for (int e = 0; e < own_blocks * 4; e++)
+                    bad += probe<Element>(sum[e / 4][e % 4]);
 #pragma unroll
             for (int e = 0; e < own_blocks * 16; e++)
                 sum[e / 16][e / 4 % 4][e % 4] = 0;
@@ -211,7 +215,7 @@ __global__ __launch_bounds__(threads,
     };
     const int own_tiles = (tiles - (int)blockIdx.x + (int)gridDim.x - 1) / (int)gridDim.x;
     staged_tiles<STAGES>(0, 1, own_tiles * steps, fetch, take);
-    if (overflow && bad)
+    if (CHECKED && isnan(bad))
         *overflow = 1;
 }
 
@@ -226,7 +230,7 @@ static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t l
 {
     struct bd_cuda *cuda = plan->cuda;
     const int64_t tiles = (plan->m + rows_once - 1) / rows_once, most = blocks_once * cuda->sms;
-    const auto kernel = panels<STAGES, Element>;
+    const auto kernel = overflow ? panels<true, STAGES, Element> : panels<false, STAGES, Element>;
     enum bd_status status =
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status == BD_OK)

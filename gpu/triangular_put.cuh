@@ -7,12 +7,11 @@
 
 #include <cuda_runtime.h>
 
-/* Rows `row` and row + 1 of a column of Q, and whether one of them is not finite. */
+/* Rows `row` and row + 1 of a column of Q, of which there are `rows`. */
 template <class Element>
-static __device__ __forceinline__ int put_rows(Element *to, double x, double y, int64_t rows,
-                                               bool aligned)
+static __device__ __forceinline__ void put_rows(Element *to, Element low, Element high,
+                                                int64_t rows, bool aligned)
 {
-    const Element low = (Element)x, high = (Element)y;
     if (rows >= 2 && aligned) {
         if constexpr (sizeof(Element) == 8)
             *reinterpret_cast<double2 *>(to) = make_double2(low, high);
@@ -24,23 +23,32 @@ static __device__ __forceinline__ int put_rows(Element *to, double x, double y, 
         if (rows > 1)
             to[1] = high;
     }
-    return (rows > 0 && !isfinite(low)) || (rows > 1 && !isfinite(high));
 }
 
 /* Eight rows of 16 columns of Q, of which there are `columns`, as bd_gram_multiply leaves them: the
  * lane's two rows of columns `group` and 8 + group, of which there are `rows`; `to` is at the first
- * of these in column 0. As put_rows. */
+ * of these in column 0. */
 template <class Element>
-static __device__ __forceinline__ int put_columns(Element *to, int64_t ldv, const double sum[4],
-                                                  int64_t rows, int columns, bool aligned)
+static __device__ __forceinline__ void put_columns(Element *to, int64_t ldv, const double sum[4],
+                                                   int64_t rows, int columns, bool aligned)
 {
     const int group = threadIdx.x % 32 / 4;
-    int bad = 0;
 #pragma unroll
     for (int e = 0; e < 2; e++)
         if (8 * e + group < columns)
-            bad |= put_rows(to + (8 * e + group) * ldv, sum[2 * e], sum[2 * e + 1], rows, aligned);
-    return bad;
+            put_rows(to + (8 * e + group) * ldv, (Element)sum[2 * e], (Element)sum[2 * e + 1], rows,
+                     aligned);
+}
+
+/* NaN where a number of these is not finite as an Element, else 0. What is beyond the last row or
+ * column is 0, or not finite because T is not. */
+template <class Element> static __device__ __forceinline__ double probe(const double sum[4])
+{
+    double sum_of_zeros = 0;
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        sum_of_zeros = fma((double)(Element)sum[e], 0.0, sum_of_zeros);
+    return sum_of_zeros;
 }
 
 #endif

@@ -173,15 +173,18 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
     __syncwarp();
 }
 
-/* The lane's part of 16 columns of Q, of which there are `columns`, to V; as put_rows. */
+/* The lane's part of 16 columns of Q, of which there are `columns`, to V; whether a number of it is
+ * not finite. */
 template <class Element>
 static __device__ __forceinline__ int put_block(Element *to, int64_t ldv, const double sum[2][4],
                                                 int64_t rows, int columns, bool aligned)
 {
     int bad = 0;
 #pragma unroll
-    for (int h = 0; h < 2; h++)
-        bad |= put_columns(to + 8 * h, ldv, sum[h], rows - 8 * h, columns, aligned);
+    for (int h = 0; h < 2; h++) {
+        put_columns(to + 8 * h, ldv, sum[h], rows - 8 * h, columns, aligned);
+        bad |= isnan(probe<Element>(sum[h]));
+    }
     return bad;
 }
 

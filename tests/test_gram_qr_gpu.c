@@ -78,27 +78,36 @@ static void test_raised(void **state)
     bd_backend_close(&gpu);
 }
 
-/* By one thread block in shared memory, in global memory, and by all of them. */
+/* By one thread block in shared memory, and by all of them; of condition 1e6 columns are solved for
+ * in several blocks. */
 static void test_many_columns(void **state)
 {
     static const struct {
         int64_t n;
         enum bd_gram_qr_method method;
+        double condition; /* 1: random */
     } cases[] = {
-        { 65, BD_GRAM_QR_SVD },        { 117, BD_GRAM_QR_SVD },       { 121, BD_GRAM_QR_SVD },
-        { 128, BD_GRAM_QR_CHOLESKY2 }, { 129, BD_GRAM_QR_CHOLESKY2 }, { 160, BD_GRAM_QR_CHOLESKY2 },
-        { 201, BD_GRAM_QR_SHIFTED3 },  { 256, BD_GRAM_QR_SVD },       { 333, BD_GRAM_QR_CHOLESKY2 },
-        { 600, BD_GRAM_QR_CHOLESKY2 },
+        { 65, BD_GRAM_QR_SVD, 1 },         { 117, BD_GRAM_QR_SVD, 1 },
+        { 121, BD_GRAM_QR_SVD, 1 },        { 128, BD_GRAM_QR_CHOLESKY2, 1 },
+        { 129, BD_GRAM_QR_CHOLESKY2, 1 },  { 160, BD_GRAM_QR_CHOLESKY2, 1 },
+        { 201, BD_GRAM_QR_SHIFTED3, 1 },   { 256, BD_GRAM_QR_SVD, 1 },
+        { 333, BD_GRAM_QR_CHOLESKY2, 1 },  { 600, BD_GRAM_QR_CHOLESKY2, 1 },
+        { 140, BD_GRAM_QR_CHOLESKY, 1e6 }, { 200, BD_GRAM_QR_SVD, 1e6 },
+        { 250, BD_GRAM_QR_SVD, 1e12 },     { 300, BD_GRAM_QR_CHOLESKY, 1e6 },
     };
     struct bd_backend *gpu = open_gpu();
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const int64_t n = cases[c].n, m = n + n / 8 + 3;
-        if (test_quick() && n != 65 && n != 121 && n != 129)
+        if (test_quick() && n != 65 && n != 121 && n != 129 && n != 140)
             continue;
-        double *a = random_matrix(m, n, (uint64_t)n);
+        double *a = cases[c].condition == 1
+                        ? random_matrix(m, n, (uint64_t)n)
+                        : conditioned_matrix(m, n, cases[c].condition, (uint64_t)n);
         const struct bd_gram_qr_options options = { .method = cases[c].method,
-                                                    .solve = (enum bd_triangular_solve)(c % 3) };
+                                                    .solve = cases[c].condition == 1
+                                                                 ? (enum bd_triangular_solve)(c % 3)
+                                                                 : BD_TRIANGULAR_ADAPTIVE };
         struct outcome out = run_one(gpu, a, m, n, BD_F64, &options);
         check(&out, n, BD_F64);
         release(&out);
@@ -151,7 +160,7 @@ static void test_odd_addresses(void **state)
 {
     struct bd_backend *gpu = open_gpu();
     (void)state;
-    for (int64_t n = 20; n <= 70; n += 50)
+    for (int64_t n = 20; n <= 170; n += n == 20 ? 50 : 100) /* 20, 70, 170 */
         for (int type = 0; type < 2; type++) {
             const enum bd_type element = type ? BD_F64 : BD_F32;
             const int64_t m = 301, ld = m + 2, all = ld * n + 1;
