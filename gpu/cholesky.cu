@@ -4,13 +4,14 @@
  * thread a row solves for the rows below it (solve_row), then the trailing matrix is updated on the
  * FP64 tensor cores (update_tile). Up to about n = 200 all that is one thread block with the
  * triangle in shared memory, in which the diagonal blocks, one warp's work, are most of the time
- * and the rest goes on beside them. Larger matrices stay in global memory, two kernels a panel.
- *
- * Row i of L is stored with its elements 0 .. i adjacent: packed one row after the other in shared
- * memory, and in global memory as the part of column i of G from the diagonal upwards. */
+ * and the rest goes on beside them. There row i of L has its elements 0 .. i adjacent, one row
+ * after the other. Larger matrices stay in global memory, a launch for 32 rows of R
+ * (cholesky_rows.cuh). */
 #include "gpu/cholesky.h"
 
 #include "gpu/cholesky_panel.cuh"
+#include "gpu/cholesky_rows.cuh"
+#include "gpu/dependent_launch.cuh"
 #include "gpu/triangle.cuh"
 
 enum { block_warps = 12, most = 224 /* columns in a thread block's shared memory */ };
@@ -144,107 +145,73 @@ __global__ __launch_bounds__(384, 1) void factor_block(float *r, int64_t ldr, do
         report[0] = shift;
 }
 
-/* Larger matrices, always shifted. The scales are kept in what is not used of g, below the
- * diagonal. */
-static __device__ __forceinline__ double *scale_of(double *g, int n, int j)
-{
-    return j > 0 ? g + j : g + n + 2;
-}
-
+/* Larger matrices, always shifted: R^ row by row in the lower triangle of g and its diagonal.
+ * Behind g are the norms of the columns, and their inverses. */
 __global__ void find_scales(double *g, int n, double *report, const int *stop)
 {
+    double *scale = g + (int64_t)n * n;
     if (stop && *stop)
         return;
-    for (int j = threadIdx.x; j < n; j += blockDim.x)
-        *scale_of(g, n, j) = sqrt(g[j + (int64_t)j * n]);
-    if (!report)
-        return;
-    for (int j = threadIdx.x; j < n; j += blockDim.x)
-        report[1 + j] = sqrt(g[j + (int64_t)j * n]);
-    if (threadIdx.x == 0)
+    for (int j = threadIdx.x; j < n; j += blockDim.x) {
+        const double norm = sqrt(g[j + (int64_t)j * n]);
+        scale[j] = norm;
+        scale[n + j] = reciprocal(norm);
+        if (report)
+            report[1 + j] = norm;
+    }
+    if (report && threadIdx.x == 0)
         report[0] = noise(n);
 }
 
-/* A thread block a column of g. */
-__global__ void apply_scales(double *g, int n, const int *stop)
+/* Rows j0 .. j0 + 31 of R^ (cholesky_rows.cuh). */
+__global__ __launch_bounds__(rows_threads, 1) void make_rows(double *g, int n, int j0,
+                                                             const int *stop)
 {
+    __shared__ struct rows_memory memory;
+    const struct rows_job job = { n, g, g + (int64_t)n * n + n, g, 1 + noise(n), noise(n) / 16 };
+    double sum[rows_tiles][4];
+    rows_take_g(sum, job, j0); /* of kernels before the one before */
+    bd_cuda_await();
+    bd_cuda_let_follow();
     if (stop && *stop)
         return;
-    const int i = blockIdx.x;
-    const double by = reciprocal(*scale_of(g, n, i));
-    for (int j = threadIdx.x; j <= i; j += blockDim.x)
-        g[j + (int64_t)i * n] =
-            g[j + (int64_t)i * n] * by * reciprocal(*scale_of(g, n, j)) + (i == j ? noise(n) : 0);
+    rows_make(sum, job, memory, j0);
 }
 
-/* The diagonal block at j0 and the rows below it, in one thread block. */
-__global__ __launch_bounds__(384, 1) void factor_panel(double *g, int n, int j0, const int *stop)
+/* 32 x 32 elements of R; in float64 to the upper triangle of g, too, if that is to be kept. */
+__global__ __launch_bounds__(256) void write_r(float *r, int64_t ldr, double *g, int n, int keep,
+                                               const int *stop)
 {
-    __shared__ struct diagonal d;
+    __shared__ double tile[32][33];
+    const int x = threadIdx.x % 32, y = threadIdx.x / 32, i0 = blockIdx.x * 32,
+              j0 = blockIdx.y * 32;
+    const double *scale = g + (int64_t)n * n;
     if (stop && *stop)
         return;
-    const struct global_rows row = { g, n };
-    if (threadIdx.x < 32)
-        diagonal_block(row, &d, j0, min(n - j0, (int)width), noise(n) / 16, [](int) {});
+    for (int i = y; i < 32 && i0 <= j0; i += 8)
+        if (i0 + i < n && j0 + x < n && i0 + i <= j0 + x)
+            tile[i][x] = g[(int64_t)(i0 + i) * n + j0 + x] * scale[j0 + x];
     __syncthreads();
-#pragma unroll 1
-    for (int i = j0 + width + threadIdx.x; i < n; i += blockDim.x)
-        solve_row(row, &d, i, n, j0, NULL, [](int) {});
-}
-
-struct panel_in_place {
-    const double *g;
-    int n, j0;
-
-    __device__ __forceinline__ const double *operator()(int i) const
-    {
-        return g + (int64_t)i * n + j0;
-    }
-};
-
-/* The trailing matrix behind the panel at j0: a warp a tile of 16 x 16. */
-__global__ __launch_bounds__(256) void update_trailing(double *g, int n, int j0, int tiles,
-                                                       const int *stop)
-{
-    int t = blockIdx.x * 8 + threadIdx.x / 32, below = j0 + width, ti, tj;
-    if ((stop && *stop) || t >= tiles)
-        return;
-    const struct global_rows row = { g, n };
-    const struct panel_in_place panel = { g, n, j0 };
-    tile_place(t, &ti, &tj);
-    update_tile(row, panel, below + 16 * ti, below + 16 * tj, n);
-}
-
-/* A thread block a column of R. The scales are left alone: other blocks may not have read theirs,
- * and none is above the diagonal. */
-__global__ void write_r(float *r, int64_t ldr, double *g, int n, int keep, const int *stop)
-{
-    if (stop && *stop)
-        return;
-    const int j = blockIdx.x;
-    const double by = *scale_of(g, n, j);
-    for (int i = threadIdx.x; i < n; i += blockDim.x) {
-        double x = i <= j ? g[i + (int64_t)j * n] * by : 0.0;
-        r[i + j * ldr] = (float)x;
-        if (keep && i <= j)
-            g[i + (int64_t)j * n] = x;
+    for (int j = y; j < 32; j += 8) {
+        if (i0 + x >= n || j0 + j >= n)
+            continue;
+        const bool upper = i0 + x <= j0 + j;
+        r[i0 + x + (j0 + j) * ldr] = upper ? (float)tile[x][j] : 0.0f;
+        if (keep && upper)
+            g[i0 + x + (int64_t)(j0 + j) * n] = tile[x][j];
     }
 }
 
-static void factor_global(cudaStream_t stream, float *r, int64_t ldr, double *g, int n,
+static void factor_global(const struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
                           double *report, const int *stop)
 {
+    const dim3 tiles((unsigned)(n + 31) / 32, (unsigned)(n + 31) / 32), block(rows_threads);
+    cudaStream_t stream = cuda->stream;
     find_scales<<<1, 512, 0, stream>>>(g, n, report, stop);
-    apply_scales<<<(unsigned)n, 128, 0, stream>>>(g, n, stop);
-    for (int j0 = 0; j0 < n; j0 += width) {
-        int tiles = (n - j0 - width + 15) / 16;
-        factor_panel<<<1, 32 * block_warps, 0, stream>>>(g, n, j0, stop);
-        if (tiles <= 0)
-            break;
-        tiles = tiles * (tiles + 1) / 2;
-        update_trailing<<<(unsigned)((tiles + 7) / 8), 256, 0, stream>>>(g, n, j0, tiles, stop);
-    }
-    write_r<<<(unsigned)n, 128, 0, stream>>>(r, ldr, g, n, report != NULL, stop);
+    make_rows<<<rows_blocks(n, 0), block, 0, stream>>>(g, n, 0, stop);
+    for (int j0 = rows_side; j0 < n; j0 += rows_side)
+        bd_cuda_follow(cuda, make_rows, dim3(rows_blocks(n, j0)), block, 0, g, n, j0, stop);
+    write_r<<<tiles, 256, 0, stream>>>(r, ldr, g, n, report != NULL, stop);
 }
 
 static enum bd_status factor(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
@@ -252,7 +219,7 @@ static enum bd_status factor(struct bd_cuda *cuda, float *r, int64_t ldr, double
 {
     size_t bytes = block_bytes(n);
     if (n > most || bytes > (size_t)cuda->shared_most) {
-        factor_global(cuda->stream, r, ldr, g, n, report, stop);
+        factor_global(cuda, r, ldr, g, n, report, stop);
         return bd_cuda_launched("the Cholesky factorisation");
     }
     enum bd_status status = bd_cuda_check(

@@ -8,8 +8,15 @@
 extern "C" {
 #endif
 
+/* Doubles of g: n x n, and room for the norms of columns. */
+static inline size_t bd_cuda_cholesky_size(int64_t n)
+{
+    return (size_t)n * (size_t)n + 2 * (size_t)n;
+}
+
 /* R (float, n x n, zeros below the diagonal, ld = ldr) with R^T R = G, for the Gram matrix G
- * (n x n, ld n, both triangles; gpu/gram.cuh) of any matrix; n <= 1024. G is overwritten.
+ * (bd_cuda_cholesky_size doubles, ld n, both triangles; gpu/gram.cuh) of any matrix; n <= 1024.
+ * G is overwritten.
  *
  * G is scaled to a unit diagonal first. If a pivot is then below 8 n 2^-53, the noise that the
  * rounding of G leaves there, that much is added to the diagonal, with which every pivot is

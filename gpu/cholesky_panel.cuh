@@ -29,16 +29,6 @@ struct packed_rows {
     }
 };
 
-struct global_rows {
-    double *g;
-    int n;
-
-    __device__ __forceinline__ double *operator()(int i) const
-    {
-        return g + (int64_t)i * n;
-    }
-};
-
 /* What the rounding of G and of its factorisation stays below, for a unit diagonal: pivots below it
  * mean nothing, and with it added to the diagonal all of them are positive. */
 static __device__ __forceinline__ double noise(int n)

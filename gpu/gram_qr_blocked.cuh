@@ -1,4 +1,4 @@
-/* Private to gpu/gram_qr_factor.cu and gpu/gram_qr_cholesky.cu: Cholesky and its condition estimate
+/* Private to gpu/gram_qr_factor.cu and gpu/cholesky_rows.cuh: Cholesky and its condition estimate
  * in blocks of 16 x 16 of a matrix in shared memory, by one thread block (gram_qr_small.cuh), n <=
  * 128.
  *

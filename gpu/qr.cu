@@ -146,8 +146,8 @@ static enum bd_status alloc_cholesky(struct qr *plan)
         void **data;
         size_t bytes;
     } parts[] = {
-        { (void **)&plan->g, n * n * sizeof(double) },
-        { (void **)&plan->g2, n * n * sizeof(double) },
+        { (void **)&plan->g, bd_cuda_cholesky_size(plan->n) * sizeof(double) },
+        { (void **)&plan->g2, bd_cuda_cholesky_size(plan->n) * sizeof(double) },
         { (void **)&plan->w, bd_cuda_cholqr_packed((int)n) * sizeof(double) },
         { (void **)&plan->report, (1 + 2 * n) * sizeof(double) },
         { &plan->workspace, bd_gram_workspace(cuda, plan->m, (int)n) },

@@ -193,7 +193,7 @@ bd_status allocate(rpca *plan)
     if (status == BD_OK)
         status = bd_cuda_alloc(cuda, &plan->gram, bd_gram_workspace(cuda, plan->m, plan->n), what);
     if (status == BD_OK) {
-        status = bd_cuda_alloc(cuda, &g, n * n * sizeof(double), what);
+        status = bd_cuda_alloc(cuda, &g, bd_cuda_cholesky_size(plan->n) * sizeof(double), what);
         plan->g = (double *)g;
     }
     if (status == BD_OK && n > bd_cuda_svd_most) {

@@ -71,7 +71,11 @@ static struct fixture setup(const void *x, size_t bytes, int64_t m, int n)
     assert_true(f.host_g && f.host_r);
     for (size_t i = 0; i < count; i++) /* all must be written */
         f.host_g[i] = f.host_r[i] = NAN;
-    f.g = static_cast<double *>(device_copy(f.cuda, f.host_g, count * sizeof(double)));
+    f.g =
+        static_cast<double *>(device_copy(f.cuda, NULL, bd_cuda_cholesky_size(n) * sizeof(double)));
+    assert_int_equal(cudaMemcpyAsync(f.g, f.host_g, count * sizeof(double), cudaMemcpyHostToDevice,
+                                     f.cuda->stream),
+                     cudaSuccess);
     f.r = static_cast<float *>(device_copy(f.cuda, f.host_r, count * sizeof(float)));
     return f;
 }
