@@ -154,8 +154,8 @@ static void test_columns(void **)
 {
     if (!backend)
         skip();
-    static const int cols[] = { 1,   2,   7,   8,   20,  24,  25,  32,  33,  64, 65,
-                                100, 104, 105, 128, 129, 192, 193, 208, 225, 385 };
+    static const int cols[] = { 1,   2,   7,   8,   20,  24,  25,  32,  33,  64,  65,
+                                100, 104, 105, 128, 129, 192, 193, 208, 225, 385, 500 };
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
         check_matrix((test_quick() ? 301 : 1501) + 3 * (int64_t)i, cols[i], (int64_t)(i % 5),
                      (int64_t)(i % 3));
@@ -171,6 +171,9 @@ static void test_rows(void **)
         check_matrix(rows[i], 100, 0, 0);
         check_matrix(rows[i], 150, 1, 0);
     }
+    /* fewer rows than columns */
+    check_matrix(100, 260, 0, 0);
+    check_matrix(33, 300, 1, 0);
     /* several steps of a thread block; the last quad of an aligned column is not whole */
     check_matrix(20003, 70, 1, 0);
     check_matrix(20003, 128, 1, 0);
@@ -208,7 +211,7 @@ static void test_not_finite(void **)
 {
     if (!backend)
         skip();
-    static const int cols[] = { 20, 32, 60, 100, 120, 190, 210 };
+    static const int cols[] = { 20, 32, 60, 100, 120, 190, 210, 300 };
     static const float bad[] = { NAN, INFINITY };
     const int64_t m = 700;
     for (size_t c = 0; c < sizeof cols / sizeof *cols; c++)
