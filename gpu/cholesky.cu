@@ -1,12 +1,12 @@
-/* R from a Gram matrix (gpu/cholesky.h): right-looking blocked Cholesky, G = L L^T, R = L^T.
+/* R from a Gram matrix (gpu/cholesky.h): blocked Cholesky, G = L L^T, R = L^T.
  *
- * One panel of 32 columns at a time: one warp factors the diagonal block (diagonal_block), then a
- * thread a row solves for the rows below it (solve_row), then the trailing matrix is updated on the
- * FP64 tensor cores (update_tile). Up to about n = 200 all that is one thread block with the
- * triangle in shared memory, in which the diagonal blocks, one warp's work, are most of the time
- * and the rest goes on beside them. There row i of L has its elements 0 .. i adjacent, one row
- * after the other. Larger matrices stay in global memory, a launch for 32 rows of R
- * (cholesky_rows.cuh). */
+ * Up to about n = 200 one panel of 32 columns at a time, right-looking: one warp factors the
+ * diagonal block (diagonal_block), then a thread a row solves for the rows below it (solve_row),
+ * then the trailing matrix is updated on the FP64 tensor cores (update_tile). All that is one
+ * thread block with the triangle in shared memory, in which the diagonal blocks, one warp's work,
+ * are most of the time and the rest goes on beside them. Row i of L has its elements 0 .. i
+ * adjacent, one row after the other. Larger matrices stay in global memory, left-looking, a launch
+ * for 32 rows of R (cholesky_rows.cuh). */
 #include "gpu/cholesky.h"
 
 #include "gpu/cholesky_panel.cuh"

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* Doubles of g: n x n, and room for the norms of columns. */
+/* Doubles of g: n x n, and room for the norms of columns and their inverses. */
 static inline size_t bd_cuda_cholesky_size(int64_t n)
 {
     return (size_t)n * (size_t)n + 2 * (size_t)n;

@@ -2,8 +2,6 @@
 #ifndef BD_GPU_CHOLESKY_PANEL_CUH
 #define BD_GPU_CHOLESKY_PANEL_CUH
 
-#include <cstdint>
-
 #include "gpu/gram_multiply.cuh"
 
 enum {
@@ -134,8 +132,8 @@ static __device__ __forceinline__ void diagonal_block(const Rows &row, struct di
         d->least[j0 / width % 2] = smallest;
 }
 
-/* Row i below the diagonal block, if i < n: x L11^T = a(i, j0 ..), in place; also to `copy` if not
- * NULL. wait(k0) returns when columns k0 .. k0 + 7 are in `d`, and the row itself is up to date. */
+/* Row i below the diagonal block, if i < n: x L11^T = a(i, j0 ..), in place and to `copy`.
+ * wait(k0) returns when columns k0 .. k0 + 7 are in `d`, and the row itself is up to date. */
 template <class Rows, class Wait>
 static __device__ __forceinline__ void solve_row(const Rows &row, const struct diagonal *d, int i,
                                                  int n, int j0, double *copy, const Wait &wait)
@@ -156,7 +154,7 @@ static __device__ __forceinline__ void solve_row(const Rows &row, const struct d
             const double l = x[s] * d->root[k0 + s];
             if (i < n)
                 a[k0 + s] = l;
-            if (i < n && copy)
+            if (i < n)
                 copy[k0 + s] = l;
             take_column(x, part[s], &d->column[k0 + s][k0], s + 1);
         }

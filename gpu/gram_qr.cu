@@ -104,7 +104,8 @@ static enum bd_status make_data(struct gram_plan *plan)
     struct gram_data *d = &plan->data;
     const size_t n = (size_t)d->n, square = n * n, packed = bd_cuda_gram_packed_size(d->n);
     const size_t scratch = gram_matrices(d->n, plan->svd) * square;
-    const size_t doubles = 5 * square + packed + scratch + 4 * n;
+    const size_t t = packed ? 0 : square;
+    const size_t doubles = 4 * square + t + packed + scratch + 4 * n;
     const size_t bytes = doubles * sizeof(double) + n * sizeof(int) + sizeof(struct gram_decision);
     enum bd_status status =
         bd_cuda_alloc(plan->cuda, &plan->memory, bytes, "QR by the Gram matrix");
@@ -115,8 +116,8 @@ static enum bd_status make_data(struct gram_plan *plan)
     d->packed = packed ? next : NULL;
     d->g = next += packed;
     d->r = next += square;
-    d->t = next += square;
-    d->total = next += square;
+    d->t = packed ? NULL : next + square;
+    d->total = next += square + t;
     d->other = next += square;
     d->scratch = next += square;
     d->norms = next += scratch;

@@ -10,8 +10,7 @@
 
 enum {
     threads = 512,
-    /* Of the matrices in shared memory: what is left of it. */
-    static_shared = 1024
+    static_shared = 2048 /* bytes of shared memory that are not dynamic, or more */
 };
 
 /* Neither rows nor columns share banks, and diagonals, of which Jacobi's rotations are, few. */

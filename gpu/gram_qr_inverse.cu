@@ -92,8 +92,9 @@ static __device__ __forceinline__ void load_left(double x[2][4], const double *f
             x[h][s] = 4 * t + s < columns ? from[(int64_t)(group + 8 * h) * apart + 4 * t + s] : 0;
 }
 
-/* 16 rows of eight columns in shared memory, as a product has them, and as its right operand. */
-static __device__ __forceinline__ void put_columns(double *to, const double sum[4])
+/* 16 rows of eight columns to shared memory, as a product has them, and back as its right operand.
+ */
+static __device__ __forceinline__ void keep_columns(double *to, const double sum[4])
 {
     const int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4;
 #pragma unroll
@@ -121,7 +122,8 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
     double sum[PARTS][4] = {}, r[PARTS][2][4], w[2][4];
     bd_cuda_await();
     bd_cuda_let_follow();
-    if (d.decision->identity)
+    /* By all or none: another block may have found that T overflows. */
+    if (__syncthreads_or(d.decision->identity))
         return;
     const bool single = d.decision->single != 0;
     const unsigned *starts = d.decision->starts;
@@ -133,8 +135,9 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
     auto put = [&](int i, const double x[4]) {
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            const double value = single ? (double)(float)x[e] : x[e];
-            d.packed[gram_packed(side * i + group + e / 2 * 8, 8 * half + 2 * t + e % 2)] = value;
+            const int j = 8 * half + 2 * t + e % 2;
+            const double value = j >= n ? 0 : single ? (double)(float)x[e] : x[e];
+            d.packed[gram_packed(side * i + group + e / 2 * 8, j)] = value;
             bad |= !isfinite(value);
         }
     };
@@ -162,7 +165,7 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
         for (int e = 0; e < 4; e++) /* what is above their own block is solved for already */
             if (group + e / 2 * 8 < begin_of(cuts(last), half % 2 * 8 + 2 * t + e % 2))
                 x[e] = 0;
-        put_columns(known[last % 2], x);
+        keep_columns(known[last % 2], x);
     }
     __syncthreads();
 #pragma unroll 1
@@ -183,12 +186,12 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
 #pragma unroll
                     for (int e = 0; e < 4; e++)
                         x[e] = -sum[part][e];
-            put_columns(left_over, x);
+            keep_columns(left_over, x);
             __syncwarp();
             get_columns(right, left_over);
             double solved[4] = {};
             bd_gram_multiply(solved, w[0], w[1], right);
-            put_columns(known[(i - 1) % 2], solved);
+            keep_columns(known[(i - 1) % 2], solved);
             put(i - 1, solved);
         }
         load(i - 1);

@@ -8,8 +8,9 @@
 /* The small arrays, and the matrices: b, which becomes R^, and those that gram_raise needs beside
  * it. */
 struct gram_memory_of_r {
-    double *norm, *inverse, *x; /* n, n, 3 n */
-    double *a, *b, *c;          /* n x n; ld apart */
+    double *norm, *inverse; /* n, n */
+    double *x;              /* 3 n in shared memory, else 2 n + 3 of SVQR alone */
+    double *a, *b, *c;      /* n x n, ld apart; c only in shared memory */
     int ld;
 };
 

@@ -28,12 +28,14 @@ struct gram_record {
 
 /* How V is to be multiplied. */
 struct gram_decision {
-    int identity;                    /* leave V as it is */
-    int single;                      /* in float32 */
-    int in_copy;                     /* V is in gram_plan.copy; 0 of more than gram_narrow_most */
-    int end;                         /* rows of R^ before the first pivot that was not positive */
-    double orthogonality;            /* of V before the pass */
-    double apart;                    /* ||scaled G - I||_F^2: of more columns than shared memory */
+    int identity; /* leave V as it is */
+    int single;   /* in float32 */
+    int in_copy;  /* V is in gram_plan.copy; 0 of more than gram_narrow_most */
+    /* Of gram_qr_large.cu: */
+    int end;              /* rows of R^ before the first pivot that was not positive */
+    double orthogonality; /* of V before the pass */
+    double apart;         /* ||scaled G - I||_F^2 */
+    /* Of all: */
     unsigned starts[gram_most / 32]; /* bit j: a block begins with column j */
 };
 
@@ -44,12 +46,14 @@ struct gram_data {
     double *r;       /* n x n, row by row: R^; upper */
     double *norms;   /* n: D */
     double *inverse; /* n: what columns of V are multiplied by first, 1 / D */
-    double *t;       /* n x n, element (k, j) is t[j * n + k] */
-    double *packed;  /* the same in blocks (triangular_wide.cu); n > gram_narrow_most */
+    double *t;       /* n x n, element (k, j) is t[j * n + k]; n <= gram_narrow_most */
+    double *packed;  /* T in blocks (gram_packed); of more columns */
     double *total;   /* n x n, ld n: R_total, upper */
     double *other;   /* n x n, ld n: R_total after the pass */
-    double *scratch; /* gram_matrices n x n: where shared memory is too small */
-    int *exponents;  /* n: of gram_repair; 0: nothing to undo */
+    /* gram_matrices n x n: where shared memory is too small. Of gram_qr_large.h: first 2 n sums of
+     * columns, then the condition estimate, 2 + 3 n; in the end the diagonal blocks of T. */
+    double *scratch;
+    int *exponents; /* n: of gram_repair; 0: nothing to undo */
     struct gram_decision *decision;
 };
 

@@ -1,5 +1,5 @@
-/* Private to gpu/gram_qr_factor.cu and gpu/gram_qr_narrow_factor.cuh: eigenvalues of the scaled
- * Gram matrix are raised, by one thread block (gram_qr_small.cuh). */
+/* Private to gpu/gram_qr_factor.cu, gpu/gram_qr_large.cu and gpu/gram_qr_narrow_factor.cuh:
+ * eigenvalues of the scaled Gram matrix are raised, by one thread block (gram_qr_small.cuh). */
 #ifndef BD_GPU_GRAM_QR_RAISE_CUH
 #define BD_GPU_GRAM_QR_RAISE_CUH
 

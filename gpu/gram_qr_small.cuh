@@ -121,28 +121,19 @@ static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const doubl
                                                                      int k, double floor)
 {
     const int next = min(k + 1, n - 1);
-    struct gram_pivots p =
-        gram_pivots_of(a[k * ld + k], a[k * ld + next], a[next * ld + next], floor);
-    p.positive = min(p.positive, n - k);
-    return p;
+    return gram_pivots_of(a[k * ld + k], a[k * ld + next], a[next * ld + next], floor);
 }
 
 /* Cholesky: row k of a becomes row k of R, from the diagonal on, with R^T R = a; only the upper
- * triangle is used. Returns the first k whose pivot is not positive, and the rows before it are
- * those of R; n if there is none. Pivots below `floor` count as that. A step has two rows and one
+ * triangle is used. Pivots below `floor`, above 0, count as that. A step has two rows and one
  * barrier: the second of them, and what the roots of pivots divide, is made last. */
-static __device__ __forceinline__ int gram_cholesky(double *a, int ld, int n, double floor)
+static __device__ __forceinline__ void gram_cholesky(double *a, int ld, int n, double floor)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    int end = n;
 #pragma unroll 1
     for (int k = 0; k < n; k += 2) {
         __syncthreads();
         const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
-        if (k + p.positive < min(k + 2, n)) {
-            end = k + p.positive;
-            break;
-        }
         const double *top = a + k * ld, *low = top + ld;
 #pragma unroll 1
         for (int i = k + 2 + warp; i < n; i += warps) {
@@ -155,23 +146,22 @@ static __device__ __forceinline__ int gram_cholesky(double *a, int ld, int n, do
     }
     __syncthreads();
 #pragma unroll 1
-    for (int k = 2 * warp; k < end; k += 2 * warps) {
+    for (int k = 2 * warp; k < n; k += 2 * warps) {
         const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
         const double by = gram_inverse_root(p.first);
-        const double second = k + 1 < end ? gram_inverse_root(p.second) : 0;
+        const double second = k + 1 < n ? gram_inverse_root(p.second) : 0;
         __syncwarp();
 #pragma unroll 1
         for (int j = (k & ~31) + lane; j < n; j += 32) {
             const double x = a[k * ld + j];
             if (j >= k)
                 a[k * ld + j] = (j == k ? p.first : x) * by;
-            if (j > k && k + 1 < end)
+            if (j > k && k + 1 < n)
                 a[(k + 1) * ld + j] =
                     (j == k + 1 ? p.second : fma(-p.share, x, a[(k + 1) * ld + j])) * second;
         }
     }
     __syncthreads();
-    return end;
 }
 
 #endif

@@ -9,8 +9,8 @@
  *     share(block)    the unit of a thread block, and which of its tiles of rows are the block's
  *     panels(unit)    columns that are staged: from `left` on and, unless it is negative, from
  *                     `right` on; `columns`: how many there are of the latter, or of the only ones
- *     place(slot)     the element of G of a slot
- *     take(sum, rows) the sums of one set over 16 rows */
+ *     place(slot, unit, n, ..)  the element of G of a slot; false: there is none
+ *     take(sum, rows, set, groups)  the sums of one set over 16 rows; `groups` of 8 columns */
 #ifndef BD_GPU_GRAM_QR_STAGED_CUH
 #define BD_GPU_GRAM_QR_STAGED_CUH
 

@@ -54,7 +54,8 @@ struct qr {
     struct bd_cuda_caqr *caqr;               /* where a choice is CAQR */
     struct bd_cuda_householder *householder; /* likewise */
     /* For Cholesky: */
-    double *g, *g2;    /* n x n: Gram matrices, then R in their upper triangles */
+    /* Of bd_cuda_cholesky_size: Gram matrices, then R in their upper triangles. */
+    double *g, *g2;
     double *w;         /* packed R^-1 */
     double *report;    /* of the Cholesky factorisation, 1 + n */
     double *condition; /* of the inversion, n */

@@ -1,6 +1,6 @@
-/* Private to gpu/gram_qr_staged.cuh and gpu/triangular_staged.cu: tiles of rows of a column-major
- * matrix on their way to shared memory by asynchronous copies, several tiles at once, so that
- * nothing waits for memory that has something to compute. */
+/* Private to gpu/gram_qr_staged.cuh, gpu/triangular_staged.cu and gpu/triangular_panels.cu: tiles
+ * of rows of a column-major matrix on their way to shared memory by asynchronous copies, several
+ * tiles at once, so that nothing waits for memory that has something to compute. */
 #ifndef BD_GPU_STAGED_ROWS_CUH
 #define BD_GPU_STAGED_ROWS_CUH
 

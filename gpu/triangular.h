@@ -33,13 +33,18 @@ enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, in
 #endif
 
 #ifdef __CUDACC__
-/* Whether V T is one product in float64, T one block of columns. */
-static __device__ __forceinline__ bool bd_cuda_triangular_is_product(const struct gram_data &d)
+/* Whether T is one block of columns; whether V T is one product in float64. */
+static __device__ __forceinline__ bool bd_cuda_triangular_is_whole(const struct gram_data &d)
 {
     unsigned others = d.decision->starts[0] ^ 1;
     for (int k = 1; k < (d.n + 31) / 32; k++)
         others |= d.decision->starts[k];
-    return !others && !d.decision->single;
+    return !others;
+}
+
+static __device__ __forceinline__ bool bd_cuda_triangular_is_product(const struct gram_data &d)
+{
+    return !d.decision->single && bd_cuda_triangular_is_whole(d);
 }
 #endif
 #endif

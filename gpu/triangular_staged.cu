@@ -313,11 +313,8 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
     w.scale = scale;
     w.ones = ones;
     w.stages = stages;
-    unsigned others = d.decision->starts[0] ^ 1;
-    for (int k = 1; k < (n + 31) / 32; k++)
-        others |= d.decision->starts[k];
-    const int bad =
-        others ? multiply_tiles<true, STAGES, ROWS>(w) : multiply_tiles<false, STAGES, ROWS>(w);
+    const int bad = bd_cuda_triangular_is_whole(d) ? multiply_tiles<false, STAGES, ROWS>(w)
+                                                   : multiply_tiles<true, STAGES, ROWS>(w);
     if (overflow && bad)
         *overflow = 1;
 }

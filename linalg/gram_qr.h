@@ -61,8 +61,8 @@ struct bd_gram_qr_pass {
     /* ||V^T V - I||_F of what this pass started from. */
     double orthogonality;
     /* Of the Gram matrix scaled to unit diagonal, in the 2-norm; estimated from R by the Cholesky
-     * methods (Bischof's incremental condition estimation; on cuda, where up to 32 or more than
-     * 128 columns are nearly orthogonal, a bound by ||G - I||_F), computed by SVD; HUGE_VAL where
+     * methods (Bischof's incremental condition estimation; on cuda, where up to 32 or many
+     * columns are nearly orthogonal, a bound by ||G - I||_F), computed by SVD; HUGE_VAL where
      * the Cholesky factorisation failed or the least singular value is 0. */
     double condition;
     int64_t truncated; /* singular values that were raised */

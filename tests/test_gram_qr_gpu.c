@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "gpu/cuda.h"
 #include "tests/gram_problem.h"
 #include "tests/open_gpu.h"
 #include "tests/quick.h"
@@ -120,6 +121,32 @@ static void test_many_columns(void **state)
                      BD_ERROR_UNSUPPORTED);
     assert_int_equal(bd_gram_qr_create(&qr, &gpu, &rows, 1, 1025, BD_F64, &cholesky),
                      BD_ERROR_UNSUPPORTED);
+    bd_backend_close(&gpu);
+}
+
+/* The ways that smaller GPUs have, of 163 and 99 KiB of shared memory a thread block. */
+static void test_little_shared_memory(void **state)
+{
+    static const int64_t cols[] = { 40, 64, 100, 107, 128, 150 };
+    static const int bytes[] = { 166912, 101376 };
+    struct bd_backend *gpu = open_gpu();
+    const int most = bd_cuda_of(gpu)->shared_most;
+    (void)state;
+    for (int b = 0; b < 2 && bytes[b] < most; b++)
+        for (size_t c = 0; c < sizeof cols / sizeof *cols; c++)
+            for (int kind = 0; kind < 3; kind++) {
+                const int64_t n = cols[c], m = 3 * n + 70;
+                if (test_quick() && kind != (int)c % 3)
+                    continue;
+                double *a = conditioned_matrix(m, n, kind == 2 ? 1e10 : 10, (uint64_t)n);
+                const struct bd_gram_qr_options options = { .method = kind ? BD_GRAM_QR_SVD
+                                                                           : BD_GRAM_QR_CHOLESKY2 };
+                bd_cuda_of(gpu)->shared_most = bytes[b];
+                struct outcome out = run_one(gpu, a, m, n, BD_F64, &options);
+                check(&out, n, BD_F64);
+                release(&out);
+                free(a);
+            }
     bd_backend_close(&gpu);
 }
 
@@ -282,9 +309,13 @@ static void test_many_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),       cmocka_unit_test(test_raised),
-        cmocka_unit_test(test_many_columns),  cmocka_unit_test(test_breaks_off),
-        cmocka_unit_test(test_odd_addresses), cmocka_unit_test(test_mixed),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_raised),
+        cmocka_unit_test(test_many_columns),
+        cmocka_unit_test(test_breaks_off),
+        cmocka_unit_test(test_little_shared_memory),
+        cmocka_unit_test(test_odd_addresses),
+        cmocka_unit_test(test_mixed),
         cmocka_unit_test(test_many_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

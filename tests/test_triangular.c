@@ -180,6 +180,41 @@ static void scales(struct bd_backend *backend)
     free(wanted);
 }
 
+/* A workspace is as good after an R whose inverse overflows as before. */
+static void after_overflow(struct bd_backend *backend)
+{
+    static const int64_t cols[] = { 7, 40, 200 };
+    const int64_t m = 90;
+    for (size_t c = 0; c < sizeof cols / sizeof *cols; c++) {
+        const int64_t n = cols[c];
+        double *r = new_doubles(n * n), *a = random_matrix(m, n, 6), *q = new_doubles(m * n);
+        struct bd_triangular *triangular;
+        struct bd_matrix v, bad, unit;
+        for (int64_t j = 0; j < n; j++)
+            r[j + j * n] = 1;
+        assert_int_equal(bd_triangular_create(&triangular, backend, m, n, BD_F64), BD_OK);
+        upload(backend, &unit, r, n, n, n, BD_F64);
+        r[n] = 1;
+        r[1 + n] = 1e-310;
+        upload(backend, &bad, r, n, n, n, BD_F64);
+        upload(backend, &v, a, m, n, m, BD_F64);
+        assert_int_equal(bd_triangular_solve(triangular, &bad, &v, BD_TRIANGULAR_INVERSION, false),
+                         BD_ERROR_NUMERIC);
+        assert_int_equal(bd_triangular_multiply(triangular, &unit, &v, false), BD_OK);
+        assert_int_equal(bd_triangular_solve(triangular, &unit, &v, BD_TRIANGULAR_INVERSION, false),
+                         BD_OK);
+        download(backend, q, m, &v);
+        assert_memory_equal(q, a, (size_t)(m * n) * sizeof *q);
+        bd_matrix_destroy(backend, &v);
+        bd_matrix_destroy(backend, &bad);
+        bd_matrix_destroy(backend, &unit);
+        bd_triangular_destroy(&triangular);
+        free(r);
+        free(a);
+        free(q);
+    }
+}
+
 /* Singular R, and NaN and Inf in R and V and out of range. */
 static void not_finite(struct bd_backend *backend)
 {
@@ -251,6 +286,7 @@ EVERY(shapes)
 EVERY(many_columns)
 EVERY(ill_conditioned)
 EVERY(scales)
+EVERY(after_overflow)
 EVERY(not_finite)
 EVERY(arguments)
 
@@ -259,7 +295,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),          cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_ill_conditioned), cmocka_unit_test(test_scales),
-        cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_after_overflow),  cmocka_unit_test(test_not_finite),
+        cmocka_unit_test(test_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
