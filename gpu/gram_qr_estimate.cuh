@@ -58,7 +58,7 @@ template <int THREADS, int PARTS> struct gram_estimate {
     double large[PARTS], small[PARTS]; /* products with the vectors x */
     double norm[PARTS];                /* of the rows taken, squared */
 
-    /* The columns of which some are next, j0 + lane, as gram_next wants them: to shared memory. */
+    /* What there is of columns j0 .. last - 1, which are next, to shared memory. */
     __device__ __forceinline__ void tell(double (*told)[3], int j0, int last) const
     {
 #pragma unroll
@@ -83,6 +83,7 @@ template <int THREADS, int PARTS> struct gram_estimate {
         }
     }
 
+    /* Row j of R^, when the vectors have turned to take column j. */
     __device__ __forceinline__ void turn(const struct gram_turn &up, const struct gram_turn &down,
                                          const double row[PARTS + 1])
     {

@@ -6,8 +6,8 @@
  * a time, which arrive in shared memory together with their part of T while those before them are
  * multiplied (staged_rows.cuh). As in triangular_staged.cu T^T is multiplied by V^T. A warp has 32
  * rows, and of the blocks of 16 columns of a panel every other one, so that all warps have as much
- * to do where T ends. What is not a product, a quarter of the time, is done while another thread
- * block of the multiprocessor multiplies. */
+ * to do where T ends. What is not a product is done while another thread block of the
+ * multiprocessor multiplies. */
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_multiply.cuh"
 #include "gpu/staged_rows.cuh"
