@@ -31,16 +31,6 @@ static size_t block_bytes(int n)
            sizeof(struct diagonal);
 }
 
-struct panel_copy {
-    const double *data;
-    int first; /* the row of the matrix that comes first */
-
-    __device__ __forceinline__ const double *operator()(int i) const
-    {
-        return data + (i - first) * stride;
-    }
-};
-
 /* __syncthreads() for code that differs by warp. */
 static __device__ __forceinline__ void wait_for_all(void)
 {

@@ -27,6 +27,16 @@ struct packed_rows {
     }
 };
 
+struct panel_copy {
+    const double *data;
+    int first; /* the row of the matrix that comes first */
+
+    __device__ __forceinline__ const double *operator()(int i) const
+    {
+        return data + (i - first) * stride;
+    }
+};
+
 /* What the rounding of G and of its factorisation stays below, for a unit diagonal: pivots below it
  * mean nothing, and with it added to the diagonal all of them are positive. */
 static __device__ __forceinline__ double noise(int n)
@@ -80,9 +90,10 @@ static __device__ __forceinline__ void take_eight(double a[width], const double 
  * The time is that from pivot to pivot. So a lane keeps its own diagonal element (rest) apart: with
  * x its element of the column, y a rough inverse of the pivot p and e = 1 - p y, the element loses
  * x^2 / p = x^2 y (1 + e + e^2 ..), three operations after y. Roots come later, eight at once. */
-template <class Rows, class Tell>
-static __device__ __forceinline__ void diagonal_block(const Rows &row, struct diagonal *d, int j0,
-                                                      int cols, double lowest, const Tell &tell)
+template <class Tell>
+static __device__ __forceinline__ void diagonal_block(const struct packed_rows &row,
+                                                      struct diagonal *d, int j0, int cols,
+                                                      double lowest, const Tell &tell)
 {
     const int lane = threadIdx.x % 32;
     double a[width], rest = 1, smallest = 1, *mine = row(j0 + (lane < cols ? lane : 0)) + j0;
@@ -134,9 +145,10 @@ static __device__ __forceinline__ void diagonal_block(const Rows &row, struct di
 
 /* Row i below the diagonal block, if i < n: x L11^T = a(i, j0 ..), in place and to `copy`.
  * wait(k0) returns when columns k0 .. k0 + 7 are in `d`, and the row itself is up to date. */
-template <class Rows, class Wait>
-static __device__ __forceinline__ void solve_row(const Rows &row, const struct diagonal *d, int i,
-                                                 int n, int j0, double *copy, const Wait &wait)
+template <class Wait>
+static __device__ __forceinline__ void solve_row(const struct packed_rows &row,
+                                                 const struct diagonal *d, int i, int n, int j0,
+                                                 double *copy, const Wait &wait)
 {
     double x[width], *a = row(i < n ? i : n - 1) + j0;
     wait(0);
@@ -175,9 +187,8 @@ static __device__ __forceinline__ void tile_place(int t, int *ti, int *tj)
 /* Rows i0 .. i0 + 15 and columns c0 .. c0 + 15 of the trailing matrix, by one warp: less the
  * products of the rows of the panel; panel(i) points to the 32 elements of row i of it, i < n.
  * Fragments (gpu/gram_multiply.cuh): lane 4 g + t has elements t, 4 + t, 8 + t, 12 + t of row g. */
-template <class Rows, class Panel>
-static __device__ __forceinline__ void update_tile(const Rows &row, const Panel &panel, int i0,
-                                                   int c0, int n)
+static __device__ __forceinline__ void
+update_tile(const struct packed_rows &row, const struct panel_copy &panel, int i0, int c0, int n)
 {
     const int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4;
     double sum[2][4] = {};

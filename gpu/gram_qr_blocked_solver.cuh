@@ -106,7 +106,7 @@ static __device__ __forceinline__ void gram_invert_blocked(const struct gram_dat
                                                            bool single)
 {
     const int warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    auto cuts = [&](int block) { return starts[block / 2] >> block % 2 * 16 & 0xffffu; };
+    auto cuts = [&](int block) { return gram_cuts(starts, block); };
 #pragma unroll 1
     for (int half = warp; 8 * half < p.n; half += warps) {
         int first = half / 2;

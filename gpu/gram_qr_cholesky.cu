@@ -6,8 +6,7 @@
 #include "gpu/gram_qr_large.h"
 #include "gpu/gram_qr_large_estimate.cuh"
 
-static_assert((int)rows_side == (int)gram_large_rows && gram_most % rows_threads == 0,
-              "rows of a launch; whole parts");
+static_assert(gram_most % rows_threads == 0, "whole parts");
 
 /* Rows j0 - 32 .. j0 - 1 into the estimate that is kept in d.scratch. */
 template <int PARTS>

@@ -57,7 +57,7 @@ static __device__ __forceinline__ int take_norms(const struct gram_data &d,
     int bad = 0;
     for (int j = threadIdx.x; j < d.n; j += blockDim.x) {
         const double square = d.g[j + (int64_t)j * d.n], inverse = gram_inverse_root(square);
-        bad |= !(square >= 0x1p-900 && square <= 0x1p1000);
+        bad |= gram_is_bad(square);
         f.norm[j] = square * inverse;
         f.inverse[j] = inverse;
     }

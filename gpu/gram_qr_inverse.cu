@@ -60,8 +60,7 @@ __global__ __launch_bounds__(32) void invert_diagonals(const __grid_constant__ s
     __syncwarp();
     if (lane >= side)
         return;
-    const unsigned cuts = d.decision->starts[j0 / 32] >> j0 % 32 & 0xffffu;
-    const int first = begin_of(cuts, lane);
+    const int first = begin_of(gram_cuts(d.decision->starts, (int)blockIdx.x), lane);
     double x[side];
 #pragma unroll
     for (int i = 0; i < side; i++)
@@ -127,7 +126,7 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
         return;
     const bool single = d.decision->single != 0;
     const unsigned *starts = d.decision->starts;
-    auto cuts = [&](int block) { return starts[block / 2] >> block % 2 * 16 & 0xffffu; };
+    auto cuts = [&](int block) { return gram_cuts(starts, block); };
     int first = last, bad = 0; /* first: of the rows that are solved for */
     if (!(cuts(last) & 0xfffeu))
         while (!cuts(first))

@@ -1,6 +1,7 @@
 /* R and T from a large G (gram_qr_large.h): what comes before and after the rows of R^. */
 #include <math.h>
 
+#include "gpu/cholesky_rows.cuh"
 #include "gpu/dependent_launch.cuh"
 #include "gpu/gram_qr_large.h"
 #include "gpu/gram_qr_large_estimate.cuh"
@@ -34,10 +35,9 @@ __launch_bounds__(measure_threads) void measure(const __grid_constant__ struct g
     scaled = gram_sum_warp(scaled);
     if (lane > 0)
         return;
-    const bool bad = !(square >= 0x1p-900 && square <= 0x1p1000);
     d.norms[j] = square * inverse;
     d.inverse[j] = inverse;
-    d.scratch[j] = bad ? NAN : fma(square - 1, square - 1, sum);
+    d.scratch[j] = gram_is_bad(square) ? NAN : fma(square - 1, square - 1, sum);
     d.scratch[n + j] = scaled;
 }
 
@@ -92,10 +92,9 @@ __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct 
 static __device__ __forceinline__ double finish_estimate(const struct gram_data &d)
 {
     struct gram_estimate<threads, parts> e;
-    const double far = gram_root(d.decision->apart);
+    const int n = d.n, from = (n - 1) / rows_side * rows_side;
     if (gram_is_near(d.decision->apart))
-        return (1 + far) * gram_inverse(1 - far);
-    const int n = d.n, from = (n - 1) / gram_large_rows * gram_large_rows;
+        return gram_near_condition(d.decision->apart);
     if (from > 0)
         gram_load_estimate(&e, d);
     if (gram_take_columns(&e, d.r, n, n, from, n, from == 0, gram_most_squared) < n)

@@ -10,8 +10,6 @@
 
 #include "gpu/gram_qr_factor.h"
 
-enum { gram_large_rows = 32 /* of R^ a launch; an estimate in data.scratch ends with such */ };
-
 #ifdef __cplusplus
 extern "C" {
 #endif

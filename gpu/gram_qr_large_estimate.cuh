@@ -5,13 +5,6 @@
 
 #include "gpu/gram_qr_estimate.cuh"
 
-/* Whether a scaled G is so near to I, ||G - I||_F^2, that no estimate is wanted: its eigenvalues
- * are as far from 1 as that at most. */
-static __device__ __forceinline__ bool gram_is_near(double apart)
-{
-    return apart < 1.0 / 9;
-}
-
 template <int THREADS, int PARTS>
 static __device__ __forceinline__ void gram_load_estimate(struct gram_estimate<THREADS, PARTS> *e,
                                                           const struct gram_data &d)

@@ -203,8 +203,7 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
                                              double *most, bool *raised)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    /* Eigenvalues are as far from 1 as that at most. */
-    const bool near = apart < 1.0 / 9;
+    const bool near = gram_is_near(apart);
     double floor = 0;
     *raised = false;
     *most = HUGE_VAL;
@@ -215,8 +214,7 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
             return n;
         record->failed = !s.svd && end < n;
         if (near && end == n) {
-            const double far = gram_root(apart);
-            record->condition = (1 + far) * gram_inverse(1 - far);
+            record->condition = gram_near_condition(apart);
             return n;
         }
         if (warp == warps && lane == 0)
@@ -225,9 +223,7 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
                              : HUGE_VAL;
         __syncthreads();
         record->condition = m.estimate;
-        /* Where no eigenvalue is raised R of the SVD is that of Cholesky. The estimate is seldom a
-         * tenth of the condition number of R^, so its square not a hundredth. */
-        *raised = s.svd && !(record->condition * 1e4 * n * DBL_EPSILON < 1);
+        *raised = s.svd && gram_is_to_raise(record->condition, n);
         if (*raised) {
 #pragma unroll
             for (int e = 0; e < shares; e++) {
@@ -238,11 +234,9 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
             record->bad = !gram_raise(m.c, m.b, m.a, ld, n, n + apart, m.x, &floor, record);
             floor /= 2;
         }
-        record->single = s.mixed && record->condition >= 1 / DBL_EPSILON;
-        /* what was raised, or broken off, has this at most */
-        const double kappa = gram_root(fmin(record->condition, gram_inverse(n) / DBL_EPSILON));
-        const double tau = record->single ? 0x1.6a09e667f3bcdp-12 : 0x1p-26; /* epsilon^1/2 */
-        *most = kappa <= 32 ? HUGE_VAL : fmax(tau * kappa, 32.0);
+        record->single = gram_is_single(record->condition, s.mixed);
+        const double kappa = gram_kappa(record->condition, n);
+        *most = kappa <= 32 ? HUGE_VAL : fmax(gram_tau(record->single) * kappa, 32.0);
         if (!*raised || record->bad)
             return end;
     }
@@ -293,7 +287,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     const int in_copy = s.in_copy && (before->identity ? before->in_copy : before->single);
     own.inverse = gram_inverse_root(square);
     own.norm = square * own.inverse;
-    record.bad = __any_sync(~0u, !(square >= 0x1p-900 && square <= 0x1p1000));
+    record.bad = __any_sync(~0u, gram_is_bad(square));
     record.orthogonality = gram_root(take_scaled(m, g, own.inverse, n, s.shift, &apart));
     record.skipped = !record.bad && record.orthogonality < s.enough;
     record.condition = 1 + record.orthogonality; /* of a skipped one: to first order */

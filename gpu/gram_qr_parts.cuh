@@ -65,29 +65,4 @@ static __device__ __forceinline__ void gram_break_off(const struct gram_memory_o
     __syncthreads();
 }
 
-/* Whether R^ of Cholesky is not that of the SVD: that is where no eigenvalue is raised. The
- * estimate is seldom a tenth of the condition number of R^, so its square not a hundredth. */
-static __device__ __forceinline__ bool gram_is_to_raise(double condition, int n)
-{
-    return !(condition * 1e4 * n * DBL_EPSILON < 1);
-}
-
-/* Of a product of V by T: whether it is in float32, and, for gram_cut, the condition number of R^
- * and what T may lose by that. */
-static __device__ __forceinline__ bool gram_is_single(double condition, bool mixed)
-{
-    return mixed && condition >= 1 / DBL_EPSILON;
-}
-
-static __device__ __forceinline__ double gram_kappa(double condition, int n)
-{
-    /* what was raised, or broken off, has this at most */
-    return gram_root(fmin(condition, gram_inverse(n) / DBL_EPSILON));
-}
-
-static __device__ __forceinline__ double gram_tau(bool single)
-{
-    return single ? 0x1.6a09e667f3bcdp-12 : 0x1p-26;
-}
-
 #endif

@@ -57,6 +57,14 @@ struct gram_data {
     struct gram_decision *decision;
 };
 
+#ifdef __CUDACC__
+/* Bit j: a block begins with column j of the 16 columns of this number. */
+static __device__ __forceinline__ unsigned gram_cuts(const unsigned *starts, int number)
+{
+    return starts[number / 2] >> number % 2 * 16 & 0xffffu;
+}
+#endif
+
 /* The first passes in one launch (gram_qr_resident.cu). */
 struct gram_resident_outcome {
     int passes, more; /* how many there were; whether there are to be more, for which there is G */

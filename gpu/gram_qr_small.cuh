@@ -56,6 +56,50 @@ static __device__ __forceinline__ double gram_sum_warp(double x)
     return x;
 }
 
+/* Whether a G with this on its diagonal cannot be worked with. */
+static __device__ __forceinline__ bool gram_is_bad(double square)
+{
+    return !(square >= 0x1p-900 && square <= 0x1p1000);
+}
+
+/* Whether a scaled G is so near to I, apart = ||G - I||_F^2, that its condition number needs no
+ * estimate; and what it is at most: eigenvalues are as far from 1 as that root at most. */
+static __device__ __forceinline__ bool gram_is_near(double apart)
+{
+    return apart < 1.0 / 9;
+}
+
+static __device__ __forceinline__ double gram_near_condition(double apart)
+{
+    const double far = gram_root(apart);
+    return (1 + far) * gram_inverse(1 - far);
+}
+
+/* Whether R^ of Cholesky is not that of the SVD: that is where no eigenvalue is raised. The
+ * estimate is seldom a tenth of the condition number of R^, so its square not a hundredth. */
+static __device__ __forceinline__ bool gram_is_to_raise(double condition, int n)
+{
+    return !(condition * 1e4 * n * DBL_EPSILON < 1);
+}
+
+/* Of a product of V by T: whether it is in float32, and, for gram_cut, the condition number of R^
+ * and what T may lose by that. */
+static __device__ __forceinline__ bool gram_is_single(double condition, bool mixed)
+{
+    return mixed && condition >= 1 / DBL_EPSILON;
+}
+
+static __device__ __forceinline__ double gram_kappa(double condition, int n)
+{
+    /* what was raised, or broken off, has this at most */
+    return gram_root(fmin(condition, gram_inverse(n) / DBL_EPSILON));
+}
+
+static __device__ __forceinline__ double gram_tau(bool single)
+{
+    return single ? 0x1.6a09e667f3bcdp-12 : 0x1p-26; /* epsilon^1/2 */
+}
+
 /* The power of 2 that is not above x > 0, which is between 2^-1000 and 2^1000, and its inverse. */
 static __device__ __forceinline__ double gram_power(double x)
 {

@@ -1,7 +1,6 @@
 /* Private to gpu/gram_qr_form.cu: G = V^T V of float64 and more columns than registers hold. V is
  * staged (staged_rows.cuh) in tiles of 16 SPLITS SLICES rows, of which a warp has SLICES times 16;
- * SETS warps share these, and each has TILES of the tiles of 16 x 8 of G. A column is 4 elements
- * longer than a tile, so that what a fragment has of four columns is in different banks.
+ * SETS warps share these, and each has TILES of the tiles of 16 x 8 of G.
  *
  * A Shape says which tiles of G a unit of thread blocks has. Beside those numbers it has
  *     panel           columns that are staged at a time; 0: all there are
@@ -31,7 +30,7 @@ struct staged_share {
 template <class Shape> struct staged_memory {
     enum {
         rows = 16 * Shape::splits * Shape::slices,
-        stride = rows + 4,
+        stride = staged_stride<rows, double>(),
         threads = 32 * Shape::sets * Shape::splits
     };
     /* Doubles of a stage: whole groups of 16 columns. */
@@ -168,10 +167,11 @@ template <int SLICES> struct squares {
         return 2 * panel;
     }
 
-    static __host__ __device__ __forceinline__ int first_block(int unit, int q,
-                                                               const struct staged_counts &counts)
+    static __device__ __forceinline__ void panels_of(int unit, int *p, int *q)
     {
-        return (unit - q) * counts.pair + q * counts.single;
+        *q = 0;
+        for (*p = unit; *p > *q;)
+            *p -= ++*q;
     }
 
     static __device__ __forceinline__ struct staged_share share(int block,
@@ -190,11 +190,10 @@ template <int SLICES> struct squares {
     static __device__ __forceinline__ void panels(int unit, int n, int *left, int *right,
                                                   int *columns)
     {
-        int q = 0;
-        while (unit > q)
-            unit -= ++q;
-        *left = unit * panel;
-        *right = unit < q ? q * panel : -1;
+        int p, q;
+        panels_of(unit, &p, &q);
+        *left = p * panel;
+        *right = p < q ? q * panel : -1;
         *columns = min(n - q * panel, (int)panel);
     }
 
@@ -334,14 +333,15 @@ __global__ __launch_bounds__(256) void add_squares(double *g, const double *part
                                                    struct staged_counts counts)
 {
     const int slot = blockIdx.x * 256 + threadIdx.x, unit = blockIdx.y;
-    int q = 0, row, col;
-    while ((q + 1) * (q + 2) / 2 <= unit)
-        q++;
+    int p, q, row, col;
+    square::panels_of(unit, &p, &q);
     bd_cuda_await();
     if (!square::place(slot, unit, n, &row, &col))
         return;
-    const int blocks = unit == q * (q + 3) / 2 ? counts.single : counts.pair;
-    const double *own = part + (int64_t)square::first_block(unit, q, counts) * square::count + slot;
+    const int blocks = p == q ? counts.single : counts.pair;
+    /* Of the units before this one q have one panel. */
+    const int before = (unit - q) * counts.pair + q * counts.single;
+    const double *own = part + (int64_t)before * square::count + slot;
     double sum = 0;
 #pragma unroll 8
     for (int block = 0; block < blocks; block++)

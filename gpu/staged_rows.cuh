@@ -8,6 +8,13 @@
 
 #include <cuda_runtime.h>
 
+/* Elements between staged columns of ROWS, a multiple of 16: those of four columns, of which a
+ * fragment has eight rows, are in different banks. */
+template <int ROWS, class Element> static __host__ __device__ constexpr int staged_stride(void)
+{
+    return ROWS + (sizeof(Element) == 8 ? 4 : 8);
+}
+
 /* Copies BYTES, 4, 8 or 16, of which `there` exist; the rest becomes 0. */
 template <int BYTES>
 static __device__ __forceinline__ void staged_copy(void *to, const void *from, int there)

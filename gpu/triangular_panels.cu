@@ -31,18 +31,11 @@ enum {
 
 static_assert(2 * threads == block_size, "a thread copies as much of each block of T");
 
-/* Elements between staged columns: those of four, of which a fragment has eight, are in different
- * banks. */
-template <class Element> static __host__ __device__ constexpr int stride_of(void)
-{
-    return rows_once + (sizeof(Element) == 8 ? 4 : 8);
-}
-
 /* Doubles of a stage: blocks of T, then columns of V. */
 template <class Element> static __host__ __device__ constexpr int stage_of(void)
 {
     return panel_blocks * block_size +
-           side * stride_of<Element>() * (int)sizeof(Element) / (int)sizeof(double);
+           side * staged_stride<rows_once, Element>() * (int)sizeof(Element) / (int)sizeof(double);
 }
 
 /* 16 columns of V, of a panel, of a tile of rows. */
@@ -110,7 +103,7 @@ __global__ __launch_bounds__(threads,
                                                       Element *v, int64_t ldv, int64_t m,
                                                       int *overflow)
 {
-    constexpr int STRIDE = stride_of<Element>(), STAGE = stage_of<Element>();
+    constexpr int STRIDE = staged_stride<rows_once, Element>(), STAGE = stage_of<Element>();
     extern __shared__ __align__(16) double stages[];
     const int n = d.n, blocks = (n + side - 1) / side, panels = (blocks - 1) / panel_blocks + 1;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;

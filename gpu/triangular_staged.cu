@@ -25,13 +25,6 @@ enum {
     static_shared = 256 /* bytes of shared memory that are not dynamic, or more */
 };
 
-/* Elements between staged columns: those of four, of which a fragment has eight, are in different
- * banks. */
-template <int ROWS, class Element> static __host__ __device__ constexpr int stride_of(void)
-{
-    return ROWS + (sizeof(Element) == 8 ? 4 : 8);
-}
-
 static __host__ __device__ int blocks_of(int n)
 {
     return (n + 15) / 16;
@@ -204,7 +197,8 @@ template <class Element> struct work {
 template <bool CUT, int STAGES, int ROWS, class Element>
 static __device__ __forceinline__ int multiply_tiles(const struct work<Element> &w)
 {
-    constexpr int STRIDE = stride_of<ROWS, Element>(), STRIPS = ROWS / 16, SHARES = warps / STRIPS;
+    constexpr int STRIDE = staged_stride<ROWS, Element>(), STRIPS = ROWS / 16,
+                  SHARES = warps / STRIPS;
     constexpr int OWN = (ROWS == many_rows ? few_columns : most_columns) / 16 / SHARES;
     constexpr int AHEAD = CUT ? 1 : 2;
     const int n = w.n, blocks = blocks_of(n), size = 16 * blocks * STRIDE;
@@ -212,7 +206,7 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
     const int strip = warp % STRIPS, share = warp / STRIPS;
     const int tiles = (int)((w.m + ROWS - 1) / ROWS);
     int bad = 0;
-    auto cuts = [&](int c) { return w.starts[c / 2] >> c % 2 * 16 & 0xffffu; };
+    auto cuts = [&](int c) { return gram_cuts(w.starts, c); };
     auto fetch = [&](int tile, int stage) {
         staged_fetch<ROWS, STRIDE, threads>(w.stages + stage * size, w.v, w.ldv,
                                             (int64_t)tile * ROWS, w.m, n, w.aligned);
@@ -282,7 +276,7 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
     extern __shared__ __align__(16) double shared[];
     __shared__ double ones[16];
     __shared__ unsigned starts[most_columns / 32];
-    constexpr int STRIDE = stride_of<ROWS, Element>();
+    constexpr int STRIDE = staged_stride<ROWS, Element>();
     const int n = d.n, blocks = blocks_of(n), size = 16 * blocks * STRIDE;
     const int packed_size = blocks * (blocks + 1) / 2 * block_size;
     double *packed = shared, *scale = packed + packed_size;
@@ -322,7 +316,7 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
 /* Bytes of shared memory with so many stages. */
 template <int ROWS, class Element> static size_t staged_bytes(int n, int stages)
 {
-    const size_t blocks = (size_t)blocks_of(n), stride = (size_t)stride_of<ROWS, Element>();
+    const size_t blocks = (size_t)blocks_of(n), stride = (size_t)staged_stride<ROWS, Element>();
     return (blocks * (blocks + 1) / 2 * block_size + 16 * blocks) * sizeof(double) +
            (size_t)stages * 16 * blocks * stride * sizeof(Element);
 }

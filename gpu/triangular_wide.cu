@@ -84,7 +84,7 @@ __global__ __launch_bounds__(threads, 2) void wide(const __grid_constant__ struc
     const unsigned *starts = d.decision->starts;
     const bool single = d.decision->single;
     auto rounded = [&](double x) { return single ? (double)(float)x : x; };
-    auto cuts = [&](int c) { return starts[c / 2] >> c % 2 * 16 & 0xffffu; };
+    auto cuts = [&](int c) { return gram_cuts(starts, c); };
     /* A lane's 16 x 16 of a product, at columns 16 c, to the stage (or y). */
     auto keep = [&](double *to, const double sum[2][4]) {
 #pragma unroll
