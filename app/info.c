@@ -16,9 +16,9 @@
 
 #include "app/cpu_name.h"
 #include "app/option_table.h"
-#include "linalg/backend.h"
-#include "video/synth.h"
-#include "video/writer_recipe.h"
+#include "video/output/recipe.h"
+#include "video/synth/synth.h"
+#include <backdrop/backend.h>
 
 /* Present when the BLAS is OpenBLAS. */
 extern char *openblas_get_config(void) __attribute__((weak));

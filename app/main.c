@@ -1,15 +1,15 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "app/bench.h"
+#include "app/bench/bench.h"
 #include "app/blas_threads.h"
-#include "app/eval.h"
-#include "app/export.h"
+#include "app/eval/eval.h"
+#include "app/export/export.h"
 #include "app/info.h"
 #include "app/interrupt.h"
 #include "app/option_table.h"
 #include "app/options.h"
-#include "app/view.h"
+#include "app/view/view.h"
 
 /* Messages of the libraries. Called from any thread; one fprintf is one line. */
 static void print_message(void *user, enum bd_log_level level, const char *message)

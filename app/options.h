@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "linalg/separator.h"
-#include "video/reader.h"
+#include "video/input/reader.h"
+#include <backdrop/separator.h>
 
 enum bd_command {
     BD_COMMAND_VIEW,

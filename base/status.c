@@ -1,4 +1,4 @@
-#include "base/status.h"
+#include <backdrop/status.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -44,7 +44,7 @@ const char *bd_error_detail(void)
     return detail;
 }
 
-/* In parentheses because status.h may define a macro of this name. */
+/* In parentheses because backdrop/status.h may define a macro of this name. */
 enum bd_status(bd_fail)(enum bd_status status, const char *format, ...)
 {
     char text[bd_detail_size]; /* an argument may be `detail` */

@@ -1,13 +1,11 @@
-# libbackdrop: base/, linalg/ and gpu/ as one library for other programs, shared and static, with its
+# libbackdrop: base/, linalg/, separation/, gpu/ and backends/ as one library for other programs, shared and static, with its
 # headers, a CMake package and a pkg-config file. The program backdrop and the tests are linked with
 # the parts themselves.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-include(${CMAKE_CURRENT_LIST_DIR}/PublicNames.cmake)
 
 find_package(BLAS REQUIRED)
 pkg_check_modules(LAPACKE REQUIRED IMPORTED_TARGET lapacke)
-get_property(public_headers GLOBAL PROPERTY BD_PUBLIC_HEADERS)
 get_property(parts GLOBAL PROPERTY BD_LIBRARY_PARTS)
 set(objects ${parts})
 list(TRANSFORM objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
@@ -25,31 +23,20 @@ foreach(kind static shared)
     LINKER_LANGUAGE C)
   target_link_libraries(backdrop_${kind} PRIVATE ${dependencies})
   target_include_directories(backdrop_${kind} INTERFACE
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/backdrop>)
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 endforeach()
 
 # Before 1.0 each minor version may change the interface.
 set_target_properties(backdrop_shared PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-# Only what the installed headers declare is visible; calls inside the library go straight there.
-set(header_paths ${public_headers})
-list(TRANSFORM header_paths PREPEND ${PROJECT_SOURCE_DIR}/)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header_paths})
-bd_public_names(public_names ${header_paths})
-set(exports ${CMAKE_CURRENT_BINARY_DIR}/backdrop.map)
-bd_write_exports(${exports} ${public_names})
-target_link_options(backdrop_shared PRIVATE -Wl,--version-script=${exports}
+# What is exported is marked BD_API in the headers; calls inside the library go straight there.
+target_link_options(backdrop_shared PRIVATE
   -Wl,-Bsymbolic-functions -Wl,-z,defs -Wl,--exclude-libs,ALL)
-set_target_properties(backdrop_shared PROPERTIES LINK_DEPENDS ${exports})
 
 install(TARGETS backdrop_shared EXPORT BackdropShared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS backdrop_static EXPORT BackdropStatic ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(header IN LISTS public_headers)
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${PROJECT_SOURCE_DIR}/${header}
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/backdrop/${folder})
-endforeach()
+install(FILES ${BD_PUBLIC_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/backdrop)
 
 # find_package(Backdrop)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Backdrop)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "linalg/rpca.h"
+#include <backdrop/rpca.h>
 
 enum { sensors = 600, readings = 40 };
 

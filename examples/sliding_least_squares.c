@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "linalg/least_squares.h"
-#include "linalg/qr.h"
+#include <backdrop/least_squares.h>
+#include <backdrop/qr.h>
 
 enum { window = 200, unknowns = 3, steps = 1000 };
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "linalg/backend_ops.h"
+#include "linalg/shared/ops.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/cpu/cpu.h"
+#include "linalg/shared/cpu.h"
 
 /* Contexts are kept for the next call, up to this number, with this much memory each. */
 enum { KEPT = 4, KEPT_FLOATS = 16 * 1024 * 1024 };

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "linalg/backend.h"
-#include "linalg/cpu/kernels/kernels.h"
-#include "linalg/cpu/tsqr.h"
+#include "linalg/shared/kernels.h"
+#include "linalg/shared/tsqr.h"
+#include <backdrop/backend.h>
 
 struct bd_lapack {
     const struct bd_block_kernels *block;

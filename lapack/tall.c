@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lapack/block_reflector.h"
-#include "linalg/qr.h"
+#include <backdrop/qr.h>
 
 /* Bounds on ||(R D)^-1||_F with the columns of R D of norm 1, in sqrt(k), which is what it is for
  * orthogonal columns. A R^-1 is orthonormal to about that many roundings: WELL takes what rounding

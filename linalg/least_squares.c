@@ -1,8 +1,8 @@
-#include "linalg/least_squares.h"
+#include <backdrop/least_squares.h>
 
-#include "linalg/backend_ops.h"
-#include "linalg/qr.h"
-#include "linalg/qr_update_private.h"
+#include "linalg/shared/update_ops.h"
+#include "linalg/update/private.h"
+#include <backdrop/qr.h>
 
 enum bd_status bd_qr_solve(struct bd_qr_update *update, const struct bd_qr_factors *f,
                            struct bd_matrix *x)
@@ -28,8 +28,8 @@ enum bd_status bd_qr_solve(struct bd_qr_update *update, const struct bd_qr_facto
                        (long long)x->rows, (long long)x->cols, (long long)n, (long long)rhs);
     if (n == 0 || rhs == 0)
         return BD_OK;
-    return update->backend->ops->update_solve(update->work, f->r.data, f->r.ld, n, f->d.data,
-                                              f->d.ld, rhs, x->data, x->ld);
+    return update->backend->ops->update->solve(update->work, f->r.data, f->r.ld, n, f->d.data,
+                                               f->d.ld, rhs, x->data, x->ld);
 }
 
 static enum bd_status check_problem(const struct bd_matrix *a, const struct bd_matrix *b,
@@ -84,15 +84,15 @@ static enum bd_status solve(struct room *room, const struct bd_matrix *a, const 
 {
     const struct bd_backend_ops *ops = room->update->backend->ops;
     void *work = room->update->work;
-    enum bd_status status = ops->update_check(work, a->data, a->ld, a->rows, a->cols);
+    enum bd_status status = ops->update->check(work, a->data, a->ld, a->rows, a->cols);
     if (status == BD_OK)
-        status = ops->update_check(work, b->data, b->ld, b->rows, b->cols);
+        status = ops->update->check(work, b->data, b->ld, b->rows, b->cols);
     if (status == BD_OK)
         status = bd_qr_thin(room->qr, a, &room->f.q, &room->f.r);
     if (status != BD_OK)
         return status;
     const struct bd_qr_parts parts = bd_qr_update_parts(&room->f);
-    status = ops->update_project(work, &parts, b->data, b->ld);
+    status = ops->update->project(work, &parts, b->data, b->ld);
     return status == BD_OK ? bd_qr_solve(room->update, &room->f, x) : status;
 }
 
@@ -107,7 +107,7 @@ enum bd_status bd_least_squares(struct bd_backend *backend, const struct bd_matr
     if (status == BD_OK)
         status = solve(&room, a, b, x);
     if (status == BD_OK)
-        status = backend->ops->sync(backend); /* before its room goes */
+        status = backend->ops->device->sync(backend); /* before its room goes */
     bd_matrix_destroy(backend, &room.f.q);
     bd_matrix_destroy(backend, &room.f.r);
     bd_matrix_destroy(backend, &room.f.d);

@@ -1,8 +1,8 @@
-#include "linalg/matrix.h"
+#include <backdrop/matrix.h>
 
 #include <string.h>
 
-#include "linalg/backend_ops.h"
+#include "linalg/shared/ops.h"
 #include "linalg/sizes.h"
 
 int64_t bd_type_size(enum bd_type type)
@@ -47,7 +47,7 @@ enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *ma
         return bd_fail(BD_ERROR_MEMORY, "matrix of %lld x %lld: too large for any machine",
                        (long long)rows, (long long)cols);
     void *data;
-    status = backend->ops->alloc(backend, (size_t)bytes, &data);
+    status = backend->ops->device->alloc(backend, (size_t)bytes, &data);
     if (status != BD_OK)
         return status;
     *matrix =
@@ -58,7 +58,7 @@ enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *ma
 void bd_matrix_destroy(struct bd_backend *backend, struct bd_matrix *matrix)
 {
     if (matrix->data)
-        backend->ops->free(backend, matrix->data);
+        backend->ops->device->free(backend, matrix->data);
     memset(matrix, 0, sizeof *matrix);
 }
 
@@ -71,16 +71,16 @@ enum bd_status bd_matrix_upload(struct bd_backend *backend, const struct bd_matr
                                 const void *host, int64_t ld)
 {
     size_t size = (size_t)bd_type_size(matrix->type);
-    return backend->ops->upload(backend, matrix->data, (size_t)matrix->ld * size, host,
-                                (size_t)ld * size, (size_t)matrix->rows * size,
-                                (size_t)matrix->cols);
+    return backend->ops->device->upload(backend, matrix->data, (size_t)matrix->ld * size, host,
+                                        (size_t)ld * size, (size_t)matrix->rows * size,
+                                        (size_t)matrix->cols);
 }
 
 enum bd_status bd_matrix_download(struct bd_backend *backend, void *host, int64_t ld,
                                   const struct bd_matrix *matrix)
 {
     size_t size = (size_t)bd_type_size(matrix->type);
-    return backend->ops->download(backend, host, (size_t)ld * size, matrix->data,
-                                  (size_t)matrix->ld * size, (size_t)matrix->rows * size,
-                                  (size_t)matrix->cols);
+    return backend->ops->device->download(backend, host, (size_t)ld * size, matrix->data,
+                                          (size_t)matrix->ld * size, (size_t)matrix->rows * size,
+                                          (size_t)matrix->cols);
 }

@@ -1,10 +1,10 @@
-#include "linalg/qr.h"
+#include <backdrop/qr.h>
 
 #include <float.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "linalg/backend_ops.h"
+#include "linalg/shared/qr_ops.h"
 #include "linalg/sizes.h"
 
 struct bd_qr {
@@ -54,7 +54,9 @@ enum bd_status bd_qr_create(struct bd_qr **out, struct bd_backend *backend, int6
         return bd_fail(BD_ERROR_ARGUMENT,
                        "QR of a %lld x %lld matrix: rows >= columns >= 1 are wanted", (long long)m,
                        (long long)n);
-    enum bd_status status = bd_check_elements("QR", m, n);
+    enum bd_status status = bd_backend_require(backend, backend->ops->qr, "QR factorisation");
+    if (status == BD_OK)
+        status = bd_check_elements("QR", m, n);
     if (status == BD_OK)
         status = check_options(options, n);
     if (status != BD_OK)
@@ -63,7 +65,7 @@ enum bd_status bd_qr_create(struct bd_qr **out, struct bd_backend *backend, int6
     if (!qr)
         return bd_fail(BD_ERROR_MEMORY, "no memory for a QR plan");
     *qr = (struct bd_qr){ .backend = backend, .m = m, .n = n };
-    status = backend->ops->qr_create(backend, m, n, options, &qr->plan);
+    status = backend->ops->qr->create(backend, m, n, options, &qr->plan);
     if (status != BD_OK) {
         free(qr);
         return status;
@@ -76,7 +78,7 @@ void bd_qr_destroy(struct bd_qr **qr)
 {
     if (!*qr)
         return;
-    (*qr)->backend->ops->qr_destroy((*qr)->plan);
+    (*qr)->backend->ops->qr->destroy((*qr)->plan);
     free(*qr);
     *qr = NULL;
 }
@@ -103,7 +105,7 @@ enum bd_status bd_qr_factor(struct bd_qr *qr, struct bd_matrix *a)
     if (status != BD_OK)
         return status;
     qr->state = EMPTY;
-    status = qr->backend->ops->qr_factor(qr->plan, a->data, a->ld);
+    status = qr->backend->ops->qr->factor(qr->plan, a->data, a->ld);
     if (status != BD_OK)
         return status;
     qr->state = FACTORED;
@@ -119,7 +121,7 @@ enum bd_status bd_qr_get_r(struct bd_qr *qr, struct bd_matrix *r)
         return status;
     if (qr->state == EMPTY)
         return bd_fail(BD_ERROR_ARGUMENT, "no R yet: bd_qr_factor comes first");
-    return qr->backend->ops->qr_get_r(qr->plan, r->data, r->ld);
+    return qr->backend->ops->qr->get_r(qr->plan, r->data, r->ld);
 }
 
 /* The reflectors are needed. */
@@ -145,7 +147,7 @@ enum bd_status bd_qr_form_q(struct bd_qr *qr, struct bd_matrix *q)
                        (long long)q->ld, (long long)qr->factored_ld);
     if (q->data == qr->factored)
         qr->state = Q_IN_PLACE;
-    return qr->backend->ops->qr_form_q(qr->plan, q->data, q->ld);
+    return qr->backend->ops->qr->form_q(qr->plan, q->data, q->ld);
 }
 
 /* Whether the floats of two matrices lie among each other. */
@@ -166,7 +168,7 @@ enum bd_status bd_qr_form_full_q(struct bd_qr *qr, struct bd_matrix *q)
     if (overlap(q, qr->factored, qr->n, qr->factored_ld))
         return bd_fail(BD_ERROR_ARGUMENT,
                        "Q shares memory with A: the full Q needs the reflectors until its end");
-    return qr->backend->ops->qr_form_full_q(qr->plan, q->data, q->ld);
+    return qr->backend->ops->qr->form_full_q(qr->plan, q->data, q->ld);
 }
 
 enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix *c)
@@ -178,7 +180,7 @@ enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix 
         status = bd_fail(BD_ERROR_ARGUMENT, "op = %d: must be BD_QR_Q or BD_QR_Q_TRANSPOSED", op);
     if (status != BD_OK || c->cols == 0)
         return status;
-    return qr->backend->ops->qr_apply(qr->plan, op, c->data, c->ld, c->cols);
+    return qr->backend->ops->qr->apply(qr->plan, op, c->data, c->ld, c->cols);
 }
 
 enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *r)
@@ -188,7 +190,7 @@ enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct 
         status = check_shape(r, qr->n, qr->n, "R");
     if (status != BD_OK)
         return status;
-    return qr->backend->ops->qr_reduce(qr->plan, a->data, a->ld, r->data, r->ld);
+    return qr->backend->ops->qr->reduce(qr->plan, a->data, a->ld, r->data, r->ld);
 }
 
 enum bd_status bd_qr_thin(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *q,
@@ -205,5 +207,5 @@ enum bd_status bd_qr_thin(struct bd_qr *qr, const struct bd_matrix *a, struct bd
     if (status != BD_OK)
         return status;
     qr->state = EMPTY;
-    return qr->backend->ops->qr_thin(qr->plan, a->data, a->ld, q->data, q->ld, r->data, r->ld);
+    return qr->backend->ops->qr->thin(qr->plan, a->data, a->ld, q->data, q->ld, r->data, r->ld);
 }

@@ -1,11 +1,11 @@
-#include "linalg/rpca.h"
+#include <backdrop/rpca.h>
 
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "linalg/backend_ops.h"
+#include "linalg/shared/rpca_ops.h"
 #include "linalg/sizes.h"
 
 enum { most_columns = 4096 };
@@ -71,6 +71,8 @@ enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, 
         return bd_fail(BD_ERROR_ARGUMENT, "Robust PCA of %lld columns: at most %d are possible",
                        (long long)n, most_columns);
     enum bd_status status = bd_check_elements("Robust PCA", m, n);
+    if (status == BD_OK)
+        status = bd_backend_require(backend, backend->ops->rpca, "Robust PCA");
     if (status != BD_OK)
         return status;
     struct bd_rpca *rpca = calloc(1, sizeof *rpca);
@@ -81,7 +83,7 @@ enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, 
     rpca->n = n;
     status = take_options(rpca, options);
     if (status == BD_OK)
-        status = backend->ops->rpca_create(backend, m, n, &rpca->plan);
+        status = backend->ops->rpca->create(backend, m, n, &rpca->plan);
     if (status != BD_OK) {
         free(rpca);
         return status;
@@ -95,7 +97,7 @@ void bd_rpca_destroy(struct bd_rpca **inout)
     struct bd_rpca *rpca = *inout;
     if (!rpca)
         return;
-    rpca->backend->ops->rpca_destroy(rpca->plan);
+    rpca->backend->ops->rpca->destroy(rpca->plan);
     free(rpca);
     *inout = NULL;
 }
@@ -139,7 +141,7 @@ static enum bd_status take_outcomes(struct bd_rpca *rpca, int enqueued, int most
     while (!*done && result->iterations < enqueued) {
         struct bd_rpca_outcome outcome;
         int told, wait = enqueued - result->iterations >= most;
-        enum bd_status status = rpca->backend->ops->rpca_tell(rpca->plan, wait, &outcome, &told);
+        enum bd_status status = rpca->backend->ops->rpca->tell(rpca->plan, wait, &outcome, &told);
         if (status != BD_OK || !told)
             return status;
         if (!isfinite(outcome.residual))
@@ -168,7 +170,7 @@ static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpc
         if (interrupted)
             break;
         status =
-            rpca->backend->ops->rpca_iterate(rpca->plan, &ahead.step, options->tolerance * norm_f);
+            rpca->backend->ops->rpca->iterate(rpca->plan, &ahead.step, options->tolerance * norm_f);
         if (status != BD_OK)
             break;
         enqueued++;
@@ -207,7 +209,7 @@ enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
                        (long long)m->rows, (long long)m->cols, (long long)rpca->m,
                        (long long)rpca->n);
     rpca->solved = 0;
-    status = rpca->backend->ops->rpca_start(rpca->plan, m->data, m->ld, m->type, &norms);
+    status = rpca->backend->ops->rpca->start(rpca->plan, m->data, m->ld, m->type, &norms);
     if (status == BD_OK) {
         rpca->schedule = first_step(&rpca->options, &norms);
         if (norms.frobenius > 0)
@@ -243,6 +245,6 @@ enum bd_status bd_rpca_get(struct bd_rpca *rpca, struct bd_matrix *l, struct bd_
         status = check_output(rpca, s, "s");
     if (status != BD_OK || (!l && !s))
         return status;
-    return rpca->backend->ops->rpca_get(rpca->plan, &rpca->schedule.step, l ? l->data : NULL,
-                                        l ? l->ld : 0, s ? s->data : NULL, s ? s->ld : 0);
+    return rpca->backend->ops->rpca->get(rpca->plan, &rpca->schedule.step, l ? l->data : NULL,
+                                         l ? l->ld : 0, s ? s->data : NULL, s ? s->ld : 0);
 }

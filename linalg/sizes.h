@@ -5,10 +5,10 @@
 
 #include <stdint.h>
 
-#include "base/status.h"
+#include <backdrop/status.h>
 
 /* Elements of a matrix, at most: a pebibyte of floats. A workspace has up to 2^11 times as many
- * bytes (gpu/qr_wide.cu: 512 new columns for each of few). */
+ * bytes (gpu/update/blocked/blocked.cu: 512 new columns for each of few). */
 static const int64_t bd_most_elements = (int64_t)1 << 48;
 
 /* BD_ERROR_MEMORY if rows x cols (neither negative) elements are more than that; `what` wants them.

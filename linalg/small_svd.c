@@ -1,9 +1,9 @@
-#include "linalg/small_svd.h"
+#include <backdrop/small_svd.h>
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "linalg/backend_ops.h"
+#include "linalg/shared/svd_ops.h"
 
 enum { max_size = 4096 };
 
@@ -20,12 +20,15 @@ enum bd_status bd_small_svd_create(struct bd_small_svd **out, struct bd_backend 
     if (n < 1 || n > max_size)
         return bd_fail(BD_ERROR_ARGUMENT, "SVD of %lld x %lld: 1 to %d are possible", (long long)n,
                        (long long)n, max_size);
+    enum bd_status status = bd_backend_require(backend, backend->ops->svd, "SVD");
+    if (status != BD_OK)
+        return status;
     struct bd_small_svd *svd = calloc(1, sizeof *svd);
     if (!svd)
         return bd_fail(BD_ERROR_MEMORY, "no memory for an SVD");
     svd->backend = backend;
     svd->n = n;
-    enum bd_status status = backend->ops->svd_create(backend, n, &svd->work);
+    status = backend->ops->svd->create(backend, n, &svd->work);
     if (status != BD_OK) {
         free(svd);
         return status;
@@ -38,7 +41,7 @@ void bd_small_svd_destroy(struct bd_small_svd **svd)
 {
     if (!*svd)
         return;
-    (*svd)->backend->ops->svd_destroy((*svd)->work);
+    (*svd)->backend->ops->svd->destroy((*svd)->work);
     free(*svd);
     *svd = NULL;
 }
@@ -63,8 +66,8 @@ enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, stru
     if (status != BD_OK)
         return status;
     svd->ready = 0;
-    status = svd->backend->ops->svd_compute(svd->work, r->data, r->ld, sigma, v ? v->data : NULL,
-                                            v ? v->ld : 0);
+    status = svd->backend->ops->svd->compute(svd->work, r->data, r->ld, sigma, v ? v->data : NULL,
+                                             v ? v->ld : 0);
     svd->ready = status == BD_OK;
     return status;
 }
@@ -87,7 +90,7 @@ enum bd_status bd_small_svd_threshold(struct bd_small_svd *svd, struct bd_matrix
     if (status != BD_OK)
         return status;
     int64_t count;
-    return svd->backend->ops->svd_weights(svd->work, w->data, w->ld, rank ? rank : &count, tau);
+    return svd->backend->ops->svd->weights(svd->work, w->data, w->ld, rank ? rank : &count, tau);
 }
 
 /* `matrix` is n x n, or less after an earlier call, with room for that. */
@@ -113,7 +116,8 @@ enum bd_status bd_small_svd_factor(struct bd_small_svd *svd, struct bd_matrix *f
     if (status != BD_OK)
         return status;
     int64_t rank;
-    status = svd->backend->ops->svd_factor(svd->work, f->data, f->ld, ft->data, ft->ld, &rank, tau);
+    status =
+        svd->backend->ops->svd->factor(svd->work, f->data, f->ld, ft->data, ft->ld, &rank, tau);
     f->rows = ft->cols = svd->n;
     f->cols = ft->rows = rank;
     return status;

@@ -1,8 +1,8 @@
-#include "linalg/triangular.h"
+#include <backdrop/triangular.h>
 
 #include <stdlib.h>
 
-#include "linalg/backend_ops.h"
+#include "linalg/shared/gram_qr_ops.h"
 #include "linalg/sizes.h"
 
 struct bd_triangular {
@@ -23,13 +23,15 @@ enum bd_status bd_triangular_create(struct bd_triangular **out, struct bd_backen
     if (type != BD_F32 && type != BD_F64)
         return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32 or BD_F64", (int)type);
     enum bd_status status = bd_check_elements("a triangular product", m > n ? m : n, n);
+    if (status == BD_OK)
+        status = bd_backend_require(backend, backend->ops->gram_qr, "products with triangles");
     if (status != BD_OK)
         return status;
     struct bd_triangular *triangular = calloc(1, sizeof *triangular);
     if (!triangular)
         return bd_fail(BD_ERROR_MEMORY, "no memory for triangular products");
     *triangular = (struct bd_triangular){ .backend = backend, .m = m, .n = n, .type = type };
-    status = backend->ops->gram_create(backend, m, n, type, 0, &triangular->work);
+    status = backend->ops->gram_qr->create(backend, m, n, type, 0, &triangular->work);
     if (status != BD_OK) {
         free(triangular);
         return status;
@@ -42,7 +44,7 @@ void bd_triangular_destroy(struct bd_triangular **triangular)
 {
     if (!*triangular)
         return;
-    (*triangular)->backend->ops->gram_destroy((*triangular)->work);
+    (*triangular)->backend->ops->gram_qr->destroy((*triangular)->work);
     free(*triangular);
     *triangular = NULL;
 }
@@ -77,8 +79,8 @@ enum bd_status bd_triangular_solve(struct bd_triangular *triangular, const struc
                          (int)solve);
     if (status != BD_OK)
         return status;
-    return triangular->backend->ops->triangular_solve(triangular->work, r->data, r->ld, v->data,
-                                                      v->ld, solve, mixed);
+    return triangular->backend->ops->gram_qr->triangular_solve(triangular->work, r->data, r->ld,
+                                                               v->data, v->ld, solve, mixed);
 }
 
 enum bd_status bd_triangular_multiply(struct bd_triangular *triangular, const struct bd_matrix *r,
@@ -87,6 +89,6 @@ enum bd_status bd_triangular_multiply(struct bd_triangular *triangular, const st
     enum bd_status status = check(triangular, r, v, mixed);
     if (status != BD_OK)
         return status;
-    return triangular->backend->ops->triangular_multiply(triangular->work, r->data, r->ld, v->data,
-                                                         v->ld, mixed);
+    return triangular->backend->ops->gram_qr->triangular_multiply(triangular->work, r->data, r->ld,
+                                                                  v->data, v->ld, mixed);
 }

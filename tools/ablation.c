@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "app/cdnet.h"
-#include "app/steady.h"
-#include "linalg/separator.h"
-#include "video/synth.h"
-#include "video/writer.h"
+#include "app/eval/cdnet.h"
+#include "app/pipeline/stabilise.h"
+#include "video/output/writer.h"
+#include "video/synth/synth.h"
+#include <backdrop/separator.h>
 
 enum { most_sources = 64, files_rate = 25, look_seconds = 60 };
 

@@ -1,6 +1,6 @@
-/* Times QR updates and factoring anew on this machine, fits the model of linalg/qr_update_cost.h to
- * the times, and prints the table of its coefficients as C, for linalg/cpu/update_costs.c or
- * gpu/update_costs.c:
+/* Times QR updates and factoring anew on this machine, fits the model of
+ * linalg/shared/update_cost.h to the times, and prints the table of its coefficients as C, for
+ * linalg/cpu/update/costs.c or gpu/update/costs.c:
  *
  *     calibrate_updates BACKEND [THREADS [SCALE...]] > table.c
  *
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/backend_ops.h"
-#include "linalg/qr_update_cost.h"
+#include "linalg/shared/update_cost.h"
+#include "linalg/shared/update_ops.h"
 #include "tools/update_samples.h"
 
 static bool up_to_a_group(const struct bd_qr_change *change, enum bd_cost_form form)
@@ -224,13 +224,12 @@ static void print_table(const struct bd_qr_update_costs *table, struct bd_backen
                                          "BD_QR_INSERT_ROWS", "BD_QR_REMOVE_ROWS" };
     static const char *const forms[] = { "bd_cost_thin", "bd_cost_full", "bd_cost_no_q",
                                          "bd_cost_no_q_d" };
-    printf(
-        "/* Seconds a term of linalg/qr_update_cost.h: printed by tools/calibrate_updates.c. */\n"
-        "#include \"%s\"\n\n"
-        "const struct bd_qr_update_costs bd_%s_update_costs = {\n"
-        "    .machine = \"%s\",\n    .few = bd_%s_update_few,\n    .update = {\n",
-        strcmp(name, "cpu") == 0 ? "linalg/cpu/cpu.h" : "gpu/slots.h", name,
-        bd_backend_description(backend), name);
+    printf("/* Seconds a term of linalg/shared/update_cost.h: printed by calibrate_updates.c. */\n"
+           "#include \"%s\"\n\n"
+           "const struct bd_qr_update_costs bd_%s_update_costs = {\n"
+           "    .machine = \"%s\",\n    .few = bd_%s_update_few,\n    .update = {\n",
+           strcmp(name, "cpu") == 0 ? "linalg/cpu/update/update.h" : "gpu/update/update.h", name,
+           bd_backend_description(backend), name);
     for (int kind = 0; kind < bd_cost_kinds; kind++) {
         printf("        [%s] = {\n", kinds[kind]);
         const bool needs_q = kind == BD_QR_INSERT_COLUMNS || kind == BD_QR_REMOVE_ROWS;
@@ -269,8 +268,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "calibrate_updates: %s\n", bd_error_detail());
         return 1;
     }
-    if (backend->ops->update_costs)
-        few = backend->ops->update_costs->few;
+    if (backend->ops->update->costs)
+        few = backend->ops->update->costs->few;
     for (int i = 3; status == BD_OK && (i < argc || i == 3); i++) {
         int64_t scale = i < argc ? strtol(argv[i], NULL, 10) : 1;
         status = scale < 1

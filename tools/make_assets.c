@@ -2,9 +2,9 @@
  * FOLDER/street-truth.mkv. The committed ones were made by `make_assets assets`. */
 #include <stdio.h>
 
-#include "base/status.h"
-#include "video/synth.h"
-#include "video/writer.h"
+#include "video/output/writer.h"
+#include "video/synth/synth.h"
+#include <backdrop/status.h>
 
 enum { SEED = 1 };
 

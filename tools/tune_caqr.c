@@ -1,5 +1,5 @@
 /* Times shapes of the GPU's CAQR and prints the fastest of each class of matrices, for the table in
- * gpu/tuning.c.
+ * gpu/qr/caqr/tuning.c.
  *
  *     tune_caqr [M N]...     the classes of the table, or the matrices given
  *
@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu/caqr.h"
-#include "gpu/tuning.h"
-#include "linalg/backend.h"
-#include "linalg/matrix.h"
+#include "gpu/qr/caqr/caqr.h"
+#include "gpu/qr/caqr/tuning.h"
+#include <backdrop/backend.h>
+#include <backdrop/matrix.h>
 
 enum { repeats = 3 };
 

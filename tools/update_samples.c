@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "linalg/backend_ops.h"
-#include "linalg/qr.h"
-#include "linalg/qr_update_private.h"
+#include "linalg/shared/update_ops.h"
+#include "linalg/update/private.h"
+#include <backdrop/qr.h>
 
 enum {
     repeats = 5,
@@ -184,7 +184,7 @@ static enum bd_status measure_columns(struct bench *b, struct update_samples *sa
                                       const struct bd_qr_change *there,
                                       const struct bd_qr_change *back)
 {
-    void (*force)(void *, int) = b->backend->ops->update_force;
+    void (*force)(void *, int) = b->backend->ops->update->force;
     enum bd_status status = BD_OK;
     if (!force)
         return measure(b, samples, there, back);

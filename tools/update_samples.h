@@ -1,13 +1,13 @@
 /* Times of QR updates and of factoring anew, on a grid of shapes and changes: what the model of
- * linalg/qr_update_cost.h is fitted to. */
+ * linalg/shared/update_cost.h is fitted to. */
 #ifndef BD_TOOLS_UPDATE_SAMPLES_H
 #define BD_TOOLS_UPDATE_SAMPLES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "linalg/backend.h"
-#include "linalg/qr_update_cost.h"
+#include "linalg/shared/update_cost.h"
+#include <backdrop/backend.h>
 
 enum { update_samples_most = 4096, update_factor_kind = bd_cost_kinds };
 

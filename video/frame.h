@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "base/status.h"
+#include <backdrop/status.h>
 
 #ifdef __cplusplus
 extern "C" {

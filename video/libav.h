@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/status.h"
+#include <backdrop/status.h>
 
 /* Registers devices and the network and sends the libraries' own log lines to bd_log at
  * BD_LOG_DEBUG, once a process. Any thread, any number of times. */

@@ -1,5 +1,5 @@
 /* The QR kernels of the table: panels of 8 columns one after the other. */
-#include "linalg/cpu/kernels/block_kernels.h"
+#include "linalg/shared/block_kernels.h"
 
 #include <math.h>
 #include <string.h>

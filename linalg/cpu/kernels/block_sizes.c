@@ -1,5 +1,5 @@
 /* Sizes that the block kernels have the same for every instruction set. */
-#include "linalg/cpu/kernels/block_kernels.h"
+#include "linalg/shared/block_kernels.h"
 
 int64_t bd_kernel_work(int64_t m, int64_t n)
 {

@@ -1,4 +1,4 @@
-#include "linalg/cpu/kernels/column_kernels.h"
+#include "linalg/shared/column_kernels.h"
 
 #include <string.h>
 

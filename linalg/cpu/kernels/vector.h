@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "linalg/cpu/kernels/isa.h"
+#include "linalg/shared/isa.h"
 
 typedef float vec __attribute__((vector_size(BD_VECTOR * 4)));
 typedef int32_t vec_bits __attribute__((vector_size(BD_VECTOR * 4)));

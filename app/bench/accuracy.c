@@ -1,0 +1,218 @@
+/* The errors of updated factorisations: Andrew and Dingle's tables 12 to 15. */
+#include <inttypes.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/bench/change.h"
+#include "app/bench/tables.h"
+#include "app/interrupt.h"
+
+enum { full_rows = 4000, full_cols = 2000, full_most_p = 900, quick_scale = 10 };
+
+/* What an update leaves, and what it is compared with; host memory. */
+struct results {
+    float *a, *b, *r, *x, *x_full; /* m x n, m, n x n, n, n: tight */
+    float *q;                      /* m x m, or NULL */
+    double *wide, *solution;       /* m x n, m: the same problem in float64, and its x */
+};
+
+static void release(struct results *v)
+{
+    free(v->a);
+    free(v->b);
+    free(v->r);
+    free(v->x);
+    free(v->x_full);
+    free(v->q);
+    free(v->wide);
+    free(v->solution);
+}
+
+static enum bd_status allocate(struct results *v, int64_t m, int64_t n, bool with_q)
+{
+    size_t rows = (size_t)m, cols = (size_t)n;
+    v->a = malloc(rows * cols * sizeof *v->a);
+    v->b = malloc(rows * sizeof *v->b);
+    v->r = malloc(cols * cols * sizeof *v->r);
+    v->x = malloc(cols * sizeof *v->x);
+    v->x_full = malloc(cols * sizeof *v->x_full);
+    v->q = with_q ? malloc(rows * rows * sizeof *v->q) : NULL;
+    v->wide = malloc(rows * cols * sizeof *v->wide);
+    v->solution = malloc(rows * sizeof *v->solution);
+    if (v->a && v->b && v->r && v->x && v->x_full && (v->q || !with_q) && v->wide && v->solution)
+        return BD_OK;
+    return bd_fail(BD_ERROR_MEMORY,
+                   "out of memory for the errors of a %" PRId64 " x %" PRId64 " problem", m, n);
+}
+
+/* ||x - wanted||_2 / ||wanted||_2. */
+static double forward_error(const float *x, const double *wanted, int64_t n)
+{
+    double error = 0, norm = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double difference = (double)x[i] - wanted[i];
+        error += difference * difference;
+        norm += wanted[i] * wanted[i];
+    }
+    return sqrt(error / norm);
+}
+
+/* The solution in float64 of the float32 problem. */
+static enum bd_status solve_wide(struct results *v, int64_t m, int64_t n)
+{
+    lapack_int rows = (lapack_int)m, cols = (lapack_int)n;
+    for (int64_t i = 0; i < m * n; i++)
+        v->wide[i] = (double)v->a[i];
+    for (int64_t i = 0; i < m; i++)
+        v->solution[i] = (double)v->b[i];
+    if (LAPACKE_dgels(LAPACK_COL_MAJOR, 'N', rows, cols, 1, v->wide, rows, v->solution, rows))
+        return bd_fail(BD_ERROR_NUMERIC, "dgels failed");
+    return BD_OK;
+}
+
+/* x of the whole problem factored anew in float32, then the update's x, R and Q. */
+static enum bd_status run(struct bd_bench_change *c, struct results *v, bool peer)
+{
+    struct bd_backend *backend = c->bench->backend;
+    enum bd_status status = bd_bench_change_load(c);
+    if (!status)
+        status = (peer ? bd_bench_change_solver : bd_bench_change_own)(c);
+    if (!status)
+        status = bd_matrix_download(backend, v->x_full, c->n, &c->x);
+    if (!status)
+        status = bd_bench_change_restore(c);
+    if (!status)
+        status = bd_bench_change_update(c);
+    if (!status)
+        status = bd_matrix_download(backend, v->x, c->n, &c->x);
+    if (!status)
+        status = bd_matrix_download(backend, v->r, c->n, &c->r);
+    if (!status && v->q)
+        status = bd_matrix_download(backend, v->q, c->m, &c->q);
+    if (!status)
+        status = bd_matrix_download(backend, v->a, c->m, &c->after);
+    return status ? status : bd_matrix_download(backend, v->b, c->m, &c->after_b);
+}
+
+static const char *const names[] = {
+    [BD_QR_INSERT_COLUMNS] = "add columns",
+    [BD_QR_REMOVE_COLUMNS] = "remove columns",
+    [BD_QR_INSERT_ROWS] = "add rows",
+    [BD_QR_REMOVE_ROWS] = "remove rows",
+};
+
+static void add_published(struct bd_bench_row *row, const char *const *keys, const double *values)
+{
+    for (int i = 0; i < 2; i++)
+        if (values[i] > 0)
+            bd_bench_extra(row, keys[i], values[i]);
+}
+
+static enum bd_status add_row(struct bd_bench_change *c, const struct bd_published_accuracy *u,
+                              struct results *v, const char *peer)
+{
+    static const char *const forward[] = { "paper_forward", "paper_forward_serial" };
+    static const char *const orthogonality[] = { "paper_orthogonality",
+                                                 "paper_orthogonality_serial" };
+    static const char *const backward[] = { "paper_backward", "paper_backward_serial" };
+    struct bd_bench *bench = c->bench;
+    struct bd_bench_row row = bd_bench_row_begin("accuracy", c->shape.m, c->shape.n);
+    snprintf(row.name, sizeof row.name, "%s: %s, p=%" PRId64,
+             c->shape.with_q ? "tables 13-15" : "table 12", names[u->kind], c->p);
+    snprintf(row.method, sizeof row.method, "update");
+    snprintf(row.peer, sizeof row.peer, "%s", peer ? peer : "bd_qr, Q^T b, x");
+    bd_bench_set_blas_threads(bench);
+    for (int64_t i = 0; i < c->n; i++)
+        v->solution[i] = (double)v->x_full[i];
+    bd_bench_extra(&row, "forward", forward_error(v->x, v->solution, c->n));
+    enum bd_status status = solve_wide(v, c->m, c->n);
+    if (!status && v->q)
+        status = bd_bench_norm_orthogonality(&row.orthogonality, v->q, c->m, c->m);
+    if (!status && v->q)
+        status = bd_bench_norm_backward(&row.residual, v->a, v->q, v->r, c->m, c->n);
+    if (!status && !v->q)
+        status = bd_bench_check(&row.residual, &row.orthogonality, v->a, NULL, v->r, c->m, c->n);
+    if (status)
+        return status;
+    bd_bench_extra(&row, "forward_float64", forward_error(v->x, v->solution, c->n));
+    add_published(&row, forward, u->forward);
+    add_published(&row, orthogonality, u->orthogonality);
+    add_published(&row, backward, u->backward);
+    return bd_bench_add(bench, &row);
+}
+
+static enum bd_status measure(struct bd_bench_change *c, const struct bd_published_accuracy *u,
+                              int64_t scale)
+{
+    struct results v = { 0 };
+    const char *peer = bd_bench_solver_name(c->bench, false);
+    enum bd_status status =
+        bd_interrupted(NULL) ? bd_fail(BD_ERROR_INTERRUPTED, "interrupted") : BD_OK;
+    if (!status)
+        status = bd_bench_change_set(c, 0, u->p / scale);
+    if (!status)
+        status = allocate(&v, c->m, c->n, c->shape.with_q);
+    if (!status)
+        status = run(c, &v, peer != NULL);
+    if (!status)
+        status = add_row(c, u, &v, peer);
+    release(&v);
+    return status;
+}
+
+/* All rows of one kind. */
+static enum bd_status measure_kind(struct bd_bench *bench, enum bd_qr_change_kind kind,
+                                   int64_t scale)
+{
+    const struct bd_bench_change_shape shape = { kind, full_rows / scale, full_cols / scale,
+                                                 full_most_p / scale,
+                                                 kind == BD_QR_INSERT_COLUMNS ||
+                                                     kind == BD_QR_REMOVE_ROWS };
+    struct bd_bench_change c;
+    enum bd_status status = bd_bench_change_open(&c, bench, &shape);
+    for (int i = 0; i < bd_published_accuracy_count && !status; i++)
+        if (bd_published_accuracies[i].kind == kind)
+            status =
+                c.update ? measure(&c, &bd_published_accuracies[i], scale) : BD_ERROR_UNSUPPORTED;
+    bd_bench_change_close(&c);
+    if (status != BD_ERROR_UNSUPPORTED)
+        return status;
+    if (!bench->options->quiet)
+        printf("# accuracy: %s: the backend has none\n", names[kind]);
+    return BD_OK;
+}
+
+enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench)
+{
+    static const enum bd_qr_change_kind kinds[] = { BD_QR_INSERT_ROWS, BD_QR_REMOVE_COLUMNS,
+                                                    BD_QR_REMOVE_ROWS, BD_QR_INSERT_COLUMNS };
+    enum bd_status status = BD_OK;
+    if (!bench->options->quiet)
+        puts("# accuracy: Andrew and Dingle's tables 12 to 15. forward: ||x - x'||/||x'||, x' that "
+             "of the peer, float32;\n# forward_float64: x' that of LAPACK in float64; with Q: "
+             "residual ||QR - A||_2/||A||_2, orthogonality ||Q^TQ - I||_2,\n# without: residual "
+             "||R^TR - A^TA||_F/||A||_F^2");
+    for (int i = 0; i < 4 && !status; i++)
+        status = measure_kind(bench, kinds[i], bench->options->quick ? quick_scale : 1);
+    return status;
+}
+
+enum bd_status bd_bench_accuracy(struct bd_bench *bench)
+{
+    static const struct {
+        const char *name;
+        enum bd_status (*run)(struct bd_bench *bench);
+    } parts[] = { { "updates", bd_bench_accuracy_updates }, { "gram", bd_bench_accuracy_gram } };
+    enum bd_status status = BD_OK;
+    bool found = false;
+    for (int i = 0; i < 2 && !status; i++)
+        if (!bench->part || strcmp(bench->part, parts[i].name) == 0) {
+            found = true;
+            status = parts[i].run(bench);
+        }
+    return found
+               ? status
+               : bd_fail(BD_ERROR_ARGUMENT, "accuracy:%s: there are updates and gram", bench->part);
+}

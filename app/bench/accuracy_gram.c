@@ -1,0 +1,374 @@
+/* The errors of QR by the Gram matrix beside figures 2 and 12 to 18 of Yamazaki, Tomov, Dongarra:
+ * Stability and performance of various singular value QR implementations on multicore CPU with a
+ * GPU (2016). An iteration is a pass; Gram matrices and residuals are summed in long double. */
+#include <float.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/bench/bench.h"
+#include "app/bench/gram_tables.h"
+#include "app/interrupt.h"
+
+struct problem {
+    const char *name;
+    int64_t m, n;
+    double *v; /* m x n */
+};
+
+/* What is measured of a factorisation, and where. */
+struct state {
+    struct bd_bench *bench;
+    struct problem problem;
+    struct bd_matrix v, r; /* of the backend */
+    double *q, *scratch;   /* m x n */
+    double *r_host, *gram; /* n x n */
+    double *sigma, *work;  /* n, and for LAPACK */
+};
+
+static double uniform(uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(*seed >> 12) + 0.5) * 0x1p-52;
+}
+
+/* Every third column, a random one times epsilon, and the two before it. Their mean, not their sum
+ * as the text of figure 2 has it: that has the published ||V||_2. */
+static void fill_dependent(double *v, int64_t m, int64_t n)
+{
+    uint64_t seed = 1;
+    for (int64_t i = 0; i < m * n; i++)
+        v[i] = uniform(&seed);
+    for (int64_t j = 2; j < n; j += 3)
+        for (int64_t i = 0; i < m; i++)
+            v[i + j * m] =
+                v[i + j * m] * DBL_EPSILON + (v[i + (j - 1) * m] + v[i + (j - 2) * m]) / 2;
+}
+
+/* 1, A 1, A^2 1 ... for the five-point Laplacian of a 33 x 33 grid, scaled to a diagonal of 1: so
+ * it has the published ||V||_2. */
+static void fill_krylov(double *v, int64_t m, int64_t n)
+{
+    const int64_t side = 33;
+    for (int64_t i = 0; i < m; i++)
+        v[i] = 1;
+    for (int64_t k = m; k < m * n; k++) {
+        int64_t x = k % side, y = k % m / side;
+        const double *before = v + k - m;
+        double sum = (x ? before[-1] : 0) + (x + 1 < side ? before[1] : 0) +
+                     (y ? before[-side] : 0) + (y + 1 < side ? before[side] : 0);
+        v[k] = before[0] - sum / 4;
+    }
+}
+
+static void fill_hilbert(double *v, int64_t m, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < m; i++)
+            v[i + j * m] = 1.0 / (double)(i + j + 1);
+}
+
+/* A row of ones above a diagonal of random numbers times epsilon; the condition number published
+ * for the first Q does not allow for epsilon^3, which figure 11 has. */
+static void fill_synthetic(double *v, int64_t m, int64_t n)
+{
+    uint64_t seed = 4;
+    for (int64_t j = 0; j < n; j++) {
+        v[j * m] = 1;
+        v[j + 1 + j * m] = uniform(&seed) * DBL_EPSILON;
+    }
+}
+
+static const struct {
+    struct problem problem;
+    void (*fill)(double *v, int64_t m, int64_t n);
+} problems[] = {
+    [BD_PUBLISHED_DEPENDENT] = { { "dependent", 1000, 15, NULL }, fill_dependent },
+    [BD_PUBLISHED_KRYLOV] = { { "K30(A,1)", 1089, 30, NULL }, fill_krylov },
+    [BD_PUBLISHED_HILBERT] = { { "Hilbert", 100, 100, NULL }, fill_hilbert },
+    [BD_PUBLISHED_SYNTHETIC] = { { "synthetic", 101, 100, NULL }, fill_synthetic },
+};
+
+enum { svd_work = 64 }; /* doubles of dgesvd's work array for a row or column */
+
+static void close_state(struct state *s)
+{
+    bd_matrix_destroy(s->bench->backend, &s->v);
+    bd_matrix_destroy(s->bench->backend, &s->r);
+    free(s->problem.v);
+    free(s->q);
+    free(s->scratch);
+    free(s->r_host);
+    free(s->gram);
+    free(s->sigma);
+    free(s->work);
+}
+
+static enum bd_status open_state(struct state *s, struct bd_bench *bench,
+                                 enum bd_published_matrix matrix)
+{
+    *s = (struct state){ .bench = bench, .problem = problems[matrix].problem };
+    struct problem *p = &s->problem;
+    size_t size = (size_t)(p->m * p->n), square = (size_t)(p->n * p->n);
+    p->v = calloc(size, sizeof *p->v);
+    s->q = malloc(size * sizeof *s->q);
+    s->scratch = malloc(size * sizeof *s->scratch);
+    s->r_host = malloc(square * sizeof *s->r_host);
+    s->gram = malloc(square * sizeof *s->gram);
+    s->sigma = malloc((size_t)p->n * sizeof *s->sigma);
+    s->work = malloc((size_t)(p->m + p->n) * svd_work * sizeof *s->work);
+    if (!p->v || !s->q || !s->scratch || !s->r_host || !s->gram || !s->sigma || !s->work)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the accuracy of QR");
+    problems[matrix].fill(p->v, p->m, p->n);
+    enum bd_status status = bd_matrix_create(bench->backend, &s->v, p->m, p->n, BD_F64);
+    if (!status)
+        status = bd_matrix_create(bench->backend, &s->r, p->n, p->n, BD_F64);
+    return status;
+}
+
+/* ||X^T X - I||_2 (identity) or ||X||_2^2 of X (m x n): the largest modulus of an eigenvalue of a
+ * matrix that is summed in long double; negative if there is no convergence. */
+static double gram_norm(struct state *s, const double *x, bool identity)
+{
+    int64_t m = s->problem.m, n = s->problem.n;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i <= j; i++) {
+            long double sum = identity && i == j ? -1 : 0;
+            for (int64_t k = 0; k < m; k++)
+                sum += (long double)x[k + i * m] * x[k + j * m];
+            s->gram[i + j * n] = (double)sum;
+        }
+    lapack_int size = (lapack_int)n;
+    if (LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'N', 'U', size, s->gram, size, s->sigma, s->work,
+                           svd_work * size))
+        return -1;
+    return fmax(fabs(s->sigma[0]), fabs(s->sigma[n - 1]));
+}
+
+/* By LAPACK's SVD in float64, as published; HUGE_VAL where the least singular value comes out as 0.
+ */
+static double condition_number(struct state *s, const double *x)
+{
+    lapack_int m = (lapack_int)s->problem.m, n = (lapack_int)s->problem.n;
+    memcpy(s->scratch, x, (size_t)(s->problem.m * s->problem.n) * sizeof *x);
+    if (LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'N', m, n, s->scratch, m, s->sigma, NULL, 1,
+                            NULL, 1, s->work, svd_work * (m + n)))
+        return -1;
+    return s->sigma[n - 1] > 0 ? s->sigma[0] / s->sigma[n - 1] : HUGE_VAL;
+}
+
+/* ||V - Q R||_2 of what is in q and r_host. */
+static double backward_error(struct state *s)
+{
+    int64_t m = s->problem.m, n = s->problem.n;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t k = 0; k < m; k++) {
+            long double error = s->problem.v[k + j * m];
+            for (int64_t i = 0; i <= j; i++)
+                error -= (long double)s->q[k + i * m] * s->r_host[i + j * n];
+            s->scratch[k + j * m] = (double)error;
+        }
+    /* Its squares may leave the range of double. */
+    double largest = 0;
+    for (int64_t k = 0; k < m * n; k++)
+        largest = fmax(largest, fabs(s->scratch[k]));
+    for (int64_t k = 0; k < m * n && largest > 0; k++)
+        s->scratch[k] /= largest;
+    return largest * sqrt(gram_norm(s, s->scratch, false));
+}
+
+/* Passes of a method over what is in the backend's V; Q and R to the host. `report` is of these
+ * passes alone. */
+static enum bd_status run(struct state *s, const struct bd_published_method *method, int passes,
+                          struct bd_gram_qr_report *report)
+{
+    struct bd_backend *backend = s->bench->backend;
+    const struct bd_gram_qr_options options = { .method = method->method,
+                                                .solve = method->solve,
+                                                .mixed = method->mixed,
+                                                .max_passes = passes };
+    struct bd_gram_qr *qr = NULL;
+    enum bd_status status =
+        bd_interrupted(NULL) ? bd_fail(BD_ERROR_INTERRUPTED, "interrupted") : BD_OK;
+    if (!status)
+        status = bd_gram_qr_create(&qr, &backend, &s->problem.m, 1, s->problem.n, BD_F64, &options);
+    if (!status)
+        status = bd_gram_qr_run(qr, &s->v, &s->r, report);
+    if (!status)
+        status = bd_matrix_download(backend, s->q, s->problem.m, &s->v);
+    if (!status)
+        status = bd_matrix_download(backend, s->r_host, s->problem.n, &s->r);
+    bd_gram_qr_destroy(&qr);
+    return status;
+}
+
+/* A row for the JSON file; the table is printed by the caller. */
+static enum bd_status keep(struct bd_bench *bench, const struct bd_bench_row *row)
+{
+    const struct bd_options *options = bench->options;
+    struct bd_options quiet = *options;
+    quiet.quiet = true;
+    bench->options = &quiet;
+    enum bd_status status = bd_bench_add(bench, row);
+    bench->options = options;
+    return status;
+}
+
+static void print_pair(double measured, const char *marks, double published,
+                       const char *published_marks)
+{
+    printf("  %7.1e%-2s (%7.1e%-2s)", measured, marks, published, published_marks);
+}
+
+static void print_head(const struct bd_published_method *columns, int count)
+{
+    printf("# iteration");
+    for (int k = 0; k < count; k++)
+        printf("  %-21s", columns[k].name);
+    putchar('\n');
+}
+
+/* measured[i][k] as the figure has them: one table of orthogonality, one of conditions. */
+static void print_figure(const struct bd_published_figure *figure, const struct problem *problem,
+                         struct bd_published_iteration (*measured)[bd_gram_most_columns],
+                         char (*marks)[bd_gram_most_columns][4])
+{
+    printf("# figure %d, %s, %d x %d: ||I - Q^T Q||_2, measured (published)\n", figure->number,
+           problem->name, (int)problem->m, (int)problem->n);
+    for (int table = 0; table < (figure->iteration[0][0].condition > 0 ? 2 : 1); table++) {
+        if (table)
+            puts("# and kappa(Q)");
+        print_head(figure->columns, figure->column_count);
+        for (int i = 0; i <= figure->last - figure->first; i++) {
+            printf("# %9d", i + figure->first);
+            for (int k = 0; k < figure->column_count; k++) {
+                const struct bd_published_iteration *paper = &figure->iteration[i][k];
+                print_pair(table ? measured[i][k].condition : measured[i][k].orthogonality,
+                           marks[i][k], table ? paper->condition : paper->orthogonality,
+                           paper->marks);
+            }
+            putchar('\n');
+        }
+    }
+    fflush(stdout);
+}
+
+static enum bd_status keep_iteration(struct state *s, const struct bd_published_figure *figure,
+                                     int i, int k, const struct bd_published_iteration *measured)
+{
+    const struct bd_published_iteration *paper = &figure->iteration[i][k];
+    struct bd_bench_row row = bd_bench_row_begin("accuracy", s->problem.m, s->problem.n);
+    snprintf(row.name, sizeof row.name, "figure %d: %s, iteration %d", figure->number,
+             s->problem.name, i + figure->first);
+    snprintf(row.method, sizeof row.method, "%s", figure->columns[k].name);
+    row.orthogonality = measured->orthogonality;
+    bd_bench_extra(&row, "condition", measured->condition);
+    bd_bench_extra(&row, "failed", strchr(measured->marks, 'f') != NULL);
+    bd_bench_extra(&row, "truncated", strchr(measured->marks, 't') != NULL);
+    bd_bench_extra(&row, "float32", strchr(measured->marks, '+') != NULL);
+    bd_bench_extra(&row, "paper_orthogonality", paper->orthogonality);
+    if (paper->condition > 0)
+        bd_bench_extra(&row, "paper_condition", paper->condition);
+    return keep(s->bench, &row);
+}
+
+static enum bd_status measure_figure(struct bd_bench *bench,
+                                     const struct bd_published_figure *figure)
+{
+    struct state s;
+    struct bd_published_iteration measured[bd_gram_most_iterations][bd_gram_most_columns];
+    char marks[bd_gram_most_iterations][bd_gram_most_columns][4] = { { "" } };
+    enum bd_status status = open_state(&s, bench, figure->matrix);
+    for (int k = 0; k < figure->column_count && !status; k++) {
+        status = bd_matrix_upload(bench->backend, &s.v, s.problem.v, s.problem.m);
+        memcpy(s.q, s.problem.v, (size_t)(s.problem.m * s.problem.n) * sizeof *s.q);
+        for (int i = figure->first ? 1 : 0; i <= figure->last && !status; i++) {
+            struct bd_gram_qr_report report = { 0 };
+            const struct bd_gram_qr_pass *pass = &report.pass[0];
+            int row = i - figure->first;
+            if (i)
+                status = run(&s, &figure->columns[k], 1, &report);
+            snprintf(marks[row][k], sizeof marks[row][k], "%s%s%s", pass->failed ? "f" : "",
+                     pass->truncated ? "t" : "", pass->single ? "+" : "");
+            if (status)
+                break;
+            measured[row][k] =
+                (struct bd_published_iteration){ gram_norm(&s, s.q, true),
+                                                 condition_number(&s, s.q), marks[row][k] };
+            if (measured[row][k].orthogonality < 0 || measured[row][k].condition < 0)
+                status = bd_fail(BD_ERROR_NUMERIC, "LAPACK: no convergence");
+            else
+                status = keep_iteration(&s, figure, row, k, &measured[row][k]);
+        }
+    }
+    if (!status && !bench->options->quiet)
+        print_figure(figure, &s.problem, measured, marks);
+    close_state(&s);
+    return status;
+}
+
+/* The figure of columns 15 to 17 for a matrix. */
+static const struct bd_published_figure *figure_of(enum bd_published_matrix matrix)
+{
+    const struct bd_published_figure *figure = bd_published_figures;
+    while (figure->matrix != matrix || figure->number < 15)
+        figure++;
+    return figure;
+}
+
+static enum bd_status measure_backward(struct bd_bench *bench,
+                                       const struct bd_published_backward *published)
+{
+    struct state s;
+    const struct bd_published_figure *figure = figure_of(published->matrix);
+    double error[bd_gram_most_columns] = { 0 };
+    enum bd_status status = open_state(&s, bench, published->matrix);
+    for (int k = 0; k < figure->column_count && !status; k++) {
+        struct bd_gram_qr_report report;
+        struct bd_bench_row row = bd_bench_row_begin("accuracy", s.problem.m, s.problem.n);
+        status = bd_matrix_upload(bench->backend, &s.v, s.problem.v, s.problem.m);
+        if (!status)
+            status = run(&s, &figure->columns[k], figure->last, &report);
+        if (status)
+            break;
+        error[k] = backward_error(&s);
+        snprintf(row.name, sizeof row.name, "figure 18: %s", s.problem.name);
+        snprintf(row.method, sizeof row.method, "%s", figure->columns[k].name);
+        row.residual = error[k] / sqrt(gram_norm(&s, s.problem.v, false));
+        row.orthogonality = gram_norm(&s, s.q, true);
+        bd_bench_extra(&row, "backward", error[k]);
+        bd_bench_extra(&row, "paper_backward", published->error[k]);
+        status = keep(bench, &row);
+    }
+    if (!status && !bench->options->quiet) {
+        printf("# %9s", s.problem.name);
+        for (int k = 0; k < figure->column_count; k++)
+            print_pair(error[k], "", published->error[k], "");
+        putchar('\n');
+    }
+    close_state(&s);
+    return status;
+}
+
+enum bd_status bd_bench_accuracy_gram(struct bd_bench *bench)
+{
+    enum bd_status status = BD_OK;
+    bool quiet = bench->options->quiet;
+    if (!quiet)
+        puts("# accuracy: Yamazaki, Tomov and Dongarra's figures 2 and 12 to 18. f: Cholesky "
+             "failed, t: singular values truncated,\n# +: solved in float32 (their dagger)");
+    for (int i = 0; i < bd_published_figure_count && !status; i++)
+        status = measure_figure(bench, &bd_published_figures[i]);
+    if (!status && !quiet) {
+        puts("# figure 18: ||V - Q R||_2 after the last of these iterations, measured (published)");
+        print_head(figure_of(BD_PUBLISHED_KRYLOV)->columns, bd_gram_most_columns);
+    }
+    for (int i = 0; i < bd_published_backward_count && !status; i++)
+        status = measure_backward(bench, &bd_published_backwards[i]);
+    if (status != BD_ERROR_UNSUPPORTED)
+        return status;
+    if (!quiet)
+        printf("# accuracy: %s\n", bd_error_detail());
+    return BD_OK;
+}

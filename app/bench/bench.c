@@ -1,0 +1,293 @@
+#include "app/bench/bench.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app/bench/gpu/gpu.h"
+#include "app/cpu_name.h"
+#include "app/interrupt.h"
+#include "app/json.h"
+
+struct suite {
+    const char *name;
+    enum bd_status (*run)(struct bd_bench *bench);
+    enum bd_status (*run_gpu)(struct bd_bench *bench); /* on cuda; NULL: as on the cpu */
+    bool has_parts;                                    /* NAME:PART asks for some of it */
+};
+
+#ifdef BD_HAVE_CUDA
+#define GPU(run) run
+#else
+#define GPU(run) NULL
+#endif
+
+static const struct suite suites[] = {
+    { "qr", bd_bench_qr, GPU(bd_bench_gpu_qr), false },
+    { "update", bd_bench_update, GPU(bd_bench_gpu_update), false },
+    { "updates", bd_bench_updates, NULL, true },
+    { "wy", bd_bench_wy, NULL, true },
+    { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd), false },
+    { "svqr", bd_bench_svqr, NULL, true },
+    { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca), false },
+    { "separate", bd_bench_separate, NULL, false },
+    { "accuracy", bd_bench_accuracy, NULL, true },
+#ifdef BD_BENCH_VIDEO
+    { "export", bd_bench_export, NULL, false },
+#endif
+    { NULL, NULL, NULL, false },
+};
+
+struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
+{
+    return (struct bd_bench_row){ .suite = suite,
+                                  .m = m,
+                                  .n = n,
+                                  .ms = -1,
+                                  .floor_ms = -1,
+                                  .peer_ms = -1,
+                                  .residual = -1,
+                                  .orthogonality = -1,
+                                  .peak_rss = -1,
+                                  .rss_growth = -1 };
+}
+
+void bd_bench_extra(struct bd_bench_row *row, const char *name, double value)
+{
+    if (row->extra_count < bd_bench_extras)
+        row->extra[row->extra_count++] = (struct bd_bench_extra){ name, value };
+}
+
+static void print_header(void)
+{
+    printf("%-9s %-38s %-26s %9s %9s %6s %9s %7s %9s %9s  %s\n", "suite", "case", "method", "ms",
+           "floor ms", "floor", "peer ms", "ratio", "residual", "orthog.", "peer");
+}
+
+static void print_value(const char *format, int width, double value)
+{
+    if (value < 0)
+        printf(" %*s", width, "-");
+    else
+        printf(format, value);
+}
+
+/* Microseconds matter on a GPU. */
+static void print_time(double ms)
+{
+    print_value(ms < 1e-3 ? " %9.1e" : ms < 1 ? " %9.4f" : " %9.3f", 9, ms);
+}
+
+static void print_row(const struct bd_bench_row *row)
+{
+    printf("%-9s %-38s %-26s", row->suite, row->name, row->method);
+    print_time(row->ms);
+    print_time(row->floor_ms);
+    print_value(" %5.0f%%", 6, row->floor_ms < 0 ? -1 : 100 * row->floor_ms / row->ms);
+    print_time(row->peer_ms);
+    print_value(" %7.2f", 7, row->peer_ms < 0 ? -1 : row->peer_ms / row->ms);
+    print_value(" %9.1e", 9, row->residual);
+    print_value(" %9.1e", 9, row->orthogonality);
+    printf("  %s", row->peer);
+    if (row->peak_rss >= 0)
+        printf("peak RSS %.0f MiB, %+.1f MiB over the run", row->peak_rss, row->rss_growth);
+    const char *separator = *row->peer ? "; " : "";
+    for (int i = 0; i < row->extra_count; i++, separator = ", ")
+        printf("%s%s %.5g", separator, row->extra[i].name, row->extra[i].value);
+    putchar('\n');
+    fflush(stdout);
+}
+
+enum bd_status bd_bench_add(struct bd_bench *bench, const struct bd_bench_row *row)
+{
+    struct bd_bench_row *rows =
+        realloc(bench->rows, ((size_t)bench->count + 1) * sizeof *bench->rows);
+    if (!rows)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the results");
+    bench->rows = rows;
+    rows[bench->count++] = *row;
+    if (!bench->options->quiet)
+        print_row(row);
+    return BD_OK;
+}
+
+double bd_bench_floor(const struct bd_bench *bench, double bytes, double operations)
+{
+    double memory = bytes / bench->copy_rate * 1e3;
+    double arithmetic = bench->sgemm_rate > 0 ? operations / bench->sgemm_rate * 1e3 : 0;
+    return memory > arithmetic ? memory : arithmetic;
+}
+
+/* Measured values; what was not measured becomes null. */
+static void write_value(struct bd_json *json, const char *name, double value)
+{
+    if (value < 0)
+        bd_json_text(json, name, NULL);
+    else
+        bd_json_number(json, name, value, 6);
+}
+
+static enum bd_status write_json(const struct bd_bench *bench)
+{
+    const char *path = bench->options->json;
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return bd_fail(BD_ERROR_IO, "--json %s: %s", path, strerror(errno));
+    struct bd_json json = { .file = file };
+    bd_json_open(&json, NULL, '[');
+    for (int i = 0; i < bench->count; i++) {
+        const struct bd_bench_row *row = &bench->rows[i];
+        bd_json_open(&json, NULL, '{');
+        bd_json_text(&json, "suite", row->suite);
+        bd_json_text(&json, "case", row->name);
+        bd_json_text(&json, "backend", bd_backend_name(bench->backend));
+        bd_json_text(&json, "method", row->method);
+        bd_json_text(&json, "peer", *row->peer ? row->peer : NULL);
+        bd_json_integer(&json, "m", row->m);
+        bd_json_integer(&json, "n", row->n);
+        write_value(&json, "ms", row->ms);
+        write_value(&json, "floor_ms", row->floor_ms);
+        write_value(&json, "peer_ms", row->peer_ms);
+        write_value(&json, "ratio", row->peer_ms < 0 ? -1 : row->peer_ms / row->ms);
+        write_value(&json, "residual", row->residual);
+        write_value(&json, "orthogonality", row->orthogonality);
+        if (row->peak_rss >= 0) {
+            bd_json_number(&json, "peak_rss_mib", row->peak_rss, 6);
+            bd_json_number(&json, "rss_growth_mib", row->rss_growth, 6);
+        }
+        for (int e = 0; e < row->extra_count; e++)
+            bd_json_number(&json, row->extra[e].name, row->extra[e].value, 6);
+        bd_json_close(&json, '}');
+    }
+    bd_json_close(&json, ']');
+    bool failed = ferror(file);
+    if (fclose(file) || failed)
+        return bd_fail(BD_ERROR_IO, "--json %s: %s", path, strerror(errno));
+    return BD_OK;
+}
+
+/* Does an argument, NAME or NAME:PART, name this suite? */
+static bool names_suite(const char *argument, const struct suite *suite)
+{
+    size_t length = strlen(suite->name);
+    return strncmp(argument, suite->name, length) == 0 &&
+           (!argument[length] || (argument[length] == ':' && suite->has_parts));
+}
+
+static bool asked_for(struct bd_bench *bench, const struct suite *suite)
+{
+    const struct bd_options *options = bench->options;
+    bench->part = NULL;
+    for (int i = 0; i < options->argument_count; i++)
+        if (names_suite(options->arguments[i], suite)) {
+            const char *colon = strchr(options->arguments[i], ':');
+            bench->part = colon ? colon + 1 : NULL;
+            return true;
+        }
+    return options->argument_count == 0;
+}
+
+static enum bd_status check_arguments(const struct bd_options *options)
+{
+    for (int i = 0; i < options->argument_count; i++) {
+        char list[160] = "";
+        const struct suite *suite = suites;
+        for (; suite->name && !names_suite(options->arguments[i], suite); suite++) {
+            size_t used = strlen(list);
+            snprintf(list + used, sizeof list - used, " %s", suite->name);
+        }
+        if (!suite->name)
+            return bd_fail(BD_ERROR_ARGUMENT, "%s: no such suite; there are%s",
+                           options->arguments[i], list);
+    }
+    if (options->json && options->overwrite == BD_OVERWRITE_NO && access(options->json, F_OK) == 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "--json %s: exists, and -n was given", options->json);
+    return BD_OK;
+}
+
+static void print_machine(const struct bd_bench *bench)
+{
+    char date[32];
+    time_t now = time(NULL);
+    struct tm parts;
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &parts));
+    char cpu[300];
+    printf("# cpu %s\n", bd_cpu_name(cpu, sizeof cpu));
+    printf("# backdrop %s (%s), %s; %s\n", BD_VERSION, BD_COMMIT, date,
+           bd_backend_description(bench->backend));
+#ifdef BD_HAVE_CUDA
+    if (bench->gpu) {
+        const struct bd_bench_ceilings *c = bd_bench_gpu_ceilings(bench->gpu);
+        printf("# copy %.0f GB/s, upload %.1f, download %.1f; products of 8192: fp32 %.1f TFLOP/s, "
+               "tf32 %.0f, fp64 %.1f\n",
+               c->copy / 1e9, c->upload / 1e9, c->download / 1e9, c->fp32 / 1e12, c->tf32 / 1e12,
+               c->fp64 / 1e12);
+        printf("# peers: %s\n", bd_bench_gpu_description(bench->gpu));
+    }
+#endif
+    if (!bench->gpu)
+        printf("# %d threads; copy %.1f GB/s, sgemm %.1f GFLOP/s\n", bench->threads,
+               bench->copy_rate / 1e9, bench->sgemm_rate / 1e9);
+    print_header();
+    fflush(stdout);
+}
+
+/* What the machine can do: the host, or the GPU that the backend runs on. */
+static enum bd_status measure(struct bd_bench *bench)
+{
+#ifdef BD_HAVE_CUDA
+    if (strcmp(bd_backend_name(bench->backend), "cuda") == 0) {
+        struct bd_bench_ceilings ceilings = { 0 };
+        enum bd_status status = bd_bench_gpu_open(&bench->gpu, bench->backend);
+        if (!status)
+            status = bd_bench_gpu_measure(bench->gpu, &ceilings, bench->options->quick);
+        bench->copy_rate = ceilings.copy;
+        bench->sgemm_rate = ceilings.fp32;
+        return status;
+    }
+#endif
+    return bd_bench_measure_machine(bench);
+}
+
+int bd_bench_run(const struct bd_options *options)
+{
+    struct bd_bench bench = { .options = options, .threads = options->threads };
+    int exit_status = 1;
+    if (bench.threads == 0)
+        bench.threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    enum bd_status status = check_arguments(options);
+    if (!status)
+        status = bd_backend_open(&bench.backend, options->backend, options->threads);
+    if (!status)
+        status = measure(&bench);
+    if (!status && !options->quiet)
+        print_machine(&bench);
+    for (const struct suite *suite = suites; suite->name && !status; suite++) {
+        exit_status = 3;
+        if (asked_for(&bench, suite))
+            status = (bench.gpu && suite->run_gpu ? suite->run_gpu : suite->run)(&bench);
+    }
+    if (!status)
+        exit_status = 0;
+    if (options->json && bench.count) {
+        enum bd_status written = status;
+        if (!written || written == BD_ERROR_INTERRUPTED)
+            written = write_json(&bench);
+        if (!status && written) {
+            status = written;
+            exit_status = 3;
+        }
+    }
+    if (status)
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+    if (status == BD_ERROR_INTERRUPTED)
+        exit_status = 4;
+    free(bench.rows);
+#ifdef BD_HAVE_CUDA
+    bd_bench_gpu_close(&bench.gpu);
+#endif
+    bd_backend_close(&bench.backend);
+    return exit_status;
+}

@@ -1,0 +1,123 @@
+/* backdrop bench [SUITE...]: how fast the kernels are, against LAPACK (on the cpu backend) or
+ * cuSOLVER and cuBLAS (on cuda; app/bench/gpu/gpu.h) in the same run, and against the least time
+ * that the machine's memory and multipliers would need. */
+#ifndef BD_APP_BENCH_BENCH_H
+#define BD_APP_BENCH_BENCH_H
+
+#include "app/options.h"
+#include <backdrop/matrix.h>
+
+enum { BD_BENCH_NAME = 64, bd_bench_extras = 8 };
+
+/* One measurement. Negative numbers: not measured, null in JSON. */
+struct bd_bench_row {
+    const char *suite;
+    char name[BD_BENCH_NAME];   /* the case */
+    char method[BD_BENCH_NAME]; /* what was timed */
+    char peer[BD_BENCH_NAME];   /* what it is compared with; "": nothing */
+    int64_t m, n;
+    double ms;       /* median */
+    double floor_ms; /* from the bandwidth and the multiplication rate measured in this run */
+    double peer_ms;
+    double residual, orthogonality; /* relative, computed in float64 */
+    double peak_rss, rss_growth;    /* MiB; separate-long */
+    /* What else there is to say of this case, such as what a paper published for it: printed after
+     * the peer, and a field of that name in JSON. Filled by bd_bench_extra. */
+    struct bd_bench_extra {
+        const char *name; /* a constant; lower case and underscores */
+        double value;
+    } extra[bd_bench_extras];
+    int extra_count;
+};
+
+struct bd_bench_gpu;
+
+struct bd_bench {
+    const struct bd_options *options;
+    struct bd_backend *backend;
+    int threads;
+    struct bd_bench_gpu *gpu; /* of the cuda backend; NULL on others */
+    double copy_rate;         /* bytes read and written a second, of the backend's memory */
+    double sgemm_rate;        /* floating-point operations a second; 0: not measured */
+    struct bd_bench_row *rows;
+    int count;
+    const char *part; /* what follows ':' in the suite's name as the user gave it; NULL: all */
+};
+
+/* Returns the exit status of the program. */
+int bd_bench_run(const struct bd_options *options);
+
+/* A row with everything unmeasured. */
+struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n);
+
+/* Adds a number to a row; what comes after the bd_bench_extras first is not kept. */
+void bd_bench_extra(struct bd_bench_row *row, const char *name, double value);
+
+/* Prints a row and keeps it for the JSON file. */
+enum bd_status bd_bench_add(struct bd_bench *bench, const struct bd_bench_row *row);
+
+/* Least time in milliseconds for moving `bytes` and computing `operations`. */
+double bd_bench_floor(const struct bd_bench *bench, double bytes, double operations);
+
+/* One thing to time: `prepare` (may be NULL) is not timed, `run` is. */
+struct bd_bench_task {
+    enum bd_status (*prepare)(void *user);
+    enum bd_status (*run)(void *user);
+    void *user;
+    double ms; /* result: median */
+};
+
+/* Runs all tasks `repeats` times (<= 64), in turn, so that all see the same state of the machine.
+ * BD_ERROR_INTERRUPTED when the user asks to stop. */
+enum bd_status bd_bench_time(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
+                             int repeats);
+
+/* Measures copy_rate and sgemm_rate. */
+enum bd_status bd_bench_measure_machine(struct bd_bench *bench);
+
+/* Gives OpenBLAS, where that is the BLAS, bench->threads threads. */
+void bd_bench_set_blas_threads(const struct bd_bench *bench);
+
+/* `count` floats in -1..1, seeded. */
+void bd_bench_fill(float *data, int64_t count, uint64_t seed);
+
+/* ||A - Q R||_F / ||A||_F, or where q is NULL ||A^T A - R^T R||_F / ||A||_F^2, and
+ * ||Q^T Q - I||_F; all float64. Host arrays: a, q m x n with leading dimension m, r n x n, upper.
+ */
+enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
+                              const float *q, const float *r, int64_t m, int64_t n);
+
+/* ||G - R^T R||_F of a symmetric G (n x n, upper half) and an upper triangular R, both tight; r =
+ * NULL: ||G - I||_F. Negative: out of memory. */
+double bd_bench_gram_distance(const double *g, const float *r, int64_t n);
+
+/* Of an SVD R = U diag(sigma) V^T without U: ||R^T R - V sigma^2 V^T||_F / ||R||_F^2, and
+ * ||V^T V - I||_F, float64. Host arrays, r and v n x n, tight. */
+void bd_bench_check_svd(double *residual, double *orthogonality, const float *r, const float *sigma,
+                        const float *v, int64_t n);
+
+/* ||Q^T Q - I||_2 of Q (m x k), and ||Q R - A||_2 / ||A||_2 of A, Q (m x n) and R (n x n, upper;
+ * what is below is not read), float64, by Lanczos' method: from below, to about 3 %. Host arrays,
+ * tight. */
+enum bd_status bd_bench_norm_orthogonality(double *norm, const float *q, int64_t m, int64_t k);
+enum bd_status bd_bench_norm_backward(double *norm, const float *a, const float *q, const float *r,
+                                      int64_t m, int64_t n);
+
+/* The middle of `count` values, which are sorted on return. */
+double bd_bench_median(double *values, int count);
+
+/* The suites. */
+enum bd_status bd_bench_qr(struct bd_bench *bench);
+enum bd_status bd_bench_update(struct bd_bench *bench);
+enum bd_status bd_bench_svd(struct bd_bench *bench);
+enum bd_status bd_bench_rpca(struct bd_bench *bench);
+enum bd_status bd_bench_separate(struct bd_bench *bench);
+enum bd_status bd_bench_export(struct bd_bench *bench); /* needs video/ */
+enum bd_status bd_bench_updates(struct bd_bench *bench);
+enum bd_status bd_bench_wy(struct bd_bench *bench);
+enum bd_status bd_bench_svqr(struct bd_bench *bench);
+enum bd_status bd_bench_accuracy(struct bd_bench *bench); /* both parts */
+enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench);
+enum bd_status bd_bench_accuracy_gram(struct bd_bench *bench);
+
+#endif

@@ -1,0 +1,279 @@
+/* Updating a window's QR factorisation on the GPU against factoring it again. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "app/bench/gpu/gpu.h"
+#include <backdrop/qr.h>
+#include <backdrop/qr_update.h>
+
+/* Columns beyond the window's that enter in turn: a window holds no column twice. */
+enum { spare = 37 };
+
+enum { block = 10 };
+
+struct update_case;
+
+/* A factorisation that columns are removed from and inserted into, back and forth. */
+struct edit {
+    struct update_case *c;
+    int64_t p, from, to; /* p columns are removed from column `from` on, and inserted before `to` */
+    struct bd_qr_factors f; /* of n columns, or n - p */
+    struct bd_matrix u;     /* what is inserted, a view of the pool */
+};
+
+struct update_case {
+    int64_t m, n;
+    struct bd_bench *bench;
+    struct bd_bench_peer_qr *peer;
+    struct bd_qr_update *update;
+    struct bd_matrix pool;   /* m x (n + spare): column t of time is column t mod (n + spare) */
+    int64_t first;           /* time of the window's first column */
+    struct bd_qr_factors f;  /* of the window: columns first .. first + n - 1 of time */
+    struct edit ends;        /* the first column goes, a last one comes */
+    struct edit middle;      /* columns in the middle go and come back: the window stays the same */
+    struct bd_matrix window; /* what the peers overwrite, and what is checked against */
+};
+
+/* `cols` columns of the pool from one on; the caller sees to it that they do not wrap. */
+static struct bd_matrix columns(const struct update_case *c, int64_t from, int64_t cols)
+{
+    struct bd_matrix view = c->pool;
+    view.data = (float *)view.data + from * view.ld;
+    view.cols = cols;
+    return view;
+}
+
+static enum bd_status run_slide(void *user)
+{
+    struct update_case *c = user;
+    struct bd_matrix u = columns(c, (c->first + c->n) % (c->n + spare), 1);
+    c->first++;
+    return bd_qr_slide(c->update, &c->f, &u, NULL);
+}
+
+/* The window as it is now. */
+static enum bd_status gather_window(void *user)
+{
+    struct update_case *c = user;
+    size_t bytes = (size_t)c->m * sizeof(float);
+    int64_t period = c->n + spare;
+    enum bd_status status = BD_OK;
+    for (int64_t j = 0; j < c->n && !status; j++)
+        status =
+            bd_bench_gpu_copy(c->bench->gpu, (float *)c->window.data + j * c->window.ld,
+                              (float *)c->pool.data + (c->first + j) % period * c->pool.ld, bytes);
+    return status;
+}
+
+static enum bd_status run_factor(void *user)
+{
+    struct update_case *c = user;
+    enum bd_status status = bd_bench_peer_geqrf(c->peer, c->window.data);
+    return status ? status : bd_bench_peer_orgqr(c->peer, c->window.data);
+}
+
+/* Removing and inserting leave each other's starting point. */
+static enum bd_status run_remove(void *user)
+{
+    struct edit *e = user;
+    return bd_qr_remove_columns(e->c->update, &e->f, e->from, e->p, NULL);
+}
+
+static enum bd_status run_insert(void *user)
+{
+    struct edit *e = user;
+    return bd_qr_insert_columns(e->c->update, &e->f, e->to, &e->u, NULL);
+}
+
+static enum bd_status prepare_remove(void *user)
+{
+    struct edit *e = user;
+    return e->f.r.cols < e->c->n ? run_insert(e) : BD_OK;
+}
+
+static enum bd_status prepare_insert(void *user)
+{
+    struct edit *e = user;
+    return e->f.r.cols == e->c->n ? run_remove(e) : BD_OK;
+}
+
+static void close_case(struct update_case *c)
+{
+    struct bd_matrix *const all[] = { &c->pool,     &c->f.q,        &c->f.r,        &c->ends.f.q,
+                                      &c->ends.f.r, &c->middle.f.q, &c->middle.f.r, &c->window };
+    for (int i = 0; i < 8; i++)
+        bd_matrix_destroy(c->bench->backend, all[i]);
+    bd_qr_update_destroy(&c->update);
+    bd_bench_peer_qr_destroy(&c->peer);
+}
+
+static enum bd_status factor(struct update_case *c, struct bd_matrix *q, struct bd_matrix *r)
+{
+    struct bd_qr *qr = NULL;
+    struct bd_matrix window = columns(c, 0, c->n);
+    enum bd_status status = bd_qr_create(&qr, c->bench->backend, c->m, c->n, NULL);
+    if (!status)
+        status = bd_qr_thin(qr, &window, q, r);
+    if (!status)
+        status = bd_backend_sync(c->bench->backend);
+    bd_qr_destroy(&qr);
+    return status;
+}
+
+static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, int64_t m, int64_t n)
+{
+    struct bd_backend *backend = bench->backend;
+    *c = (struct update_case){ .m = m, .n = n, .bench = bench };
+    enum bd_status status = bd_matrix_create(backend, &c->pool, m, n + spare, BD_F32);
+    struct bd_matrix *const tall[] = { &c->f.q, &c->ends.f.q, &c->middle.f.q, &c->window };
+    struct bd_matrix *const small[] = { &c->f.r, &c->ends.f.r, &c->middle.f.r };
+    if (!status)
+        status = bd_bench_gpu_fill(bench->gpu, c->pool.data, c->pool.ld * (n + spare), 3);
+    for (int i = 0; i < 4 && !status; i++)
+        status = bd_matrix_create(backend, tall[i], m, n, BD_F32);
+    for (int i = 0; i < 3 && !status; i++) {
+        status = bd_matrix_create(backend, small[i], n * n, 1, BD_F32);
+        small[i]->rows = small[i]->cols = small[i]->ld = n;
+    }
+    for (int i = 0; i < 3 && !status; i++)
+        status = factor(c, tall[i], small[i]);
+    c->ends.c = c->middle.c = c;
+    c->ends.p = 1;
+    c->ends.to = n - 1;
+    c->ends.u = columns(c, n + 1, 1);
+    c->middle.p = block;
+    c->middle.from = c->middle.to = (n - block) / 2;
+    c->middle.u = columns(c, c->middle.from, block);
+    const struct bd_qr_update_shape shape = { .max_rows = m, .max_cols = n, .max_block = block };
+    if (!status)
+        status = bd_qr_update_create(&c->update, backend, &shape);
+    if (!status && bd_bench_gpu_has_peers(bench->gpu))
+        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n, n);
+    return status;
+}
+
+/* Is Q R the window from column `first` of time on? */
+static enum bd_status check(struct update_case *c, int64_t first, const struct bd_matrix *q,
+                            const struct bd_matrix *r, struct bd_bench_row *row)
+{
+    int64_t now = c->first;
+    c->first = first;
+    enum bd_status status = gather_window(c);
+    c->first = now;
+    if (!status)
+        status = bd_bench_gpu_check(c->bench, &row->residual, &row->orthogonality, c->window.data,
+                                    q->data, r->data, c->m, c->n, c->window.ld);
+    return status;
+}
+
+/* Of one removal and one insertion: what the timing left has seen thousands. */
+static enum bd_status check_middle(struct update_case *c, struct bd_bench_row *row)
+{
+    struct edit *e = &c->middle;
+    enum bd_status status = prepare_remove(e); /* whole again */
+    if (!status)
+        status = factor(c, &e->f.q, &e->f.r);
+    if (!status)
+        status = run_remove(e);
+    if (!status)
+        status = run_insert(e);
+    return status ? status : check(c, 0, &e->f.q, &e->f.r, row);
+}
+
+enum { slide, remove_first, append, remove_block, insert_block, refactor, task_count };
+
+/* Floors: Q is read and written once where columns are removed, from the first of them on; read
+ * whole, to make new columns orthogonal to it, and written from them on where columns are
+ * inserted. A slide does both in one pass. Four operations an element for each column that comes,
+ * two for each that goes. */
+static const struct {
+    const char *name, *method;
+    double reads, writes, operations; /* of m n */
+} kinds[] = {
+    [slide] = { "slide by one column", "QR slide", 1, 1, 6 },
+    [remove_first] = { "remove the first column", "QR remove", 1, 1, 2 },
+    [append] = { "append a column", "QR insert", 1, 0, 4 },
+    [remove_block] = { "remove 10 in the middle", "QR remove", 0.5, 0.5, 2.0 * block / 2 },
+    [insert_block] = { "insert 10 in the middle", "QR insert", 1, 0.5, 4.0 * block },
+};
+
+static enum bd_status compare(struct bd_bench *bench, struct update_case *c)
+{
+    struct bd_bench_task tasks[task_count] = {
+        [slide] = { NULL, run_slide, c, -1 },
+        [remove_first] = { prepare_remove, run_remove, &c->ends, -1 },
+        [append] = { prepare_insert, run_insert, &c->ends, -1 },
+        [remove_block] = { prepare_remove, run_remove, &c->middle, -1 },
+        [insert_block] = { prepare_insert, run_insert, &c->middle, -1 },
+        [refactor] = { gather_window, c->peer ? run_factor : NULL, c, -1 },
+    };
+    enum bd_status status = bd_bench_gpu_time(bench, tasks, task_count, 9);
+    for (int t = 0; t < refactor && !status; t++) {
+        struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
+        double elements = (double)(c->m * c->n);
+        snprintf(row.name, sizeof row.name, "%s, %" PRId64 "x%" PRId64, kinds[t].name, c->m, c->n);
+        snprintf(row.method, sizeof row.method, "%s", kinds[t].method);
+        snprintf(row.peer, sizeof row.peer, "%s",
+                 c->peer ? "cuSOLVER geqrf + orgqr" : "peer not found");
+        row.ms = tasks[t].ms;
+        row.peer_ms = tasks[refactor].ms;
+        row.floor_ms = bd_bench_floor(bench, 4 * (kinds[t].reads + kinds[t].writes) * elements,
+                                      kinds[t].operations * elements);
+        if (t == slide)
+            status = check(c, c->first, &c->f.q, &c->f.r, &row);
+        if (t == insert_block)
+            status = check_middle(c, &row);
+        if (!status)
+            status = bd_bench_add(bench, &row);
+    }
+    return status;
+}
+
+/* Many slides from a fresh factorisation: how far Q and R drift from the window. */
+static enum bd_status drift(struct bd_bench *bench, struct update_case *c, int slides)
+{
+    struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
+    double ms = 0;
+    c->first = 0;
+    enum bd_status status = factor(c, &c->f.q, &c->f.r);
+    if (!status)
+        status = bd_bench_gpu_mark(bench->gpu, 0);
+    for (int i = 0; i < slides && !status; i++)
+        status = run_slide(c);
+    if (!status)
+        status = bd_bench_gpu_mark(bench->gpu, 1);
+    if (!status)
+        status = bd_bench_gpu_elapsed(bench->gpu, 0, 1, &ms);
+    if (!status)
+        status = check(c, c->first, &c->f.q, &c->f.r, &row);
+    snprintf(row.name, sizeof row.name, "after %d slides, %" PRId64 "x%" PRId64, slides, c->m,
+             c->n);
+    snprintf(row.method, sizeof row.method, "QR slide");
+    row.ms = ms / slides;
+    row.floor_ms = bd_bench_floor(bench, 8 * (double)(c->m * c->n), 0);
+    return status ? status : bd_bench_add(bench, &row);
+}
+
+enum bd_status bd_bench_gpu_update(struct bd_bench *bench)
+{
+    static const struct {
+        int64_t m, n;
+        int slides; /* of the drift; 0: none */
+        bool quick;
+    } shapes[] = { { 20000, 50, 1000, true },
+                   { 110592, 100, 10000, false },
+                   { 2073600, 100, 0, false } };
+    enum bd_status status = BD_OK;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && !status; i++) {
+        struct update_case c;
+        if (shapes[i].quick != bench->options->quick)
+            continue;
+        status = open_case(&c, bench, shapes[i].m, shapes[i].n);
+        if (!status)
+            status = compare(bench, &c);
+        if (!status && shapes[i].slides)
+            status = drift(bench, &c, shapes[i].slides);
+        close_case(&c);
+    }
+    return status;
+}

@@ -1,0 +1,305 @@
+/* The live separator on frames that are in memory already, and its memory over a long run. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/bench/bench.h"
+#include "app/bench/scene.h"
+#include <backdrop/separator.h>
+#ifdef BD_HAVE_CUDA
+#include "app/bench/gpu/gpu.h"
+#endif
+
+/* What is separated. Frames come 30 a second and the window spans a minute, so that it slides as
+ * often as in use: once in 18 frames with n = 100. */
+struct shape {
+    int width, height, channels;
+    int window;
+    int frames;  /* of the scene, which runs forwards and backwards */
+    int outputs; /* enum bd_separator_output; 0: all */
+    bool gpu, quick;
+};
+
+static const struct shape shapes[] = {
+    { 320, 240, 1, 50, 150, 0, false, true },
+    { 320, 240, 3, 50, 150, 0, false, true },
+    { 640, 480, 1, 50, 150, 0, false, false },
+    { 640, 480, 3, 50, 150, 0, false, false },
+    { 320, 240, 1, 100, 150, BD_SEPARATOR_MASK, true, true },
+    { 1920, 1080, 1, 100, 60, BD_SEPARATOR_MASK, true, false },
+    { 1920, 1080, 1, 100, 60, 0, true, false },
+    { 3840, 2160, 1, 100, 30, BD_SEPARATOR_MASK, true, false },
+    { 1920, 1080, 3, 100, 60, BD_SEPARATOR_MASK, true, false },
+};
+static const struct shape long_shape = { 640, 480, 1, 50, 150, 0, false, false };
+static const struct shape agreement_shape = { 640, 480, 1, 50, 150, 0, false, false };
+
+enum { fps = 30, memory = 60 };
+
+struct separate_case {
+    const struct shape *shape;
+    uint8_t *pictures;
+    struct bd_separator *separator;
+    int block; /* frames a run: a whole number of slides */
+    int64_t pushed;
+    uint8_t *masks; /* where not NULL, those of all frames, block by block */
+    int64_t received;
+};
+
+/* The scene forwards and backwards, so that nothing jumps. */
+static const uint8_t *picture_at(const struct separate_case *c, int64_t index)
+{
+    const struct shape *s = c->shape;
+    int64_t at = index % (2 * s->frames - 2);
+    if (at >= s->frames)
+        at = 2 * s->frames - 2 - at;
+    return c->pictures + (size_t)at * (size_t)s->width * (size_t)s->height * (size_t)s->channels;
+}
+
+static enum bd_status receive(struct separate_case *c)
+{
+    struct bd_separation out;
+    size_t pixels = (size_t)c->shape->width * (size_t)c->shape->height;
+    enum bd_status status = bd_separator_receive(c->separator, &out);
+    if (!status && c->masks)
+        memcpy(c->masks + (size_t)c->received * pixels, out.mask, pixels);
+    c->received++;
+    return status;
+}
+
+/* As many frames in flight as may be, in one run and from one to the next. */
+static enum bd_status run_block(void *user)
+{
+    struct separate_case *c = user;
+    const struct shape *s = c->shape;
+    enum bd_status status = BD_OK;
+    for (int i = 0; i < c->block && !status; i++) {
+        if (bd_separator_in_flight(c->separator) == bd_separator_depth(c->separator))
+            status = receive(c);
+        if (!status)
+            status = bd_separator_submit(c->separator, picture_at(c, c->pushed),
+                                         (int64_t)s->width * s->channels, (double)c->pushed / fps);
+        c->pushed++;
+    }
+    return status;
+}
+
+static enum bd_status finish(struct separate_case *c)
+{
+    enum bd_status status = BD_OK;
+    while (!status && bd_separator_in_flight(c->separator))
+        status = receive(c);
+    return status;
+}
+
+static enum bd_status start_separator(struct separate_case *c, struct bd_backend *backend)
+{
+    const struct shape *s = c->shape;
+    struct bd_separator_options options = { .width = s->width,
+                                            .height = s->height,
+                                            .channels = s->channels,
+                                            .frame_rate = fps,
+                                            .window = s->window,
+                                            .memory = memory,
+                                            .noise_gain = -1,
+                                            .refine = -1,
+                                            .min_area = -1,
+                                            .max_hole = -1,
+                                            .outputs = s->outputs };
+    enum bd_status status = bd_separator_create(&c->separator, backend, &options);
+    for (int i = 0; i < s->window && !status; i++)
+        status = bd_separator_preview(c->separator, picture_at(c, 3 * i),
+                                      (int64_t)s->width * s->channels);
+    return status ? status : bd_separator_prime(c->separator);
+}
+
+static enum bd_status open_case(struct separate_case *c, struct bd_bench *bench,
+                                const struct shape *shape)
+{
+    struct bd_bench_scene scene = { .width = shape->width,
+                                    .height = shape->height,
+                                    .channels = shape->channels,
+                                    .count = shape->frames,
+                                    .threads = bench->threads };
+    *c = (struct separate_case){ .shape = shape, .block = 5 * fps * memory / shape->window };
+    enum bd_status status = bd_bench_render(&c->pictures, &scene);
+    return status ? status : start_separator(c, bench->backend);
+}
+
+static void close_case(struct separate_case *c)
+{
+    bd_separator_destroy(&c->separator);
+    free(c->pictures);
+    free(c->masks);
+}
+
+/* A frame is read, its background formed from the basis (rank columns of floats) and written, the
+ * difference and the mask written; a slide reads the window's bytes twice, for R and for the new
+ * basis. A GPU's frames come and its pictures go over the bus at the same time. */
+static double floor_of(const struct bd_bench *bench, const struct separate_case *c)
+{
+    const struct shape *s = c->shape;
+    double pixels = (double)s->width * s->height, m = pixels * s->channels;
+    double frames_a_slide = (double)fps * memory / s->window;
+    int rank = bd_separator_options(c->separator)->rank;
+    double ms = bd_bench_floor(
+        bench, 2 * m + 4 * rank * m + 2 * pixels + 2 * m * s->window / frames_a_slide,
+        4 * rank * m);
+#ifdef BD_HAVE_CUDA
+    if (bench->gpu) {
+        const struct bd_bench_ceilings *ceilings = bd_bench_gpu_ceilings(bench->gpu);
+        double up = m / ceilings->upload * 1e3;
+        double down = (s->outputs ? pixels : m + 2 * pixels) / ceilings->download * 1e3;
+        ms = up > ms ? up : ms;
+        ms = down > ms ? down : ms;
+    }
+#endif
+    return ms;
+}
+
+/* A line of /proc/self/status in MiB; -1 where there is none. */
+static double memory_of(const char *name)
+{
+    char line[256];
+    double value = -1;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file && fgets(line, sizeof line, file))
+        if (strncmp(line, name, strlen(name)) == 0)
+            value = strtod(line + strlen(name) + 1, NULL) / 1024;
+    if (file)
+        fclose(file);
+    return value;
+}
+
+/* Lets VmHWM, the peak, start again from here: what other suites used does not count. */
+static void forget_peak(void)
+{
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (!file)
+        return;
+    fputs("5", file);
+    fclose(file);
+}
+
+static struct bd_bench_row row_of(const struct bd_bench *bench, const struct separate_case *c)
+{
+    const struct shape *s = c->shape;
+    struct bd_bench_row row =
+        bd_bench_row_begin("separate", (int64_t)s->width * s->height * s->channels, s->window);
+    snprintf(row.name, sizeof row.name, "a frame, %dx%d %s", s->width, s->height,
+             s->channels == 1 ? "gray" : "rgb");
+    snprintf(row.method, sizeof row.method, "live separator%s",
+             s->outputs == BD_SEPARATOR_MASK ? ", mask" : "");
+    row.floor_ms = floor_of(bench, c);
+    return row;
+}
+
+static enum bd_status time_case(struct bd_bench *bench, const struct shape *shape)
+{
+    struct separate_case c;
+    enum bd_status status = open_case(&c, bench, shape);
+    struct bd_bench_task task = { NULL, run_block, &c, 0 };
+    if (!status)
+        status = bd_bench_time(bench, &task, 1, bench->options->quick ? 3 : 7);
+    if (!status) {
+        struct bd_bench_row row = row_of(bench, &c);
+        row.ms = task.ms / c.block;
+        status = bd_bench_add(bench, &row);
+    }
+    close_case(&c);
+    return status;
+}
+
+/* 10,000 frames: the memory at the end against that after the first hundred. */
+static enum bd_status time_long(struct bd_bench *bench)
+{
+    struct separate_case c;
+    int64_t frames = bench->options->quick ? 1000 : 10000, blocks = 0;
+    double first = 0, sum = 0;
+    forget_peak();
+    enum bd_status status = open_case(&c, bench, &long_shape);
+    struct bd_bench_task task = { NULL, run_block, &c, 0 };
+    c.block = 50;
+    while (!status && c.pushed < frames) {
+        /* one repeat after one warm-up: two blocks a call */
+        status = bd_bench_time(bench, &task, 1, 1);
+        sum += task.ms;
+        blocks++;
+        if (c.pushed == 2 * c.block)
+            first = memory_of("VmRSS:");
+    }
+    if (!status) {
+        struct bd_bench_row row = row_of(bench, &c);
+        snprintf(row.name, sizeof row.name, "separate-long, %lld frames", (long long)c.pushed);
+        row.ms = sum / (double)blocks / c.block;
+        row.peak_rss = memory_of("VmHWM:");
+        row.rss_growth = memory_of("VmRSS:") - first;
+        status = bd_bench_add(bench, &row);
+    }
+    close_case(&c);
+    return status;
+}
+
+/* The masks of both backends on the same frames: the residual is the part of all pixels in which
+ * they differ. */
+static enum bd_status agree(struct bd_bench *bench)
+{
+    struct separate_case here, there = { 0 };
+    struct bd_backend *cpu = NULL;
+    size_t bytes = (size_t)agreement_shape.width * (size_t)agreement_shape.height;
+    int64_t different = 0;
+    struct bd_bench_task task = { NULL, run_block, &there, 0 };
+    enum bd_status status = open_case(&here, bench, &agreement_shape);
+    bytes *= (size_t)here.block;
+    here.masks = calloc(bytes, 1);
+    there = (struct separate_case){ .shape = &agreement_shape,
+                                    .pictures = here.pictures,
+                                    .block = here.block,
+                                    .masks = calloc(bytes, 1) };
+    if (!status && (!here.masks || !there.masks))
+        status = bd_fail(BD_ERROR_MEMORY, "out of memory for comparing masks");
+    if (!status)
+        status = bd_backend_open(&cpu, "cpu", bench->threads);
+    if (!status)
+        status = start_separator(&there, cpu);
+    if (!status)
+        status = run_block(&here);
+    if (!status)
+        status = finish(&here);
+    if (!status)
+        status = run_block(&there);
+    if (!status)
+        status = finish(&there);
+    for (size_t i = 0; i < bytes && !status; i++)
+        different += here.masks[i] != there.masks[i];
+    free(there.masks);
+    free(here.masks);
+    there.masks = here.masks = NULL;
+    struct bd_bench_task tasks[] = { { NULL, run_block, &here, 0 }, task };
+    if (!status)
+        status = bd_bench_time(bench, tasks, 2, 3);
+    if (!status) {
+        struct bd_bench_row row = row_of(bench, &here);
+        snprintf(row.name, sizeof row.name, "%dx%d; residual: other mask bits",
+                 agreement_shape.width, agreement_shape.height);
+        snprintf(row.peer, sizeof row.peer, "cpu backend, %d threads", bench->threads);
+        row.ms = tasks[0].ms / here.block;
+        row.peer_ms = tasks[1].ms / there.block;
+        row.residual = (double)different / (double)bytes;
+        status = bd_bench_add(bench, &row);
+    }
+    bd_separator_destroy(&there.separator);
+    bd_backend_close(&cpu);
+    close_case(&here);
+    return status;
+}
+
+enum bd_status bd_bench_separate(struct bd_bench *bench)
+{
+    enum bd_status status = BD_OK;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes && !status; i++)
+        if (shapes[i].gpu == (bench->gpu != NULL) && shapes[i].quick == bench->options->quick)
+            status = time_case(bench, &shapes[i]);
+    if (!status && bench->gpu)
+        status = agree(bench);
+    return status ? status : time_long(bench);
+}

@@ -1,0 +1,29 @@
+/* Masks that another program made for a sequence, to be scored beside ours. */
+#ifndef BD_APP_EVAL_COMPARE_H
+#define BD_APP_EVAL_COMPARE_H
+
+#include "app/eval/cdnet.h"
+
+struct bd_eval_masks {
+    struct bd_numbered files; /* bin%06d.png */
+    int64_t shift;            /* a mask's number less that of its input */
+    struct bd_frame mask;     /* the last read, BD_GRAY8 */
+};
+
+/* Finds the masks for `sequence` in the results `folder`: in FOLDER/CATEGORY/NAME, as
+ * changedetection.net wants them, where CATEGORY is the folder that the sequence lies in; in
+ * FOLDER/NAME, as --masks writes them; or, if `alone`, in FOLDER itself. Their numbers are those of
+ * the inputs. Only where a folder counts all masks from 1 and the inputs count from 0, as what
+ * export writes for SBI2015's sequences, the first belongs to the first. With `all`, there must be
+ * one for each frame that is scored. BD_ERROR_IO, BD_ERROR_FORMAT, BD_ERROR_MEMORY. */
+enum bd_status bd_eval_masks_open(struct bd_eval_masks *masks, const char *folder,
+                                  const struct bd_sequence *sequence, bool alone, bool all);
+void bd_eval_masks_close(struct bd_eval_masks *masks);
+
+/* Reads the mask of input `number` and adds it to `score`, against `truth`. BD_ERROR_FORMAT if it
+ * has another size; the reader's errors. */
+enum bd_status bd_eval_masks_score(struct bd_eval_masks *masks, const struct bd_sequence *sequence,
+                                   int64_t number, const struct bd_frame *truth,
+                                   struct bd_score *score);
+
+#endif

@@ -1,0 +1,271 @@
+#include "app/eval/eval.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "app/eval/plan.h"
+#include "app/eval/report.h"
+#include "app/eval/sheet.h"
+#include "app/interrupt.h"
+#include "app/progress.h"
+
+/* Threads take the jobs one after another and run them; the main thread waits for them in the order
+ * of the command line, prints and draws the bar. */
+struct crew {
+    struct bd_eval_plan *plan;
+    pthread_t *threads;
+    int thread_count;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    /* Guarded by the mutex: */
+    int next;      /* in plan->order: to be started */
+    bool *is_done; /* a job; what is in it is the main thread's from then on */
+    int done_count;
+};
+
+static const double tick = 0.1; /* seconds between two looks at the bar */
+
+static void *work(void *user)
+{
+    struct crew *crew = user;
+    struct bd_eval_plan *plan = crew->plan;
+    pthread_mutex_lock(&crew->mutex);
+    while (crew->next < plan->count) {
+        int i = plan->order[crew->next++];
+        pthread_mutex_unlock(&crew->mutex);
+        if (!plan->jobs[i].ours.status)
+            bd_eval_job_run(&plan->jobs[i], &plan->setup);
+        pthread_mutex_lock(&crew->mutex);
+        crew->is_done[i] = true;
+        crew->done_count++;
+        pthread_cond_broadcast(&crew->changed);
+    }
+    pthread_mutex_unlock(&crew->mutex);
+    return NULL;
+}
+
+static enum bd_status start(struct crew *crew, struct bd_eval_plan *plan)
+{
+    int wanted = plan->setup.at_once > 0 ? plan->setup.at_once : 1;
+    *crew = (struct crew){ .plan = plan };
+    pthread_mutex_init(&crew->mutex, NULL);
+    pthread_cond_init(&crew->changed, NULL);
+    crew->is_done = calloc((size_t)plan->count + 1, sizeof *crew->is_done);
+    crew->threads = calloc((size_t)wanted, sizeof *crew->threads);
+    while (crew->is_done && crew->threads && crew->thread_count < wanted &&
+           pthread_create(&crew->threads[crew->thread_count], NULL, work, crew) == 0)
+        crew->thread_count++;
+    return crew->thread_count ? BD_OK : bd_fail(BD_ERROR_MEMORY, "cannot start a thread");
+}
+
+static void end(struct crew *crew)
+{
+    for (int i = 0; i < crew->thread_count; i++)
+        pthread_join(crew->threads[i], NULL);
+    pthread_cond_destroy(&crew->changed);
+    pthread_mutex_destroy(&crew->mutex);
+    free(crew->threads);
+    free(crew->is_done);
+}
+
+/* Waits for a job, drawing the bar. */
+static void wait_for(struct crew *crew, int job, struct bd_meter *meter, char *label, size_t size)
+{
+    struct bd_eval_setup *setup = &crew->plan->setup;
+    pthread_mutex_lock(&crew->mutex);
+    while (!crew->is_done[job]) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += (long)(tick * 1e9);
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&crew->changed, &crew->mutex, &until);
+        int done = crew->done_count;
+        pthread_mutex_unlock(&crew->mutex);
+        if (crew->plan->count > 1)
+            snprintf(label, size, "%d of %d sequences", done, crew->plan->count);
+        meter->total = atomic_load(&setup->total);
+        bd_meter_update(meter, atomic_load(&setup->done));
+        pthread_mutex_lock(&crew->mutex);
+    }
+    pthread_mutex_unlock(&crew->mutex);
+}
+
+/* What went wrong with a sequence, on stderr. `last` is what was told before: what is wrong with
+ * every sequence is told once. */
+static void tell(const char *name, const char *line, char *last)
+{
+    if (strcmp(line, last) == 0)
+        return;
+    if (strstr(line, name))
+        fprintf(stderr, "backdrop: %s\n", line);
+    else
+        fprintf(stderr, "backdrop: %s: %s\n", name, line);
+    snprintf(last, bd_detail_size, "%s", line);
+}
+
+static bool report(const struct bd_eval_plan *plan, const struct bd_eval_job *job, char *last)
+{
+    char line[bd_detail_size];
+    bool whole = bd_eval_scored(job, -1);
+    bd_eval_print_job(plan, job);
+    if (job->ours.status == BD_ERROR_INTERRUPTED && job->ours.score.frames > 0) {
+        snprintf(line, sizeof line, "%s: interrupted, F %.4f over the first %lld frames to score",
+                 job->name, bd_score_f_measure(&job->ours.score),
+                 (long long)job->ours.score.frames);
+        tell(job->name, line, last);
+    } else if (job->ours.status && job->ours.status != BD_ERROR_INTERRUPTED) {
+        tell(job->name, job->ours.detail, last);
+    }
+    for (int i = 0; i < plan->setup.peer_count; i++) {
+        if (!job->against[i].status)
+            continue;
+        tell(job->name, job->against[i].detail, last);
+        whole = false;
+    }
+    if (job->damaged > 0) {
+        snprintf(line, sizeof line, "%.400s: %lld damaged pictures were skipped", job->folder,
+                 (long long)job->damaged);
+        tell(job->name, line, last);
+        whole = false;
+    }
+    return whole;
+}
+
+/* Runs all jobs and prints their results. *whole: all are. */
+static enum bd_status run_jobs(struct bd_eval_plan *plan, bool *whole, double *seconds)
+{
+    struct crew crew;
+    struct bd_meter meter;
+    char label[NAME_MAX + 1] = "", last[bd_detail_size] = "";
+    enum bd_status status = start(&crew, plan);
+    *whole = true;
+    if (plan->count == 1)
+        snprintf(label, sizeof label, "%s", plan->jobs[0].name);
+    bd_meter_begin(&meter, plan->setup.options, label, atomic_load(&plan->setup.total));
+    for (int i = 0; i < plan->count && !status; i++) {
+        wait_for(&crew, i, &meter, label, sizeof label);
+        bd_meter_end(&meter);
+        *whole = report(plan, &plan->jobs[i], last) && *whole;
+    }
+    *seconds = bd_meter_seconds(&meter);
+    end(&crew);
+    return status;
+}
+
+/* An hour of separation must not end in a file that cannot be written. */
+static enum bd_status check_output(const struct bd_options *options, const char *name,
+                                   const char *path)
+{
+    char folder[PATH_MAX];
+    const char *target = path;
+    if (!path)
+        return BD_OK;
+    bool exists = access(path, F_OK) == 0;
+    if (exists && options->overwrite == BD_OVERWRITE_NO)
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: exists, and -n was given", name, path);
+    if (!exists) {
+        const char *slash = strrchr(path, '/');
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1,
+                 slash ? path : ".");
+        target = folder;
+    }
+    return access(target, W_OK) ? bd_fail(BD_ERROR_IO, "--%s %s: %s", name, path, strerror(errno))
+                                : BD_OK;
+}
+
+static enum bd_status check_sheet(const char *path)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    if (!path || (dot && (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0)))
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--contact-sheet %s: must end in .png or .jpg", path);
+}
+
+/* The exit status of a run of which nothing was scored: that of its first failure. */
+static int nothing_scored(const struct bd_eval_plan *plan)
+{
+    for (int i = 0; i < plan->count; i++) {
+        enum bd_status status = plan->jobs[i].ours.status;
+        if (status)
+            return status == BD_ERROR_IO || status == BD_ERROR_FORMAT ? 2 : 1;
+    }
+    return 2;
+}
+
+/* Writes what was asked for: the results, or what kept us from any. Returns whether all could be
+ * written. */
+static bool write_files(const struct bd_eval_plan *plan, double seconds)
+{
+    const struct bd_options *options = plan->setup.options;
+    bool written = true;
+    if (options->json && bd_eval_write_json(plan, options->json, seconds)) {
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+        written = false;
+    }
+    bool any = false;
+    for (int i = 0; i < plan->count; i++)
+        any = any || plan->jobs[i].worst;
+    if (options->contact_sheet && any && bd_eval_sheet_write(plan, options->contact_sheet)) {
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+        written = false;
+    }
+    return written;
+}
+
+/* What the run as a whole took: a sequence's own rate is that beside others. */
+static void summarize(const struct bd_eval_plan *plan, double seconds)
+{
+    int64_t frames = atomic_load(&plan->setup.done);
+    if (plan->setup.options->quiet || plan->setup.at_once < 2 || seconds <= 0)
+        return;
+    fprintf(stderr, "%lld frames in %.1f s (%.1f frames/s), %d sequences at once\n",
+            (long long)frames, seconds, (double)frames / seconds, plan->setup.at_once);
+}
+
+static int evaluate(struct bd_eval_plan *plan)
+{
+    bool whole;
+    double seconds;
+    bd_log(BD_LOG_INFO, "%d sequences, %d at once", plan->count, plan->setup.at_once);
+    if (!plan->setup.options->quiet)
+        bd_eval_print_header(plan);
+    if (run_jobs(plan, &whole, &seconds)) {
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+        return 1;
+    }
+    int scored = bd_eval_mean(plan, -1).sequences;
+    if (scored > 1)
+        bd_eval_print_mean(plan);
+    summarize(plan, seconds);
+    int exit_status = whole ? 0 : scored ? 3 : nothing_scored(plan);
+    if (!write_files(plan, seconds) && exit_status == 0)
+        exit_status = 3;
+    return bd_interrupted(NULL) ? 4 : exit_status;
+}
+
+int bd_eval_run(const struct bd_options *options)
+{
+    struct bd_eval_plan plan;
+    enum bd_status status = check_output(options, "json", options->json);
+    if (!status)
+        status = check_output(options, "contact-sheet", options->contact_sheet);
+    if (!status)
+        status = check_sheet(options->contact_sheet);
+    if (!status)
+        status = bd_eval_plan_make(&plan, options);
+    if (status) {
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+        return 1;
+    }
+    int exit_status = evaluate(&plan);
+    bd_eval_plan_free(&plan);
+    return exit_status;
+}

@@ -1,0 +1,20 @@
+/* What `backdrop eval` has to do: its sequences, in the order of the command line, and how many of
+ * them at a time. */
+#ifndef BD_APP_EVAL_PLAN_H
+#define BD_APP_EVAL_PLAN_H
+
+#include "app/eval/job.h"
+
+struct bd_eval_plan {
+    struct bd_eval_setup setup;
+    struct bd_eval_job *jobs; /* what was asked for and cannot be found has failed already */
+    int count;
+    int *order; /* count: the jobs in the order in which to start them */
+};
+
+/* Finds the sequences and the folders of other programs' masks. `options` must stay.
+ * BD_ERROR_ARGUMENT, BD_ERROR_IO for an option that cannot be followed; BD_ERROR_MEMORY. */
+enum bd_status bd_eval_plan_make(struct bd_eval_plan *plan, const struct bd_options *options);
+void bd_eval_plan_free(struct bd_eval_plan *plan);
+
+#endif

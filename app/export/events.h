@@ -1,0 +1,30 @@
+/* The events file: when and where something moved.
+ *
+ * An event begins with the first frame whose mask covers at least 0.05 % of the picture, and ends
+ * before a second without one. Each is one row of CSV or one object of JSON, with the same names:
+ *
+ *   event        number, from 1
+ *   start, end   seconds: times of its first and last frame
+ *   first_frame, last_frame   numbers of these frames, from 0
+ *   peak_time    seconds: when most of the picture moved
+ *   peak_fraction   that share of the picture, 0..1
+ *   mean_fraction   the same, average over the frames of the event
+ *   x, y, width, height   pixels: box around the largest moving thing at the peak */
+#ifndef BD_APP_EXPORT_EVENTS_H
+#define BD_APP_EXPORT_EVENTS_H
+
+#include "app/pipeline/pipeline.h"
+
+struct bd_events;
+
+/* Opens PATH, which ends in .csv or .json, replacing what is there. BD_ERROR_ARGUMENT for another
+ * ending, BD_ERROR_IO. */
+enum bd_status bd_events_open(struct bd_events **events, const char *path);
+
+enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *result);
+
+/* Ends the event in progress and the file, and nulls. BD_ERROR_IO if anything could not be
+ * written. Safe on NULL. `count` (may be NULL) is the number of events. */
+enum bd_status bd_events_close(struct bd_events **events, int *count);
+
+#endif

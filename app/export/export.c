@@ -1,0 +1,139 @@
+#include "app/export/export.h"
+
+#include <inttypes.h>
+
+#include "app/export/outputs.h"
+#include "app/interrupt.h"
+#include "app/pipeline/pipeline.h"
+#include "app/progress.h"
+
+/* How an export went. */
+struct export
+{
+    const struct bd_options *options;
+    struct bd_pipeline *pipeline;
+    struct bd_outputs *outputs;
+    int output_count, event_count;
+    struct bd_meter meter;
+    int64_t frames;
+    bool interrupted;
+    char detail[bd_detail_size]; /* of the first failure; "": none */
+};
+
+static void note_failure(struct export *export)
+{
+    if (!*export->detail)
+        snprintf(export->detail, sizeof export->detail, "%s", bd_error_detail());
+}
+
+static void tell_settings(const struct export *export)
+{
+    const struct bd_reader_info *info = bd_pipeline_info(export->pipeline);
+    struct bd_separator_options settings = bd_pipeline_settings(export->pipeline);
+    bd_log(BD_LOG_INFO, "input %dx%d, %s in %s, processed at %dx%d; %s", info->width, info->height,
+           info->codec, info->container, settings.width, settings.height,
+           bd_pipeline_backend(export->pipeline));
+    bd_log(BD_LOG_INFO,
+           "window %d, memory %g s, lambda %g, threshold %g, noise gain %g, refine %d, rank %d, "
+           "median %d, min area %d, max hole %d",
+           settings.window, settings.memory, settings.lambda, settings.threshold,
+           settings.noise_gain, settings.refine, settings.rank, settings.median, settings.min_area,
+           settings.max_hole);
+}
+
+/* Runs to the end, to a failure, or until the user interrupts. */
+static void run_frames(struct export *export)
+{
+    struct bd_result result;
+    int64_t limit = export->options->frames;
+    enum bd_status status = BD_OK;
+    int64_t total = bd_pipeline_frame_count(export->pipeline);
+    if (limit > 0 && (total == 0 || limit < total))
+        total = limit;
+    bd_meter_begin(&export->meter, export->options, "", total);
+    while (!status && !bd_interrupted(NULL) && (limit == 0 || export->frames < limit)) {
+        status = bd_pipeline_next(export->pipeline, &result);
+        if (!status)
+            status = bd_outputs_write(export->outputs, &result);
+        if (!status)
+            bd_meter_update(&export->meter, ++export->frames);
+    }
+    bd_meter_end(&export->meter);
+    export->interrupted = bd_interrupted(NULL);
+    if (status && status != BD_END && status != BD_ERROR_INTERRUPTED)
+        note_failure(export);
+}
+
+static const char *plural(int64_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+/* One line for what went wrong, else one for what was done. */
+static int report(const struct export *export)
+{
+    const char *input = export->options->arguments[0];
+    int64_t damaged = bd_pipeline_damaged(export->pipeline);
+    double seconds = bd_meter_seconds(&export->meter);
+    if (*export->detail) {
+        fprintf(stderr, "backdrop: %s (after %" PRId64 " frame%s)\n", export->detail,
+                export->frames, plural(export->frames));
+        return export->interrupted ? 4 : 3;
+    }
+    if (export->interrupted) {
+        fprintf(stderr, "backdrop: interrupted; the files hold %" PRId64 " frame%s\n",
+                export->frames, plural(export->frames));
+        return 4;
+    }
+    if (damaged > 0) {
+        fprintf(stderr,
+                "backdrop: %s: finished, but %" PRId64
+                " damaged pictures of the input were left out; %" PRId64 " frame%s written\n",
+                input, damaged, export->frames, plural(export->frames));
+        return 3;
+    }
+    if (export->options->quiet)
+        return 0;
+    fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s), %d output%s", export->frames,
+            plural(export->frames), seconds, seconds > 0 ? (double)export->frames / seconds : 0,
+            export->output_count, plural(export->output_count));
+    if (export->event_count >= 0)
+        fprintf(stderr, ", %d event%s", export->event_count, plural(export->event_count));
+    fputc('\n', stderr);
+    return 0;
+}
+
+int bd_export_run(const struct bd_options *options)
+{
+    struct export export = { .options = options };
+    unsigned wants = bd_outputs_wants(options, &export.output_count);
+    enum bd_status status = BD_OK;
+    int exit_status = 1;
+    if (export.output_count == 0)
+        status = bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
+                                            "--background, --overlay, --plate, --events or "
+                                            "--contact-sheet");
+    if (!status) {
+        status = bd_outputs_check(options);
+        exit_status = status == BD_ERROR_INTERRUPTED ? 4 : 1;
+    }
+    if (!status) {
+        status = bd_pipeline_open(&export.pipeline, options, false, wants, bd_interrupted, NULL);
+        exit_status = bd_open_exit_status(status);
+    }
+    if (!status) {
+        exit_status = 1;
+        status = bd_outputs_open(&export.outputs, options, export.pipeline);
+    }
+    if (status) {
+        fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+    } else {
+        tell_settings(&export);
+        run_frames(&export);
+        if (bd_outputs_close(&export.outputs, &export.event_count))
+            note_failure(&export);
+        exit_status = report(&export);
+    }
+    bd_pipeline_close(&export.pipeline);
+    return exit_status;
+}

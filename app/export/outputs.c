@@ -1,0 +1,290 @@
+#include "app/export/outputs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/export/async_writer.h"
+#include "app/export/contact_sheet.h"
+#include "app/export/events.h"
+#include "app/interrupt.h"
+#include "video/input/image_pattern.h"
+#include "video/output/writer.h"
+
+/* What kinds of output there are. Videos take a picture of bd_result a frame; the others have code
+ * of their own below. */
+struct kind {
+    const char *name;
+    size_t option; /* offset in struct bd_options */
+    unsigned wants;
+    bool video, lossless;
+    size_t picture; /* offset in struct bd_result */
+};
+
+#define OPTION(member) offsetof(struct bd_options, member)
+#define PICTURE(member) offsetof(struct bd_result, member)
+
+enum { videos = 4, plate = 4, contact_sheet = 5, events = 6, kind_count = 7 };
+
+/* clang-format off */
+static const struct kind kinds[kind_count] = {
+    { "mask", OPTION(mask), 0, true, true, PICTURE(labels) },
+    { "foreground", OPTION(foreground), BD_WANT_FOREGROUND, true, false, PICTURE(foreground) },
+    { "background", OPTION(background), BD_WANT_BACKGROUND, true, false, PICTURE(background) },
+    { "overlay", OPTION(overlay), BD_WANT_OVERLAY, true, false, PICTURE(overlay) },
+    { "plate", OPTION(plate), BD_WANT_BACKGROUND, false, false, PICTURE(background) },
+    { "contact-sheet", OPTION(contact_sheet), BD_WANT_BACKGROUND | BD_WANT_OVERLAY, false, false, 0 },
+    { "events", OPTION(events), 0, false, false, 0 },
+};
+/* clang-format on */
+
+struct bd_outputs {
+    struct bd_async_writer *films[videos];
+    struct bd_writer *pictures[kind_count]; /* plate and contact sheet */
+    struct bd_events *events;
+    struct bd_contact_sheet *sheet;
+    struct bd_frame sheet_picture;
+    const struct bd_frame *last_background; /* the pipeline's; NULL before the first frame */
+};
+
+static const char *path_of(const struct bd_options *options, int i)
+{
+    return *(const char *const *)((const char *)options + kinds[i].option);
+}
+
+unsigned bd_outputs_wants(const struct bd_options *options, int *count)
+{
+    unsigned wants = 0;
+    *count = 0;
+    for (int i = 0; i < kind_count; i++) {
+        if (!path_of(options, i))
+            continue;
+        wants |= kinds[i].wants;
+        (*count)++;
+    }
+    if (options->shadows && options->mask)
+        wants |= BD_WANT_SHADOWS;
+    return wants;
+}
+
+/* The first file a path stands for: %06d becomes 000001. */
+static void first_file(char *file, const char *path)
+{
+    const char *percent = strchr(path, '%');
+    char *end = NULL;
+    int digits = percent ? (int)strtol(percent + 1, &end, 10) : 0;
+    if (end && *end == 'd' && digits >= 0 && digits < 32)
+        snprintf(file, PATH_MAX, "%.*s%0*d%s", (int)(percent - path), path, digits, 1, end + 1);
+    else
+        snprintf(file, PATH_MAX, "%s", path);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat info_a, info_b;
+    if (strcmp(a, b) == 0)
+        return true;
+    return stat(a, &info_a) == 0 && stat(b, &info_b) == 0 && S_ISREG(info_a.st_mode) &&
+           info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
+}
+
+/* Whether writing to `path` would replace something: for a pattern, any picture of its names. */
+static bool would_replace(const char *path)
+{
+    struct stat info;
+    int first, beyond_gap;
+    if (bd_image_pattern_is(path))
+        return bd_image_pattern_find(path, &first, &beyond_gap) == BD_OK;
+    /* devices such as /dev/null and /dev/full are not replaced but written to */
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static enum bd_status ask(const struct bd_options *options, int i)
+{
+    const char *path = path_of(options, i);
+    if (options->overwrite == BD_OVERWRITE_YES || !would_replace(path))
+        return BD_OK;
+    if (options->overwrite == BD_OVERWRITE_NO || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: exists; give -y to replace it", kinds[i].name,
+                       path);
+    char answer[16] = "";
+    fprintf(stderr, "%s exists. Replace it? [y/N] ", path);
+    if (!fgets(answer, sizeof answer, stdin)) /* the terminal has not ended the line */
+        fputc('\n', stderr);
+    if (bd_interrupted(NULL))
+        return bd_fail(BD_ERROR_INTERRUPTED, "interrupted; nothing was written");
+    if (answer[0] == 'y' || answer[0] == 'Y')
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", kinds[i].name, path_of(options, i));
+}
+
+enum bd_status bd_outputs_check(const struct bd_options *options)
+{
+    char file[PATH_MAX], other[PATH_MAX], input[PATH_MAX];
+    first_file(input, options->arguments[0]);
+    for (int i = 0; i < kind_count; i++) {
+        const char *path = path_of(options, i);
+        if (!path)
+            continue;
+        first_file(file, path);
+        if (same_file(file, input) || same_file(path, options->arguments[0]))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the input itself", kinds[i].name, path);
+        for (int j = 0; j < i; j++) {
+            if (!path_of(options, j))
+                continue;
+            first_file(other, path_of(options, j));
+            if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
+                return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", kinds[i].name,
+                               path, kinds[j].name);
+        }
+        enum bd_status status = ask(options, i);
+        if (status)
+            return status;
+    }
+    return BD_OK;
+}
+
+static enum bd_pixel_format format_of(const struct bd_options *options, int i)
+{
+    switch (kinds[i].wants) {
+    case 0:
+        return BD_GRAY8;
+    case BD_WANT_FOREGROUND:
+        return BD_RGBA32;
+    case BD_WANT_BACKGROUND:
+        return options->gray ? BD_GRAY8 : BD_RGB24;
+    default:
+        return BD_RGB24;
+    }
+}
+
+static enum bd_status open_writer(struct bd_outputs *outputs, int i,
+                                  const struct bd_options *options,
+                                  const struct bd_reader_info *info)
+{
+    struct bd_writer_options writer = { .width = info->width,
+                                        .height = info->height,
+                                        .format = format_of(options, i),
+                                        .time_base = info->time_base,
+                                        .frame_rate = info->frame_rate,
+                                        .pixel_aspect = info->pixel_aspect,
+                                        .lossless = kinds[i].lossless,
+                                        .overwrite = true, /* bd_outputs_check has asked */
+                                        .codec = kinds[i].video ? options->codec : NULL };
+    if (i == contact_sheet) {
+        writer.width = outputs->sheet_picture.width;
+        writer.height = outputs->sheet_picture.height;
+        writer.pixel_aspect = (struct bd_rational){ 1, 1 };
+    }
+    enum bd_status status =
+        kinds[i].video ? bd_async_writer_open(&outputs->films[i], path_of(options, i), &writer)
+                       : bd_writer_open(&outputs->pictures[i], path_of(options, i), &writer);
+    return status ? bd_fail(status, "--%s %s", kinds[i].name, bd_error_detail()) : BD_OK;
+}
+
+static enum bd_status open_sheet(struct bd_outputs *outputs, const struct bd_reader_info *info)
+{
+    int width, height;
+    enum bd_status status = bd_contact_sheet_create(&outputs->sheet, info->width, info->height);
+    if (status)
+        return status;
+    bd_contact_sheet_size(outputs->sheet, &width, &height);
+    return bd_frame_create(&outputs->sheet_picture, width, height, BD_RGB24);
+}
+
+enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,
+                               const struct bd_pipeline *pipeline)
+{
+    const struct bd_reader_info *info = bd_pipeline_info(pipeline);
+    struct bd_outputs *self = calloc(1, sizeof *self);
+    enum bd_status status = BD_OK;
+    *outputs = NULL;
+    if (!self)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the outputs");
+    if (options->contact_sheet)
+        status = open_sheet(self, info);
+    for (int i = 0; i < kind_count && !status; i++) {
+        if (!path_of(options, i))
+            continue;
+        status = i == events ? bd_events_open(&self->events, path_of(options, i))
+                             : open_writer(self, i, options, info);
+    }
+    if (status) {
+        char detail[bd_detail_size]; /* closing may fail too */
+        snprintf(detail, sizeof detail, "%s", bd_error_detail());
+        bd_outputs_close(&self, NULL);
+        return bd_fail(status, "%s", detail);
+    }
+    *outputs = self;
+    return BD_OK;
+}
+
+enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_result *result)
+{
+    enum bd_status status = BD_OK;
+    outputs->last_background = result->background;
+    for (int i = 0; i < videos && !status; i++) {
+        if (!outputs->films[i])
+            continue;
+        const struct bd_frame *picture =
+            *(const struct bd_frame *const *)((const char *)result + kinds[i].picture);
+        status = bd_async_writer_write(outputs->films[i], picture);
+    }
+    if (!status && outputs->events)
+        status = bd_events_add(outputs->events, result);
+    if (!status && outputs->sheet)
+        status = bd_contact_sheet_add(outputs->sheet, result);
+    return status;
+}
+
+/* The outputs that are one picture are written at the end. */
+static enum bd_status write_pictures(struct bd_outputs *outputs)
+{
+    enum bd_status status = BD_OK;
+    if (!outputs->last_background) /* there was no frame */
+        return BD_OK;
+    if (outputs->pictures[plate])
+        status = bd_writer_write(outputs->pictures[plate], outputs->last_background);
+    if (!outputs->pictures[contact_sheet] || status)
+        return status;
+    status = bd_contact_sheet_draw(outputs->sheet, &outputs->sheet_picture);
+    if (!status)
+        status = bd_writer_write(outputs->pictures[contact_sheet], &outputs->sheet_picture);
+    return status;
+}
+
+/* Remembers the first failure; later ones overwrite the thread's detail. */
+static void note(enum bd_status *first, char *detail, enum bd_status status)
+{
+    if (!status || *first)
+        return;
+    *first = status;
+    snprintf(detail, bd_detail_size, "%s", bd_error_detail());
+}
+
+enum bd_status bd_outputs_close(struct bd_outputs **outputs, int *event_count)
+{
+    struct bd_outputs *self = *outputs;
+    enum bd_status first = BD_OK;
+    char detail[bd_detail_size] = "";
+    if (event_count)
+        *event_count = -1;
+    if (!self)
+        return BD_OK;
+    note(&first, detail, write_pictures(self));
+    for (int i = 0; i < videos; i++)
+        note(&first, detail, bd_async_writer_close(&self->films[i]));
+    for (int i = 0; i < kind_count; i++)
+        note(&first, detail, bd_writer_close(&self->pictures[i]));
+    if (self->events)
+        note(&first, detail, bd_events_close(&self->events, event_count));
+    bd_contact_sheet_destroy(&self->sheet);
+    bd_frame_destroy(&self->sheet_picture);
+    free(self);
+    *outputs = NULL;
+    return first ? bd_fail(first, "%s", detail) : BD_OK;
+}

@@ -1,0 +1,27 @@
+/* The files `backdrop export` writes. */
+#ifndef BD_APP_EXPORT_OUTPUTS_H
+#define BD_APP_EXPORT_OUTPUTS_H
+
+#include "app/pipeline/pipeline.h"
+
+struct bd_outputs;
+
+/* BD_WANT_ bits of what the outputs asked for need; *count is how many are asked for. */
+unsigned bd_outputs_wants(const struct bd_options *options, int *count);
+
+/* Fails if an output is the input itself, if two outputs are the same file, or if one exists and
+ * may not be replaced (asks on a terminal). Before anything is opened. */
+enum bd_status bd_outputs_check(const struct bd_options *options);
+
+/* Opens everything asked for; on failure nothing stays open. */
+enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,
+                               const struct bd_pipeline *pipeline);
+
+/* Writes one separated frame to all. */
+enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_result *result);
+
+/* Finalises all files and nulls; returns the first failure. Safe on NULL. `events` (may be NULL) is
+ * the number of events, -1 where none were asked for. */
+enum bd_status bd_outputs_close(struct bd_outputs **outputs, int *events);
+
+#endif

@@ -1,0 +1,77 @@
+#include "app/pipeline/overlay.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Orange-red stands out from asphalt, grass and skin; tried on the street clips. */
+static const uint8_t tint[3] = { 255, 64, 32 };
+static const uint8_t line[3] = { 255, 224, 64 };
+enum { tint_share = 96 }; /* of 256 */
+
+static void carry_times(struct bd_frame *to, const struct bd_frame *from)
+{
+    to->index = from->index;
+    to->pts = from->pts;
+    to->duration = from->duration;
+}
+
+void bd_foreground_draw(struct bd_frame *foreground, const struct bd_frame *input,
+                        const struct bd_frame *mask)
+{
+    int samples = (int)input->format;
+    for (int y = 0; y < input->height; y++) {
+        const uint8_t *in = input->data + (int64_t)y * input->stride;
+        const uint8_t *m = mask->data + (int64_t)y * mask->stride;
+        uint8_t *out = foreground->data + (int64_t)y * foreground->stride;
+        memset(out, 0, (size_t)input->width * 4);
+        for (int x = 0; x < input->width; x++, in += samples, out += 4) {
+            if (!m[x])
+                continue;
+            out[0] = in[0];
+            out[1] = in[samples > 1 ? 1 : 0];
+            out[2] = in[samples > 1 ? 2 : 0];
+            out[3] = 255;
+        }
+    }
+    carry_times(foreground, input);
+}
+
+/* Is the foreground pixel (x, y) next to background, or at the rim of the picture? `width` is the
+ * thickness of the line: larger pictures are looked at from farther away. */
+static bool on_border(const struct bd_frame *mask, int x, int y, int width)
+{
+    int left = x - width, right = x + width, up = y - width, down = y + width;
+    if (left < 0 || up < 0 || right >= mask->width || down >= mask->height)
+        return false;
+    const uint8_t *row = mask->data + (int64_t)y * mask->stride;
+    return !row[left] || !row[right] || !mask->data[(int64_t)up * mask->stride + x] ||
+           !mask->data[(int64_t)down * mask->stride + x];
+}
+
+void bd_overlay_draw(struct bd_frame *overlay, const struct bd_frame *input,
+                     const struct bd_frame *mask)
+{
+    int samples = (int)input->format;
+    int thickness = 1 + input->height / 500;
+    for (int y = 0; y < input->height; y++) {
+        const uint8_t *in = input->data + (int64_t)y * input->stride;
+        const uint8_t *m = mask->data + (int64_t)y * mask->stride;
+        uint8_t *out = overlay->data + (int64_t)y * overlay->stride;
+        if (samples == 3)
+            memcpy(out, in, (size_t)input->width * 3);
+        for (int x = 0; x < input->width; x++) {
+            if (samples == 1)
+                memset(out + 3 * x, in[x], 3);
+            if (!m[x])
+                continue;
+            bool border = on_border(mask, x, y, thickness);
+            for (int c = 0; c < 3; c++) {
+                int value = out[3 * x + c];
+                out[3 * x + c] =
+                    border ? line[c]
+                           : (uint8_t)((value * (256 - tint_share) + tint[c] * tint_share) >> 8);
+            }
+        }
+    }
+    carry_times(overlay, input);
+}

@@ -1,0 +1,17 @@
+/* Full-size pictures made from the input and its mask. All frames have the same size; the results
+ * must have been created with their format, and get index and times of the input. */
+#ifndef BD_APP_PIPELINE_OVERLAY_H
+#define BD_APP_PIPELINE_OVERLAY_H
+
+#include "video/frame.h"
+
+/* `foreground` (BD_RGBA32): the input (BD_RGB24 or BD_GRAY8) where `mask` is 255, alpha = mask; all
+ * zero elsewhere. */
+void bd_foreground_draw(struct bd_frame *foreground, const struct bd_frame *input,
+                        const struct bd_frame *mask);
+
+/* `overlay` (BD_RGB24): the input with the mask tinted and its border drawn. */
+void bd_overlay_draw(struct bd_frame *overlay, const struct bd_frame *input,
+                     const struct bd_frame *mask);
+
+#endif

@@ -1,0 +1,368 @@
+#include "app/pipeline/pipeline.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/pipeline/batch.h"
+#include "app/pipeline/in_flight.h"
+#include "app/pipeline/initialise.h"
+#include "app/pipeline/pictures.h"
+#include "app/pipeline/queue.h"
+#include "app/pipeline/roi.h"
+#include "app/pipeline/stabilise.h"
+#include "base/clock.h"
+#include "base/pool.h"
+#include "video/scale.h"
+
+/* Frames decoded ahead: enough to even out key frames, few enough for 4K pictures. */
+enum { queue_frames = 8, live_queue_frames = 2 };
+
+/* Threads that scale frames: 1920x1080 in colour takes one 5 ms. */
+enum { scaling_threads = 4 };
+
+/* Seconds of film that are looked through in several parts. */
+enum { least_for_parts = 10 };
+
+/* Larger pictures are processed at about this many pixels, on every backend, so that all give the
+ * same masks. */
+enum { most_pixels = 640 * 480 };
+
+struct bd_pipeline {
+    const struct bd_options *options;
+    unsigned wants;
+    bool (*interrupted)(void *);
+    void *user;
+    atomic_bool closing; /* read by the decoder thread */
+
+    struct bd_backend *backend;
+    struct bd_reader *reader;
+    const struct bd_reader_info *info;
+    struct bd_reader_options reader_options;
+    struct bd_queue *queue;
+    struct bd_separator *separator; /* live solver */
+    struct bd_batch *batch;         /* batch solver */
+    struct bd_separator_options settings;
+    struct bd_prime *prime; /* live solver: the look ahead, until the first frame is asked for */
+
+    enum bd_pixel_format small_format;               /* of what is separated */
+    bool smaller;                                    /* than the input */
+    struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
+    struct bd_frame roi;                             /* empty: none */
+
+    struct bd_steady *steady; /* registers frames; NULL: not wanted */
+    struct bd_flight flight;  /* live solver: between the queue and the separator */
+    struct bd_pictures *pictures;
+};
+
+static bool asked_to_stop(void *user)
+{
+    struct bd_pipeline *pipeline = user;
+    return atomic_load(&pipeline->closing) ||
+           (pipeline->interrupted && pipeline->interrupted(pipeline->user));
+}
+
+static enum bd_status open_reader(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    bool color = !options->gray ||
+                 (pipeline->wants & (BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR));
+    bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
+    pipeline->reader_options =
+        (struct bd_reader_options){ .input_format = options->input_format,
+                                    .input_options = options->input_options,
+                                    .input_option_count = options->input_option_count,
+                                    .format = color ? BD_RGB24 : BD_GRAY8,
+                                    .start = options->start,
+                                    .duration = options->duration,
+                                    .threads = options->threads,
+                                    .hwaccel = no_hardware ? NULL : options->hwaccel,
+                                    .interrupted = asked_to_stop,
+                                    .user = pipeline };
+    enum bd_status status =
+        bd_reader_open(&pipeline->reader, options->arguments[0], &pipeline->reader_options);
+    if (status == BD_ERROR_INTERRUPTED || status == BD_ERROR_MEMORY)
+        return status;
+    if (status)
+        return bd_fail(status == BD_ERROR_IO ? status : BD_ERROR_FORMAT, "%s", bd_error_detail());
+    pipeline->info = bd_reader_get_info(pipeline->reader);
+    return BD_OK;
+}
+
+/* The size at which frames are processed: as asked, or their own, or of about most_pixels. */
+static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int *height)
+{
+    const struct bd_options *options = pipeline->options;
+    *width = pipeline->info->width;
+    *height = pipeline->info->height;
+    if (options->scale_width) {
+        if (options->scale_width > *width || options->scale_height > *height)
+            return bd_fail(BD_ERROR_ARGUMENT,
+                           "--scale %dx%d: larger than the input, which is %dx%d",
+                           options->scale_width, options->scale_height, *width, *height);
+        *width = options->scale_width;
+        *height = options->scale_height;
+        return BD_OK;
+    }
+    double shrink = sqrt((double)most_pixels / ((double)*width * *height));
+    if (shrink < 1) {
+        *width = (int)fmax(1, lround(*width * shrink));
+        *height = (int)fmax(1, lround(*height * shrink));
+    }
+    return BD_OK;
+}
+
+/* What the solver is to do, as far as the input says. */
+static enum bd_status choose_settings(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    const struct bd_reader_info *info = pipeline->info;
+    struct bd_separator_options settings = options->separator;
+    enum bd_status status = choose_size(pipeline, &settings.width, &settings.height);
+    if (status)
+        return status;
+    settings.channels = options->gray ? 1 : 3;
+    if (info->frame_rate.num > 0 && info->frame_rate.den > 0)
+        settings.frame_rate = (double)info->frame_rate.num / (double)info->frame_rate.den;
+    pipeline->smaller = settings.width != info->width || settings.height != info->height;
+    settings.outputs = BD_SEPARATOR_MASK;
+    if (pipeline->smaller)
+        settings.outputs |= BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
+    if (pipeline->wants & BD_WANT_SHADOWS)
+        settings.outputs |= BD_SEPARATOR_SHADOW;
+    if (pipeline->wants & BD_WANT_BACKGROUND)
+        settings.outputs |= BD_SEPARATOR_BACKGROUND;
+    pipeline->settings = bd_separator_defaults(&settings);
+    pipeline->small_format = options->gray ? BD_GRAY8 : BD_RGB24;
+    return BD_OK;
+}
+
+/* Parts cost what is decoded to get to them, from a key frame on: for films of ten seconds
+ * and more on machines with cores for that. */
+static int parts_to_look_through(const struct bd_pipeline *pipeline)
+{
+    const struct bd_separator_options *settings = &pipeline->settings;
+    int cores = pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
+    double length = (double)bd_pipeline_frame_count(pipeline) / settings->frame_rate;
+    double span = fmin(length, fmin(settings->memory, bd_prime_most_seconds));
+    bool apart = span * settings->frame_rate >= 2.0 * settings->window;
+    return apart && span >= least_for_parts && cores >= 4 * bd_prime_most_parts
+               ? bd_prime_most_parts
+               : 1;
+}
+
+/* Starts to collect what a live separator's first background is made of. */
+static enum bd_status look_ahead(struct bd_pipeline *pipeline)
+{
+    const char *input = pipeline->options->arguments[0];
+    bool possible = pipeline->options->solver != BD_SOLVER_BATCH && pipeline->info->seekable &&
+                    !pipeline->info->live && strcmp(input, "-") != 0;
+    if (!possible)
+        return BD_OK;
+    return bd_prime_start(&pipeline->prime, input, &pipeline->reader_options, &pipeline->settings,
+                          pipeline->small_format, parts_to_look_through(pipeline));
+}
+
+/* Opening a GPU takes most of a second, in which the thread of the look ahead gets on: the input
+ * comes first. Where both fail it is the backend's failure that is told. */
+static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    char detail[bd_detail_size] = "";
+    enum bd_status input = open_reader(pipeline);
+    if (!input)
+        input = choose_settings(pipeline);
+    if (!input)
+        input = look_ahead(pipeline);
+    if (input)
+        snprintf(detail, sizeof detail, "%s", bd_error_detail());
+    enum bd_status status = bd_backend_open(&pipeline->backend, options->backend, options->threads);
+    return status || !input ? status : bd_fail(input, "%s", detail);
+}
+
+static enum bd_status open_solver(struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    const struct bd_reader_info *info = pipeline->info;
+    const struct bd_separator_options *settings = &pipeline->settings;
+    enum bd_status status = bd_steady_create(
+        &pipeline->steady, (enum bd_steady_mode)options->steady, settings, pipeline->small_format);
+    if (!status && options->solver == BD_SOLVER_BATCH)
+        status = bd_batch_create(&pipeline->batch, pipeline->backend, settings, pipeline->steady,
+                                 asked_to_stop, pipeline);
+    else if (!status)
+        status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
+    if (!status)
+        status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
+                                    pipeline->wants, options->threads);
+    return status;
+}
+
+/* What the solver is shown, where that is not the frame itself. Called by threads of the queue. */
+static enum bd_status shrink(void *user, int thread, struct bd_frame *picture,
+                             const struct bd_frame *frame)
+{
+    struct bd_pipeline *pipeline = user;
+    enum bd_status status = bd_frame_ensure(picture, pipeline->settings.width,
+                                            pipeline->settings.height, pipeline->small_format);
+    if (status)
+        return status;
+    return bd_scale(&pipeline->shrink[thread], picture, frame, BD_SCALE_AREA);
+}
+
+/* A frame of a film is scaled by one thread, beside others: threads that share a frame wait for
+ * each other. A camera's, which comes alone, is scaled by all. */
+static enum bd_status open_queue(struct bd_pipeline *pipeline, bool drop)
+{
+    bool whole = !pipeline->smaller && pipeline->reader_options.format == pipeline->small_format;
+    bool live = pipeline->info->live;
+    struct bd_queue_options options = { .capacity = drop ? live_queue_frames : queue_frames,
+                                        .drop = drop,
+                                        .prepare = whole ? NULL : shrink,
+                                        .threads = live ? 1 : scaling_threads,
+                                        .user = pipeline };
+    int most = pipeline->options->threads;
+    if (most && options.threads > most)
+        options.threads = most;
+    enum bd_status status = BD_OK;
+    for (int i = 0; i < options.threads && !whole && !live && !status; i++)
+        status = bd_scaler_create(&pipeline->shrink[i], 1);
+    return status ? status : bd_queue_open(&pipeline->queue, pipeline->reader, &options);
+}
+
+enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_options *options,
+                                bool drop, unsigned wants, bool (*interrupted)(void *), void *user)
+{
+    *pipeline = NULL;
+    struct bd_pipeline *self = calloc(1, sizeof *self);
+    if (!self)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the pipeline");
+    self->options = options;
+    self->wants = wants;
+    self->interrupted = interrupted;
+    self->user = user;
+    enum bd_status status = open_input_and_backend(self);
+    if (status == BD_OK)
+        status = open_solver(self);
+    if (status == BD_OK && options->roi) /* a failure is not the input's: bd_open_exit_status */
+        status = bd_roi_load(&self->roi, options->roi, self->info->width, self->info->height);
+    if (status == BD_OK)
+        status = open_queue(self, self->info->live && drop);
+    self->flight = (struct bd_flight){ .queue = self->queue,
+                                       .separator = self->separator,
+                                       .info = self->info,
+                                       .steady = self->steady };
+    if (status) {
+        bd_pipeline_close(&self);
+        return status;
+    }
+    *pipeline = self;
+    return BD_OK;
+}
+
+int bd_open_exit_status(enum bd_status status)
+{
+    if (status == BD_ERROR_INTERRUPTED)
+        return 4;
+    return status == BD_ERROR_IO || status == BD_ERROR_FORMAT ? 2 : 1;
+}
+
+enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
+{
+    const struct bd_frame *frame = NULL;
+    struct bd_separation separation = { 0 };
+    *result = (struct bd_result){ 0 };
+    enum bd_status status = BD_OK;
+    if (pipeline->prime)
+        status = bd_prime_finish(&pipeline->prime, pipeline->separator, pipeline->steady);
+    if (!status && pipeline->batch)
+        status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
+    else if (!status)
+        status = bd_flight_next(&pipeline->flight, &frame, &separation);
+    if (status)
+        return status;
+    double begin = bd_clock_seconds();
+    result->input = frame;
+    result->time = bd_flight_time(&pipeline->flight, frame);
+    result->rank = separation.rank;
+    result->columns = separation.columns;
+    result->learned = separation.learned;
+    const struct bd_separator_options *settings = &pipeline->settings;
+    if (pipeline->separator)
+        settings = bd_separator_options(pipeline->separator);
+    status =
+        bd_pictures_make(pipeline->pictures, result, frame, &pipeline->roi, &separation, settings);
+    result->dropped = bd_queue_dropped(pipeline->queue);
+    result->seconds = pipeline->flight.seconds + bd_clock_seconds() - begin;
+    return status;
+}
+
+const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline)
+{
+    return pipeline->info;
+}
+
+int64_t bd_pipeline_frame_count(const struct bd_pipeline *pipeline)
+{
+    const struct bd_options *options = pipeline->options;
+    const struct bd_reader_info *info = pipeline->info;
+    if (options->start <= 0 && options->duration <= 0)
+        return info->frame_count;
+    double rate = pipeline->settings.frame_rate;
+    double left = info->duration > 0 ? fmax(0, info->duration - options->start) : 0;
+    double length = options->duration > 0 ? options->duration : left;
+    if (left > 0 && left < length)
+        length = left;
+    return (int64_t)llround(length * rate);
+}
+
+const char *bd_pipeline_backend(const struct bd_pipeline *pipeline)
+{
+    return bd_backend_description(pipeline->backend);
+}
+
+int64_t bd_pipeline_damaged(const struct bd_pipeline *pipeline)
+{
+    return bd_queue_damaged(pipeline->queue);
+}
+
+struct bd_separator_options bd_pipeline_settings(const struct bd_pipeline *pipeline)
+{
+    return pipeline->settings;
+}
+
+struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline)
+{
+    return pipeline->separator;
+}
+
+enum bd_status bd_pipeline_seek(struct bd_pipeline *pipeline, double seconds)
+{
+    if (!pipeline->batch)
+        return bd_flight_seek(&pipeline->flight, seconds);
+    bd_batch_restart(pipeline->batch);
+    return bd_queue_seek(pipeline->queue, seconds);
+}
+
+void bd_pipeline_close(struct bd_pipeline **pipeline)
+{
+    struct bd_pipeline *self = *pipeline;
+    if (!self)
+        return;
+    atomic_store(&self->closing, true); /* ends a blocking read */
+    bd_prime_close(&self->prime);
+    bd_queue_close(&self->queue);
+    bd_reader_close(&self->reader);
+    bd_separator_destroy(&self->separator);
+    bd_steady_destroy(&self->steady);
+    bd_batch_destroy(&self->batch);
+    bd_backend_close(&self->backend);
+    for (int i = 0; i < bd_queue_most_threads; i++)
+        bd_scaler_destroy(&self->shrink[i]);
+    bd_pictures_destroy(&self->pictures);
+    bd_frame_destroy(&self->roi);
+    free(self);
+    *pipeline = NULL;
+}

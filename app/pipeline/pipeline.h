@@ -1,0 +1,80 @@
+/* From INPUT to separated frames: a decoding thread, a bounded queue, and the separator.
+ *
+ *   decoder thread -> queue, whose threads scale -> bd_pipeline_next (caller's thread: separation,
+ * full-size outputs)
+ *
+ * The queue blocks the decoder for files; for live sources in `drop` mode it drops the oldest frame
+ * and counts it. A pipeline belongs to one thread at a time. */
+#ifndef BD_APP_PIPELINE_PIPELINE_H
+#define BD_APP_PIPELINE_PIPELINE_H
+
+#include <stdbool.h>
+
+#include "app/options.h"
+#include "video/input/reader.h"
+#include <backdrop/separator.h>
+
+struct bd_pipeline;
+
+/* Which full-size pictures bd_pipeline_next has to make (bits). The mask is always made. */
+enum bd_want {
+    BD_WANT_BACKGROUND = 1,
+    BD_WANT_FOREGROUND = 2,
+    BD_WANT_OVERLAY = 4,
+    BD_WANT_COLOR = 8, /* the input in colour even with --color gray; implied by the two above */
+    BD_WANT_SHADOWS = 16
+};
+
+struct bd_result {
+    const struct bd_frame *input;      /* BD_RGB24 or BD_GRAY8, full size */
+    const struct bd_frame *mask;       /* BD_GRAY8, full size, 0 or 255, follows the edges of the
+                                          input */
+    const struct bd_frame *labels;     /* as the mask, but 127 in shadows if those are wanted: what
+                                          is written */
+    const struct bd_frame *background; /* full size, BD_RGB24, or BD_GRAY8 with --color gray; NULL
+                                          if not wanted */
+    const struct bd_frame *foreground; /* BD_RGBA32: input where mask, alpha = mask; NULL if not
+                                          wanted */
+    const struct bd_frame *overlay;    /* BD_RGB24: input with the mask tinted and outlined; NULL if
+                                          not wanted */
+    double time;                       /* seconds: pts x time base */
+    int64_t foreground_pixels;         /* of the full-size mask */
+    int rank, columns;
+    bool learned;
+    int64_t dropped; /* live frames dropped so far */
+    double seconds;  /* spent on this frame without waiting for decoding and scaling */
+};
+
+/* Opens the input, the backend and the separator as the options say, and starts the decoder.
+ * `drop`: live sources may drop frames. `interrupted` as in bd_reader_options. BD_ERROR_IO or
+ * BD_ERROR_FORMAT if the input cannot be read (whatever the reader's own code), other codes if
+ * something else is wrong; bd_open_exit_status tells them apart. `options` must stay. */
+enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_options *options,
+                                bool drop, unsigned wants, bool (*interrupted)(void *), void *user);
+
+/* The exit status of the program when bd_pipeline_open failed: 2 input, 4 interrupted, 1 others. */
+int bd_open_exit_status(enum bd_status status);
+
+/* The next frame, separated; the pictures stay valid until the next call. BD_END at the end. The
+ * first call shows a live separator frames from the first seconds of a seekable file, so that it
+ * starts with a good background. */
+enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result);
+
+const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline);
+/* Frames to come in all, by --start and --duration; 0 where unknown. */
+int64_t bd_pipeline_frame_count(const struct bd_pipeline *pipeline);
+const char *bd_pipeline_backend(const struct bd_pipeline *pipeline); /* description, one line */
+int64_t bd_pipeline_damaged(const struct bd_pipeline *pipeline);
+
+/* What the separation really uses, defaults filled in. */
+struct bd_separator_options bd_pipeline_settings(const struct bd_pipeline *pipeline);
+
+/* For the live solver's keys: freeze, reset, lambda, threshold. NULL in batch mode. */
+struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline);
+
+/* Files: continues at `seconds` from the beginning; the learned background stays. */
+enum bd_status bd_pipeline_seek(struct bd_pipeline *pipeline, double seconds);
+
+void bd_pipeline_close(struct bd_pipeline **pipeline);
+
+#endif

@@ -1,0 +1,373 @@
+#include "app/pipeline/queue.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { max_capacity = 16, max_frames = max_capacity + 1 + bd_queue_most_held };
+
+/* How far a waiting frame is. */
+enum stage { DECODED, IN_WORK, READY };
+
+struct slot {
+    struct bd_frame frame, picture;
+    enum stage stage;
+    enum bd_status status; /* of preparing */
+    char detail[bd_detail_size];
+};
+
+struct worker {
+    struct bd_queue *queue;
+    pthread_t thread;
+    int number;
+};
+
+struct bd_queue {
+    struct bd_reader *reader;
+    struct bd_queue_options options;
+
+    pthread_t thread;
+    struct worker workers[bd_queue_most_threads];
+    int worker_count; /* started */
+    pthread_mutex_t mutex;
+    /* Each wakes one kind of thread, so that a frame's way costs few wake-ups. */
+    pthread_cond_t room;    /* the decoder: a place is free, or a seek is wanted */
+    pthread_cond_t decoded; /* a worker: there is a frame to prepare */
+    pthread_cond_t
+        ready; /* the consumer: the oldest frame is ready, or what it waits for is done */
+
+    /* A slot is in one place: the decoder's hand, the consumer's hand, free, or waiting. */
+    struct slot slots[max_frames];
+    int free[max_frames], free_count;
+    int waiting[max_capacity], waiting_count; /* oldest first */
+    int in_work;                              /* of those that wait */
+    int held[bd_queue_most_held], held_count; /* by the consumer, oldest first */
+
+    bool stop, seek_wanted, seek_done;
+    bool pause; /* no worker begins with a frame */
+    double seek_to;
+    enum bd_status ended; /* BD_OK while frames come */
+    enum bd_status seek_status;
+    char detail[bd_detail_size], seek_detail[bd_detail_size];
+    int64_t dropped, damaged;
+};
+
+/* Takes number `i` out of those that wait. */
+static int take(struct bd_queue *queue, int i)
+{
+    int index = queue->waiting[i];
+    queue->waiting_count--;
+    memmove(queue->waiting + i, queue->waiting + i + 1,
+            (size_t)(queue->waiting_count - i) * sizeof *queue->waiting);
+    return index;
+}
+
+/* The oldest waiting frame that no worker has in work; the workers are fewer than the places. */
+static int take_to_drop(struct bd_queue *queue)
+{
+    int i = 0;
+    while (queue->slots[queue->waiting[i]].stage == IN_WORK)
+        i++;
+    return take(queue, i);
+}
+
+/* Wakes the consumer if it can go on. */
+static void tell_consumer(struct bd_queue *queue)
+{
+    bool none = !queue->waiting_count;
+    if (none ? queue->ended != BD_OK : queue->slots[queue->waiting[0]].stage == READY)
+        pthread_cond_signal(&queue->ready);
+}
+
+/* Called with the mutex held, which is released while the reader works. */
+static void seek_now(struct bd_queue *queue)
+{
+    double seconds = queue->seek_to;
+    queue->seek_wanted = false;
+    pthread_mutex_unlock(&queue->mutex);
+    enum bd_status status = bd_reader_seek(queue->reader, seconds);
+    pthread_mutex_lock(&queue->mutex);
+    queue->seek_status = status;
+    if (status)
+        snprintf(queue->seek_detail, sizeof queue->seek_detail, "%s", bd_error_detail());
+    else
+        queue->ended = BD_OK;
+    queue->seek_done = true;
+    pthread_cond_signal(&queue->ready);
+}
+
+/* Lets a decoded frame wait. */
+static void add(struct bd_queue *queue, int index)
+{
+    if (queue->waiting_count == queue->options.capacity) {
+        queue->free[queue->free_count++] = take_to_drop(queue);
+        queue->dropped++;
+    }
+    queue->slots[index].status = BD_OK;
+    queue->slots[index].stage = queue->options.prepare ? DECODED : READY;
+    queue->waiting[queue->waiting_count++] = index;
+    if (queue->options.prepare)
+        pthread_cond_signal(&queue->decoded);
+}
+
+/* Reads one frame into a slot. Called with the mutex held, released while reading. */
+static void read_now(struct bd_queue *queue, int index)
+{
+    pthread_mutex_unlock(&queue->mutex);
+    enum bd_status status = bd_reader_read(queue->reader, &queue->slots[index].frame);
+    int64_t damaged = bd_reader_damaged(queue->reader);
+    pthread_mutex_lock(&queue->mutex);
+    queue->damaged = damaged;
+    if (queue->seek_wanted || status) {
+        queue->free[queue->free_count++] = index;
+        if (status && !queue->seek_wanted) {
+            queue->ended = status;
+            snprintf(queue->detail, sizeof queue->detail, "%s", bd_error_detail());
+        }
+    } else {
+        add(queue, index);
+    }
+    tell_consumer(queue);
+}
+
+static void *decode(void *user)
+{
+    struct bd_queue *queue = user;
+    pthread_mutex_lock(&queue->mutex);
+    while (!queue->stop) {
+        bool room = queue->options.drop || queue->waiting_count < queue->options.capacity;
+        if (queue->seek_wanted)
+            seek_now(queue);
+        else if (queue->ended || !room)
+            pthread_cond_wait(&queue->room, &queue->mutex);
+        else
+            read_now(queue, queue->free[--queue->free_count]);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return NULL;
+}
+
+/* The oldest frame that nobody has begun to prepare; NULL: there is none. */
+static struct slot *next_to_prepare(struct bd_queue *queue)
+{
+    for (int i = 0; i < queue->waiting_count && !queue->pause; i++)
+        if (queue->slots[queue->waiting[i]].stage == DECODED)
+            return &queue->slots[queue->waiting[i]];
+    return NULL;
+}
+
+/* Called with the mutex held, released while the frame is prepared. */
+static void prepare_now(struct bd_queue *queue, struct slot *slot, int thread)
+{
+    slot->stage = IN_WORK;
+    queue->in_work++;
+    pthread_mutex_unlock(&queue->mutex);
+    enum bd_status status =
+        queue->options.prepare(queue->options.user, thread, &slot->picture, &slot->frame);
+    pthread_mutex_lock(&queue->mutex);
+    queue->in_work--;
+    slot->stage = READY;
+    slot->status = status;
+    if (status)
+        snprintf(slot->detail, sizeof slot->detail, "%s", bd_error_detail());
+    if (queue->pause)
+        pthread_cond_signal(&queue->ready);
+    tell_consumer(queue);
+}
+
+static void *work(void *user)
+{
+    struct worker *worker = user;
+    struct bd_queue *queue = worker->queue;
+    pthread_mutex_lock(&queue->mutex);
+    while (!queue->stop) {
+        struct slot *slot = next_to_prepare(queue);
+        if (slot)
+            prepare_now(queue, slot, worker->number);
+        else
+            pthread_cond_wait(&queue->decoded, &queue->mutex);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return NULL;
+}
+
+static enum bd_status check(const struct bd_queue_options *options)
+{
+    if (options->capacity < 2 || options->capacity > max_capacity)
+        return bd_fail(BD_ERROR_ARGUMENT, "a queue of %d frames: must be 2..%d", options->capacity,
+                       max_capacity);
+    int most = options->capacity - 1;
+    if (most > bd_queue_most_threads)
+        most = bd_queue_most_threads;
+    if (options->prepare && (options->threads < 1 || options->threads > most))
+        return bd_fail(BD_ERROR_ARGUMENT, "%d threads that prepare: must be 1..%d",
+                       options->threads, most);
+    return BD_OK;
+}
+
+static void join(struct bd_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    queue->stop = true;
+    pthread_cond_broadcast(&queue->room);
+    pthread_cond_broadcast(&queue->decoded);
+    pthread_mutex_unlock(&queue->mutex);
+    for (int i = 0; i < queue->worker_count; i++)
+        pthread_join(queue->workers[i].thread, NULL);
+}
+
+static void destroy(struct bd_queue *queue)
+{
+    for (int i = 0; i < max_frames; i++) {
+        bd_frame_destroy(&queue->slots[i].frame);
+        bd_frame_destroy(&queue->slots[i].picture);
+    }
+    pthread_cond_destroy(&queue->room);
+    pthread_cond_destroy(&queue->decoded);
+    pthread_cond_destroy(&queue->ready);
+    pthread_mutex_destroy(&queue->mutex);
+    free(queue);
+}
+
+/* Starts those that prepare, then the decoder. */
+static enum bd_status start(struct bd_queue *queue)
+{
+    int wanted = queue->options.prepare ? queue->options.threads : 0;
+    for (int i = 0; i < wanted; i++) {
+        struct worker *worker = &queue->workers[i];
+        *worker = (struct worker){ .queue = queue, .number = i };
+        if (pthread_create(&worker->thread, NULL, work, worker))
+            return bd_fail(BD_ERROR_MEMORY, "cannot start a thread that scales frames");
+        queue->worker_count++;
+    }
+    if (pthread_create(&queue->thread, NULL, decode, queue))
+        return bd_fail(BD_ERROR_MEMORY, "cannot start the decoding thread");
+    return BD_OK;
+}
+
+enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader,
+                             const struct bd_queue_options *options)
+{
+    *queue = NULL;
+    enum bd_status status = check(options);
+    if (status)
+        return status;
+    struct bd_queue *self = calloc(1, sizeof *self);
+    if (!self)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the frame queue");
+    self->reader = reader;
+    self->options = *options;
+    /* those that can wait, one for the decoder's hand, and the consumer's */
+    for (int i = 0; i < options->capacity + 1 + bd_queue_most_held; i++)
+        self->free[self->free_count++] = i;
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->room, NULL);
+    pthread_cond_init(&self->decoded, NULL);
+    pthread_cond_init(&self->ready, NULL);
+    status = start(self);
+    if (status) {
+        join(self);
+        destroy(self);
+        return status;
+    }
+    *queue = self;
+    return BD_OK;
+}
+
+/* Hands the oldest frame, which is ready, to the consumer. */
+static enum bd_status hand_over(struct bd_queue *queue, const struct bd_frame **frame,
+                                const struct bd_frame **picture)
+{
+    int index = take(queue, 0);
+    struct slot *slot = &queue->slots[index];
+    pthread_cond_signal(&queue->room);
+    if (slot->status) {
+        queue->free[queue->free_count++] = index;
+        return bd_fail(slot->status, "%s", slot->detail);
+    }
+    queue->held[queue->held_count++] = index;
+    *frame = &slot->frame;
+    if (picture)
+        *picture = queue->options.prepare ? &slot->picture : &slot->frame;
+    return BD_OK;
+}
+
+enum bd_status bd_queue_next(struct bd_queue *queue, const struct bd_frame **frame,
+                             const struct bd_frame **picture)
+{
+    enum bd_status status = BD_OK;
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->waiting_count ? queue->slots[queue->waiting[0]].stage != READY : !queue->ended)
+        pthread_cond_wait(&queue->ready, &queue->mutex);
+    if (queue->held_count == bd_queue_most_held)
+        status = bd_fail(BD_ERROR_ARGUMENT, "%d frames are held: one must be given back first",
+                         bd_queue_most_held);
+    else if (queue->waiting_count)
+        status = hand_over(queue, frame, picture);
+    else
+        status = queue->ended == BD_END ? BD_END : bd_fail(queue->ended, "%s", queue->detail);
+    pthread_mutex_unlock(&queue->mutex);
+    return status;
+}
+
+/* The decoder needs no call: it waits for a place, and there are slots for all places and hands. */
+void bd_queue_release(struct bd_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    if (queue->held_count) {
+        queue->free[queue->free_count++] = queue->held[0];
+        queue->held_count--;
+        memmove(queue->held, queue->held + 1, (size_t)queue->held_count * sizeof *queue->held);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+enum bd_status bd_queue_seek(struct bd_queue *queue, double seconds)
+{
+    pthread_mutex_lock(&queue->mutex);
+    queue->pause = true;
+    while (queue->in_work)
+        pthread_cond_wait(&queue->ready, &queue->mutex);
+    queue->pause = false;
+    while (queue->waiting_count)
+        queue->free[queue->free_count++] = take(queue, 0);
+    queue->seek_wanted = true;
+    queue->seek_done = false;
+    queue->seek_to = seconds;
+    pthread_cond_signal(&queue->room);
+    while (!queue->seek_done)
+        pthread_cond_wait(&queue->ready, &queue->mutex);
+    enum bd_status status = queue->seek_status;
+    if (status)
+        bd_fail(status, "%s", queue->seek_detail);
+    pthread_mutex_unlock(&queue->mutex);
+    return status;
+}
+
+int64_t bd_queue_dropped(struct bd_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    int64_t dropped = queue->dropped;
+    pthread_mutex_unlock(&queue->mutex);
+    return dropped;
+}
+
+int64_t bd_queue_damaged(struct bd_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    int64_t damaged = queue->damaged;
+    pthread_mutex_unlock(&queue->mutex);
+    return damaged;
+}
+
+void bd_queue_close(struct bd_queue **queue)
+{
+    struct bd_queue *self = *queue;
+    if (!self)
+        return;
+    join(self);
+    pthread_join(self->thread, NULL);
+    destroy(self);
+    *queue = NULL;
+}

@@ -1,0 +1,11 @@
+/* What the keys of the live window do. Main thread only. */
+#ifndef BD_APP_VIEW_ACTIONS_H
+#define BD_APP_VIEW_ACTIONS_H
+
+#include "app/view/keys.h"
+#include "app/view/session.h"
+
+/* Does what a key asks for; `value` as in the table of keys. */
+void bd_view_act(struct bd_view_session *view, enum bd_view_action action, int value);
+
+#endif

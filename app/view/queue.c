@@ -1,0 +1,83 @@
+#include "app/view/queue.h"
+
+#include <string.h>
+
+/* Eight frames hide a hiccup of a third of a second at 25 frames/s. Pictures larger than about
+ * 1080p get fewer, at least two: 256 MiB is what a window may reasonably take. */
+static const int64_t memory_budget = (int64_t)256 << 20;
+
+enum bd_status bd_view_queue_create(struct bd_view_queue *queue, int width, int height, bool live)
+{
+    const int64_t bytes_a_pixel = 3 + 3 + 4 + 1 + 3; /* of the five pictures, at most */
+    int64_t slot = bytes_a_pixel * width * height;
+    if (slot <= 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "a picture of %d x %d pixels cannot be shown", width,
+                       height);
+    int64_t slots = memory_budget / slot;
+    if (live || slots < 4)
+        slots = 4;
+    queue->capacity = slots > BD_VIEW_SLOTS_MAX ? BD_VIEW_QUEUE_MAX : (int)slots - 2;
+    queue->live = live;
+    for (int i = 0; i < queue->capacity + 2; i++)
+        queue->unused[queue->unused_count++] = &queue->slots[i];
+    return BD_OK;
+}
+
+void bd_view_queue_destroy(struct bd_view_queue *queue)
+{
+    for (int i = 0; i < BD_VIEW_SLOTS_MAX; i++)
+        for (int k = 0; k < BD_PICTURES; k++)
+            bd_frame_destroy(&queue->slots[i].pictures[k]);
+    memset(queue, 0, sizeof *queue);
+}
+
+/* Takes the oldest that waits out of the order. */
+static struct bd_view_result *shift(struct bd_view_queue *queue)
+{
+    struct bd_view_result *result = queue->ready[0];
+    queue->ready_count--;
+    for (int i = 0; i < queue->ready_count; i++)
+        queue->ready[i] = queue->ready[i + 1];
+    return result;
+}
+
+struct bd_view_result *bd_view_queue_free_slot(struct bd_view_queue *queue)
+{
+    if (queue->ready_count == queue->capacity) {
+        if (!queue->live)
+            return NULL;
+        queue->dropped++;
+        return shift(queue);
+    }
+    return queue->unused_count > 0 ? queue->unused[--queue->unused_count] : NULL;
+}
+
+void bd_view_queue_push(struct bd_view_queue *queue, struct bd_view_result *result)
+{
+    queue->ready[queue->ready_count++] = result;
+}
+
+void bd_view_queue_give_back(struct bd_view_queue *queue, struct bd_view_result *result)
+{
+    queue->unused[queue->unused_count++] = result;
+}
+
+const struct bd_view_result *bd_view_queue_peek(const struct bd_view_queue *queue, int i)
+{
+    return i < queue->ready_count ? queue->ready[i] : NULL;
+}
+
+struct bd_view_result *bd_view_queue_take(struct bd_view_queue *queue, bool latest)
+{
+    while (latest && queue->ready_count > 1) {
+        queue->dropped++;
+        bd_view_queue_give_back(queue, shift(queue));
+    }
+    return queue->ready_count > 0 ? shift(queue) : NULL;
+}
+
+void bd_view_queue_clear(struct bd_view_queue *queue)
+{
+    while (queue->ready_count > 0)
+        bd_view_queue_give_back(queue, shift(queue));
+}

@@ -1,0 +1,207 @@
+#include "app/view/text.h"
+
+#include <SDL_ttf.h>
+#include <fontconfig/fontconfig.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Most lines stay the same from frame to frame, so rendered lines are kept. A full window holds
+ * about 30. */
+enum { CACHE_SIZE = 64, FONTS = 3 };
+
+struct line {
+    char string[160];
+    SDL_Color color;
+    int size, width, height;
+    SDL_Texture *texture; /* NULL: unused entry */
+    uint64_t used;        /* the larger the more recently */
+};
+
+struct font {
+    TTF_Font *font; /* NULL: unused entry */
+    int size;
+    uint64_t used;
+};
+
+struct bd_view_text {
+    SDL_Renderer *renderer; /* not owned */
+    char *path;             /* of the font's file */
+    long face;              /* index in the file */
+    struct font fonts[FONTS];
+    struct font *font; /* current; NULL before the first size is set */
+    struct line lines[CACHE_SIZE];
+    uint64_t clock;
+};
+
+/* Tries the i-th candidate; true if SDL2_ttf can open it. */
+static bool try_font(struct bd_view_text *text, const FcPattern *candidate)
+{
+    FcChar8 *file;
+    int face = 0;
+    if (FcPatternGetString(candidate, FC_FILE, 0, &file) != FcResultMatch)
+        return false;
+    FcPatternGetInteger(candidate, FC_INDEX, 0, &face);
+    TTF_Font *font = TTF_OpenFontIndex((const char *)file, 16, face & 0xffff);
+    if (!font)
+        return false;
+    TTF_CloseFont(font);
+    text->path = strdup((const char *)file);
+    text->face = face & 0xffff;
+    return text->path != NULL;
+}
+
+/* The first scalable font, best match first, that can be opened. DejaVu Sans and its like have
+ * digits of one width, so that figures do not dance; any other sans serif will do. */
+static bool find_font(struct bd_view_text *text)
+{
+    bool found = false;
+    FcResult result;
+    FcConfig *config = FcInitLoadConfigAndFonts();
+    FcPattern *wish = FcNameParse((const FcChar8 *)"DejaVu Sans,Noto Sans,Liberation Sans,"
+                                                   "sans-serif:scalable=true:lang=en");
+    if (config && wish) {
+        FcConfigSubstitute(config, wish, FcMatchPattern);
+        FcDefaultSubstitute(wish);
+        FcFontSet *set = FcFontSort(config, wish, FcTrue, NULL, &result);
+        for (int i = 0; set && i < set->nfont && !found; i++)
+            found = try_font(text, set->fonts[i]);
+        if (set)
+            FcFontSetDestroy(set);
+    }
+    if (wish)
+        FcPatternDestroy(wish);
+    if (config)
+        FcConfigDestroy(config);
+    return found;
+}
+
+enum bd_status bd_view_text_create(struct bd_view_text **out, SDL_Renderer *renderer)
+{
+    *out = NULL;
+    struct bd_view_text *text = calloc(1, sizeof *text);
+    if (!text)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for text");
+    text->renderer = renderer;
+    if (TTF_Init() != 0) {
+        free(text);
+        return bd_fail(BD_ERROR_UNSUPPORTED, "no text in the window: %s", TTF_GetError());
+    }
+    if (!find_font(text)) {
+        bd_view_text_destroy(&text);
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "no text in the window: no font was found (install fonts-dejavu-core)");
+    }
+    *out = text;
+    return BD_OK;
+}
+
+void bd_view_text_destroy(struct bd_view_text **handle)
+{
+    struct bd_view_text *text = *handle;
+    if (!text)
+        return;
+    for (int i = 0; i < CACHE_SIZE; i++)
+        if (text->lines[i].texture)
+            SDL_DestroyTexture(text->lines[i].texture);
+    for (int i = 0; i < FONTS; i++)
+        if (text->fonts[i].font)
+            TTF_CloseFont(text->fonts[i].font);
+    TTF_Quit();
+    free(text->path);
+    free(text);
+    *handle = NULL;
+}
+
+void bd_view_text_set_size(struct bd_view_text *text, int pixels)
+{
+    if (!text)
+        return;
+    struct font *oldest = &text->fonts[0];
+    text->font = NULL;
+    for (int i = 0; i < FONTS && !text->font; i++) {
+        if (text->fonts[i].font && text->fonts[i].size == pixels)
+            text->font = &text->fonts[i];
+        else if (text->fonts[i].used < oldest->used)
+            oldest = &text->fonts[i];
+    }
+    if (!text->font) {
+        if (oldest->font)
+            TTF_CloseFont(oldest->font);
+        oldest->font = TTF_OpenFontIndex(text->path, pixels, text->face);
+        oldest->size = pixels;
+        text->font = oldest->font ? oldest : NULL;
+    }
+    if (text->font)
+        text->font->used = ++text->clock;
+}
+
+int bd_view_text_line_height(const struct bd_view_text *text)
+{
+    return text && text->font ? TTF_FontLineSkip(text->font->font) : 0;
+}
+
+static bool is_line(const struct line *line, int size, SDL_Color color, const char *string)
+{
+    return line->texture && line->size == size && memcmp(&line->color, &color, sizeof color) == 0 &&
+           strcmp(line->string, string) == 0;
+}
+
+/* Renders a line into the cache entry that was not used for longest. */
+static struct line *render(struct bd_view_text *text, struct line *line, SDL_Color color,
+                           const char *string)
+{
+    SDL_Surface *surface = TTF_RenderUTF8_Blended(text->font->font, string, color);
+    if (!surface)
+        return NULL;
+    if (line->texture)
+        SDL_DestroyTexture(line->texture);
+    line->texture = SDL_CreateTextureFromSurface(text->renderer, surface);
+    line->width = surface->w;
+    line->height = surface->h;
+    line->size = text->font->size;
+    line->color = color;
+    snprintf(line->string, sizeof line->string, "%s", string);
+    SDL_FreeSurface(surface);
+    return line->texture ? line : NULL;
+}
+
+/* The rendered line; NULL if there is nothing to draw. */
+static struct line *get_line(struct bd_view_text *text, SDL_Color color, const char *string)
+{
+    char shown[sizeof text->lines[0].string];
+    snprintf(shown, sizeof shown, "%s", string);
+    if (!text->font || shown[0] == '\0')
+        return NULL;
+    struct line *oldest = &text->lines[0];
+    for (int i = 0; i < CACHE_SIZE; i++) {
+        struct line *line = &text->lines[i];
+        if (is_line(line, text->font->size, color, shown)) {
+            line->used = ++text->clock;
+            return line;
+        }
+        if (line->used < oldest->used)
+            oldest = line;
+    }
+    oldest = render(text, oldest, color, shown);
+    if (oldest)
+        oldest->used = ++text->clock;
+    return oldest;
+}
+
+int bd_view_text_width(struct bd_view_text *text, const char *line)
+{
+    int width = 0;
+    if (text && text->font)
+        TTF_SizeUTF8(text->font->font, line, &width, NULL);
+    return width;
+}
+
+void bd_view_text_draw(struct bd_view_text *text, int x, int y, SDL_Color color, const char *string)
+{
+    struct line *line = text ? get_line(text, color, string) : NULL;
+    if (!line)
+        return;
+    SDL_Rect at = { x, y, line->width, line->height };
+    SDL_RenderCopy(text->renderer, line->texture, NULL, &at);
+}

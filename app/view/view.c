@@ -1,0 +1,229 @@
+#include "app/view/view.h"
+
+#include <stdio.h>
+
+#include "app/interrupt.h"
+#include "app/pipeline/pipeline.h"
+#include "app/view/actions.h"
+#include "app/view/session.h"
+#include "base/clock.h"
+
+/* How long a quick failure to open may take so that no window flashes up for it, seconds. */
+static const double patience = 0.4;
+
+static const char no_display[] = "no window can be opened (%s); without a display use: "
+                                 "backdrop export INPUT --overlay FILE";
+
+static void handle(struct bd_view_session *view, const SDL_Event *event)
+{
+    int value = 0;
+    enum bd_view_action action;
+    switch (event->type) {
+    case SDL_QUIT:
+        bd_view_session_leave(view, BD_VIEW_DONE);
+        break;
+    case SDL_WINDOWEVENT:
+        view->dirty = true;
+        break;
+    case SDL_RENDER_TARGETS_RESET:
+    case SDL_RENDER_DEVICE_RESET:
+        bd_view_window_invalidate(view->window);
+        view->dirty = true;
+        break;
+    default:
+        action = bd_view_key_action(event, &value);
+        bd_view_act(view, action, value);
+        break;
+    }
+}
+
+/* Called by the separator thread: ends the main thread's waiting. */
+static void notify(void *user)
+{
+    (void)user;
+    SDL_Event event = { .type = SDL_USEREVENT };
+    SDL_PushEvent(&event);
+}
+
+static void wait_for_events(struct bd_view_session *view, double seconds)
+{
+    SDL_Event event;
+    if (view->dirty)
+        seconds = 0;
+    if (view->message[0] && view->message_until - bd_clock_seconds() < seconds)
+        seconds = view->message_until - bd_clock_seconds();
+    seconds = seconds > 0.1 ? 0.1 : seconds; /* a signal does not wake us */
+    if (SDL_WaitEventTimeout(&event, seconds > 0 ? (int)(seconds * 1000) : 0))
+        do
+            handle(view, &event);
+        while (!view->quit && SDL_PollEvent(&event));
+}
+
+/* Looks at what the separator thread has to say. */
+static void check_worker(struct bd_view_session *view)
+{
+    char notice[sizeof view->message];
+    const char *detail;
+    enum bd_view_state state = bd_view_worker_state(view->worker);
+    if (bd_view_worker_notice(view->worker, notice, sizeof notice))
+        bd_view_session_say(view, notice);
+    if (state == BD_VIEW_RUNNING || state == BD_VIEW_OPENING)
+        view->broken_off = false;
+    if (state == BD_VIEW_OPEN_FAILED || (state == BD_VIEW_BROKEN_OFF && !view->broken_off)) {
+        enum bd_status status = bd_view_worker_error(view->worker, &detail);
+        view->broken_off = true;
+        view->dirty = true;
+        bool started = view->player.shown > 0 || bd_view_worker_ready(view->worker) > 0;
+        if (!started && !bd_interrupted(NULL))
+            bd_view_session_fail(view, bd_open_exit_status(status), detail);
+        else if (started && !bd_interrupted(NULL))
+            fprintf(stderr, "backdrop: %s\n", detail);
+        view->exit_status = view->exit_status ? view->exit_status : BD_VIEW_FAILED;
+    }
+    if (state == BD_VIEW_ENDED && view->player.shown == 0 &&
+        bd_view_worker_ready(view->worker) == 0 && !view->quit) {
+        char line[512];
+        snprintf(line, sizeof line, "%s: there is no frame in it", view->options->arguments[0]);
+        bd_view_session_fail(view, BD_VIEW_NO_INPUT, line);
+    }
+}
+
+static double pixel_aspect(const struct bd_reader_info *info)
+{
+    bool known = info->pixel_aspect.num > 0 && info->pixel_aspect.den > 0;
+    return known ? (double)info->pixel_aspect.num / (double)info->pixel_aspect.den : 1;
+}
+
+/* The input is open: the window takes its shape, the player can start. */
+static void start_playing(struct bd_view_session *view)
+{
+    const struct bd_reader_info *info = &view->source->info;
+    view->threshold = view->source->threshold;
+    view->lambda = view->source->lambda;
+    bd_view_player_init(&view->player, view->worker);
+    snprintf(view->waiting, sizeof view->waiting, "learning the background of %s",
+             view->options->arguments[0]);
+    bd_view_window_fit(view->window, info->width, info->height, pixel_aspect(info),
+                       view->pane == BD_PANE_ALL);
+    bd_log(BD_LOG_INFO, "input %dx%d, %s in %s; %s", info->width, info->height, info->codec,
+           info->container, view->source->backend);
+    view->dirty = true;
+}
+
+/* Whether a run of a given number of frames is over. */
+static bool counted_out(const struct bd_view_session *view)
+{
+    int frames = view->options->frames;
+    return frames > 0 && view->source &&
+           (view->player.shown >= frames ||
+            (view->player.shown > 0 && bd_view_player_finished(&view->player)));
+}
+
+static void loop(struct bd_view_session *view)
+{
+    double wait = 0;
+    bool finished = false;
+    while (!view->quit) {
+        wait_for_events(view, wait);
+        check_worker(view);
+        double now = bd_clock_seconds();
+        if (!view->source && (view->source = bd_view_worker_source(view->worker)) != NULL)
+            start_playing(view);
+        wait = 1;
+        if (view->source && bd_view_player_advance(&view->player, now, &wait))
+            view->dirty = true;
+        if (view->source && finished != bd_view_player_finished(&view->player)) {
+            finished = !finished;
+            view->dirty = true;
+        }
+        if (view->message[0] && now >= view->message_until) {
+            view->message[0] = '\0';
+            view->dirty = true;
+        }
+        if (view->dirty && !view->quit)
+            bd_view_session_draw(view);
+        if (bd_interrupted(NULL))
+            bd_view_session_leave(view, BD_VIEW_INTERRUPTED);
+        else if (counted_out(view))
+            bd_view_session_leave(view, BD_VIEW_DONE);
+    }
+}
+
+static enum bd_status open_window(struct bd_view_session *view)
+{
+    char title[256];
+    snprintf(title, sizeof title, "Backdrop - %s", view->options->arguments[0]);
+    snprintf(view->waiting, sizeof view->waiting, "opening %s", view->options->arguments[0]);
+    const struct bd_view_source *source = bd_view_worker_source(view->worker);
+    enum bd_status status = bd_view_window_create(
+        &view->window, title, source ? source->info.width : 16, source ? source->info.height : 9,
+        source ? pixel_aspect(&source->info) : 1, view->pane == BD_PANE_ALL);
+    if (status != BD_OK)
+        return status;
+    view->panel.window = view->window;
+    if (bd_view_text_create(&view->text, bd_view_window_renderer(view->window)) != BD_OK)
+        bd_log(BD_LOG_WARNING, "%s", bd_error_detail());
+    view->panel.text = view->text;
+    view->dirty = true;
+    return BD_OK;
+}
+
+/* Waits a little for the input, so that the window opens in its shape, or not at all. */
+static void wait_for_input(struct bd_view_session *view)
+{
+    double end = bd_clock_seconds() + patience;
+    while (bd_view_worker_state(view->worker) == BD_VIEW_OPENING && bd_clock_seconds() < end)
+        SDL_Delay(5);
+    check_worker(view);
+}
+
+static void save_last(struct bd_view_session *view)
+{
+    struct bd_view_scene scene = bd_view_session_scene(view);
+    scene.message = NULL;
+    if (bd_view_scene_save(&view->panel, &scene, view->options->screenshot) != BD_OK)
+        bd_view_session_fail(view, BD_VIEW_FAILED, bd_error_detail());
+}
+
+static void run_session(struct bd_view_session *view)
+{
+    struct bd_view_worker_options options = { .options = view->options,
+                                              .notify = notify,
+                                              .interrupted = bd_interrupted };
+    if (bd_view_worker_create(&view->worker, &options) != BD_OK) {
+        bd_view_session_fail(view, BD_VIEW_NO_START, bd_error_detail());
+        return;
+    }
+    wait_for_input(view);
+    if (view->quit)
+        return;
+    if (open_window(view) != BD_OK) {
+        char line[512];
+        snprintf(line, sizeof line, no_display, bd_error_detail());
+        bd_view_session_fail(view, BD_VIEW_NO_START, line);
+        return;
+    }
+    loop(view);
+    if (view->options->screenshot && view->player.current)
+        save_last(view);
+}
+
+int bd_view_run(const struct bd_options *options)
+{
+    struct bd_view_session view = { .options = options, .pane = BD_PANE_ALL, .overlay = true };
+    if (options->pane)
+        bd_pane_find(&view.pane, options->pane);
+    if (bd_view_display_open() == BD_OK) {
+        run_session(&view);
+    } else {
+        char line[512];
+        snprintf(line, sizeof line, no_display, bd_error_detail());
+        bd_view_session_fail(&view, BD_VIEW_NO_START, line);
+    }
+    bd_view_player_close(&view.player);
+    bd_view_worker_destroy(&view.worker);
+    bd_view_text_destroy(&view.text);
+    bd_view_window_destroy(&view.window);
+    bd_view_display_close();
+    return view.exit_status;
+}

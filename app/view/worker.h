@@ -1,0 +1,98 @@
+/* The separator thread of the live window: it owns the pipeline (and so the backend) and puts
+ * separated frames into a short queue.
+ *
+ * Everything here is called by the main thread, which never touches the pipeline. What goes
+ * between the two threads is in struct bd_view_worker, under its lock: results one way, and the
+ * other way a mailbox that holds the latest wish of each kind. A result belongs to the main thread
+ * from bd_view_worker_take to bd_view_worker_release. */
+#ifndef BD_APP_VIEW_WORKER_H
+#define BD_APP_VIEW_WORKER_H
+
+#include <stdbool.h>
+
+#include "app/options.h"
+#include "app/view/pane.h"
+#include "video/input/reader.h"
+
+struct bd_view_worker;
+
+/* A separated frame: a copy, so that the pipeline can go on. */
+struct bd_view_result {
+    struct bd_frame pictures[BD_PICTURES]; /* by enum bd_pane, formats as in struct bd_result */
+    double position;                       /* seconds from the beginning of the input */
+    double foreground;                     /* share of the pixels, 0..1 */
+    int rank, columns;
+    int64_t dropped; /* live frames dropped before separation */
+    double seconds;  /* that separating this frame took */
+    bool jump;       /* not the successor of the frame before: after a seek or a loop */
+};
+
+/* What is known once the input is open. */
+struct bd_view_source {
+    struct bd_reader_info info;
+    char backend[160];
+    bool adjustable;          /* the live solver: threshold, lambda, freeze and reset have effect */
+    double threshold, lambda; /* grey levels, at the start */
+    int window;               /* columns */
+};
+
+enum bd_view_state {
+    BD_VIEW_OPENING,
+    BD_VIEW_RUNNING,
+    BD_VIEW_ENDED,      /* all results are in the queue or were taken */
+    BD_VIEW_BROKEN_OFF, /* as ended, by an error */
+    BD_VIEW_OPEN_FAILED
+};
+
+struct bd_view_worker_options {
+    const struct bd_options *options; /* outlives the worker */
+    void (*notify)(void *user);       /* called by the separator thread when something changed */
+    bool (*interrupted)(void *user);  /* called by any thread: true makes blocked reads return */
+    void *user;
+};
+
+/* Starts the thread, which opens the input. BD_ERROR_MEMORY. */
+enum bd_status bd_view_worker_create(struct bd_view_worker **worker,
+                                     const struct bd_view_worker_options *options);
+
+/* Stops and joins the thread, frees and nulls. Safe on NULL. */
+void bd_view_worker_destroy(struct bd_view_worker **worker);
+
+enum bd_view_state bd_view_worker_state(struct bd_view_worker *worker);
+
+/* The status and its detail after BROKEN_OFF or OPEN_FAILED; the text lives as long as the worker.
+ */
+enum bd_status bd_view_worker_error(struct bd_view_worker *worker, const char **detail);
+
+/* Not before the state has left OPENING; NULL if opening failed. Lives as long as the worker. */
+const struct bd_view_source *bd_view_worker_source(struct bd_view_worker *worker);
+
+/* Results waiting in the queue, and the most it holds. */
+int bd_view_worker_ready(struct bd_view_worker *worker);
+int bd_view_worker_capacity(struct bd_view_worker *worker);
+
+/* Files: the i-th result waiting, without taking it; NULL if there are not so many. It stays there
+ * until the main thread takes it or seeks. */
+const struct bd_view_result *bd_view_worker_peek(struct bd_view_worker *worker, int i);
+
+/* Takes the oldest result, or with `latest` the newest, dropping those before it; NULL if none. */
+struct bd_view_result *bd_view_worker_take(struct bd_view_worker *worker, bool latest);
+
+/* Gives a result back and nulls. Safe on NULL. */
+void bd_view_worker_release(struct bd_view_worker *worker, struct bd_view_result **result);
+
+/* Live results dropped unseen, because a later one was there. */
+int64_t bd_view_worker_dropped(struct bd_view_worker *worker);
+
+/* Wishes; they take effect with the next frame that is separated. Seeking drops all results in the
+ * queue; `repeat` separates the frame at `seconds` once more, without learning from it. */
+void bd_view_worker_seek(struct bd_view_worker *worker, double seconds, bool repeat);
+void bd_view_worker_set_threshold(struct bd_view_worker *worker, double threshold);
+void bd_view_worker_set_lambda(struct bd_view_worker *worker, double lambda);
+void bd_view_worker_freeze(struct bd_view_worker *worker, bool frozen);
+void bd_view_worker_reset(struct bd_view_worker *worker);
+
+/* Moves the line that the separator thread wants the user to see, if any, into `text`. */
+bool bd_view_worker_notice(struct bd_view_worker *worker, char *text, int size);
+
+#endif

@@ -1,0 +1,282 @@
+/* The CUDA backend: its device, stream and memory, and its table (linalg/shared/ops.h). */
+#include "gpu/cuda.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/core/columns.h"
+#include "gpu/svd/small_svd.h"
+
+/* The oldest architecture that the kernels are built for. */
+enum { oldest_capability = 80 };
+
+static struct {
+    cudaError_t error;
+    int after;
+} injected;
+
+static atomic_int blocks;
+
+int bd_cuda_blocks(void)
+{
+    return atomic_load(&blocks);
+}
+
+int bd_cuda_inject(cudaError_t error, int after)
+{
+    int left = injected.after;
+    injected.error = error;
+    injected.after = after;
+    return left;
+}
+
+/* The injected fault in place of `error`, if it is its turn. */
+static cudaError_t with_fault(cudaError_t error, int allocation)
+{
+    if (injected.error == cudaSuccess)
+        return error;
+    if ((injected.error == cudaErrorMemoryAllocation) != allocation || injected.after-- > 0)
+        return error;
+    error = injected.error;
+    injected.error = cudaSuccess;
+    return error;
+}
+
+struct bd_cuda *bd_cuda_of(struct bd_backend *backend)
+{
+    return backend->state;
+}
+
+/* The failure is told here: later checks must not see it again. */
+static enum bd_status failed(cudaError_t error, const char *what)
+{
+    cudaGetLastError();
+    return bd_fail(error == cudaErrorMemoryAllocation ? BD_ERROR_MEMORY : BD_ERROR_BACKEND,
+                   "cuda: %s: %s", what, cudaGetErrorString(error));
+}
+
+enum bd_status bd_cuda_check(cudaError_t error, const char *what)
+{
+    error = with_fault(error, 0);
+    return error == cudaSuccess ? BD_OK : failed(error, what);
+}
+
+enum bd_status bd_cuda_launched(const char *what)
+{
+    return bd_cuda_check(cudaGetLastError(), what);
+}
+
+enum bd_status bd_cuda_allow_shared(struct bd_cuda *cuda, const void *kernel, const char *what)
+{
+    struct cudaFuncAttributes attributes;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     cuda->shared_most - (int)attributes.sharedSizeBytes);
+    return bd_cuda_check(error, what);
+}
+
+enum bd_status bd_cuda_alloc(struct bd_cuda *cuda, void **data, size_t bytes, const char *what)
+{
+    *data = NULL;
+    void *memory = NULL;
+    cudaError_t error = with_fault(cudaSuccess, 1);
+    if (error == cudaSuccess)
+        error = cudaMalloc(&memory, bytes ? bytes : 256);
+    if (error == cudaErrorMemoryAllocation) {
+        size_t free_bytes = 0, total = 0;
+        cudaGetLastError(); /* the failure is reported here: later checks must not see it */
+        cudaMemGetInfo(&free_bytes, &total);
+        return bd_fail(
+            BD_ERROR_MEMORY,
+            "cuda: %s needs %zu MiB of GPU memory and %zu of %zu MiB are free; a smaller "
+            "--window or --scale needs less, --backend cpu none",
+            what, (bytes + (1 << 20) - 1) >> 20, free_bytes >> 20, total >> 20);
+    }
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(memory, 0, bytes, cuda->stream);
+    if (error != cudaSuccess) {
+        cudaFree(memory);
+        return failed(error, what);
+    }
+    *data = memory;
+    atomic_fetch_add(&blocks, 1);
+    return BD_OK;
+}
+
+void bd_cuda_free(void *data)
+{
+    if (data)
+        atomic_fetch_sub(&blocks, 1);
+    cudaFree(data);
+}
+
+enum bd_status bd_cuda_alloc_host(void **data, size_t bytes, const char *what)
+{
+    *data = NULL;
+    void *memory = NULL;
+    cudaError_t error = with_fault(cudaSuccess, 1);
+    if (error == cudaSuccess)
+        error = cudaMallocHost(&memory, bytes ? bytes : 64);
+    if (error != cudaSuccess) {
+        cudaGetLastError();
+        return bd_fail(BD_ERROR_MEMORY, "cuda: no %zu MiB of page-locked memory for %s",
+                       (bytes + (1 << 20) - 1) >> 20, what);
+    }
+    memset(memory, 0, bytes);
+    *data = memory;
+    atomic_fetch_add(&blocks, 1);
+    return BD_OK;
+}
+
+void bd_cuda_free_host(void *data)
+{
+    if (data)
+        atomic_fetch_sub(&blocks, 1);
+    cudaFreeHost(data);
+}
+
+/* The device with the most multiprocessors among those that the kernels are built for. */
+static enum bd_status choose_device(int *device, struct cudaDeviceProp *best)
+{
+    int count = 0;
+    cudaError_t error = with_fault(cudaGetDeviceCount(&count), 0);
+    if (error == cudaErrorInsufficientDriver)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "backend cuda: no NVIDIA driver, or one too old for CUDA %d.%d; install a "
+                       "newer one or use --backend cpu",
+                       CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (error != cudaSuccess || count == 0)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "backend cuda: no usable NVIDIA GPU (%s); use --backend cpu",
+                       error != cudaSuccess ? cudaGetErrorString(error) : "none found");
+    best->multiProcessorCount = 0;
+    for (int i = 0; i < count; i++) {
+        struct cudaDeviceProp p;
+        if (cudaGetDeviceProperties(&p, i) != cudaSuccess ||
+            p.major * 10 + p.minor < oldest_capability ||
+            p.multiProcessorCount <= best->multiProcessorCount)
+            continue;
+        *best = p;
+        *device = i;
+    }
+    if (best->multiProcessorCount)
+        return BD_OK;
+    return bd_fail(BD_ERROR_UNSUPPORTED,
+                   "backend cuda: no GPU of compute capability %d.%d or newer; use --backend cpu",
+                   oldest_capability / 10, oldest_capability % 10);
+}
+
+static void cuda_close(struct bd_backend *backend)
+{
+    struct bd_cuda *cuda = backend->state;
+    if (cuda && cuda->stream)
+        cudaStreamDestroy(cuda->stream);
+    free(cuda);
+    backend->state = NULL;
+}
+
+/* Its priority is between those of the streams beside it: what this one waits for soon comes before
+ * it, and what only the end of a call waits for after it. */
+static enum bd_status make_stream(cudaStream_t *stream)
+{
+    int least = 0, greatest = 0;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, (least + greatest) / 2);
+    return bd_cuda_check(error, "making a stream");
+}
+
+static enum bd_status cuda_open(struct bd_backend *backend, int threads)
+{
+    struct cudaDeviceProp properties;
+    int device = 0, driver = 0;
+    enum bd_status status = choose_device(&device, &properties);
+    if (status != BD_OK)
+        return status;
+    struct bd_cuda *cuda = calloc(1, sizeof *cuda);
+    if (!cuda)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the cuda backend");
+    backend->state = cuda;
+    cuda->device = device;
+    cuda->threads = threads;
+    cuda->sms = properties.multiProcessorCount;
+    cuda->shared_most = (int)properties.sharedMemPerBlockOptin;
+    cuda->l2 = (size_t)properties.l2CacheSize;
+    status = bd_cuda_check(cudaSetDevice(device), "choosing the GPU");
+    /* kernels have code for clusters or not, and are launched accordingly */
+    cuda->capability = properties.major * 10 + properties.minor;
+    int compiled = status == BD_OK ? bd_cuda_architecture() : 0;
+    if (status == BD_OK && compiled < cuda->capability)
+        cuda->capability = compiled;
+    if (status == BD_OK)
+        status = make_stream(&cuda->stream);
+    if (status != BD_OK) {
+        cuda_close(backend);
+        return status;
+    }
+    cudaDriverGetVersion(&driver);
+    snprintf(backend->description, sizeof backend->description,
+             "cuda: %.100s, %zu GiB, compute capability %d.%d, driver for CUDA %d.%d",
+             properties.name, properties.totalGlobalMem >> 30, properties.major, properties.minor,
+             driver / 1000, driver % 1000 / 10);
+    return BD_OK;
+}
+
+static enum bd_status cuda_sync(struct bd_backend *backend)
+{
+    return bd_cuda_check(cudaStreamSynchronize(bd_cuda_of(backend)->stream), "waiting for the GPU");
+}
+
+static enum bd_status cuda_alloc(struct bd_backend *backend, size_t bytes, void **data)
+{
+    return bd_cuda_alloc(bd_cuda_of(backend), data, bytes, "a matrix");
+}
+
+static void cuda_free(struct bd_backend *backend, void *data)
+{
+    (void)backend;
+    bd_cuda_free(data);
+}
+
+static enum bd_status copy(struct bd_backend *backend, void *dst, size_t dst_pitch, const void *src,
+                           size_t src_pitch, size_t width, size_t height, enum cudaMemcpyKind kind)
+{
+    struct bd_cuda *cuda = bd_cuda_of(backend);
+    cudaError_t error =
+        bd_cuda_copy_columns(dst, dst_pitch, src, src_pitch, width, height, kind, cuda->stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(cuda->stream);
+    return bd_cuda_check(error, "copying to or from the GPU");
+}
+
+static enum bd_status cuda_upload(struct bd_backend *backend, void *dst, size_t dst_pitch,
+                                  const void *host, size_t host_pitch, size_t width, size_t height)
+{
+    return copy(backend, dst, dst_pitch, host, host_pitch, width, height, cudaMemcpyHostToDevice);
+}
+
+static enum bd_status cuda_download(struct bd_backend *backend, void *host, size_t host_pitch,
+                                    const void *src, size_t src_pitch, size_t width, size_t height)
+{
+    return copy(backend, host, host_pitch, src, src_pitch, width, height, cudaMemcpyDeviceToHost);
+}
+
+static enum bd_status cuda_copy(struct bd_backend *backend, void *dst, size_t dst_pitch,
+                                const void *src, size_t src_pitch, size_t width, size_t height)
+{
+    return copy(backend, dst, dst_pitch, src, src_pitch, width, height, cudaMemcpyDeviceToDevice);
+}
+
+const struct bd_device_ops bd_cuda_device_ops = {
+    .open = cuda_open,
+    .close = cuda_close,
+    .sync = cuda_sync,
+    .alloc = cuda_alloc,
+    .free = cuda_free,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .copy = cuda_copy,
+};

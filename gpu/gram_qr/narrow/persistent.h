@@ -1,0 +1,18 @@
+/* Private to gpu/gram_qr/gram_qr.cu and persistent.cu: the first passes in one launch. */
+#ifndef BD_GPU_GRAM_QR_NARROW_PERSISTENT_H
+#define BD_GPU_GRAM_QR_NARROW_PERSISTENT_H
+
+#include "gpu/gram_qr/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Fills plan->resident, which stays as it is where there is no such kernel. */
+enum bd_status bd_cuda_gram_resident_create(struct gram_plan *plan);
+void bd_cuda_gram_resident_destroy(struct gram_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,79 @@
+/* Private to persistent.cu: words that go from thread block to thread block of a kernel
+ * through global memory, each with the number of the pass that it is of, for which the reader
+ * looks: no fences, no counters (as the protocol LL of NCCL does between GPUs). */
+#ifndef BD_GPU_GRAM_QR_NARROW_WORDS_CUH
+#define BD_GPU_GRAM_QR_NARROW_WORDS_CUH
+
+#include <cstdint>
+
+#include <cuda_runtime.h>
+
+enum { group_blocks = 12 }; /* whose sums are looked at together */
+
+struct __align__(16) resident_word
+{
+    unsigned long long bits, number;
+};
+
+/* Both halves of a word are written, and read, as one. */
+static __device__ __forceinline__ void send(struct resident_word *to, unsigned long long bits,
+                                            int number)
+{
+    asm volatile("{.reg .b128 w; mov.b128 w, {%1, %2}; st.relaxed.gpu.global.b128 [%0], w;}"
+                 :
+                 : "l"(to), "l"(bits), "l"((unsigned long long)number)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void send_double(struct resident_word *to, double x, int number)
+{
+    send(to, (unsigned long long)__double_as_longlong(x), number);
+}
+
+static __device__ __forceinline__ void look(const struct resident_word *from,
+                                            unsigned long long *bits, unsigned long long *number)
+{
+    asm volatile("{.reg .b128 w; ld.relaxed.gpu.global.b128 w, [%2]; mov.b128 {%0, %1}, w;}"
+                 : "=l"(*bits), "=l"(*number)
+                 : "l"(from)
+                 : "memory");
+}
+
+/* The bits of COUNT words, `apart` from each other, of which `count` are wanted; 0 for the others.
+ * All are looked at until all are there: one after the other would take as many times as long. */
+template <int COUNT>
+static __device__ __forceinline__ void receive(unsigned long long bits[COUNT],
+                                               const struct resident_word *from, int count,
+                                               int64_t apart, int number)
+{
+    bool missing;
+    do {
+        missing = false;
+#pragma unroll
+        for (int k = 0; k < COUNT; k++) {
+            unsigned long long found = number;
+            bits[k] = 0;
+            if (k < count)
+                look(from + k * apart, &bits[k], &found);
+            missing |= found != (unsigned long long)number;
+        }
+    } while (missing);
+}
+
+/* The sum of `count` numbers, `apart` words from each other. */
+static __device__ __forceinline__ double add_up(const struct resident_word *from, int count,
+                                                int64_t apart, int number)
+{
+    double sum = 0;
+#pragma unroll 1
+    for (int first = 0; first < count; first += group_blocks) {
+        unsigned long long bits[group_blocks];
+        receive<group_blocks>(bits, from + first * apart, count - first, apart, number);
+#pragma unroll
+        for (int k = 0; k < group_blocks; k++)
+            sum += __longlong_as_double((long long)bits[k]);
+    }
+    return sum;
+}
+
+#endif

@@ -1,0 +1,169 @@
+/* The live separator on the GPU: the basis that is learned from the window. */
+#include "gpu/separation/state.cuh"
+#include "gpu/separation/sweep.cuh"
+
+/* A direction b of norm 1 takes part in 1 / (m sum b^4) of the elements; directions after the first
+ * one that take part in less than this share are people (as separation/cpu/window.c). */
+static const double least_participation = 0.2;
+
+/* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). */
+__global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, int rank, int count,
+                            double tau, const float *sigma, const float *v, int64_t ldv)
+{
+    int found = 0;
+    while (found < rank && found < count && sigma[found] > tau)
+        found++;
+    for (int at = threadIdx.x; at < rank * count; at += blockDim.x) {
+        const int a = at % rank, j = at / rank;
+        g[at] = a < found ? v[a * ldv + j] / sigma[a] : 0.0f;
+        k[at] = a < found ? (float)(sigma[a] - tau) * v[a * ldv + j] : 0.0f;
+    }
+    if (threadIdx.x == 0)
+        numbers->new_rank = found;
+}
+
+/* B := X G in place (a thread reads and writes the rows that are its own), and partial[which
+ * gridDim.x + block] := the block's parts of w_next = B_next^T B w (which = k) and of the sums of
+ * b^4 of the columns of B_next (which = RANK + k); of b^2 where there is only one column, which is
+ * kept whatever its b^4. Rows as in sum_columns. */
+template <int RANK, int ROWS>
+__global__ __launch_bounds__(bd_sep_threads) void form_basis(
+    double *partial, float *basis, const __grid_constant__ bd_sep_window x,
+    const struct bd_sep_numbers *numbers, const float *__restrict__ g, int count)
+{
+    const int rank = numbers->new_rank;
+    if (!rank)
+        return;
+    double products[RANK] = {}, fourths[RANK] = {};
+    const int64_t step = (int64_t)gridDim.x * bd_sep_threads * ROWS;
+    for (int64_t i = ((int64_t)blockIdx.x * bd_sep_threads + threadIdx.x) * ROWS; i < x.ld;
+         i += step) {
+        float b[RANK][ROWS], next[RANK][ROWS] = {}, l[ROWS], e[ROWS], c[RANK];
+        struct bd_sweep_bytes<ROWS> now[bd_sweep_together];
+        bd_sweep_load_basis<RANK, ROWS>(b, x, i);
+        for (int j = 0; j < count; j += bd_sweep_together) {
+#pragma unroll
+            for (int t = 0; t < bd_sweep_together; t++)
+                if (j + t < count)
+                    now[t].load(x.bytes + x.order[j + t] * x.ld + i);
+#pragma unroll
+            for (int t = 0; t < bd_sweep_together; t++) {
+                if (j + t >= count)
+                    break;
+                const int slot = x.order[j + t];
+#pragma unroll
+                for (int k = 0; k < RANK; k++)
+                    c[k] = x.coefficients[slot * bd_max_rank + k];
+                bd_sweep_form<RANK, ROWS>(l, e, now[t], b, c, x.lambda);
+#pragma unroll
+                for (int k = 0; k < RANK; k++) {
+                    if (k >= rank)
+                        break;
+                    const float factor = g[(j + t) * x.rank + k];
+#pragma unroll
+                    for (int r = 0; r < ROWS; r++)
+                        next[k][r] += factor * (l[r] + e[r]);
+                }
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; r++) {
+            l[r] = 0;
+#pragma unroll
+            for (int k = 0; k < RANK; k++)
+                l[r] += numbers->w[k] * b[k][r];
+        }
+#pragma unroll
+        for (int k = 0; k < RANK; k++) {
+            if (k >= rank)
+                break;
+#pragma unroll
+            for (int q = 0; q < ROWS; q += 4)
+                bd_sep_store_floats(basis + k * x.ld + i + q, next[k] + q);
+            products[k] += bd_sweep_dot<ROWS>(next[k], l);
+#pragma unroll
+            for (int r = 0; r < ROWS; r++)
+                next[k][r] *= RANK > 1 ? next[k][r] : 1;
+            fourths[k] += bd_sweep_dot<ROWS>(next[k], next[k]);
+        }
+    }
+    for (int k = 0; k < RANK; k++) {
+        const double product = bd_sep_block_sum(products[k]), fourth = bd_sep_block_sum(fourths[k]);
+        if (threadIdx.x > 0)
+            continue;
+        partial[k * gridDim.x + blockIdx.x] = product;
+        partial[(RANK + k) * gridDim.x + blockIdx.x] = fourth;
+    }
+}
+
+/* The first column of B, and those after it up to the first that few elements take part in; w, and
+ * C := K. One thread block; partial is 2 RANK x parts. */
+template <int RANK>
+__global__ __launch_bounds__(bd_sep_threads) void end_basis(
+    struct bd_sep_numbers *numbers, float *coefficients, const double *partial, int parts,
+    const int *order, int count, const float *k_new, int rank_most, double m)
+{
+    __shared__ int kept;
+    const int rank = numbers->new_rank;
+    if (!rank)
+        return;
+    if (threadIdx.x == 0)
+        kept = rank;
+    double fourth = 0;
+    for (int k = 0; k < rank; k++) {
+        double product = 0;
+        fourth = 0;
+        for (int i = threadIdx.x; i < parts; i += bd_sep_threads) {
+            product += partial[k * parts + i];
+            fourth += partial[(RANK + k) * parts + i];
+        }
+        product = bd_sep_block_sum(product);
+        fourth = bd_sep_block_sum(fourth);
+        if (threadIdx.x > 0)
+            continue;
+        if (k > 0 && !(fourth * least_participation * m < 1) && k < kept)
+            kept = k;
+        numbers->w[k] = k < kept ? (float)product : 0.0f;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int k = kept; k < bd_max_rank; k++)
+            numbers->w[k] = 0;
+        numbers->rank = kept;
+        if (RANK == 1)
+            numbers->norm = fourth;
+    }
+    for (int at = threadIdx.x; at < count * bd_max_rank; at += bd_sep_threads) {
+        const int j = at / bd_max_rank, k = at % bd_max_rank;
+        coefficients[order[j] * bd_max_rank + k] = k < kept ? k_new[j * rank_most + k] : 0.0f;
+    }
+}
+
+template <int RANK, int ROWS>
+static void learn_basis(struct bd_cuda_separator *s, int count, float lambda)
+{
+    cudaStream_t stream = s->cuda->stream;
+    const struct bd_sep_window x = bd_sep_view(s, lambda);
+    const unsigned blocks = bd_sweep_blocks(s, 2 * ROWS);
+    form_basis<RANK, ROWS>
+        <<<blocks, bd_sep_threads, 0, stream>>>(s->partial, s->basis, x, s->numbers, s->g, count);
+    end_basis<RANK><<<1, bd_sep_threads, 0, stream>>>(s->numbers, s->coefficients, s->partial,
+                                                      (int)blocks, s->order, count, s->k, x.rank,
+                                                      (double)s->m);
+}
+
+enum bd_status bd_cuda_sep_basis(void *arg, const int *order, int count, float lambda, double tau,
+                                 const float *sigma, const float *v, int64_t ldv)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    enum bd_status status = bd_sep_set_order(s, order, count);
+    if (status != BD_OK)
+        return status;
+    begin_basis<<<1, 256, 0, s->cuda->stream>>>(s->numbers, s->g, s->k, s->shape.rank, count, tau,
+                                                sigma, v, ldv);
+    if (s->shape.rank == 1)
+        learn_basis<1, 16>(s, count, lambda);
+    else
+        learn_basis<bd_max_rank, 4>(s, count, lambda);
+    return bd_cuda_launched("learning the basis");
+}

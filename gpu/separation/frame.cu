@@ -1,0 +1,268 @@
+/* The live separator on the GPU: a frame against its background, and its mask. */
+#include "gpu/separation/mask/shadow.cuh"
+#include "gpu/separation/mask/shadow.h"
+#include "gpu/separation/state.cuh"
+
+/* Four elements of l = B w, rounded, as a word. */
+template <int RANK>
+__device__ __forceinline__ uint32_t form_background(const float w[RANK], const float *basis,
+                                                    int64_t ld, int rank, int64_t i)
+{
+    float l[4] = { 0.5f, 0.5f, 0.5f, 0.5f }, b[4];
+#pragma unroll
+    for (int k = 0; k < RANK; k++) {
+        if (k >= rank)
+            break;
+        bd_sep_load_floats(basis + k * ld + i, b);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            l[e] += b[e] * w[k];
+    }
+    uint32_t word = 0;
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        word |= (uint32_t)fminf(fmaxf(l[e], 0.0f), 255.0f) << 8 * e;
+    return word;
+}
+
+struct pictures {
+    uint8_t *background, *difference, *raw; /* outputs; background is an input of KNOWN */
+    const uint8_t *f;
+    const float *basis, *noise;
+    int64_t ld, words; /* of pixels, four in each */
+    int rank;
+};
+
+/* Of struct bd_detect_params. */
+struct limits {
+    float least, gain, most, plain;
+    int shadows;
+};
+
+/* Pixel p of four rgb ones, in the three lower bytes. */
+__device__ __forceinline__ uint32_t rgb_pixel(const uint32_t rgb[3], int p)
+{
+    const uint32_t above = p < 2 ? rgb[1] : rgb[2];
+    return p == 0   ? rgb[0] & 0xffffff
+           : p == 3 ? rgb[2] >> 8
+                    : __funnelshift_r(rgb[p - 1], above, 32 - 8 * p) & 0xffffff;
+}
+
+/* Four pixels a thread: l (unless it is KNOWN), |f - l| (maximum over channels), and what that says
+ * of each (raw, enum bd_cuda_mask_flag), for which numbers->changed counts those over their
+ * threshold. Word p of the pixels is words C p .. of the elements. */
+template <int RANK, int CHANNELS, bool KNOWN>
+__global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant__ pictures now,
+                                                          struct bd_sep_numbers *numbers,
+                                                          const __grid_constant__ limits limits)
+{
+    const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
+    uint32_t raw = 0;
+    if (p < now.words) {
+        float w[RANK];
+#pragma unroll
+        for (int k = 0; k < RANK; k++)
+            w[k] = numbers->w[k];
+        uint32_t f[CHANNELS], l[CHANNELS], far[CHANNELS];
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            const int64_t i = 4 * (CHANNELS * p + c);
+            if (KNOWN) {
+                l[c] = bd_sep_load_word(now.background + i);
+            } else {
+                l[c] = form_background<RANK>(w, now.basis, now.ld, now.rank, i);
+                *reinterpret_cast<uint32_t *>(now.background + i) = l[c];
+            }
+            f[c] = bd_sep_load_word(now.f + i);
+            far[c] = __vabsdiffu4(f[c], l[c]);
+        }
+        const uint32_t difference = CHANNELS == 1 ? far[0] : bd_sep_most_of_channels(far);
+        *reinterpret_cast<uint32_t *>(now.difference + 4 * p) = difference;
+        float d[4], noise[4];
+        bd_sep_floats(difference, d);
+        bd_sep_load_floats(now.noise + 4 * p, noise);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float limit = fmaxf(fminf(limits.gain * noise[e], limits.most), limits.least);
+            uint32_t flags = d[e] <= limits.plain * limit ? bd_cuda_mask_plain : 0;
+            if (d[e] > limit) {
+                flags |= bd_cuda_mask_set;
+                if (CHANNELS == 3 && limits.shadows &&
+                    bd_shadow_pixel(rgb_pixel(f, e), rgb_pixel(l, e)))
+                    flags |= bd_cuda_mask_plausible;
+            }
+            raw |= flags << 8 * e;
+        }
+        *reinterpret_cast<uint32_t *>(now.raw + 4 * p) = raw;
+    }
+    /* One addition a block, where there is something to add. */
+    __shared__ int changed[bd_sep_threads / 32];
+    const int set = __reduce_add_sync(0xffffffffu, __popc(raw & bd_cuda_mask_set * 0x01010101u));
+    if (threadIdx.x % 32 == 0)
+        changed[threadIdx.x / 32] = set;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int sum = 0;
+        for (int i = 0; i < bd_sep_threads / 32; i++)
+            sum += changed[i];
+        if (sum)
+            atomicAdd(&numbers->changed, sum);
+    }
+}
+
+struct pixels {
+    float *noise, *age;
+    uint8_t *guard;
+    const uint8_t *difference, *mask;
+    const uint8_t *shadow; /* 0 or 1; NULL: none */
+    int64_t words;
+};
+
+/* Four pixels a thread: noise levels outside the guard and ages in mask and shadows (LEARN), and
+ * then the guard of what has been in those for longer than `memory` goes. The pace is the one at
+ * `loaded` unless that is NULL; the record is in the host's memory, and numbers->changed is told
+ * with it and begins anew. Products and sums are rounded one by one, as on the CPU, whose noise
+ * levels and ages are these to the last bit. */
+template <bool LEARN>
+__global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_constant__ pixels now,
+                                                               struct bd_sep_record *record,
+                                                               struct bd_sep_numbers *numbers,
+                                                               const struct bd_sep_pace *loaded,
+                                                               struct bd_sep_pace pace,
+                                                               float memory)
+{
+    const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
+    if (p == 0) {
+        *record = { numbers->foreground, numbers->rank, numbers->revealed, numbers->changed };
+        numbers->changed = 0;
+    }
+    if (p >= now.words)
+        return;
+    uint32_t *guard_word = reinterpret_cast<uint32_t *>(now.guard + 4 * p);
+    const uint32_t guard = *guard_word;
+    float age[4];
+    bd_sep_load_floats(now.age + 4 * p, age);
+    if (LEARN) {
+        if (loaded)
+            pace = *loaded;
+        const float rate = pace.rate, seconds = pace.seconds;
+        uint32_t occupied = bd_sep_load_word(now.mask + 4 * p);
+        if (now.shadow)
+            occupied |= bd_sep_load_word(now.shadow + 4 * p);
+        float noise[4], d[4];
+        bd_sep_load_floats(now.noise + 4 * p, noise);
+        bd_sep_floats(bd_sep_load_word(now.difference + 4 * p), d);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            float share = guard >> 8 * e & 1 ? 0.0f : rate;
+            noise[e] = __fadd_rn(noise[e], __fmul_rn(share, __fsub_rn(d[e], noise[e])));
+            age[e] = __fadd_rn(age[e], occupied >> 8 * e & 1 ? seconds : __fmul_rn(-4.0f, seconds));
+            age[e] = age[e] > 0.0f ? age[e] : 0.0f;
+        }
+        bd_sep_store_floats(now.noise + 4 * p, noise);
+        bd_sep_store_floats(now.age + 4 * p, age);
+    }
+    uint32_t kept = 0;
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        kept |= (guard & 1u << 8 * e) && age[e] < memory ? 1u << 8 * e : 0u;
+    if (kept != guard)
+        *guard_word = kept;
+}
+
+template <int RANK, int CHANNELS>
+static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_params *params)
+{
+    const struct bd_sep_set *set = &s->sets[s->set];
+    const struct pictures now = { set->background, set->difference, s->raw, s->f,
+                                  s->basis,        s->noise,        s->ld,  s->pitch / 4,
+                                  s->shape.rank };
+    const struct limits limits = { params->threshold, params->noise_gain, params->most,
+                                   params->plain, params->shadows };
+    const unsigned blocks = bd_sep_blocks(now.words, bd_sep_threads);
+    if (s->projected)
+        compare<RANK, CHANNELS, false>
+            <<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(now, s->numbers, limits);
+    else
+        compare<1, CHANNELS, true>
+            <<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(now, s->numbers, limits);
+}
+
+/* Background, difference, and what is far from the background. */
+static enum bd_status find_changed(struct bd_cuda_separator *s,
+                                   const struct bd_detect_params *params)
+{
+    if (s->shape.rank == 1 && s->shape.channels == 1)
+        launch_compare<1, 1>(s, params);
+    else if (s->shape.rank == 1)
+        launch_compare<1, 3>(s, params);
+    else if (s->shape.channels == 1)
+        launch_compare<bd_max_rank, 1>(s, params);
+    else
+        launch_compare<bd_max_rank, 3>(s, params);
+    return bd_cuda_launched("comparing a frame with its background");
+}
+
+/* Mask and guard; *shadow := the picture of all shadows, NULL if none are looked for. */
+static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                                const uint8_t **shadow)
+{
+    const struct bd_sep_set *set = &s->sets[s->set];
+    enum bd_status status = BD_OK;
+    struct bd_cuda_mask_pictures pictures = {};
+    *shadow = params->shadows ? s->shadow : NULL;
+    /* Without colour any dark thing on a plain background would pass for a shadow. */
+    if (params->shadows && s->shape.channels == 3) {
+        status = bd_cuda_shadow_find(s->cuda, s->shadow, s->raw, s->f, set->background,
+                                     s->shape.width, s->shape.height);
+        pictures.shadow = s->shadow;
+    }
+    pictures.mask = set->mask;
+    pictures.guard = s->guard;
+    pictures.shadow_mask = set->shadow;
+    pictures.all_shadow = params->shadows ? s->shadow : NULL;
+    pictures.foreground = &s->numbers->foreground;
+    pictures.raw = s->raw;
+    pictures.difference = params->plain >= 0 ? set->difference : NULL;
+    pictures.frame = s->f;
+    pictures.background = set->background;
+    pictures.channels = s->shape.channels;
+    return status == BD_OK ? bd_cuda_mask_clean(s->mask_work, &pictures, params) : status;
+}
+
+static enum bd_status learn_frame(struct bd_cuda_separator *s,
+                                  const struct bd_detect_params *params, int learn,
+                                  const struct bd_sep_pace *pace, const uint8_t *shadow)
+{
+    const struct bd_sep_set *set = &s->sets[s->set];
+    const struct pixels now = { s->noise,  s->age, s->guard,    set->difference,
+                                set->mask, shadow, s->pitch / 4 };
+    auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
+    kernel<<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+        now, set->record, s->numbers, pace, { params->noise_rate, params->seconds },
+        params->memory);
+    return bd_cuda_launched("learning noise levels");
+}
+
+enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                                int learn, const struct bd_sep_pace *pace)
+{
+    const uint8_t *shadow = NULL;
+    enum bd_status status = find_changed(s, params);
+    if (status == BD_OK)
+        status = find_mask(s, params, &shadow);
+    if (status == BD_OK)
+        status = learn_frame(s, params, learn, pace, shadow);
+    if (status != BD_OK) /* what has been counted belongs to no frame; this may fail as well */
+        cudaMemsetAsync(&s->numbers->changed, 0, sizeof s->numbers->changed, s->cuda->stream);
+    return status;
+}
+
+enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *params, int learn)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    enum bd_status status = bd_sep_take_set(s);
+    if (status == BD_OK)
+        status = bd_sep_bring(s);
+    return status == BD_OK ? bd_sep_detect_at(s, params, learn, NULL) : status;
+}

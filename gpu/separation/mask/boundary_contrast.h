@@ -1,0 +1,42 @@
+/* Private to the CUDA backend: which of two pictures continues its surroundings without a seam, bit
+ * for bit what separation/cpu/boundary_contrast.h defines. Everything is enqueued on the backend's
+ * stream; nothing waits and nothing is allocated after create. */
+#ifndef BD_GPU_SEPARATION_MASK_BOUNDARY_CONTRAST_H
+#define BD_GPU_SEPARATION_MASK_BOUNDARY_CONTRAST_H
+
+#include <stdint.h>
+
+#include "gpu/separation/mask/mask.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bd_cuda_seam_work; /* sums for the components of one size of picture */
+
+/* As struct bd_seam, in device memory. */
+struct bd_cuda_seam {
+    const uint8_t *outside, *inside; /* pictures, height x width x channels bytes, tight rows */
+    int channels;                    /* 1 or 3 */
+    const uint8_t *region;           /* height x width, 0 or 1 */
+    int median;                      /* the region is what this filter leaves of it (1 .. 15) */
+    const uint8_t *apart; /* height x width, from 128 on: pixels that show neither, unless they are
+                             in the region; or NULL */
+    int least;            /* pixels: smaller components are left alone */
+    int times;            /* by so much the jumps must be smaller; at most 600 */
+};
+
+/* Works with the scratch memory of `mask`, which it does not own and which is used by the call
+ * alone. BD_ERROR_MEMORY. */
+enum bd_status bd_cuda_seam_create(struct bd_cuda_mask *mask, struct bd_cuda_seam_work **work);
+void bd_cuda_seam_destroy(struct bd_cuda_seam_work *work); /* accepts NULL */
+
+/* smoother (height x width bytes in device memory, tight rows): 1 in the components of the region
+ * across whose border `inside` is smoother, else 0. It may be the region. */
+enum bd_status bd_cuda_seam_find(struct bd_cuda_seam_work *work, uint8_t *smoother,
+                                 const struct bd_cuda_seam *seam);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

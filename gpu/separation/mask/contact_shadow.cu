@@ -1,0 +1,374 @@
+/* The black shadow under what stands on the ground, on the GPU: the components of the cleaned mask
+ * and their bounding boxes in one launch, what is black in their feet in another. All of it is
+ * integers, summed or compared by atomics, and does not depend on the order of threads. */
+#include "gpu/separation/mask/contact_shadow.cuh"
+
+enum {
+    settle_threads = 128,
+    contact_threads = 512,
+    contact_warps = contact_threads / 32,
+    /* Rows that are loaded at once where a thread walks along a column: their latencies overlap. */
+    contact_ahead = 4
+};
+
+/* Joins the components at both ends of the holes' runs that start in word i of row y. Every
+ * component that lies in a hole is joined to one that reaches further left, so that all are joined
+ * to what is around the hole; that one has the smallest number and is the root, whose bounding box
+ * the others cannot make larger. */
+static __device__ inline void join_over_holes(struct mask_size size,
+                                              const struct contact_work &work, int y, int i,
+                                              uint32_t holes, uint32_t labelled)
+{
+    const uint32_t *row = work.labelled + (int64_t)y * size.pitch;
+    for (uint32_t s = run_starts(holes); s; s &= s - 1) {
+        int b = __ffs(s) - 1, right = i;
+        if (b == 0 && !(row[i - 1] >> 31))
+            continue; /* the run starts in a word before */
+        uint32_t after = labelled & (~0u << b);
+        while (!after)
+            after = row[++right];
+        unite<true>(
+            work.set.parent,
+            component_at<1>(size, work.labelled, work.set, y, b ? i : i - 1, b ? b - 1 : 31),
+            component_at<1>(size, work.labelled, work.set, y, right, __ffs(after) - 1));
+    }
+}
+
+/* Of one component: the part of its bounding box that a thread has seen. */
+struct contact_box {
+    int root; /* -1: none yet */
+    int left, right, top, bottom;
+};
+
+/* Makes the box of the root as large. Most often it is: the box only grows, so that an old value
+ * can do no harm but an addition too many. */
+static __device__ inline void add_box(const struct contact_work &work, struct contact_box box)
+{
+    if (box.root < 0)
+        return;
+    struct contact_stand *stand = contact_stand_of(work, box.root);
+    volatile struct contact_stand *now = stand;
+    if (box.left < now->left)
+        atomicMin(&stand->left, box.left);
+    if (box.right > now->right)
+        atomicMax(&stand->right, box.right);
+    if (box.top < now->top)
+        atomicMin(&stand->top, box.top);
+    if (box.bottom > now->bottom)
+        atomicMax(&stand->bottom, box.bottom);
+}
+
+/* Adds the runs of word i of row y to the boxes of their components. For whole warps, eight lanes
+ * of which have a row of a tile. While components are being joined over holes a root may become a
+ * branch: what is added there is missing nowhere, see join_over_holes. */
+static __device__ inline void add_boxes(struct mask_size size, const struct contact_work &work,
+                                        int y, int i, uint32_t w)
+{
+    int head = run_head(w);
+    struct contact_box box = { -1, 0, 0, y, y };
+    for (uint32_t s = run_starts(w); s; s &= s - 1) {
+        int b = __ffs(s) - 1, x = 32 * i + b;
+        int root = find_root(work.set.parent, component_of_run(size, work.set, y, i, w, head, b));
+        if (root != box.root) {
+            add_box(work, box);
+            box.root = root;
+            box.left = x;
+        }
+        box.right = x + run_length(w, b) - 1;
+    }
+    /* Large components: once for the threads of a warp that share a root. */
+    uint32_t sharing = __match_any_sync(~0u, box.root);
+    box.left = __reduce_min_sync(sharing, box.left);
+    box.right = __reduce_max_sync(sharing, box.right);
+    box.top = __reduce_min_sync(sharing, box.top);
+    box.bottom = __reduce_max_sync(sharing, box.bottom);
+    if (threadIdx.x % 32 == __ffs(sharing) - 1)
+        add_box(work, box);
+}
+
+/* work.filled := the mask after the change, whose components are in work.set from then on, with
+ * their bounding boxes; work.cut := nothing. A word a thread. */
+static __global__ void __launch_bounds__(settle_threads)
+    settle_mask(struct mask_size size, const __grid_constant__ struct contact_work work,
+                const __grid_constant__ struct mask_change from)
+{
+    int k = blockIdx.x * settle_threads + threadIdx.x;
+    int y = k / size.pitch, i = k % size.pitch;
+    bool inside = y < size.height;
+    uint32_t w = changed_word(size, from, y, i, inside);
+    uint32_t labelled = inside ? work.labelled[k] : 0;
+    if (inside) {
+        work.filled[k] = w;
+        work.cut[k] = 0;
+    }
+    if (!__any_sync(~0u, w != 0))
+        return;
+    join_over_holes(size, work, y, i, w & ~labelled, labelled);
+    __syncwarp();
+    add_boxes(size, work, y, i, w & labelled);
+}
+
+/* What find_contacts looks at. */
+struct contact_scene {
+    const uint8_t *f, *l; /* height x width x CHANNELS, tight rows */
+    int rows;             /* of a block */
+};
+
+/* The pixels of word i of row y of the filled mask, w, that are in the foot of a component that may
+ * stand on a shadow by its shape. */
+static __device__ inline uint32_t foot_bits(struct mask_size size, const struct contact_work &work,
+                                            int y, int i, uint32_t w)
+{
+    uint32_t foot = 0;
+    for (uint32_t s = run_starts(w); s; s &= s - 1) {
+        int b = __ffs(s) - 1;
+        const struct contact_stand *stand =
+            contact_stand_of(work, contact_root(size, work, y, i, b));
+        int width = stand->right - stand->left + 1, height = stand->bottom - stand->top + 1;
+        int depth = height / bd_contact_foot;
+        if (stand->bottom == size.height - 1 || 4 * width < 3 * height || depth == 0)
+            continue;
+        /* Those whose column goes on for `depth` pixels after them are not: below the component's
+         * last row, which is in the picture, it does not. */
+        uint32_t run = run_bits(w, b), goes_on = run;
+        int last = min(y + depth, stand->bottom + 1);
+        for (int v = y + 1; v <= last && goes_on; v += contact_ahead) {
+#pragma unroll
+            for (int ahead = 0; ahead < contact_ahead; ahead++)
+                goes_on &= work.filled[(int64_t)min(v + ahead, last) * size.pitch + i];
+        }
+        foot |= run & ~goes_on;
+    }
+    return foot;
+}
+
+template <int CHANNELS>
+static __device__ inline int brightness(const struct contact_scene &scene, int64_t at)
+{
+    int sum = 0;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++)
+        sum += scene.f[at * CHANNELS + c];
+    return sum;
+}
+
+template <int CHANNELS>
+static __device__ inline bool is_dark(const struct contact_scene &scene, int64_t at)
+{
+    int fl = 0, ll = 0;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        int f = scene.f[at * CHANNELS + c], l = scene.l[at * CHANNELS + c];
+        fl += f * l;
+        ll += l * l;
+    }
+    return 10 * fl < bd_contact_tenths * ll;
+}
+
+/* The least and the largest brightness of a column's pixels in rows y - 1 .. y + 1. */
+struct contact_range {
+    int least, most;
+};
+
+template <int CHANNELS>
+static __device__ inline struct contact_range
+range_of_column(struct mask_size size, const struct contact_scene &scene, int x, int y)
+{
+    struct contact_range range = { INT32_MAX, 0 };
+    if (x < 0 || x >= size.width)
+        return range;
+#pragma unroll
+    for (int r = -1; r <= 1; r++) {
+        /* Outside the picture the pixel itself: it does not widen the range. */
+        int v = y + r < 0 || y + r >= size.height ? y : y + r;
+        int sum = brightness<CHANNELS>(scene, (int64_t)v * size.width + x);
+        range.least = min(range.least, sum);
+        range.most = max(range.most, sum);
+    }
+    return range;
+}
+
+/* The black pixels among `foot`, of word i of row y. A lane a pixel; all get the word. */
+template <int CHANNELS>
+static __device__ inline uint32_t
+black_bits(struct mask_size size, const struct contact_scene &scene, int y, int i, uint32_t foot)
+{
+    int lane = threadIdx.x % 32, x = 32 * i + lane;
+    bool dark = foot >> lane & 1 && is_dark<CHANNELS>(scene, (int64_t)y * size.width + x);
+    uint32_t among = __ballot_sync(~0u, dark);
+    if (!among)
+        return 0;
+    struct contact_range here = range_of_column<CHANNELS>(size, scene, x, y);
+    struct contact_range beyond = here;
+    if (lane == 0 || lane == 31)
+        beyond = range_of_column<CHANNELS>(size, scene, lane ? x + 1 : x - 1, y);
+    int left = __shfl_up_sync(~0u, here.least, 1), right = __shfl_down_sync(~0u, here.least, 1);
+    int least = min(here.least, min(lane ? left : beyond.least, lane < 31 ? right : beyond.least));
+    left = __shfl_up_sync(~0u, here.most, 1), right = __shfl_down_sync(~0u, here.most, 1);
+    int most = max(here.most, max(lane ? left : beyond.most, lane < 31 ? right : beyond.most));
+    return __ballot_sync(~0u, dark && most - least <= bd_contact_range * CHANNELS);
+}
+
+/* How many pixels the black run that starts at bit b of word i has. `row` is in shared memory. */
+static __device__ inline int black_length(struct mask_size size, const uint32_t *row, int i, int b)
+{
+    int length = run_length(row[i], b);
+    for (int more = b + length == 32 ? 32 : 0; more == 32 && ++i < size.pitch; length += more)
+        more = row[i] == ~0u ? 32 : run_length(row[i], 0);
+    return length;
+}
+
+/* Whether nothing brighter stands on the pixel (x, y) within height / bd_contact_above rows. For
+ * whole warps, whose lanes have the pixels of word i; those that are no `top` get something. */
+template <int CHANNELS>
+static __device__ inline bool goes_on_above(struct mask_size size, const struct contact_work &work,
+                                            const struct contact_scene &scene, int y, int i,
+                                            int height, bool top)
+{
+    int lane = threadIdx.x % 32, x = 32 * i + lane, reach = height / bd_contact_above;
+    int most = 0;
+    bool brighter = false, looking = top;
+    if (top)
+        most =
+            brightness<CHANNELS>(scene, (int64_t)y * size.width + x) + bd_contact_rise * CHANNELS;
+    for (int up = 1; __any_sync(~0u, looking); up += contact_ahead) {
+        uint32_t set[contact_ahead];
+        int sum[contact_ahead];
+#pragma unroll
+        for (int ahead = 0; ahead < contact_ahead; ahead++) {
+            int v = max(y - up - ahead, 0); /* row 0 again and again does no harm */
+            set[ahead] = work.filled[(int64_t)v * size.pitch + i];
+            sum[ahead] = looking ? brightness<CHANNELS>(scene, (int64_t)v * size.width + x) : 0;
+        }
+#pragma unroll
+        for (int ahead = 0; ahead < contact_ahead; ahead++) {
+            looking = looking && up + ahead <= reach && set[ahead] >> lane & 1;
+            if (looking && sum[ahead] > most) {
+                brighter = true;
+                looking = false;
+            }
+        }
+    }
+    return !brighter;
+}
+
+/* Marks the pixels of `tops`, of word i of row y, and those of the mask below each of them: a lane
+ * a row. */
+static __device__ inline void mark_below(struct mask_size size, const struct contact_work &work,
+                                         int y, int i, uint32_t tops)
+{
+    int lane = threadIdx.x % 32;
+    for (; tops; y += 32) {
+        int v = y + lane;
+        uint32_t w = v < size.height ? work.filled[(int64_t)v * size.pitch + i] : 0;
+        for (int d = 1; d < 32; d *= 2) {
+            uint32_t above = __shfl_up_sync(~0u, w, d);
+            w &= lane >= d ? above : ~0u;
+        }
+        w &= tops;
+        if (w)
+            atomicOr(&work.cut[(int64_t)v * size.pitch + i], w);
+        tops = __shfl_sync(~0u, w, 31);
+    }
+}
+
+/* Adds the black pixels of word i of row y, row[i], to what is known of their components, and marks
+ * what is to be cut. `row`, in shared memory, has the row above before it. For whole warps. */
+template <int CHANNELS>
+static __device__ inline void count_black(struct mask_size size, const struct contact_work &work,
+                                          const struct contact_scene &scene, const uint32_t *row,
+                                          int y, int i)
+{
+    int lane = threadIdx.x % 32;
+    uint32_t black = row[i], tops = black & ~row[i - size.pitch];
+    bool here = black >> lane & 1, top = tops >> lane & 1;
+    int root = here ? contact_root(size, work, y, i, lane) : -1, height = 0, length = 0;
+    struct contact_stand *stand = work.stands;
+    if (here) {
+        stand = contact_stand_of(work, root);
+        height = stand->bottom - stand->top + 1;
+        uint32_t before = lane ? black << (32 - lane) : i ? row[i - 1] : 0;
+        if (!(before >> 31))
+            length = black_length(size, row, i, lane);
+    }
+    bool black_above = goes_on_above<CHANNELS>(size, work, scene, y, i, height, top);
+    uint32_t all_black = __ballot_sync(~0u, top && black_above);
+    uint32_t sharing = __match_any_sync(~0u, root);
+    length = __reduce_max_sync(sharing, length);
+    if (here && lane == __ffs(sharing) - 1) {
+        atomicMax(&stand->longest, length);
+        atomicAdd(&stand->tops, __popc(sharing & tops));
+        atomicAdd(&stand->blacks, __popc(sharing & all_black));
+    }
+    mark_below(size, work, y, i, tops);
+}
+
+/* Rows of a block of find_contacts: about half a word a thread with the row above them, as what is
+ * black lies in few rows. */
+static int contact_block_rows(struct mask_size size)
+{
+    int rows = contact_threads / 2 / size.pitch - 1;
+    return rows < 1 ? 1 : rows;
+}
+
+/* What is black in the feet of components: counted at their roots, and what may be cut with it in
+ * work.cut, which is empty on entry. A block has scene.rows whole rows and looks at the one above
+ * them. Dynamic shared memory: [2][rows + 1][pitch] words. */
+template <int CHANNELS>
+static __global__ void __launch_bounds__(contact_threads, 2)
+    find_contacts(struct mask_size size, const __grid_constant__ struct contact_work work,
+                  const __grid_constant__ struct contact_scene scene)
+{
+    extern __shared__ uint32_t black[];
+    __shared__ int listed;
+    int total = (scene.rows + 1) * size.pitch, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int top = (int)blockIdx.x * scene.rows - 1; /* row 0 of `black` */
+    uint32_t *list = black + total;
+    if (threadIdx.x == 0)
+        listed = 0;
+    __syncthreads();
+    for (int k = threadIdx.x; k < total; k += contact_threads) {
+        int y = top + k / size.pitch, i = k % size.pitch;
+        bool inside = y >= 0 && y < size.height;
+        uint32_t w = inside ? work.filled[(int64_t)y * size.pitch + i] : 0;
+        uint32_t foot = w ? foot_bits(size, work, y, i, w) : 0;
+        black[k] = foot;
+        if (foot)
+            list[atomicAdd(&listed, 1)] = (uint32_t)k;
+    }
+    __syncthreads();
+    for (int n = warp; n < listed; n += contact_warps) {
+        int k = (int)list[n];
+        uint32_t found =
+            black_bits<CHANNELS>(size, scene, top + k / size.pitch, k % size.pitch, black[k]);
+        __syncwarp(); /* all lanes have read it */
+        if (lane == 0)
+            black[k] = found;
+    }
+    __syncthreads();
+    for (int n = warp; n < listed; n += contact_warps) {
+        int k = (int)list[n], r = k / size.pitch;
+        if (r > 0 && black[k])
+            count_black<CHANNELS>(size, work, scene, black + r * size.pitch, top + r,
+                                  k % size.pitch);
+    }
+}
+
+enum bd_status bd_cuda_contact_find(struct bd_cuda *cuda, struct mask_size size,
+                                    const struct contact_work &work, const struct mask_change &from,
+                                    const struct bd_cuda_mask_pictures *pictures)
+{
+    /* Less than 2^31 / tile_nodes tiles: neither does this overflow. */
+    int blocks = (size.pitch * size.height + settle_threads - 1) / settle_threads;
+    settle_mask<<<blocks, settle_threads, 0, cuda->stream>>>(size, work, from);
+    enum bd_status status = bd_cuda_launched("finding the components of a mask");
+    if (status != BD_OK)
+        return status;
+    const struct contact_scene scene = { pictures->frame, pictures->background,
+                                         contact_block_rows(size) };
+    size_t words = 2 * (size_t)(scene.rows + 1) * (size_t)size.pitch;
+    auto *kernel = pictures->channels == 1 ? find_contacts<1> : find_contacts<3>;
+    kernel<<<(size.height + scene.rows - 1) / scene.rows, contact_threads, words * sizeof(uint32_t),
+             cuda->stream>>>(size, work, scene);
+    return bd_cuda_launched("looking for what things stand on");
+}

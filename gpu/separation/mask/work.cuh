@@ -1,0 +1,30 @@
+/* Private to the mask clean-up and to what finds components by the same means
+ * (boundary_contrast.cu): the scratch memory. */
+#ifndef BD_GPU_SEPARATION_MASK_WORK_CUH
+#define BD_GPU_SEPARATION_MASK_WORK_CUH
+
+#include "gpu/separation/mask/mask.h"
+#include "gpu/separation/mask/tile.cuh"
+
+struct bd_cuda_mask {
+    struct bd_cuda *cuda;
+    struct mask_size size;
+    struct mask_forest set, clear;    /* components of the mask, of its complement */
+    uint32_t *median, *kept, *spread; /* height x pitch words: after that step */
+    uint32_t *cut;                    /* and what is known of shadows that things stand on: */
+    struct contact_stand *stands;     /* contact_shadow.cuh */
+    void *memory;                     /* all of the above */
+};
+
+/* Whether a picture can be read and written 16 bytes at a time. */
+static inline bool is_wide(struct mask_size size, const void *picture)
+{
+    return size.width % 16 == 0 && (uintptr_t)picture % 16 == 0;
+}
+
+/* work->median := the raw picture (as for bd_cuda_mask_clean) after the median filter, and its
+ * 8-connected components with their areas in work->set: each component of a tile is linked straight
+ * to its root. mask.cu */
+enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t *raw, int side);
+
+#endif

@@ -1,0 +1,320 @@
+/* The live separator on the GPU: the first background from the values that last in a window. Bytes
+ * are compared four in a word, each in its own lane of eight bits. */
+#include "gpu/separation/initialise.cuh"
+#include "gpu/separation/state.cuh"
+
+enum {
+    lasting_threads = 32,
+    most_lasting = 100, /* columns looked at, as bd_max_lasting of the CPU's pixel kernels */
+    reach = bd_sep_lasting_reach
+};
+
+/* Four pixels of up to most_lasting pictures, a plane a channel: [j][c][thread]; and, with BESIDES,
+ * 0xff in the bytes in which picture j takes part: [j][thread]. */
+template <int CHANNELS, bool BESIDES> struct planes {
+    const uint32_t *at, *part;
+
+    __device__ __forceinline__ uint32_t word(int j, int c) const
+    {
+        return at[(j * CHANNELS + c) * lasting_threads];
+    }
+    __device__ __forceinline__ int value(int j, int c, int e) const
+    {
+        return (int)(word(j, c) >> 8 * e & 0xff);
+    }
+    __device__ __forceinline__ uint32_t takes_part(int j) const
+    {
+        return BESIDES ? part[j * lasting_threads] : ~0u;
+    }
+};
+
+/* 0xff in the bytes in which picture k differs from `candidate` by more than `reach`. */
+template <int CHANNELS, bool BESIDES>
+__device__ __forceinline__ uint32_t far_bytes(const struct planes<CHANNELS, BESIDES> &planes, int k,
+                                              const uint32_t candidate[CHANNELS])
+{
+    uint32_t top = 0; /* bit 7 of each byte */
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++) {
+        const uint32_t d = __vabsdiffu4(planes.word(k, c), candidate[c]);
+        top |= ((d & 0x7f7f7f7fu) + (127 - reach) * 0x01010101u) | d;
+    }
+    return bd_sep_spread_top(top);
+}
+
+/* In each byte: the number of the picture that wins (bd_pixel_kernels.lasting), the earliest of
+ * equals; 0 where none takes part. */
+template <int CHANNELS, bool BESIDES>
+__device__ uint32_t winners(const struct planes<CHANNELS, BESIDES> &planes, int count)
+{
+    uint32_t best = 0, best_score = 0;
+    for (int j = 0; j < count; j++) {
+        uint32_t candidate[CHANNELS], members = 0, first = 0, last = 0, seen = 0;
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            candidate[c] = planes.word(j, c);
+#pragma unroll 4
+        for (int k = 0; k < count; k++) {
+            const uint32_t far = far_bytes(planes, k, candidate) | ~planes.takes_part(k);
+            const uint32_t all = k * 0x01010101u;
+            members += ~far & 0x01010101u;
+            first |= all & ~far & ~seen;
+            seen |= ~far;
+            last = (last & far) | (all & ~far);
+        }
+        /* At most 2 most_lasting: no byte carries into the next. */
+        const uint32_t score = (last - first + members + 0x01010101u) & planes.takes_part(j);
+        const uint32_t better =
+            bd_sep_spread_top(bd_sep_below(best_score, score, score & 0x7f7f7f7fu));
+        best = (best & ~better) | ((uint32_t)j * 0x01010101u & better);
+        best_score = (best_score & ~better) | (score & better);
+    }
+    return best;
+}
+
+/* The largest distance over channels of picture k from `value` at byte e; more than any reach where
+ * it takes no part. */
+template <int CHANNELS, bool BESIDES>
+__device__ __forceinline__ int channel_distance(const struct planes<CHANNELS, BESIDES> &planes,
+                                                int k, int e, const int value[CHANNELS])
+{
+    int most = planes.takes_part(k) >> 8 * e & 0xff ? 0 : 256;
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++)
+        most = max(most, abs(planes.value(k, c, e) - value[c]));
+    return most;
+}
+
+/* Mean of the members of candidate j at byte e, their mean distance from it in sixteenths of a grey
+ * level, and their number. */
+template <int CHANNELS, bool BESIDES>
+__device__ int mean_of_members(const struct planes<CHANNELS, BESIDES> &planes, int count, int j,
+                               int e, int value[CHANNELS], int *number)
+{
+    int candidate[CHANNELS], sums[CHANNELS] = {}, members = 0, distance = 0;
+    for (int c = 0; c < CHANNELS; c++)
+        candidate[c] = planes.value(j, c, e);
+    for (int k = 0; k < count; k++) {
+        if (channel_distance(planes, k, e, candidate) > reach)
+            continue;
+        members++;
+        for (int c = 0; c < CHANNELS; c++)
+            sums[c] += planes.value(k, c, e);
+    }
+    for (int c = 0; c < CHANNELS; c++)
+        value[c] = (sums[c] + members / 2) / members;
+    for (int k = 0; k < count; k++)
+        if (channel_distance(planes, k, e, candidate) <= reach)
+            distance += channel_distance(planes, k, e, value);
+    *number = members;
+    return min(16 * distance / members, 255);
+}
+
+/* Four pixels of a value that lasts, as they are stored. */
+template <int CHANNELS> struct lasting {
+    uint32_t value[CHANNELS]; /* channels interleaved */
+    uint32_t noise, number;
+};
+
+/* The value that lasts. With BESIDES, where no picture takes part: that of `first`, without noise
+ * and with no members. */
+template <int CHANNELS, bool BESIDES>
+__device__ void last(struct lasting<CHANNELS> *found,
+                     const struct planes<CHANNELS, BESIDES> &planes, int count,
+                     const struct lasting<CHANNELS> *first)
+{
+    const uint32_t winner = winners(planes, count);
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+        const int j = (int)(winner >> 8 * e & 0xff);
+        int value[CHANNELS], noise = 0, number = 0;
+        if (!BESIDES || planes.takes_part(j) >> 8 * e & 0xff)
+            noise = mean_of_members(planes, count, j, e, value, &number);
+        else
+            for (int c = 0; c < CHANNELS; c++)
+                value[c] =
+                    (int)(first->value[(CHANNELS * e + c) / 4] >> (CHANNELS * e + c) % 4 * 8 &
+                          0xff);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            const int at = CHANNELS * e + c;
+            found->value[at / 4] |= (uint32_t)value[c] << at % 4 * 8;
+        }
+        found->noise |= (uint32_t)noise << 8 * e;
+        found->number |= (uint32_t)number << 8 * e;
+    }
+}
+
+/* r0 g0 b0 r1 | g1 b1 r2 g2 | b2 r3 g3 b3 to a word a channel. */
+template <int CHANNELS>
+__device__ __forceinline__ void split_channels(uint32_t planes[CHANNELS],
+                                               const uint32_t words[CHANNELS])
+{
+    if (CHANNELS == 1) {
+        planes[0] = words[0];
+        return;
+    }
+    const uint32_t a = words[0], b = words[CHANNELS / 2], c = words[CHANNELS - 1];
+    planes[0] = __byte_perm(__byte_perm(a, b, 0x0630), c, 0x5210);
+    planes[CHANNELS / 2] = __byte_perm(__byte_perm(a, b, 0x0741), c, 0x6210);
+    planes[CHANNELS - 1] = __byte_perm(__byte_perm(a, b, 0x0052), c, 0x7410);
+}
+
+/* Two values that last, and where the second has lasted long enough to be the background's. */
+struct two_values {
+    uint8_t *value[2]; /* ld */
+    uint8_t *noise[2]; /* pitch: sixteenths of a grey level */
+    uint8_t *region;   /* pitch: 0 or 1 */
+};
+
+template <int CHANNELS>
+__device__ __forceinline__ void store_lasting(const struct two_values &to, int which, int64_t p,
+                                              const struct lasting<CHANNELS> &found)
+{
+#pragma unroll
+    for (int c = 0; c < CHANNELS; c++)
+        *reinterpret_cast<uint32_t *>(to.value[which] + 4 * (CHANNELS * p + c)) = found.value[c];
+    *reinterpret_cast<uint32_t *>(to.noise[which] + 4 * p) = found.noise;
+}
+
+/* Four pixels a thread: the value that lasts, and the one that lasts besides it. Of the window's
+ * columns, `count` evenly spread ones are looked at. Dynamic shared memory: CHANNELS + 1 words a
+ * column and thread. */
+template <int CHANNELS>
+__global__
+__launch_bounds__(lasting_threads) void find_two_lasting(const __grid_constant__ two_values to,
+                                                         const __grid_constant__ bd_sep_window x,
+                                                         int columns, int count, int64_t words)
+{
+    extern __shared__ uint32_t stage[];
+    const int64_t p = (int64_t)blockIdx.x * lasting_threads + threadIdx.x;
+    if (p >= words) /* each thread its own words: nobody waits for another */
+        return;
+    uint32_t *at = stage + threadIdx.x, *part = at + count * CHANNELS * lasting_threads;
+    for (int j = 0; j < count; j++) {
+        const uint8_t *from =
+            x.bytes + x.order[(int64_t)j * columns / count] * x.ld + 4 * CHANNELS * p;
+        uint32_t packed[CHANNELS], split[CHANNELS];
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            packed[c] = bd_sep_load_word(from + 4 * c);
+        split_channels<CHANNELS>(split, packed);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++)
+            at[(j * CHANNELS + c) * lasting_threads] = split[c];
+    }
+    struct lasting<CHANNELS> first = { {}, 0, 0 }, second = first;
+    const struct planes<CHANNELS, false> all = {
+        at, NULL
+    };
+    last(&first, all, count, &first);
+    store_lasting(to, 0, p, first);
+    uint32_t value[CHANNELS];
+    split_channels<CHANNELS>(value, first.value);
+    for (int j = 0; j < count; j++)
+        part[j * lasting_threads] = far_bytes(all, j, value);
+    const struct planes<CHANNELS, true> others = {
+        at, part
+    };
+    last(&second, others, count, &first);
+    store_lasting(to, 1, p, second);
+    uint32_t region = 0;
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        region |= (uint32_t)((int)(second.number >> 8 * e & 0xff) * bd_sep_second_share >= count)
+                  << 8 * e;
+    *reinterpret_cast<uint32_t *>(to.region + 4 * p) = region;
+}
+
+/* Four pixels a thread: basis and noise := of the two values the first, but the second where it is
+ * smoother. */
+template <int CHANNELS>
+__global__ __launch_bounds__(bd_sep_threads) void take_lasting(
+    float *basis, float *noise, struct bd_sep_numbers *numbers,
+    const __grid_constant__ two_values from, const uint8_t *smoother, int64_t words)
+{
+    const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
+    uint32_t square = 0;
+    if (p < words) {
+        const uint32_t second = 0xff * bd_sep_load_word(smoother + 4 * p);
+#pragma unroll
+        for (int c = 0; c < CHANNELS; c++) {
+            const int64_t i = 4 * (CHANNELS * p + c);
+            const uint32_t select = bd_sep_bytes_of_pixels<CHANNELS>(second, c);
+            square += bd_sep_take_background(basis + i,
+                                             (bd_sep_load_word(from.value[0] + i) & ~select) |
+                                                 (bd_sep_load_word(from.value[1] + i) & select));
+        }
+        float out[4];
+        bd_sep_floats((bd_sep_load_word(from.noise[0] + 4 * p) & ~second) |
+                          (bd_sep_load_word(from.noise[1] + 4 * p) & second),
+                      out);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            out[e] /= 16;
+        bd_sep_store_floats(noise + 4 * p, out);
+    }
+    bd_sep_add_square(numbers, square);
+}
+
+/* Both values, and in s->smoother where the second is to be taken. */
+static enum bd_status find_lasting(struct bd_cuda_separator *s, const struct two_values *to,
+                                   int count, float lambda, int choose)
+{
+    const struct bd_sep_window x = bd_sep_view(s, lambda);
+    const int64_t words = s->pitch / 4;
+    const unsigned blocks = bd_sep_blocks(words, lasting_threads);
+    const int looked_at = count < most_lasting ? count : most_lasting;
+    const size_t stage =
+        (size_t)looked_at * lasting_threads * sizeof(uint32_t) * (size_t)(s->shape.channels + 1);
+    auto *kernel = s->shape.channels == 1 ? find_two_lasting<1> : find_two_lasting<3>;
+    enum bd_status status = bd_cuda_check(
+        cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             most_lasting * lasting_threads * (int)sizeof(uint32_t) *
+                                 (s->shape.channels + 1)),
+        "asking for shared memory");
+    if (status != BD_OK)
+        return status;
+    kernel<<<blocks, lasting_threads, stage, s->cuda->stream>>>(*to, x, count, looked_at, words);
+    status = bd_cuda_launched("the values of each pixel that last");
+    if (status != BD_OK)
+        return status;
+    if (!choose)
+        return bd_cuda_check(cudaMemsetAsync(s->smoother, 0, (size_t)s->pitch, s->cuda->stream),
+                             "the value of each pixel that lasts");
+    const struct bd_cuda_seam seam = { to->value[0],
+                                       to->value[1],
+                                       s->shape.channels,
+                                       to->region,
+                                       3,
+                                       NULL,
+                                       (int)(s->pixels / bd_sep_second_least),
+                                       bd_sep_second_times };
+    return bd_cuda_seam_find(s->seam_work, s->smoother, &seam);
+}
+
+/* What is compared lies in the pictures of the set in hand, which the next detection writes. */
+enum bd_status bd_cuda_sep_lasting(void *arg, const int *order, int count, float lambda, int choose)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    enum bd_status status = bd_sep_set_order(s, order, count);
+    if (status == BD_OK)
+        status = bd_sep_take_set(s);
+    if (status == BD_OK)
+        status = bd_sep_clear_square(s);
+    if (status != BD_OK)
+        return status;
+    const struct bd_sep_set *set = &s->sets[s->set];
+    const struct two_values two = { { set->background, s->picture },
+                                    { set->difference, set->mask },
+                                    s->raw };
+    status = find_lasting(s, &two, count, lambda, choose);
+    if (status != BD_OK)
+        return status;
+    const int64_t words = s->pitch / 4;
+    auto *kernel = s->shape.channels == 1 ? take_lasting<1> : take_lasting<3>;
+    kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+        s->basis, s->noise, s->numbers, two, s->smoother, words);
+    status = bd_cuda_launched("the value of each pixel that lasts");
+    return status == BD_OK ? bd_sep_start_basis(s, count, lambda) : status;
+}

@@ -1,0 +1,252 @@
+/* The live separator on the GPU: its memory. */
+#include <stdlib.h>
+
+#include "gpu/core/gram.cuh"
+#include "gpu/qr/cholesky.h"
+#include "gpu/separation/gram.cuh"
+#include "gpu/separation/state.cuh"
+
+static const char *const what = "the separator";
+
+static enum bd_status make_event(cudaEvent_t *event)
+{
+    return bd_cuda_check(cudaEventCreateWithFlags(event, cudaEventDisableTiming), what);
+}
+
+static void drop_event(cudaEvent_t event)
+{
+    if (event)
+        cudaEventDestroy(event);
+}
+
+static void destroy_set(struct bd_sep_set *set)
+{
+    bd_cuda_free(set->background);
+    bd_cuda_free(set->difference);
+    bd_cuda_free(set->mask);
+    bd_cuda_free(set->shadow);
+    bd_cuda_free_host(set->host_background);
+    bd_cuda_free_host(set->host_difference);
+    bd_cuda_free_host(set->host_mask);
+    bd_cuda_free_host(set->host_shadow);
+    bd_cuda_free_host(set->record);
+    drop_event(set->downloaded);
+}
+
+static void sep_destroy(void *arg)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    if (!s)
+        return;
+    cudaStreamSynchronize(s->cuda->stream);
+    if (s->upload)
+        cudaStreamSynchronize(s->upload);
+    if (s->download)
+        cudaStreamSynchronize(s->download);
+    bd_sep_drop_graphs(s);
+    bd_pool_destroy(&s->copiers);
+    for (int i = 0; i < bd_sep_buffers; i++) {
+        bd_cuda_free(s->frames[i]);
+        bd_cuda_free_host(s->staging[i]);
+        drop_event(s->uploaded[i]);
+        drop_event(s->released[i]);
+    }
+    for (int i = 0; i < bd_sep_depth; i++)
+        destroy_set(&s->sets[i]);
+    void *const arrays[] = {
+        s->window,  s->basis,    s->coefficients,  s->g,     s->k,         s->order,
+        s->numbers, s->partial,  s->frame_partial, s->gram,  s->gram_work, s->noise,
+        s->age,     s->raw,      s->guard,         s->still, s->votes,     s->earlier,
+        s->picture, s->smoother, s->shadow
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        bd_cuda_free(arrays[i]);
+    bd_cuda_seam_destroy(s->seam_work);
+    bd_cuda_mask_destroy(s->mask_work);
+    drop_event(s->computed);
+    if (s->upload)
+        cudaStreamDestroy(s->upload);
+    if (s->download)
+        cudaStreamDestroy(s->download);
+    free(s);
+}
+
+/* The first failure of a row of allocations; the rest are not tried. */
+struct allocation {
+    struct bd_cuda *cuda;
+    enum bd_status status;
+};
+
+template <class T> static void take(struct allocation *a, T **data, int64_t count)
+{
+    void *memory = NULL;
+    if (a->status == BD_OK)
+        a->status = bd_cuda_alloc(a->cuda, &memory, (size_t)count * sizeof(T), what);
+    *data = static_cast<T *>(memory);
+}
+
+template <class T> static void take_host(struct allocation *a, T **data, int64_t count)
+{
+    void *memory = NULL;
+    if (a->status == BD_OK)
+        a->status = bd_cuda_alloc_host(&memory, (size_t)count * sizeof(T), what);
+    *data = static_cast<T *>(memory);
+}
+
+static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
+                     struct bd_sep_set *set)
+{
+    int outputs = s->shape.outputs;
+    take(a, &set->background, s->ld);
+    take(a, &set->difference, s->pitch);
+    take(a, &set->mask, s->pitch);
+    take_host(a, &set->record, 1);
+    if (outputs & BD_SEPARATOR_BACKGROUND)
+        take_host(a, &set->host_background, s->m);
+    if (outputs & BD_SEPARATOR_DIFFERENCE)
+        take_host(a, &set->host_difference, s->pixels);
+    if (outputs & BD_SEPARATOR_MASK)
+        take_host(a, &set->host_mask, s->pixels);
+    if (outputs & BD_SEPARATOR_SHADOW) {
+        take(a, &set->shadow, s->pitch);
+        take_host(a, &set->host_shadow, s->pixels);
+    }
+    if (a->status == BD_OK)
+        a->status = make_event(&set->downloaded);
+}
+
+/* The window is the largest piece by far: asked for first, so that its size is what is told. */
+static enum bd_status take_memory(struct bd_cuda_separator *s)
+{
+    struct allocation a = { s->cuda, BD_OK };
+    int64_t n = s->shape.window, rank = s->shape.rank;
+    size_t work = bd_sep_gram_workspace(s);
+    for (int count = 1; count <= n; count++) {
+        size_t bytes = bd_gram_workspace(s->cuda, s->m, count);
+        work = bytes > work ? bytes : work;
+    }
+    take(&a, &s->window, s->ld * n);
+    take(&a, &s->basis, s->ld * rank);
+    take(&a, &s->coefficients, n * bd_max_rank);
+    take(&a, &s->g, n * rank);
+    take(&a, &s->k, n * rank);
+    take(&a, &s->order, n);
+    take(&a, &s->numbers, 1);
+    take(&a, &s->frame_partial, (int64_t)bd_sep_project_blocks(s) * (rank == 1 ? 1 : bd_max_rank));
+    take(&a, &s->partial, (n > 2 * bd_max_rank ? n : 2 * bd_max_rank) * bd_sep_parts);
+    take(&a, &s->gram, (int64_t)bd_cuda_cholesky_size(n));
+    take(&a, (uint8_t **)&s->gram_work, (int64_t)work);
+    take(&a, &s->noise, s->pitch);
+    take(&a, &s->age, s->pitch);
+    take(&a, &s->raw, s->pitch);
+    take(&a, &s->shadow, s->pitch);
+    take(&a, &s->guard, s->pitch);
+    take(&a, &s->still, s->pitch);
+    take(&a, &s->votes, s->pitch);
+    take(&a, &s->earlier, s->ld);
+    take(&a, &s->picture, s->ld);
+    take(&a, &s->smoother, s->pitch);
+    for (int i = 0; i < bd_sep_buffers; i++) {
+        take(&a, &s->frames[i], bd_sep_buffer_bytes(s));
+        take_host(&a, &s->staging[i], bd_sep_buffer_bytes(s));
+        if (a.status == BD_OK)
+            a.status = make_event(&s->uploaded[i]);
+        if (a.status == BD_OK)
+            a.status = make_event(&s->released[i]);
+    }
+    for (int i = 0; i < bd_sep_depth; i++)
+        take_set(&a, s, &s->sets[i]);
+    return a.status;
+}
+
+static enum bd_status take_copiers(struct bd_cuda_separator *s)
+{
+    const int most = s->cuda->threads, wanted = bd_sep_copy_threads;
+    const int threads = most && most < wanted ? most : wanted;
+    if (threads == 1 || s->m < (int64_t)bd_sep_copy_least * bd_sep_copy_bytes)
+        return BD_OK;
+    return bd_pool_create(&s->copiers, threads);
+}
+
+static enum bd_status sep_create(struct bd_backend *backend,
+                                 const struct bd_separation_shape *shape, void **out)
+{
+    *out = NULL;
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)calloc(1, sizeof *s);
+    if (!s)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
+    s->cuda = bd_cuda_of(backend);
+    s->shape = *shape;
+    s->pixels = (int64_t)shape->width * shape->height;
+    s->m = s->pixels * shape->channels;
+    s->pitch = (s->pixels + 63) / 64 * 64;
+    s->ld = s->pitch * shape->channels;
+    enum bd_status status = take_memory(s);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaStreamCreateWithFlags(&s->upload, cudaStreamNonBlocking), what);
+    if (status == BD_OK)
+        status =
+            bd_cuda_check(cudaStreamCreateWithFlags(&s->download, cudaStreamNonBlocking), what);
+    if (status == BD_OK)
+        status = make_event(&s->computed);
+    if (status == BD_OK)
+        status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
+    if (status == BD_OK)
+        status = bd_cuda_seam_create(s->mask_work, &s->seam_work);
+    if (status == BD_OK)
+        status = take_copiers(s);
+    /* The arrays were zeroed on the backend's stream; uploads come on another. */
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaStreamSynchronize(s->cuda->stream), what);
+    s->f = s->frames[0];
+    if (status != BD_OK) {
+        sep_destroy(s);
+        return status;
+    }
+    *out = s;
+    return BD_OK;
+}
+
+static enum bd_status sep_reset(void *arg)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    cudaStream_t stream = s->cuda->stream;
+    size_t pitch = (size_t)s->pitch;
+    cudaError_t error = cudaMemsetAsync(s->numbers, 0, sizeof *s->numbers, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->noise, 0, pitch * sizeof *s->noise, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->age, 0, pitch * sizeof *s->age, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->guard, 0, pitch, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->still, 0, pitch, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->votes, 0, pitch, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(s->earlier, 0, (size_t)s->ld, stream);
+    s->revealing = 0;
+    return bd_cuda_check(error, "forgetting what the separator learned");
+}
+
+const struct bd_separation_ops bd_cuda_separation_ops = {
+    .create = sep_create,
+    .destroy = sep_destroy,
+    .reset = sep_reset,
+    .load = bd_cuda_sep_load,
+    .load_background = bd_cuda_sep_load_background,
+    .project = bd_cuda_sep_project,
+    .detect = bd_cuda_sep_detect,
+    .step = bd_cuda_sep_step,
+    .insert = bd_cuda_sep_insert,
+    .recall = bd_cuda_sep_recall,
+    .gram = bd_cuda_sep_gram,
+    .reduce = bd_cuda_sep_reduce,
+    .basis = bd_cuda_sep_basis,
+    .median = bd_cuda_sep_median,
+    .lasting = bd_cuda_sep_lasting,
+    .reveal = bd_cuda_sep_reveal,
+    .depth = 3,
+    .finish = bd_cuda_sep_finish,
+    .collect = bd_cuda_sep_collect,
+};

@@ -1,0 +1,309 @@
+/* Private to the CUDA backend: the live separator's state (contracts in linalg/shared/ops.h), and
+ * the arithmetic that its kernels share.
+ *
+ * Elements of a frame are taken four at a time, as a word of bytes and a float4 of the basis. All
+ * arrays of elements and pixels are padded to whole words, and past a frame's end W and B are 0, so
+ * that only what counts pixels or elements has to know where the end is. */
+#ifndef BD_GPU_SEPARATION_STATE_CUH
+#define BD_GPU_SEPARATION_STATE_CUH
+
+#include "base/pool.h"
+#include "gpu/cuda.h"
+#include "gpu/separation/mask/boundary_contrast.h"
+#include "gpu/separation/mask/mask.h"
+#include "separation/shared/ops.h"
+
+enum {
+    bd_sep_depth = 3,   /* frames in flight; as many sets of results */
+    bd_sep_buffers = 2, /* of the frame in hand: the next one is uploaded meanwhile */
+    bd_sep_threads = 256,
+    bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a fit */
+    bd_sep_parts = 2048,      /* thread blocks of a sweep over the window, at most */
+    /* Threads of the host that copy a frame into page-locked memory, and bytes that they take at a
+     * time. On 16 cores 2 MB take 170 us with one, 125 with two, 105 with four, 95 with eight (the
+     * threads have to wake up), 8 MB 950, -, 290, 210: eight gain little where the GPU is waited
+     * for anyway. Chunks of 128 to 512 KB are alike. Smaller frames wake nobody. */
+    bd_sep_copy_threads = 4,
+    bd_sep_copy_bytes = 256 << 10,
+    bd_sep_copy_least = 4 /* chunks */
+};
+
+/* Numbers that only the GPU knows, in its memory. */
+struct bd_sep_numbers {
+    float w[bd_max_rank]; /* of the frame in hand, 0 from `rank` on */
+    int rank;             /* columns of B in use; 0 before the first background */
+    int new_rank;         /* of the basis that is being learned */
+    int foreground;       /* pixels of the mask of the frame in hand */
+    int revealed;         /* pixels that became background since the frame before */
+    int voted;            /* not 0: some pixels have votes enough to become background */
+    int changed;          /* pixels over the threshold so far; 0 before the next frame */
+    unsigned ticket;      /* of the thread blocks that have left their partial sums */
+    /* Of a fit (project.cu): thread blocks that have left their sums, and above them,
+     * from bit 32 on, how many elements differ by more than 2 lambda. */
+    unsigned long long arrived;
+    unsigned light;            /* so many elements did before the first round; 0: a usual frame */
+    float fitted[bd_max_rank]; /* w after the first round, should the light not explain it */
+    unsigned long long square; /* of the norm of the background that becomes B */
+    double norm;               /* squared, of B, where the shape's rank is 1 */
+    double measured;           /* squared norm of the first column of B while it is scaled */
+};
+
+/* What is told of a frame besides pictures: written by the GPU where the host reads it. */
+struct bd_sep_record {
+    int foreground, rank, revealed, changed;
+};
+
+/* The results of one frame. */
+struct bd_sep_set {
+    uint8_t *background, *difference, *mask; /* ld, pitch, pitch */
+    uint8_t *shadow; /* pitch: 0 or 255, what is told of shadows; NULL if not wanted */
+    /* Page-locked; NULL if not wanted. */
+    uint8_t *host_background, *host_difference, *host_mask, *host_shadow;
+    struct bd_sep_record *record; /* page-locked */
+    cudaEvent_t downloaded;
+};
+
+/* Those numbers of a frame that may differ from the frame before. They go up behind its bytes, so
+ * that a graph need not be changed for them. */
+struct bd_sep_pace {
+    float rate, seconds; /* noise_rate and seconds of struct bd_detect_params */
+};
+
+/* What frames have in common that one graph serves. */
+struct bd_sep_step {
+    struct bd_detect_params params; /* the pace left out: 0 */
+    int rounds, learn;
+    float lambda;
+};
+
+struct bd_sep_graph {
+    cudaGraphExec_t exec; /* NULL: none yet */
+    struct bd_sep_step step;
+};
+
+struct bd_cuda_separator {
+    struct bd_cuda *cuda;
+    struct bd_separation_shape shape;
+    int64_t pixels, m; /* width x height, and times channels */
+    int64_t pitch, ld; /* the same, padded: bytes or floats from one column to the next */
+    cudaStream_t upload, download;
+    cudaEvent_t computed; /* the results of the frame that was finished last */
+
+    struct bd_pool *copiers;              /* NULL: the caller copies alone */
+    uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros to ld, and a pace */
+    uint8_t *staging[bd_sep_buffers];     /* the same, page-locked */
+    cudaEvent_t uploaded[bd_sep_buffers]; /* staging to frame */
+    cudaEvent_t released[bd_sep_buffers]; /* the frame is not read any more */
+    int buffer;                           /* of the frame that was loaded last */
+    int staged;                           /* which is not on its way up yet */
+    const uint8_t *f;                     /* the frame in hand: a buffer or a column of W */
+
+    struct bd_sep_set sets[bd_sep_depth];
+    int set;       /* of the frame in hand */
+    int oldest;    /* finished and not collected */
+    int finished;  /* the set in hand is on its way down */
+    int projected; /* l has to be formed from B and w; else it has been given */
+
+    struct bd_sep_step step; /* of the last frame that was separated in one call */
+    struct bd_sep_graph graphs[bd_sep_buffers][bd_sep_depth]; /* by buffer and set in hand */
+
+    uint8_t *window;     /* W: ld x n */
+    float *basis;        /* B: ld x rank */
+    float *coefficients; /* C: bd_max_rank x n, by slot, 0 from the rank on */
+    float *g, *k;        /* rank x n: the new basis is X G, its coefficients K, in order */
+    int *order;          /* n: the slots in order, as last set */
+    int host_order[bd_max_window], host_count; /* the same */
+    struct bd_sep_numbers *numbers;
+    double *frame_partial; /* chunks of a fit x (1 or bd_max_rank): their sums */
+    double *partial;       /* max(n, 2 bd_max_rank) x bd_sep_parts: those of a sweep over W */
+    double *gram;          /* n x n */
+    void *gram_work;       /* of bd_gram or bd_sep_gram_one */
+
+    float *noise, *age; /* pitch */
+    uint8_t *raw;       /* pitch: enum bd_cuda_mask_flag, before the clean-up */
+    uint8_t *shadow;    /* pitch: 0 or 1, what of raw is shadow, and what things stand on */
+    uint8_t *guard;     /* pitch: 0 or 1 */
+    struct bd_cuda_mask *mask_work;
+
+    uint8_t *still;    /* pitch: looks for which the pixel has been as it was in `earlier` */
+    uint8_t *votes;    /* pitch: looks in a row that took the pixel for revealed */
+    uint8_t *earlier;  /* ld */
+    uint8_t *picture;  /* ld: a second picture of the scene, while two are compared */
+    uint8_t *smoother; /* pitch, 0 or 1: where it continues its surroundings better */
+    struct bd_cuda_seam_work *seam_work;
+    int revealing; /* numbers->revealed may not be 0 */
+};
+
+/* The window as kernels see it. Column j is at order[j]; X = l + clip(W - l, +-lambda), l = B C. */
+struct bd_sep_window {
+    const uint8_t *bytes; /* ld x n */
+    const float *basis;   /* ld x rank */
+    const float *coefficients;
+    const int *order;
+    int64_t m, ld;
+    int rank; /* columns of B; those not in use have coefficients 0 */
+    float lambda;
+};
+
+static inline struct bd_sep_window bd_sep_view(const struct bd_cuda_separator *s, float lambda)
+{
+    return { s->window, s->basis, s->coefficients, s->order, s->m, s->ld, s->shape.rank, lambda };
+}
+
+/* Where the pace is behind the bytes of a frame. */
+static inline struct bd_sep_pace *bd_sep_pace_of(const struct bd_cuda_separator *s, uint8_t *frame)
+{
+    return (struct bd_sep_pace *)(frame + s->ld);
+}
+
+/* Bytes of a buffer: all of it goes up. */
+static inline int64_t bd_sep_buffer_bytes(const struct bd_cuda_separator *s)
+{
+    return s->ld + (int64_t)sizeof(struct bd_sep_pace);
+}
+
+static inline uint8_t *bd_sep_column(const struct bd_cuda_separator *s, int slot)
+{
+    return s->window + (int64_t)slot * s->ld;
+}
+
+/* Thread blocks of a round of a fit. */
+static inline unsigned bd_sep_project_blocks(const struct bd_cuda_separator *s)
+{
+    const int64_t share = 4 * bd_sep_project_words * bd_sep_threads;
+    return (unsigned)((s->ld + share - 1) / share);
+}
+
+static inline unsigned bd_sep_blocks(int64_t items, int64_t per_block)
+{
+    return (unsigned)((items + per_block - 1) / per_block);
+}
+
+/* The set of the frame in hand may be written: one that is on its way down is left for the next.
+ * transfer.cu */
+enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
+
+/* The frame that was loaded last is on the GPU for what is enqueued from here on: for all that
+ * reads the frame in hand. transfer.cu */
+enum bd_status bd_sep_bring(struct bd_cuda_separator *s);
+
+/* bd_cuda_sep_detect on the set in hand; unless `pace` is NULL it is used, in the GPU's memory, and
+ * that of `params` is not. frame.cu */
+enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
+                                int learn, const struct bd_sep_pace *pace);
+
+/* step.cu */
+void bd_sep_drop_graphs(struct bd_cuda_separator *s);
+
+/* `order` is what kernels find in s->order from here on. window.cu */
+enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, int count);
+
+/* A robust round for the coefficients of the `count` columns in order on B, which has rank 1;
+ * w := those of the newest. sums.cu */
+enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda);
+
+#ifdef __CUDACC__
+
+/* The four bytes of a word as floats: each becomes the last bits of 2^23's. */
+__device__ __forceinline__ void bd_sep_floats(uint32_t word, float v[4])
+{
+    const uint32_t two23 = 0x4b000000;
+    v[0] = __uint_as_float(__byte_perm(word, two23, 0x7440)) - 8388608.0f;
+    v[1] = __uint_as_float(__byte_perm(word, two23, 0x7441)) - 8388608.0f;
+    v[2] = __uint_as_float(__byte_perm(word, two23, 0x7442)) - 8388608.0f;
+    v[3] = __uint_as_float(__byte_perm(word, two23, 0x7443)) - 8388608.0f;
+}
+
+__device__ __forceinline__ uint32_t bd_sep_load_word(const uint8_t *p)
+{
+    return *reinterpret_cast<const uint32_t *>(p);
+}
+
+__device__ __forceinline__ void bd_sep_load_floats(const float *p, float v[4])
+{
+    float4 q = *reinterpret_cast<const float4 *>(p);
+    v[0] = q.x, v[1] = q.y, v[2] = q.z, v[3] = q.w;
+}
+
+__device__ __forceinline__ void bd_sep_store_floats(float *p, const float v[4])
+{
+    *reinterpret_cast<float4 *>(p) = make_float4(v[0], v[1], v[2], v[3]);
+}
+
+/* The largest of each three bytes: four rgb pixels as three words to four bytes. */
+__device__ __forceinline__ uint32_t bd_sep_most_of_channels(const uint32_t rgb[3])
+{
+    uint32_t word = 0;
+#pragma unroll
+    for (int p = 0; p < 4; p++) {
+        uint32_t most = 0;
+#pragma unroll
+        for (int c = 0; c < 3; c++) {
+            const int at = 3 * p + c;
+            most = max(most, rgb[at / 4] >> at % 4 * 8 & 0xff);
+        }
+        word |= most << 8 * p;
+    }
+    return word;
+}
+
+/* All ones in those bytes of word c of CHANNELS whose pixels have 0xff in `pixels`. */
+template <int CHANNELS>
+__device__ __forceinline__ uint32_t bd_sep_bytes_of_pixels(uint32_t pixels, int c)
+{
+    if (CHANNELS == 1)
+        return pixels;
+    uint32_t select = 0; /* byte e of this word is of pixel (4 c + e) / CHANNELS */
+#pragma unroll
+    for (int e = 0; e < 4; e++)
+        select |= (pixels >> 8 * ((4 * c + e) / CHANNELS) & 0xff) << 8 * e;
+    return select;
+}
+
+__device__ __forceinline__ float bd_sep_clip(float v, float lambda)
+{
+    return fminf(fmaxf(v, -lambda), lambda);
+}
+
+/* The sum over a thread block of bd_sep_threads threads, the same in each run, in thread 0. */
+__device__ __forceinline__ double bd_sep_block_sum(double v)
+{
+    __shared__ double warps[bd_sep_threads / 32];
+#pragma unroll
+    for (int d = 16; d > 0; d /= 2)
+        v += __shfl_down_sync(0xffffffffu, v, d);
+    __syncthreads(); /* the sum before has been read */
+    if (threadIdx.x % 32 == 0)
+        warps[threadIdx.x / 32] = v;
+    __syncthreads();
+    v = 0;
+    if (threadIdx.x == 0)
+        for (int i = 0; i < bd_sep_threads / 32; i++)
+            v += warps[i];
+    return v;
+}
+
+#endif
+/* Functions of bd_cuda_separation_ops (separation/shared/ops.h) outside separator.cu. */
+enum bd_status bd_cuda_sep_load(void *state, const uint8_t *picture, int64_t stride);
+enum bd_status bd_cuda_sep_load_background(void *state, const uint8_t *background);
+enum bd_status bd_cuda_sep_project(void *state, int rounds, float lambda);
+enum bd_status bd_cuda_sep_detect(void *state, const struct bd_detect_params *params, int learn);
+enum bd_status bd_cuda_sep_step(void *state, int rounds, float lambda,
+                                const struct bd_detect_params *params, int learn);
+enum bd_status bd_cuda_sep_insert(void *state, int slot, int guarded);
+enum bd_status bd_cuda_sep_recall(void *state, int slot);
+enum bd_status bd_cuda_sep_gram(void *state, const int *order, int count, float lambda, double *g);
+enum bd_status bd_cuda_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
+                                  int64_t ldr);
+enum bd_status bd_cuda_sep_basis(void *state, const int *order, int count, float lambda, double tau,
+                                 const float *sigma, const float *v, int64_t ldv);
+enum bd_status bd_cuda_sep_median(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cuda_sep_lasting(void *state, const int *order, int count, float lambda,
+                                   int choose);
+enum bd_status bd_cuda_sep_reveal(void *state, const int *order, int count,
+                                  const struct bd_reveal_params *params);
+enum bd_status bd_cuda_sep_finish(void *state);
+enum bd_status bd_cuda_sep_collect(void *state, struct bd_separation *results);
+
+#endif

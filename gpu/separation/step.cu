@@ -1,0 +1,99 @@
+/* The live separator on the GPU: the kernels of an ordinary frame's step as a CUDA graph, which one
+ * call launches in place of fourteen, with colour fifteen. What comes rarely (the window fills or
+ * slides, a seek, other parameters) is enqueued kernel by kernel. */
+#include <string.h>
+
+#include "gpu/separation/state.cuh"
+
+static const char *const what = "the graph of a frame's step";
+
+static void drop(struct bd_sep_graph *graph)
+{
+    if (graph->exec)
+        cudaGraphExecDestroy(graph->exec); /* one that runs is kept until it is done */
+    graph->exec = NULL;
+}
+
+void bd_sep_drop_graphs(struct bd_cuda_separator *s)
+{
+    for (int b = 0; b < bd_sep_buffers; b++)
+        for (int i = 0; i < bd_sep_depth; i++)
+            drop(&s->graphs[b][i]);
+}
+
+/* What the graph launches: from the buffer of the frame in hand to the set in hand, at the pace
+ * that came up with the frame. */
+static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_step *step)
+{
+    enum bd_status status = bd_cuda_sep_project(s, step->rounds, step->lambda);
+    if (status != BD_OK)
+        return status;
+    return bd_sep_detect_at(s, &step->params, step->learn, bd_sep_pace_of(s, s->frames[s->buffer]));
+}
+
+static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_step *step,
+                              struct bd_sep_graph *to)
+{
+    cudaStream_t stream = s->cuda->stream;
+    cudaGraph_t graph = NULL;
+    drop(to);
+    /* Other threads may use the GPU as they like meanwhile: another window's, say. */
+    enum bd_status status =
+        bd_cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), what);
+    if (status == BD_OK)
+        status = enqueue(s, step);
+    cudaError_t error = cudaStreamEndCapture(stream, &graph); /* whatever came of it */
+    if (status == BD_OK)
+        status = bd_cuda_check(error, what);
+    else
+        cudaGetLastError(); /* the first failure is told; later checks must not see another */
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaGraphInstantiate(&to->exec, graph, 0), what);
+    if (graph)
+        cudaGraphDestroy(graph);
+    to->step = *step;
+    return status;
+}
+
+static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
+{
+    return memcmp(a, b, sizeof *a) == 0; /* numbers of four bytes each: no gaps */
+}
+
+/* The step of the frame in hand by its graph, up to where results can be asked for. */
+static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect_params *params)
+{
+    *bd_sep_pace_of(s, s->staging[s->buffer]) = { params->noise_rate, params->seconds };
+    enum bd_status status = bd_sep_take_set(s);
+    if (status == BD_OK)
+        status = bd_sep_bring(s);
+    struct bd_sep_graph *graph = &s->graphs[s->buffer][s->set];
+    if (status == BD_OK && !(graph->exec && alike(&graph->step, &s->step)))
+        status = capture(s, &s->step, graph);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaGraphLaunch(graph->exec, s->cuda->stream), what);
+    s->projected = 1;
+    return status;
+}
+
+/* A graph is worth its capture where the frame before had the same parameters: not while somebody
+ * moves a slider. */
+enum bd_status bd_cuda_sep_step(void *arg, int rounds, float lambda,
+                                const struct bd_detect_params *params, int learn)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    struct bd_sep_step step = { *params, rounds, learn, lambda };
+    step.params.noise_rate = step.params.seconds = 0;
+    const bool loaded = s->staged && s->f == s->frames[s->buffer];
+    const bool again = alike(&step, &s->step);
+    enum bd_status status;
+    s->step = step;
+    if (loaded && again) {
+        status = launch(s, params);
+    } else {
+        status = bd_cuda_sep_project(s, rounds, lambda);
+        if (status == BD_OK)
+            status = bd_cuda_sep_detect(s, params, learn);
+    }
+    return status == BD_OK ? bd_cuda_sep_finish(s) : status;
+}

@@ -1,0 +1,78 @@
+/* The SVD of the small R on the GPU: what its kernels share.
+ *
+ * Up to 16 thread blocks, one cluster where the GPU has clusters, do a whole SVD in one launch.
+ * They find the eigenvectors V and eigenvalues lambda = sigma^2 of G = R^T R, in float64, in which
+ * the products of float32 are exact: sigma is right to about 1e-8 sigma_1. V of the compute before
+ * (I at first) is turned until V^T G V is diagonal, all pairs of columns at once: V := V (I + E),
+ * E(i, j) the tangent of the Jacobi rotation of columns i and j, plus (I - V^T V) / 2, which makes
+ * V orthonormal again. A turn is nothing but four products of small matrices on the FP64 tensor
+ * cores.
+ *
+ * - Where the tangents are small this is the refinement of Ogita and Aishima ("Iterative refinement
+ *   for symmetric eigenvalue decomposition", 2018), which converges quadratically.
+ * - A pair that is far from orthogonal, alone, is solved by one turn, however large its angle.
+ * - Many large tangents at once would not be rotations any more. So the tangents of a column are
+ *   scaled down where their sum is above a bound, a trust region: the bound grows while V stays
+ *   nearly orthonormal and shrinks where it does not; a turn that went too far is taken back.
+ *
+ * Turns for n = 100: 3 to 11 in Robust PCA (8 in the mean, two clips), 17 after each element of R
+ * was changed by 0.1 %, 60 from V = I; for n = 256: 26 and 105. */
+#ifndef BD_GPU_SVD_SMALL_SVD_CUH
+#define BD_GPU_SVD_SMALL_SVD_CUH
+
+#include <float.h>
+
+#include "gpu/core/gram_multiply.cuh"
+#include "gpu/svd/plan.h"
+
+/* |v_i . G v_j| <= SVD_TOLERANCE * 2 * sigma_1 * max(sigma_i, sigma_j): columns i and j of R V are
+ * orthogonal as far as float32 data tell. */
+#define SVD_TOLERANCE FLT_EPSILON
+
+/* Tiles of a product are 16 x 8. Element c of lane is row lane / 4 + 8 (c / 2), column
+ * 2 (lane % 4) + c % 2 (gpu/core/gram_multiply.cuh). */
+enum { svd_rows = 16, svd_columns = 8 };
+
+/* sum[t] := tile t of NT along a row of A B, summed over k < count, a multiple of 16. a(half, k)
+ * gives elements k and k + 1 of row lane / 4 + 8 half of A; b(t, k) those of column lane / 4 of
+ * tile t of B. Of every sixteen k a lane takes 2 (lane % 4), the one after it and both 8 on: which
+ * lane takes which does not matter to the sum. */
+template <int NT, int UNROLL = (NT > 2 ? 1 : 4), class A, class B>
+__device__ inline void svd_multiply(double (&sum)[NT][4], int count, A a, B b)
+{
+#pragma unroll
+    for (int t = 0; t < NT; t++)
+#pragma unroll
+        for (int c = 0; c < 4; c++)
+            sum[t][c] = 0;
+#pragma unroll(UNROLL) /* more would not stay in registers */
+    for (int k = 2 * (int)(threadIdx.x % 4); k < count; k += 16) {
+        const double2 l0 = a(0, k), l1 = a(0, k + 8), h0 = a(1, k), h1 = a(1, k + 8);
+        const double low[4] = { l0.x, l0.y, l1.x, l1.y }, high[4] = { h0.x, h0.y, h1.x, h1.y };
+#pragma unroll
+        for (int t = 0; t < NT; t++) {
+            const double2 r0 = b(t, k), r1 = b(t, k + 8);
+            const double right[4] = { r0.x, r0.y, r1.x, r1.y };
+            bd_gram_multiply(sum[t], low, high, right);
+        }
+    }
+}
+
+__device__ inline double2 svd_pair(const float *p)
+{
+    const float2 x = *(const float2 *)p;
+    return make_double2((double)x.x, (double)x.y);
+}
+
+__device__ inline double2 svd_pair(const double *p)
+{
+    return *(const double2 *)p;
+}
+
+/* n rounded up to whole tiles. */
+__host__ __device__ inline int svd_padded(int n)
+{
+    return (n + svd_rows - 1) / svd_rows * svd_rows;
+}
+
+#endif

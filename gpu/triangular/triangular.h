@@ -1,0 +1,51 @@
+/* Private to gpu/gram_qr* and gpu/triangular*: products of rows of V with T (gpu/gram_qr/plan.h).
+ */
+#ifndef BD_GPU_TRIANGULAR_TRIANGULAR_H
+#define BD_GPU_TRIANGULAR_TRIANGULAR_H
+
+#include "gpu/gram_qr/plan.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* V := V T as data.decision says, nothing where that is the identity. Of up to gram_narrow_most
+ * columns; mixed = 0 promises that data.decision->single is 0; form (up to gram_narrow_most
+ * columns): G of the new V too, and that may then be left in plan->copy. Of more columns always in
+ * float64. overflow (may be NULL, NULL with form): becomes 1 where a number is not finite. */
+enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int mixed, int form, int *overflow);
+/* Whether rows of so many columns have room in shared memory. */
+int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n);
+/* Bytes of plan->parts for `form`. */
+size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n);
+/* The same of more columns: those that staged.cu has room for, and others, of which
+ * panels.cu has those for which bd_cuda_triangular_is_product. */
+int bd_cuda_triangular_is_staged(const struct gram_plan *plan);
+enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int *overflow);
+enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int *overflow);
+enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, int64_t ldv,
+                                       int *overflow);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef __CUDACC__
+/* Whether T is one block of columns; whether V T is one product in float64. */
+static __device__ __forceinline__ bool bd_cuda_triangular_is_whole(const struct gram_data &d)
+{
+    unsigned others = d.decision->starts[0] ^ 1;
+    for (int k = 1; k < (d.n + 31) / 32; k++)
+        others |= d.decision->starts[k];
+    return !others;
+}
+
+static __device__ __forceinline__ bool bd_cuda_triangular_is_product(const struct gram_data &d)
+{
+    return !d.decision->single && bd_cuda_triangular_is_whole(d);
+}
+#endif
+#endif

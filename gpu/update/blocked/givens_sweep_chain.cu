@@ -1,0 +1,129 @@
+/* QR updating by windows: the chain of carried triangles. */
+#include "gpu/update/blocked/givens_sweep_column.cuh"
+
+namespace
+{
+
+struct chain_args {
+    const float *d, *carry;
+    int64_t ldd, rows;
+    int width;
+    float *v, *triangle;
+};
+
+/* The fresh rows of a window, of which `there` exist, of the group's column. */
+__device__ __forceinline__ void load_fresh(column &c, const chain_args &p, int64_t window,
+                                           int group, int l)
+{
+    const int64_t first = window * chase_rows, left = p.rows - first;
+    const float *from = p.d + first + group * p.ldd;
+#pragma unroll
+    for (int i = 0; i < own; i++)
+        c.x[i] = window >= 0 && group < p.width && row_of(i, l) < left ? from[row_of(i, l)] : 0;
+}
+
+/* Makes the reflector of the group's column x and the diagonal element of the triangle; x := v. */
+__device__ __forceinline__ void make_first(float (&x)[own], float *v, float *diagonal, float *tau,
+                                           float *kept_tau, int l)
+{
+    const float alpha = *diagonal;
+    float squares[2] = { 0, 0 };
+#pragma unroll
+    for (int r = 0; r < own; r++)
+        squares[r % 2] += x[r] * x[r];
+    const float all = sum_lanes(squares[0] + squares[1], group_lanes());
+    reflector h;
+    if (squares_fit(all, alpha)) {
+        h = make_reflector(all, alpha);
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            x[r] *= h.scale;
+    } else {
+        float most = fabsf(alpha), squares = 0;
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            most = fmaxf(most, fabsf(x[r]));
+        const safe_scale scale(most_of_lanes(most, group_lanes()));
+#pragma unroll
+        for (int r = 0; r < own; r++) {
+            x[r] *= scale.there;
+            squares += x[r] * x[r];
+        }
+        h = make_reflector(sum_lanes(squares, group_lanes()), alpha * scale.there);
+        h.beta *= scale.back;
+#pragma unroll
+        for (int r = 0; r < own; r++)
+            x[r] *= h.scale;
+    }
+    write_column(v, x, l);
+    __syncwarp(group_lanes()); /* all lanes have read the diagonal element */
+    if (l == 0) {
+        *diagonal = h.beta;
+        *tau = h.tau;
+        *kept_tau = h.tau;
+    }
+}
+
+/* One block. The group of eight lanes with the same number as a column of the driver has that
+ * column of the window; the carried triangle is in shared memory. Every step is one reflector: who
+ * has the next column makes it while the others still apply this one, so that there is one barrier
+ * a step and two places for reflectors. */
+__global__ void __launch_bounds__(threads, 1) chain(const __grid_constant__ chain_args p)
+{
+    __shared__ float triangle[chase_most * ld_t]; /* row-major */
+    __shared__ float4 reflectors[2][chase_rows / 4];
+    __shared__ float taus[2];
+    const int group = (int)threadIdx.x / lanes, l = (int)threadIdx.x % lanes;
+    const int64_t windows = (p.rows + chase_rows - 1) / chase_rows;
+    for (int i = 0; i < chase_most; i++)
+        if (l == i % lanes)
+            triangle[i * ld_t + group] =
+                i <= group && group < p.width ? p.carry[i + group * p.ldd] : 0;
+    column c, next;
+    load_fresh(next, p, windows - 1, group, l);
+    __syncthreads();
+#pragma unroll 1
+    for (int64_t window = windows - 1; window >= 0; window--) {
+        float *out = p.v + window * chase_v_floats;
+        c = next;
+        load_fresh(next, p, window - 1, group, l);
+#pragma unroll 1
+        for (int i = 0; i < p.width; i++) {
+            float *shared = reinterpret_cast<float *>(reflectors[i & 1]);
+            if (group == i)
+                make_first(c.x, shared, triangle + i * ld_t + i, taus + (i & 1),
+                           out + chase_rows * chase_most + i, l);
+            __syncthreads();
+            if (group / 4 < i / 4) /* a warp whose columns are done */
+                continue;
+            float v[own];
+            read_column<0>(v, shared, l);
+            const float tau = taus[i & 1];
+            const float above = triangle[i * ld_t + group];
+            const float w = tau * (above + dot<0>(c.x, v));
+            __syncwarp(); /* all lanes have read `above` */
+            if (group <= i)
+                continue;
+#pragma unroll
+            for (int r = 0; r < own; r++)
+                c.x[r] -= w * v[r];
+            if (l == 0)
+                triangle[i * ld_t + group] = above - w;
+        }
+        if (group < p.width)
+            write_column(out + group * chase_rows, c.x, l);
+        __syncthreads();
+    }
+    for (int i = l; i < chase_most; i += lanes)
+        p.triangle[group * chase_most + i] = triangle[i * ld_t + group];
+}
+
+} // namespace
+
+enum bd_status chase_chain(cudaStream_t stream, const struct chase *x, const float *d, int64_t ldd,
+                           const float *carry)
+{
+    const chain_args args = { d, carry, ldd, x->rows, x->width, x->v, x->triangle };
+    chain<<<1, threads, 0, stream>>>(args);
+    return bd_cuda_launched("QR update: the chain of triangles");
+}

@@ -1,0 +1,267 @@
+/* QR updating by windows: the transformations of all windows, formed at once. */
+#include "gpu/update/blocked/givens_sweep_column.cuh"
+
+namespace
+{
+
+struct form_args {
+    const float *v, *r;
+    float *g;
+    int64_t ldr, rows;
+    int width, padded;
+};
+
+/* V, T (row-major), V T^T, and the first factor's rows and columns of fresh rows, all by columns;
+ * the products V^T V are where the latter comes. */
+struct form_shared {
+    float v[chase_most * chase_rows], w[chase_most * chase_rows], first[chase_rows * chase_rows];
+    float t[chase_most * ld_t];
+    float4 reflectors[2][chase_rows / 4];
+    float taus[2];
+};
+
+static_assert(sizeof(form_shared) <= chase_shared_bytes, "form's shared memory");
+
+/* T of I - Y T Y^T, Y = [I; V] (Schreiber, Van Loan 1989): row by row, because a row of T follows
+ * from itself. */
+__device__ void make_t(form_shared *s, const float *tau, int width)
+{
+    float *products = s->first;
+    const int lane = (int)threadIdx.x % 32;
+    for (int e = (int)threadIdx.x; e < chase_most * chase_most; e += threads) {
+        const int i = e / chase_most, j = e % chase_most;
+        float a = 0, b = 0;
+        if (i < j)
+            for (int r = 0; r < chase_rows; r += 2) { /* every lane in its own bank */
+                const int x = (r + lane) % chase_rows, y = (r + 1 + lane) % chase_rows;
+                a += s->v[i * chase_rows + x] * s->v[j * chase_rows + x];
+                b += s->v[i * chase_rows + y] * s->v[j * chase_rows + y];
+            }
+        products[i * chase_most + j] = a + b;
+    }
+    __syncthreads();
+    const int row = (int)threadIdx.x;
+    if (row < chase_most) {
+        float *t = s->t + row * ld_t;
+        for (int i = 0; i < chase_most; i++) {
+            float sum = 0;
+            for (int k = row; k < i; k++)
+                sum += t[k] * products[k * chase_most + i];
+            const float mine = i < width ? tau[i] : 0;
+            t[i] = i < row ? 0 : i == row ? mine : -mine * sum;
+        }
+    }
+    __syncthreads();
+}
+
+/* What a group of eight lanes has in the second factor: columns group, group + 64 of the diagonal
+ * block of R after the first factor; of the first factor's fresh rows, columns group, group + 64 of
+ * the fresh ones, and a carried one. */
+enum { slots = 5 };
+
+/* Makes the reflector of column i of the diagonal block, which is the calling group's. Rows above
+ * 32 FIRST are done. */
+template <int FIRST>
+__device__ __forceinline__ void make_second(form_shared *s, const float (&x)[own], int i, int l)
+{
+    float *to = reinterpret_cast<float *>(s->reflectors[i & 1]);
+    float squares[2] = { 0, 0 }, alpha = 0;
+#pragma unroll
+    for (int r = 4 * FIRST; r < own; r++) {
+        const int row = row_of(r, l);
+        squares[r % 2] += row > i ? x[r] * x[r] : 0;
+        alpha = row == i ? x[r] : alpha;
+    }
+    float all = sum_lanes(squares[0] + squares[1], group_lanes());
+    alpha = __shfl_sync(group_lanes(), alpha, (int)threadIdx.x % 32 / lanes * lanes + i % 32 / 4);
+    float there = 1;
+    if (!squares_fit(all, alpha)) {
+        float most = fabsf(alpha), sum = 0;
+#pragma unroll
+        for (int r = 4 * FIRST; r < own; r++)
+            most = row_of(r, l) > i ? fmaxf(most, fabsf(x[r])) : most;
+        there = safe_scale(most_of_lanes(most, group_lanes())).there;
+#pragma unroll
+        for (int r = 4 * FIRST; r < own; r++)
+            sum += row_of(r, l) > i ? x[r] * there * (x[r] * there) : 0;
+        all = sum_lanes(sum, group_lanes());
+    }
+    const reflector h = make_reflector(all, alpha * there);
+#pragma unroll
+    for (int q = FIRST; q < quads; q++) {
+        float v[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const int row = row_of(4 * q + e, l);
+            v[e] = row > i ? x[4 * q + e] * there * h.scale : row == i ? 1 : 0;
+        }
+        *reinterpret_cast<float4 *>(to + 32 * q + 4 * l) = make_float4(v[0], v[1], v[2], v[3]);
+    }
+    if (l == 0)
+        s->taus[i & 1] = h.tau;
+}
+
+template <int FIRST>
+__device__ __forceinline__ void reflect(float (&x)[own], const float (&v)[own], float tau)
+{
+    const float w = tau * dot<FIRST>(x, v);
+#pragma unroll
+    for (int i = 4 * FIRST; i < own; i++)
+        x[i] -= w * v[i];
+}
+
+/* Columns 32 PHASE .. + 31: rows above 32 PHASE are done. */
+template <int PHASE>
+__device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][own], int padded,
+                                             int group, int l)
+{
+    constexpr int slot = PHASE / 2;
+#pragma unroll 1
+    for (int i = 32 * PHASE; i < 32 * PHASE + 32; i++) {
+        const int column = i - 64 * slot;
+        if (column == 0 && group == 0)
+            make_second<PHASE>(s, x[slot], i, l);
+        __syncthreads();
+        const float *reflector = reinterpret_cast<const float *>(s->reflectors[i & 1]);
+        const float tau = s->taus[i & 1];
+        float v[own];
+        if (group / 4 >=
+            (column + 1) / 4) { /* columns that are done may change: nobody reads them */
+            read_column<PHASE>(v, reflector, l);
+            reflect<PHASE>(x[slot], v, tau);
+            if (group == column + 1)
+                make_second<PHASE>(s, x[slot], i + 1, l);
+        }
+        read_column<PHASE>(v, reflector, l); /* again: there are not registers to keep it */
+        if (slot == 0)
+            reflect<PHASE>(x[1], v, tau);
+        reflect<PHASE>(x[2], v, tau);
+        reflect<PHASE>(x[3], v, tau);
+        if (group < padded)
+            reflect<PHASE>(x[4], v, tau);
+    }
+}
+
+/* The first factor I - Y T^T Y^T: its carried rows of G, which are final, and in shared memory its
+ * fresh rows, - V T^T in columns of carried ones and I - V T^T V^T in those of fresh ones. */
+__device__ __forceinline__ void form_first(form_shared *s, float *g, const form_args &p, int group,
+                                           int l)
+{
+    const int size = chase_rows + p.padded;
+    float x[own] = {}, y[own] = {}, v[own];
+    for (int k = 0; k < chase_most; k++) {
+        const float right = s->t[group * ld_t + k], left = s->t[k * ld_t + group];
+        read_column<0>(v, s->v + k * chase_rows, l);
+#pragma unroll
+        for (int i = 0; i < own; i++) {
+            x[i] -= v[i] * right;
+            y[i] -= v[i] * left;
+        }
+    }
+    write_column(s->w + group * chase_rows, x, l);
+    if (group < p.padded) { /* - V T, I - T */
+#pragma unroll
+        for (int i = 0; i < own; i++)
+            g[(int64_t)row_of(i, l) * size + chase_rows + group] = y[i];
+        for (int i = l; i < p.padded; i += lanes)
+            g[(int64_t)(chase_rows + i) * size + chase_rows + group] =
+                (i == group) - s->t[i * ld_t + group];
+    }
+    __syncthreads();
+    const int columns[2] = { group, group + 64 };
+#pragma unroll
+    for (int i = 0; i < own; i++) {
+        x[i] = row_of(i, l) == columns[0];
+        y[i] = row_of(i, l) == columns[1];
+    }
+    for (int k = 0; k < p.padded; k++) {
+        const float with = s->v[k * chase_rows + columns[0]];
+        const float with_other = s->v[k * chase_rows + columns[1]];
+        read_column<0>(v, s->w + k * chase_rows, l);
+#pragma unroll
+        for (int i = 0; i < own; i++) {
+            x[i] += v[i] * with;
+            y[i] += v[i] * with_other;
+        }
+    }
+    write_column(s->first + columns[0] * chase_rows, x, l);
+    write_column(s->first + columns[1] * chase_rows, y, l);
+    __syncthreads();
+}
+
+/* x := column group + 64 SLOT of the first factor's fresh rows times the diagonal block of R, of an
+ * identity where there is none: the group's lanes have its column, and tell each other. */
+template <int SLOT>
+__device__ __forceinline__ void times_diagonal(float (&x)[own], const form_shared *s,
+                                               const form_args &p, int64_t first, int there,
+                                               int group, int l)
+{
+    const int column = group + 64 * SLOT, base = (int)threadIdx.x % 32 / lanes * lanes;
+    const float *r = p.r + first + (first + (column < there ? column : 0)) * p.ldr;
+    float y[own], v[own];
+#pragma unroll
+    for (int i = 0; i < own; i++) {
+        const int row = row_of(i, l);
+        x[i] = 0;
+        y[i] = column >= there ? row == column : row <= column ? r[row] : 0;
+    }
+#pragma unroll
+    for (int i = 0; i < (SLOT == 0 ? own / 2 : own); i++) /* rows below the diagonal are 0 */
+#pragma unroll 2
+        for (int k = 0; k < lanes; k++) {
+            const float with = __shfl_sync(~0U, y[i], base + k);
+            read_column<0>(v, s->first + row_of(i, k) * chase_rows, l);
+#pragma unroll
+            for (int j = 0; j < own; j++)
+                x[j] += v[j] * with;
+        }
+}
+
+/* Block: a window. */
+__global__ void __launch_bounds__(threads, 1) form(const __grid_constant__ form_args p)
+{
+    extern __shared__ float4 shared[];
+    form_shared *s = reinterpret_cast<form_shared *>(shared);
+    const int group = (int)threadIdx.x / lanes, l = (int)threadIdx.x % lanes;
+    const int size = chase_rows + p.padded;
+    const int64_t first = (int64_t)blockIdx.x * chase_rows;
+    const int there = (int)(p.rows - first < chase_rows ? p.rows - first : chase_rows);
+    const float *from = p.v + blockIdx.x * (int64_t)chase_v_floats;
+    float *g = p.g + blockIdx.x * (int64_t)size * size;
+    for (int e = (int)threadIdx.x; e < chase_most * chase_rows; e += threads)
+        s->v[e] = e / chase_rows < p.width ? from[e] : 0;
+    __syncthreads();
+    make_t(s, from + chase_most * chase_rows, p.width);
+    form_first(s, g, p, group, l);
+    float x[slots][own];
+    times_diagonal<0>(x[0], s, p, first, there, group, l);
+    times_diagonal<1>(x[1], s, p, first, there, group, l);
+    read_column<0>(x[2], s->first + group * chase_rows, l);
+    read_column<0>(x[3], s->first + (group + 64) * chase_rows, l);
+    read_column<0>(x[4], s->w + group * chase_rows, l);
+    second_phase<0>(s, x, p.padded, group, l);
+    second_phase<1>(s, x, p.padded, group, l);
+    second_phase<2>(s, x, p.padded, group, l);
+    second_phase<3>(s, x, p.padded, group, l);
+    write_column(g + (int64_t)group * size, x[2], l);
+    write_column(g + (int64_t)(group + 64) * size, x[3], l);
+    if (group < p.padded)
+        write_column(g + (int64_t)(chase_rows + group) * size, x[4], l);
+}
+
+} // namespace
+
+enum bd_status chase_factor_prepare(void)
+{
+    return bd_cuda_check(cudaFuncSetAttribute(form, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              (int)sizeof(form_shared)),
+                         "preparing QR updating");
+}
+
+enum bd_status chase_form(cudaStream_t stream, const struct chase *x, const float *r, int64_t ldr)
+{
+    const form_args args = { x->v, r, x->g, ldr, x->rows, x->width, chase_padded(x) };
+    if (x->rows > 0)
+        form<<<(unsigned)chase_windows(x), threads, sizeof(form_shared), stream>>>(args);
+    return bd_cuda_launched("QR update: the transformations of windows");
+}

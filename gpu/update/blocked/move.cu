@@ -1,0 +1,214 @@
+/* QR updating: matrices on their way. What moves within itself is read before its place is written:
+ * a thread block goes through a column of rows, or a chain of columns, in order. */
+#include "gpu/core/columns.h"
+#include "gpu/update/blocked/blocked.h"
+
+namespace
+{
+
+enum { move_threads = 256, move_ahead = 8, turn = 32 };
+
+__global__ void copy_upper(float *to, int64_t ld_to, const float *from, int64_t ld_from,
+                           int64_t rows, int64_t cols, int64_t diagonal)
+{
+    for (int64_t j = blockIdx.y; j < cols; j += gridDim.y)
+        for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
+             i += (int64_t)gridDim.x * blockDim.x)
+            to[i + j * ld_to] = i <= j + diagonal ? from[i + j * ld_from] : 0;
+}
+
+/* Block: 32 x 32, of which it reads columns and writes rows. */
+__global__ void transpose(float *to, int64_t ld_to, const float *from, int64_t ld_from,
+                          int64_t rows, int64_t cols)
+{
+    __shared__ float tile[turn][turn + 1];
+    const int x = (int)threadIdx.x % turn, y = (int)threadIdx.x / turn;
+    const int step = (int)blockDim.x / turn;
+    const int64_t i0 = (int64_t)blockIdx.x * turn, j0 = (int64_t)blockIdx.y * turn;
+    for (int j = y; j < turn; j += step)
+        if (i0 + x < rows && j0 + j < cols)
+            tile[j][x] = from[i0 + x + (j0 + j) * ld_from];
+    __syncthreads();
+    for (int i = y; i < turn; i += step)
+        if (i0 + i < rows && j0 + x < cols)
+            to[j0 + x + (i0 + i) * ld_to] = tile[x][i];
+}
+
+__global__ void ones(float *x, int64_t ld, int64_t i0, int64_t p)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < p)
+        x[i0 + i + i * ld] = 1;
+}
+
+/* Block: a column after the other; pieces from the end. */
+__global__ void open_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int64_t k, int64_t p)
+{
+    constexpr int64_t piece = move_threads * move_ahead;
+    for (int64_t j = blockIdx.x; j < cols; j += gridDim.x) {
+        float *column = x + j * ld;
+        for (int64_t end = rows; end > k; end -= piece) {
+            float y[move_ahead];
+#pragma unroll
+            for (int a = 0; a < move_ahead; a++) {
+                const int64_t i = end - 1 - threadIdx.x - a * move_threads;
+                y[a] = i >= k ? column[i] : 0;
+            }
+            __syncthreads();
+#pragma unroll
+            for (int a = 0; a < move_ahead; a++) {
+                const int64_t i = end - 1 - threadIdx.x - a * move_threads;
+                if (i >= k)
+                    column[i + p] = y[a];
+            }
+            __syncthreads();
+        }
+        for (int64_t i = k + threadIdx.x; i < k + p; i += move_threads)
+            column[i] = 0;
+        __syncthreads();
+    }
+}
+
+__global__ void close_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int64_t k, int64_t p)
+{
+    constexpr int64_t piece = move_threads * move_ahead;
+    for (int64_t j = blockIdx.x; j < cols; j += gridDim.x) {
+        float *column = x + j * ld;
+        for (int64_t first = k + p; first < rows; first += piece) {
+            float y[move_ahead];
+#pragma unroll
+            for (int a = 0; a < move_ahead; a++) {
+                const int64_t i = first + threadIdx.x + a * move_threads;
+                y[a] = i < rows ? column[i] : 0;
+            }
+            __syncthreads();
+#pragma unroll
+            for (int a = 0; a < move_ahead; a++) {
+                const int64_t i = first + threadIdx.x + a * move_threads;
+                if (i < rows)
+                    column[i - p] = y[a];
+            }
+            __syncthreads();
+        }
+    }
+}
+
+/* A thread has a row, and reads 8 columns ahead; `step` is 1 for left, -1 for right. */
+__global__ void shift(float *x, int64_t ld, int64_t rows, int64_t first, int64_t count, int64_t by)
+{
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int64_t step = by < 0 ? 1 : -1;
+    if (i >= rows)
+        return;
+    for (int64_t j = 0; j < count; j += 2 * move_ahead) {
+        float y[2 * move_ahead];
+#pragma unroll
+        for (int a = 0; a < 2 * move_ahead; a++)
+            y[a] = j + a < count ? x[i + (first + step * (j + a)) * ld] : 0;
+#pragma unroll
+        for (int a = 0; a < 2 * move_ahead; a++)
+            if (j + a < count)
+                x[i + (first + step * (j + a) + by) * ld] = y[a];
+    }
+}
+
+unsigned up_to(int64_t x, int64_t most)
+{
+    return (unsigned)(x < 1 ? 1 : x < most ? x : most);
+}
+
+} // namespace
+
+extern "C" {
+
+enum bd_status wide_copy(struct bd_cuda_wide *work, float *to, int64_t ld_to, const float *from,
+                         int64_t ld_from, int64_t rows, int64_t cols)
+{
+    if (rows <= 0 || cols <= 0)
+        return BD_OK;
+    return bd_cuda_check(bd_cuda_copy_columns(to, (size_t)ld_to * sizeof *to, from,
+                                              (size_t)ld_from * sizeof *from,
+                                              (size_t)rows * sizeof *to, (size_t)cols,
+                                              cudaMemcpyDeviceToDevice, work->cuda->stream),
+                         "QR update: copying a matrix");
+}
+
+enum bd_status wide_copy_upper(struct bd_cuda_wide *work, float *to, int64_t ld_to,
+                               const float *from, int64_t ld_from, int64_t rows, int64_t cols,
+                               int64_t diagonal)
+{
+    if (rows <= 0 || cols <= 0)
+        return BD_OK;
+    const dim3 grid(up_to((rows + move_threads - 1) / move_threads, 64), up_to(cols, 32768));
+    copy_upper<<<grid, move_threads, 0, work->cuda->stream>>>(to, ld_to, from, ld_from, rows, cols,
+                                                              diagonal);
+    return bd_cuda_launched("QR update: copying a triangle");
+}
+
+enum bd_status wide_clear(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+                          int64_t cols)
+{
+    if (rows <= 0 || cols <= 0)
+        return BD_OK;
+    return bd_cuda_check(bd_cuda_clear_columns(x, (size_t)ld * sizeof *x, (size_t)rows * sizeof *x,
+                                               (size_t)cols, work->cuda->stream),
+                         "QR update: clearing a matrix");
+}
+
+enum bd_status wide_transpose(struct bd_cuda_wide *work, float *to, int64_t ld_to,
+                              const float *from, int64_t ld_from, int64_t rows, int64_t cols)
+{
+    if (rows <= 0 || cols <= 0)
+        return BD_OK;
+    const dim3 grid((unsigned)((rows + turn - 1) / turn), (unsigned)((cols + turn - 1) / turn));
+    transpose<<<grid, move_threads, 0, work->cuda->stream>>>(to, ld_to, from, ld_from, rows, cols);
+    return bd_cuda_launched("QR update: transposing rows");
+}
+
+enum bd_status wide_ones(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t i0, int64_t p)
+{
+    ones<<<(unsigned)((p + 255) / 256), 256, 0, work->cuda->stream>>>(x, ld, i0, p);
+    return bd_cuda_launched("QR update: an identity");
+}
+
+enum bd_status wide_open_rows(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+                              int64_t cols, int64_t k, int64_t p)
+{
+    if (cols <= 0)
+        return BD_OK;
+    open_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
+        x, ld, rows, cols, k, p);
+    return bd_cuda_launched("QR update: making room for rows");
+}
+
+enum bd_status wide_close_rows(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+                               int64_t cols, int64_t k, int64_t p)
+{
+    if (cols <= 0)
+        return BD_OK;
+    close_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
+        x, ld, rows, cols, k, p);
+    return bd_cuda_launched("QR update: closing up rows");
+}
+
+enum bd_status wide_shift_right(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+                                int64_t cols, int64_t p)
+{
+    if (rows <= 0 || cols <= 0)
+        return BD_OK;
+    shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, cols - 1, cols,
+                                                                       p);
+    return bd_cuda_launched("QR update: making room for columns");
+}
+
+enum bd_status wide_shift_left(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+                               int64_t cols, int64_t p)
+{
+    if (rows <= 0 || cols <= p)
+        return BD_OK;
+    shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, p, cols - p,
+                                                                       -p);
+    return bd_cuda_launched("QR update: closing up columns");
+}
+
+} // extern "C"

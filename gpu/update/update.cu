@@ -1,0 +1,369 @@
+/* QR updating on the GPU: the slots. A thin Q of few columns, of which few come or go, is
+ * narrow.cu's, everything else gpu/update/blocked/blocked.h's. The host waits for what comes in to
+ * be found finite, which is the first thing done, for the diagonal of an R to be solved with, and
+ * for nothing else. */
+#include "gpu/update/update.h"
+
+#include <climits>
+#include <cstdlib>
+
+#include "gpu/update/work.h"
+#include "linalg/shared/update_ops.h"
+
+namespace
+{
+
+enum {
+    unguarded = -1 /* the number of an update that has no new columns */
+};
+
+using update = bd_update_work;
+
+bd_status make_streams(update *work)
+{
+    int least = 0, greatest = 0;
+    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (error == cudaSuccess)
+        error = cudaStreamCreateWithPriority(&work->side, cudaStreamNonBlocking, greatest);
+    cudaEvent_t *const events[] = { &work->fork, &work->join, &work->checked };
+    for (cudaEvent_t *event : events)
+        if (error == cudaSuccess)
+            error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+    return bd_cuda_check(error, "preparing QR updating");
+}
+
+/* Room for kernels, by the largest number of columns, of which max_block come or go together. */
+bd_status make_room(update *work, int64_t max_block)
+{
+    static const char what[] = "QR updating";
+    size_t n = (size_t)work->max_cols, group = max_block == 1 ? 1 : bd_update_group;
+    /* 4 lots of rows a multiprocessor, of 1024 to 16384 rows */
+    int64_t lots = 4 * (int64_t)work->launch.sms, rows = (work->m + lots - 1) / lots;
+    rows = (rows + 1023) / 1024 * 1024;
+    work->launch.item_rows = rows < 16384 ? rows : 16384;
+    size_t items = (size_t)((work->m + work->launch.item_rows - 1) / work->launch.item_rows);
+    if (items < (size_t)work->launch.sms)
+        items = (size_t)work->launch.sms;
+    struct {
+        void **data;
+        size_t bytes;
+    } const rooms[] = {
+        { (void **)&work->state, sizeof *work->state },
+        { (void **)&work->cs, n * group * sizeof *work->cs },
+        { (void **)&work->w, n * group * sizeof *work->w },
+        { (void **)&work->sums, (n + 1) * group * sizeof *work->sums },
+        { (void **)&work->partials, (items + 1) * (n + 1) * group * sizeof *work->partials },
+        { (void **)&work->gathered, 2 * (size_t)work->launch.sms *
+                                        (size_t)bd_update_gathered(work->max_cols) *
+                                        sizeof *work->gathered },
+        { (void **)&work->small, n * group * sizeof *work->small },
+    };
+    bd_status status = BD_OK;
+    for (const auto &room : rooms)
+        if (status == BD_OK)
+            status = bd_cuda_alloc(work->cuda, room.data, room.bytes, what);
+    if (status == BD_OK)
+        status = bd_cuda_alloc_host((void **)&work->host_bad, sizeof *work->host_bad, what);
+    return status;
+}
+
+/* Starts the check of X (rows x cols); returns the number of this update. */
+int start_check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
+{
+    work->call = work->call == INT_MAX ? 1 : work->call + 1;
+    bd_update_job job = {};
+    job.state = work->state;
+    job.call = work->call;
+    job.m = rows;
+    job.u = x;
+    job.ldu = ldx;
+    bd_update_check(&work->launch, &job, cols, work->host_bad);
+    cudaEventRecord(work->checked, work->launch.stream);
+    return work->call;
+}
+
+int start(update *work, const float *u, int64_t ldu, int64_t p)
+{
+    return start_check(work, u, ldu, work->m, p);
+}
+
+/* Waits for that check, when everything has been asked for. */
+bd_status finish(update *work, bd_status status)
+{
+    if (status == BD_OK)
+        status = bd_cuda_launched("QR update");
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaEventSynchronize(work->checked), "QR update");
+    if (status == BD_OK && *(volatile int *)work->host_bad == work->call)
+        return bd_fail(BD_ERROR_NUMERIC, "QR update: what comes in holds NaN or Inf");
+    return status;
+}
+
+bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
+{
+    if (rows > 0 && cols > 0)
+        start_check(work, x, ldx, rows, cols);
+    else
+        return BD_OK;
+    return finish(work, BD_OK);
+}
+
+/* Whether the narrow kernels can do a change of columns. They do not keep the full Q. */
+bool narrow_can(const bd_qr_change *c, bd_cost_form form)
+{
+    return form != bd_cost_full &&
+           c->n + (c->kind == BD_QR_INSERT_COLUMNS ? c->p : 0) <= (int64_t)bd_update_most_cols;
+}
+
+/* Whether it is the narrow kernels, which take the columns a group at a time and one rotation of
+ * them after another, that do a change of columns. */
+bool narrow_pays(const bd_qr_change *c, bd_cost_form form)
+{
+    return bd_cost_update_seconds(&bd_cuda_update_costs, c, form, 0) <=
+           bd_cost_update_seconds(&bd_cuda_update_costs, c, form, 1);
+}
+
+/* Whether p columns that come or go at k are for the narrow kernels; better: these are faster here
+ * than the model knows. Takes the rows of this call then. A d that has to follow is for
+ * the wide ones. */
+bool is_narrow(update *work, const bd_qr_parts *f, bd_qr_change_kind kind, int64_t k, int64_t p,
+               bool better)
+{
+    const bd_qr_change c = { kind, f->m, f->n, k, p, f->q != nullptr };
+    const bd_cost_form form = work->full_q ? bd_cost_full : f->q ? bd_cost_thin : bd_cost_no_q;
+    if (!narrow_can(&c, form) || (kind == BD_QR_REMOVE_COLUMNS && f->rhs) || work->forced == 1)
+        return false;
+    if (work->wide && work->forced < 0 && !better && !narrow_pays(&c, form))
+        return false;
+    if (f->q)
+        work->m = f->m;
+    return true;
+}
+
+/* What is needed beyond the narrow. */
+bd_status need_wide(const update *work)
+{
+    if (work->forced == 0)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "cuda: not a QR update of few columns");
+    if (!work->wide)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "cuda: this GPU has too little shared memory for this QR update; the cpu "
+                       "backend does it");
+    return bd_cuda_wide_ready(work->wide);
+}
+
+} // namespace
+
+extern "C" {
+
+static void update_destroy(void *plan)
+{
+    update *work = (update *)plan;
+    if (!work)
+        return;
+    cudaStreamSynchronize(work->launch.stream);
+    for (cudaEvent_t event : { work->fork, work->join, work->checked })
+        if (event)
+            cudaEventDestroy(event);
+    if (work->side)
+        cudaStreamDestroy(work->side);
+    bd_cuda_wide_destroy(work->wide);
+    bd_cuda_free(work->state);
+    bd_cuda_free(work->cs);
+    bd_cuda_free(work->w);
+    bd_cuda_free(work->sums);
+    bd_cuda_free(work->partials);
+    bd_cuda_free(work->gathered);
+    bd_cuda_free(work->small);
+    bd_cuda_free(work->append_z);
+    bd_cuda_free_host(work->host_bad);
+    free(work);
+}
+
+static enum bd_status update_create(struct bd_backend *backend,
+                                    const struct bd_qr_update_shape *shape, void **out)
+{
+    int64_t max_cols = shape->max_cols;
+    update *work = (update *)calloc(1, sizeof *work);
+    if (!work)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
+    work->cuda = bd_cuda_of(backend);
+    work->m = shape->max_rows;
+    work->full_q = shape->full_q;
+    work->forced = -1;
+    work->max_cols = max_cols < bd_update_most_cols ? (int)max_cols : (int)bd_update_most_cols;
+    work->launch.stream = work->cuda->stream;
+    work->launch.sms = work->cuda->sms;
+    work->launch.shared_most = work->cuda->shared_most;
+    bd_status status = make_streams(work);
+    if (status == BD_OK)
+        status = make_room(work, shape->max_block);
+    if (status == BD_OK && max_cols > (int64_t)bd_update_most_cols)
+        status = bd_cuda_alloc(work->cuda, (void **)&work->append_z,
+                               (size_t)max_cols * sizeof *work->append_z, "QR updating");
+    if (status == BD_OK)
+        status = bd_update_r_prepare();
+    if (status == BD_OK)
+        status = bd_update_q_prepare();
+    if (status == BD_OK)
+        status = bd_update_slide_prepare(&work->launch);
+    if (status == BD_OK)
+        status = bd_cuda_wide_create(work->cuda, shape, &work->wide);
+    if (status == BD_ERROR_UNSUPPORTED) /* what is narrow is possible all the same */
+        status = BD_OK;
+    if (status != BD_OK) {
+        update_destroy(work);
+        return status;
+    }
+    *out = work;
+    return BD_OK;
+}
+
+static_assert((int)bd_cost_group == (int)bd_update_group,
+              "the model counts the groups that there are");
+
+/* Rows have one kind of kernels and two fits. */
+bool bd_cuda_update_few(const struct bd_qr_change *c, enum bd_cost_form form)
+{
+    if (c->kind == BD_QR_INSERT_ROWS || c->kind == BD_QR_REMOVE_ROWS)
+        return c->p <= (int64_t)bd_cost_group;
+    return narrow_can(c, form) && narrow_pays(c, form);
+}
+
+static void update_force(void *plan, int regime)
+{
+    ((update *)plan)->forced = regime;
+}
+
+static enum bd_status update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
+{
+    update *work = (update *)plan;
+    if (!is_narrow(work, f, BD_QR_REMOVE_COLUMNS, k, p, false)) {
+        bd_status status = need_wide(work);
+        return status == BD_OK ? bd_cuda_wide_remove(work->wide, f, k, p) : status;
+    }
+    bd_update_narrow_remove(work, f, k, p, unguarded);
+    return bd_cuda_launched("QR update: removing columns");
+}
+
+static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                                    const float *u, int64_t ldu)
+{
+    update *work = (update *)plan;
+    if (!is_narrow(work, f, BD_QR_INSERT_COLUMNS, k, p, false)) {
+        bd_status status = need_wide(work);
+        if (status == BD_OK)
+            status = check(work, u, ldu, f->m, p);
+        return status == BD_OK ? bd_cuda_wide_insert(work->wide, f, k, p, u, ldu) : status;
+    }
+    int call = start(work, u, ldu, p);
+    return finish(work, bd_update_narrow_insert(work, f, k, p, u, ldu, call));
+}
+
+static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int64_t p,
+                                   const float *u, int64_t ldu)
+{
+    update *work = (update *)plan;
+    struct bd_qr_parts left = *f;
+    left.n -= p;
+    left.q_cols -= work->full_q ? 0 : p;
+    /* the passes of a slide by one group are joined */
+    if (!is_narrow(work, &left, BD_QR_INSERT_COLUMNS, left.n, p, p <= (int64_t)bd_update_group)) {
+        bd_status status = need_wide(work);
+        if (status == BD_OK)
+            status = check(work, u, ldu, f->m, p);
+        if (status == BD_OK)
+            status = bd_cuda_wide_remove(work->wide, f, 0, p);
+        return status == BD_OK ? bd_cuda_wide_insert(work->wide, &left, left.n, p, u, ldu) : status;
+    }
+    int call = start(work, u, ldu, p);
+    return finish(work, bd_update_narrow_slide(work, f, p, u, ldu, call));
+}
+
+static enum bd_status update_insert_rows(void *plan, const struct bd_qr_parts *f, int64_t k,
+                                         int64_t p, const float *u, int64_t ldu, const float *e,
+                                         int64_t lde)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    if (status == BD_OK)
+        status = check(work, u, ldu, p, f->n);
+    if (status == BD_OK && e)
+        status = check(work, e, lde, p, f->rhs);
+    if (status != BD_OK)
+        return status;
+    return bd_cuda_wide_insert_rows(work->wide, f, k, p, u, ldu, e, lde);
+}
+
+static enum bd_status update_remove_rows(void *plan, const struct bd_qr_parts *f, int64_t k,
+                                         int64_t p)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    return status == BD_OK ? bd_cuda_wide_remove_rows(work->wide, f, k, p) : status;
+}
+
+static enum bd_status update_check(void *plan, const float *x, int64_t ldx, int64_t rows,
+                                   int64_t cols)
+{
+    return check((update *)plan, x, ldx, rows, cols);
+}
+
+static enum bd_status update_project(void *plan, const struct bd_qr_parts *f, const float *b,
+                                     int64_t ldb)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    return status == BD_OK ? bd_cuda_wide_project(work->wide, f, b, ldb) : status;
+}
+
+static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int64_t n,
+                                   const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx)
+{
+    update *work = (update *)plan;
+    bd_status status = need_wide(work);
+    if (status == BD_OK)
+        status = bd_cuda_wide_see_diagonal(work->wide, r, ldr, n, &work->state->singular);
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
+                                               cudaMemcpyDeviceToHost, work->launch.stream),
+                               "QR update: solving");
+    /* X, which may be d, is written only when the diagonal is known. */
+    if (status == BD_OK)
+        status = bd_cuda_check(cudaStreamSynchronize(work->launch.stream), "QR update: solving");
+    const int singular = *(volatile int *)work->host_bad;
+    *work->host_bad = 0;
+    if (status != BD_OK)
+        return status;
+    if (singular)
+        return bd_fail(BD_ERROR_NUMERIC, "least squares: R has a zero on its diagonal");
+    return bd_cuda_wide_solve(work->wide, r, ldr, n, d, ldd, rhs, x, ldx);
+}
+
+static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,
+                                         const double *g)
+{
+    const update *work = (const update *)plan;
+    if (n <= (int64_t)bd_update_most_cols)
+        bd_update_append(&work->launch, r, ldr, (int)n, g);
+    else
+        bd_update_append_long(&work->launch, r, ldr, n, g, work->append_z);
+    return bd_cuda_launched("QR update: appending a column");
+}
+}
+
+const struct bd_update_ops bd_cuda_update_ops = {
+    .create = update_create,
+    .destroy = update_destroy,
+    .remove = update_remove,
+    .insert = update_insert,
+    .slide = update_slide,
+    .insert_rows = update_insert_rows,
+    .remove_rows = update_remove_rows,
+    .check = update_check,
+    .project = update_project,
+    .solve = update_solve,
+    .costs = &bd_cuda_update_costs,
+    .force = update_force,
+    .append_gram = update_append_gram,
+};

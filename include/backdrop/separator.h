@@ -1,0 +1,164 @@
+/* The live separator: each frame of a stationary camera is split at once into background and moving
+ * foreground, against a basis kept up to date by Robust PCA of a sliding window of frames.
+ *
+ * For each frame f: the background l = B w by robust (Huber) projection on the basis B. Where |f -
+ * l| is more than the threshold and more than a few times the pixel's noise is the mask, but not
+ * where it is the background in the shadow of something; specks are removed, holes filled, and
+ * edges lose the pixels that are mostly background. Every memory / window seconds the frame enters
+ * the window: the oldest column of the window is removed from R and the new one appended (QR
+ * update), the SVD of R gives the new basis; then the window is refined from its frames (CAQR, SVD
+ * of R). Pixels that are foreground enter as background, until they have been foreground for half
+ * the memory time: the window then takes about the other half to make them background.
+ *
+ * The start: without a look ahead the first frames enter the window as they are, densely, within 10
+ * seconds or the memory time, and the background is the value that lasts at each pixel of them.
+ * When the window is full (or after a look ahead) what differs from it is taken out of the window,
+ * and the first basis is learned. Where two values last, the background is the one that continues
+ * its surroundings: an object has a contour. By the same rule what has been behind an object that
+ * was taken for background is recognised within some seconds after that has left, and becomes
+ * background at once; while the window fills, within one.
+ *
+ * A change of light that all of the picture has a share of is followed in the first frame of it.
+ * Another one, in which most of the picture becomes foreground at once and stays so
+ * for some frames, makes learning start anew. It is seen in results that lie three frames back, so
+ * that a GPU need not be waited for. A step back in time or one of more than 5 seconds
+ * ahead is taken for a seek: what was learned stays, and the step counts as one frame. */
+#ifndef BACKDROP_SEPARATOR_H
+#define BACKDROP_SEPARATOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <backdrop/backend.h>
+#include <backdrop/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { bd_max_window = 1000, bd_max_rank = 8 }; /* columns of the window and of the basis */
+
+struct bd_separator_options {
+    int width, height; /* pixels of every frame */
+    int channels;      /* 1 gray, 3 rgb, interleaved bytes */
+    double frame_rate; /* frames a second: the time of a frame after a seek; 0: 25 */
+    int window;        /* columns n, 2 .. 1000; 0: 50 */
+    double memory;     /* seconds that the window spans; 0: 60 */
+    double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */
+    double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
+    double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 3 */
+    int refine;        /* refinements of the window a slide; < 0: 1 */
+    int rank;          /* largest rank of the background, 1 .. 8; 0: 1 */
+    int median;        /* side of the median filter on the mask, odd, 1: none; 0: 5 */
+    int min_area;      /* components of fewer pixels are removed; < 0: by the size of the picture */
+    int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture
+                   */
+    int without;  /* enum bd_separator_part */
+    int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
+};
+
+/* What of the making of masks is left out, so that it can be measured what it contributes. */
+enum bd_separator_part {
+    BD_WITHOUT_NOTHING,
+    BD_WITHOUT_CHOICE,  /* the first background is what lasts, whether it has seams or not */
+    BD_WITHOUT_REVEAL,  /* ghosts stay until the memory time has passed */
+    BD_WITHOUT_SHADOWS, /* shadows are foreground */
+    BD_WITHOUT_TRIM,    /* edges are where the threshold puts them */
+    BD_WITHOUT_ANY      /* all of these */
+};
+
+enum bd_separator_output {
+    BD_SEPARATOR_MASK = 1,
+    BD_SEPARATOR_BACKGROUND = 2,
+    BD_SEPARATOR_DIFFERENCE = 4,
+    BD_SEPARATOR_SHADOW = 8
+};
+
+/* The pictures are NULL where options.outputs leaves them out. */
+struct bd_separation {
+    const uint8_t *background; /* l, as the frame: height x width x channels, tight rows */
+    const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
+    const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
+    const uint8_t *shadow;     /* the same of shadows, which are no part of the mask */
+    int64_t foreground;        /* pixels of the mask that are 255 */
+    int64_t revealed;          /* pixels that became background after the frame before: something
+                                  that had been taken for background left them */
+    int64_t changed;           /* pixels that differ from the background by more than the threshold:
+                                  foreground and shadows before the clean-up */
+    int rank;                  /* of the background */
+    int columns;               /* frames in the window */
+    bool learned;              /* this frame entered the window */
+};
+
+struct bd_separator;
+
+/* The options with every 0 (or < 0) replaced by its default; what bd_separator_create would use. */
+BD_API struct bd_separator_options
+bd_separator_defaults(const struct bd_separator_options *options);
+
+/* BD_ERROR_ARGUMENT for options out of range, BD_ERROR_MEMORY. All memory of the per-frame path is
+ * taken here. */
+BD_API enum bd_status bd_separator_create(struct bd_separator **separator,
+                                          struct bd_backend *backend,
+                                          const struct bd_separator_options *options);
+BD_API void bd_separator_destroy(struct bd_separator **separator);
+
+/* Shows the separator a frame before separation starts (a look ahead into a file), in any number,
+ * best spread over the time that the window spans; bd_separator_prime then learns a first
+ * background from the last `window` of them, up to the first sudden change of light among those.
+ * Without it the first background is the first frame and improves quickly. BD_ERROR_ARGUMENT once
+ * separation has started (a reset allows it again), while a frame is in flight, and for
+ * bd_separator_prime without a frame. */
+BD_API enum bd_status bd_separator_preview(struct bd_separator *separator, const uint8_t *picture,
+                                           int64_t stride);
+BD_API enum bd_status bd_separator_prime(struct bd_separator *separator);
+
+/* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, copied before
+ * this returns). `time` is its presentation time in seconds, finite, and decides when frames enter
+ * the window. Its results are fetched by bd_separator_receive, in the order of the frames. Up to
+ * bd_separator_depth frames may be in flight; BD_ERROR_ARGUMENT for one more. What happens to one
+ * frame never depends on when the results of another are fetched. Allocates nothing. */
+BD_API enum bd_status bd_separator_submit(struct bd_separator *separator, const uint8_t *picture,
+                                          int64_t stride, double time);
+
+/* The results of the oldest frame in flight, which it waits for. The pointers in `out` are valid
+ * until the next frame is submitted or pushed. BD_ERROR_ARGUMENT if there is none. */
+BD_API enum bd_status bd_separator_receive(struct bd_separator *separator,
+                                           struct bd_separation *out);
+
+/* Frames that may be in flight: 1 on the cpu, which has finished with a frame when submit returns;
+ * 3 on a GPU. bd_separator_in_flight: frames that are. */
+BD_API int bd_separator_depth(const struct bd_separator *separator);
+BD_API int bd_separator_in_flight(const struct bd_separator *separator);
+
+/* bd_separator_submit and bd_separator_receive, with no frame in flight before. */
+BD_API enum bd_status bd_separator_push(struct bd_separator *separator, const uint8_t *picture,
+                                        int64_t stride, double time, struct bd_separation *out);
+
+/* As bd_separator_push, but the background of the frame is given (tight rows): found by another
+ * solver, such as bd_rpca on the whole window. Only the mask is made, and noise levels are learned.
+ */
+BD_API enum bd_status bd_separator_push_known(struct bd_separator *separator,
+                                              const uint8_t *picture, int64_t stride,
+                                              const uint8_t *background, double time,
+                                              struct bd_separation *out);
+
+/* While frozen nothing is learned (but the first frame, if there is none yet): window, basis, noise
+ * levels and ages stay as they are. */
+BD_API void bd_separator_freeze(struct bd_separator *separator, bool frozen);
+BD_API bool bd_separator_frozen(const struct bd_separator *separator);
+
+/* Forgets all that was learned. Settings stay, and what is frozen stays frozen: then the next frame
+ * alone is learned. Frames in flight are still to be received. */
+BD_API enum bd_status bd_separator_reset(struct bd_separator *separator);
+
+/* Changes lambda and the threshold (grey levels, > 0) from the next frame on. */
+BD_API enum bd_status bd_separator_set_lambda(struct bd_separator *separator, double lambda);
+BD_API enum bd_status bd_separator_set_threshold(struct bd_separator *separator, double threshold);
+BD_API const struct bd_separator_options *
+bd_separator_options(const struct bd_separator *separator);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,85 @@
+/* The CPU backend: the reference implementation of linalg/shared/ops.h. */
+#include "linalg/shared/cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linalg/shared/dispatch.h"
+
+struct bd_pool *bd_cpu_pool(struct bd_backend *backend)
+{
+    return backend->state;
+}
+
+void *bd_cpu_alloc(size_t bytes)
+{
+    size_t size = (bytes + 63) / 64 * 64;
+    void *data = aligned_alloc(64, size ? size : 64);
+    if (data)
+        memset(data, 0, size);
+    return data;
+}
+
+static enum bd_status cpu_open(struct bd_backend *backend, int threads)
+{
+    struct bd_pool *pool;
+    enum bd_status status = bd_pool_create(&pool, threads);
+    if (status != BD_OK)
+        return status;
+    backend->state = pool;
+    snprintf(backend->description, sizeof backend->description, "cpu: %d thread%s, %s",
+             bd_pool_threads(pool), bd_pool_threads(pool) == 1 ? "" : "s",
+             bd_isa_name(bd_isa_best()));
+    return BD_OK;
+}
+
+static void cpu_close(struct bd_backend *backend)
+{
+    struct bd_pool *pool = backend->state;
+    bd_pool_destroy(&pool);
+    backend->state = NULL;
+}
+
+static enum bd_status cpu_sync(struct bd_backend *backend)
+{
+    (void)backend;
+    return BD_OK;
+}
+
+static enum bd_status cpu_alloc(struct bd_backend *backend, size_t bytes, void **data)
+{
+    (void)backend;
+    *data = bd_cpu_alloc(bytes);
+    if (!*data)
+        return bd_fail(BD_ERROR_MEMORY,
+                       "no memory for %zu MiB; a smaller --window or --scale needs less",
+                       bytes >> 20);
+    return BD_OK;
+}
+
+static void cpu_free(struct bd_backend *backend, void *data)
+{
+    (void)backend;
+    free(data);
+}
+
+static enum bd_status cpu_copy(struct bd_backend *backend, void *dst, size_t dst_pitch,
+                               const void *src, size_t src_pitch, size_t width, size_t height)
+{
+    (void)backend;
+    for (size_t i = 0; i < height; i++)
+        memcpy((char *)dst + i * dst_pitch, (const char *)src + i * src_pitch, width);
+    return BD_OK;
+}
+
+const struct bd_device_ops bd_cpu_device_ops = {
+    .open = cpu_open,
+    .close = cpu_close,
+    .sync = cpu_sync,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .copy = cpu_copy,
+};

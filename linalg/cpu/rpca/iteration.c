@@ -1,0 +1,358 @@
+/* A batch Robust PCA iteration: two sweeps with an SVD in between. Both sweeps bring a block of
+ * rows of M and T into cache, form X there and go on with it at once: the first folds it into R
+ * (TSQR), the second multiplies it by W and writes T. X and L are never stored. What goes to and
+ * from memory is M twice and T twice read and once written, 14 bytes an element from bytes. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linalg/shared/cpu.h"
+#include "linalg/shared/kernels.h"
+#include "linalg/shared/rpca_ops.h"
+#include "linalg/shared/svd_ops.h"
+#include "linalg/shared/tsqr.h"
+
+enum {
+    /* Rows of a block of T, a multiple of the 48 rows of a gemm tile; X, L and T of 100 columns
+     * then take 290 KiB. With blocks of twice as many rows the second sweep takes 14 or 23 ms at
+     * 110592 x 100, by how the pages fall into the 1 MiB of L2 cache. */
+    block_rows = 240,
+    /* Floats of a cache line. */
+    line = 16,
+    /* At least so many pieces of rows in the first sweep. The pieces do not depend on the number of
+     * threads (as long as it divides 12), and so neither does any bit of the result. */
+    least_slabs = 12
+};
+
+/* What X is multiplied by: W (n x n) whole, or F (n x rank) and F^T with W = F F^T, which is less
+ * work while the rank is below n / 2; the whole is not used then. */
+struct weights {
+    float *w, *f, *ft; /* each with room for n x n, tight */
+    int64_t rank;
+    int whole;
+};
+
+struct rpca {
+    struct bd_pool *pool;
+    const struct bd_block_kernels *kernels;
+    const struct bd_column_kernels *columns;
+    struct bd_tsqr *tsqr;
+    int64_t m, n, items, slabs, slab_rows;
+    float *t;        /* T, block by block of rows: block_rows x n each, column-major */
+    float *scratch;  /* threads x 3 x (block_rows + line) x n: X, L and X F */
+    double *partial; /* items x 2 */
+    /* M */
+    const void *x;
+    int64_t ldx;
+    enum bd_type type;
+    /* The SVD of X. */
+    void *svd;
+    float *r, *sigma; /* n x n, n */
+    struct weights weights;
+    /* Iterations are done when they are asked for. */
+    struct bd_rpca_outcome outcomes[bd_rpca_ahead];
+    int64_t done, told; /* iterations since the start; those told of them */
+    int ended;
+};
+
+/* A loop over the rows. */
+struct sweep {
+    const struct rpca *plan;
+    const struct bd_rpca_step *step;
+    int get; /* L and S are wanted, else the new T */
+    float *l, *s;
+    int64_t ldl, lds;
+};
+
+/* Rows of a block of TSQR: its own choice for n columns, rounded to whole blocks of T. */
+static int64_t tsqr_rows(int64_t n)
+{
+    int64_t blocks = bd_kernel_block_rows(n) / block_rows;
+    return (blocks ? blocks : 1) * block_rows;
+}
+
+static void rpca_destroy(void *arg)
+{
+    struct rpca *plan = arg;
+    if (!plan)
+        return;
+    bd_tsqr_destroy(&plan->tsqr);
+    bd_cpu_svd_ops.destroy(plan->svd);
+    free(plan->r);
+    free(plan->weights.w);
+    free(plan->weights.f);
+    free(plan->weights.ft);
+    free(plan->sigma);
+    free(plan->t);
+    free(plan->scratch);
+    free(plan->partial);
+    free(plan);
+}
+
+static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **out)
+{
+    struct rpca *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA");
+    plan->pool = bd_cpu_pool(backend);
+    plan->kernels = bd_kernels()->block;
+    plan->columns = bd_kernels()->column;
+    plan->m = m;
+    plan->n = n;
+    plan->items = (m + block_rows - 1) / block_rows;
+    int threads = bd_pool_threads(plan->pool);
+    plan->slabs = (least_slabs + threads - 1) / threads * threads;
+    if (m < 4 * n * plan->slabs)
+        plan->slabs = (m + 4 * n - 1) / (4 * n);
+    enum bd_status status = bd_tsqr_create(&plan->tsqr, n, tsqr_rows(n), (int)plan->slabs);
+    if (status != BD_OK) {
+        free(plan);
+        return status;
+    }
+    int64_t unit = bd_tsqr_block_rows(plan->tsqr);
+    plan->slab_rows = (m + plan->slabs * unit - 1) / (plan->slabs * unit) * unit;
+    plan->t = bd_cpu_alloc((size_t)(plan->items * block_rows * n) * sizeof(float));
+    plan->scratch =
+        bd_cpu_alloc((size_t)threads * 3 * (size_t)((block_rows + line) * n) * sizeof(float));
+    plan->partial = bd_cpu_alloc((size_t)plan->items * 2 * sizeof(double));
+    size_t square = (size_t)(n * n) * sizeof(float);
+    plan->r = bd_cpu_alloc(square);
+    plan->weights.w = bd_cpu_alloc(square);
+    plan->weights.f = bd_cpu_alloc(square);
+    plan->weights.ft = bd_cpu_alloc(square);
+    plan->sigma = bd_cpu_alloc((size_t)n * sizeof(float));
+    status = bd_cpu_svd_ops.create(backend, n, &plan->svd);
+    if (status != BD_OK) {
+        rpca_destroy(plan);
+        return status;
+    }
+    if (!plan->t || !plan->scratch || !plan->partial || !plan->r || !plan->weights.w ||
+        !plan->weights.f || !plan->weights.ft || !plan->sigma) {
+        rpca_destroy(plan);
+        return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA of %lld x %lld", (long long)m,
+                       (long long)n);
+    }
+    *out = plan;
+    return BD_OK;
+}
+
+/* Rows `row` on of column j of M. */
+static const void *column_of_m(const struct rpca *plan, int64_t row, int64_t j)
+{
+    return (const char *)plan->x + (row + j * plan->ldx) * bd_type_size(plan->type);
+}
+
+/* Column j of the block of T that begins with row `row`. */
+static float *column_of_t(const struct rpca *plan, int64_t row, int64_t j)
+{
+    return plan->t + row * plan->n + j * block_rows;
+}
+
+/* X (rows x n, ld) := rows row .. row + rows - 1 of M - S + Y/mu; they lie in one block of T, which
+ * begins with row `row`. */
+static void form_block(const struct rpca *plan, const struct bd_rpca_step *step, int64_t row,
+                       int64_t rows, float *x, int64_t ld)
+{
+    const struct bd_column_kernels *columns = plan->columns;
+    for (int64_t j = 0; j < plan->n; j++) {
+        const float *t = column_of_t(plan, row, j);
+        const void *m = column_of_m(plan, row, j);
+        if (plan->type == BD_U8)
+            columns->form_u8(rows, m, t, step->clip_read, step->dual_scale, x + j * ld);
+        else
+            columns->form(rows, m, t, step->clip_read, step->dual_scale, x + j * ld);
+    }
+}
+
+static int64_t rows_from(const struct rpca *plan, int64_t row, int64_t most)
+{
+    return plan->m - row < most ? plan->m - row : most;
+}
+
+static void start_item(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct rpca *plan = ((const struct sweep *)arg)->plan;
+    int64_t row = item * block_rows, rows = rows_from(plan, row, block_rows);
+    double square = 0, most = 0;
+    for (int64_t j = 0; j < plan->n; j++) {
+        float *t = column_of_t(plan, row, j);
+        const void *m = column_of_m(plan, row, j);
+        if (plan->type == BD_U8)
+            for (int64_t i = 0; i < rows; i++)
+                t[i] = (float)((const uint8_t *)m)[i];
+        else
+            memcpy(t, m, (size_t)rows * sizeof *t);
+        square += plan->columns->square(rows, t);
+        for (int64_t i = 0; i < rows; i++)
+            most = fabs((double)t[i]) > most ? fabs((double)t[i]) : most;
+    }
+    plan->partial[2 * item] = square;
+    plan->partial[2 * item + 1] = most;
+}
+
+static void reduce_slab(void *arg, int64_t slab, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    const struct rpca *plan = sweep->plan;
+    int64_t unit = bd_tsqr_block_rows(plan->tsqr), first = slab * plan->slab_rows, ld;
+    int64_t end = first + plan->slab_rows < plan->m ? first + plan->slab_rows : plan->m;
+    for (int64_t row = first; row < end; row += unit) {
+        int64_t rows = end - row < unit ? end - row : unit;
+        float *block = bd_tsqr_block(plan->tsqr, (int)slab, &ld);
+        for (int64_t i = 0; i < rows; i += block_rows)
+            form_block(plan, sweep->step, row + i, rows - i < block_rows ? rows - i : block_rows,
+                       block + i, ld);
+        bd_tsqr_push(plan->tsqr, (int)slab, rows);
+    }
+}
+
+/* The SVD of X of this step. */
+static enum bd_status decompose(struct rpca *plan, const struct bd_rpca_step *step)
+{
+    struct sweep sweep = { .plan = plan, .step = step };
+    bd_tsqr_reset(plan->tsqr);
+    bd_pool_run(plan->pool, reduce_slab, &sweep, plan->slabs);
+    bd_tsqr_finish(plan->tsqr, plan->r, plan->n);
+    return bd_cpu_svd_ops.compute(plan->svd, plan->r, plan->n, plan->sigma, NULL, 0);
+}
+
+static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_type type,
+                                 struct bd_rpca_norms *norms)
+{
+    struct rpca *plan = arg;
+    plan->x = x;
+    plan->ldx = ldx;
+    plan->type = type;
+    plan->done = plan->told = plan->ended = 0;
+    struct sweep sweep = { .plan = plan };
+    bd_pool_run(plan->pool, start_item, &sweep, plan->items);
+    double square = 0, most = 0;
+    for (int64_t i = 0; i < plan->items; i++) {
+        square += plan->partial[2 * i];
+        most = fmax(most, plan->partial[2 * i + 1]);
+    }
+    if (!isfinite(square))
+        return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: the matrix holds NaN or Inf");
+    const struct bd_rpca_step of_m = { .clip_read = FLT_MAX };
+    enum bd_status status = decompose(plan, &of_m);
+    *norms = (struct bd_rpca_norms){ sqrt(square), (double)plan->sigma[0], most };
+    return status;
+}
+
+/* What takes X to L, by the last SVD. */
+static enum bd_status weigh(struct rpca *plan, double tau)
+{
+    struct weights *w = &plan->weights;
+    enum bd_status status =
+        bd_cpu_svd_ops.factor(plan->svd, w->f, plan->n, w->ft, plan->n, &w->rank, tau);
+    w->whole = 2 * w->rank >= plan->n;
+    if (status == BD_OK && w->whole)
+        status = bd_cpu_svd_ops.weights(plan->svd, w->w, plan->n, &w->rank, tau);
+    return status;
+}
+
+/* Singular values of the L to come that are more than float32 rounding of the largest. */
+static int64_t rank_of_l(const struct rpca *plan, double tau)
+{
+    double least = tau + FLT_EPSILON * (double)plan->sigma[0];
+    int64_t rank = 0;
+    while (rank < plan->n && (double)plan->sigma[rank] > least)
+        rank++;
+    return rank;
+}
+
+/* L := X W, by the factors of W where it has them. X, L, part: rows x n, ld. */
+static void multiply(const struct rpca *plan, int64_t rows, int64_t ld, const float *x, float *part,
+                     float *l)
+{
+    const struct weights *w = &plan->weights;
+    int64_t n = plan->n;
+    if (w->whole) {
+        plan->kernels->gemm(rows, n, n, x, ld, w->w, n, l, ld);
+        return;
+    }
+    plan->kernels->gemm(rows, w->rank, n, x, ld, w->f, n, part, ld);
+    plan->kernels->gemm(rows, n, w->rank, part, ld, w->ft, n, l, ld);
+}
+
+static void update_item(void *arg, int64_t item, int thread)
+{
+    const struct sweep *sweep = arg;
+    const struct rpca *plan = sweep->plan;
+    const struct bd_column_kernels *columns = plan->columns;
+    float bound = sweep->step->clip_read, next = sweep->step->clip_write;
+    int64_t row = item * block_rows, rows = rows_from(plan, row, block_rows);
+    int64_t ld = block_rows + line, n = plan->n;
+    float *x = plan->scratch + thread * 3 * ld * n, *l = x + ld * n, *part = l + ld * n;
+    form_block(plan, sweep->step, row, rows, x, ld);
+    multiply(plan, rows, ld, x, part, l);
+    double square = 0;
+    for (int64_t j = 0; j < n; j++) {
+        float *t = column_of_t(plan, row, j);
+        if (!sweep->get)
+            square += columns->renew(rows, x + j * ld, l + j * ld, bound, sweep->step->dual_scale,
+                                     next, t);
+        if (sweep->l)
+            memcpy(sweep->l + row + j * sweep->ldl, l + j * ld, (size_t)rows * sizeof *l);
+        if (sweep->s)
+            columns->sparse(rows, x + j * ld, l + j * ld, t, bound, next,
+                            sweep->s + row + j * sweep->lds);
+    }
+    plan->partial[item] = square;
+}
+
+static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double enough)
+{
+    struct rpca *plan = arg;
+    struct sweep sweep = { .plan = plan, .step = step };
+    if (plan->ended)
+        return BD_OK;
+    enum bd_status status = step->keep_svd ? BD_OK : decompose(plan, step);
+    if (status == BD_OK)
+        status = weigh(plan, step->tau);
+    if (status != BD_OK)
+        return status;
+    bd_pool_run(plan->pool, update_item, &sweep, plan->items);
+    double square = 0;
+    for (int64_t i = 0; i < plan->items; i++)
+        square += plan->partial[i];
+    struct bd_rpca_outcome *outcome = &plan->outcomes[plan->done++ % bd_rpca_ahead];
+    *outcome = (struct bd_rpca_outcome){ sqrt(square), rank_of_l(plan, step->tau) };
+    plan->ended = outcome->residual < enough;
+    return BD_OK;
+}
+
+static enum bd_status rpca_tell(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
+{
+    (void)wait;
+    struct rpca *plan = arg;
+    *told = plan->told < plan->done;
+    if (*told)
+        *outcome = plan->outcomes[plan->told++ % bd_rpca_ahead];
+    return BD_OK;
+}
+
+static enum bd_status rpca_get(void *arg, const struct bd_rpca_step *step, float *l, int64_t ldl,
+                               float *s, int64_t lds)
+{
+    struct rpca *plan = arg;
+    struct sweep sweep = { plan, step, 1, l, s, ldl, lds };
+    enum bd_status status = step->keep_svd ? BD_OK : decompose(plan, step);
+    if (status == BD_OK)
+        status = weigh(plan, step->tau);
+    if (status == BD_OK)
+        bd_pool_run(plan->pool, update_item, &sweep, plan->items);
+    return status;
+}
+
+const struct bd_rpca_ops bd_cpu_rpca_ops = {
+    .create = rpca_create,
+    .destroy = rpca_destroy,
+    .start = rpca_start,
+    .iterate = rpca_iterate,
+    .tell = rpca_tell,
+    .get = rpca_get,
+};

@@ -1,0 +1,138 @@
+/* Columns that come and go by blocks of up to bd_chase_most. */
+#include <string.h>
+
+#include "linalg/cpu/update/update.h"
+
+/* Q and d go through the chase; what the carry is of them comes from place `from` (a column of Q, a
+ * row of d) and goes to place `to`, if there is such a place. */
+static void follow(const struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t from,
+                   int64_t to, int64_t places)
+{
+    const struct bd_chase *chase = &work->chase;
+    int kept = to + chase->p <= places;
+    if (f->q) {
+        struct bd_chase_carry carry = { .from = f->q + from * f->ldq,
+                                        .ld_from = f->ldq,
+                                        .to = kept ? f->q + to * f->ldq : NULL,
+                                        .ld_to = f->ldq };
+        bd_chase_columns(chase, f->m, f->q, f->ldq, &carry);
+    }
+    if (f->rhs) {
+        struct bd_chase_carry carry = {
+            .from = f->d + from, .ld_from = f->ldd, .to = kept ? f->d + to : NULL, .ld_to = f->ldd
+        };
+        bd_chase_rows(chase, f->rhs, f->d, f->ldd, &carry, 0);
+    }
+}
+
+/* R loses columns k .. k+p-1; below row n-p it is zero then. */
+static void close_gap(const struct bd_qr_parts *f, int64_t k, int64_t p)
+{
+    for (int64_t j = k; j < f->n - p; j++)
+        memcpy(f->r + j * f->ldr, f->r + (j + p) * f->ldr, (size_t)f->n * sizeof *f->r);
+}
+
+void bd_update_remove_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
+                             int64_t p)
+{
+    struct bd_qr_parts left = *f;
+    int full = work->full_q && f->q;
+    while (p > 0) { /* from the right: each block passes only what stays */
+        int64_t b = p < work->block_size ? p : work->block_size, from = k + p - b;
+        int64_t stay = left.n - from - b;
+        if (stay > 0) {
+            close_gap(&left, from, b);
+            bd_chase_begin(&work->chase, b, from + b, stay, -b, 0);
+            bd_chase_lower(&work->chase, left.r, left.ldr, left.n - b);
+            follow(work, &left, from, left.n - b, full ? left.q_cols : left.n - b);
+        }
+        left.n -= b;
+        left.q_cols -= full ? 0 : b;
+        p -= b;
+    }
+}
+
+/* R makes room for p columns at k: zeros, and below all others. */
+static void open_gap(const struct bd_qr_parts *f, int64_t k, int64_t p)
+{
+    for (int64_t j = f->n - 1; j >= k; j--)
+        memmove(f->r + (j + p) * f->ldr, f->r + j * f->ldr, (size_t)f->n * sizeof *f->r);
+    for (int64_t j = k; j < k + p; j++)
+        memset(f->r + j * f->ldr, 0, (size_t)f->n * sizeof *f->r);
+    for (int64_t j = 0; j < f->n + p; j++)
+        memset(f->r + f->n + j * f->ldr, 0, (size_t)p * sizeof *f->r);
+}
+
+/* The driver's triangle are the rows k .. k+p-1 of the new columns of R; above are the driver's own
+ * rows. */
+static void place_columns(const struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
+                          int64_t p)
+{
+    for (int64_t j = 0; j < p; j++) {
+        float *column = f->r + (k + j) * f->ldr;
+        memcpy(column, work->driver + j * work->lower_ld, (size_t)k * sizeof *column);
+        memcpy(column + k, work->carried + j * bd_chase_ld, (size_t)(j + 1) * sizeof *column);
+    }
+}
+
+/* Inserts a block of U before column k. */
+static enum bd_status insert_block(struct bd_cpu_update *work, const struct bd_qr_parts *f,
+                                   int64_t k, int64_t p, const float *u, int64_t ldu)
+{
+    int64_t n = f->n;
+    struct bd_directions d = { .q = f->q,
+                               .ldq = f->ldq,
+                               .m = f->m,
+                               .q_cols = f->q_cols,
+                               .p = p,
+                               .u = u,
+                               .ldu = ldu,
+                               .d = work->driver,
+                               .ldd = work->lower_ld,
+                               .s = work->carried };
+    enum bd_status status;
+    if (work->full_q) {
+        status = bd_update_full_directions(work, f, &d);
+    } else {
+        d.v = f->q + n * f->ldq;
+        d.ldv = f->ldq;
+        status = bd_update_directions(work, &d);
+    }
+    if (status != BD_OK)
+        return status;
+    bd_chase_begin(&work->chase, p, k, n - k, p, 1);
+    bd_chase_drive(&work->chase, work->driver + k, work->lower_ld, work->carried, f->r, f->ldr);
+    open_gap(f, k, p);
+    const struct bd_chase_carry carry = { .unit = -1,
+                                          .to = f->r + k + (k + p) * f->ldr,
+                                          .ld_to = f->ldr };
+    if (n > k)
+        bd_chase_rows(&work->chase, n - k, f->r + (k + p) * f->ldr, f->ldr, &carry, 1);
+    place_columns(work, f, k, p);
+    if (n > k) {
+        struct bd_qr_parts tall = *f;
+        tall.rhs = work->full_q ? f->rhs : 0; /* else d is made anew */
+        follow(work, &tall, n, k, n + p);
+    }
+    return BD_OK;
+}
+
+enum bd_status bd_update_insert_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f,
+                                       int64_t k, int64_t p, const float *u, int64_t ldu)
+{
+    enum bd_status status = bd_update_check_ld(f, ldu);
+    if (status == BD_OK)
+        status = bd_cpu_update_check(work, u, ldu, f->m, p);
+    struct bd_qr_parts now = *f;
+    int full = work->full_q && f->q;
+    while (p > 0 && status == BD_OK) {
+        int64_t b = p < work->block_size ? p : work->block_size;
+        status = insert_block(work, &now, k, b, u, ldu);
+        now.n += b;
+        now.q_cols += full ? 0 : b;
+        k += b;
+        p -= b;
+        u += b * ldu;
+    }
+    return status;
+}

@@ -1,0 +1,283 @@
+/* QR updating on the CPU: the workspace, and what joins the small matrices and the passes over Q.
+ *
+ * There are two ways. For few columns and a tall thin Q, rotations and reflectors that are made in
+ * float64 and done to Q in a pass at the speed of memory (r.c, q.c,
+ * append.c). For many columns or rows, and for everything about rows and the full Q,
+ * chases of dense blocks, at the speed of matrix products (givens_sweep.c, directions.c,
+ * blocks.c, rows.c). */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linalg/cpu/update/update.h"
+#include "linalg/shared/kernels.h"
+#include <backdrop/qr_update.h>
+
+void bd_update_set_rows(struct bd_cpu_update *work, int64_t m)
+{
+    work->m = m;
+    work->items = (m + work->item_rows - 1) / work->item_rows;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Room for the passes and the transformations of few columns. */
+static int make_passes(struct bd_cpu_update *work, int64_t max_block)
+{
+    size_t n = (size_t)work->max_cols, group = bd_update_group;
+    size_t p = (size_t)smaller(max_block, bd_update_most_p), sums = (n + 1) * group;
+    size_t reflectors = (n + bd_reflect_group) * (p + bd_reflect_group) * sizeof(float);
+    struct bd_transform *t = &work->transform;
+    t->cs = bd_cpu_alloc(2 * n * p * sizeof(float));
+    t->v = bd_cpu_alloc(reflectors);
+    t->vt = bd_cpu_alloc(reflectors);
+    t->tau = bd_cpu_alloc(n * sizeof(double));
+    work->column = bd_cpu_alloc((n + bd_chase_most) * sizeof(double));
+    work->w = bd_cpu_alloc(n * p * sizeof(double));
+    work->sums = bd_cpu_alloc(sums * sizeof(double));
+    work->small = bd_cpu_alloc(n * group * sizeof(float));
+    work->partials = bd_cpu_alloc((size_t)work->items * sums * sizeof(double));
+    work->pack =
+        bd_cpu_alloc((size_t)bd_pool_threads(work->pool) * (size_t)work->pack_size * sizeof(float));
+    return t->cs && t->v && t->vt && t->tau && work->column && work->w && work->sums &&
+           work->small && work->partials && work->pack;
+}
+
+/* Room for the chases and for new directions. */
+static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_shape *shape)
+{
+    int64_t p = smaller(shape->max_block, bd_chase_most), threads = bd_direction_parts;
+    size_t triangle = bd_chase_ld * bd_chase_ld * sizeof(float);
+    work->block_size = p;
+    work->lower_ld = shape->max_rows;
+    work->again = bd_cpu_alloc((size_t)(work->max_cols * p) * sizeof(float));
+    work->driver =
+        bd_cpu_alloc((size_t)(larger(shape->max_rows, work->max_cols) * p) * sizeof(float));
+    work->fresh = bd_cpu_alloc((size_t)(shape->max_rows * p) * sizeof(float));
+    work->rows = bd_cpu_alloc((size_t)(bd_chase_most * work->max_cols) * sizeof(float));
+    work->rows_rhs = bd_cpu_alloc((size_t)(bd_chase_most * shape->max_rhs) * sizeof(float));
+    work->triangle = bd_cpu_alloc(triangle);
+    work->carried = bd_cpu_alloc(triangle);
+    work->tau = bd_cpu_alloc((size_t)p * sizeof(float));
+    int made = work->again && work->driver && work->fresh && work->rows && work->rows_rhs &&
+               work->triangle && work->carried && work->tau;
+    for (int kind = 0; made && kind < bd_direction_kinds; kind++)
+        if (kind == 0 || bd_direction_width(kind - 1) < p)
+            made = bd_tsqr_create(&work->tsqr[kind], bd_direction_width(kind), 0, (int)threads) ==
+                   BD_OK;
+    if (made && shape->full_q) {
+        work->lapack_size = 64 * (larger(shape->max_rows, shape->max_rhs) + 80);
+        work->lapack = bd_cpu_alloc((size_t)work->lapack_size * sizeof(float));
+        made = work->lapack != NULL;
+    }
+    return made && bd_chase_create(&work->chase, work->pool, work->max_cols, p) == 0;
+}
+
+static void update_destroy(void *plan)
+{
+    struct bd_cpu_update *work = plan;
+    if (!work)
+        return;
+    void *const rooms[] = { work->transform.cs,  work->transform.v, work->transform.vt,
+                            work->transform.tau, work->column,      work->w,
+                            work->sums,          work->small,       work->partials,
+                            work->pack,          work->again,       work->driver,
+                            work->fresh,         work->rows,        work->rows_rhs,
+                            work->triangle,      work->carried,     work->tau,
+                            work->lapack };
+    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
+        free(rooms[i]);
+    for (int kind = 0; kind < bd_direction_kinds; kind++)
+        bd_tsqr_destroy(&work->tsqr[kind]);
+    bd_chase_destroy(&work->chase);
+    free(work);
+}
+
+static enum bd_status update_create(struct bd_backend *backend,
+                                    const struct bd_qr_update_shape *shape, void **out)
+{
+    enum { most_items = 128, least_rows = 2048, unit = 512 };
+    int64_t m = shape->max_rows;
+    if (m > INT32_MAX)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "cpu: QR updating of %lld rows: BLAS takes at most %d",
+                       (long long)m, INT32_MAX);
+    struct bd_cpu_update *work = calloc(1, sizeof *work);
+    if (!work)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
+    work->full_q = shape->full_q;
+    work->pool = bd_cpu_pool(backend);
+    work->kernels = bd_kernels()->column;
+    /* rows that go make a basis of as many columns, whatever n is */
+    work->max_cols = larger(shape->max_cols, smaller(shape->max_block, bd_chase_most));
+    work->item_rows = (m / most_items + unit) / unit * unit;
+    if (work->item_rows < least_rows)
+        work->item_rows = least_rows;
+    bd_update_set_rows(work, m);
+    work->pack_size = (unit + 16) * work->max_cols;
+    if (!make_passes(work, shape->max_block) || !make_blocks(work, shape)) {
+        update_destroy(work);
+        return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating of %lld x %lld", (long long)m,
+                       (long long)shape->max_cols);
+    }
+    *out = work;
+    return BD_OK;
+}
+
+/* Few columns of a tall matrix: rotations, at the speed of memory for Q, but of scalars for R; what
+ * is more, or wider, is for the chase. Found by what calibrate_updates measures. */
+static bool few_of(int64_t m, int64_t n, int64_t p)
+{
+    enum { narrow = 160 };
+    double wide = (double)n * (2.3 + 0.9 * (double)p);
+    return p <= bd_update_most_p && (n < narrow || wide <= (double)m);
+}
+
+bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form)
+{
+    (void)form;
+    return few_of(change->m, change->n, change->p);
+}
+
+/* Up to `always` columns are few in any case. */
+static bool few(const struct bd_qr_parts *f, int64_t p, int64_t always)
+{
+    return p <= always || few_of(f->m, f->n, p);
+}
+
+/* d follows the transformation of a removal. */
+static void transform_rhs(struct bd_cpu_update *work, const struct bd_qr_parts *f)
+{
+    int64_t n = f->n;
+    for (int64_t j = 0; j < f->rhs; j++) {
+        float *d = f->d + j * f->ldd;
+        for (int64_t i = 0; i < n; i++)
+            work->column[i] = (double)d[i];
+        bd_update_transform_rows(&work->transform, work->column, n, 1);
+        for (int64_t i = 0; i < n; i++)
+            d[i] = (float)work->column[i];
+    }
+}
+
+static enum bd_status update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
+{
+    struct bd_cpu_update *work = plan;
+    if (!few(f, p, 0)) {
+        bd_update_remove_blocks(work, f, k, p);
+        return BD_OK;
+    }
+    bd_update_r_remove(work, f->r, f->ldr, f->n, k, p);
+    if (work->transform.kind == bd_transform_none)
+        return BD_OK;
+    transform_rhs(work, f);
+    if (!f->q)
+        return BD_OK;
+    struct bd_update_pass pass = {
+        .q = f->q, .ldq = f->ldq, .n_in = f->n, .n = f->n - p, .transform = &work->transform
+    };
+    bd_update_set_rows(work, f->m);
+    bd_update_run(work, &pass);
+    return BD_OK;
+}
+
+static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                                    const float *u, int64_t ldu)
+{
+    struct bd_cpu_update *work = plan;
+    int64_t n = f->n;
+    if (!few(f, p, 2) || work->full_q)
+        return bd_update_insert_blocks(work, f, k, p, u, ldu);
+    bd_update_set_rows(work, f->m);
+    enum bd_status status = bd_update_append(work, f->q, f->ldq, n, n, u, ldu, p, NULL);
+    if (status != BD_OK)
+        return status;
+    bd_update_r_insert(work, f->r, f->ldr, n, k, p);
+    struct bd_update_pass pass = {
+        .q = f->q, .ldq = f->ldq, .n_in = n + p, .n = n + p, .transform = &work->transform
+    };
+    if (work->transform.kind != bd_transform_none)
+        bd_update_run(work, &pass);
+    return BD_OK;
+}
+
+/* What is left of the factors when p columns have gone. */
+static struct bd_qr_parts without(const struct bd_qr_parts *f, int64_t p, int full)
+{
+    struct bd_qr_parts left = *f;
+    left.n -= p;
+    left.q_cols -= full ? 0 : p;
+    return left;
+}
+
+static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int64_t p,
+                                   const float *u, int64_t ldu)
+{
+    struct bd_cpu_update *work = plan;
+    int64_t n = f->n;
+    bd_update_set_rows(work, f->m);
+    enum bd_status status = bd_cpu_update_check(work, u, ldu, f->m, p);
+    if (status != BD_OK)
+        return status;
+    if (!few(f, p, 2) || work->full_q) {
+        struct bd_qr_parts left = without(f, p, work->full_q);
+        status = update_remove(work, f, 0, p);
+        return status ? status : update_insert(work, &left, left.n, p, u, ldu);
+    }
+    bd_update_r_remove(work, f->r, f->ldr, n, 0, p);
+    const struct bd_transform *transform =
+        work->transform.kind == bd_transform_none ? NULL : &work->transform;
+    status =
+        bd_update_append(work, f->q, f->ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
+    if (status != BD_OK)
+        return status;
+    bd_update_r_insert(work, f->r, f->ldr, n - p, n - p, p);
+    return BD_OK;
+}
+
+static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,
+                                         const double *g)
+{
+    struct bd_cpu_update *work = plan;
+    double *z = work->column, left = g[n] > 0 ? g[n] : 0;
+    for (int64_t j = 0; j < n; j++) {
+        const float *column = r + j * ldr;
+        double rest = g[j], pivot = (double)column[j];
+        for (int64_t i = 0; i < j; i++)
+            rest -= (double)column[i] * z[i];
+        /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. */
+        double most = sqrt(left);
+        z[j] = pivot != 0 ? rest / pivot : 0;
+        if (fabs(z[j]) > most)
+            z[j] = copysign(most, z[j]);
+        left -= z[j] * z[j];
+        left = left > 0 ? left : 0;
+    }
+    z[n] = sqrt(left);
+    for (int64_t j = 0; j <= n; j++)
+        r[j + n * ldr] = (float)z[j];
+    for (int64_t j = 0; j < n; j++)
+        r[n + j * ldr] = 0;
+    return BD_OK;
+}
+
+const struct bd_update_ops bd_cpu_update_ops = {
+    .create = update_create,
+    .destroy = update_destroy,
+    .remove = update_remove,
+    .insert = update_insert,
+    .slide = update_slide,
+    .insert_rows = bd_cpu_update_insert_rows,
+    .remove_rows = bd_cpu_update_remove_rows,
+    .check = bd_cpu_update_check,
+    .project = bd_cpu_update_project,
+    .solve = bd_cpu_update_solve,
+    .costs = &bd_cpu_update_costs,
+    .append_gram = update_append_gram,
+};

@@ -1,0 +1,181 @@
+/* Private to the CPU backend: the parts of QR updating. For few columns: the small matrices
+ * (r.c), the passes over Q (q.c), new columns (append.c). For blocks:
+ * givens_sweep.h, new directions (directions.c), columns (blocks.c), rows
+ * (rows.c). What joins them: update.c. */
+#ifndef BD_LINALG_CPU_UPDATE_UPDATE_H
+#define BD_LINALG_CPU_UPDATE_UPDATE_H
+
+#include "linalg/cpu/update/givens_sweep.h"
+#include "linalg/shared/column_kernels.h"
+#include "linalg/shared/cpu.h"
+#include "linalg/shared/tsqr.h"
+#include "linalg/shared/update_cost.h"
+#include "linalg/shared/update_ops.h"
+
+enum {
+    bd_update_group = 8,     /* new columns that go through Gram-Schmidt together */
+    bd_update_reflect_p = 4, /* removing at least so many columns uses reflectors, not rotations */
+    bd_update_most_p = 8,    /* columns at most that are not a chase of blocks */
+    bd_direction_parts = 8,  /* pieces of the rows of new directions, each with an R of its own */
+    bd_direction_kinds = 3   /* widths of blocks of new directions: 16, 32, 64 */
+};
+
+/* Columns of a block of new directions of a kind, 16, 32 or 64. */
+static inline int64_t bd_direction_width(int kind)
+{
+    return kind == 0 ? 16 : kind == 1 ? 32 : bd_chase_most;
+}
+
+/* An orthogonal transformation of neighbouring columns of Q, kept to be applied to blocks of rows.
+ *
+ * Rotations: `sweeps` chains of `steps` rotations, each chain one column behind the one before it;
+ * chain g visits columns origin - direction * (g + 1) + direction * (0 .. steps). cs as in
+ * bd_column_kernels.rotate, ldcs = sweeps. Reflectors: `steps` of them, the one numbered j acts on
+ * columns origin + j .. origin + j + p; groups of bd_reflect_group, each (p + bd_reflect_group) x
+ * bd_reflect_group floats in v and vt as in bd_column_kernels.reflect. */
+struct bd_transform {
+    enum { bd_transform_none, bd_transform_rotations, bd_transform_reflectors } kind;
+    int direction; /* 1 from left to right, -1 from right to left */
+    int64_t origin, steps, sweeps, p;
+    float *cs, *v, *vt;
+    double *tau; /* scale factors of the reflectors */
+};
+
+struct bd_cpu_update {
+    struct bd_pool *pool;
+    const struct bd_column_kernels *kernels;
+    int full_q;               /* Q is m x m */
+    int64_t m;                /* rows of the call at work */
+    int64_t max_cols;         /* of R, or of a block of new directions if that is more */
+    int64_t item_rows, items; /* rows are shared out in pieces that do not depend on the threads */
+    struct bd_transform transform;
+    double *column;    /* max_cols + bd_chase_most: a column of R at work */
+    double *w;         /* max_cols x bd_update_most_p: the new columns of R, ld max_cols */
+    double *sums;      /* max_cols x bd_update_group and bd_update_group squares */
+    float *small;      /* max_cols x bd_update_group: coefficients for a pass */
+    double *partials;  /* items x (room of sums) */
+    float *pack;       /* threads x pack_size */
+    int64_t pack_size; /* floats */
+
+    /* for blocks of at most block_size columns or rows */
+    struct bd_chase chase;
+    struct bd_tsqr *tsqr[bd_direction_kinds];
+    int64_t block_size, lower_ld;
+    float *driver;   /* lower_ld x block_size: what a chase takes to a triangle */
+    float *fresh;    /* lower_ld x block_size: directions that rows leave by */
+    float *again;    /* max_cols x block_size: coefficients of a second projection */
+    float *rows;     /* bd_chase_most x max_cols: rows that come */
+    float *rows_rhs; /* bd_chase_most x max_rhs: their right-hand sides, or the carry of d */
+    float *triangle; /* bd_chase_ld squared */
+    float *carried;  /* the same: the triangle of the driver */
+    float *tau;      /* block_size */
+    float *lapack;   /* lapack_size: with full Q only */
+    int64_t lapack_size;
+};
+
+/* The rows of this call: at most those the workspace was made for. */
+void bd_update_set_rows(struct bd_cpu_update *work, int64_t m);
+
+/* Takes columns k .. k+p-1 from R (n x n); work->transform tells what Q has to follow. */
+void bd_update_r_remove(struct bd_cpu_update *work, float *r, int64_t ldr, int64_t n, int64_t k,
+                        int64_t p);
+
+/* Puts the p columns in work->w ((n + p) x p, upper trapezoidal from row n on) before column k of R
+ * (n x n); work->transform tells what the n + p columns of Q have to follow. */
+void bd_update_r_insert(struct bd_cpu_update *work, float *r, int64_t ldr, int64_t n, int64_t k,
+                        int64_t p);
+
+/* W (n x cols) := T^T W for the transformation Q := Q T of a removal. */
+void bd_update_transform_rows(const struct bd_transform *transform, double *w, int64_t ld,
+                              int64_t cols);
+
+/* One pass over all rows, block by block while they are in cache. In this order, each part only if
+ * asked for: transform Q (n_in columns; only the first n are written back when more follows); V :=
+ * U
+ * - Q W with W = work->small (ld n); work->sums := Q^T V (ld n), or Q^T U where nothing was
+ * subtracted, and after them the squares of V, or U. */
+struct bd_update_pass {
+    float *q; /* m x n_in */
+    int64_t ldq, n_in, n;
+    const struct bd_transform *transform; /* NULL: none */
+    const float *u;                       /* m x b; NULL: V is taken as it is */
+    int64_t ldu;
+    float *v; /* m x b */
+    int64_t ldv, b;
+    int subtract, dots, squares;
+    int backwards; /* from the last block to the first */
+    double scale;  /* not 0: V := scale V and nothing else */
+};
+void bd_update_run(struct bd_cpu_update *work, const struct bd_update_pass *pass);
+
+/* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
+enum bd_status bd_update_check_columns(struct bd_cpu_update *work, const float *u, int64_t ldu,
+                                       int64_t p);
+
+/* Appends U (m x p, p <= bd_update_most_p) to Q and R of n columns, after `transform` (NULL: none)
+ * has made them of n_in. The new columns of R are in work->w; R itself is left alone. */
+enum bd_status bd_update_append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
+                                int64_t n, const float *u, int64_t ldu, int64_t p,
+                                const struct bd_transform *transform);
+
+/* What is left of a column of norm 1 that lies in the span of n columns of Q: rounding of u - Q w,
+ * and the error of Q R itself after many updates. */
+double bd_update_negligible(int64_t n);
+
+/* One more projection of the column v away from the `count` columns of Q. coef (count) gains the
+ * coefficients (NULL: not wanted); returns the new norm of v. */
+double bd_update_project_column(struct bd_cpu_update *work, const float *q, int64_t ldq,
+                                int64_t count, float *v, double *coef);
+
+/* A block of columns U, or of the unit vectors of rows, and the directions that they bring in. */
+struct bd_directions {
+    const float *q; /* m x q_cols */
+    int64_t ldq, m, q_cols, p;
+    const float *u; /* m x p; NULL: the unit vectors of rows unit .. unit+p-1 */
+    int64_t ldu, unit;
+    float *v; /* m x p; NULL for a full Q */
+    int64_t ldv;
+    float *d; /* q_cols x p */
+    int64_t ldd;
+    float *s; /* p x p upper triangular, ld bd_chase_ld, zeros around it */
+};
+
+/* Thin Q: U = Q D + V S with V orthonormal and orthogonal to Q; columns that lie in the span of
+ * others get a zero on the diagonal of S and a direction in V all the same. */
+enum bd_status bd_update_directions(struct bd_cpu_update *work, const struct bd_directions *d);
+
+/* Full Q: turns its columns from f->n on so that U = Q(:, 0:n) D(0:n) + Q(:, n:n+p) S; d follows.
+ */
+enum bd_status bd_update_full_directions(struct bd_cpu_update *work, const struct bd_qr_parts *f,
+                                         const struct bd_directions *d);
+
+/* BD_ERROR_UNSUPPORTED where BLAS cannot hold a leading dimension. */
+enum bd_status bd_update_check_ld(const struct bd_qr_parts *f, int64_t ldu);
+
+/* Columns by blocks, thin or full Q or none. */
+void bd_update_remove_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
+                             int64_t p);
+enum bd_status bd_update_insert_blocks(struct bd_cpu_update *work, const struct bd_qr_parts *f,
+                                       int64_t k, int64_t p, const float *u, int64_t ldu);
+
+/* V (m values) := noise from a fixed seed, uniform in -1 .. 1. */
+void bd_update_noise(const struct bd_cpu_update *work, float *v, uint64_t seed);
+
+/* Functions of bd_cpu_update_ops (linalg/shared/update_ops.h) outside update.c. */
+enum bd_status bd_cpu_update_insert_rows(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                         int64_t p, const float *u, int64_t ldu, const float *e,
+                                         int64_t lde);
+enum bd_status bd_cpu_update_remove_rows(void *work, const struct bd_qr_parts *parts, int64_t k,
+                                         int64_t p);
+enum bd_status bd_cpu_update_check(void *work, const float *x, int64_t ldx, int64_t rows,
+                                   int64_t cols);
+enum bd_status bd_cpu_update_project(void *work, const struct bd_qr_parts *parts, const float *b,
+                                     int64_t ldb);
+enum bd_status bd_cpu_update_solve(void *work, const float *r, int64_t ldr, int64_t n,
+                                   const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx);
+
+/* The model of what updates cost, and which changes count as of few columns or rows in it. */
+extern const struct bd_qr_update_costs bd_cpu_update_costs;
+bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
+
+#endif

@@ -1,0 +1,56 @@
+/* Private to the CPU backend: what QR updating and the Robust PCA sweeps do to a block of rows of
+ * tall matrices, compiled once for each instruction set like the block kernels. Matrices are
+ * float32, column-major; sums that leave a block are float64. All kernels are single-threaded. */
+#ifndef BD_LINALG_SHARED_COLUMN_KERNELS_H
+#define BD_LINALG_SHARED_COLUMN_KERNELS_H
+
+#include <stdint.h>
+
+enum {
+    bd_sweep_group = 4,  /* chains of rotations that `rotate` joins */
+    bd_reflect_group = 4 /* reflectors that `reflect` joins */
+};
+
+struct bd_column_kernels {
+    /* W (n x p, ld n, float64) += Q^T U; Q rows x n, U rows x p. */
+    void (*dots)(int64_t rows, int64_t n, int64_t p, const float *q, int64_t ldq, const float *u,
+                 int64_t ldu, double *w);
+
+    /* U (rows x p) -= Q (rows x n) W (n x p, ld n). */
+    void (*subtract)(int64_t rows, int64_t n, int64_t p, const float *q, int64_t ldq,
+                     const float *w, float *u, int64_t ldu);
+
+    /* Sum of squares. */
+    double (*square)(int64_t rows, const float *u);
+
+    /* Chains of plane rotations over columns x_0, x_1, ... (x_i at x + i * ldx; ldx may be
+     * negative), all `sweeps` (1 .. bd_sweep_group) of them in one visit of each column. Chain i
+     * carries a column along: it starts with carry_i = x_(sweeps - 1 - i), and step t takes z =
+     * x_(sweeps + t) through the chains in order, each doing (z, carry_i) := (c carry_i + s z, c
+     * z - s carry_i); the last z is column t of Y. At the end the carries are the columns of Y
+     * after those. cs holds c and s of chain i at step t in cs[(t * ldcs + i) * 2]. Y may be X. */
+    void (*rotate)(int64_t rows, int64_t steps, int sweeps, const float *x, int64_t ldx, float *y,
+                   int64_t ldy, const float *cs, int64_t ldcs);
+
+    /* X (rows x band) := X (I - V T V^T): bd_reflect_group reflectors at a time. v and vt hold V
+     * and V T^T by rows: bd_reflect_group floats for each of the `band` columns of X. */
+    void (*reflect)(int64_t rows, int64_t band, float *x, int64_t ldx, const float *v,
+                    const float *vt);
+
+    /* The batch Robust PCA, a column of a block: x := M - S + Y/mu from the state t, with c =
+     * clip(t, +-bound), S = t - c, Y/mu = dual c. M as float or bytes. */
+    void (*form)(int64_t rows, const float *m, const float *t, float bound, float dual, float *x);
+    void (*form_u8)(int64_t rows, const uint8_t *m, const float *t, float bound, float dual,
+                    float *x);
+
+    /* The new state t := S + x - l, with x from `form`, l the column of L, S of the old state t.
+     * Returns the sum of squares of M - L - S with the new S. */
+    double (*renew)(int64_t rows, const float *x, const float *l, float bound, float dual,
+                    float next_bound, float *t);
+
+    /* s := the S of that new state; t stays. s may be l. */
+    void (*sparse)(int64_t rows, const float *x, const float *l, const float *t, float bound,
+                   float next_bound, float *s);
+};
+
+#endif

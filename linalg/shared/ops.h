@@ -1,0 +1,79 @@
+/* What a backend provides: a table of tables of functions, one for each group of operations. Shared
+ * by linalg/, separation/ and gpu/; other programs use the headers in include/backdrop.
+ *
+ * Functions of the tables are algorithm-sized so that a GPU can fuse them and keep its data
+ * resident. The public functions check arguments first; the tables' functions may rely on them.
+ * Pointers named a, q, r, u, v, w, x, c are in the backend's memory; everything else is on the
+ * host. Leading dimensions are in elements. Functions that return nothing but a status may run
+ * asynchronously until device->sync, except where they fill host memory. A plan, workspace or state
+ * is made by the create function of its table, holds all the memory that the table needs, and is
+ * freed by its destroy function (which accepts NULL). */
+#ifndef BD_LINALG_SHARED_OPS_H
+#define BD_LINALG_SHARED_OPS_H
+
+#include <stddef.h>
+
+#include <backdrop/backend.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bd_qr_ops;         /* linalg/shared/qr_ops.h */
+struct bd_update_ops;     /* linalg/shared/update_ops.h */
+struct bd_gram_qr_ops;    /* linalg/shared/gram_qr_ops.h */
+struct bd_svd_ops;        /* linalg/shared/svd_ops.h */
+struct bd_rpca_ops;       /* linalg/shared/rpca_ops.h */
+struct bd_separation_ops; /* separation/shared/ops.h */
+
+struct bd_backend {
+    const struct bd_backend_ops *ops;
+    void *state;           /* the backend's own */
+    char description[256]; /* filled in by device->open */
+};
+
+/* The device and its memory. */
+struct bd_device_ops {
+    /* Opens the device; fills backend->state and backend->description. */
+    enum bd_status (*open)(struct bd_backend *backend, int threads);
+    void (*close)(struct bd_backend *backend);
+    enum bd_status (*sync)(struct bd_backend *backend);
+
+    /* Memory of the backend, 64-byte aligned or better, zeroed. */
+    enum bd_status (*alloc)(struct bd_backend *backend, size_t bytes, void **data);
+    void (*free)(struct bd_backend *backend, void *data);
+    /* `height` columns of `width` bytes, `pitch` bytes apart. Done on return. */
+    enum bd_status (*upload)(struct bd_backend *backend, void *dst, size_t dst_pitch,
+                             const void *host, size_t host_pitch, size_t width, size_t height);
+    enum bd_status (*download)(struct bd_backend *backend, void *host, size_t host_pitch,
+                               const void *src, size_t src_pitch, size_t width, size_t height);
+
+    /* The same from the backend's memory to the backend's memory: for factoring anew
+     * (linalg/update/refactor.c). May run asynchronously. */
+    enum bd_status (*copy)(struct bd_backend *backend, void *dst, size_t dst_pitch, const void *src,
+                           size_t src_pitch, size_t width, size_t height);
+};
+
+extern const struct bd_device_ops bd_cpu_device_ops, bd_cuda_device_ops;
+
+/* A backend. What it cannot do, or what this build leaves out, is a NULL table. */
+struct bd_backend_ops {
+    const char *name;
+    const struct bd_device_ops *device; /* never NULL */
+    const struct bd_qr_ops *qr;
+    const struct bd_update_ops *update;
+    const struct bd_gram_qr_ops *gram_qr;
+    const struct bd_svd_ops *svd;
+    const struct bd_rpca_ops *rpca;
+    const struct bd_separation_ops *separation;
+};
+
+/* BD_OK where `table` is one of the backend's tables, BD_ERROR_UNSUPPORTED where it is NULL: the
+ * detail says that the backend has no `what`. */
+enum bd_status bd_backend_require(const struct bd_backend *backend, const void *table,
+                                  const char *what);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,102 @@
+/* Private: what QR updating consists of, and what the library's own algorithms ask of it beyond
+ * backdrop/qr_update.h. */
+#ifndef BD_LINALG_UPDATE_PRIVATE_H
+#define BD_LINALG_UPDATE_PRIVATE_H
+
+#include <backdrop/qr_update.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bd_qr_update {
+    struct bd_backend *backend;
+    struct bd_qr_update_shape shape;
+    void *work;              /* the backend's */
+    double *gram;            /* max_cols: inner products, in the backend's memory */
+    double *staged;          /* max_cols: the same on the host, to go up in one piece */
+    struct bd_qr_anew *anew; /* NULL until a problem is factored anew */
+};
+
+/* A call at work. */
+struct bd_qr_update_job {
+    enum {
+        bd_job_insert_columns,
+        bd_job_remove_columns,
+        bd_job_insert_rows,
+        bd_job_remove_rows,
+        bd_job_slide
+    } kind;
+    int64_t m, n, rhs;         /* before; m = 0 without Q, rhs = 0 without d */
+    int64_t k, p;              /* where, how many */
+    int64_t m_after, n_after;  /* m_after = 0 without Q */
+    const struct bd_matrix *u; /* what comes in */
+    const struct bd_matrix *e; /* and its right-hand sides */
+    const struct bd_matrix *b; /* d is formed from it in the end; NULL: the slot keeps it */
+};
+
+/* --- checks of arguments (check.c) --- */
+
+bool bd_qr_update_has_q(const struct bd_qr_factors *f);
+
+/* The factors are ones that this workspace has been made for; fills what is known of the job. */
+enum bd_status bd_qr_update_begin(const struct bd_qr_update *update, const struct bd_qr_factors *f,
+                                  struct bd_qr_update_job *job);
+enum bd_status bd_qr_update_check_count(const struct bd_qr_update *update, int64_t p);
+enum bd_status bd_qr_update_need_q(const struct bd_qr_factors *f, const char *what);
+
+/* New columns U fit Q; R has room for all columns then, and d for as many rows. more: U comes
+ * beside the columns that are there, not in place of some. */
+enum bd_status bd_qr_update_check_columns(const struct bd_qr_update *update,
+                                          const struct bd_qr_factors *f, const struct bd_matrix *u,
+                                          bool more);
+
+/* U (p x n) and E (p x rhs, NULL without d) fit the factors. */
+enum bd_status bd_qr_update_check_rows(const struct bd_qr_update *update,
+                                       const struct bd_qr_update_job *job,
+                                       const struct bd_matrix *u, const struct bd_matrix *e);
+
+/* Q and d have room for m rows. */
+enum bd_status bd_qr_update_check_room(const struct bd_qr_update *update,
+                                       const struct bd_qr_factors *f, int64_t m);
+
+/* What the caller tells of the problem fits the job; job->b is set where d needs it. */
+enum bd_status bd_qr_update_check_after(const struct bd_qr_update *update,
+                                        struct bd_qr_update_job *job,
+                                        const struct bd_qr_problem *after);
+
+/* --- factoring anew (refactor.c) --- */
+
+/* Whether the job is one for factoring anew, by the cost model and by what the caller tells. */
+bool bd_qr_update_prefers_anew(const struct bd_qr_update *update, const struct bd_qr_factors *f,
+                               const struct bd_qr_update_job *job,
+                               const struct bd_qr_problem *after);
+
+/* Makes what factoring A (m x n) anew needs, if it is not there, and refuses A and B with NaN or
+ * Inf; the factors are as they were. */
+enum bd_status bd_qr_anew_prepare(struct bd_qr_update *update, const struct bd_qr_factors *f,
+                                  const struct bd_qr_problem *after);
+
+/* Factors it; the sizes in f are those after the job. */
+enum bd_status bd_qr_anew_factor(struct bd_qr_update *update, struct bd_qr_factors *f,
+                                 const struct bd_qr_problem *after);
+void bd_qr_anew_destroy(struct bd_backend *backend, struct bd_qr_anew **anew);
+
+struct bd_qr_parts bd_qr_update_parts(const struct bd_qr_factors *f);
+
+/* What bd_qr_append_gram works with, made at creation. */
+enum bd_status bd_qr_update_make_gram(struct bd_qr_update *update);
+
+/* bd_qr_append_gram with the inner products where they were computed: g is n + 1 doubles in the
+ * backend's memory, A^T u and then u^T u, which have to be finite. Shapes are checked, numbers are
+ * not; nothing is copied and nobody waits. BD_ERROR_ARGUMENT as for bd_qr_append_gram. */
+enum bd_status bd_qr_append_gram_device(struct bd_qr_update *update, struct bd_matrix *r,
+                                        const double *g);
+
+/* r is square, of at most max_cols. */
+enum bd_status bd_qr_update_check_r(const struct bd_qr_update *update, const struct bd_matrix *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

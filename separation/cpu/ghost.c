@@ -1,0 +1,125 @@
+/* The live separator on the CPU: background that was revealed when something left. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "separation/cpu/state.h"
+
+/* A parallel loop over the pixels. */
+struct watch {
+    struct bd_cpu_separator *state;
+    const struct bd_reveal_params *params;
+    uint8_t *region, *apart;
+};
+
+/* How long each pixel has been still, by the pixels of f and of the earlier look, and the region:
+ * what is foreground and still. */
+static void look_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct watch *watch = arg;
+    const struct bd_cpu_separator *state = watch->state;
+    int channels = state->shape.channels, enough = watch->params->still;
+    int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
+    const struct bd_limits limits = { .least = (float)watch->params->reach,
+                                      .most = (float)watch->params->reach };
+    const uint8_t *f = state->frame + i, *raw = state->raw + p;
+    uint8_t *earlier = state->earlier + i, *still = state->still + p, *moved = state->smoother + p;
+    uint8_t *region = watch->region + p, *apart = watch->apart + p;
+    state->exact->compare(count, channels, f, earlier, state->noise + p, &limits, apart, moved,
+                          region);
+    for (int64_t q = 0; q < count; q++) {
+        if (moved[q]) {
+            memcpy(earlier + q * channels, f + q * channels, (size_t)channels);
+            still[q] = 0;
+        } else if (still[q] < 255) {
+            still[q]++;
+        }
+    }
+    for (int64_t q = 0; q < count; q++)
+        region[q] = (uint8_t)(raw[q] & (still[q] >= enough));
+}
+
+/* smoother := where enough looks in a row agree; counts how many pixels those are. */
+static void vote_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct watch *watch = arg;
+    const struct bd_cpu_separator *state = watch->state;
+    int enough = watch->params->votes;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from), agreed = 0;
+    uint8_t *restrict votes = state->votes + from, *restrict smoother = state->smoother + from;
+    for (int64_t p = 0; p < count; p++) {
+        votes[p] = (uint8_t)(smoother[p] ? votes[p] + 1 : 0);
+        smoother[p] = votes[p] >= enough;
+        agreed += smoother[p];
+    }
+    state->counts[chunk] = agreed;
+}
+
+/* Pixel p is background as it is now: for all that is remembered. */
+static void take_pixel(struct bd_cpu_separator *state, const int *order, int count,
+                       const struct bd_reveal_params *params, int64_t p)
+{
+    int channels = state->shape.channels;
+    const uint8_t *f = state->frame + p * channels;
+    for (int c = 0; c < channels; c++) {
+        int64_t i = p * channels + c;
+        for (int j = 0; j < count; j++)
+            state->window[(int64_t)order[j] * state->ld + i] = f[c];
+        state->basis[i] = (float)f[c] / state->w[0];
+        for (int k = 1; k < state->rank; k++)
+            state->basis[k * state->ld + i] = 0;
+    }
+    state->noise[p] = params->noise;
+    state->age[p] = 0;
+    state->still[p] = state->votes[p] = 0;
+    state->revealed++;
+}
+
+/* The first column of B has norm 1 again, and l stays what it was: where much that is brighter than
+ * the rest has been revealed, the rounds of the next frames would not converge else. */
+static void scale_basis(struct bd_cpu_separator *state, const int *order, int count)
+{
+    double square = 0;
+    for (int64_t i = 0; i < state->m; i++)
+        square += (double)state->basis[i] * (double)state->basis[i];
+    float norm = (float)sqrt(square);
+    if (norm <= 0)
+        return;
+    for (int64_t i = 0; i < state->m; i++)
+        state->basis[i] /= norm;
+    for (int j = 0; j < count; j++)
+        state->coefficients[(int64_t)order[j] * bd_max_rank] *= norm;
+    state->w[0] *= norm;
+}
+
+enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
+                                 const struct bd_reveal_params *params)
+{
+    struct bd_cpu_separator *state = arg;
+    uint8_t *region = state->scratch, *apart = state->scratch + state->pixels;
+    uint8_t *taken = region; /* the region is done with by then */
+    int64_t items = bd_sep_pixel_chunks(state);
+    struct watch watch = { .state = state, .params = params, .region = region, .apart = apart };
+    bd_pool_run(state->pool, look_chunk, &watch, items);
+    bd_mask_median(state->mask_work, region, region, 3);
+    bd_sep_leave_out(state, apart, state->raw, region);
+    struct bd_seam seam = { .outside = state->background,
+                            .inside = state->frame,
+                            .channels = state->shape.channels,
+                            .region = region,
+                            .apart = apart,
+                            .least = params->least,
+                            .times = params->times };
+    bd_seam_find(state->seam_work, state->smoother, &seam);
+    int64_t agreed = bd_sep_run_and_count(state, vote_chunk, &watch, items);
+    if (!agreed || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
+        return BD_OK;
+    bd_mask_dilate(state->mask_work, taken, state->smoother, params->margin);
+    for (int64_t p = 0; p < state->pixels; p++)
+        if (state->smoother[p] || (taken[p] && !state->raw[p] && state->still[p] >= params->still))
+            take_pixel(state, order, count, params, p);
+    scale_basis(state, order, count);
+    return BD_OK;
+}

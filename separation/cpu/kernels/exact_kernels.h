@@ -1,0 +1,74 @@
+/* Private to the CPU backend: loops over the pixels of a frame, from the difference to the mask,
+ * which are to give the same on every instruction set, to the bit. They are compiled once for each
+ * like the other kernels, but without fused multiply-adds. Runs of pixels are tight; pointers to
+ * what is written overlap nothing else unless said.
+ */
+#ifndef BD_SEPARATION_CPU_KERNELS_EXACT_KERNELS_H
+#define BD_SEPARATION_CPU_KERNELS_EXACT_KERNELS_H
+
+#include <stdint.h>
+
+/* When a pixel differs from the background: by more than its limit, `gain` times its noise level
+ * within least .. most grey levels. Below the share `plain` of the limit nothing is there. */
+struct bd_limits {
+    float gain, least, most, plain;
+};
+
+/* What a frame teaches: the share of the newest difference in the noise level, and the seconds
+ * since the frame before (both 0 where nothing is learned); and for how many seconds what is
+ * foreground is not learned as background. */
+struct bd_lesson {
+    float rate, seconds, memory;
+};
+
+struct bd_exact_kernels {
+    /* difference[count] := |f - l|, the maximum over 1 or 3 interleaved channels; raw: 1 where it
+     * exceeds the pixel's limit, else 0; plain: 1 where it is at most limits->plain of that.
+     * Returns how many are raw. */
+    int64_t (*compare)(int64_t count, int channels, const uint8_t *f, const uint8_t *l,
+                       const float *noise, const struct bd_limits *limits, uint8_t *difference,
+                       uint8_t *raw, uint8_t *plain);
+
+    /* For `count` pixels: the noise level of those outside the guard, the age of those that are
+     * occupied; whoever is as old as lesson->memory leaves the guard. mask := 255 raw. Pictures but
+     * the difference hold 0 and 1. Returns how many are raw. */
+    int64_t (*learn)(int64_t count, const struct bd_lesson *lesson, const uint8_t *difference,
+                     const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
+                     uint8_t *guard, uint8_t *mask);
+
+    /* A row of the median of a binary picture: out[width] := 1 where more than half of the side x
+     * side pixels around are 1. rows: `side` rows, from side / 2 above to as many below. Beyond
+     * either end the last pixel counts. sums: width + side - 1 bytes of scratch. side odd, <= 15.
+     */
+    void (*median)(int64_t width, const uint8_t *const *rows, int side, uint8_t *sums,
+                   uint8_t *out);
+
+    /* out[x] := 1 where any of in[x - radius .. x + radius] is 1, as far as they are inside. line:
+     * width + 2 radius bytes of scratch. */
+    void (*spread)(int64_t width, const uint8_t *in, int64_t radius, uint8_t *line, uint8_t *out);
+
+    /* left[x] := `rows` where in[x] is 1, else one less, down to 0. */
+    void (*descend)(int64_t width, const uint8_t *in, uint16_t rows, uint16_t *left);
+
+    /* out[x] := 1 where left[x] is not 0. */
+    void (*is_set)(int64_t width, const uint16_t *left, uint8_t *out);
+
+    /* A row of bd_mask_trim (separation/cpu/mask.h): of the middle ones of three rows of the mask,
+     * of what is plain background and of the difference. Rows outside the picture are all 0. lines:
+     * 2 (width + 2) bytes of scratch. */
+    void (*trim)(int64_t width, const uint8_t *const mask[3], const uint8_t *const plain[3],
+                 const uint8_t *const difference[3], uint8_t *lines, uint8_t *out);
+
+    /* y += a x */
+    void (*add_multiple)(int64_t count, float a, const float *x, float *y);
+
+    /* x := l + clip(f - l, +-lambda) with l = c b: what the kernel `form` of pixel_kernels.h gives
+     * for rank 1, half as fast again. */
+    void (*form)(int64_t count, const uint8_t *f, const float *b, float c, float lambda, float *x);
+
+    /* y += a x, with the same x. */
+    void (*add_formed)(int64_t count, const uint8_t *f, const float *b, float c, float lambda,
+                       float a, float *y);
+};
+
+#endif

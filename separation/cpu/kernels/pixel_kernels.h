@@ -1,0 +1,57 @@
+/* Private to the CPU backend: the live separator's arithmetic on runs of window elements (bytes of
+ * frames against float bases), compiled once for each instruction set like the block kernels.
+ *
+ * B is the basis, column-major, `rank` columns `ldb` floats apart; w and c are `rank` coefficients.
+ */
+#ifndef BD_SEPARATION_CPU_KERNELS_PIXEL_KERNELS_H
+#define BD_SEPARATION_CPU_KERNELS_PIXEL_KERNELS_H
+
+#include <stdint.h>
+
+#include <backdrop/separator.h>
+
+enum { bd_max_lasting = 100 };
+
+struct bd_pixel_kernels {
+    /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements. */
+    void (*project)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                    const float *w, float lambda, double *dw);
+
+    /* The same; returns how many of the elements differ from B w by more than `far`. */
+    int64_t (*project_first)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                             const float *w, float lambda, float far, double *dw);
+
+    /* l := B w rounded to 0..255. */
+    void (*background)(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
+                       uint8_t *l);
+
+    /* x := B c + clip(f - B c, +-lambda). */
+    void (*form)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                 const float *c, float lambda, float *x);
+
+    /* *sum += x^T y. In pieces of whole tiles of 256 elements the sum is the same to the bit. */
+    void (*dot)(int64_t count, const float *x, const float *y, double *sum);
+
+    /* median[i] := the lower median of columns[j][i], j = 0 .. n - 1. */
+    void (*median)(int64_t count, const uint8_t *const *columns, int n, uint8_t *median);
+
+    /* spread[i] := the lower median of |columns[j][i] - center[i]|, j = 0 .. n - 1. */
+    void (*spread)(int64_t count, const uint8_t *const *columns, int n, const uint8_t *center,
+                   uint8_t *spread);
+
+    /* The value that lasts, for each pixel of a window of n <= bd_max_lasting pictures, oldest
+     * first, with `channels` interleaved bytes a pixel. A candidate is the pixel in one of the
+     * pictures; its members are the pictures in which no channel differs from it by more than
+     * `reach`. The candidate wins for which the time that its members span, in pictures, plus their
+     * number is the largest (the earliest of equals): what was seen before and after somebody stood
+     * there beats who stood there, even for somewhat longer. value[pixels x channels] := mean of
+     * its members, noise[pixels] := their mean difference from it (maximum over channels), in
+     * sixteenths of a grey level, members[pixels] := their number. With `other` (a picture, or
+     * NULL) those pictures take no part in which no channel of the pixel differs by more than
+     * `reach` from `other`: the value that lasts besides it. Where none is left, members is 0 and
+     * value that of `other`. */
+    void (*lasting)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
+                    const uint8_t *other, uint8_t *value, uint8_t *noise, uint8_t *members);
+};
+
+#endif

@@ -1,0 +1,108 @@
+/* The live separator on the CPU: a frame against the basis. */
+#include <string.h>
+
+#include "separation/cpu/state.h"
+
+struct fit {
+    struct bd_cpu_separator *state;
+    const uint8_t *f;
+    const float *w;
+    float lambda;
+};
+
+/* The item's part of B^T clip(f - B w, +-lambda). */
+static double *part_of(struct bd_cpu_separator *state, int64_t chunk)
+{
+    double *dw = state->partial + chunk * bd_max_rank;
+    memset(dw, 0, bd_max_rank * sizeof *dw);
+    return dw;
+}
+
+static void fit_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct fit *fit = arg;
+    struct bd_cpu_separator *state = fit->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    state->kernels->project(count, fit->f + from, state->basis + from, state->ld, state->rank,
+                            fit->w, fit->lambda, part_of(state, chunk));
+}
+
+/* The same, and how many values of the chunk differ from B w by more than 2 lambda. */
+static void first_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct fit *fit = arg;
+    struct bd_cpu_separator *state = fit->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    state->counts[chunk] = state->kernels->project_first(
+        count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w, fit->lambda,
+        2 * fit->lambda, part_of(state, chunk));
+}
+
+/* B is orthonormal, so B^T (l + e) = w + B^T e. */
+static void add_parts(const struct bd_cpu_separator *state, float *w)
+{
+    for (int k = 0; k < state->rank; k++) {
+        double dw = 0;
+        for (int64_t i = 0; i < state->chunks; i++)
+            dw += state->partial[i * bd_max_rank + k];
+        w[k] += (float)dw;
+    }
+}
+
+void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
+                float lambda)
+{
+    struct fit fit = { .state = state, .f = f, .w = w, .lambda = lambda };
+    for (int round = 0; round < rounds; round++) {
+        bd_pool_run(state->pool, fit_chunk, &fit, state->chunks);
+        add_parts(state, w);
+    }
+}
+
+/* A round for the frame that also counts how many of its values differ by more than 2 lambda from
+ * B w before the round. */
+static double count_and_fit(struct bd_cpu_separator *state, float lambda)
+{
+    struct fit fit = { .state = state, .f = state->frame, .w = state->w, .lambda = lambda };
+    int64_t outliers = bd_sep_run_and_count(state, first_chunk, &fit, state->chunks);
+    add_parts(state, state->w);
+    return (double)outliers;
+}
+
+/* The first round. Where the light has changed w is brought near before it, for the usual rounds to
+ * finish. What that does not explain is no change of light: w is that of a usual round. */
+static void first_round(struct bd_cpu_separator *state, float lambda)
+{
+    float before[bd_max_rank], usual[bd_max_rank];
+    memcpy(before, state->w, sizeof before);
+    double outliers = count_and_fit(state, lambda);
+    if (outliers <= bd_sep_outlier_share * (double)state->m)
+        return;
+    memcpy(usual, state->w, sizeof usual);
+    memcpy(state->w, before, sizeof before);
+    for (int times = bd_sep_light_times; times > 1; times /= 2)
+        bd_sep_fit(state, state->frame, state->w, 1, (float)times * lambda);
+    if (count_and_fit(state, lambda) > bd_sep_explained_share * outliers)
+        memcpy(state->w, usual, sizeof usual);
+}
+
+static void background_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    struct bd_cpu_separator *state = arg;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    state->kernels->background(count, state->basis + from, state->ld, state->rank, state->w,
+                               state->background + from);
+}
+
+enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)
+{
+    struct bd_cpu_separator *state = arg;
+    if (rounds > 0)
+        first_round(state, lambda);
+    bd_sep_fit(state, state->frame, state->w, rounds - 1, lambda);
+    bd_pool_run(state->pool, background_chunk, state, state->chunks);
+    return BD_OK;
+}

@@ -1,0 +1,339 @@
+/* The live separator on the CPU: its memory, and the mask of a frame. */
+#include "separation/cpu/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "separation/cpu/kernels/kernels.h"
+
+static void sep_destroy(void *arg)
+{
+    struct bd_cpu_separator *state = arg;
+    if (!state)
+        return;
+    free(state->frame);
+    free(state->background);
+    free(state->window);
+    free(state->basis);
+    free(state->next_basis);
+    free(state->coefficients);
+    free(state->g);
+    free(state->partial);
+    bd_tsqr_destroy(&state->tsqr);
+    free(state->tiles);
+    free(state->counts);
+    free(state->difference);
+    free(state->noise);
+    free(state->age);
+    free(state->raw);
+    free(state->guard);
+    free(state->mask);
+    free(state->picture);
+    free(state->shadow);
+    free(state->shadow_mask);
+    bd_shadow_work_destroy(&state->shadow_work);
+    bd_contact_work_destroy(&state->contact_work);
+    free(state->scratch);
+    free(state->still);
+    free(state->votes);
+    free(state->earlier);
+    free(state->smoother);
+    bd_mask_work_destroy(&state->mask_work);
+    bd_seam_work_destroy(&state->seam_work);
+    free(state);
+}
+
+static enum bd_status sep_create(struct bd_backend *backend,
+                                 const struct bd_separation_shape *shape, void **out)
+{
+    *out = NULL;
+    struct bd_cpu_separator *state = calloc(1, sizeof *state);
+    if (!state)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
+    state->pool = bd_cpu_pool(backend);
+    state->kernels = bd_separation_kernels()->pixel;
+    state->exact = bd_separation_kernels()->exact;
+    state->shape = *shape;
+    state->pixels = (int64_t)shape->width * shape->height;
+    state->m = state->pixels * shape->channels;
+    state->ld = (state->m + 63) / 64 * 64;
+    state->chunks = (state->m + bd_sep_chunk - 1) / bd_sep_chunk;
+
+    size_t m = (size_t)state->m, ld = (size_t)state->ld, pixels = (size_t)state->pixels;
+    size_t n = (size_t)shape->window, rank = (size_t)shape->rank;
+    size_t partial = n > 2 * bd_max_rank ? n : 2 * bd_max_rank;
+    size_t threads = (size_t)bd_pool_threads(state->pool);
+    state->frame = bd_cpu_alloc(m);
+    state->background = bd_cpu_alloc(m);
+    state->window = bd_cpu_alloc(ld * n);
+    state->basis = bd_cpu_alloc(ld * rank * sizeof(float));
+    state->next_basis = bd_cpu_alloc(ld * rank * sizeof(float));
+    state->coefficients = bd_cpu_alloc(n * bd_max_rank * sizeof(float));
+    state->g = bd_cpu_alloc(n * rank * sizeof(float));
+    state->partial = bd_cpu_alloc((size_t)state->chunks * partial * sizeof(double));
+    state->tiles = bd_cpu_alloc(threads * 2 * bd_sep_chunk * sizeof(float));
+    state->counts = calloc((size_t)bd_sep_pixel_chunks(state), sizeof *state->counts);
+    state->difference = bd_cpu_alloc(pixels);
+    state->noise = bd_cpu_alloc(pixels * sizeof(float));
+    state->age = bd_cpu_alloc(pixels * sizeof(float));
+    state->raw = bd_cpu_alloc(pixels);
+    state->guard = bd_cpu_alloc(pixels);
+    state->mask = bd_cpu_alloc(pixels);
+    state->picture = bd_cpu_alloc(m);
+    state->shadow = bd_cpu_alloc(pixels);
+    if (shape->outputs & BD_SEPARATOR_SHADOW)
+        state->shadow_mask = bd_cpu_alloc(pixels);
+    state->scratch = bd_cpu_alloc(2 * pixels);
+    state->still = bd_cpu_alloc(pixels);
+    state->votes = bd_cpu_alloc(pixels);
+    state->earlier = bd_cpu_alloc(m);
+    state->smoother = bd_cpu_alloc(pixels);
+    enum bd_status status = BD_OK;
+    if (!state->frame || !state->background || !state->window || !state->basis ||
+        !state->next_basis || !state->coefficients || !state->g || !state->partial ||
+        !state->tiles || !state->counts || !state->difference || !state->noise || !state->age ||
+        !state->raw || !state->guard || !state->mask || !state->picture || !state->smoother ||
+        !state->scratch || !state->shadow ||
+        (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) || !state->still ||
+        !state->votes || !state->earlier)
+        status = bd_fail(BD_ERROR_MEMORY,
+                         "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
+                         "--window or --scale needs less",
+                         shape->window, shape->width, shape->height, ld * n >> 20);
+    if (status == BD_OK)
+        status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
+    if (status == BD_OK)
+        status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
+    if (status == BD_OK)
+        status = bd_seam_work_create(&state->seam_work, shape->width, shape->height);
+    if (status == BD_OK)
+        status =
+            bd_shadow_work_create(&state->shadow_work, state->pool, shape->width, shape->height);
+    if (status == BD_OK)
+        status = bd_contact_work_create(&state->contact_work, shape->width, shape->height);
+    if (status != BD_OK) {
+        sep_destroy(state);
+        return status;
+    }
+    *out = state;
+    return BD_OK;
+}
+
+static enum bd_status sep_reset(void *arg)
+{
+    struct bd_cpu_separator *state = arg;
+    size_t pixels = (size_t)state->pixels;
+    state->rank = 0;
+    memset(state->w, 0, sizeof state->w);
+    memset(state->noise, 0, pixels * sizeof *state->noise);
+    memset(state->age, 0, pixels * sizeof *state->age);
+    memset(state->guard, 0, pixels);
+    memset(state->still, 0, pixels);
+    memset(state->votes, 0, pixels);
+    memset(state->earlier, 0, (size_t)state->m);
+    state->revealed = 0;
+    return BD_OK;
+}
+
+struct loading {
+    struct bd_cpu_separator *state;
+    const uint8_t *picture;
+    int64_t stride;
+};
+
+enum { strip = 32 }; /* rows of an item */
+
+static void load_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct loading *loading = arg;
+    const struct bd_cpu_separator *state = loading->state;
+    int height = state->shape.height, from = (int)item * strip;
+    size_t row = (size_t)state->shape.width * (size_t)state->shape.channels;
+    for (int y = from; y < height && y < from + strip; y++)
+        memcpy(state->frame + (size_t)y * row, loading->picture + y * loading->stride, row);
+}
+
+static enum bd_status sep_load(void *arg, const uint8_t *picture, int64_t stride)
+{
+    struct bd_cpu_separator *state = arg;
+    struct loading loading = { .state = state, .picture = picture, .stride = stride };
+    bd_pool_run(state->pool, load_strip, &loading, (state->shape.height + strip - 1) / strip);
+    return BD_OK;
+}
+
+static enum bd_status sep_load_background(void *arg, const uint8_t *background)
+{
+    struct bd_cpu_separator *state = arg;
+    memcpy(state->background, background, (size_t)state->m);
+    return BD_OK;
+}
+
+/* While a frame's mask is made: 1 where it is certain that there is nothing. */
+static uint8_t *plain_background(const struct bd_cpu_separator *state)
+{
+    return state->scratch + state->pixels;
+}
+
+/* A parallel loop over the pixels. */
+struct pixel_loop {
+    struct bd_cpu_separator *state;
+    const struct bd_detect_params *params;
+    bool learn;
+};
+
+/* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
+static void compare_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct pixel_loop *loop = arg;
+    const struct bd_cpu_separator *state = loop->state;
+    const struct bd_detect_params *params = loop->params;
+    const struct bd_limits limits = { params->noise_gain, params->threshold, params->most,
+                                      params->plain };
+    int channels = state->shape.channels;
+    int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
+    state->counts[chunk] = state->exact->compare(
+        count, channels, state->frame + i, state->background + i, state->noise + p, &limits,
+        state->difference + p, state->raw + p, plain_background(state) + p);
+}
+
+struct leaving_out {
+    const struct bd_cpu_separator *state;
+    uint8_t *rest;
+    const uint8_t *all, *less;
+};
+
+static void leave_out_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct leaving_out *leaving = arg;
+    int64_t from, count = bd_sep_pixel_range(leaving->state, chunk, &from);
+    const uint8_t *restrict all = leaving->all + from, *restrict less = leaving->less + from;
+    uint8_t *restrict rest = leaving->rest + from;
+    for (int64_t p = 0; p < count; p++)
+        rest[p] = (uint8_t)(all[p] & ~less[p]);
+}
+
+void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
+                      const uint8_t *less)
+{
+    struct leaving_out leaving = { .state = state, .rest = rest, .all = all, .less = less };
+    bd_pool_run(state->pool, leave_out_chunk, &leaving, bd_sep_pixel_chunks(state));
+}
+
+/* scratch := what must not be learned: the mask, and shadows. */
+static void occupy_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct bd_cpu_separator *state = ((const struct pixel_loop *)arg)->state;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    const uint8_t *restrict raw = state->raw + from, *restrict shadow = state->shadow + from;
+    uint8_t *restrict occupied = state->scratch + from;
+    for (int64_t p = 0; p < count; p++)
+        occupied[p] = raw[p] | shadow[p];
+}
+
+/* Noise levels of the pixels outside the guard, ages of those that are occupied, and the mask. */
+static void learn_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct pixel_loop *loop = arg;
+    const struct bd_cpu_separator *state = loop->state;
+    const struct bd_detect_params *params = loop->params;
+    const struct bd_lesson lesson = { .rate = loop->learn ? params->noise_rate : 0,
+                                      .seconds = loop->learn ? params->seconds : 0,
+                                      .memory = params->memory };
+    int64_t p, count = bd_sep_pixel_range(state, chunk, &p);
+    state->counts[chunk] = state->exact->learn(count, &lesson, state->difference + p,
+                                               state->scratch + p, state->raw + p, state->noise + p,
+                                               state->age + p, state->guard + p, state->mask + p);
+}
+
+static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+{
+    /* Without colour any dark thing on a plain background would pass for a shadow. */
+    if (!params->shadows || state->shape.channels == 1)
+        memset(state->shadow, 0, (size_t)state->pixels);
+    else
+        bd_shadow_find(state->shadow_work, state->shadow, state->raw, state->frame,
+                       state->background);
+}
+
+/* Shadows cleaned up as the mask is. */
+static void show_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+{
+    uint8_t *shadow = state->shadow_mask;
+    bd_mask_median(state->mask_work, shadow, state->shadow, params->median);
+    for (int64_t p = 0; p < state->pixels; p++)
+        shadow[p] = shadow[p] && !state->raw[p] ? 255 : 0;
+}
+
+static enum bd_status sep_detect(void *arg, const struct bd_detect_params *params, int learn)
+{
+    struct bd_cpu_separator *state = arg;
+    struct pixel_loop loop = { .state = state, .params = params, .learn = learn };
+    int64_t items = bd_sep_pixel_chunks(state);
+    state->changed = bd_sep_run_and_count(state, compare_chunk, &loop, items);
+    find_shadows(state, params);
+    bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
+    bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
+    bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
+    bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
+    if (params->shadows)
+        bd_contact_cut(state->contact_work, state->raw, state->shadow, state->frame,
+                       state->background, state->shape.channels);
+    if (params->plain >= 0)
+        bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
+    bd_pool_run(state->pool, occupy_chunk, &loop, items);
+    bd_mask_dilate(state->mask_work, state->guard, state->scratch, params->guard);
+    state->foreground = bd_sep_run_and_count(state, learn_chunk, &loop, items);
+    if (state->shadow_mask)
+        show_shadows(state, params);
+    return BD_OK;
+}
+
+static enum bd_status sep_finish(void *arg)
+{
+    struct bd_cpu_separator *state = arg;
+    state->result_rank = state->rank;
+    state->result_revealed = state->revealed;
+    state->revealed = 0;
+    return BD_OK;
+}
+
+static enum bd_status sep_collect(void *arg, struct bd_separation *results)
+{
+    const struct bd_cpu_separator *state = arg;
+    int outputs = state->shape.outputs;
+    results->background = outputs & BD_SEPARATOR_BACKGROUND ? state->background : NULL;
+    results->difference = outputs & BD_SEPARATOR_DIFFERENCE ? state->difference : NULL;
+    results->mask = outputs & BD_SEPARATOR_MASK ? state->mask : NULL;
+    results->shadow = state->shadow_mask;
+    results->foreground = state->foreground;
+    results->changed = state->changed;
+    results->revealed = state->result_revealed;
+    results->rank = state->result_rank;
+    return BD_OK;
+}
+
+const struct bd_separation_ops bd_cpu_separation_ops = {
+    .create = sep_create,
+    .destroy = sep_destroy,
+    .reset = sep_reset,
+    .load = sep_load,
+    .load_background = sep_load_background,
+    .project = bd_cpu_sep_project,
+    .detect = sep_detect,
+    .insert = bd_cpu_sep_insert,
+    .recall = bd_cpu_sep_recall,
+    .gram = bd_cpu_sep_gram,
+    .reduce = bd_cpu_sep_reduce,
+    .basis = bd_cpu_sep_basis,
+    .median = bd_cpu_sep_median,
+    .lasting = bd_cpu_sep_lasting,
+    .reveal = bd_cpu_sep_reveal,
+    .depth = 1,
+    .finish = sep_finish,
+    .collect = sep_collect,
+};

@@ -1,0 +1,136 @@
+/* Private to the CPU backend: the live separator's state (contracts in linalg/shared/ops.h). */
+#ifndef BD_SEPARATION_CPU_STATE_H
+#define BD_SEPARATION_CPU_STATE_H
+
+#include "linalg/shared/cpu.h"
+#include "linalg/shared/tsqr.h"
+#include "separation/cpu/boundary_contrast.h"
+#include "separation/cpu/contact_shadow.h"
+#include "separation/cpu/kernels/exact_kernels.h"
+#include "separation/cpu/kernels/pixel_kernels.h"
+#include "separation/cpu/mask.h"
+#include "separation/cpu/shadow.h"
+#include "separation/shared/ops.h"
+
+enum {
+    bd_sep_chunk = 16384,      /* elements of a frame that one item of a parallel loop takes */
+    bd_sep_pixel_chunk = 4096, /* pixels, in a loop over those */
+    bd_sep_accumulators = 16   /* of TSQR: fixed, so that results do not depend on the threads */
+};
+
+struct bd_cpu_separator {
+    struct bd_pool *pool;
+    const struct bd_pixel_kernels *kernels;
+    const struct bd_exact_kernels *exact;
+    struct bd_separation_shape shape;
+    int64_t pixels, m;    /* width x height, and times channels */
+    int64_t ld;           /* elements from one column of W, B or B_next to the next */
+    int64_t chunks;       /* of bd_sep_chunk elements in m */
+    uint8_t *frame;       /* f: m */
+    uint8_t *background;  /* l rounded: m */
+    uint8_t *window;      /* W: ld x n */
+    float *basis;         /* B: ld x rank */
+    float *next_basis;    /* sep_basis writes here, then the two are exchanged */
+    float *coefficients;  /* C: bd_max_rank x n, by slot */
+    float *g;             /* n x rank: the new basis is X G */
+    float w[bd_max_rank]; /* of the frame in hand */
+    int rank;             /* columns of B in use; 0 before the first sep_median */
+    double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
+    struct bd_tsqr *tsqr;
+    float *tiles;    /* threads x 2 x bd_sep_chunk */
+    int64_t *counts; /* of the items of a loop that counts */
+
+    uint8_t *difference; /* |f - l|, maximum over channels: pixels */
+    float *noise;        /* mean difference of the pixel while background, grey levels */
+    float *age;          /* seconds for which the pixel has been foreground */
+    uint8_t *raw;        /* 0 or 1, before and during the clean-up */
+    uint8_t *shadow; /* 0 or 1: foreground before the clean-up, but in the shadow of something */
+    uint8_t *guard;  /* 0 or 1: must not be learned */
+    uint8_t *mask;   /* 0 or 255 */
+    uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
+    int64_t foreground;
+    int64_t changed;         /* pixels over the threshold, before shadows were taken out */
+    int64_t revealed;        /* pixels that became background since the results before */
+    int64_t result_revealed; /* the same when the results were asked for */
+    int result_rank;         /* of the basis when the results were asked for */
+    struct bd_mask_work *mask_work;
+    struct bd_seam_work *seam_work;
+    struct bd_shadow_work *shadow_work;
+    struct bd_contact_work *contact_work;
+    uint8_t *still;    /* looks for which the pixel has been as it was in `earlier` */
+    uint8_t *votes;    /* looks in a row that took the pixel for revealed */
+    uint8_t *earlier;  /* m */
+    uint8_t *scratch;  /* 2 x pixels */
+    uint8_t *picture;  /* m: a second picture of the scene, while two are compared */
+    uint8_t *smoother; /* 0 or 1: where it continues its surroundings better than the first */
+};
+
+/* The run of elements that item `chunk` takes: from *from, returns how many. */
+static inline int64_t bd_sep_range(const struct bd_cpu_separator *state, int64_t chunk,
+                                   int64_t *from)
+{
+    *from = chunk * bd_sep_chunk;
+    return state->m - *from < bd_sep_chunk ? state->m - *from : bd_sep_chunk;
+}
+
+/* The same for loops over pixels. */
+static inline int64_t bd_sep_pixel_chunks(const struct bd_cpu_separator *state)
+{
+    return (state->pixels + bd_sep_pixel_chunk - 1) / bd_sep_pixel_chunk;
+}
+
+static inline int64_t bd_sep_pixel_range(const struct bd_cpu_separator *state, int64_t chunk,
+                                         int64_t *from)
+{
+    *from = chunk * bd_sep_pixel_chunk;
+    return state->pixels - *from < bd_sep_pixel_chunk ? state->pixels - *from : bd_sep_pixel_chunk;
+}
+
+/* Runs a loop of which item i leaves a number in counts[i]; returns their sum. */
+static inline int64_t bd_sep_run_and_count(struct bd_cpu_separator *state, bd_pool_fn *fn,
+                                           void *arg, int64_t items)
+{
+    int64_t sum = 0;
+    bd_pool_run(state->pool, fn, arg, items);
+    for (int64_t i = 0; i < items; i++)
+        sum += state->counts[i];
+    return sum;
+}
+
+/* rest := of what is set in `all`, what is not in `less` (pictures of 0 and 1; rest is neither).
+ * separator.c */
+void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
+                      const uint8_t *less);
+
+/* The column of the window in `slot`, and its coefficients. */
+static inline uint8_t *bd_sep_column(const struct bd_cpu_separator *state, int slot)
+{
+    return state->window + (int64_t)slot * state->ld;
+}
+
+static inline float *bd_sep_coefficients(const struct bd_cpu_separator *state, int slot)
+{
+    return state->coefficients + (int64_t)slot * bd_max_rank;
+}
+
+/* `rounds` robust rounds for w (bd_max_rank values, in and out) of the picture f on B.
+ * project.c */
+void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
+                float lambda);
+
+/* Functions of bd_cpu_separation_ops (separation/shared/ops.h) outside separator.c. */
+enum bd_status bd_cpu_sep_project(void *state, int rounds, float lambda);
+enum bd_status bd_cpu_sep_insert(void *state, int slot, int guarded);
+enum bd_status bd_cpu_sep_recall(void *state, int slot);
+enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float lambda, double *g);
+enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
+                                 int64_t ldr);
+enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
+                                const float *sigma, const float *v, int64_t ldv);
+enum bd_status bd_cpu_sep_median(void *state, const int *order, int count, float lambda);
+enum bd_status bd_cpu_sep_lasting(void *state, const int *order, int count, float lambda,
+                                  int choose);
+enum bd_status bd_cpu_sep_reveal(void *state, const int *order, int count,
+                                 const struct bd_reveal_params *params);
+
+#endif

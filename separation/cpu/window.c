@@ -1,0 +1,271 @@
+/* The live separator on the CPU: the window of frames and the basis learned from it. */
+#include "separation/cpu/state.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* A direction b of norm 1 takes part in 1 / (m sum b^4) of the elements. A change of light takes
+ * part in most, a person who stands somewhere in few: directions after the first one that take part
+ * in less than this share are people. */
+static const double least_participation = 0.2;
+
+struct insertion {
+    struct bd_cpu_separator *state;
+    uint8_t *column;
+    int guarded;
+};
+
+/* A chunk of pixels (not elements) enters the window. */
+static void insert_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct insertion *insertion = arg;
+    const struct bd_cpu_separator *state = insertion->state;
+    int channels = state->shape.channels;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    memcpy(insertion->column + from * channels, state->frame + from * channels,
+           (size_t)(count * channels));
+    if (!insertion->guarded)
+        return;
+    for (int64_t p = from; p < from + count; p++)
+        if (state->guard[p])
+            memcpy(insertion->column + p * channels, state->background + p * channels,
+                   (size_t)channels);
+}
+
+enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
+{
+    struct bd_cpu_separator *state = arg;
+    struct insertion insertion = { .state = state,
+                                   .column = bd_sep_column(state, slot),
+                                   .guarded = guarded };
+    bd_pool_run(state->pool, insert_chunk, &insertion, bd_sep_pixel_chunks(state));
+    memcpy(bd_sep_coefficients(state, slot), state->w, sizeof state->w);
+    return BD_OK;
+}
+
+enum bd_status bd_cpu_sep_recall(void *arg, int slot)
+{
+    struct bd_cpu_separator *state = arg;
+    memcpy(state->frame, bd_sep_column(state, slot), (size_t)state->m);
+    return BD_OK;
+}
+
+/* A parallel loop over the window, chunk by chunk of the rows. */
+struct sweep {
+    struct bd_cpu_separator *state;
+    const int *order;
+    int count;
+    float lambda;
+    int rank; /* of the new basis */
+    const float *g;
+};
+
+/* A column is read in pieces of a few cache lines, too short for the machine to see what comes
+ * next: the same rows of the next column, or the next rows of the first. (Inlined, since GCC drops
+ * calls of a function that does nothing else.) */
+static inline __attribute__((always_inline)) void prefetch(const struct sweep *sweep, int j,
+                                                           int64_t from, int64_t count)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    enum { line = 64 };
+    bool more = j + 1 < sweep->count;
+    const uint8_t *next = bd_sep_column(state, sweep->order[more ? j + 1 : 0]);
+    int64_t first = more ? from : from + count;
+    int64_t end = first + count < state->m ? first + count : state->m;
+    for (int64_t i = first; i < end; i += line)
+        __builtin_prefetch(next + i);
+}
+
+/* x := `count` rows from row `from` of column j of X. */
+static void form_rows(const struct sweep *sweep, int j, int64_t from, int64_t count, float *x)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    const uint8_t *f = bd_sep_column(state, sweep->order[j]) + from;
+    const float *b = state->basis + from, *c = bd_sep_coefficients(state, sweep->order[j]);
+    prefetch(sweep, j, from, count);
+    if (state->rank == 1)
+        state->exact->form(count, f, b, c[0], sweep->lambda, x);
+    else
+        state->kernels->form(count, f, b, state->ld, state->rank, c, sweep->lambda, x);
+}
+
+static float *tile(const struct bd_cpu_separator *state, int thread, int which)
+{
+    return state->tiles + ((int64_t)thread * 2 + which) * bd_sep_chunk;
+}
+
+/* Columns are formed a few rows at a time, for these, of X and of B, to stay in the level-1 cache:
+ * whole tiles of the kernel `dot`. */
+enum { few_rows = 512 };
+
+/* Rows at `from` of a chunk of `count` rows. */
+static int64_t rows_at(int64_t from, int64_t count)
+{
+    return count - from < few_rows ? count - from : few_rows;
+}
+
+static void gram_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t first, count = bd_sep_range(state, chunk, &first);
+    double *sums = state->partial + chunk * state->shape.window;
+    float newest[few_rows], other[few_rows];
+    int last = sweep->count - 1;
+    for (int j = 0; j <= last; j++)
+        sums[j] = 0;
+    for (int64_t i = 0; i < count; i += few_rows) {
+        int64_t rows = rows_at(i, count);
+        form_rows(sweep, last, first + i, rows, newest);
+        for (int j = 0; j < last; j++) {
+            form_rows(sweep, j, first + i, rows, other);
+            state->kernels->dot(rows, other, newest, &sums[j]);
+        }
+        state->kernels->dot(rows, newest, newest, &sums[last]);
+    }
+}
+
+enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
+{
+    struct bd_cpu_separator *state = arg;
+    struct sweep sweep = { .state = state, .order = order, .count = count, .lambda = lambda };
+    bd_pool_run(state->pool, gram_chunk, &sweep, state->chunks);
+    for (int j = 0; j < count; j++) {
+        g[j] = 0;
+        for (int64_t i = 0; i < state->chunks; i++)
+            g[j] += state->partial[i * state->shape.window + j];
+    }
+    return BD_OK;
+}
+
+/* Item a forms the row blocks a, a + bd_sep_accumulators, ... and folds them into accumulator a. */
+static void reduce_blocks(void *arg, int64_t accumulator, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t block = bd_tsqr_block_rows(state->tsqr);
+    for (int64_t from = accumulator * block; from < state->m; from += bd_sep_accumulators * block) {
+        int64_t rows = state->m - from < block ? state->m - from : block, ld;
+        float *x = bd_tsqr_block(state->tsqr, (int)accumulator, &ld);
+        for (int j = 0; j < state->shape.window; j++)
+            if (j < sweep->count)
+                form_rows(sweep, j, from, rows, x + j * ld);
+            else
+                memset(x + j * ld, 0, (size_t)rows * sizeof *x);
+        bd_tsqr_push(state->tsqr, (int)accumulator, rows);
+    }
+}
+
+enum bd_status bd_cpu_sep_reduce(void *arg, const int *order, int count, float lambda, float *r,
+                                 int64_t ldr)
+{
+    struct bd_cpu_separator *state = arg;
+    struct sweep sweep = { .state = state, .order = order, .count = count, .lambda = lambda };
+    bd_tsqr_reset(state->tsqr);
+    bd_pool_run(state->pool, reduce_blocks, &sweep, bd_sep_accumulators);
+    bd_tsqr_finish(state->tsqr, r, ldr);
+    return BD_OK;
+}
+
+/* B_next += column j of X times row j of G, `count` rows from row `from`. */
+static void add_column(const struct sweep *sweep, int j, int64_t from, int64_t count)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    float *next = state->next_basis + from, x[few_rows];
+    if (state->rank == 1 && sweep->rank == 1) {
+        int slot = sweep->order[j];
+        prefetch(sweep, j, from, count);
+        state->exact->add_formed(count, bd_sep_column(state, slot) + from, state->basis + from,
+                                 bd_sep_coefficients(state, slot)[0], sweep->lambda, sweep->g[j],
+                                 next);
+        return;
+    }
+    form_rows(sweep, j, from, count, x);
+    for (int k = 0; k < sweep->rank; k++)
+        state->exact->add_multiple(count, sweep->g[(int64_t)k * sweep->count + j], x,
+                                   next + k * state->ld);
+}
+
+/* B_next := X G of `count` rows from row `from`. */
+static void make_basis(const struct sweep *sweep, int64_t from, int64_t count)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    for (int k = 0; k < sweep->rank; k++)
+        memset(state->next_basis + k * state->ld + from, 0, (size_t)count * sizeof(float));
+    for (int j = 0; j < sweep->count; j++)
+        add_column(sweep, j, from, count);
+}
+
+/* Rows of B_next = X G, and the item's parts of w_next = B_next^T B w and of the sums of b^4 of the
+ * columns of B_next. */
+static void basis_chunk(void *arg, int64_t chunk, int thread)
+{
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t from, count = bd_sep_range(state, chunk, &from);
+    float *square = tile(state, thread, 0), *l = tile(state, thread, 1);
+    for (int64_t i = 0; i < count; i += few_rows)
+        make_basis(sweep, from + i, rows_at(i, count));
+    memset(l, 0, (size_t)count * sizeof *l);
+    for (int k = 0; k < state->rank; k++)
+        state->exact->add_multiple(count, state->w[k], state->basis + k * state->ld + from, l);
+    double *products = state->partial + chunk * 2 * bd_max_rank, *fourths = products + bd_max_rank;
+    for (int k = 0; k < sweep->rank; k++) {
+        const float *b = state->next_basis + k * state->ld + from;
+        products[k] = fourths[k] = 0;
+        state->kernels->dot(count, b, l, &products[k]);
+        for (int64_t i = 0; i < count; i++)
+            square[i] = b[i] * b[i];
+        state->kernels->dot(count, square, square, &fourths[k]);
+    }
+}
+
+static double sum_parts(const struct bd_cpu_separator *state, int which)
+{
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < state->chunks; chunk++)
+        sum += state->partial[chunk * 2 * bd_max_rank + which];
+    return sum;
+}
+
+enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float lambda, double tau,
+                                const float *sigma, const float *v, int64_t ldv)
+{
+    struct bd_cpu_separator *state = arg;
+    int rank = 0;
+    while (rank < state->shape.rank && rank < count && sigma[rank] > tau)
+        rank++;
+    if (!rank) /* darker than lambda: keep the basis there is */
+        return BD_OK;
+    for (int k = 0; k < rank; k++)
+        for (int j = 0; j < count; j++)
+            state->g[(int64_t)k * count + j] = v[k * ldv + j] / sigma[k];
+    struct sweep sweep = { .state = state,
+                           .order = order,
+                           .count = count,
+                           .lambda = lambda,
+                           .rank = rank,
+                           .g = state->g };
+    bd_pool_run(state->pool, basis_chunk, &sweep, state->chunks);
+    float *basis = state->basis;
+    state->basis = state->next_basis;
+    state->next_basis = basis;
+    memset(state->w, 0, sizeof state->w);
+    state->rank = 0;
+    do {
+        state->w[state->rank] = (float)sum_parts(state, state->rank);
+        state->rank++;
+    } while (state->rank < rank &&
+             sum_parts(state, bd_max_rank + state->rank) * least_participation * (double)state->m <
+                 1);
+    for (int j = 0; j < count; j++) {
+        float *c = bd_sep_coefficients(state, order[j]);
+        memset(c, 0, bd_max_rank * sizeof *c);
+        for (int k = 0; k < state->rank; k++)
+            c[k] = (float)(sigma[k] - tau) * v[k * ldv + j];
+    }
+    return BD_OK;
+}

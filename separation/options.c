@@ -1,0 +1,75 @@
+/* The live separator: its options. */
+#include <math.h>
+
+#include "separation/state.h"
+
+struct bd_separator_options bd_separator_defaults(const struct bd_separator_options *given)
+{
+    struct bd_separator_options o = *given;
+    int64_t pixels = (int64_t)o.width * o.height;
+    if (o.frame_rate <= 0)
+        o.frame_rate = 25;
+    if (!o.window)
+        o.window = 50;
+    if (o.memory <= 0)
+        o.memory = 60;
+    if (o.lambda <= 0)
+        o.lambda = 10;
+    if (o.threshold <= 0)
+        o.threshold = 20;
+    if (o.noise_gain < 0)
+        o.noise_gain = 3;
+    if (o.refine < 0)
+        o.refine = 1;
+    if (!o.rank)
+        o.rank = 1;
+    if (!o.median)
+        o.median = 5;
+    if (o.min_area < 0)
+        o.min_area = (int)(pixels / 3000);
+    if (o.max_hole < 0)
+        o.max_hole = (int)(pixels / 150);
+    if (!o.outputs)
+        o.outputs = BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
+    return o;
+}
+
+enum bd_status bd_sep_check_options(const struct bd_separator_options *o)
+{
+    if (o->width < 1 || o->height < 1 || o->width > 32768 || o->height > 32768)
+        return bd_fail(BD_ERROR_ARGUMENT, "frames of %d x %d: sides of 1 to 32768 are wanted",
+                       o->width, o->height);
+    if (o->channels != 1 && o->channels != 3)
+        return bd_fail(BD_ERROR_ARGUMENT, "%d channels: 1 (gray) or 3 (rgb) are wanted",
+                       o->channels);
+    if (o->window < 2 || o->window > bd_max_window)
+        return bd_fail(BD_ERROR_ARGUMENT, "window of %d frames: 2 to %d are wanted", o->window,
+                       bd_max_window);
+    if (o->rank < 1 || o->rank > bd_max_rank || o->rank > o->window)
+        return bd_fail(BD_ERROR_ARGUMENT, "rank %d: 1 to %d, and at most the window, are wanted",
+                       o->rank, bd_max_rank);
+    if (o->median < 1 || o->median > 15 || o->median % 2 == 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "median filter of side %d: odd, 1 to 15, is wanted",
+                       o->median);
+    if (!(o->lambda <= 255 && o->threshold <= 255))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "lambda %g, threshold %g: up to 255 grey levels are wanted", o->lambda,
+                       o->threshold);
+    if (!isfinite(o->memory) || !isfinite(o->frame_rate) || !isfinite(o->noise_gain))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "memory %g s, %g frames/s, noise gain %g: finite numbers are wanted",
+                       o->memory, o->frame_rate, o->noise_gain);
+    if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE |
+                       BD_SEPARATOR_SHADOW))
+        return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2, 4 and 8 is wanted",
+                       (unsigned)o->outputs);
+    if (o->without < BD_WITHOUT_NOTHING || o->without > BD_WITHOUT_ANY)
+        return bd_fail(BD_ERROR_ARGUMENT, "without %d: 0 to %d is wanted", o->without,
+                       BD_WITHOUT_ANY);
+    if ((int64_t)o->width * o->height * o->channels < o->window)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "frames of %d x %d have fewer values than the window has frames (%d); a "
+                       "smaller --window is wanted",
+                       o->width, o->height, o->window);
+    return BD_OK;
+}

@@ -1,0 +1,348 @@
+#include <backdrop/separator.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "separation/state.h"
+#include <backdrop/matrix.h>
+
+static const double start_seconds = 10; /* a window without a look ahead is filled in this time */
+static const double look_seconds = 0.5; /* between looks for background that was revealed */
+static const double first_look_seconds = 0.1; /* the same while the window fills */
+static const double longest_step = 5;         /* seconds; a longer one between frames is a seek */
+
+/* A sudden change of light: most of the picture is foreground (bd_sep_flood_share), and the share
+ * of foreground has risen by more than flood_rise above its average over flood_average seconds, for
+ * flood_seconds. What was learned is then of no use and learning starts anew. The rise keeps out
+ * large objects, which come gradually. */
+static const double flood_rise = 0.4, flood_average = 0.3, flood_seconds = 0.15;
+
+void bd_separator_destroy(struct bd_separator **inout)
+{
+    struct bd_separator *s = *inout;
+    if (!s)
+        return;
+    s->backend->ops->separation->destroy(s->state);
+    s->backend->ops->svd->destroy(s->svd);
+    bd_qr_update_destroy(&s->update);
+    bd_matrix_destroy(s->backend, &s->r);
+    s->backend->ops->device->free(s->backend, s->gram);
+    free(s->order);
+    free(s);
+    *inout = NULL;
+}
+
+enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend *backend,
+                                   const struct bd_separator_options *options)
+{
+    *out = NULL;
+    struct bd_separator_options o = bd_separator_defaults(options);
+    enum bd_status status = bd_sep_check_options(&o);
+    if (status == BD_OK)
+        status = bd_backend_require(backend, backend->ops->separation, "separation");
+    if (status != BD_OK)
+        return status;
+    struct bd_separator *s = calloc(1, sizeof *s);
+    if (!s)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
+    s->backend = backend;
+    s->options = o;
+    size_t n = (size_t)o.window;
+    s->order = calloc(n, sizeof *s->order);
+    if (!s->order)
+        status = bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
+    struct bd_separation_shape shape = { .width = o.width,
+                                         .height = o.height,
+                                         .channels = o.channels,
+                                         .window = o.window,
+                                         .rank = o.rank,
+                                         .outputs = o.outputs };
+    if (status == BD_OK)
+        status = backend->ops->separation->create(backend, &shape, &s->state);
+    if (status == BD_OK)
+        status = bd_matrix_create(backend, &s->r, o.window, o.window, BD_F32);
+    if (status == BD_OK)
+        status = backend->ops->device->alloc(backend, n * sizeof(double), &s->gram);
+    const struct bd_qr_update_shape triangle = { .max_rows = o.window,
+                                                 .max_cols = o.window,
+                                                 .max_block = 1 };
+    if (status == BD_OK)
+        status = bd_qr_update_create(&s->update, backend, &triangle);
+    if (status == BD_OK)
+        status = backend->ops->svd->create(backend, o.window, &s->svd);
+    if (status == BD_OK)
+        status = bd_separator_reset(s);
+    if (status != BD_OK) {
+        bd_separator_destroy(&s);
+        return status;
+    }
+    *out = s;
+    return BD_OK;
+}
+
+enum bd_status bd_separator_reset(struct bd_separator *s)
+{
+    s->columns = s->looked = 0;
+    for (int j = 0; j < s->options.window; j++)
+        s->order[j] = j;
+    s->settled = s->started = s->r_valid = false;
+    s->share = s->flooded = 0;
+    for (int i = 0; i < bd_sep_lag; i++)
+        s->frames[i].counts = false;
+    if (s->backend->ops->svd->forget)
+        s->backend->ops->svd->forget(s->svd);
+    return s->backend->ops->separation->reset(s->state);
+}
+
+/* Whether this frame has to enter the window, and when the next one will. While the window fills,
+ * frames come densely at first (frame i after start_seconds (i / n)^2), since the first ones matter
+ * most; from then on every memory / n seconds. */
+static bool its_turn(struct bd_separator *s, double time)
+{
+    int n = s->options.window;
+    if (s->frozen && s->columns)
+        return false;
+    if (!s->settled) {
+        double filled = (double)s->columns / n;
+        double span = s->options.memory < start_seconds ? s->options.memory : start_seconds;
+        return time >= s->start + span * filled * filled;
+    }
+    double stride = s->options.memory / n;
+    if (time < s->next)
+        return false;
+    s->next += stride;
+    if (s->next <= time)
+        s->next = time + stride;
+    return true;
+}
+
+static double next_look(const struct bd_separator *s, double time)
+{
+    return time + (s->settled ? look_seconds : first_look_seconds);
+}
+
+/* Seconds since the frame before. A step back, or a long one ahead, is a seek (or a source that was
+ * away): it counts as one frame, and the filling of the window goes on from where it was. */
+static double advance(struct bd_separator *s, double time, bool *jump)
+{
+    double frame = 1 / s->options.frame_rate, seconds = time - s->last;
+    *jump = !s->started || seconds < 0 || seconds > longest_step;
+    if (!s->started)
+        s->start = time;
+    else if (*jump)
+        s->start += seconds - frame;
+    if (!s->started || seconds < 0) {
+        s->look = next_look(s, time);
+        s->next = time + s->options.memory / s->options.window;
+    }
+    s->started = true;
+    s->last = time;
+    return *jump ? frame : seconds;
+}
+
+/* Whether the light has changed so much that learning must start anew, by a frame whose results are
+ * known. */
+static bool light_changed(struct bd_separator *s, const struct bd_sep_frame *frame)
+{
+    double share = bd_sep_share(s, frame->changed);
+    if (s->frozen)
+        return false;
+    if (share > bd_sep_flood_share && share > s->share + flood_rise) {
+        s->flooded += frame->seconds;
+        return s->flooded >= flood_seconds;
+    }
+    s->flooded = 0;
+    s->share += (1 - exp(-frame->seconds / flood_average)) * (share - s->share);
+    return false;
+}
+
+/* What has to be done before the next frame: starting anew in a new light, cleaning the window
+ * that is full. The frame bd_sep_lag before it has been received, whatever the depth. */
+static enum bd_status prepare(struct bd_separator *s, double time)
+{
+    const struct bd_sep_frame *earlier = &s->frames[s->submitted % bd_sep_lag];
+    if (earlier->counts && light_changed(s, earlier)) {
+        bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background anew", time);
+        return bd_separator_reset(s);
+    }
+    if (earlier->counts && earlier->revealed)
+        s->r_valid = false; /* the window has changed: R is that of the next refinement */
+    if (!s->settled && s->columns == s->options.window && !s->frozen)
+        return bd_sep_settle(s);
+    return BD_OK;
+}
+
+/* The results of the frame in hand, about which `frame` is known, have been asked for: it is in
+ * flight. */
+static void launched(struct bd_separator *s, struct bd_sep_frame frame)
+{
+    frame.columns = s->columns;
+    s->frames[s->submitted++ % bd_sep_lag] = frame;
+}
+
+/* Background, mask and pixels of the frame in hand, and their way to the host. */
+static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
+{
+    const struct bd_backend_ops *ops = s->backend->ops;
+    const float lambda = (float)s->options.lambda;
+    const struct bd_detect_params params = bd_sep_detect_params(s, seconds);
+    if (ops->separation->step)
+        return ops->separation->step(s->state, rounds, lambda, &params, !s->frozen);
+    enum bd_status status = ops->separation->project(s->state, rounds, lambda);
+    if (status == BD_OK)
+        status = ops->separation->detect(s->state, &params, !s->frozen);
+    return status == BD_OK ? ops->separation->finish(s->state) : status;
+}
+
+/* Background, mask and learning for the frame in hand. */
+static enum bd_status separate(struct bd_separator *s, double time)
+{
+    bool jump, starting = !s->settled;
+    enum bd_status status = BD_OK;
+    struct bd_sep_frame frame = { .counts = true };
+    frame.seconds = advance(s, time, &jump);
+    frame.learned = its_turn(s, time);
+    if (frame.learned && starting)
+        status = bd_sep_start(s);
+    if (status == BD_OK)
+        status = step(s, jump ? bd_sep_start_rounds : bd_sep_rounds, frame.seconds);
+    if (status == BD_OK)
+        launched(s, frame);
+    if (status == BD_OK && frame.learned && !starting) {
+        status = bd_sep_slide(s);
+        s->frames[(s->submitted - 1) % bd_sep_lag].columns = s->columns;
+    }
+    if (status == BD_OK && !s->frozen && time >= s->look) {
+        s->look = next_look(s, time);
+        status = bd_sep_reveal(s);
+    }
+    return status;
+}
+
+/* Whether one more frame may be submitted, at this time. */
+static enum bd_status check_submit(const struct bd_separator *s, double time)
+{
+    if (!isfinite(time))
+        return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
+    if (bd_separator_in_flight(s) >= bd_separator_depth(s))
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "%d frames are in flight, as many as can be: receive one first",
+                       bd_separator_in_flight(s));
+    return BD_OK;
+}
+
+enum bd_status bd_separator_submit(struct bd_separator *s, const uint8_t *picture, int64_t stride,
+                                   double time)
+{
+    enum bd_status status = check_submit(s, time);
+    if (status == BD_OK)
+        status = prepare(s, time);
+    if (status == BD_OK)
+        status = s->backend->ops->separation->load(s->state, picture, stride);
+    if (status == BD_OK)
+        status = separate(s, time);
+    return status;
+}
+
+enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation *out)
+{
+    *out = (struct bd_separation){ 0 };
+    if (!bd_separator_in_flight(s))
+        return bd_fail(BD_ERROR_ARGUMENT, "no frame is in flight: submit one first");
+    struct bd_sep_frame *frame = &s->frames[s->received % bd_sep_lag];
+    enum bd_status status = s->backend->ops->separation->collect(s->state, out);
+    s->received++;
+    frame->changed = out->changed;
+    frame->revealed = out->revealed;
+    out->columns = frame->columns;
+    out->learned = frame->learned;
+    return status;
+}
+
+int bd_separator_depth(const struct bd_separator *s)
+{
+    return s->backend->ops->separation->depth;
+}
+
+int bd_separator_in_flight(const struct bd_separator *s)
+{
+    return (int)(s->submitted - s->received);
+}
+
+static enum bd_status check_push(const struct bd_separator *s)
+{
+    if (bd_separator_in_flight(s))
+        return bd_fail(BD_ERROR_ARGUMENT, "a push with %d frames in flight: receive them first",
+                       bd_separator_in_flight(s));
+    return BD_OK;
+}
+
+enum bd_status bd_separator_push(struct bd_separator *s, const uint8_t *picture, int64_t stride,
+                                 double time, struct bd_separation *out)
+{
+    enum bd_status status = check_push(s);
+    if (status != BD_OK)
+        return status;
+    status = bd_separator_submit(s, picture, stride, time);
+    if (status == BD_OK)
+        return bd_separator_receive(s, out);
+    struct bd_separation dropped;
+    if (bd_separator_in_flight(s)) /* separated, but the learning after it failed */
+        bd_separator_receive(s, &dropped);
+    return status;
+}
+
+enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *picture,
+                                       int64_t stride, const uint8_t *background, double time,
+                                       struct bd_separation *out)
+{
+    const struct bd_backend_ops *ops = s->backend->ops;
+    bool jump;
+    enum bd_status status = check_push(s);
+    if (status == BD_OK)
+        status = check_submit(s, time);
+    if (status != BD_OK)
+        return status;
+    struct bd_sep_frame frame = { .seconds = advance(s, time, &jump) };
+    status = ops->separation->load(s->state, picture, stride);
+    if (status == BD_OK)
+        status = ops->separation->load_background(s->state, background);
+    if (status == BD_OK)
+        status = bd_sep_detect(s, frame.seconds, !s->frozen);
+    if (status == BD_OK)
+        status = ops->separation->finish(s->state);
+    if (status == BD_OK)
+        launched(s, frame);
+    return status == BD_OK ? bd_separator_receive(s, out) : status;
+}
+
+void bd_separator_freeze(struct bd_separator *s, bool frozen)
+{
+    s->frozen = frozen;
+}
+
+bool bd_separator_frozen(const struct bd_separator *s)
+{
+    return s->frozen;
+}
+
+enum bd_status bd_separator_set_lambda(struct bd_separator *s, double lambda)
+{
+    if (!(lambda > 0 && lambda <= 255))
+        return bd_fail(BD_ERROR_ARGUMENT, "lambda %g: above 0, up to 255 is wanted", lambda);
+    s->options.lambda = lambda;
+    return BD_OK;
+}
+
+enum bd_status bd_separator_set_threshold(struct bd_separator *s, double threshold)
+{
+    if (!(threshold > 0 && threshold <= 255))
+        return bd_fail(BD_ERROR_ARGUMENT, "threshold %g: above 0, up to 255 is wanted", threshold);
+    s->options.threshold = threshold;
+    return BD_OK;
+}
+
+const struct bd_separator_options *bd_separator_options(const struct bd_separator *s)
+{
+    return &s->options;
+}

@@ -1,0 +1,90 @@
+/* Private to separator.c, options.c and window.c: the live separator above the
+ * backend table. */
+#ifndef BD_SEPARATION_STATE_H
+#define BD_SEPARATION_STATE_H
+
+#include "linalg/shared/svd_ops.h"
+#include "separation/shared/ops.h"
+#include <backdrop/qr_update.h>
+#include <backdrop/separator.h>
+
+enum {
+    bd_sep_rounds = 3,        /* of the robust projection; it starts from the frame before */
+    bd_sep_start_rounds = 10, /* after a start or a seek */
+    bd_sep_lag = 3 /* frames from a frame to the decision on the light that it enters; the
+                      largest depth of a backend */
+};
+
+/* The light may have changed where more than this share of the picture differs from the background.
+ */
+static const double bd_sep_flood_share = 0.5;
+
+/* What is known of a frame besides the backend's results. */
+struct bd_sep_frame {
+    double seconds;   /* since the frame before */
+    int64_t changed;  /* pixels, once received */
+    int64_t revealed; /* once received */
+    int columns;
+    bool learned;
+    bool counts; /* in the decision on the light: separated since the last reset */
+};
+
+struct bd_separator {
+    struct bd_backend *backend;
+    struct bd_separator_options options;
+    void *state; /* the backend's */
+    struct bd_qr_update *update;
+    void *svd;          /* the backend's: SVD of r */
+    struct bd_matrix r; /* n x n: R of X(:, order) while r_valid */
+    bool r_valid;
+    void *gram;   /* n doubles in the backend's memory: see sep_gram */
+    int *order;   /* all n slots: those in use, oldest first, then the free ones */
+    int columns;  /* slots in use */
+    int looked;   /* columns when the first background was last looked for; 0: not yet */
+    bool settled; /* the window has been cleaned of what moved while it was filled */
+    bool frozen;
+    bool started;
+    double share;                /* of foreground pixels, average over flood_average seconds */
+    double flooded;              /* seconds for which a sudden change of light has been seen */
+    double start, last, next;    /* seconds: first frame, frame before, next to enter the window */
+    double look;                 /* seconds: the next look for what has been revealed */
+    int64_t submitted, received; /* frames, since the separator was made */
+    struct bd_sep_frame frames[bd_sep_lag]; /* frame i at i mod bd_sep_lag */
+};
+
+/* Pixels as a share of the picture. */
+static inline double bd_sep_share(const struct bd_separator *s, int64_t pixels)
+{
+    return (double)pixels / ((double)s->options.width * s->options.height);
+}
+
+static inline bool bd_sep_without(const struct bd_separator *s, enum bd_separator_part part)
+{
+    return s->options.without == (int)part || s->options.without == BD_WITHOUT_ANY;
+}
+
+/* BD_ERROR_ARGUMENT for options, none of them left to a default, that are out of range. */
+enum bd_status bd_sep_check_options(const struct bd_separator_options *o);
+
+/* What sep_detect needs for a frame that comes `seconds` after the frame before. */
+struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);
+
+/* Mask, guard, noise levels and ages of the frame in hand, which comes `seconds` after the frame
+ * before. */
+enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn);
+
+/* While the window fills: the frame in hand enters as it is, and the background is looked for anew
+ * whenever the window has grown by an eighth. */
+enum bd_status bd_sep_start(struct bd_separator *s);
+
+/* Takes what moves out of the frames of the window, which entered it as they were, and learns the
+ * first basis from what remains. */
+enum bd_status bd_sep_settle(struct bd_separator *s);
+
+/* Looks for background that something has revealed by leaving. */
+enum bd_status bd_sep_reveal(struct bd_separator *s);
+
+/* The frame in hand enters the window by a QR update of R; then the window is refined. */
+enum bd_status bd_sep_slide(struct bd_separator *s);
+
+#endif

@@ -1,0 +1,281 @@
+/* The live separator: its window of frames, and the basis learned from it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "linalg/update/private.h"
+#include "separation/state.h"
+#include <backdrop/matrix.h>
+
+static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
+static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
+
+/* Below this share of a pixel's threshold nothing is there: 0.5 trims real footage as little, and
+ * the synth scenes' edges more. */
+static const float plain_share = 0.3f;
+
+/* Grey levels: by more than this must pictures of a look ahead differ to be in different light. Two
+ * of a noisy sensor do not. */
+static const double light_threshold = 20;
+
+/* What is revealed must have been still for a second (two looks), and found so twice: so long a
+ * ghost lasts, and so long somebody who stops must not be mistaken for one. */
+enum { reveal_reach = 20, reveal_still = 2, reveal_votes = 2, reveal_times = 3, reveal_margin = 2 };
+
+/* While the window fills, whoever was in the first frame leaves a ghost, and looks are closer:
+ * three of them are 0.3 s. The wider reach is for sensors whose noise lets nothing seem still
+ * (synth:noise .934 instead of .910; elsewhere the same). */
+enum { first_reveal_reach = 30, first_reveal_still = 3 };
+
+/* Columns that the background is looked for in while the window fills: 50 are as good. */
+enum { most_first_columns = 24 };
+
+struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
+{
+    const struct bd_separator_options *o = &s->options;
+    double most = o->threshold > most_threshold ? o->threshold : most_threshold;
+    return (struct bd_detect_params){
+        .threshold = (float)o->threshold,
+        .noise_gain = (float)o->noise_gain,
+        .most = (float)most,
+        .median = o->median,
+        .min_area = o->min_area,
+        .max_hole = o->max_hole,
+        .plain = bd_sep_without(s, BD_WITHOUT_TRIM) ? -1 : plain_share,
+        .shadows = !bd_sep_without(s, BD_WITHOUT_SHADOWS),
+        .guard = (o->width < o->height ? o->width : o->height) / 16,
+        .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
+        .seconds = (float)seconds,
+        /* What is let into the window takes half of it before it counts for most of the columns. */
+        .memory = (float)(o->memory / 2),
+    };
+}
+
+enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
+{
+    struct bd_detect_params params = bd_sep_detect_params(s, seconds);
+    return s->backend->ops->separation->detect(s->state, &params, learn);
+}
+
+/* A new basis from R of the window: singular vectors above tau, thresholded softly. */
+static enum bd_status learn_basis(struct bd_separator *s)
+{
+    const struct bd_backend_ops *ops = s->backend->ops;
+    const struct bd_separator_options *o = &s->options;
+    double m = (double)o->width * o->height * o->channels, tau = o->lambda * sqrt(m);
+    int64_t ldv;
+    enum bd_status status = ops->svd->compute(s->svd, s->r.data, s->r.ld, NULL, NULL, 0);
+    if (status != BD_OK)
+        return status;
+    const float *v = ops->svd->v(s->svd, &ldv);
+    return ops->separation->basis(s->state, s->order, s->columns, (float)o->lambda, tau,
+                                  ops->svd->sigma(s->svd), v, ldv);
+}
+
+/* One iteration on the whole window from its frames: CAQR of X, SVD of R, new basis. */
+static enum bd_status refine(struct bd_separator *s)
+{
+    enum bd_status status = s->backend->ops->separation->reduce(
+        s->state, s->order, s->columns, (float)s->options.lambda, s->r.data, s->r.ld);
+    if (status != BD_OK)
+        return status;
+    s->r_valid = true;
+    return learn_basis(s);
+}
+
+/* The slot for the next frame: a free one, or the oldest, which leaves the window and R. The slot
+ * is the newest in `order` from then on. */
+static enum bd_status next_slot(struct bd_separator *s, int *slot)
+{
+    int n = s->options.window;
+    if (s->columns < n) {
+        *slot = s->order[s->columns++];
+        return BD_OK;
+    }
+    *slot = s->order[0];
+    memmove(s->order, s->order + 1, (size_t)(n - 1) * sizeof *s->order);
+    s->order[n - 1] = *slot;
+    if (!s->r_valid)
+        return BD_OK;
+    struct bd_qr_factors f = { .r = s->r };
+    return bd_qr_remove_columns(s->update, &f, 0, 1, NULL);
+}
+
+/* The newest column of the window is appended to R of the others. */
+static enum bd_status append_newest(struct bd_separator *s)
+{
+    struct bd_matrix r = s->r;
+    r.rows = r.cols = s->columns - 1;
+    enum bd_status status = s->backend->ops->separation->gram(s->state, s->order, s->columns,
+                                                              (float)s->options.lambda, s->gram);
+    if (status == BD_OK)
+        status = bd_qr_append_gram_device(s->update, &r, s->gram);
+    return status;
+}
+
+enum bd_status bd_sep_slide(struct bd_separator *s)
+{
+    int slot;
+    enum bd_status status = next_slot(s, &slot);
+    if (status == BD_OK)
+        status = s->backend->ops->separation->insert(s->state, slot, 1);
+    if (status == BD_OK && s->r_valid)
+        status = append_newest(s);
+    if (status != BD_OK)
+        s->r_valid = false; /* R has lost a column and not gained one */
+    if (status == BD_OK && s->r_valid)
+        status = learn_basis(s);
+    int refinements = s->r_valid ? s->options.refine : 1;
+    for (int i = 0; status == BD_OK && i < refinements; i++)
+        status = refine(s);
+    return status;
+}
+
+/* The value that lasts in columns evenly spread over the window, the newest the last of them. */
+static enum bd_status find_first_background(struct bd_separator *s)
+{
+    int few[most_first_columns];
+    int count = s->columns < most_first_columns ? s->columns : most_first_columns;
+    for (int j = 0; j < count; j++)
+        few[j] = s->order[(int64_t)(j + 1) * s->columns / count - 1];
+    s->looked = s->columns;
+    return s->backend->ops->separation->lasting(s->state, few, count, (float)s->options.lambda,
+                                                !bd_sep_without(s, BD_WITHOUT_CHOICE));
+}
+
+enum bd_status bd_sep_start(struct bd_separator *s)
+{
+    int slot;
+    enum bd_status status = next_slot(s, &slot);
+    if (status == BD_OK)
+        status = s->backend->ops->separation->insert(s->state, slot, 0);
+    if (status == BD_OK && (!s->looked || 8 * s->columns >= 9 * s->looked))
+        status = find_first_background(s);
+    return status;
+}
+
+enum bd_status bd_sep_settle(struct bd_separator *s)
+{
+    enum { iterations = 3 };
+    const struct bd_backend_ops *ops = s->backend->ops;
+    enum bd_status status =
+        ops->separation->lasting(s->state, s->order, s->columns, (float)s->options.lambda,
+                                 !bd_sep_without(s, BD_WITHOUT_CHOICE));
+    for (int j = 0; status == BD_OK && j < s->columns; j++) {
+        status = ops->separation->recall(s->state, s->order[j]);
+        if (status == BD_OK)
+            status = ops->separation->project(s->state, bd_sep_rounds, (float)s->options.lambda);
+        if (status == BD_OK)
+            status = bd_sep_detect(s, 0, false);
+        if (status == BD_OK)
+            status = ops->separation->insert(s->state, s->order[j], 1);
+    }
+    for (int i = 0; status == BD_OK && i < iterations; i++)
+        status = refine(s);
+    s->settled = status == BD_OK;
+    return status;
+}
+
+enum bd_status bd_sep_reveal(struct bd_separator *s)
+{
+    struct bd_reveal_params params = { .reach = s->settled ? reveal_reach : first_reveal_reach,
+                                       .still = s->settled ? reveal_still : first_reveal_still,
+                                       .votes = reveal_votes,
+                                       .least = s->options.min_area,
+                                       .times = reveal_times,
+                                       .margin = reveal_margin,
+                                       .noise = 1 };
+    if (bd_sep_without(s, BD_WITHOUT_REVEAL))
+        return BD_OK;
+    if (params.least < 1)
+        params.least = 1;
+    return s->backend->ops->separation->reveal(s->state, s->order, s->columns, &params);
+}
+
+/* Showing frames ahead would mix with a window that is in use. */
+static enum bd_status check_not_started(const struct bd_separator *s)
+{
+    if (s->started || s->settled)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "a look ahead after separation has started: reset the separator first");
+    if (bd_separator_in_flight(s))
+        return bd_fail(BD_ERROR_ARGUMENT, "a look ahead with frames in flight: receive them first");
+    return BD_OK;
+}
+
+enum bd_status bd_separator_preview(struct bd_separator *s, const uint8_t *picture, int64_t stride)
+{
+    int slot;
+    enum bd_status status = check_not_started(s);
+    if (status == BD_OK)
+        status = s->backend->ops->separation->load(s->state, picture, stride);
+    if (status == BD_OK)
+        status = next_slot(s, &slot);
+    if (status == BD_OK)
+        status = s->backend->ops->separation->insert(s->state, slot, 0);
+    return status;
+}
+
+/* The share of frame j + 1 of the window that is foreground against frame j as background. */
+static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *share)
+{
+    const struct bd_backend_ops *ops = s->backend->ops;
+    float lambda = (float)s->options.lambda;
+    struct bd_separation found;
+    struct bd_detect_params params = bd_sep_detect_params(s, 0);
+    params.threshold = (float)light_threshold;
+    enum bd_status status = ops->separation->median(s->state, s->order + j, 1, lambda);
+    if (status == BD_OK)
+        status = ops->separation->recall(s->state, s->order[j + 1]);
+    if (status == BD_OK)
+        status = ops->separation->project(s->state, 0, lambda);
+    if (status == BD_OK)
+        status = ops->separation->detect(s->state, &params, 0);
+    if (status == BD_OK)
+        status = ops->separation->finish(s->state);
+    if (status == BD_OK)
+        status = ops->separation->collect(s->state, &found);
+    if (status == BD_OK)
+        *share = bd_sep_share(s, found.changed);
+    return status;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Keeps the frames of a look ahead up to the first sudden change of light: the separation begins in
+ * the light of the first. Where neighbours usually differ (leaves before the camera) a large
+ * difference is nothing sudden. */
+static enum bd_status keep_first_light(struct bd_separator *s)
+{
+    double shares[bd_max_window], sorted[bd_max_window];
+    int pairs = s->columns - 1;
+    enum bd_status status = BD_OK;
+    for (int j = 0; status == BD_OK && j < pairs; j++) {
+        double share = 0;
+        status = compare_neighbours(s, j, &share);
+        shares[j] = sorted[j] = share;
+    }
+    if (status != BD_OK || !pairs)
+        return status;
+    qsort(sorted, (size_t)pairs, sizeof *sorted, by_size);
+    for (int j = 0; j < pairs; j++)
+        if (shares[j] > bd_sep_flood_share && shares[j] > 2 * sorted[pairs / 2]) {
+            s->columns = j + 1;
+            break;
+        }
+    return BD_OK;
+}
+
+enum bd_status bd_separator_prime(struct bd_separator *s)
+{
+    if (!s->columns)
+        return bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
+    enum bd_status status = check_not_started(s);
+    if (status == BD_OK)
+        status = keep_first_light(s);
+    return status == BD_OK ? bd_sep_settle(s) : status;
+}

@@ -1,0 +1,215 @@
+/* The program as a user meets it: exit statuses, one line for each mistake, stdout against stderr.
+ */
+#include "tests/app/cli_fixture.h"
+
+#include <fcntl.h>
+#include <time.h>
+
+static void help_and_version_go_to_stdout(void **state)
+{
+    static const char *const commands[] = {
+        "$B --help",    "$B help",        "$B help export",  "$B view --help",
+        "$B export -h", "$B eval --help", "$B bench --help", "$B info --help",
+        "$B --version", "$B version",     "$B info",
+    };
+    char text[16384];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        assert_int_equal(cli_run(*state, commands[i]), 0);
+        cli_slurp(*state, "out", text, sizeof text);
+        assert_true(strlen(text) > 10);
+        cli_slurp(*state, "err", text, sizeof text);
+        assert_string_equal(text, "");
+    }
+}
+
+static void info_names_what_there_is(void **state)
+{
+    char text[16384];
+    assert_int_equal(cli_run(*state, "$B info"), 0);
+    cli_slurp(*state, "out", text, sizeof text);
+    static const char *const wanted[] = { "backdrop ", "cpu",     "libavcodec", "SDL",
+                                          "BLAS",      "Cameras", "synth:NAME", ".mkv" };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_non_null(strstr(text, wanted[i]));
+}
+
+/* Each bad start gives exactly one line on stderr, with these words in it, and its exit status. */
+static void bad_input_is_one_line(void **state)
+{
+    static const struct {
+        const char *command;
+        int exit_status;
+        const char *word;
+    } rows[] = {
+        { "$B", 1, "INPUT missing" },
+        { "$B export", 1, "INPUT missing" },
+        { "$B export in.mkv", 1, "no output asked for" },
+        { "$B export in.mkv --mask m.mkv --windw 3", 1, "did you mean --window?" },
+        { "$B export in.mkv --mask m.mkv --window 1", 1, "must be 2..1000" },
+        { "$B export in.mkv --mask m.mkv --scale 99999x99999", 1, "16..16384" },
+        { "$B export in.mkv --mask m.mkv --backend abacus", 1, "auto, cpu, cuda" },
+        { "$B export nosuch.mp4 --mask m.mkv", 2, "nosuch.mp4" },
+        { "$B export . --mask m.mkv", 2, "folder" },
+        { "$B export text.mp4 --mask m.mkv", 2, "text.mp4" },
+        { "$B export empty.mp4 --mask m.mkv", 2, "empty.mp4" },
+        { "$B export stub.mp4 --mask m.mkv", 2, "stub.mp4" },
+        { "$B export /dev/video97 --mask m.mkv", 2, "/dev/video97" },
+        { "$B export synth:nosuch --mask m.mkv", 2, "nosuch" },
+        { "$B export in.mkv --input-format nosuch --mask m.mkv", 2, "nosuch" },
+        { "$B export in.mkv --mask nosuch/m.mkv", 1, "nosuch/m.mkv" },
+        { "$B export in.mkv --mask m.nosuch", 1, "m.nosuch" },
+        { "$B export in.mkv --mask m.mkv --codec nosuch", 1, "nosuch" },
+        { "$B export in.mkv --events e.txt", 1, ".csv or .json" },
+        { "$B export in.mkv --events nosuch/e.csv", 1, "nosuch/e.csv" },
+        { "$B export in.mkv --mask in.mkv -y", 1, "is the input itself" },
+        { "$B export in.mkv --mask link.mkv -y", 1, "is the input itself" },
+        { "$B export in.mkv --mask m.mkv --overlay m.mkv", 1, "is the file of --mask too" },
+        { "$B export in.mkv --mask text.mp4", 1, "exists; give -y" },
+        { "$B export in.mkv --mask text.mp4 -n", 1, "exists; give -y" },
+        { "$B export in.mkv --mask m.mkv --roi nosuch.png", 1, "nosuch.png" },
+        { "$B export in.mkv --mask m.mkv --scale 640x480", 1, "larger than the input" },
+        { "$B eval", 1, "DIR missing" },
+        { "$B eval -q nosuch", 2, "nosuch" },
+        { "$B bench nosuch", 1, "no such suite" },
+        { "$B info now", 1, "too many" },
+    };
+    char text[4096];
+    assert_int_equal(cli_run(*state, "echo hello > text.mp4; : > empty.mp4; "
+                                     "$B export 'synth:easy?frames=30' --overlay in.mkv && "
+                                     "$B export in.mkv --overlay whole.mp4 && "
+                                     "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv"),
+                     0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int exit_status = cli_run(*state, rows[i].command);
+        cli_slurp(*state, "err", text, sizeof text);
+        if (exit_status != rows[i].exit_status || cli_lines(text) != 1 ||
+            !strstr(text, rows[i].word))
+            print_error("%s: status %d, stderr: %s", rows[i].command, exit_status, text);
+        assert_int_equal(exit_status, rows[i].exit_status);
+        assert_int_equal(cli_lines(text), 1);
+        assert_non_null(strstr(text, rows[i].word));
+        assert_memory_equal(text, "backdrop: ", 10);
+        cli_slurp(*state, "out", text, sizeof text);
+        assert_string_equal(text, "");
+    }
+    cli_slurp(*state, "text.mp4", text, sizeof text);
+    assert_string_equal(text, "hello\n"); /* refused, so not touched */
+}
+
+/* Faults that show while it runs: what could be written is there, one line, status 3. */
+static void faults_in_mid_run(void **state)
+{
+    char text[4096];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=80' --overlay in.mkv"), 0);
+
+    assert_int_equal(cli_run(*state, "$B export in.mkv -q --events e.csv --mask /dev/full"), 1);
+    assert_int_equal(cli_run(*state, "$B export in.mkv -q --events /dev/full"), 1);
+    assert_int_equal(cli_run(*state, "ln -s /dev/full full.csv; ln -s /dev/full full.mkv"), 0);
+    assert_int_equal(cli_run(*state, "$B export in.mkv -q --events full.csv"), 3);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_int_equal(cli_lines(text), 1);
+    assert_non_null(strstr(text, "No space left"));
+    int full = cli_run(*state, "$B export in.mkv -q --mask full.mkv --events e.csv");
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_int_equal(cli_lines(text), 1);
+    assert_non_null(strstr(text, "full.mkv"));
+    assert_true(full == 1 || full == 3); /* where the container writes its head at once, 1 */
+
+    /* the middle of the video is zeroed */
+    assert_int_equal(cli_run(*state, "cp in.mkv bad.mkv; size=$(stat -c %s in.mkv); "
+                                     "dd if=/dev/zero of=bad.mkv bs=1 conv=notrunc "
+                                     "seek=$((size / 2)) count=$((size / 4)) 2>/dev/null"),
+                     0);
+    assert_int_equal(cli_run(*state, "$B export bad.mkv -q --mask bad_mask.mkv"), 3);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_int_equal(cli_lines(text), 1);
+    assert_non_null(strstr(text, "bad.mkv"));
+    assert_int_equal(cli_run(*state, "$B export bad_mask.mkv -q --events again.csv"), 0);
+}
+
+/* Until the file is there, at most a minute. */
+static void wait_for(const char *folder, const char *name)
+{
+    struct timespec pause = { .tv_nsec = 50 * 1000 * 1000 };
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    for (int i = 0; i < 1200 && access(path, F_OK); i++)
+        nanosleep(&pause, NULL);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+/* Starts an endless-looking export, waits until frames are written, and sends SIGINT. */
+static void interrupts_leave_playable_files(void **state)
+{
+    static const int signals[] = { SIGINT, SIGTERM };
+    const char *program = getenv("BACKDROP");
+    if (!program || !*program) {
+        skip();
+        return;
+    }
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        char text[4096];
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            int err = -1;
+            if (chdir(*state) == 0)
+                err = open("err", O_WRONLY | O_CREAT | O_TRUNC, 0666);
+            dup2(err, STDERR_FILENO);
+            execl(program, program, "export", "synth:easy?frames=1000000", "--mask", "m.mkv",
+                  "--overlay", "o.mp4", "--background", "b%04d.png", "-q", "-y", "--memory", "1",
+                  (char *)NULL);
+            _exit(127);
+        }
+        wait_for(*state, "b0008.png");
+        int status;
+        assert_int_equal(kill(child, signals[i]), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 4);
+        cli_slurp(*state, "err", text, sizeof text);
+        assert_int_equal(cli_lines(text), 1);
+        assert_non_null(strstr(text, "interrupted"));
+        assert_int_equal(cli_run(*state, "rm b*.png; $B export m.mkv -q -y --events m.csv && "
+                                         "$B export o.mp4 -q -y --events o.csv"),
+                         0);
+    }
+}
+
+static void progress_goes_to_stderr_only_when_wanted(void **state)
+{
+    char text[4096];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=20' --events e.csv"), 0);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_non_null(strstr(text, "20 frames in "));
+    assert_non_null(strstr(text, "event"));
+    cli_slurp(*state, "out", text, sizeof text);
+    assert_string_equal(text, "");
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=20' --events e.csv -y -q"), 0);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_string_equal(text, "");
+    assert_int_equal(cli_run(*state, "$B bench svd --quick --json b.json -q"), 0);
+    cli_slurp(*state, "b.json", text, sizeof text);
+    static const char *const keys[] = { "suite", "case",     "backend",      "method", "m",
+                                        "n",     "ms",       "floor_ms",     "peer",   "peer_ms",
+                                        "ratio", "residual", "orthogonality" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "\"%s\": ", keys[i]);
+        assert_non_null(strstr(text, key));
+    }
+    assert_int_equal(cli_run(*state, "$B bench svd --quick --json b.json -q -n"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLI_TEST(help_and_version_go_to_stdout),
+        CLI_TEST(info_names_what_there_is),
+        CLI_TEST(bad_input_is_one_line),
+        CLI_TEST(faults_in_mid_run),
+        CLI_TEST(interrupts_leave_playable_files),
+        CLI_TEST(progress_goes_to_stderr_only_when_wanted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

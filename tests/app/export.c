@@ -1,0 +1,310 @@
+/* backdrop export: what is written is read again, with the same frames and times. */
+#include "tests/app/cli_fixture.h"
+
+#include "video/input/reader.h"
+#include "video/synth/synth.h"
+
+/* Times and count of a video. */
+struct stream {
+    int64_t count;
+    double times[512];
+    int width, height;
+};
+
+static void read_stream(const char *folder, const char *name, struct stream *stream)
+{
+    char path[512];
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    const char *input = name;
+    if (*name != '/' && strncmp(name, "synth:", 6) != 0) {
+        snprintf(path, sizeof path, "%s/%s", folder, name);
+        input = path;
+    }
+    memset(stream, 0, sizeof *stream);
+    assert_int_equal(bd_reader_open(&reader, input, &options), BD_OK);
+    const struct bd_reader_info *info = bd_reader_get_info(reader);
+    stream->width = info->width;
+    stream->height = info->height;
+    while (bd_reader_read(reader, &frame) == BD_OK) {
+        assert_true(stream->count < 512);
+        stream->times[stream->count++] =
+            (double)frame.pts * (double)info->time_base.num / (double)info->time_base.den;
+    }
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+}
+
+static void assert_same_times(const char *folder, const char *a, const char *b, double tolerance)
+{
+    static struct stream first, second;
+    read_stream(folder, a, &first);
+    read_stream(folder, b, &second);
+    assert_int_equal(first.count, second.count);
+    assert_int_equal(first.width, second.width);
+    assert_int_equal(first.height, second.height);
+    for (int64_t i = 0; i < first.count; i++) {
+        double d = first.times[i] - second.times[i];
+        if (d > tolerance || d < -tolerance)
+            print_error("%s, %s: frame %d at %.6f and %.6f\n", a, b, (int)i, first.times[i],
+                        second.times[i]);
+        assert_true(d <= tolerance && d >= -tolerance);
+    }
+}
+
+static void all_outputs_of_a_scene(void **state)
+{
+    char text[8192];
+    assert_int_equal(cli_run(*state,
+                             "$B export 'synth:easy?frames=60' --mask m.mkv --foreground f.mov "
+                             "--background b.mp4 --overlay o.webm --plate p.png --events e.csv "
+                             "--contact-sheet c.png --progress none"),
+                     0);
+    static const char *const videos[] = { "m.mkv", "f.mov", "b.mp4", "o.webm" };
+    for (size_t i = 0; i < sizeof videos / sizeof *videos; i++)
+        assert_same_times(*state, "synth:easy?frames=60", videos[i], 0.0011);
+    static struct stream picture;
+    read_stream(*state, "p.png", &picture);
+    assert_int_equal(picture.width, 320);
+    assert_int_equal(picture.height, 240);
+    read_stream(*state, "c.png", &picture);
+    assert_true(picture.width > 4 * 320 && picture.height > 5 * 240);
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_memory_equal(text, "event,start,end,first_frame,last_frame,peak_time,", 49);
+    assert_true(cli_lines(text) >= 2);
+    double start, end, peak, fraction, mean;
+    int number, first, last, x, y, width, height;
+    assert_int_equal(sscanf(strchr(text, '\n') + 1, "%d,%lf,%lf,%d,%d,%lf,%lf,%lf,%d,%d,%d,%d",
+                            &number, &start, &end, &first, &last, &peak, &fraction, &mean, &x, &y,
+                            &width, &height),
+                     12);
+    assert_int_equal(number, 1);
+    assert_true(start <= peak && peak <= end && end <= 60 / 25.0);
+    assert_true(first <= last && last < 60);
+    assert_true(mean > 0 && mean <= fraction && fraction < 1);
+    assert_true(x >= 0 && y >= 0 && x + width <= 320 && y + height <= 240 && width > 0);
+}
+
+/* Shares of the true moving pixels and of the true shadows of the scene "shadows" that have
+ * `moving` and `shadow` in the masks of film `name`; nothing else but 0 is in there. Shadows
+ * against objects are thin: they are judged over all frames. */
+static void judge_labels(const char *folder, const char *name, double *moving, double *shadow)
+{
+    char path[512];
+    int64_t tally[2][2] = { { 0 } };
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 }, truth = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(bd_reader_open(&reader, path, &options), BD_OK);
+    for (int64_t i = 0; bd_reader_read(reader, &frame) == BD_OK; i++) {
+        assert_int_equal(bd_synth_render(bd_synth_find("shadows"), 0, 0, 1, i, NULL, &truth),
+                         BD_OK);
+        for (int y = 0; y < frame.height; y++)
+            for (int x = 0; x < frame.width; x++) {
+                int label = frame.data[y * frame.stride + x];
+                int wanted = truth.data[y * truth.stride + x];
+                assert_true(label == 0 || label == 127 || label == 255);
+                if (wanted)
+                    tally[wanted == 50][label == (wanted == 50 ? 127 : 255)]++;
+            }
+    }
+    *moving = (double)tally[0][1] / (double)(tally[0][0] + tally[0][1]);
+    *shadow = (double)tally[1][1] / (double)(tally[1][0] + tally[1][1]);
+    bd_frame_destroy(&frame);
+    bd_frame_destroy(&truth);
+    bd_reader_close(&reader);
+}
+
+static void shadows_are_marked_on_request(void **state)
+{
+    double moving, shadow;
+    assert_int_equal(cli_run(*state, "$B export 'synth:shadows?frames=60' --shadows --mask s.mkv "
+                                     "--progress none"),
+                     0);
+    judge_labels(*state, "s.mkv", &moving, &shadow);
+    print_message("%.3f of what moves, %.3f of the shadows\n", moving, shadow);
+    assert_true(moving > 0.95);
+    assert_true(shadow > 0.7);
+    assert_int_equal(cli_run(*state, "$B export 'synth:shadows?frames=60' --shadows --mask t.mkv "
+                                     "--scale 280x210 --progress none"),
+                     0);
+    judge_labels(*state, "t.mkv", &moving, &shadow);
+    print_message("%.3f of what moves, %.3f of the shadows\n", moving, shadow);
+    assert_true(moving > 0.9);
+    assert_true(shadow > 0.5);
+    assert_int_equal(cli_run(*state, "$B export 'synth:shadows?frames=60' --mask u.mkv "
+                                     "--progress none"),
+                     0);
+    judge_labels(*state, "u.mkv", &moving, &shadow);
+    assert_true(shadow == 0);
+}
+
+static void masks_are_exact_and_binary(void **state)
+{
+    char path[512];
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    static const char *const names[] = { "m.mkv", "m.mp4", "m.avi", "m%03d.png" };
+    char command[512];
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int64_t white = 0, count = 0;
+        snprintf(command, sizeof command, "$B export 'synth:easy?frames=30' --mask %s -q",
+                 names[i]);
+        assert_int_equal(cli_run(*state, command), 0);
+        snprintf(path, sizeof path, "%s/%s", (char *)*state, names[i]);
+        assert_int_equal(bd_reader_open(&reader, path, &options), BD_OK);
+        while (bd_reader_read(reader, &frame) == BD_OK) {
+            count++;
+            for (int y = 0; y < frame.height; y++)
+                for (int x = 0; x < frame.width; x++) {
+                    uint8_t value = frame.data[y * frame.stride + x];
+                    assert_true(value == 0 || value == 255);
+                    white += value == 255;
+                }
+        }
+        assert_int_equal(count, 30);
+        assert_true(white > 0);
+        bd_reader_close(&reader);
+    }
+    bd_frame_destroy(&frame);
+}
+
+/* True times of a variable frame rate come through. */
+static void variable_frame_rate_is_kept(void **state)
+{
+    assert_int_equal(cli_run(*state, "ffmpeg -v error -f lavfi -i testsrc=s=160x120:r=25:d=4 "
+                                     "-vf \"select='not(mod(n,3))+gt(mod(n,10),7)'\" -vsync vfr "
+                                     "-c:v ffv1 in.mkv"),
+                     0);
+    assert_int_equal(cli_run(*state, "$B export in.mkv --mask m.mkv --overlay o.mp4 -q"), 0);
+    assert_same_times(*state, "in.mkv", "m.mkv", 0.0006);
+    assert_same_times(*state, "in.mkv", "o.mp4", 0.0011);
+    const char *data = getenv("BACKDROP_DATA");
+    char command[1024], path[512];
+    snprintf(path, sizeof path, "%s/videos/traffic_camera_vfr.mp4", data ? data : "");
+    if (!data || access(path, R_OK)) {
+        print_message("no traffic_camera_vfr.mp4 in BACKDROP_DATA\n");
+        return;
+    }
+    snprintf(command, sizeof command,
+             "$B export '%s' --mask real.mp4 --frames 60 --scale 320x180 -q", path);
+    assert_int_equal(cli_run(*state, command), 0);
+    static struct stream in, out;
+    read_stream(*state, "real.mp4", &out);
+    assert_int_equal(out.count, 60);
+    snprintf(command, sizeof command, "ffmpeg -v error -i '%s' -frames:v 60 -c copy cut.mp4", path);
+    assert_int_equal(cli_run(*state, command), 0);
+    read_stream(*state, "cut.mp4", &in);
+    double shift = in.times[0] - out.times[0];
+    for (int i = 0; i < 60 && i < in.count; i++)
+        assert_true(in.times[i] - out.times[i] - shift < 0.0011 &&
+                    in.times[i] - out.times[i] - shift > -0.0011);
+}
+
+static void events_as_json(void **state)
+{
+    char text[8192];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' --events e.json -q"), 0);
+    cli_slurp(*state, "e.json", text, sizeof text);
+    static const char *const keys[] = { "events", "start", "end",   "peak_fraction",
+                                        "x",      "width", "frames" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "\"%s\": ", keys[i]);
+        assert_non_null(strstr(text, key));
+    }
+    assert_non_null(strstr(text, "\"frames\": 60"));
+    /* nothing moves: no event, but a complete file */
+    assert_int_equal(
+        cli_run(*state, "ffmpeg -v error -f lavfi -i color=gray:s=64x48:d=2 still.mkv"), 0);
+    assert_int_equal(cli_run(*state, "$B export still.mkv --events s.json -q"), 0);
+    cli_slurp(*state, "s.json", text, sizeof text);
+    assert_non_null(strstr(text, "\"events\": []"));
+    assert_non_null(strstr(text, "\"frames\": 50"));
+}
+
+static void existing_files_are_guarded(void **state)
+{
+    char text[256];
+    assert_int_equal(cli_run(*state, "echo precious > e.csv"), 0);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=10' --events e.csv -q"), 1);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=10' --events e.csv -q -n"), 1);
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_string_equal(text, "precious\n");
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=10' --events e.csv -q -y"), 0);
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_string_not_equal(text, "precious\n");
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q"), 0);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q"), 1);
+    /* any picture that the names match counts, not the first alone */
+    assert_int_equal(cli_run(*state, "rm m01.png m03.png && echo precious > m02.png"), 0);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q -n"), 1);
+    cli_slurp(*state, "m02.png", text, sizeof text);
+    assert_string_equal(text, "precious\n");
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=3' --mask m%02d.png -q -y"), 0);
+    assert_int_equal(cli_run(*state, "test $(echo m*.png | wc -w) = 3"), 0);
+}
+
+static void the_batch_solver_exports_every_frame(void **state)
+{
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?size=96x72&frames=33' --solver batch "
+                                     "--window 10 --mask m.mkv --background b.mkv -q"),
+                     0);
+    assert_same_times(*state, "synth:easy?size=96x72&frames=33", "m.mkv", 0.0006);
+    assert_same_times(*state, "m.mkv", "b.mkv", 0.0006);
+}
+
+/* A live source through the whole program: an Xvfb screen on which the pointer moves. */
+static void a_screen_is_separated_live(void **state)
+{
+    int status = cli_run(
+        *state,
+        "command -v Xvfb >/dev/null && command -v xdotool >/dev/null || exit 77; "
+        "mkfifo number; Xvfb -displayfd 3 -screen 0 320x240x24 -retro -noreset -nolisten tcp "
+        "3>number >/dev/null 2>&1 & X=$!; read N <number; export DISPLAY=:$N; "
+        "(while :; do for p in '40 40' '200 60' '260 180' '90 150'; do "
+        "xdotool mousemove $p || exit; sleep 0.1; done; done) 2>/dev/null & M=$!; "
+        "$B export --input-format x11grab $DISPLAY --input-option framerate=20 "
+        "--frames 60 --min-area 1 --median 1 --mask m.mkv -q; R=$?; "
+        "kill $M $X; wait; exit $R");
+    if (status == 77) {
+        print_message("skipped: needs Xvfb and xdotool\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+    char path[512];
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 };
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    int frames = 0, moving = 0;
+    snprintf(path, sizeof path, "%s/m.mkv", (char *)*state);
+    assert_int_equal(bd_reader_open(&reader, path, &options), BD_OK);
+    while (bd_reader_read(reader, &frame) == BD_OK) {
+        int64_t white = 0;
+        for (int y = 0; y < frame.height; y++)
+            for (int x = 0; x < frame.width; x++)
+                white += frame.data[y * frame.stride + x] == 255;
+        /* the pointer, here and where the first background had it; never much of the screen */
+        assert_true(white < 320 * 240 / 20);
+        moving += white > 0;
+        frames++;
+    }
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+    assert_int_equal(frames, 60);
+    assert_true(moving > frames / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLI_TEST(all_outputs_of_a_scene),        CLI_TEST(masks_are_exact_and_binary),
+        CLI_TEST(variable_frame_rate_is_kept),   CLI_TEST(events_as_json),
+        CLI_TEST(existing_files_are_guarded),    CLI_TEST(the_batch_solver_exports_every_frame),
+        CLI_TEST(shadows_are_marked_on_request), CLI_TEST(a_screen_is_separated_live),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

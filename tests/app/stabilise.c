@@ -1,0 +1,508 @@
+/* A camera that shakes or is moved: what the separator is shown, where its masks go, and what comes
+ * out of the whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <string.h>
+
+#include "app/pipeline/pipeline.h"
+#include "app/pipeline/stabilise.h"
+#include "tests/app/cli_fixture.h"
+#include "tests/support/quick.h"
+#include "video/output/writer.h"
+#include "video/synth/paint.h"
+#include "video/synth/synth.h"
+
+static struct bd_separator_options settings_for(int width, int height, int outputs)
+{
+    struct bd_separator_options options = { .width = width,
+                                            .height = height,
+                                            .channels = 1,
+                                            .frame_rate = 10,
+                                            .memory = 20,
+                                            .noise_gain = -1,
+                                            .refine = -1,
+                                            .min_area = -1,
+                                            .max_hole = -1,
+                                            .outputs = outputs };
+    return bd_separator_defaults(&options);
+}
+
+/* Still texture below a sky, moved by (x, y), with a little noise. */
+static void draw(struct bd_frame *frame, double x, double y, uint32_t noise)
+{
+    for (int j = 0; j < frame->height; j++)
+        for (int i = 0; i < frame->width; i++) {
+            int64_t u = llround((i - x) * 256), v = llround((j - y) * 256);
+            double value = bd_synth_noise(u, v, 12, 3) * 0.2 + bd_synth_noise(u, v, 10, 4) * 0.2;
+            if (3 * (j - y) < frame->height)
+                value = 220;
+            value += bd_synth_hash((uint32_t)i, (uint32_t)j, noise) % 5 - 2.0;
+            frame->data[j * frame->stride + i] = (uint8_t)fmax(0, fmin(255, round(value)));
+        }
+}
+
+/* Mean absolute difference away from the borders. */
+static double differ(const struct bd_frame *a, const struct bd_frame *b, int border)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int y = border; y < a->height - border; y++)
+        for (int x = border; x < a->width - border; x++, count++)
+            sum += abs(a->data[y * a->stride + x] - b->data[y * b->stride + x]);
+    return sum / (double)count;
+}
+
+static void off_and_still_go_through(void **state)
+{
+    (void)state;
+    struct bd_separator_options settings = settings_for(160, 120, BD_SEPARATOR_MASK);
+    struct bd_steady *steady;
+    struct bd_frame frame = { 0 };
+    const struct bd_frame *shown;
+    struct bd_shift shift;
+    struct bd_separation separation = { .foreground = 7 };
+    assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
+    for (int mode = BD_STEADY_AUTO; mode <= BD_STEADY_OFF; mode++) {
+        assert_int_equal(bd_steady_create(&steady, (enum bd_steady_mode)mode, &settings, BD_GRAY8),
+                         BD_OK);
+        assert_int_equal(steady == NULL, mode == BD_STEADY_OFF);
+        for (int t = -10; t < 30; t++) {
+            draw(&frame, 0, 0, (uint32_t)(t + 100));
+            bd_steady_take(steady, &frame, t < 0 ? bd_steady_ahead : t * 0.1, &shown, &shift);
+            assert_ptr_equal(shown, &frame);
+            assert_true(shift.x == 0 && shift.y == 0);
+            bd_steady_give(steady, shift, &separation);
+            assert_false(bd_steady_moved(steady));
+        }
+        assert_int_equal(separation.foreground, 7);
+        bd_steady_seek(steady);
+        bd_steady_freeze(steady, true);
+        bd_steady_destroy(&steady);
+        assert_null(steady);
+    }
+    settings.width = 0;
+    assert_int_equal(bd_steady_create(&steady, BD_STEADY_ON, &settings, BD_GRAY8),
+                     BD_ERROR_ARGUMENT);
+    assert_null(steady);
+    settings = settings_for(16, 16, BD_SEPARATOR_MASK);
+    assert_int_equal(bd_steady_create(&steady, BD_STEADY_ON, &settings, BD_RGBA32),
+                     BD_ERROR_ARGUMENT);
+    bd_frame_destroy(&frame);
+}
+
+/* What is shown to the separator stands still; a while after the last shake frames go through
+ * again. */
+static void shake_is_registered(void **state)
+{
+    (void)state;
+    struct bd_separator_options settings = settings_for(320, 240, BD_SEPARATOR_MASK);
+    struct bd_steady *steady;
+    struct bd_frame first = { 0 }, frame = { 0 };
+    const struct bd_frame *shown;
+    struct bd_shift shift;
+    assert_int_equal(bd_steady_create(&steady, BD_STEADY_AUTO, &settings, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&frame, 320, 240, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&first, 320, 240, BD_GRAY8), BD_OK);
+    draw(&first, 0, 0, 1);
+    int through = 0, t = 0;
+    for (; t < 60; t++) {
+        double x = t ? 5 * sin(t * 0.7) : 0, y = t ? 4.5 * cos(t * 0.9) : 0;
+        draw(&frame, x, y, (uint32_t)t);
+        double before = differ(&frame, &first, 16);
+        bd_steady_take(steady, &frame, t * 0.1, &shown, &shift);
+        through += shown == &frame;
+        if (shown == &frame)
+            continue;
+        assert_true(fabs(shift.x - x) <= 0.15 && fabs(shift.y - y) <= 0.15);
+        assert_true(differ(shown, &first, 16) <= 2.6); /* 1.6 is the noise of both */
+        assert_true(before > 3.5 || fabs(x) + fabs(y) < 2);
+    }
+    print_message("%d of 60 frames were not registered\n", through);
+    assert_true(through <= 3);
+    for (; t < 180; t++) {
+        draw(&frame, 0, 0, (uint32_t)t);
+        bd_steady_take(steady, &frame, t * 0.1, &shown, &shift);
+    }
+    assert_ptr_equal(shown, &frame);
+    bd_steady_destroy(&steady);
+    bd_frame_destroy(&frame);
+    bd_frame_destroy(&first);
+}
+
+/* What has left the picture is shown as it was last. */
+static void the_border_stays(void **state)
+{
+    (void)state;
+    struct bd_separator_options settings = settings_for(160, 120, BD_SEPARATOR_MASK);
+    struct bd_steady *steady;
+    struct bd_frame first = { 0 }, frame = { 0 };
+    const struct bd_frame *shown;
+    struct bd_shift shift;
+    assert_int_equal(bd_steady_create(&steady, BD_STEADY_ON, &settings, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&first, 160, 120, BD_GRAY8), BD_OK);
+    draw(&first, 0, 0, 1);
+    bd_steady_take(steady, &first, 0, &shown, &shift);
+    draw(&frame, 6, -5, 2);
+    bd_steady_take(steady, &frame, 0.1, &shown, &shift);
+    assert_ptr_not_equal(shown, &frame);
+    for (int y = 0; y < 120; y++)
+        for (int x = 0; x < 160; x++)
+            if (x >= 155 || y < 4)
+                assert_int_equal(shown->data[y * shown->stride + x],
+                                 first.data[y * first.stride + x]);
+    assert_true(differ(shown, &first, 0) <= 2.6);
+    bd_steady_destroy(&steady);
+    bd_frame_destroy(&frame);
+    bd_frame_destroy(&first);
+}
+
+/* All pictures of a separation go to where the frame was; a shadow is none where the mask is. */
+static void results_go_back(void **state)
+{
+    (void)state;
+    enum { width = 50, height = 40 };
+    static uint8_t background[width * height], difference[width * height];
+    static uint8_t mask[width * height], shadow[width * height];
+    struct bd_separator_options settings =
+        settings_for(width, height,
+                     BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE |
+                         BD_SEPARATOR_SHADOW);
+    struct bd_steady *steady;
+    assert_int_equal(bd_steady_create(&steady, BD_STEADY_ON, &settings, BD_GRAY8), BD_OK);
+    for (int i = 0; i < width * height; i++) {
+        background[i] = (uint8_t)(5 * (i % width));
+        difference[i] = (uint8_t)(6 * (i / width));
+        mask[i] = i % width >= 10 && i % width < 20 && i / width >= 10 && i / width < 15 ? 255 : 0;
+        shadow[i] =
+            i % width >= 20 && i % width < 25 && i / width >= 10 && i / width < 15 ? 255 : 0;
+    }
+    struct bd_separation out = { .background = background,
+                                 .difference = difference,
+                                 .mask = mask,
+                                 .shadow = shadow,
+                                 .foreground = 50 };
+    bd_steady_give(steady, (struct bd_shift){ 4, -3 }, &out);
+    assert_int_equal(out.foreground, 50);
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int u = x - 4 < 0 ? 0 : x - 4, v = y + 3 >= height ? height - 1 : y + 3;
+            int i = y * width + x;
+            assert_int_equal(out.mask[i], mask[v * width + u]);
+            assert_int_equal(out.shadow[i], shadow[v * width + u]);
+            assert_int_equal(out.background[i], background[v * width + u]);
+            assert_int_equal(out.difference[i], difference[v * width + u]);
+        }
+    out = (struct bd_separation){ .mask = mask, .shadow = shadow };
+    bd_steady_give(steady, (struct bd_shift){ 0.5, 0.5 }, &out);
+    int64_t count = 0;
+    for (int i = 0; i < width * height; i++) {
+        count += out.mask[i] != 0;
+        assert_false(out.mask[i] && out.shadow[i]);
+    }
+    assert_int_equal(out.foreground, count);
+    assert_null(out.background);
+    bd_steady_destroy(&steady);
+}
+
+/* A camera, a steady picture of it and its separator, frame by frame. */
+struct stand {
+    struct bd_backend *backend;
+    struct bd_separator *separator;
+    struct bd_steady *steady;
+    struct bd_frame frame;
+    int t;
+    double foreground; /* share of the last frame */
+    struct bd_shift shift;
+};
+
+static void open_stand(struct stand *stand)
+{
+    struct bd_separator_options settings = settings_for(200, 150, BD_SEPARATOR_MASK);
+    *stand = (struct stand){ 0 };
+    assert_int_equal(bd_backend_open(&stand->backend, "cpu", 1), BD_OK);
+    assert_int_equal(bd_separator_create(&stand->separator, stand->backend, &settings), BD_OK);
+    assert_int_equal(bd_steady_create(&stand->steady, BD_STEADY_AUTO, &settings, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&stand->frame, 200, 150, BD_GRAY8), BD_OK);
+}
+
+static void close_stand(struct stand *stand)
+{
+    bd_steady_destroy(&stand->steady);
+    bd_separator_destroy(&stand->separator);
+    bd_backend_close(&stand->backend);
+    bd_frame_destroy(&stand->frame);
+}
+
+/* Frames of a camera at (x, y), ten a second. Returns after `seconds`, or once the camera counts as
+ * moved. */
+static void watch(struct stand *stand, double x, double y, double seconds)
+{
+    int end = stand->t + (int)lround(10 * seconds);
+    while (stand->t < end && !bd_steady_moved(stand->steady)) {
+        const struct bd_frame *shown;
+        struct bd_separation out;
+        double time = stand->t++ / 10.0;
+        draw(&stand->frame, x, y, (uint32_t)stand->t);
+        bd_steady_take(stand->steady, &stand->frame, time, &shown, &stand->shift);
+        assert_int_equal(
+            bd_separator_push(stand->separator, shown->data, shown->stride, time, &out), BD_OK);
+        bd_steady_give(stand->steady, stand->shift, &out);
+        stand->foreground = (double)out.foreground / (200.0 * 150.0);
+    }
+}
+
+/* Too far to be registered: the new place is learned after some seconds. */
+static void a_camera_that_is_turned_learns_anew(void **state)
+{
+    (void)state;
+    struct stand stand;
+    open_stand(&stand);
+    watch(&stand, 0, 0, 4);
+    assert_true(stand.foreground < 0.002);
+    watch(&stand, 70.4, -5, 2);
+    print_message("%.3f of the picture is foreground\n", stand.foreground);
+    assert_true(stand.foreground > 0.05);
+    assert_false(bd_steady_moved(stand.steady));
+    watch(&stand, 70.4, -5, 10);
+    assert_true(bd_steady_moved(stand.steady));
+    assert_in_range(stand.t, 40 + 50, 40 + 80);
+    bd_steady_freeze(stand.steady, true);
+    assert_false(bd_steady_moved(stand.steady)); /* what is frozen learns nothing */
+    bd_steady_freeze(stand.steady, false);
+    assert_int_equal(bd_steady_learn(stand.steady, stand.separator), BD_OK);
+    assert_false(bd_steady_moved(stand.steady));
+    watch(&stand, 70.4, -5, 0.1);
+    assert_true(stand.foreground < 0.002);
+    assert_true(stand.shift.x == 0 && stand.shift.y == 0);
+    /* from there on it is registered as before */
+    watch(&stand, 74.4, -8, 1);
+    assert_true(stand.foreground < 0.002);
+    assert_true(fabs(stand.shift.x - 4) < 0.1 && fabs(stand.shift.y + 3) < 0.1);
+    close_stand(&stand);
+}
+
+/* A nudge within reach: registered at once, and the new place is learned when a whole memory time
+ * has shown it. */
+static void a_camera_that_is_nudged_goes_on(void **state)
+{
+    (void)state;
+    struct stand stand;
+    open_stand(&stand);
+    watch(&stand, 0, 0, 4);
+    for (int i = 0; i < 10; i++) {
+        watch(&stand, 5.5, -4.25, 1);
+        assert_true(stand.foreground < 0.002);
+        assert_false(bd_steady_moved(stand.steady));
+    }
+    assert_true(fabs(stand.shift.x - 5.5) < 0.3 && fabs(stand.shift.y + 4.25) < 0.3);
+    watch(&stand, 5.5, -4.25, 15);
+    assert_true(bd_steady_moved(stand.steady));
+    assert_in_range(stand.t, 40 + 195, 40 + 215);
+    assert_int_equal(bd_steady_learn(stand.steady, stand.separator), BD_OK);
+    watch(&stand, 5.5, -4.25, 0.1);
+    assert_true(stand.foreground < 0.002);
+    assert_true(fabs(stand.shift.x) < 0.1 && fabs(stand.shift.y) < 0.1);
+    close_stand(&stand);
+}
+
+/* A seek tells nothing about the camera. */
+static void a_seek_is_no_move(void **state)
+{
+    (void)state;
+    struct stand stand;
+    open_stand(&stand);
+    watch(&stand, 0, 0, 2);
+    watch(&stand, 70.4, -5, 3);
+    bd_steady_seek(stand.steady);
+    stand.t = 1000;
+    watch(&stand, 70.4, -5, 4);
+    assert_false(bd_steady_moved(stand.steady));
+    watch(&stand, 0, 0, 1);
+    assert_true(stand.foreground < 0.01);
+    close_stand(&stand);
+}
+
+struct tally {
+    double tp, fp, fn, away; /* away: |background - input| where nothing moves, mean over frames */
+    int frames;
+};
+
+static double f_of(struct tally tally)
+{
+    return 2 * tally.tp / (2 * tally.tp + tally.fp + tally.fn);
+}
+
+/* Separates a scene and compares with its truth. */
+static struct tally run_solver(int solver, const char *input, const char *scene, int mode,
+                               int scale_width, int scale_height, double seek)
+{
+    struct bd_options options = {
+        .arguments = { input },
+        .argument_count = 1,
+        .solver = solver,
+        .steady = mode,
+        .scale_width = scale_width,
+        .scale_height = scale_height,
+        .backend = "cpu",
+        .separator = { .noise_gain = -1, .refine = -1, .min_area = -1, .max_hole = -1 }
+    };
+    struct bd_pipeline *pipeline = NULL;
+    struct bd_result result;
+    struct bd_frame truth = { 0 };
+    struct tally tally = { 0 };
+    assert_int_equal(bd_pipeline_open(&pipeline, &options, false, BD_WANT_BACKGROUND, NULL, NULL),
+                     BD_OK);
+    if (seek > 0) {
+        assert_int_equal(bd_pipeline_next(pipeline, &result), BD_OK);
+        assert_int_equal(bd_pipeline_seek(pipeline, seek), BD_OK);
+    }
+    while (bd_pipeline_next(pipeline, &result) == BD_OK) {
+        const struct bd_frame *mask = result.mask, *input_frame = result.input;
+        double away = 0;
+        assert_int_equal(bd_synth_render(bd_synth_find(scene), mask->width, mask->height, 1,
+                                         mask->index, NULL, &truth),
+                         BD_OK);
+        int64_t still = 0;
+        for (int y = 0; y < mask->height; y++)
+            for (int x = 0; x < mask->width; x++) {
+                bool moving = truth.data[y * truth.stride + x] == 255;
+                bool found = mask->data[y * mask->stride + x] != 0;
+                tally.tp += moving && found;
+                tally.fp += !moving && found;
+                tally.fn += moving && !found;
+                if (moving || found || x < 8 || y < 8 || x >= mask->width - 8 ||
+                    y >= mask->height - 8)
+                    continue;
+                still++;
+                away += abs(result.background->data[y * result.background->stride + 3 * x + 1] -
+                            input_frame->data[y * input_frame->stride + 3 * x + 1]);
+            }
+        tally.away += away / (double)still;
+        tally.frames++;
+    }
+    tally.away /= tally.frames;
+    bd_frame_destroy(&truth);
+    bd_pipeline_close(&pipeline);
+    return tally;
+}
+
+static struct tally run(const char *input, const char *scene, int mode, int scale_width,
+                        int scale_height, double seek)
+{
+    return run_solver(BD_SOLVER_LIVE, input, scene, mode, scale_width, scale_height, seek);
+}
+
+/* Windows of 50 consecutive frames: what stands in them for long is background there. */
+static void the_batch_solver_registers_too(void **state)
+{
+    (void)state;
+    const char *input = "synth:shake?size=160x120&frames=70";
+    double f[2];
+    for (int mode = BD_STEADY_AUTO; mode <= BD_STEADY_OFF; mode += 2)
+        f[mode / 2] = f_of(run_solver(BD_SOLVER_BATCH, input, "shake", mode, 0, 0, 0));
+    print_message("F %.3f, as it is %.3f\n", f[0], f[1]);
+    assert_true(f[0] >= f[1] + 0.04);
+}
+
+/* Under a sanitizer. */
+static const char small_scene[] = "synth:shake?size=160x120&frames=50";
+
+static void the_scene_is_separated(void **state)
+{
+    (void)state;
+    const char *input = test_quick() ? small_scene : "synth:shake?frames=50";
+    struct tally registered = run(input, "shake", BD_STEADY_AUTO, 0, 0, 0);
+    print_message("F %.3f, background off by %.2f\n", f_of(registered), registered.away);
+    assert_true(f_of(registered) >= (test_quick() ? 0.92 : 0.96));
+    assert_true(registered.away <= 3.5);
+    struct tally as_it_is =
+        run("synth:shake?size=160x120&frames=30", "shake", BD_STEADY_OFF, 0, 0, 0);
+    print_message("as it is: F %.3f, background off by %.2f\n", f_of(as_it_is), as_it_is.away);
+    assert_true(f_of(as_it_is) <= 0.8);
+    struct tally small = run("synth:shake?frames=30", "shake", BD_STEADY_AUTO, 240, 180, 0);
+    print_message("smaller: F %.3f, background off by %.2f\n", f_of(small), small.away);
+    assert_true(f_of(small) >= 0.93);
+    struct tally later =
+        run("synth:shake?size=160x120&frames=60", "shake", BD_STEADY_AUTO, 0, 0, 1.6);
+    print_message("after a seek: F %.3f\n", f_of(later));
+    assert_int_equal(later.frames, 20);
+    assert_true(f_of(later) >= 0.92);
+}
+
+/* To the bit what is written without registration, if the camera stands still. */
+static void still_scenes_stay_as_they_are(void **state)
+{
+    const char *folder = *state;
+    char text[2][4096];
+    for (int i = 0; i < 2; i++) {
+        char command[256];
+        snprintf(command, sizeof command,
+                 "$B export 'synth:street?frames=30' --mask m%%03d.png --background b%%03d.png "
+                 "--steady %s --backend cpu --progress none && cat m*.png b*.png | cksum",
+                 i ? "off" : "auto");
+        assert_int_equal(cli_run(folder, command), 0);
+        cli_slurp(folder, "out", text[i], sizeof text[i]);
+        assert_int_equal(cli_run(folder, "rm *.png"), 0);
+    }
+    assert_true(strlen(text[0]) > 8);
+    assert_string_equal(text[0], text[1]);
+}
+
+static void the_option_is_checked(void **state)
+{
+    const char *folder = *state;
+    char text[8192];
+    assert_int_equal(cli_run(folder, "$B export synth:easy --mask m.mkv --steady maybe"), 1);
+    cli_slurp(folder, "err", text, sizeof text);
+    assert_non_null(strstr(text, "--steady"));
+    assert_int_equal(cli_run(folder, "$B eval --help"), 0);
+    cli_slurp(folder, "out", text, sizeof text);
+    assert_non_null(strstr(text, "--steady"));
+}
+
+/* The score that eval gives, and events with places in the frame as it came. */
+static void eval_scores_the_scene(void **state)
+{
+    const char *folder = *state;
+    char text[8192];
+    double p = 0, r = 0, f = 0;
+    assert_int_equal(
+        cli_run(folder,
+                test_quick()
+                    ? "$B eval 'synth:shake?size=160x120&frames=50' --backend cpu --progress none"
+                    : "$B eval 'synth:shake?frames=50' --backend cpu --progress none"),
+        0);
+    cli_slurp(folder, "out", text, sizeof text);
+    const char *line = strstr(text, "\nsynth:shake");
+    assert_non_null(line);
+    assert_int_equal(sscanf(line, " %*s %lf %lf %lf", &p, &r, &f), 3);
+    print_message("F %.4f\n", f);
+    assert_true(f >= (test_quick() ? 0.92 : 0.965));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(off_and_still_go_through),
+        cmocka_unit_test(shake_is_registered),
+        cmocka_unit_test(the_border_stays),
+        cmocka_unit_test(results_go_back),
+        cmocka_unit_test(a_camera_that_is_turned_learns_anew),
+        cmocka_unit_test(a_camera_that_is_nudged_goes_on),
+        cmocka_unit_test(a_seek_is_no_move),
+        cmocka_unit_test(the_scene_is_separated),
+        cmocka_unit_test(the_batch_solver_registers_too),
+        CLI_TEST(still_scenes_stay_as_they_are),
+        CLI_TEST(the_option_is_checked),
+        CLI_TEST(eval_scores_the_scene),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+/* The live window: the program itself, under an X server (Xvfb) with keys pressed by xdotool. */
+#include "tests/app/view_fixture.h"
+
+static bool has_command(const char *name)
+{
+    char command[100];
+    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", name);
+    return system(command) == 0;
+}
+
+/* Starts a server on a free display; it writes the number of its display to a pipe when ready. */
+static void start_screen(struct stage *stage)
+{
+    int ends[2];
+    char number[12] = "", descriptor[12];
+    assert_int_equal(pipe(ends), 0);
+    snprintf(descriptor, sizeof descriptor, "%d", ends[1]);
+    stage->server = fork();
+    if (stage->server == 0) {
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execlp("Xvfb", "Xvfb", "-displayfd", descriptor, "-screen", "0", "1440x900x24", "-noreset",
+               "-nolisten", "tcp", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    ssize_t got = read(ends[0], number, sizeof number - 1);
+    close(ends[0]);
+    assert_true(got > 0);
+    snprintf(stage->display, sizeof stage->display, ":%d", atoi(number));
+}
+
+/* Runs xdotool; true if it succeeded. */
+static bool xdotool(const struct stage *stage, const char *arguments)
+{
+    char command[1024];
+    snprintf(command, sizeof command, "DISPLAY=%s timeout 60 xdotool %s >/dev/null 2>&1",
+             stage->display, arguments);
+    return system(command) == 0;
+}
+
+static void press(const struct stage *stage, const char *keys)
+{
+    char arguments[512];
+    snprintf(arguments, sizeof arguments, "key --delay 30 %s", keys);
+    assert_true(xdotool(stage, arguments));
+}
+
+/* Presses s and reads the picture that appears. */
+static void shoot(struct stage *stage, struct bd_frame *picture)
+{
+    char name[64];
+    snprintf(name, sizeof name, "backdrop-%04d.png", ++stage->screenshots);
+    press(stage, "s");
+    for (double end = bd_clock_seconds() + patience; bd_clock_seconds() < end; nap(0.02))
+        if (file_there(stage, name) && read_picture(stage, name, picture))
+            return;
+    fail_msg("%s does not appear", name);
+}
+
+/* Opens the window on `input` without text, and waits for a picture in it. */
+static void open_window(struct stage *stage, const char *arguments)
+{
+    struct bd_frame picture = { 0 };
+    char environment[128];
+    if (!has_command("Xvfb") || !has_command("xdotool")) {
+        print_message("Xvfb or xdotool is missing\n");
+        skip();
+    }
+    start_screen(stage);
+    snprintf(environment, sizeof environment, "-u SDL_VIDEODRIVER -u WAYLAND_DISPLAY DISPLAY=%s",
+             stage->display);
+    start(stage, environment, arguments);
+    assert_true(xdotool(stage, "search --sync --onlyvisible --name '^Backdrop - synth:' "
+                               "windowfocus --sync"));
+    press(stage, "o");
+    double end = bd_clock_seconds() + patience;
+    do
+        shoot(stage, &picture);
+    while (contrast(&picture) < 100 && bd_clock_seconds() < end);
+    assert_true(contrast(&picture) >= 100);
+    bd_frame_destroy(&picture);
+}
+
+static void each_pane_shows_its_picture(void **state)
+{
+    enum { INPUT, BACKGROUND, FOREGROUND, MASK, OVERLAY, ALL, TEXT, COUNT };
+    static const char *const keys[COUNT] = { "1", "2", "3", "4", "5", "6", "o" };
+    struct stage *stage = *state;
+    struct bd_frame picture[COUNT] = { 0 };
+    open_window(stage, "view synth:street --pane input");
+    nap(1);
+    press(stage, "p");
+    for (int i = 0; i < COUNT; i++) {
+        press(stage, keys[i]);
+        shoot(stage, &picture[i]);
+        assert_int_equal(picture[i].width, picture[0].width);
+        assert_int_equal(picture[i].height, picture[0].height);
+    }
+    /* the shape of the input, 480x270, without borders */
+    assert_int_equal(picture[0].width * 9, picture[0].height * 16);
+    const struct bd_frame *mask = &picture[MASK];
+    double share = white_share(mask);
+    assert_true(share > 0.002 && share < 0.5);
+    assert_true(contrast(&picture[INPUT]) > 100);
+    assert_true(difference(&picture[INPUT], &picture[BACKGROUND], mask, true) > 20);
+    assert_true(difference(&picture[INPUT], &picture[BACKGROUND], mask, false) < 10);
+    assert_true(difference(&picture[INPUT], &picture[FOREGROUND], mask, true) < 20);
+    assert_true(difference(&picture[INPUT], &picture[FOREGROUND], mask, false) > 40);
+    assert_true(difference(&picture[INPUT], &picture[OVERLAY], mask, true) > 20);
+    assert_true(difference(&picture[INPUT], &picture[OVERLAY], mask, false) < 5);
+    assert_true(difference(&picture[INPUT], &picture[ALL], NULL, false) > 20);
+    assert_true(contrast(&picture[ALL]) > 100);
+    assert_true(difference(&picture[TEXT], &picture[ALL], NULL, false) > 0.1);
+    assert_true(difference(&picture[TEXT], &picture[ALL], NULL, false) < 20);
+    press(stage, "q");
+    finish(stage, 0);
+    for (int i = 0; i < COUNT; i++)
+        bd_frame_destroy(&picture[i]);
+}
+
+static void paused_picture_follows_threshold_and_step(void **state)
+{
+    struct stage *stage = *state;
+    struct bd_frame before = { 0 }, after = { 0 };
+    open_window(stage, "view synth:street --pane mask --loop");
+    nap(1);
+    press(stage, "space");
+    shoot(stage, &before);
+    double share = white_share(&before);
+    assert_true(share > 0.002);
+    shoot(stage, &after); /* it stands still */
+    assert_true(difference(&before, &after, NULL, false) == 0);
+    for (int i = 0; i < 14; i++) /* to 90 grey levels */
+        press(stage, "bracketright bracketright bracketright bracketright bracketright");
+    double end = bd_clock_seconds() + patience;
+    do
+        shoot(stage, &after);
+    while (white_share(&after) > 0.9 * share && bd_clock_seconds() < end);
+    assert_true(white_share(&after) <= 0.9 * share);
+    press(stage, "1");
+    shoot(stage, &before);
+    press(stage, "period");
+    do
+        shoot(stage, &after);
+    while (difference(&before, &after, NULL, false) < 0.1 && bd_clock_seconds() < end);
+    assert_true(difference(&before, &after, NULL, false) >= 0.1);
+    press(stage, "Escape");
+    finish(stage, 0);
+    bd_frame_destroy(&before);
+    bd_frame_destroy(&after);
+}
+
+static void window_resizes(void **state)
+{
+    struct stage *stage = *state;
+    struct bd_frame picture = { 0 };
+    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --pane input");
+    assert_true(xdotool(stage, "search --name '^Backdrop - ' windowsize --sync 640 640"));
+    double end = bd_clock_seconds() + patience;
+    do
+        shoot(stage, &picture);
+    while ((picture.width != 640 || picture.height != 640) && bd_clock_seconds() < end);
+    assert_int_equal(picture.width, 640);
+    assert_int_equal(picture.height, 640);
+    /* 640x480 in the middle, dark above and below */
+    assert_true(pixel(&picture, 320, 40)[1] < 40 && pixel(&picture, 320, 600)[1] < 40);
+    struct bd_frame middle = picture;
+    middle.data = picture.data + 100 * picture.stride;
+    middle.height = 440;
+    assert_true(contrast(&middle) > 100);
+    press(stage, "q");
+    finish(stage, 0);
+    bd_frame_destroy(&picture);
+}
+
+static void interrupt_exits_4(void **state)
+{
+    struct stage *stage = *state;
+    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --loop");
+    kill(stage->child, SIGINT);
+    finish(stage, 4);
+}
+
+/* ---- without a display ---- */
+
+static void runs_headless(void **state)
+{
+    struct stage *stage = *state;
+    struct bd_frame picture = { 0 };
+    char line[256];
+    start(stage, "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120' --window 10 --frames 12 --screenshot shot.png");
+    finish(stage, 0);
+    assert_int_equal(count_lines(stage, line, sizeof line), 0);
+    assert_true(read_picture(stage, "shot.png", &picture));
+    assert_true(contrast(&picture) > 100);
+    bd_frame_destroy(&picture);
+}
+
+/* A run by number of frames ends with the input, whichever comes first. */
+static void short_input_ends_the_run(void **state)
+{
+    struct stage *stage = *state;
+    start(stage, "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120&frames=5' --window 10 --frames 1000");
+    finish(stage, 0);
+}
+
+static void works_without_a_font(void **state)
+{
+    struct stage *stage = *state;
+    char path[128], environment[256], line[256];
+    snprintf(path, sizeof path, "%s/fonts.conf", stage->folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("<?xml version=\"1.0\"?><fontconfig></fontconfig>\n", file);
+    fclose(file);
+    snprintf(environment, sizeof environment, "SDL_VIDEODRIVER=dummy FONTCONFIG_FILE='%s'", path);
+    start(stage, environment,
+          "view 'synth:easy?size=160x120' --window 10 --frames 5 --screenshot shot.png");
+    finish(stage, 0);
+    assert_int_equal(count_lines(stage, line, sizeof line), 1);
+    assert_non_null(strstr(line, "no text in the window"));
+    assert_true(file_there(stage, "shot.png"));
+}
+
+/* Each start that cannot work: its exit status, and one line on stderr with a word in it. */
+static void bad_starts(void **state)
+{
+    static const struct {
+        const char *environment, *arguments;
+        int exit_status;
+        const char *word;
+    } cases[] = {
+        { "-u DISPLAY -u WAYLAND_DISPLAY -u SDL_VIDEODRIVER",
+          "view 'synth:easy?size=160x120' --window 10", 1, "export" },
+        { "-u WAYLAND_DISPLAY -u SDL_VIDEODRIVER DISPLAY=:64999",
+          "view 'synth:easy?size=160x120' --window 10", 1, "export" },
+        { "SDL_VIDEODRIVER=none-such", "view 'synth:easy?size=160x120' --window 10", 1, "export" },
+        { "SDL_VIDEODRIVER=dummy", "view missing.mp4", 2, "missing.mp4" },
+        { "SDL_VIDEODRIVER=dummy", "view synth:none-such", 2, "none-such" },
+        { "SDL_VIDEODRIVER=dummy", "view 'synth:easy?size=160x120' --window 10 --pane window", 1,
+          "pane" },
+        { "SDL_VIDEODRIVER=dummy", "view 'synth:easy?size=160x120' --window 10 --frames -3", 1,
+          "frames" },
+        { "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120' --window 10 --frames 2 --screenshot no/such/folder.png",
+          3, "folder.png" },
+        { "SDL_VIDEODRIVER=dummy",
+          "view 'synth:easy?size=160x120' --window 10 --frames 2 --screenshot noextension", 3,
+          "noextension" },
+    };
+    struct stage *stage = *state;
+    char line[512];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        start(stage, cases[i].environment, cases[i].arguments);
+        int exit_status = wait_for_end(stage);
+        int lines = count_lines(stage, line, sizeof line);
+        if (exit_status != cases[i].exit_status || lines != 1 || !strstr(line, cases[i].word))
+            fail_msg("%s: exit status %d, %d lines: %s", cases[i].arguments, exit_status, lines,
+                     line);
+    }
+}
+
+int main(void)
+{
+    if (!getenv("BACKDROP")) {
+        fprintf(stderr, "BACKDROP must hold the path of the program\n");
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_pane_shows_its_picture, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(paused_picture_follows_threshold_and_step, open_stage,
+                                        close_stage),
+        cmocka_unit_test_setup_teardown(window_resizes, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(interrupt_exits_4, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(runs_headless, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(short_input_ends_the_run, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(works_without_a_font, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(bad_starts, open_stage, close_stage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

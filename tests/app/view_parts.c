@@ -1,0 +1,285 @@
+/* The parts of the live window that need no display: pacing, the separator thread, conversion to
+ * textures, keys. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/view/convert.h"
+#include "app/view/keys.h"
+#include "app/view/pacer.h"
+#include "app/view/worker.h"
+#include "base/clock.h"
+
+/* ---- pacing ---- */
+
+static void shows_in_real_time(void **state)
+{
+    (void)state;
+    struct bd_view_pacer pacer = { 0 };
+    bd_view_pacer_show(&pacer, 3.0, true, 100.0);
+    assert_true(bd_view_pacer_due(&pacer, 3.04, false) <= 100.0); /* not running: at once */
+    bd_view_pacer_start(&pacer, 100.5);
+    for (int i = 1; i <= 50; i++) {
+        double due = bd_view_pacer_due(&pacer, 3.0 + 0.04 * i, false);
+        assert_true(fabs(due - (100.5 + 0.04 * i)) < 1e-9);
+        bd_view_pacer_show(&pacer, 3.0 + 0.04 * i, false, due + 0.01 * (i % 3));
+    }
+    assert_true(fabs(bd_view_pacer_rate(&pacer) - 25) < 1);
+    assert_true(fabs(bd_view_pacer_speed(&pacer) - 1) < 0.05);
+}
+
+/* A frame that comes late moves the clock; those after it keep their distance. */
+static void late_frames_slow_the_film(void **state)
+{
+    (void)state;
+    struct bd_view_pacer pacer = { 0 };
+    bd_view_pacer_show(&pacer, 0, true, 10.0);
+    bd_view_pacer_start(&pacer, 10.0);
+    for (int i = 1; i <= 30; i++)
+        bd_view_pacer_show(&pacer, 0.1 * i, false, 10.0 + 0.4 * i);
+    assert_true(fabs(bd_view_pacer_due(&pacer, 3.1, false) - (10.0 + 0.4 * 30 + 0.1)) < 1e-9);
+    assert_true(fabs(bd_view_pacer_rate(&pacer) - 2.5) < 0.1);
+    assert_true(fabs(bd_view_pacer_speed(&pacer) - 0.25) < 0.01);
+}
+
+static void loops_without_a_gap(void **state)
+{
+    (void)state;
+    struct bd_view_pacer pacer = { 0 };
+    bd_view_pacer_show(&pacer, 0, true, 10.0);
+    bd_view_pacer_start(&pacer, 10.0);
+    bd_view_pacer_show(&pacer, 0.1, false, 10.1);
+    assert_true(fabs(bd_view_pacer_due(&pacer, 0, true) - 10.2) < 1e-9);
+    bd_view_pacer_show(&pacer, 0, true, 10.2);
+    assert_true(fabs(bd_view_pacer_due(&pacer, 0.1, false) - 10.3) < 1e-9);
+}
+
+/* ---- the separator thread ---- */
+
+static void ignore(void *user)
+{
+    (void)user;
+}
+
+static struct bd_view_worker *open_worker(struct bd_options *options, char **arguments, int count)
+{
+    struct bd_view_worker *worker;
+    assert_int_equal(bd_options_parse(options, count, arguments), BD_OK);
+    struct bd_view_worker_options wishes = { .options = options, .notify = ignore };
+    assert_int_equal(bd_view_worker_create(&worker, &wishes), BD_OK);
+    return worker;
+}
+
+/* The next result; NULL at the end or after a minute. */
+static struct bd_view_result *next(struct bd_view_worker *worker)
+{
+    for (double end = bd_clock_seconds() + 60; bd_clock_seconds() < end; usleep(1000)) {
+        bool over = bd_view_worker_state(worker) >= BD_VIEW_ENDED;
+        struct bd_view_result *result = bd_view_worker_take(worker, false);
+        if (result || over)
+            return result;
+    }
+    return NULL;
+}
+
+/* Checks the position of the next result, and gives it back. */
+static void expect(struct bd_view_worker *worker, double position, bool jump)
+{
+    struct bd_view_result *result = next(worker);
+    assert_non_null(result);
+    assert_true(fabs(result->position - position) < 1e-6);
+    assert_int_equal(result->jump, jump);
+    for (int i = 0; i < BD_PICTURES; i++)
+        assert_int_equal(result->pictures[i].width, 320);
+    bd_view_worker_release(worker, &result);
+}
+
+static void delivers_every_frame_then_ends(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    char *arguments[] = { "backdrop", "view", "synth:easy?frames=20" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 3);
+    for (int i = 0; i < 20; i++)
+        expect(worker, i / 25.0, i == 0);
+    assert_null(next(worker));
+    assert_int_equal(bd_view_worker_state(worker), BD_VIEW_ENDED);
+    const struct bd_view_source *source = bd_view_worker_source(worker);
+    assert_true(source->adjustable && source->threshold > 0 && source->lambda > 0);
+    bd_view_worker_seek(worker, 0.4 - 0.0005, true); /* after the end there is a way back */
+    expect(worker, 0.4, true);
+    expect(worker, 0.44, false);
+    bd_view_worker_destroy(&worker);
+    assert_null(worker);
+    bd_options_release(&options);
+}
+
+static void loop_starts_again(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    char *arguments[] = { "backdrop", "view", "synth:easy?frames=5", "--loop" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 4);
+    for (int i = 0; i < 23; i++)
+        expect(worker, i % 5 / 25.0, i % 5 == 0);
+    bd_view_worker_destroy(&worker);
+    bd_options_release(&options);
+}
+
+/* Results from before a seek never come after it, however many were waiting. */
+static void seek_drops_what_waits(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    char *arguments[] = { "backdrop", "view", "synth:easy" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 3);
+    expect(worker, 0, true);
+    for (int i = 0; i < 10; i++) {
+        double target = (i * 37 % 100) / 25.0;
+        while (i % 2 && bd_view_worker_ready(worker) < bd_view_worker_capacity(worker))
+            usleep(1000);
+        bd_view_worker_seek(worker, target, false);
+        expect(worker, target, true);
+        expect(worker, target + 0.04, false);
+    }
+    bd_view_worker_destroy(&worker);
+    bd_options_release(&options);
+}
+
+static void settings_reach_the_separator(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    char *arguments[] = { "backdrop", "view", "synth:easy" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 3);
+    struct bd_view_result *result = next(worker);
+    assert_non_null(result);
+    double before = result->foreground;
+    assert_true(before > 0.002);
+    bd_view_worker_release(worker, &result);
+    bd_view_worker_set_threshold(worker, 254);
+    bd_view_worker_seek(worker, 0, true);
+    result = next(worker);
+    assert_non_null(result);
+    assert_true(fabs(result->position) < 1e-9);
+    assert_true(result->foreground < 0.2 * before);
+    bd_view_worker_release(worker, &result);
+    char notice[200];
+    bd_view_worker_set_threshold(worker, -5); /* refused, and said so */
+    bd_view_worker_seek(worker, 1, false);
+    expect(worker, 1, true);
+    assert_true(bd_view_worker_notice(worker, notice, sizeof notice));
+    assert_non_null(strstr(notice, "threshold"));
+    assert_false(bd_view_worker_notice(worker, notice, sizeof notice));
+    bd_view_worker_destroy(&worker);
+    bd_options_release(&options);
+}
+
+static void failure_to_open_is_told(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    const char *detail;
+    char *arguments[] = { "backdrop", "view", "/no/such/file.mp4" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 3);
+    assert_null(next(worker));
+    assert_int_equal(bd_view_worker_state(worker), BD_VIEW_OPEN_FAILED);
+    assert_int_equal(bd_view_worker_error(worker, &detail), BD_ERROR_IO);
+    assert_non_null(strstr(detail, "/no/such/file.mp4"));
+    assert_null(bd_view_worker_source(worker));
+    bd_view_worker_destroy(&worker);
+    bd_options_release(&options);
+}
+
+/* ---- textures ---- */
+
+static void converts_and_averages(void **state)
+{
+    (void)state;
+    uint8_t gray[] = { 10, 20, 30, /**/ 30, 40, 50 };
+    uint8_t mask[] = { 255, 0, 0, /**/ 255, 0, 255 };
+    uint8_t rgba[] = { 200, 100, 50, 255, 9, 9, 9, 0, 8, 8, 8, 0 };
+    uint32_t out[6];
+    struct bd_frame frame = { 3, 2, BD_GRAY8, 3, gray, 0, 0, 0 };
+    bd_view_convert(out, 12, &frame, 1, false);
+    assert_int_equal(out[5], 0xff323232u);
+    bd_view_convert(out, 8, &frame, 2, false);
+    assert_int_equal(out[0], 0xff191919u); /* 25 of four */
+    assert_int_equal(out[1], 0xff282828u); /* 40 of the two at the edge */
+    frame.data = mask;
+    bd_view_convert(out, 8, &frame, 2, true);
+    assert_int_equal(out[0], 0xffffffffu);
+    assert_int_equal(out[1], 0xffffffffu);
+    struct bd_frame clear = { 3, 1, BD_RGBA32, 12, rgba, 0, 0, 0 };
+    bd_view_convert(out, 8, &clear, 2, false);
+    assert_int_equal(out[0], 0x7fc86432u); /* the colour of the opaque half, not of both */
+    assert_int_equal(out[1], 0);
+}
+
+/* ---- keys ---- */
+
+static enum bd_view_action press(SDL_Keycode key, Uint16 modifiers, bool repeat, int *value)
+{
+    SDL_Event event = { .type = SDL_KEYDOWN };
+    event.key.keysym.sym = key;
+    event.key.keysym.mod = modifiers;
+    event.key.repeat = repeat;
+    return bd_view_key_action(&event, value);
+}
+
+static enum bd_view_action type(const char *text, int *value)
+{
+    SDL_Event event = { .type = SDL_TEXTINPUT };
+    snprintf(event.text.text, sizeof event.text.text, "%s", text);
+    return bd_view_key_action(&event, value);
+}
+
+static void keys_mean_what_the_help_says(void **state)
+{
+    (void)state;
+    int value = 0;
+    assert_int_equal(press(SDLK_SPACE, 0, false, &value), BD_VIEW_PAUSE);
+    assert_int_equal(press(SDLK_p, 0, false, &value), BD_VIEW_PAUSE);
+    assert_int_equal(press(SDLK_p, 0, true, &value), BD_VIEW_NOTHING); /* held down */
+    assert_int_equal(press(SDLK_q, KMOD_LCTRL, false, &value), BD_VIEW_NOTHING);
+    assert_int_equal(press(SDLK_x, 0, false, &value), BD_VIEW_NOTHING);
+    assert_int_equal(press(SDLK_RIGHT, 0, true, &value), BD_VIEW_SEEK);
+    assert_int_equal(value, 5);
+    assert_int_equal(press(SDLK_DOWN, 0, false, &value), BD_VIEW_SEEK);
+    assert_int_equal(value, -30);
+    assert_int_equal(type("4", &value), BD_VIEW_PANE);
+    assert_int_equal(value, BD_PANE_MASK);
+    assert_int_equal(type("]", &value), BD_VIEW_THRESHOLD);
+    assert_int_equal(value, 1);
+    assert_int_equal(type("-", &value), BD_VIEW_LAMBDA);
+    assert_int_equal(value, -1);
+    assert_int_equal(type(".", &value), BD_VIEW_STEP);
+    assert_int_equal(type("7", &value), BD_VIEW_NOTHING);
+    assert_int_equal(type("12", &value), BD_VIEW_NOTHING);
+    assert_int_equal(type("p", &value), BD_VIEW_NOTHING); /* counted by its key already */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shows_in_real_time),
+        cmocka_unit_test(late_frames_slow_the_film),
+        cmocka_unit_test(loops_without_a_gap),
+        cmocka_unit_test(delivers_every_frame_then_ends),
+        cmocka_unit_test(loop_starts_again),
+        cmocka_unit_test(seek_drops_what_waits),
+        cmocka_unit_test(settings_reach_the_separator),
+        cmocka_unit_test(failure_to_open_is_told),
+        cmocka_unit_test(converts_and_averages),
+        cmocka_unit_test(keys_mean_what_the_help_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

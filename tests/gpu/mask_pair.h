@@ -1,0 +1,271 @@
+/* The mask clean-up of the GPU beside that of the CPU. */
+#ifndef BD_TESTS_GPU_MASK_PAIR_H
+#define BD_TESTS_GPU_MASK_PAIR_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/separation/mask/mask.h"
+#include "separation/cpu/contact_shadow.h"
+#include "separation/cpu/mask.h"
+#include "tests/support/mask_pictures.h"
+#include <backdrop/backend.h>
+
+/* Both clean-ups for one size of picture. */
+struct pair {
+    int width, height;
+    size_t count;
+    struct bd_cuda *cuda;
+    struct bd_cuda_mask *gpu;
+    struct bd_pool *pool;
+    struct bd_mask_work *cpu;
+    uint8_t *d_raw, *d_mask, *d_guard, *d_shadow, *d_difference, *d_told;
+    int *d_foreground;
+    uint8_t *raw, *mask, *guard, *got, *shadow, *plain, *difference, *told; /* host */
+    /* For shadows that things stand on: */
+    int channels; /* of frame and background; 0: they are not looked for */
+    struct bd_contact_work *contact;
+    uint8_t *frame, *background, *all, *d_frame, *d_background, *d_all;
+    int64_t cut; /* pixels, by the CPU */
+};
+
+static struct bd_backend *backend;
+
+static int open_gpu(void **state)
+{
+    (void)state;
+    if (bd_backend_open(&backend, "cuda", 1) != BD_OK)
+        print_message("skipped: %s\n", bd_error_detail());
+    return 0;
+}
+
+static int close_gpu(void **state)
+{
+    (void)state;
+    bd_backend_close(&backend);
+    return 0;
+}
+
+static void pair_open(struct pair *p, int width, int height)
+{
+    if (!backend)
+        skip();
+    memset(p, 0, sizeof *p);
+    p->width = width;
+    p->height = height;
+    p->count = (size_t)width * (size_t)height;
+    p->cuda = bd_cuda_of(backend);
+    assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->gpu), BD_OK);
+    assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
+    assert_int_equal(bd_mask_work_create(&p->cpu, p->pool, width, height), BD_OK);
+    assert_int_equal(bd_contact_work_create(&p->contact, width, height), BD_OK);
+    uint8_t **const on_gpu[] = { &p->d_raw,        &p->d_mask, &p->d_guard, &p->d_shadow,
+                                 &p->d_difference, &p->d_told, &p->d_all };
+    for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
+        assert_int_equal(cudaMalloc((void **)on_gpu[i], p->count), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_frame, 3 * p->count), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_background, 3 * p->count), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_foreground, sizeof(int)), cudaSuccess);
+    uint8_t **const arrays[] = { &p->raw,   &p->mask,       &p->guard, &p->got, &p->shadow,
+                                 &p->plain, &p->difference, &p->told,  &p->all };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        assert_non_null(*arrays[i] = malloc(p->count));
+    assert_non_null(p->frame = malloc(3 * p->count));
+    assert_non_null(p->background = malloc(3 * p->count));
+    /* Blocks of shadows, and differences that nothing in the pictures explains. */
+    uint32_t seed = (uint32_t)(7 * width + height);
+    for (size_t i = 0; i < p->count; i++) {
+        uint32_t block = (uint32_t)(i / (size_t)width / 7 * 977 + i % (size_t)width / 5);
+        p->shadow[i] = random_bits(&block) % 6 == 0 && random_bits(&seed) % 8;
+        p->plain[i] = random_bits(&seed) % 2;
+        p->difference[i] = (uint8_t)random_bits(&seed);
+    }
+}
+
+static void pair_close(struct pair *p)
+{
+    bd_cuda_mask_destroy(p->gpu);
+    bd_mask_work_destroy(&p->cpu);
+    bd_pool_destroy(&p->pool);
+    bd_contact_work_destroy(&p->contact);
+    void *const on_gpu[] = { p->d_raw,  p->d_mask, p->d_guard, p->d_shadow,     p->d_difference,
+                             p->d_told, p->d_all,  p->d_frame, p->d_background, p->d_foreground };
+    for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
+        cudaFree(on_gpu[i]);
+    void *const arrays[] = { p->raw,        p->mask, p->guard, p->got,   p->shadow,    p->plain,
+                             p->difference, p->told, p->all,   p->frame, p->background };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+}
+
+static void assert_same(struct pair *p, const uint8_t *d_got, const uint8_t *expected, int value,
+                        const char *what, const char *name, const struct bd_detect_params *params)
+{
+    assert_int_equal(cudaMemcpy(p->got, d_got, p->count, cudaMemcpyDeviceToHost), cudaSuccess);
+    for (size_t i = 0; i < p->count; i++)
+        if (p->got[i] != expected[i] * value)
+            fail_msg("%s of %s, %d x %d, median %d, area %d, hole %d, guard %d, plain %g, shadows "
+                     "%d, channels %d: (%zu, %zu) is %d and should be %d",
+                     what, name, p->width, p->height, params->median, params->min_area,
+                     params->max_hole, params->guard, (double)params->plain, params->shadows,
+                     p->channels, i % (size_t)p->width, i / (size_t)p->width, p->got[i],
+                     expected[i] * value);
+}
+
+/* p->mask, p->guard, p->all and p->told: those of the CPU for p->raw, 0 and 1; returns the set
+ * pixels. Edges are trimmed unless params->plain < 0, and there are shadows with params->shadows.
+ */
+static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
+{
+    int foreground = 0;
+    for (size_t i = 0; i < p->count; i++)
+        p->all[i] = params->shadows && p->shadow[i];
+    for (size_t i = 0; i < p->count; i++)
+        p->mask[i] = p->raw[i] && !p->all[i];
+    bd_mask_median(p->cpu, p->mask, p->mask, params->median);
+    bd_mask_remove_small(p->cpu, p->mask, params->min_area);
+    bd_mask_fill_holes(p->cpu, p->mask, params->max_hole);
+    p->cut = 0;
+    if (p->channels) {
+        for (size_t i = 0; i < p->count; i++)
+            p->cut += p->mask[i];
+        bd_contact_cut(p->contact, p->mask, p->all, p->frame, p->background, p->channels);
+        for (size_t i = 0; i < p->count; i++)
+            p->cut -= p->mask[i];
+    }
+    if (params->plain >= 0)
+        bd_mask_trim(p->cpu, p->mask, p->plain, p->difference);
+    for (size_t i = 0; i < p->count; i++)
+        p->got[i] = p->mask[i] | p->all[i];
+    bd_mask_dilate(p->cpu, p->guard, p->got, params->guard);
+    bd_mask_median(p->cpu, p->told, p->all, params->median);
+    for (size_t i = 0; i < p->count; i++) {
+        p->told[i] &= !p->mask[i];
+        foreground += p->mask[i];
+    }
+    return foreground;
+}
+
+/* p->raw to the GPU, with flags that do not count here, and results of before poisoned. */
+static void load_gpu(struct pair *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        p->got[i] = (uint8_t)((p->raw[i] ? bd_cuda_mask_set : 0) |
+                              (p->plain[i] ? bd_cuda_mask_plain : 0) | (i % 3 ? 0xfc : 0));
+    assert_int_equal(cudaMemcpy(p->d_raw, p->got, p->count, cudaMemcpyHostToDevice), cudaSuccess);
+    cudaMemcpy(p->d_shadow, p->shadow, p->count, cudaMemcpyHostToDevice);
+    cudaMemcpy(p->d_difference, p->difference, p->count, cudaMemcpyHostToDevice);
+    if (p->channels) {
+        size_t bytes = p->count * (size_t)p->channels;
+        cudaMemcpy(p->d_frame, p->frame, bytes, cudaMemcpyHostToDevice);
+        cudaMemcpy(p->d_background, p->background, bytes, cudaMemcpyHostToDevice);
+    }
+    cudaMemset(p->d_told, 0x5a, p->count);
+    cudaMemset(p->d_all, 0x5a, p->count);
+    cudaMemset(p->d_mask, 0x5a, p->count);
+    cudaMemset(p->d_guard, 0x5a, p->count);
+    cudaMemset(p->d_foreground, 0x5a, sizeof(int));
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+/* Where all shadows are: in the place of those that are given, with params->shadows 2. */
+static uint8_t *all_shadow_of(const struct pair *p, const struct bd_detect_params *params)
+{
+    return !p->channels ? NULL : params->shadows == 2 ? p->d_shadow : p->d_all;
+}
+
+static void compare(struct pair *p, const char *name, const struct bd_detect_params *params)
+{
+    int expected = clean_on_cpu(p, params), foreground = -1;
+    assert_int_equal(cudaStreamSynchronize(p->cuda->stream), cudaSuccess);
+    assert_same(p, p->d_mask, p->mask, 255, "mask", name, params);
+    if (p->channels)
+        assert_same(p, all_shadow_of(p, params), p->all, 1, "all shadows", name, params);
+    assert_same(p, p->d_guard, p->guard, 1, "guard", name, params);
+    assert_same(p, p->d_told, p->told, 255, "shadows", name, params);
+    cudaMemcpy(&foreground, p->d_foreground, sizeof foreground, cudaMemcpyDeviceToHost);
+    assert_int_equal(foreground, expected);
+}
+
+static enum bd_status clean_on_gpu(struct pair *p, const struct bd_detect_params *params)
+{
+    const struct bd_cuda_mask_pictures all = {
+        .mask = p->d_mask,
+        .guard = p->d_guard,
+        .shadow_mask = p->d_told,
+        .all_shadow = all_shadow_of(p, params),
+        .foreground = p->d_foreground,
+        .raw = p->d_raw,
+        .shadow = params->shadows ? p->d_shadow : NULL,
+        .difference = params->plain >= 0 ? p->d_difference : NULL,
+        .frame = p->d_frame,
+        .background = p->d_background,
+        .channels = p->channels,
+    };
+    return bd_cuda_mask_clean(p->gpu, &all, params);
+}
+
+static void check(struct pair *p, const char *name, const struct bd_detect_params *params)
+{
+    load_gpu(p);
+    assert_int_equal(clean_on_gpu(p, params), BD_OK);
+    compare(p, name, params);
+}
+
+/* A failure in each of the launches of a clean-up is told, and leaves nothing behind: the next is
+ * right. */
+static void check_faults(struct pair *p, const char *name, const struct bd_detect_params *params,
+                         int launches)
+{
+    load_gpu(p);
+    for (int launch = 0; launch < launches; launch++) {
+        bd_cuda_inject(cudaErrorUnknown, launch);
+        assert_int_equal(clean_on_gpu(p, params), BD_ERROR_BACKEND);
+    }
+    bd_cuda_inject(cudaSuccess, 0);
+    check(p, name, params);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median time in ms of a clean-up, of 21 replays of a graph (what the separator does). */
+static float time_on_gpu(struct pair *p, const struct bd_detect_params *params)
+{
+    enum { times = 21 };
+    float ms[times];
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    cudaEvent_t start, stop;
+    cudaEventCreate(&start);
+    cudaEventCreate(&stop);
+    cudaStreamBeginCapture(p->cuda->stream, cudaStreamCaptureModeThreadLocal);
+    clean_on_gpu(p, params);
+    cudaStreamEndCapture(p->cuda->stream, &graph);
+    assert_int_equal(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+    for (int i = -3; i < times; i++) {
+        cudaEventRecord(start, p->cuda->stream);
+        cudaGraphLaunch(exec, p->cuda->stream);
+        cudaEventRecord(stop, p->cuda->stream);
+        assert_int_equal(cudaEventSynchronize(stop), cudaSuccess);
+        if (i >= 0)
+            cudaEventElapsedTime(&ms[i], start, stop);
+    }
+    cudaGraphExecDestroy(exec);
+    cudaGraphDestroy(graph);
+    cudaEventDestroy(start);
+    cudaEventDestroy(stop);
+    qsort(ms, times, sizeof *ms, by_value);
+    return ms[times / 2];
+}
+
+#endif

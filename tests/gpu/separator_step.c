@@ -1,0 +1,265 @@
+/* The step of an ordinary frame, which the CUDA backend launches as a graph: bit for bit what the
+ * slots give one by one, whatever comes between; and what it says and leaves behind when a call
+ * fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu/cuda.h"
+#include "separation/shared/ops.h"
+#include "tests/gpu/open_gpu.h"
+#include "tests/support/quick.h"
+
+enum { window = 6, depth = 3 };
+
+enum { leaves = 70 };            /* the frame from which on what has stood is gone */
+enum { dark = 83, bright = 90 }; /* frames between which the light is another one */
+
+/* A gradient with noise, a square that moves and has a shadow, and one that stands above it; rows
+ * `stride` bytes apart. */
+static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_shape *shape,
+                 int frame)
+{
+    uint32_t random = 12345u + (uint32_t)frame;
+    for (int y = 0; y < shape->height; y++)
+        for (int x = 0; x < shape->width * shape->channels; x++) {
+            int column = x / shape->channels - frame % shape->width;
+            random = random * 1664525u + 1013904223u;
+            bool square = column >= 0 && column < shape->width / 4 && y > shape->height / 2;
+            int place = x / shape->channels - shape->width / 3;
+            square |= frame < leaves && place >= 0 && place < shape->width / 4 &&
+                      y >= shape->height / 8 && y < shape->height * 3 / 8;
+            int value = square ? 220 : 60 + (x + 2 * y) % 64 + (int)(random >> 29);
+            bool shadow = column >= shape->width / 4 && column < shape->width / 2 &&
+                          y > shape->height / 2 && !square;
+            value = shadow ? value * 5 / 8 : value;
+            picture[y * stride + x] =
+                (uint8_t)(frame >= dark && frame < bright ? value / 2 : value);
+        }
+}
+
+static struct bd_detect_params params_of(const struct bd_separation_shape *shape, int frame)
+{
+    int pixels = shape->width * shape->height;
+    return (struct bd_detect_params){ .threshold = frame < 20 ? 20 : 35,
+                                      .noise_gain = 4,
+                                      .most = 60,
+                                      .plain = 0.3F,
+                                      .shadows = frame < 45,
+                                      .median = 5,
+                                      .min_area = pixels / 3000,
+                                      .max_hole = pixels / 150,
+                                      .guard = shape->height / 16,
+                                      .noise_rate = 0.02F + 0.001F * (float)(frame % 7),
+                                      .seconds = 0.03F + 0.002F * (float)(frame % 7),
+                                      .memory = 0.3F };
+}
+
+/* Frame `frame` of one of two states, as one step or by one slot after the other. */
+static enum bd_status separate(struct bd_backend *backend, void *state,
+                               const struct bd_separation_shape *shape, int frame, bool one)
+{
+    const struct bd_backend_ops *ops = backend->ops;
+    const struct bd_detect_params params = params_of(shape, frame);
+    int rounds = frame == 30 ? 10 : 3, learn = frame / 5 != 5;
+    if (one)
+        return ops->separation->step(state, rounds, 10, &params, learn);
+    enum bd_status status = ops->separation->project(state, rounds, 10);
+    if (status == BD_OK)
+        status = ops->separation->detect(state, &params, learn);
+    return status == BD_OK ? ops->separation->finish(state) : status;
+}
+
+/* What comes between two frames now and then: the frame enters the window, which gives another
+ * basis. */
+static enum bd_status slide(struct bd_backend *backend, void *state, int frame)
+{
+    static const int order[window] = { 3, 1, 4, 0, 5, 2 };
+    enum bd_status status = backend->ops->separation->insert(state, order[frame % window], 1);
+    return status == BD_OK ? backend->ops->separation->median(state, order, window, 10) : status;
+}
+
+/* Looks for what was revealed, now and then. */
+static enum bd_status look(struct bd_backend *backend, void *state)
+{
+    static const int order[window] = { 3, 1, 4, 0, 5, 2 };
+    const struct bd_reveal_params params = {
+        .reach = 20, .still = 2, .votes = 2, .least = 9, .times = 3, .margin = 2, .noise = 1
+    };
+    return backend->ops->separation->reveal(state, order, window, &params);
+}
+
+/* A state whose window is full. */
+static enum bd_status start(struct bd_backend *backend, const struct bd_separation_shape *shape,
+                            uint8_t *picture, int64_t stride, void **state)
+{
+    const struct bd_backend_ops *ops = backend->ops;
+    enum bd_status status = ops->separation->create(backend, shape, state);
+    if (status == BD_OK)
+        status = ops->separation->reset(*state);
+    for (int j = 0; j < window && status == BD_OK; j++) {
+        draw(picture, stride, shape, 9 * j);
+        status = ops->separation->load(*state, picture, stride);
+        if (status == BD_OK)
+            status = ops->separation->insert(*state, j, 0);
+    }
+    return status == BD_OK ? slide(backend, *state, 0) : status;
+}
+
+static void assert_same(const void *a, const void *b, size_t bytes)
+{
+    assert_true(!a == !b);
+    if (a)
+        assert_memory_equal(a, b, bytes);
+}
+
+static void check_shape(struct bd_backend *backend, const struct bd_separation_shape *shape)
+{
+    enum { frames = 60 };
+    const struct bd_backend_ops *ops = backend->ops;
+    size_t pixels = (size_t)shape->width * (size_t)shape->height;
+    int64_t stride = (int64_t)shape->width * shape->channels + 3;
+    uint8_t *picture = malloc((size_t)stride * (size_t)shape->height);
+    void *states[2] = { NULL, NULL };
+    int64_t foreground = 0, revealed = 0, shadows = 0, most = 0;
+    assert_non_null(picture);
+    for (int one = 0; one < 2; one++)
+        assert_int_equal(start(backend, shape, picture, stride, &states[one]), BD_OK);
+    for (int i = 0; i < frames + depth; i++) {
+        struct bd_separation out[2];
+        if (i >= depth) {
+            for (int one = 0; one < 2; one++)
+                assert_int_equal(ops->separation->collect(states[one], &out[one]), BD_OK);
+            assert_int_equal(out[0].foreground, out[1].foreground);
+            assert_int_equal(out[0].rank, out[1].rank);
+            assert_same(out[0].mask, out[1].mask, pixels);
+            assert_same(out[0].shadow, out[1].shadow, pixels);
+            assert_int_equal(out[0].changed, out[1].changed);
+            for (size_t p = 0; out[0].shadow && p < pixels; p++)
+                shadows += out[0].shadow[p] == 255;
+            most = out[0].changed > most ? out[0].changed : most;
+            assert_same(out[0].difference, out[1].difference, pixels);
+            assert_same(out[0].background, out[1].background, pixels * (size_t)shape->channels);
+            assert_int_equal(out[0].revealed, out[1].revealed);
+            foreground += out[1].foreground;
+            revealed += out[1].revealed;
+        }
+        if (i >= frames)
+            continue;
+        draw(picture, stride, shape, 50 + i);
+        for (int one = 0; one < 2; one++) {
+            if (i == 40)
+                assert_int_equal(ops->separation->load(states[one], picture, stride), BD_OK);
+            assert_int_equal(ops->separation->load(states[one], picture, stride), BD_OK);
+            assert_int_equal(separate(backend, states[one], shape, i, one), BD_OK);
+            if (i % 4 == 3)
+                assert_int_equal(look(backend, states[one]), BD_OK);
+            if (i % 9 == 5)
+                assert_int_equal(slide(backend, states[one], i), BD_OK);
+        }
+    }
+    assert_true(foreground > 0);
+    assert_true(revealed > 0);
+    assert_true((shadows > 0) == (shape->channels == 3 && (shape->outputs & BD_SEPARATOR_SHADOW)));
+    assert_true(most < (int64_t)pixels * 3 / 5); /* the light was followed */
+    for (int one = 0; one < 2; one++)
+        ops->separation->destroy(states[one]);
+    free(picture);
+}
+
+static void test_same(void **state)
+{
+    (void)state;
+    static const struct bd_separation_shape shapes[] = {
+        { 320, 240, 1, window, 1, 7 }, { 161, 119, 3, window, 1, 15 }, { 97, 61, 1, window, 3, 9 },
+        { 131, 67, 3, window, 2, 5 },  { 640, 360, 1, window, 1, 1 },  { 96, 64, 3, window, 1, 15 },
+    };
+    struct bd_backend *backend = open_gpu();
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        if (shapes[i].width < 140 || !test_quick())
+            check_shape(backend, &shapes[i]);
+    bd_backend_close(&backend);
+}
+
+static const struct bd_separation_shape small = { 96, 64, 3, window, 1, 15 };
+
+/* Frames [first, last) of `small`, each collected at once. */
+static enum bd_status run(struct bd_backend *backend, void *separator, uint8_t *picture, int first,
+                          int last)
+{
+    enum bd_status status = BD_OK;
+    for (int i = first; i < last && status == BD_OK; i++) {
+        struct bd_separation out;
+        draw(picture, 3 * small.width, &small, i);
+        status = backend->ops->separation->load(separator, picture, 3 * small.width);
+        if (status == BD_OK)
+            status = separate(backend, separator, &small, i, true);
+        if (status == BD_OK)
+            status = backend->ops->separation->collect(separator, &out);
+    }
+    return status;
+}
+
+/* Once there is a graph for each buffer with each set of results, what is enqueued for a frame is
+ * one launch between the copies and their events: with kernels one by one it would be half as much
+ * again. */
+static void test_few_calls(void **state)
+{
+    (void)state;
+    enum { many = 1000, warm = 8, frames = 10, most = 16 };
+    struct bd_backend *backend = open_gpu();
+    uint8_t *picture = malloc((size_t)small.width * (size_t)small.height * 3);
+    void *separator;
+    assert_non_null(picture);
+    assert_int_equal(start(backend, &small, picture, 3 * small.width, &separator), BD_OK);
+    assert_int_equal(run(backend, separator, picture, 0, warm), BD_OK);
+    bd_cuda_inject(cudaErrorLaunchFailure, many);
+    assert_int_equal(run(backend, separator, picture, warm, warm + frames), BD_OK);
+    assert_true(many - bd_cuda_inject(cudaSuccess, 0) <= most * frames);
+    backend->ops->separation->destroy(separator);
+    free(picture);
+    bd_backend_close(&backend);
+}
+
+/* Each call of the first frames (some of them under a sanitizer) fails once, those of captures and
+ * launches among them: an error in one line, and nothing left behind. */
+static void test_faults(void **state)
+{
+    (void)state;
+    struct bd_backend *backend = open_gpu();
+    uint8_t *picture = malloc((size_t)small.width * (size_t)small.height * 3);
+    int before = bd_cuda_blocks(), failures = 0;
+    assert_non_null(picture);
+    for (;; failures += test_quick() ? 9 : 1) {
+        void *separator;
+        assert_int_equal(start(backend, &small, picture, 3 * small.width, &separator), BD_OK);
+        bd_cuda_inject(cudaErrorLaunchFailure, failures);
+        enum bd_status status = run(backend, separator, picture, 0, 9);
+        bd_cuda_inject(cudaSuccess, 0);
+        backend->ops->separation->destroy(separator);
+        assert_int_equal(bd_cuda_blocks(), before);
+        if (status == BD_OK)
+            break;
+        assert_int_equal(status, BD_ERROR_BACKEND);
+        assert_non_null(strstr(bd_error_detail(), "cuda:"));
+        assert_null(strchr(bd_error_detail(), '\n'));
+    }
+    assert_true(failures > 50);
+    free(picture);
+    bd_backend_close(&backend);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_few_calls),
+        cmocka_unit_test(test_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

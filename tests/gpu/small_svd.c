@@ -1,0 +1,202 @@
+/* The SVD of the small R on the GPU as GPUs of other kinds do it, without clusters of thread blocks
+ * and with less shared memory, and from the Gram matrix instead of R; in float64 on the host. Skips
+ * without a GPU. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <cuda_runtime_api.h>
+
+#include "gpu/cuda.h"
+#include "gpu/svd/small_svd.h"
+#include "linalg/shared/svd_ops.h"
+#include "tests/support/quick.h"
+#include <backdrop/matrix.h>
+
+static struct bd_backend *backend;
+static uint64_t seed;
+
+static double noise(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(seed >> 40) / 8388608.0 - 1;
+}
+
+static void *zeros(int64_t count, size_t size)
+{
+    void *memory = calloc((size_t)count, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+/* r: upper triangle, rows that shrink over four decades; g := R^T R, whole. Both n x n. */
+static void fill(float *r, double *g, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+            r[i + j * n] = i > j ? 0 : (float)(noise() * pow(10, -4.0 * (double)i / (double)n));
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (int64_t k = 0; k <= i && k <= j; k++)
+                sum += (double)r[k + i * n] * (double)r[k + j * n];
+            g[i + j * n] = sum;
+        }
+}
+
+/* V^T V = I and V^T G V = diag(sigma^2), sigma descending, to float32 rounding of sigma[0]. */
+static void check(const double *g, const float *sigma, const float *v, int64_t n)
+{
+    double first = (double)sigma[0], *gv = zeros(n, sizeof *gv);
+    for (int64_t j = 0; j < n; j++) {
+        assert_true(sigma[j] >= 0 && (!j || sigma[j] <= sigma[j - 1]));
+        for (int64_t i = 0; i < n; i++) {
+            gv[i] = 0;
+            for (int64_t k = 0; k < n; k++)
+                gv[i] += g[i + k * n] * (double)v[k + j * n];
+        }
+        for (int64_t i = 0; i <= j; i++) {
+            double skew = -(double)(i == j), product = 0;
+            for (int64_t k = 0; k < n; k++) {
+                skew += (double)v[k + i * n] * (double)v[k + j * n];
+                product += (double)v[k + i * n] * gv[k];
+            }
+            assert_true(fabs(skew) <= 8 * (double)FLT_EPSILON);
+            if (i == j)
+                assert_true(fabs(sqrt(fmax(product, 0)) - (double)sigma[j]) <=
+                            8 * (double)FLT_EPSILON * first);
+            else
+                assert_true(fabs(product) <=
+                            8 * (double)FLT_EPSILON * first *
+                                    ((double)sigma[i] + (double)sigma[j]) +
+                                64 * (double)FLT_EPSILON * (double)FLT_EPSILON * first * first);
+        }
+    }
+    free(gv);
+}
+
+/* A cold compute and warm ones of an R that changes, from R and from G in turn. */
+static void check_size(int64_t n)
+{
+    float *r = zeros(n * n, sizeof *r), *sigma = zeros(n, sizeof *sigma);
+    float *v = zeros(n * n, sizeof *v);
+    double *g = zeros(n * n, sizeof *g);
+    size_t column = (size_t)n * sizeof(float);
+    struct bd_cuda *cuda = bd_cuda_of(backend);
+    struct bd_matrix mr, mv;
+    void *work, *gram;
+    assert_int_equal(bd_matrix_create(backend, &mr, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_matrix_create(backend, &mv, n, n, BD_F32), BD_OK);
+    assert_int_equal(bd_cuda_alloc(cuda, &gram, (size_t)(n * n) * sizeof(double), "a test"), BD_OK);
+    assert_int_equal(bd_cuda_svd_ops.create(backend, n, &work), BD_OK);
+    seed = 7 + (uint64_t)n;
+    fill(r, g, n);
+    for (int step = 0; step < 4; step++) {
+        if (step % 2) {
+            assert_int_equal(cudaMemcpyAsync(gram, g, (size_t)(n * n) * sizeof *g,
+                                             cudaMemcpyHostToDevice, cuda->stream),
+                             cudaSuccess);
+            assert_int_equal(bd_cuda_svd_enqueue_gram(work, gram, NULL), BD_OK);
+        } else {
+            assert_int_equal(bd_matrix_upload(backend, &mr, r, n), BD_OK);
+            assert_int_equal(bd_cuda_svd_enqueue(work, mr.data, mr.ld, NULL), BD_OK);
+        }
+        int64_t ld;
+        const float *resident = bd_cuda_svd_ops.v(work, &ld);
+        assert_int_equal(
+            cudaMemcpyAsync(v, resident, column * (size_t)n, cudaMemcpyDeviceToHost, cuda->stream),
+            cudaSuccess);
+        assert_int_equal(cudaMemcpyAsync(sigma, bd_cuda_svd_ops.sigma(work), column,
+                                         cudaMemcpyDeviceToHost, cuda->stream),
+                         cudaSuccess);
+        assert_int_equal(cudaStreamSynchronize(cuda->stream), cudaSuccess);
+        check(g, sigma, v, n);
+        if (step == 0) /* the next starts from its V */
+            for (int64_t i = 0; i < n * n; i++)
+                g[i] *= 1.5;
+        if (step == 1) /* and then there is another matrix, twice */
+            fill(r, g, n);
+    }
+    bd_cuda_svd_ops.destroy(work);
+    bd_cuda_free(gram);
+    bd_matrix_destroy(backend, &mr);
+    bd_matrix_destroy(backend, &mv);
+    free(r);
+    free(sigma);
+    free(v);
+    free(g);
+}
+
+static void check_sizes(void)
+{
+    static const int64_t sizes[] = { 1, 2, 9, 16, 31, 100, 101, 112, 113, 160, 256 };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i] <= 40 || !test_quick())
+            check_size(sizes[i]);
+}
+
+static void test_this_gpu(void **state)
+{
+    (void)state;
+    if (!backend)
+        skip();
+    check_sizes();
+}
+
+static void test_without_clusters(void **state)
+{
+    (void)state;
+    if (!backend)
+        skip();
+    struct bd_cuda *cuda = bd_cuda_of(backend);
+    int capability = cuda->capability;
+    cuda->capability = 80;
+    check_sizes();
+    cuda->capability = capability;
+}
+
+/* What a GPU of compute capability 8.6 lends a block; too little for 100 columns. */
+static void test_less_shared_memory(void **state)
+{
+    (void)state;
+    if (!backend)
+        skip();
+    struct bd_cuda *cuda = bd_cuda_of(backend);
+    int most = cuda->shared_most;
+    cuda->shared_most = 99 * 1024;
+    check_sizes();
+    cuda->shared_most = most;
+}
+
+static int open_cuda(void **state)
+{
+    (void)state;
+    enum bd_status status = bd_backend_open(&backend, "cuda", 1);
+    if (status == BD_ERROR_UNSUPPORTED)
+        print_message("skipped: %s\n", bd_error_detail());
+    return status == BD_OK || status == BD_ERROR_UNSUPPORTED ? 0 : -1;
+}
+
+static int close_cuda(void **state)
+{
+    (void)state;
+    if (backend)
+        bd_backend_close(&backend);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_this_gpu),
+        cmocka_unit_test(test_without_clusters),
+        cmocka_unit_test(test_less_shared_memory),
+    };
+    return cmocka_run_group_tests(tests, open_cuda, close_cuda);
+}

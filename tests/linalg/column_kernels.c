@@ -1,0 +1,237 @@
+/* The column kernels of every instruction set of this machine against plain loops in float64. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "linalg/shared/kernels.h"
+
+enum { most_rows = 1200, most_cols = 24, ld = most_rows + 8, guard = 3 };
+
+static const int64_t row_counts[] = { 1, 3, 4, 15, 16, 17, 63, 64, 65, 511, 512, 600, 1200 };
+
+static double noise(void)
+{
+    static uint64_t seed = 7;
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(seed >> 40) / 8388608.0 - 1;
+}
+
+static float *block(void)
+{
+    float *x = malloc(sizeof(float) * ld * most_cols);
+    assert_non_null(x);
+    for (int i = 0; i < ld * most_cols; i++)
+        x[i] = (float)noise();
+    return x;
+}
+
+#define FOR_EACH(kernels, rows)                                                                  \
+    enum bd_isa list[BD_ISA_COUNT];                                                              \
+    int variants = bd_isa_list(list);                                                            \
+    assert_true(variants >= 1 && bd_kernels_of(list[0]) == bd_kernels());                        \
+    for (int variant = 0; variant < variants; variant++)                                         \
+        for (size_t which = 0; which < sizeof row_counts / sizeof row_counts[0]; which++)        \
+            for (const struct bd_column_kernels *kernels = bd_kernels_of(list[variant])->column; \
+                 kernels; kernels = NULL)                                                        \
+                for (int64_t rows = row_counts[which], once = 1; once; once = 0)
+
+static void test_dots_and_subtract(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][2] = {
+        { 1, 1 }, { 3, 2 }, { 4, 1 }, { 8, 3 }, { 13, 5 }, { 20, 4 }
+    };
+    float *q = block(), *u = block(), *v = block(), w[most_cols * most_cols];
+    FOR_EACH(kernels, rows)
+    {
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            int64_t n = sizes[s][0], p = sizes[s][1];
+            double sums[most_cols * most_cols];
+            for (int i = 0; i < most_cols * most_cols; i++) {
+                sums[i] = 1;
+                w[i] = (float)noise();
+            }
+            memcpy(v, u, sizeof(float) * ld * most_cols);
+            kernels->dots(rows, n, p, q, ld, u, ld, sums);
+            kernels->subtract(rows, n, p, q, ld, w, v, ld);
+            for (int64_t b = 0; b < p; b++) {
+                for (int64_t a = 0; a < n; a++) {
+                    double want = 1;
+                    for (int64_t i = 0; i < rows; i++)
+                        want += (double)q[i + a * ld] * u[i + b * ld];
+                    assert_true(fabs(want - sums[a + b * n]) <
+                                FLT_EPSILON * sqrt((double)rows) * 8);
+                }
+                for (int64_t i = 0; i < rows; i++) {
+                    double want = u[i + b * ld];
+                    for (int64_t a = 0; a < n; a++)
+                        want -= (double)q[i + a * ld] * w[a + b * n];
+                    assert_true(fabs(want - v[i + b * ld]) < 16 * FLT_EPSILON);
+                }
+                assert_memory_equal(v + rows + b * ld, u + rows + b * ld, guard * sizeof *v);
+            }
+            assert_true(sums[n * p] == 1);
+            double want = 0;
+            for (int64_t i = 0; i < rows; i++)
+                want += (double)u[i] * u[i];
+            assert_true(fabs(kernels->square(rows, u) - want) <= 1e-12 * want);
+        }
+    }
+    free(q);
+    free(u);
+    free(v);
+}
+
+static void test_rotate(void **state)
+{
+    (void)state;
+    float *x = block(), *y = block(), cs[most_cols * 6 * 2];
+    double *want = malloc(sizeof *want * ld * most_cols);
+    assert_non_null(want);
+    for (int i = 0; i < most_cols * 6; i++) {
+        double angle = 3 * noise();
+        cs[2 * i] = (float)cos(angle);
+        cs[2 * i + 1] = (float)sin(angle);
+    }
+    FOR_EACH(kernels, rows)
+    {
+        for (int sweeps = 1; sweeps <= bd_sweep_group; sweeps++)
+            for (int64_t steps = 1; steps <= 11; steps += 5)
+                for (int direction = -1; direction <= 1; direction += 2) {
+                    int64_t cols = steps + sweeps, first = direction > 0 ? 0 : (cols - 1) * ld;
+                    for (int64_t i = 0; i < cols * ld; i++)
+                        want[i] = x[i];
+                    for (int64_t t = 0; t < steps; t++)
+                        for (int s = 0; s < sweeps; s++)
+                            for (int64_t i = 0; i < rows; i++) {
+                                double *a = want + first + direction * (t + sweeps - 1 - s) * ld;
+                                double *b = a + direction * ld;
+                                double c = cs[(t * 6 + s) * 2], d = cs[(t * 6 + s) * 2 + 1];
+                                double carry = a[i], z = b[i];
+                                a[i] = c * carry + d * z;
+                                b[i] = c * z - d * carry;
+                            }
+                    kernels->rotate(rows, steps, sweeps, x + first, direction * ld, y + first,
+                                    direction * ld, cs, 6);
+                    for (int64_t j = 0; j < cols; j++)
+                        for (int64_t i = 0; i < rows; i++)
+                            assert_true(fabs(y[i + j * ld] - want[i + j * ld]) < 16 * FLT_EPSILON);
+                    /* in place gives the same bits */
+                    float *z = block();
+                    memcpy(z, x, sizeof(float) * ld * most_cols);
+                    kernels->rotate(rows, steps, sweeps, z + first, direction * ld, z + first,
+                                    direction * ld, cs, 6);
+                    for (int64_t j = 0; j < cols; j++) {
+                        assert_memory_equal(z + j * ld, y + j * ld, (size_t)rows * sizeof *z);
+                        assert_memory_equal(z + j * ld + rows, x + j * ld + rows,
+                                            guard * sizeof *z);
+                    }
+                    free(z);
+                }
+    }
+    free(x);
+    free(y);
+    free(want);
+}
+
+static void test_reflect(void **state)
+{
+    (void)state;
+    enum { B = bd_reflect_group };
+    float *x = block(), *y = block(), v[most_cols * B], vt[most_cols * B];
+    for (int i = 0; i < most_cols * B; i++) {
+        v[i] = (float)noise();
+        vt[i] = (float)noise() / 8;
+    }
+    FOR_EACH(kernels, rows)
+    {
+        for (int64_t band = 2; band <= most_cols; band += 11) {
+            memcpy(y, x, sizeof(float) * ld * most_cols);
+            kernels->reflect(rows, band, y, ld, v, vt);
+            for (int64_t i = 0; i < rows; i++) {
+                double d[B] = { 0 };
+                for (int64_t j = 0; j < band; j++)
+                    for (int r = 0; r < B; r++)
+                        d[r] += (double)x[i + j * ld] * v[j * B + r];
+                for (int64_t j = 0; j < band; j++) {
+                    double want = x[i + j * ld];
+                    for (int r = 0; r < B; r++)
+                        want -= d[r] * vt[j * B + r];
+                    assert_true(fabs(want - y[i + j * ld]) < 32 * FLT_EPSILON);
+                }
+            }
+            for (int64_t j = 0; j < most_cols; j++)
+                assert_memory_equal(y + j * ld + rows, x + j * ld + rows, guard * sizeof *y);
+        }
+    }
+    free(x);
+    free(y);
+}
+
+static double clip(double t, double bound)
+{
+    return t < -bound ? -bound : t > bound ? bound : t;
+}
+
+static void test_robust_pca(void **state)
+{
+    (void)state;
+    float *t = block(), *l = block(), *x = block(), *m = block(), *now = block(), *s = block();
+    uint8_t bytes[most_rows];
+    const float bound = 0.3F, dual = 0.66F, next = 0.2F;
+    for (int i = 0; i < most_rows; i++)
+        m[i] = bytes[i] = (uint8_t)(128 + 127 * noise());
+    FOR_EACH(kernels, rows)
+    {
+        for (int type = 0; type < 2; type++) {
+            memset(x, 0, sizeof(float) * most_rows);
+            if (type)
+                kernels->form_u8(rows, bytes, t, bound, dual, x);
+            else
+                kernels->form(rows, m, t, bound, dual, x);
+            for (int64_t i = 0; i < rows; i++) {
+                double c = clip(t[i], bound), want = m[i] - (t[i] - c) + dual * c;
+                assert_true(fabs(x[i] - want) < 300 * FLT_EPSILON);
+                l[i] = x[i] - 0.5F * (float)noise(); /* as near as L is to X */
+            }
+            for (int64_t i = rows; i < most_rows; i++)
+                assert_true(x[i] == 0);
+        }
+        memcpy(now, t, sizeof(float) * ld);
+        double square = kernels->renew(rows, x, l, bound, dual, next, now), want = 0;
+        kernels->sparse(rows, x, l, t, bound, next, s);
+        for (int64_t i = 0; i < rows; i++) {
+            double c = clip(t[i], bound), state_now = t[i] - c + ((double)x[i] - l[i]);
+            double r = clip(state_now, next) - dual * c;
+            want += r * r;
+            assert_true(fabs(now[i] - state_now) < 4 * FLT_EPSILON);
+            assert_true(fabs(s[i] - (state_now - clip(state_now, next))) < 4 * FLT_EPSILON);
+        }
+        assert_true(fabs(square - want) <= 1e-5 * want + 1e-12);
+        assert_memory_equal(now + rows, t + rows, guard * sizeof *t);
+    }
+    free(t);
+    free(l);
+    free(x);
+    free(m);
+    free(now);
+    free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dots_and_subtract),
+        cmocka_unit_test(test_rotate),
+        cmocka_unit_test(test_reflect),
+        cmocka_unit_test(test_robust_pca),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

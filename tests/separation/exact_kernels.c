@@ -1,0 +1,321 @@
+/* The loops from the difference to the mask (separation/cpu/kernels/exact_kernels.h) against plain
+ * ones, on every instruction set: the same to the bit, for lengths around the vectors'. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "separation/cpu/kernels/kernels.h"
+#include "separation/shared/ops.h"
+
+enum { most = 1100, guard = 3, most_side = 15, untouched = 77 };
+
+static const int lengths[] = { 1, 2, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, 1023, most };
+enum { length_count = sizeof lengths / sizeof lengths[0] };
+
+static uint64_t seed;
+
+static uint32_t next_random(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33);
+}
+
+static void fill_bytes(uint8_t *bytes, int count)
+{
+    for (int i = 0; i < count; i++)
+        bytes[i] = (uint8_t)next_random();
+}
+
+static void fill_set(uint8_t *picture, int count, uint32_t percent)
+{
+    for (int i = 0; i < count; i++)
+        picture[i] = next_random() % 100 < percent;
+}
+
+static void fill_floats(float *values, int count, float largest)
+{
+    for (int i = 0; i < count; i++)
+        values[i] = (float)(next_random() % 4096) / 4095 * largest;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+#define FOR_EACH_VARIANT(kernels)                                                             \
+    enum bd_isa list[BD_ISA_COUNT];                                                           \
+    int variants = bd_isa_list(list);                                                         \
+    const struct bd_exact_kernels *kernels = bd_separation_kernels_of(list[0])->exact;        \
+    for (int variant = 0;                                                                     \
+         variant < variants && (kernels = bd_separation_kernels_of(list[variant])->exact, 1); \
+         variant++)
+
+static void check_compare(const struct bd_exact_kernels *kernels, int count, int channels)
+{
+    static uint8_t f[3 * most], l[3 * most];
+    static float noise[most];
+    const struct bd_limits limits = { .gain = 3, .least = 20, .most = 60, .plain = 0.3F };
+    uint8_t difference[most + guard], raw[most + guard], plain[most + guard];
+    int64_t set = 0;
+    fill_bytes(f, 3 * most);
+    for (int i = 0; i < 3 * most; i++)
+        l[i] = next_random() % 4 ? (uint8_t)(f[i] ^ (next_random() & 31)) : (uint8_t)~f[i];
+    fill_floats(noise, most, 30);
+    memset(difference, untouched, sizeof difference);
+    memset(raw, untouched, sizeof raw);
+    memset(plain, untouched, sizeof plain);
+    int64_t told = kernels->compare(count, channels, f, l, noise, &limits, difference, raw, plain);
+    for (int i = 0; i < count; i++) {
+        int far = 0;
+        for (int c = 0; c < channels; c++)
+            far = larger(far, abs(f[i * channels + c] - l[i * channels + c]));
+        float bound = 3 * noise[i] > 60 ? 60 : 3 * noise[i] < 20 ? 20 : 3 * noise[i];
+        assert_int_equal(difference[i], far);
+        assert_int_equal(raw[i], (float)far > bound);
+        assert_int_equal(plain[i], (float)far <= 0.3F * bound);
+        set += raw[i];
+    }
+    assert_int_equal(told, set);
+    for (int i = count; i < count + guard; i++)
+        assert_true(difference[i] == untouched && raw[i] == untouched && plain[i] == untouched);
+}
+
+static void test_compare(void **state)
+{
+    (void)state;
+    seed = 1;
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++)
+        for (int channels = 1; channels <= 3; channels += 2)
+            check_compare(kernels, lengths[i], channels);
+}
+
+static void check_learn(const struct bd_exact_kernels *kernels, int count,
+                        const struct bd_lesson *lesson)
+{
+    uint8_t difference[most], occupied[most], raw[most], kept[most + guard], was[most];
+    uint8_t mask[most + guard];
+    float noise[most + guard], age[most + guard], noise_was[most], age_was[most];
+    int64_t set = 0;
+    fill_bytes(difference, most);
+    fill_set(occupied, most, 50);
+    fill_set(raw, most, 30);
+    fill_set(was, most, 70);
+    fill_floats(noise_was, most, 60);
+    fill_floats(age_was, most, 4);
+    memset(kept, untouched, sizeof kept);
+    memset(mask, untouched, sizeof mask);
+    memcpy(kept, was, (size_t)count);
+    for (int i = 0; i < most + guard; i++) {
+        noise[i] = i < count ? noise_was[i] : -7;
+        age[i] = i < count ? age_was[i] : -7;
+    }
+    int64_t told = kernels->learn(count, lesson, difference, occupied, raw, noise, age, kept, mask);
+    for (int i = 0; i < count; i++) {
+        /* Rounded after each step: no fused multiply-adds. */
+        volatile float step = (float)difference[i] - noise_was[i];
+        step = step * (was[i] ? 0 : lesson->rate);
+        volatile float older = age_was[i] + (occupied[i] ? 1 : -4) * lesson->seconds;
+        assert_true(noise[i] == noise_was[i] + step);
+        assert_true(age[i] == (older > 0 ? older : 0));
+        assert_int_equal(kept[i], was[i] && age[i] < lesson->memory);
+        assert_int_equal(mask[i], 255 * raw[i]);
+        set += raw[i];
+    }
+    assert_int_equal(told, set);
+    for (int i = count; i < count + guard; i++)
+        assert_true(noise[i] == -7 && age[i] == -7 && kept[i] == untouched && mask[i] == untouched);
+}
+
+static void test_learn(void **state)
+{
+    (void)state;
+    static const struct bd_lesson lessons[] = { { 0.02F, 0.04F, 2 }, { 1, 0.5F, 3 }, { 0, 0, 2 } };
+    seed = 2;
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++)
+        for (int k = 0; k < 3; k++)
+            check_learn(kernels, lengths[i], &lessons[k]);
+}
+
+static void check_median(const struct bd_exact_kernels *kernels, int width, int side,
+                         uint32_t percent)
+{
+    static uint8_t picture[most_side][most];
+    const uint8_t *rows[most_side];
+    uint8_t out[most + guard], sums[most + most_side];
+    memset(out, untouched, sizeof out);
+    for (int k = 0; k < side; k++) {
+        fill_set(picture[k], width, percent);
+        rows[k] = picture[k];
+    }
+    kernels->median(width, rows, side, sums, out);
+    for (int x = 0; x < width; x++) {
+        int set = 0;
+        for (int k = 0; k < side; k++)
+            for (int u = x - side / 2; u <= x + side / 2; u++)
+                set += rows[k][u < 0 ? 0 : u >= width ? width - 1 : u];
+        assert_int_equal(out[x], set > side * side / 2);
+    }
+    for (int x = width; x < width + guard; x++)
+        assert_int_equal(out[x], untouched);
+}
+
+static void check_spread(const struct bd_exact_kernels *kernels, int width, int radius,
+                         uint32_t percent)
+{
+    static uint8_t in[most];
+    uint8_t out[most + guard], line[3 * most];
+    memset(out, untouched, sizeof out);
+    fill_set(in, width, percent);
+    kernels->spread(width, in, radius, line, out);
+    for (int x = 0; x < width; x++) {
+        int any = 0;
+        for (int u = larger(x - radius, 0); u <= x + radius && u < width; u++)
+            any |= in[u];
+        assert_int_equal(out[x], any);
+    }
+    for (int x = width; x < width + guard; x++)
+        assert_int_equal(out[x], untouched);
+}
+
+static void check_descend(const struct bd_exact_kernels *kernels, int width)
+{
+    static uint8_t in[most];
+    uint8_t out[most + guard];
+    uint16_t left[most] = { 0 }, before[most] = { 0 };
+    fill_set(in, width, 30);
+    memset(out, untouched, sizeof out);
+    for (int x = 0; x < width; x++)
+        left[x] = before[x] = (uint16_t)(next_random() % 3 ? next_random() % 3 : 65535);
+    kernels->descend(width, in, 65535, left);
+    kernels->is_set(width, left, out);
+    for (int x = 0; x < width; x++) {
+        assert_int_equal(left[x], in[x] ? 65535 : larger(before[x] - 1, 0));
+        assert_int_equal(out[x], left[x] > 0);
+    }
+    for (int x = width; x < width + guard; x++)
+        assert_int_equal(out[x], untouched);
+}
+
+static void check_trim(const struct bd_exact_kernels *kernels, int width)
+{
+    static uint8_t rows[3][3][most], lines[2 * most + 4];
+    const uint8_t *mask[3], *plain[3], *difference[3];
+    uint8_t out[most + guard];
+    memset(out, untouched, sizeof out);
+    for (int k = 0; k < 3; k++) {
+        fill_set(rows[0][k], width, 70);
+        fill_set(rows[1][k], width, 20);
+        fill_bytes(rows[2][k], width);
+        mask[k] = rows[0][k];
+        plain[k] = rows[1][k];
+        difference[k] = rows[2][k];
+    }
+    kernels->trim(width, mask, plain, difference, lines, out);
+    for (int x = 0; x < width; x++) {
+        int touches = 0, largest = 0;
+        for (int k = 0; k < 3; k++)
+            for (int u = larger(x - 1, 0); u <= x + 1 && u < width; u++) {
+                touches |= plain[k][u] && !mask[k][u];
+                largest = larger(largest, difference[k][u]);
+            }
+        int goes = touches && bd_sep_trim_of * difference[1][x] < bd_sep_trim_part * largest;
+        assert_int_equal(out[x], mask[1][x] && !goes);
+    }
+    for (int x = width; x < width + guard; x++)
+        assert_int_equal(out[x], untouched);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    seed = 3;
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++) {
+        int width = lengths[i];
+        for (int side = 3; side <= most_side; side += 4)
+            check_median(kernels, width, side, 50);
+        check_median(kernels, width, most_side, 100);
+        check_median(kernels, width, 5, 40);
+        for (int radius = 0; radius <= 20 && radius <= width; radius++)
+            check_spread(kernels, width, radius, radius < 3 ? 30 : 3);
+        check_spread(kernels, width, width, 1);
+        check_descend(kernels, width);
+        check_trim(kernels, width);
+    }
+}
+
+/* Rounded after each step, on every instruction set. */
+static void test_add_multiple(void **state)
+{
+    (void)state;
+    seed = 4;
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++) {
+        float x[most], y[most + guard], before[most];
+        fill_floats(x, most, 255);
+        fill_floats(before, most, 1);
+        memcpy(y, before, sizeof before);
+        for (int k = lengths[i]; k < most + guard; k++)
+            y[k] = -7;
+        kernels->add_multiple(lengths[i], 0.0137F, x, y);
+        for (int k = 0; k < lengths[i]; k++) {
+            volatile float product = 0.0137F * x[k];
+            assert_true(y[k] == before[k] + product);
+        }
+        for (int k = lengths[i]; k < lengths[i] + guard; k++)
+            assert_true(y[k] == -7);
+    }
+}
+
+/* The column of X of a basis of rank 1, also as the kernel for any rank gives it. */
+static void check_form(const struct bd_separation_kernels *kernels, int count)
+{
+    static uint8_t f[most];
+    float b[most], x[most + guard], same[most], y[most + guard], lambda = 10, c = 260;
+    fill_bytes(f, most);
+    fill_floats(b, most, 1);
+    for (int i = 0; i < most + guard; i++)
+        x[i] = y[i] = -7;
+    kernels->exact->form(count, f, b, c, lambda, x);
+    kernels->pixel->form(count, f, b, most, 1, &c, lambda, same);
+    assert_memory_equal(x, same, (size_t)count * sizeof *x);
+    kernels->exact->add_formed(count, f, b, c, lambda, 0.0137F, y);
+    for (int i = 0; i < count; i++) {
+        volatile float l = b[i] * c, e = (float)f[i] - l, product;
+        e = e > lambda ? lambda : e < -lambda ? -lambda : e;
+        assert_true(x[i] == l + e);
+        product = 0.0137F * x[i];
+        assert_true(y[i] == -7 + product);
+    }
+    for (int i = count; i < count + guard; i++)
+        assert_true(x[i] == -7 && y[i] == -7);
+}
+
+static void test_form(void **state)
+{
+    (void)state;
+    enum bd_isa list[BD_ISA_COUNT];
+    int variants = bd_isa_list(list);
+    seed = 5;
+    for (int variant = 0; variant < variants; variant++)
+        for (int i = 0; i < length_count; i++)
+            check_form(bd_separation_kernels_of(list[variant]), lengths[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compare), cmocka_unit_test(test_learn),
+        cmocka_unit_test(test_rows),    cmocka_unit_test(test_add_multiple),
+        cmocka_unit_test(test_form),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,412 @@
+/* The pixel kernels of every instruction set of this machine against plain definitions: float64 for
+ * the sums, sorting for the medians, every candidate against every picture for the lasting value.
+ */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "separation/cpu/kernels/kernels.h"
+
+enum { most = 1100, ldb = most + 5, guard = 3, many = 600 };
+
+static const int64_t lengths[] = { 1, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, 1023, 1100 };
+enum { length_count = sizeof lengths / sizeof lengths[0] };
+
+static uint64_t seed;
+
+static uint32_t next_random(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(seed >> 33);
+}
+
+static float signed_unit(void)
+{
+    return (float)next_random() / 1073741824.0F - 1;
+}
+
+/* A picture, a basis of bd_max_rank columns and coefficients such that B w is about the picture. */
+struct problem {
+    uint8_t f[most];
+    float b[ldb * bd_max_rank];
+    float w[bd_max_rank];
+};
+
+static void make_problem(struct problem *p, int rank)
+{
+    seed = (uint64_t)rank;
+    for (int i = 0; i < ldb * bd_max_rank; i++)
+        p->b[i] = i < ldb ? 0.5F + 0.5F * signed_unit() : signed_unit() / 8;
+    for (int k = 0; k < bd_max_rank; k++)
+        p->w[k] = k ? 100 * signed_unit() : 260;
+    for (int i = 0; i < most; i++) {
+        double v = (double)p->b[i] * (double)p->w[0] + 40 * (double)signed_unit();
+        p->f[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+    }
+}
+
+static double product(const struct problem *p, int rank, int64_t i)
+{
+    double l = 0;
+    for (int k = 0; k < rank; k++)
+        l += (double)p->b[k * ldb + i] * (double)p->w[k];
+    return l;
+}
+
+static double clip(double v, double bound)
+{
+    return v < -bound ? -bound : v > bound ? bound : v;
+}
+
+static void check_project(const struct bd_pixel_kernels *kernels, const struct problem *p, int rank,
+                          int64_t count, float lambda)
+{
+    double dw[bd_max_rank], want[bd_max_rank], size[bd_max_rank];
+    for (int k = 0; k < bd_max_rank; k++) {
+        dw[k] = want[k] = 5 + k;
+        size[k] = want[k];
+    }
+    for (int64_t i = 0; i < count; i++) {
+        double e = clip(p->f[i] - product(p, rank, i), (double)lambda);
+        for (int k = 0; k < rank; k++) {
+            want[k] += (double)p->b[k * ldb + i] * e;
+            /* An error of B w, which is up to about 1000, goes into e whole. */
+            size[k] += fabs((double)p->b[k * ldb + i]) * (fabs(e) + 1000);
+        }
+    }
+    kernels->project(count, p->f, p->b, ldb, rank, p->w, lambda, dw);
+    for (int k = 0; k < bd_max_rank; k++)
+        assert_true(fabs(dw[k] - want[k]) <= 2 * (double)FLT_EPSILON * size[k]);
+    for (int k = rank; k < bd_max_rank; k++)
+        assert_true(dw[k] == 5 + k);
+}
+
+/* The first round is a round like others, and counts. */
+static void check_project_first(const struct bd_pixel_kernels *kernels, const struct problem *p,
+                                int rank, int64_t count, float limit)
+{
+    int64_t certain = 0, doubtful = 0;
+    double dw[bd_max_rank] = { 0 }, want[bd_max_rank] = { 0 };
+    for (int64_t i = 0; i < count; i++) {
+        double e = fabs(p->f[i] - product(p, rank, i)) - (double)limit;
+        certain += e > 1e-3;
+        doubtful += fabs(e) <= 1e-3;
+    }
+    int64_t found =
+        kernels->project_first(count, p->f, p->b, ldb, rank, p->w, limit / 2, limit, dw);
+    assert_true(found >= certain && found <= certain + doubtful);
+    kernels->project(count, p->f, p->b, ldb, rank, p->w, limit / 2, want);
+    assert_memory_equal(dw, want, sizeof dw);
+}
+
+static void check_background(const struct bd_pixel_kernels *kernels, const struct problem *p,
+                             int rank, int64_t count)
+{
+    uint8_t l[most + guard];
+    memset(l, 77, sizeof l);
+    kernels->background(count, p->b, ldb, rank, p->w, l);
+    for (int64_t i = 0; i < count; i++) {
+        double v = product(p, rank, i), nearest = v < 0 ? 0 : v > 255 ? 255 : v;
+        assert_true(fabs(l[i] - nearest) <= 0.5 + 1e-3);
+    }
+    for (int64_t i = count; i < count + guard; i++)
+        assert_int_equal(l[i], 77);
+}
+
+static void check_form(const struct bd_pixel_kernels *kernels, const struct problem *p, int rank,
+                       int64_t count, float lambda)
+{
+    float x[most + guard];
+    for (int i = 0; i < most + guard; i++)
+        x[i] = -7;
+    kernels->form(count, p->f, p->b, ldb, rank, p->w, lambda, x);
+    for (int64_t i = 0; i < count; i++) {
+        double l = product(p, rank, i), want = l + clip(p->f[i] - l, (double)lambda);
+        assert_true(fabs((double)x[i] - want) <= 1000 * 8 * (double)FLT_EPSILON);
+    }
+    for (int64_t i = count; i < count + guard; i++)
+        assert_true(x[i] == -7);
+}
+
+#define FOR_EACH_VARIANT(kernels)                                                               \
+    enum bd_isa list[BD_ISA_COUNT];                                                             \
+    int variants = bd_isa_list(list);                                                           \
+    assert_true(variants >= 1 && bd_separation_kernels_of(list[0]) == bd_separation_kernels()); \
+    const struct bd_pixel_kernels *kernels = bd_separation_kernels_of(list[0])->pixel;          \
+    for (int variant = 0;                                                                       \
+         variant < variants && (kernels = bd_separation_kernels_of(list[variant])->pixel, 1);   \
+         variant++)
+
+static void test_basis_kernels(void **state)
+{
+    (void)state;
+    static struct problem p;
+    FOR_EACH_VARIANT(kernels)
+    for (int rank = 1; rank <= bd_max_rank; rank++) {
+        make_problem(&p, rank);
+        for (int i = 0; i < length_count; i++) {
+            check_project(kernels, &p, rank, lengths[i], 10);
+            check_project_first(kernels, &p, rank, lengths[i], 20);
+            check_project_first(kernels, &p, rank, lengths[i], 100);
+            check_project(kernels, &p, rank, lengths[i], 300);
+            check_background(kernels, &p, rank, lengths[i]);
+            check_form(kernels, &p, rank, lengths[i], 10);
+        }
+    }
+}
+
+static void test_dot(void **state)
+{
+    (void)state;
+    static float x[most], y[most];
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++) {
+        double want = 0, size = 0;
+        seed = (uint64_t)i;
+        for (int64_t j = 0; j < lengths[i]; j++) {
+            x[j] = signed_unit();
+            y[j] = signed_unit();
+            want += (double)x[j] * (double)y[j];
+            size += fabs((double)x[j] * (double)y[j]);
+        }
+        double sum = 3, pieces = 3;
+        kernels->dot(lengths[i], x, y, &sum);
+        assert_true(fabs(sum - 3 - want) <= 32 * (double)FLT_EPSILON * (size + 3));
+        for (int64_t from = 0; from < lengths[i]; from += 512)
+            kernels->dot(lengths[i] - from < 512 ? lengths[i] - from : 512, x + from, y + from,
+                         &pieces);
+        assert_true(pieces == sum);
+    }
+}
+
+static int compare_bytes(const void *a, const void *b)
+{
+    return *(const uint8_t *)a - *(const uint8_t *)b;
+}
+
+/* Pictures of `range` different values from `low` on, in one block; columns[j] is the j-th. */
+static uint8_t *make_pictures(const uint8_t **columns, int64_t count, int n, int low, int range)
+{
+    uint8_t *pictures = malloc((size_t)count * (size_t)n);
+    assert_non_null(pictures);
+    for (int64_t i = 0; i < count * n; i++)
+        pictures[i] = (uint8_t)(low + (int)(next_random() % (uint32_t)range));
+    for (int j = 0; j < n; j++)
+        columns[j] = pictures + j * count;
+    return pictures;
+}
+
+static void check_median(const struct bd_pixel_kernels *kernels, int64_t count, int n, int low,
+                         int range)
+{
+    const uint8_t *columns[many];
+    uint8_t *pictures = make_pictures(columns, count, n, low, range);
+    uint8_t median[most + guard], spread[most + guard], sorted[many];
+    memset(median, 77, sizeof median);
+    memset(spread, 77, sizeof spread);
+    kernels->median(count, columns, n, median);
+    kernels->spread(count, columns, n, median, spread);
+    for (int64_t i = 0; i < count; i++) {
+        for (int j = 0; j < n; j++)
+            sorted[j] = columns[j][i];
+        qsort(sorted, (size_t)n, 1, compare_bytes);
+        assert_int_equal(median[i], sorted[(n - 1) / 2]);
+        for (int j = 0; j < n; j++)
+            sorted[j] = (uint8_t)abs(columns[j][i] - median[i]);
+        qsort(sorted, (size_t)n, 1, compare_bytes);
+        assert_int_equal(spread[i], sorted[(n - 1) / 2]);
+    }
+    for (int64_t i = count; i < count + guard; i++)
+        assert_true(median[i] == 77 && spread[i] == 77);
+    free(pictures);
+}
+
+/* Counts in the kernel are bytes: 254 to 257 and 510 to 512 columns are where they would wrap. */
+static void test_median(void **state)
+{
+    (void)state;
+    static const int columns[] = { 1, 2, 3, 50, 254, 255, 256, 257, 510, 511, 512, many };
+    seed = 1;
+    FOR_EACH_VARIANT(kernels)
+    for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++) {
+        check_median(kernels, 131, columns[c], 0, 256);
+        check_median(kernels, 67, columns[c], 255, 1);
+        check_median(kernels, 67, columns[c], 0, 1);
+        check_median(kernels, 64, columns[c], 0, 2);
+        check_median(kernels, 5, columns[c], 120, 9);
+    }
+    for (int i = 0; i < length_count; i++)
+        check_median(bd_separation_kernels()->pixel, lengths[i], 9, 0, 256);
+}
+
+/* One pixel of one picture: the maximum over channels of its distance from `value`. */
+static int far_from(const uint8_t *pixel, const uint8_t *value, int channels)
+{
+    int far = 0;
+    for (int c = 0; c < channels; c++) {
+        int d = abs(pixel[c] - value[c]);
+        far = d > far ? d : far;
+    }
+    return far;
+}
+
+/* What has a part in a pixel: its values, and the numbers of their pictures. */
+struct parts {
+    const uint8_t *pixels[bd_max_lasting];
+    int numbers[bd_max_lasting];
+    int count, channels, reach;
+};
+
+/* The first of the candidates with the largest span and number of members together. */
+static int plain_winner(const struct parts *parts)
+{
+    int winner = 0, best = -1;
+    for (int j = 0; j < parts->count; j++) {
+        int members = 0, first = bd_max_lasting, last = 0;
+        for (int k = 0; k < parts->count; k++)
+            if (far_from(parts->pixels[k], parts->pixels[j], parts->channels) <= parts->reach) {
+                members++;
+                first = parts->numbers[k] < first ? parts->numbers[k] : first;
+                last = parts->numbers[k];
+            }
+        int score = last - first + members;
+        if (score > best) {
+            winner = j;
+            best = score;
+        }
+    }
+    return winner;
+}
+
+/* value[channels] and noise of a pixel by the definition in separation/cpu/kernels/pixel_kernels.h;
+ * returns the number of members. */
+static int plain_lasting(const struct parts *parts, uint8_t *value, int *noise)
+{
+    const uint8_t *candidate = parts->pixels[plain_winner(parts)];
+    int members = 0, sums[3] = { 0 }, difference = 0;
+    for (int k = 0; k < parts->count; k++)
+        if (far_from(parts->pixels[k], candidate, parts->channels) <= parts->reach) {
+            members++;
+            for (int c = 0; c < parts->channels; c++)
+                sums[c] += parts->pixels[k][c];
+        }
+    if (members == 0) {
+        fail_msg("a candidate is a member of its own");
+        return 0;
+    }
+    for (int c = 0; c < parts->channels; c++)
+        value[c] = (uint8_t)((sums[c] + members / 2) / members);
+    for (int k = 0; k < parts->count; k++)
+        if (far_from(parts->pixels[k], candidate, parts->channels) <= parts->reach)
+            difference += far_from(parts->pixels[k], value, parts->channels);
+    *noise = 16 * difference / members > 255 ? 255 : 16 * difference / members;
+    return members;
+}
+
+/* Both values that last, the second one besides the first. */
+static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels, int channels,
+                          int n, int reach, int range)
+{
+    const uint8_t *columns[bd_max_lasting];
+    struct parts parts = { .channels = channels, .reach = reach };
+    uint8_t *pictures = make_pictures(columns, pixels * channels, n, 255 - (range - 1), range);
+    uint8_t first[most * 3 + guard], value[most * 3 + guard], noise[most + guard];
+    uint8_t members[most + guard];
+    for (int round = 0; round < 2; round++) {
+        memset(value, 77, sizeof value);
+        memset(noise, 77, sizeof noise);
+        memset(members, 77, sizeof members);
+        kernels->lasting(pixels, channels, columns, n, reach, round ? first : NULL, value, noise,
+                         members);
+        for (int64_t p = 0; p < pixels; p++) {
+            uint8_t want[3] = { 0 };
+            const uint8_t *other = first + p * channels;
+            int want_noise = 0, want_members = 0;
+            parts.count = 0;
+            for (int j = 0; j < n; j++)
+                if (!round || far_from(columns[j] + p * channels, other, channels) > reach) {
+                    parts.pixels[parts.count] = columns[j] + p * channels;
+                    parts.numbers[parts.count++] = j;
+                }
+            if (parts.count)
+                want_members = plain_lasting(&parts, want, &want_noise);
+            else
+                memcpy(want, other, (size_t)channels);
+            assert_memory_equal(value + p * channels, want, (size_t)channels);
+            assert_int_equal(noise[p], want_noise);
+            assert_int_equal(members[p], want_members);
+        }
+        for (int64_t i = 0; i < guard; i++)
+            assert_true(value[pixels * channels + i] == 77 && noise[pixels + i] == 77 &&
+                        members[pixels + i] == 77);
+        memcpy(first, value, sizeof first);
+    }
+    free(pictures);
+}
+
+static void test_lasting(void **state)
+{
+    (void)state;
+    static const int pictures[] = { 1, 2, 3, 7, 50, 99, bd_max_lasting };
+    seed = 2;
+    FOR_EACH_VARIANT(kernels)
+    for (int channels = 1; channels <= 3; channels += 2)
+        for (size_t n = 0; n < sizeof pictures / sizeof pictures[0]; n++) {
+            check_lasting(kernels, 131, channels, pictures[n], 20, 256);
+            check_lasting(kernels, 63, channels, pictures[n], 20, 60);
+            check_lasting(kernels, 65, channels, pictures[n], 0, 4);
+            check_lasting(kernels, 1, channels, pictures[n], 255, 256);
+        }
+    for (int i = 0; i < length_count; i++)
+        check_lasting(bd_separation_kernels()->pixel, lengths[i], 3, 9, 20, 100);
+}
+
+/* What stood there for the longer time, but was not there before and after, does not win. */
+static void test_lasting_is_not_longest(void **state)
+{
+    (void)state;
+    enum { n = 20 };
+    uint8_t pictures[n], value, other, noise, members;
+    const uint8_t *columns[n];
+    for (int j = 0; j < n; j++) {
+        pictures[j] = j < 5 || j >= 16 ? 100 : 180;
+        columns[j] = &pictures[j];
+    }
+    FOR_EACH_VARIANT(kernels)
+    {
+        kernels->lasting(1, 1, columns, n, 20, NULL, &value, &noise, &members);
+        assert_int_equal(value, 100);
+        assert_int_equal(noise, 0);
+        assert_int_equal(members, 9);
+        kernels->lasting(1, 1, columns, n, 20, &value, &other, &noise, &members);
+        assert_int_equal(other, 180);
+        assert_int_equal(members, 11);
+        /* Besides both there is nothing. */
+        for (int j = 0; j < n; j++)
+            columns[j] = &pictures[0];
+        kernels->lasting(1, 1, columns, n, 20, &value, &other, &noise, &members);
+        assert_int_equal(other, 100);
+        assert_int_equal(members, 0);
+        for (int j = 0; j < n; j++)
+            columns[j] = &pictures[j];
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_basis_kernels),
+        cmocka_unit_test(test_dot),
+        cmocka_unit_test(test_median),
+        cmocka_unit_test(test_lasting),
+        cmocka_unit_test(test_lasting_is_not_longest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

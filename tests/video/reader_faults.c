@@ -1,0 +1,417 @@
+/* The reader on damaged, broken off, interrupted and wrong inputs. */
+#include <fcntl.h>
+#include <math.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "tests/video/reader_fixture.h"
+
+#define X264 "-c:v libx264 -preset ultrafast -bf 2 -g 12 -pix_fmt yuv420p "
+
+enum { FRAMES = 100 };
+
+static const struct bd_reader_options plain;
+
+static const struct {
+    const char *name, *codec;
+} clips[] = {
+    { "a.mp4", X264 "-movflags +faststart" },
+    { "a.mkv", X264 },
+    { "a.avi", "-c:v mpeg4 -q:v 3 -g 12" },
+    { "a.ts", X264 },
+};
+
+enum { CLIPS = sizeof clips / sizeof *clips };
+
+static void make_clips(void)
+{
+    static bool made;
+    need_ffmpeg();
+    for (int i = 0; i < CLIPS && !made; i++)
+        assert_int_equal(
+            shell(FFMPEG MOVING("320x240", "4") "%s %s", clips[i].codec, clips[i].name), 0);
+    made = true;
+}
+
+/* All bytes of a file in the scratch folder; the caller frees. */
+static uint8_t *load(const char *name, size_t *size)
+{
+    FILE *file = fopen(in_scratch(name), "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    uint8_t *bytes = malloc(*size);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *size, file), *size);
+    fclose(file);
+    return bytes;
+}
+
+static void save(const char *name, const uint8_t *bytes, size_t size)
+{
+    FILE *file = fopen(in_scratch(name), "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What is left of a file cut off at 60 % comes out, unchanged, and then the end. */
+static void test_truncated(void **state)
+{
+    (void)state;
+    make_clips();
+    for (int i = 0; i < CLIPS; i++) {
+        size_t size;
+        uint8_t *bytes = load(clips[i].name, &size);
+        save("cut", bytes, size * 6 / 10);
+        free(bytes);
+        struct clip whole = read_input(in_scratch(clips[i].name), plain);
+        struct clip cut = read_input(in_scratch("cut"), plain);
+        assert_int_equal(whole.count, FRAMES);
+        if (cut.count < 40 || cut.count > 80)
+            fail_msg("%s: %d frames in six tenths of %d", clips[i].name, cut.count, FRAMES);
+        /* The last ones may miss the references that came after them. */
+        int sure = cut.count - 4;
+        assert_memory_equal(whole.data, cut.data, (size_t)sure * 320 * 240 * 3);
+        assert_memory_equal(whole.pts, cut.pts, sure * sizeof *cut.pts);
+        free_clip(&whole);
+        free_clip(&cut);
+    }
+}
+
+static int warnings;
+
+static void count_warnings(void *user, enum bd_log_level level, const char *message)
+{
+    (void)user;
+    if (level == BD_LOG_WARNING && strstr(message, "damaged"))
+        warnings++;
+}
+
+/* Rubbish in the middle costs some frames, one line in the log and no more. On one thread: with
+ * several, libavcodec before 6.1 may hand out a frame before it has noted what was wrong with it.
+ */
+static void test_corrupt(void **state)
+{
+    (void)state;
+    struct bd_reader_options options = { .threads = 1 };
+    make_clips();
+    for (int i = 0; i < CLIPS; i++) {
+        size_t size;
+        uint32_t noise = 12345;
+        uint8_t *bytes = load(clips[i].name, &size);
+        for (size_t at = size * 4 / 10; at < size * 5 / 10; at++) {
+            noise = noise * 1664525u + 1013904223u;
+            bytes[at] = (uint8_t)(noise >> 24);
+        }
+        save("corrupt", bytes, size);
+        free(bytes);
+        warnings = 0;
+        bd_log_set(count_warnings, NULL);
+        struct clip clip;
+        struct bd_reader *reader = open_input(in_scratch("corrupt"), options);
+        assert_int_equal(read_all(reader, &clip), BD_END);
+        int64_t damaged = bd_reader_damaged(reader);
+        bd_reader_close(&reader);
+        bd_log_set(NULL, NULL);
+        if (clip.count < 60 || clip.count > FRAMES || damaged < 1 || warnings != 1)
+            fail_msg("%s: %d frames, %d damaged, %d warnings", clips[i].name, clip.count,
+                     (int)damaged, warnings);
+        free_clip(&clip);
+    }
+}
+
+static void count_moved(void *user, enum bd_log_level level, const char *message)
+{
+    (void)user;
+    if (level == BD_LOG_WARNING && strstr(message, "goes back"))
+        warnings++;
+}
+
+/* Times that repeat or go back are moved forward by the least unit, told once. */
+static void test_repeated_times(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *times;
+        int64_t pts[6];
+    } cases[] = {
+        { "floor(N/2)*4", { 0, 1, 4, 5, 8, 9 } },
+        { "if(lt(N\\,3)\\,10+N*10\\,N*8)", { 10, 20, 30, 31, 32, 40 } },
+    };
+    for (int i = 0; i < 2; i++) {
+        char graph[200];
+        snprintf(graph, sizeof graph,
+                 "testsrc2=size=64x48:rate=25,settb=1/100,setpts=%s,trim=end_frame=6",
+                 cases[i].times);
+        warnings = 0;
+        bd_log_set(count_moved, NULL);
+        struct clip clip = read_input(graph, (struct bd_reader_options){ .input_format = "lavfi" });
+        bd_log_set(NULL, NULL);
+        assert_int_equal(clip.count, 6);
+        for (int k = 0; k < 6; k++)
+            assert_int_equal(clip.pts[k], cases[i].pts[k]);
+        assert_int_equal(warnings, 1);
+        free_clip(&clip);
+    }
+}
+
+/* A file that was being written by a recorder that lost power: the index is missing. */
+static void test_no_index(void **state)
+{
+    (void)state;
+    size_t size;
+    struct bd_reader *reader = NULL;
+    struct bd_reader_options options = { .format = BD_RGB24 };
+    need_ffmpeg();
+    assert_int_equal(shell(FFMPEG MOVING("320x240", "1") X264 "late.mp4"), 0);
+    uint8_t *bytes = load("late.mp4", &size);
+    save("late.mp4", bytes, size / 2);
+    free(bytes);
+    assert_int_equal(bd_reader_open(&reader, in_scratch("late.mp4"), &options), BD_ERROR_FORMAT);
+    assert_null(reader);
+    assert_non_null(strstr(bd_error_detail(), "late.mp4"));
+    assert_non_null(strstr(bd_error_detail(), "moov"));
+}
+
+static void test_pipes(void **state)
+{
+    (void)state;
+    make_clips();
+    struct clip file = read_input(in_scratch("a.mkv"), plain);
+    /* a named pipe */
+    assert_int_equal(shell("mkfifo pipe && (cat a.mkv > pipe &)"), 0);
+    struct clip pipe = read_input(in_scratch("pipe"), plain);
+    assert_same_frames("pipe", &pipe, &file, 0, 0);
+    free_clip(&pipe);
+    /* stdin, with a start to be reached without seeking */
+    int kept = dup(STDIN_FILENO);
+    char command[300];
+    snprintf(command, sizeof command, "cat %s", in_scratch("a.mkv"));
+    FILE *cat = popen(command, "r");
+    assert_non_null(cat);
+    assert_true(dup2(fileno(cat), STDIN_FILENO) == STDIN_FILENO);
+    struct bd_reader *reader = open_input("-", (struct bd_reader_options){ .start = 2 });
+    assert_false(bd_reader_get_info(reader)->seekable);
+    assert_int_equal(bd_reader_seek(reader, 2.4), BD_OK);
+    assert_int_equal(read_all(reader, &pipe), BD_END);
+    assert_int_equal(pipe.count, 40);
+    assert_int_equal(pipe.index[0], 60);
+    assert_memory_equal(clip_frame(&pipe, 0), clip_frame(&file, 60), 40 * 320 * 240 * 3);
+    assert_int_equal(bd_reader_seek(reader, 0), BD_ERROR_UNSUPPORTED);
+    bd_reader_close(&reader);
+    dup2(kept, STDIN_FILENO);
+    close(kept);
+    pclose(cat);
+    free_clip(&pipe);
+    free_clip(&file);
+}
+
+static bool stop_after(void *user)
+{
+    int *left = user;
+    return (*left)-- <= 0;
+}
+
+static bool stop_at(void *user)
+{
+    return bd_clock_seconds() >= *(const double *)user;
+}
+
+static void test_interrupted(void **state)
+{
+    (void)state;
+    int left = 100000, none = 0; /* read by stop_after through `user` */
+    struct bd_frame frame = { 0 };
+    struct bd_reader *reader;
+    struct bd_reader_options options = { .format = BD_GRAY8,
+                                         .interrupted = stop_after,
+                                         .user = &left };
+    make_clips();
+    reader = open_input(in_scratch("a.mkv"), options);
+    assert_int_equal(bd_reader_read(reader, &frame), BD_OK);
+    left = 1;
+    enum bd_status status;
+    int frames = 0;
+    while ((status = bd_reader_read(reader, &frame)) == BD_OK)
+        frames++;
+    assert_int_equal(status, BD_ERROR_INTERRUPTED);
+    assert_true(frames < 5);
+    bd_reader_close(&reader);
+    bd_frame_destroy(&frame);
+
+    options.user = &none;
+    assert_int_equal(bd_reader_open(&reader, in_scratch("a.mkv"), &options), BD_ERROR_INTERRUPTED);
+
+    /* waiting for a writer who never comes */
+    assert_int_equal(shell("mkfifo silent"), 0);
+    double start = bd_clock_seconds(), end = start + 0.3;
+    options.interrupted = stop_at;
+    options.user = &end;
+    assert_int_equal(bd_reader_open(&reader, in_scratch("silent"), &options), BD_ERROR_INTERRUPTED);
+    assert_null(reader);
+    assert_true(bd_clock_seconds() - start < 5);
+}
+
+/* INPUT of a bad case: in the scratch folder if it begins with a point. */
+static const struct bad {
+    const char *input, *format, *key, *value, *hwaccel;
+    enum bd_status status;
+    const char *word; /* that the detail holds */
+} bad[] = {
+    { "./missing.mp4", .status = BD_ERROR_IO, .word = "No such file" },
+    { "./no/missing.mp4", .status = BD_ERROR_IO, .word = "No such file" },
+    { ".", .status = BD_ERROR_IO, .word = "is a folder" },
+    { "./none%03d.png", .status = BD_ERROR_IO, .word = "matches" },
+    { "./no/none%03d.png", .status = BD_ERROR_IO, .word = "folder" },
+    { "./no%d/none.png", .status = BD_ERROR_ARGUMENT, .word = "file's name" },
+    { "./empty.mp4", .status = BD_ERROR_FORMAT, .word = "is empty" },
+    { "./notes.txt", .status = BD_ERROR_FORMAT, .word = "text" },
+    { "./notes.mp4", .status = BD_ERROR_FORMAT, .word = "not a video" },
+    { "./noise.bin", .status = BD_ERROR_FORMAT, .word = "noise.bin" },
+    { "./sound.wav", .status = BD_ERROR_FORMAT, .word = "only sound" },
+    { "./strange.avi", .status = BD_ERROR_UNSUPPORTED, .word = "no decoder" },
+    { "./a.mkv", "nonsense", .status = BD_ERROR_UNSUPPORTED, .word = "'nonsense'" },
+    { "./a.mkv", "mp4", .status = BD_ERROR_FORMAT, .word = "as mov" },
+    { "./a.mkv", .key = "colour", .value = "red", .status = BD_ERROR_ARGUMENT, .word = "'colour'" },
+    { "./a.mkv", .key = "", .value = "red", .status = BD_ERROR_ARGUMENT, .word = "option 1" },
+    { "./a.mkv", .hwaccel = "magic", .status = BD_ERROR_ARGUMENT, .word = "'magic'" },
+    { "/dev/video77", .status = BD_ERROR_IO, .word = "no camera" },
+    { "/dev/video77", "v4l2", .status = BD_ERROR_IO, .word = "no camera" },
+    { ":4242", "x11grab", .status = BD_ERROR_IO, .word = ":4242" },
+    { "nonsense=1", "lavfi", .status = BD_ERROR_IO, .word = "nonsense" },
+    { "gopher9://x/y", .status = BD_ERROR_UNSUPPORTED, .word = "gopher9" },
+    { "http://127.0.0.1:9/a.mp4", .status = BD_ERROR_IO, .word = "127.0.0.1" },
+    { "synth:nowhere", .status = BD_ERROR_IO, .word = "easy" },
+    { "synth:easy?size=3x3", .status = BD_ERROR_ARGUMENT, .word = "size=3x3" },
+    { "synth:easy?size=320", .status = BD_ERROR_ARGUMENT, .word = "size=320" },
+    { "synth:easy?speed=2", .status = BD_ERROR_ARGUMENT, .word = "speed=2" },
+    { "synth:easy?frames=0", .status = BD_ERROR_ARGUMENT, .word = "frames=0" },
+    { "synth:easy?seed=1&", .status = BD_ERROR_ARGUMENT, .word = "''" },
+    { "synth:easy", .key = "seed", .value = "2", .status = BD_ERROR_ARGUMENT, .word = "'seed'" },
+    { "", .status = BD_ERROR_ARGUMENT, .word = "no input" },
+};
+
+static void make_bad_files(void)
+{
+    size_t size;
+    uint8_t noise[50000];
+    uint32_t seed = 99;
+    assert_int_equal(shell("printf '' > empty.mp4"), 0);
+    assert_int_equal(shell("seq 1 3000 | tee notes.txt > notes.mp4"), 0);
+    for (size_t i = 0; i < sizeof noise; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        noise[i] = (uint8_t)(seed >> 24);
+    }
+    save("noise.bin", noise, sizeof noise);
+    assert_int_equal(shell(FFMPEG "-f lavfi -i sine=duration=1 sound.wav"), 0);
+    /* an AVI whose codec nobody knows */
+    uint8_t *bytes = load("a.avi", &size);
+    for (size_t i = 0; i + 4 < 4096; i++)
+        if (memcmp(bytes + i, "FMP4", 4) == 0)
+            memcpy(bytes + i, "QQ7Q", 4);
+    save("strange.avi", bytes, size);
+    free(bytes);
+}
+
+static void test_bad_inputs(void **state)
+{
+    (void)state;
+    make_clips();
+    make_bad_files();
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const struct bad *b = &bad[i];
+        struct bd_key_value option = { b->key, b->value };
+        struct bd_reader_options options = { .format = BD_RGB24,
+                                             .input_format = b->format,
+                                             .input_options = &option,
+                                             .input_option_count = b->key ? 1 : 0,
+                                             .hwaccel = b->hwaccel };
+        struct bd_reader *reader = NULL;
+        const char *input = b->input[0] == '.' ? in_scratch(b->input) : b->input;
+        enum bd_status status = bd_reader_open(&reader, input, &options);
+        print_message("  %s\n", bd_error_detail());
+        if (status != b->status || reader)
+            fail_msg("%s: status %d, expected %d: %s", b->input, status, b->status,
+                     bd_error_detail());
+        if (!strstr(bd_error_detail(), b->word) || strchr(bd_error_detail(), '\n'))
+            fail_msg("%s: '%s' does not hold '%s'", b->input, bd_error_detail(), b->word);
+    }
+}
+
+static void test_bad_options(void **state)
+{
+    (void)state;
+    const struct bd_reader_options options[] = {
+        { .format = BD_RGBA32 },
+        { .format = BD_RGB24, .start = -1 },
+        { .format = BD_RGB24, .start = NAN },
+        { .format = BD_RGB24, .duration = -0.5 },
+        { .format = BD_RGB24, .duration = 1e300 },
+        { .format = BD_RGB24, .threads = -2 },
+        { .format = BD_RGB24, .start = 100 }, /* behind the end */
+    };
+    make_clips();
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct bd_reader *reader = NULL;
+        assert_int_equal(bd_reader_open(&reader, in_scratch("a.mkv"), &options[i]),
+                         BD_ERROR_ARGUMENT);
+        assert_null(reader);
+    }
+    struct bd_reader *reader = open_input(in_scratch("a.mkv"), plain);
+    assert_int_equal(bd_reader_seek(reader, -1), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_reader_seek(reader, NAN), BD_ERROR_ARGUMENT);
+    bd_reader_close(&reader);
+    bd_reader_close(&reader); /* safe on NULL */
+}
+
+static void test_unreadable(void **state)
+{
+    (void)state;
+    make_clips();
+    if (geteuid() == 0) {
+        print_message("skipped: root may read everything\n");
+        skip();
+    }
+    struct bd_reader *reader = NULL;
+    struct bd_reader_options options = { .format = BD_RGB24 };
+    assert_int_equal(shell("cp a.mkv secret.mkv && chmod 000 secret.mkv"), 0);
+    assert_int_equal(bd_reader_open(&reader, in_scratch("secret.mkv"), &options), BD_ERROR_IO);
+    assert_non_null(strstr(bd_error_detail(), "Permission"));
+}
+
+/* "auto" works with and without hardware; a device that is not there is an error that says so. */
+static void test_hardware(void **state)
+{
+    (void)state;
+    make_clips();
+    struct clip plain_clip = read_input(in_scratch("a.mp4"), plain);
+    struct clip clip =
+        read_input(in_scratch("a.mp4"), (struct bd_reader_options){ .hwaccel = "auto" });
+    assert_same_frames("auto", &clip, &plain_clip, 1, 60);
+    free_clip(&clip);
+    free_clip(&plain_clip);
+    struct bd_reader *reader = NULL;
+    struct bd_reader_options options = { .format = BD_RGB24, .hwaccel = "cuda" };
+    enum bd_status status = bd_reader_open(&reader, in_scratch("a.mp4"), &options);
+    if (status == BD_OK)
+        assert_int_equal(bd_reader_get_info(reader)->width, 320);
+    else
+        assert_int_equal(status, BD_ERROR_UNSUPPORTED);
+    if (status != BD_OK)
+        assert_non_null(strstr(bd_error_detail(), "cuda"));
+    bd_reader_close(&reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_truncated),  cmocka_unit_test(test_corrupt),
+        cmocka_unit_test(test_no_index),   cmocka_unit_test(test_repeated_times),
+        cmocka_unit_test(test_pipes),      cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_inputs), cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_unreadable), cmocka_unit_test(test_hardware),
+    };
+    return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
+}

@@ -1,0 +1,336 @@
+/* The writer on bad inputs: each has its line and its status, and leaves no rubbish behind. */
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "tests/video/writer_fixture.h"
+
+static struct bd_writer_options gray(int width, int height)
+{
+    return (struct bd_writer_options){ .width = width,
+                                       .height = height,
+                                       .format = BD_GRAY8,
+                                       .time_base = { 1, 25 },
+                                       .frame_rate = { 25, 1 },
+                                       .pixel_aspect = { 1, 1 },
+                                       .lossless = true };
+}
+
+/* Random pixels: they fill a disk soon. */
+static void make_frame(struct bd_frame *frame, int width, int height, int64_t index)
+{
+    ok(bd_frame_ensure(frame, width, height, BD_GRAY8));
+    uint32_t state = (uint32_t)index * 2654435761u + 1;
+    for (int64_t i = 0; i < frame->stride * height; i++) {
+        state = state * 1664525u + 1013904223u;
+        frame->data[i] = (uint8_t)(state >> 24);
+    }
+    frame->index = frame->pts = index;
+    frame->duration = 1;
+}
+
+/* Opening fails with this status, one line that holds these words, and nothing new in the folder.
+ */
+static void refuse(const char *path, const struct bd_writer_options *options, enum bd_status status,
+                   const char *words)
+{
+    struct bd_writer *writer = NULL;
+    struct stat before, after;
+    bool existed = stat(path, &before) == 0;
+    enum bd_status got = bd_writer_open(&writer, path, options);
+    if (got != status || !strstr(bd_error_detail(), words) || strchr(bd_error_detail(), '\n'))
+        fail_msg("%s: got %d (%s), expected %d with '%s'", path, got, bd_error_detail(), status,
+                 words);
+    assert_null(writer);
+    assert_int_equal(stat(path, &after) == 0, existed);
+    if (existed)
+        assert_int_equal(before.st_size, after.st_size);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    struct bd_writer_options options = gray(64, 48);
+    assert_int_equal(shell("mkdir folder folder.mkv && touch file"), 0);
+    refuse(in_scratch("missing/x.mkv"), &options, BD_ERROR_IO, "missing/x.mkv: its folder");
+    refuse(in_scratch("missing/x%d.png"), &options, BD_ERROR_IO, "its folder");
+    refuse(in_scratch("file/x.mkv"), &options, BD_ERROR_IO, "x.mkv");
+    refuse(in_scratch("folder.mkv"), &options, BD_ERROR_IO, "is a folder");
+    refuse(in_scratch("x%d_%d.png"), &options, BD_ERROR_ARGUMENT, "one %d");
+    refuse("", &options, BD_ERROR_UNSUPPORTED, "extension");
+    refuse(in_scratch("noextension"), &options, BD_ERROR_UNSUPPORTED, "mkv,mp4,m4v");
+    refuse(in_scratch("x.nonsense"), &options, BD_ERROR_UNSUPPORTED, "known are");
+    refuse(in_scratch("x.txt"), &options, BD_ERROR_UNSUPPORTED, "known are");
+    refuse(in_scratch("x.mp3"), &options, BD_ERROR_UNSUPPORTED, "known are");
+    refuse(in_scratch("x."), &options, BD_ERROR_UNSUPPORTED, "known are");
+    refuse(in_scratch("folder.mkv/x"), &options, BD_ERROR_UNSUPPORTED, "known are");
+    if (geteuid() != 0) { /* nothing is forbidden to root */
+        assert_int_equal(shell("chmod 500 folder"), 0);
+        refuse(in_scratch("folder/x.mkv"), &options, BD_ERROR_IO, "no permission");
+        refuse(in_scratch("folder/x.png"), &options, BD_ERROR_IO, "no permission");
+    }
+    empty_scratch();
+}
+
+static void test_overwrite(void **state)
+{
+    static const char *const names[] = { "x.mkv", "x.png", "x%03d.png" };
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        struct bd_writer_options options = gray(64, 48);
+        struct bd_writer *writer = NULL;
+        struct bd_frame frame = { 0 };
+        assert_int_equal(shell("printf old > x.mkv; printf old > x.png; printf old > x002.png"), 0);
+        refuse(in_scratch(names[i]), &options, BD_ERROR_IO, "-y replaces");
+        assert_int_equal(shell("grep -q old x.mkv && grep -q old x.png && grep -q old x002.png"),
+                         0);
+        options.overwrite = true;
+        make_frame(&frame, 64, 48, 1);
+        ok(bd_writer_open(&writer, in_scratch(names[i]), &options));
+        ok(bd_writer_write(writer, &frame));
+        ok(bd_writer_close(&writer));
+        assert_int_equal(shell("test $(cat x.mkv x.png x002.png | wc -c) -gt 500"), 0);
+        bd_frame_destroy(&frame);
+        empty_scratch();
+    }
+}
+
+static void test_options(void **state)
+{
+    (void)state;
+    static const int sizes[][2] = { { 0, 48 }, { 64, 0 }, { -1, -1 } };
+    for (size_t i = 0; i < 3; i++) {
+        struct bd_writer_options options = gray(sizes[i][0], sizes[i][1]);
+        refuse(in_scratch("x.mkv"), &options, BD_ERROR_ARGUMENT, "at least 1");
+    }
+    struct bd_writer_options options = gray(64, 48);
+    options.format = 2;
+    refuse(in_scratch("x.mkv"), &options, BD_ERROR_ARGUMENT, "pixel format 2");
+    options = gray(200000, 200000);
+    refuse(in_scratch("x.mkv"), &options, BD_ERROR_UNSUPPORTED, "too large");
+    options = gray(20000, 30);
+    options.lossless = false;
+    refuse(in_scratch("x.mp4"), &options, BD_ERROR_UNSUPPORTED, "20000 x 30");
+    assert_int_equal(shell("test -z \"$(ls)\""), 0);
+}
+
+static void test_codecs(void **state)
+{
+    static const struct {
+        const char *name, *codec;
+        bool lossless, rgb;
+        enum bd_status status;
+        const char *words;
+    } cases[] = {
+        { "x.mkv", "nosuchcodec", false, false, BD_ERROR_UNSUPPORTED, "codec 'nosuchcodec'" },
+        { "x.mkv", "", false, false, BD_ERROR_UNSUPPORTED, "codec ''" },
+        { "x.mkv", "aac", false, false, BD_ERROR_UNSUPPORTED, "no such video encoder" },
+        { "x.mkv", "mpeg4", true, false, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },
+        { "x.png", "mjpeg", false, false, BD_ERROR_UNSUPPORTED, "cannot hold a picture" },
+        { "x.webm", "ffv1", true, false, BD_ERROR_IO, "WebM" },
+        { "x.jpg", NULL, true, false, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },
+        { "x.gif", NULL, true, true, BD_ERROR_UNSUPPORTED, "colour" },
+        { "x.pgm", NULL, true, true, BD_ERROR_UNSUPPORTED, "colour" },
+        { "x.ts", NULL, true, true, BD_ERROR_UNSUPPORTED, "cannot keep every pixel" },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct bd_writer_options options = gray(64, 48);
+        options.codec = cases[i].codec;
+        options.lossless = cases[i].lossless;
+        options.format = cases[i].rgb ? BD_RGB24 : BD_GRAY8;
+        refuse(in_scratch(cases[i].name), &options, cases[i].status, cases[i].words);
+    }
+    assert_int_equal(shell("test -z \"$(ls)\""), 0);
+}
+
+static void test_frames(void **state)
+{
+    (void)state;
+    struct bd_writer_options options = gray(64, 48);
+    struct bd_writer *writer = NULL;
+    struct bd_frame frame = { 0 }, other = { 0 };
+    make_frame(&frame, 64, 48, 5);
+    make_frame(&other, 64, 47, 6);
+    ok(bd_writer_open(&writer, in_scratch("x.mkv"), &options));
+    ok(bd_writer_write(writer, &frame));
+    assert_int_equal(bd_writer_write(writer, &other), BD_ERROR_ARGUMENT);
+    assert_non_null(strstr(bd_error_detail(), "64 x 47"));
+    assert_int_equal(bd_writer_write(writer, &frame), BD_ERROR_ARGUMENT); /* the same time again */
+    assert_non_null(strstr(bd_error_detail(), "not after"));
+    frame.pts = 4;
+    assert_int_equal(bd_writer_write(writer, &frame), BD_ERROR_ARGUMENT);
+    frame.pts = 6;
+    ok(bd_writer_write(writer, &frame)); /* a refused frame does no harm */
+    ok(bd_writer_close(&writer));
+    assert_null(writer);
+    ok(bd_writer_close(&writer));
+
+    ok(bd_writer_open(&writer, in_scratch("x.png"), &options));
+    ok(bd_writer_write(writer, &frame));
+    assert_int_equal(bd_writer_write(writer, &frame), BD_ERROR_ARGUMENT);
+    assert_non_null(strstr(bd_error_detail(), "one picture"));
+    ok(bd_writer_close(&writer));
+
+    ok(bd_writer_open(&writer, in_scratch("x%d.png"), &options));
+    frame.index = INT64_MAX - 1;
+    enum bd_status status = bd_writer_write(writer, &frame);
+    enum bd_status closed = bd_writer_close(&writer); /* threads may hold the picture until here */
+    assert_int_equal(status != BD_OK ? status : closed, BD_ERROR_IO);
+    bd_frame_destroy(&frame);
+    bd_frame_destroy(&other);
+    empty_scratch();
+}
+
+static void test_no_frames(void **state)
+{
+    static const char *const names[] = { "x.mkv",  "x.mp4", "x.mov", "x.avi",
+                                         "x.webm", "x.gif", "x.png", "x%d.png" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct bd_writer_options options = gray(64, 48);
+        struct bd_writer *writer = NULL;
+        ok(bd_writer_open(&writer, in_scratch(names[i]), &options));
+        ok(bd_writer_close(&writer));
+    }
+    empty_scratch();
+}
+
+/* Writes until it fails; the fault must be told once, by a write or by close. */
+static void fill(const char *name, const char *words)
+{
+    struct bd_writer_options options = gray(320, 240);
+    struct bd_writer *writer = NULL;
+    struct bd_frame frame = { 0 };
+    options.overwrite = true;
+    enum bd_status status = bd_writer_open(&writer, in_scratch(name), &options);
+    for (int i = 0; i < 60 && status == BD_OK; i++) {
+        make_frame(&frame, 320, 240, i);
+        status = bd_writer_write(writer, &frame);
+    }
+    char told[512] = "";
+    if (status != BD_OK)
+        snprintf(told, sizeof told, "%s", bd_error_detail());
+    if (writer && status != BD_OK) {
+        make_frame(&frame, 320, 240, 60);
+        assert_int_equal(bd_writer_write(writer, &frame), BD_ERROR_IO);
+        assert_int_equal(bd_writer_close(&writer), BD_OK); /* it was told already */
+    } else if (writer) {
+        status = bd_writer_close(&writer);
+        snprintf(told, sizeof told, "%s", bd_error_detail());
+    }
+    assert_int_equal(status, BD_ERROR_IO);
+    if (!strstr(told, words) || strncmp(told, scratch, strlen(scratch)) != 0)
+        fail_msg("%s: '%s' does not say '%s'", name, told, words);
+    bd_frame_destroy(&frame);
+}
+
+static void test_full_device(void **state)
+{
+    static const char *const names[] = { "f.mkv", "f.mp4", "f.avi", "f.png", "f.nut", "f.gif" };
+    (void)state;
+    if (access("/dev/full", W_OK) != 0)
+        skip();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_int_equal(shell("ln -s /dev/full %s", names[i]), 0);
+        fill(names[i], "no space left");
+        assert_int_equal(shell("test -L %s", names[i]), 0); /* a device is not deleted */
+    }
+    empty_scratch();
+}
+
+/* A limit on the size of files stops a film in its middle: what was written before can be read. */
+static void test_limit_midway(void **state)
+{
+    (void)state;
+    struct rlimit was, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    limit = was;
+    limit.rlim_cur = 1500000; /* about 18 of 60 frames */
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    fill("half.mkv", "cannot be written");
+    fill("half.nut", "cannot be written");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, handler);
+    struct bd_reader_options want = { .format = BD_GRAY8 };
+    struct bd_reader *reader = NULL;
+    struct bd_frame back = { 0 }, frame = { 0 };
+    ok(bd_reader_open(&reader, in_scratch("half.mkv"), &want));
+    int frames = 0;
+    while (bd_reader_read(reader, &back) == BD_OK && frames < 10) {
+        make_frame(&frame, 320, 240, frames++);
+        for (int y = 0; y < 240; y++)
+            assert_memory_equal(back.data + y * back.stride, frame.data + y * frame.stride, 320);
+    }
+    assert_int_equal(frames, 10);
+    bd_reader_close(&reader);
+    bd_frame_destroy(&back);
+    bd_frame_destroy(&frame);
+    empty_scratch();
+}
+
+/* A picture that does not fit on the disk is not left there in part. */
+static void test_full_disk(void **state)
+{
+    (void)state;
+    assert_int_equal(shell("mkdir disk"), 0);
+    if (mount("none", in_scratch("disk"), "tmpfs", 0, "size=400k") != 0) {
+        print_message("skipped: no right to mount a small disk\n");
+        empty_scratch();
+        skip();
+    }
+    fill("disk/x.mkv", "no space left");
+    assert_int_equal(shell("rm disk/*"), 0);
+    fill("disk/x%d.png", "no space left");
+    int left =
+        shell("test -s disk/x1.png && for f in disk/*.png; do tail -c 8 $f | grep -q IEND || "
+              "exit 1; done");
+    umount(in_scratch("disk"));
+    assert_int_equal(left, 0);
+    empty_scratch();
+}
+
+static void test_picture_read(void **state)
+{
+    static const struct {
+        const char *name, *make;
+        enum bd_status status;
+        const char *words;
+    } cases[] = {
+        { "none.png", "true", BD_ERROR_IO, "none.png" },
+        { "folder.png", "mkdir folder.png", BD_ERROR_IO, "is a folder" },
+        { "empty.png", "touch empty.png", BD_ERROR_FORMAT, "is empty" },
+        { "text.png", "seq 100 > text.png", BD_ERROR_FORMAT, "text.png" },
+        { "cut.png", "head -c 60 good.png > cut.png", BD_ERROR_FORMAT, "cut.png" },
+    };
+    (void)state;
+    struct bd_frame frame = { 0 };
+    make_frame(&frame, 64, 48, 0);
+    ok(bd_picture_write(in_scratch("good.png"), &frame));
+    assert_int_equal(bd_picture_write(in_scratch("none/x.png"), &frame), BD_ERROR_IO);
+    assert_int_equal(bd_picture_write(in_scratch("x.doc"), &frame), BD_ERROR_UNSUPPORTED);
+    bd_frame_destroy(&frame);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(shell("%s", cases[i].make), 0);
+        enum bd_status got = bd_picture_read(in_scratch(cases[i].name), BD_GRAY8, &frame);
+        if (got != cases[i].status || !strstr(bd_error_detail(), cases[i].words))
+            fail_msg("%s: got %d: %s", cases[i].name, got, bd_error_detail());
+        bd_frame_destroy(&frame);
+    }
+    empty_scratch();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_paths),       cmocka_unit_test(test_overwrite),
+        cmocka_unit_test(test_options),     cmocka_unit_test(test_codecs),
+        cmocka_unit_test(test_frames),      cmocka_unit_test(test_no_frames),
+        cmocka_unit_test(test_full_device), cmocka_unit_test(test_limit_midway),
+        cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_picture_read),
+    };
+    return cmocka_run_group_tests_name("writer_faults", tests, create_logged_scratch,
+                                       remove_scratch);
+}

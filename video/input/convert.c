@@ -1,0 +1,272 @@
+#include "video/input/convert.h"
+
+#include <libavutil/opt.h>
+#include <libavutil/pixdesc.h>
+#include <libswscale/swscale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a plan of libswscale depends on. */
+struct plan {
+    int width, height, format; /* AVPixelFormat, without the yuvj ones */
+    int range;                 /* 1: full */
+    int matrix;                /* AVColorSpace */
+};
+
+enum { BLOCK = 32 }; /* pixels; see needs_room */
+
+struct bd_converter {
+    int width, height; /* stored, before the turn */
+    enum bd_pixel_format format;
+    struct bd_turn turn;
+    struct plan plan;
+    struct SwsContext *sws;
+    bool told;               /* that the size changes */
+    struct bd_frame staging; /* the picture on its way, where it cannot go straight to its place */
+};
+
+bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix)
+{
+    *turn = (struct bd_turn){ false, false, false };
+    if (!matrix)
+        return true;
+    /* x' = a x + c y, y' = b x + d y */
+    double a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
+    double straight = fmin(fabs(a), fabs(d)), across = fmin(fabs(b), fabs(c));
+    double rest_straight = fmax(fabs(b), fabs(c)), rest_across = fmax(fabs(a), fabs(d));
+    if (straight > 100 * rest_straight)
+        *turn = (struct bd_turn){ false, a < 0, d < 0 };
+    else if (across > 100 * rest_across)
+        *turn = (struct bd_turn){ true, c < 0, b < 0 };
+    else
+        return false;
+    return true;
+}
+
+enum bd_status bd_converter_create(struct bd_converter **converter, int width, int height,
+                                   enum bd_pixel_format format, struct bd_turn turn)
+{
+    *converter = calloc(1, sizeof **converter);
+    if (!*converter)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the colour conversion");
+    **converter =
+        (struct bd_converter){ .width = width, .height = height, .format = format, .turn = turn };
+    return BD_OK;
+}
+
+void bd_converter_destroy(struct bd_converter **converter)
+{
+    if (!*converter)
+        return;
+    sws_freeContext((*converter)->sws);
+    bd_frame_destroy(&(*converter)->staging);
+    free(*converter);
+    *converter = NULL;
+}
+
+/* The yuvj formats say "full range" in the format; libswscale wants it said in the range. */
+static int without_j(int format, int *range)
+{
+    static const struct {
+        enum AVPixelFormat j, plain;
+    } table[] = {
+        { AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV420P }, { AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV422P },
+        { AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUV444P }, { AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUV440P },
+        { AV_PIX_FMT_YUVJ411P, AV_PIX_FMT_YUV411P },
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].j == (enum AVPixelFormat)format) {
+            *range = 1;
+            return table[i].plain;
+        }
+    return format;
+}
+
+static struct plan plan_for(const AVFrame *src)
+{
+    struct plan plan = { .width = src->width, .height = src->height };
+    plan.range = src->color_range == AVCOL_RANGE_JPEG;
+    plan.format = without_j(src->format, &plan.range);
+    switch (src->colorspace) {
+    case AVCOL_SPC_BT709:
+    case AVCOL_SPC_FCC:
+    case AVCOL_SPC_BT470BG:
+    case AVCOL_SPC_SMPTE170M:
+    case AVCOL_SPC_SMPTE240M:
+    case AVCOL_SPC_BT2020_NCL:
+    case AVCOL_SPC_BT2020_CL:
+        plan.matrix = src->colorspace;
+        break;
+    default: /* not said: what players assume */
+        plan.matrix = src->height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
+    }
+    return plan;
+}
+
+static bool same_plan(const struct plan *a, const struct plan *b)
+{
+    return a->width == b->width && a->height == b->height && a->format == b->format &&
+           a->range == b->range && a->matrix == b->matrix;
+}
+
+static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
+{
+    sws_freeContext(c->sws);
+    c->sws = NULL;
+    if (!sws_isSupportedInput(plan->format)) {
+        const char *name = av_get_pix_fmt_name(plan->format);
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "pixel format %s cannot be converted by this build of libswscale",
+                       name ? name : "unknown");
+    }
+    /* Odd sides keep libswscale's quick but even-only YUV to RGB code out. */
+    int flags = SWS_BICUBIC;
+    if ((plan->width | plan->height) & 1)
+        flags |= SWS_ACCURATE_RND;
+    int out = c->format == BD_GRAY8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_RGB24;
+    struct SwsContext *sws = sws_alloc_context();
+    if (!sws)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the colour conversion");
+    av_opt_set_int(sws, "srcw", plan->width, 0);
+    av_opt_set_int(sws, "srch", plan->height, 0);
+    av_opt_set_int(sws, "src_format", plan->format, 0);
+    av_opt_set_int(sws, "src_range", plan->range, 0);
+    av_opt_set_int(sws, "dstw", c->width, 0);
+    av_opt_set_int(sws, "dsth", c->height, 0);
+    av_opt_set_int(sws, "dst_format", out, 0);
+    av_opt_set_int(sws, "dst_range", 1, 0);
+    av_opt_set_int(sws, "sws_flags", flags, 0);
+    /* Before the initialisation, which picks its routines by the ranges. */
+    sws_setColorspaceDetails(sws, sws_getCoefficients(plan->matrix), plan->range,
+                             sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
+    if (sws_init_context(sws, NULL, NULL) < 0) {
+        sws_freeContext(sws);
+        return bd_fail(
+            BD_ERROR_UNSUPPORTED, "no conversion from %s %d x %d to %d x %d in libswscale",
+            av_get_pix_fmt_name(plan->format), plan->width, plan->height, c->width, c->height);
+    }
+    c->sws = sws;
+    c->plan = *plan;
+    return BD_OK;
+}
+
+/* Turns `src` into `dst`, whose sides are already exchanged if need be, a square of pixels at a
+ * time, so that the strided side stays in the cache. */
+static void turn(struct bd_frame *dst, const struct bd_frame *src, struct bd_turn turn)
+{
+    enum { TILE = 32 };
+    int bytes = src->format;
+    for (int y0 = 0; y0 < dst->height; y0 += TILE)
+        for (int x0 = 0; x0 < dst->width; x0 += TILE) {
+            int y1 = y0 + TILE < dst->height ? y0 + TILE : dst->height;
+            int x1 = x0 + TILE < dst->width ? x0 + TILE : dst->width;
+            for (int y = y0; y < y1; y++) {
+                uint8_t *to = dst->data + y * dst->stride + (int64_t)x0 * bytes;
+                int v = turn.flip_y ? dst->height - 1 - y : y;
+                for (int x = x0; x < x1; x++, to += bytes) {
+                    int u = turn.flip_x ? dst->width - 1 - x : x;
+                    const uint8_t *from = turn.transpose
+                                              ? src->data + u * src->stride + (int64_t)v * bytes
+                                              : src->data + v * src->stride + (int64_t)u * bytes;
+                    for (int k = 0; k < bytes; k++)
+                        to[k] = from[k];
+                }
+            }
+        }
+}
+
+/* Whether `src` has its luma as a plane of bytes: then gray needs no detour over libswscale. */
+static bool has_luma_bytes(const AVFrame *src)
+{
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(src->format);
+    const uint64_t other = AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM |
+                           AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BAYER;
+    return d && !(d->flags & other) && d->nb_components >= 3 && d->comp[0].plane == 0 &&
+           d->comp[0].step == 1 && d->comp[0].offset == 0 && d->comp[0].depth == 8 &&
+           d->comp[0].shift == 0;
+}
+
+/* One row of `count` pixels, 16..235 stretched to 0..255. A function of its own, so that the
+ * compiler sees that nothing overlaps and works on 8 or 16 pixels at a time. */
+static void stretch_row(uint8_t *restrict to, const uint8_t *restrict from, int count)
+{
+    for (int x = 0; x < count; x++) {
+        uint8_t v = from[x] < 16 ? 16 : from[x];
+        v = v > 235 ? 235 : v;
+        /* x 255 / 219, rounded, in 16 bits: compilers know the high half of a product */
+        uint16_t fixed = (uint16_t)((v - 16) * 16 + 7);
+        to[x] = (uint8_t)((uint32_t)fixed * 4769 >> 16);
+    }
+}
+
+/* Luma to gray, without libswscale, which goes over 15 bits a pixel for it. */
+static void copy_luma(struct bd_frame *dst, const AVFrame *src, bool full_range)
+{
+    for (int y = 0; y < src->height; y++) {
+        uint8_t *to = dst->data + y * dst->stride;
+        const uint8_t *from = src->data[0] + (int64_t)y * src->linesize[0];
+        if (full_range)
+            memcpy(to, from, (size_t)src->width);
+        else
+            stretch_row(to, from, src->width);
+    }
+}
+
+/* libswscale's quick YUV to RGB code works in blocks of 8 to 32 pixels: where the padding of a row
+ * is short it writes behind the picture, or leaves the last columns out (seen with FFmpeg 5.1 at
+ * widths as 18 and 40). */
+static bool needs_room(const struct bd_converter *c)
+{
+    return c->format == BD_RGB24 && c->width % BLOCK != 0;
+}
+
+/* `dst` may be wider than the picture. */
+static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
+{
+    struct plan plan = plan_for(src);
+    if (c->format == BD_GRAY8 && src->width == c->width && src->height == c->height &&
+        has_luma_bytes(src)) {
+        copy_luma(dst, src, plan.range);
+        return BD_OK;
+    }
+    if (!c->sws || !same_plan(&plan, &c->plan)) {
+        enum bd_status status = make_plan(c, &plan);
+        if (status != BD_OK)
+            return status;
+    }
+    uint8_t *planes[4] = { dst->data };
+    int strides[4] = { (int)dst->stride };
+    if (sws_scale(c->sws, (const uint8_t *const *)src->data, src->linesize, 0, src->height, planes,
+                  strides) < 0)
+        return bd_fail(BD_ERROR_FORMAT, "libswscale could not convert a picture");
+    return BD_OK;
+}
+
+enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
+{
+    if ((src->width != c->width || src->height != c->height) && !c->told) {
+        bd_log(BD_LOG_WARNING, "the picture size changes to %d x %d: scaled to %d x %d", src->width,
+               src->height, c->width, c->height);
+        c->told = true;
+    }
+    bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
+    bool staged = turned || needs_room(c);
+    int width = c->turn.transpose ? c->height : c->width;
+    int height = c->turn.transpose ? c->width : c->height;
+    enum bd_status status = bd_frame_ensure(dst, width, height, c->format);
+    if (status == BD_OK && staged)
+        status = bd_frame_ensure(&c->staging, (c->width / BLOCK + 2) * BLOCK, c->height, c->format);
+    if (status == BD_OK)
+        status = convert(c, staged ? &c->staging : dst, src);
+    if (status != BD_OK || !staged)
+        return status;
+    if (turned) {
+        turn(dst, &c->staging, c->turn);
+        return BD_OK;
+    }
+    for (int y = 0; y < height; y++)
+        memcpy(dst->data + y * dst->stride, c->staging.data + y * c->staging.stride,
+               (size_t)width * c->format);
+    return BD_OK;
+}

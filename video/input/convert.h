@@ -1,0 +1,37 @@
+/* Private: decoded AVFrames to bd_frames: any pixel format, range and colour space, turned upright,
+ * always of one size. */
+#ifndef BD_VIDEO_INPUT_CONVERT_H
+#define BD_VIDEO_INPUT_CONVERT_H
+
+#include <libavutil/frame.h>
+#include <stdbool.h>
+
+#include "video/frame.h"
+
+/* How a stored picture is turned to be upright. Applied in this order: x and y change places, then
+ * columns and rows are reversed. */
+struct bd_turn {
+    bool transpose, flip_x, flip_y;
+};
+
+struct bd_converter;
+
+/* Reads a 3 x 3 display matrix (9 fixed-point numbers, AVDisplayMatrix; NULL is upright). Returns
+ * false if it is not made of quarter turns and mirrors; *turn is then upright. */
+bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix);
+
+/* Makes a converter to pictures of `format` (BD_GRAY8: luma at full range, or BD_RGB24) for stored
+ * pictures of width x height pixels, which come out with sides exchanged if turn.transpose. */
+enum bd_status bd_converter_create(struct bd_converter **converter, int width, int height,
+                                   enum bd_pixel_format format, struct bd_turn turn);
+
+/* Converts `src` (in system memory). A picture of another size than agreed is scaled to it. `dst`
+ * is made to fit; its times are left alone. BD_ERROR_UNSUPPORTED if libswscale cannot read the
+ * format. */
+enum bd_status bd_converter_run(struct bd_converter *converter, struct bd_frame *dst,
+                                const AVFrame *src);
+
+/* Frees and nulls. Safe on NULL. */
+void bd_converter_destroy(struct bd_converter **converter);
+
+#endif

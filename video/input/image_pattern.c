@@ -1,0 +1,129 @@
+#include "video/input/image_pattern.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A pattern taken apart. Digits: at least `width`, filled with zeros on the left. */
+struct pattern {
+    const char *prefix, *suffix; /* of the file name, around the conversion */
+    size_t prefix_length;
+    int width;
+};
+
+/* The conversion in `text`, NULL if there is none; *end is behind it. */
+static const char *find_conversion(const char *text, const char **end, int *width)
+{
+    for (const char *at = strchr(text, '%'); at; at = strchr(at + 1, '%')) {
+        const char *p = at + 1;
+        int w = 0;
+        while (isdigit((unsigned char)*p) && w < 1000)
+            w = w * 10 + (*p++ - '0');
+        if (*p == 'd') {
+            *end = p + 1;
+            *width = w;
+            return at;
+        }
+        if (*p == '%')
+            at = p;
+    }
+    return NULL;
+}
+
+bool bd_image_pattern_is(const char *path)
+{
+    const char *end;
+    int width;
+    return find_conversion(path, &end, &width) != NULL;
+}
+
+/* The number in a file name, -1 if the name is not of the pattern. */
+static long number_of(const struct pattern *p, const char *name)
+{
+    if (strncmp(name, p->prefix, p->prefix_length) != 0)
+        return -1;
+    const char *digits = name + p->prefix_length;
+    int count = 0;
+    while (isdigit((unsigned char)digits[count]))
+        count++;
+    if (count == 0 || strcmp(digits + count, p->suffix) != 0)
+        return -1;
+    /* Longer than the width only without leading zeros: what printf would have written. */
+    if (count < p->width || (count > p->width && count > 1 && digits[0] == '0'))
+        return -1;
+    errno = 0;
+    long number = strtol(digits, NULL, 10);
+    return errno || number > INT_MAX ? -1 : number;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+/* All numbers of the pattern in the folder; the caller frees. */
+static enum bd_status list_numbers(const struct pattern *p, DIR *folder, int **numbers,
+                                   size_t *count)
+{
+    size_t room = 0;
+    struct dirent *entry;
+    while ((entry = readdir(folder))) {
+        long number = number_of(p, entry->d_name);
+        if (number < 0)
+            continue;
+        if (*count == room) {
+            room = room ? 2 * room : 256;
+            int *more = realloc(*numbers, room * sizeof *more);
+            if (!more)
+                return bd_fail(BD_ERROR_MEMORY, "no memory for a list of %zu pictures", room);
+            *numbers = more;
+        }
+        (*numbers)[(*count)++] = (int)number;
+    }
+    return BD_OK;
+}
+
+enum bd_status bd_image_pattern_find(const char *path, int *first, int *beyond_gap)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    char folder_name[PATH_MAX];
+    snprintf(folder_name, sizeof folder_name, "%.*s", slash ? (int)(slash - path) : 1,
+             slash ? path : ".");
+    if (slash == path)
+        strcpy(folder_name, "/");
+    struct pattern p;
+    const char *conversion = find_conversion(name, &p.suffix, &p.width);
+    if (!conversion)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "'%s': the number (%%d) must be in the file's name, not in a folder's",
+                       path);
+    p.prefix = name;
+    p.prefix_length = (size_t)(conversion - name);
+    DIR *folder = opendir(folder_name);
+    if (!folder)
+        return bd_fail(BD_ERROR_IO, "cannot read folder '%s' of image pattern '%s': %s",
+                       folder_name, name, strerror(errno));
+    int *numbers = NULL;
+    size_t count = 0;
+    enum bd_status status = list_numbers(&p, folder, &numbers, &count);
+    closedir(folder);
+    if (status == BD_OK && count == 0)
+        status =
+            bd_fail(BD_ERROR_IO, "no file in '%s' matches image pattern '%s'", folder_name, name);
+    if (status == BD_OK) {
+        qsort(numbers, count, sizeof *numbers, compare_numbers);
+        size_t run = 1;
+        while (run < count && numbers[run] - numbers[run - 1] <= 1)
+            run++;
+        *first = numbers[0];
+        *beyond_gap = (int)(count - run);
+    }
+    free(numbers);
+    return status;
+}

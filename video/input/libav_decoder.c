@@ -1,0 +1,140 @@
+#include "video/input/libav_decoder.h"
+
+#include <libavutil/hwcontext.h>
+#include <string.h>
+
+#include "video/libav.h"
+
+/* What "auto" tries, in this order. */
+static const enum AVHWDeviceType auto_devices[] = { AV_HWDEVICE_TYPE_CUDA, AV_HWDEVICE_TYPE_VAAPI };
+
+static bool supports(const AVCodec *codec, enum AVHWDeviceType type)
+{
+    const AVCodecHWConfig *config;
+    for (int i = 0; (config = avcodec_get_hw_config(codec, i)); i++)
+        if (config->device_type == type &&
+            (config->methods & AV_CODEC_HW_CONFIG_METHOD_HW_DEVICE_CTX))
+            return true;
+    return false;
+}
+
+/* libavcodec's own decoder for a codec whose first choice is an outside library (av1): only that
+ * one can use the hardware. */
+static const AVCodec *decoder_with_hardware(enum AVCodecID id, enum AVHWDeviceType type)
+{
+    void *state = NULL;
+    const AVCodec *codec;
+    while ((codec = av_codec_iterate(&state)))
+        if (codec->id == id && av_codec_is_decoder(codec) && supports(codec, type))
+            return codec;
+    return NULL;
+}
+
+/* Opens the hardware and sets *codec to a decoder that can use it. With "auto" nothing found is
+ * fine: *device stays NULL. */
+static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
+                                    AVBufferRef **device)
+{
+    const AVCodec *able;
+    if (strcmp(hwaccel, "auto") == 0) {
+        for (size_t i = 0; i < sizeof auto_devices / sizeof *auto_devices; i++) {
+            able = decoder_with_hardware((*codec)->id, auto_devices[i]);
+            if (able && av_hwdevice_ctx_create(device, auto_devices[i], NULL, NULL, 0) == 0) {
+                *codec = able;
+                return BD_OK;
+            }
+        }
+        bd_log(BD_LOG_DEBUG, "no hardware decoder for %s: decoding with threads", (*codec)->name);
+        return BD_OK;
+    }
+    enum AVHWDeviceType type = av_hwdevice_find_type_by_name(hwaccel);
+    if (type == AV_HWDEVICE_TYPE_NONE)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "unknown hardware decoding '%s': auto, cuda, vaapi, or another of "
+                       "'ffmpeg -hwaccels'",
+                       hwaccel);
+    able = decoder_with_hardware((*codec)->id, type);
+    if (!able)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "%s cannot decode %s", hwaccel,
+                       avcodec_get_name((*codec)->id));
+    bd_libav_forget();
+    int error = av_hwdevice_ctx_create(device, type, NULL, NULL, 0);
+    if (error < 0) {
+        char reason[200];
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "cannot open the hardware decoder %s: %s; leave the option out to decode on "
+                       "the CPU",
+                       hwaccel, bd_libav_reason(error, reason, sizeof reason));
+    }
+    *codec = able;
+    return BD_OK;
+}
+
+static enum bd_status set_up(AVCodecContext *context, const struct bd_libav_input *in, int threads)
+{
+    int error = avcodec_parameters_to_context(context, in->stream->codecpar);
+    if (error < 0)
+        return bd_fail(BD_ERROR_MEMORY, "no memory to decode '%s'", in->name);
+    context->pkt_timebase = in->stream->time_base;
+    context->thread_count = threads;
+    context->thread_type = in->live ? FF_THREAD_SLICE : FF_THREAD_FRAME | FF_THREAD_SLICE;
+    if (in->live)
+        context->flags |= AV_CODEC_FLAG_LOW_DELAY;
+    return BD_OK;
+}
+
+/* An option left over was for neither the demuxer nor the decoder. */
+static enum bd_status check_options(const struct bd_libav_input *in)
+{
+    const AVDictionaryEntry *left = av_dict_get(in->options, "", NULL, AV_DICT_IGNORE_SUFFIX);
+    if (left)
+        return bd_fail(BD_ERROR_ARGUMENT, "unknown input option '%s' (=%s) for %s input of '%s'",
+                       left->key, left->value, in->format->iformat->name, in->name);
+    return BD_OK;
+}
+
+enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_input *in,
+                                     int threads, const char *hwaccel)
+{
+    const AVCodecParameters *parameters = in->stream->codecpar;
+    const AVCodec *codec = avcodec_find_decoder(parameters->codec_id);
+    AVBufferRef *device = NULL;
+    enum bd_status status = BD_OK;
+    char tag[AV_FOURCC_MAX_STRING_SIZE], reason[200];
+    *decoder = NULL;
+    if (!codec)
+        return bd_fail(
+            BD_ERROR_UNSUPPORTED,
+            "'%s': this build of FFmpeg has no decoder for its video (codec %s, tag %s)", in->name,
+            parameters->codec_id == AV_CODEC_ID_NONE ? "unknown"
+                                                     : avcodec_get_name(parameters->codec_id),
+            av_fourcc_make_string(tag, parameters->codec_tag));
+    if (hwaccel)
+        status = open_hardware(hwaccel, &codec, &device);
+    if (status != BD_OK)
+        return status;
+    *decoder = avcodec_alloc_context3(codec);
+    if (!*decoder) {
+        status = bd_fail(BD_ERROR_MEMORY, "no memory to decode '%s'", in->name);
+        goto done;
+    }
+    status = set_up(*decoder, in, threads);
+    if (status != BD_OK)
+        goto done;
+    (*decoder)->hw_device_ctx = device;
+    if (device)
+        (*decoder)->thread_count = 1; /* the hardware is the parallel part; threads hold surfaces */
+    device = NULL;
+    bd_libav_forget();
+    int error = avcodec_open2(*decoder, codec, &in->options);
+    if (error < 0)
+        status = bd_fail(bd_libav_status(error), "cannot decode '%s' with %s: %s", in->name,
+                         codec->name, bd_libav_reason(error, reason, sizeof reason));
+    else
+        status = check_options(in);
+done:
+    av_buffer_unref(&device);
+    if (status != BD_OK)
+        avcodec_free_context(decoder);
+    return status;
+}

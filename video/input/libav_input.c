@@ -1,0 +1,273 @@
+#include "video/input/libav_input.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "video/input/image_pattern.h"
+#include "video/input/pipe_input.h"
+#include "video/libav.h"
+
+#if LIBAVFORMAT_VERSION_MAJOR < 59 /* FFmpeg 4.4 hands demuxers around without const */
+typedef AVInputFormat input_format;
+#else
+typedef const AVInputFormat input_format;
+#endif
+
+/* How the name in INPUT is to be understood. */
+enum kind { KIND_URL, KIND_FILE, KIND_PATTERN, KIND_PIPE, KIND_CAMERA, KIND_DEVICE };
+
+bool bd_libav_input_interrupted(struct bd_libav_input *in)
+{
+    if (!in->was_interrupted && in->interrupted && in->interrupted(in->user))
+        in->was_interrupted = true;
+    return in->was_interrupted;
+}
+
+static int on_interrupt(void *opaque)
+{
+    return bd_libav_input_interrupted(opaque);
+}
+
+static bool is_device(const AVInputFormat *format)
+{
+    return format && format->priv_class && AV_IS_INPUT_DEVICE(format->priv_class->category);
+}
+
+/* A device with a pace of its own. lavfi is one only by name: it computes its frames when asked. */
+static bool is_live_device(const AVInputFormat *format)
+{
+    return is_device(format) && strcmp(format->name, "lavfi") != 0;
+}
+
+/* A source that sends as it likes, whether we read or not: a device, or an address without end. */
+static bool is_live(const struct bd_libav_input *in)
+{
+    static const char *const schemes[] = { "rtsp", "rtsps", "rtp",  "udp",
+                                           "srt",  "rist",  "rtmp", "rtmps" };
+    static const char *const formats[] = { "hls", "mpjpeg" }; /* live over http */
+    const char *format = in->format->iformat->name;
+    if (is_device(in->format->iformat))
+        return is_live_device(in->format->iformat);
+    const char *end = strstr(in->name, "://");
+    if (!end || in->format->duration > 0)
+        return false;
+    size_t length = (size_t)(end - in->name);
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        if (length == strlen(schemes[i]) && strncmp(in->name, schemes[i], length) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (strncmp(in->name, "http", 4) == 0 && strcmp(format, formats[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_seekable(const struct bd_libav_input *in)
+{
+    const AVFormatContext *format = in->format;
+    if (is_device(format->iformat) || in->live || (format->ctx_flags & AVFMTCTX_UNSEEKABLE))
+        return false;
+    return format->pb ? (format->pb->seekable & AVIO_SEEKABLE_NORMAL) != 0 : format->duration > 0;
+}
+
+/* Tells the kind of INPUT, and what is wrong with a path before FFmpeg says it worse. */
+static enum bd_status classify(const char *input, const AVInputFormat *format, enum kind *kind)
+{
+    struct stat info;
+    *kind = KIND_URL;
+    if (is_device(format) && strncmp(input, "/dev/video", 10) != 0) {
+        *kind = KIND_DEVICE;
+        return BD_OK;
+    }
+    if (strcmp(input, "-") == 0) {
+        *kind = KIND_PIPE;
+        return BD_OK;
+    }
+    if (stat(input, &info) != 0) {
+        int error = errno;
+        const char *protocol = avio_find_protocol_name(input);
+        if (strstr(input, "://") || (protocol && strcmp(protocol, "file") != 0) ||
+            strncmp(input, "file:", 5) == 0)
+            return BD_OK;
+        if (strncmp(input, "/dev/video", 10) == 0)
+            return bd_fail(BD_ERROR_IO,
+                           "no camera at '%s': plug one in, or name another (ls /dev/video*)",
+                           input);
+        if (error == ENOENT && bd_image_pattern_is(input)) {
+            *kind = KIND_PATTERN;
+            return BD_OK;
+        }
+        return bd_fail(BD_ERROR_IO, "cannot open '%s': %s", input, strerror(error));
+    }
+    if (S_ISDIR(info.st_mode))
+        return bd_fail(BD_ERROR_IO,
+                       "'%s' is a folder: name a video file, or a pattern as '%s/in%%06d.jpg'",
+                       input, input);
+    if (access(input, R_OK) != 0)
+        return bd_fail(BD_ERROR_IO, "cannot read '%s': %s", input, strerror(errno));
+    if (S_ISREG(info.st_mode) && info.st_size == 0)
+        return bd_fail(BD_ERROR_FORMAT, "'%s' is empty (0 bytes), not a video", input);
+    if (S_ISFIFO(info.st_mode))
+        *kind = KIND_PIPE;
+    else if (strncmp(input, "/dev/video", 10) == 0)
+        *kind = KIND_CAMERA;
+    else
+        *kind = KIND_FILE;
+    return BD_OK;
+}
+
+static enum bd_status find_format(const char *name, input_format **format)
+{
+    *format = av_find_input_format(name);
+    if (!*format)
+        return bd_fail(
+            BD_ERROR_UNSUPPORTED,
+            "unknown input format '%s': 'ffmpeg -formats' and 'ffmpeg -devices' list them", name);
+    return BD_OK;
+}
+
+/* Puts the given options, and the number a pattern begins with, into in->options. */
+static enum bd_status collect_options(struct bd_libav_input *in, enum kind kind,
+                                      const struct bd_reader_options *options)
+{
+    for (int i = 0; i < options->input_option_count; i++) {
+        const struct bd_key_value *o = &options->input_options[i];
+        if (av_dict_set(&in->options, o->key, o->value, 0) < 0)
+            return bd_fail(BD_ERROR_MEMORY, "no memory for the input options");
+    }
+    if (kind != KIND_PATTERN || av_dict_get(in->options, "start_number", NULL, 0))
+        return BD_OK;
+    int first = 0, beyond_gap = 0;
+    enum bd_status status = bd_image_pattern_find(in->name, &first, &beyond_gap);
+    if (status != BD_OK)
+        return status;
+    if (beyond_gap > 0) {
+        in->gap = true;
+        bd_log(BD_LOG_WARNING, "'%s': a number is missing; %d pictures behind the gap are not read",
+               in->name, beyond_gap);
+    }
+    av_dict_set_int(&in->options, "start_number", first, 0);
+    return BD_OK;
+}
+
+static enum bd_status open_failed(const struct bd_libav_input *in, const AVInputFormat *format,
+                                  int error)
+{
+    char reason[200];
+    if (in->was_interrupted)
+        return bd_fail(BD_ERROR_INTERRUPTED, "opening '%s' was interrupted", in->name);
+    bd_libav_reason(error, reason, sizeof reason);
+    if (error == AVERROR_INVALIDDATA && !format)
+        return bd_fail(BD_ERROR_FORMAT, "'%s' is not a video that FFmpeg can read: %s", in->name,
+                       reason);
+    return bd_fail(bd_libav_status(error), "cannot open '%s'%s%s: %s", in->name,
+                   format ? " as " : "", format ? format->name : "", reason);
+}
+
+/* Opens the container. */
+static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, input_format *format)
+{
+    char prefixed[4096];
+    const char *url = in->name;
+    in->format = avformat_alloc_context();
+    if (!in->format)
+        return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", in->name);
+    in->format->interrupt_callback = (AVIOInterruptCB){ on_interrupt, in };
+    /* Devices then answer "nothing yet" instead of waiting where no interruption reaches. */
+    in->format->flags |= AVFMT_FLAG_NONBLOCK;
+    if (is_live_device(format)) /* what was looked at while opening is old: not delivered */
+        in->format->flags |= AVFMT_FLAG_NOBUFFER;
+    if (kind == KIND_PIPE) {
+        enum bd_status status =
+            bd_pipe_input_open(&in->pipe, in->name, &in->format->interrupt_callback);
+        if (status != BD_OK)
+            return status;
+        in->format->pb = in->pipe;
+        url = "pipe:";
+    } else if (kind == KIND_FILE && strchr(in->name, ':')) {
+        /* Or a file named "a:b" is taken for an address of protocol a. */
+        snprintf(prefixed, sizeof prefixed, "file:%s", in->name);
+        url = prefixed;
+    }
+    bd_libav_forget();
+    int error = avformat_open_input(&in->format, url, format, &in->options);
+    return error < 0 ? open_failed(in, format, error) : BD_OK;
+}
+
+/* What an input without a picture holds instead. */
+static const char *describe_streams(const AVFormatContext *format)
+{
+    for (unsigned i = 0; i < format->nb_streams; i++)
+        if (format->streams[i]->codecpar->codec_type == AVMEDIA_TYPE_AUDIO)
+            return "only sound";
+    return format->nb_streams ? "no moving picture in it" : "nothing in it";
+}
+
+static enum bd_status choose_stream(struct bd_libav_input *in, bool format_was_named)
+{
+    bd_libav_forget();
+    int error = avformat_find_stream_info(in->format, NULL);
+    if (in->was_interrupted)
+        return bd_fail(BD_ERROR_INTERRUPTED, "opening '%s' was interrupted", in->name);
+    /* FFmpeg renders text files as a terminal would. */
+    if (!format_was_named && strcmp(in->format->iformat->name, "tty") == 0)
+        return bd_fail(BD_ERROR_FORMAT, "'%s' is text, not a video", in->name);
+    int best = av_find_best_stream(in->format, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);
+    if (best < 0 && error < 0)
+        return open_failed(in, NULL, error);
+    if (best < 0 || (in->format->streams[best]->disposition & AV_DISPOSITION_ATTACHED_PIC))
+        return bd_fail(BD_ERROR_FORMAT, "'%s' (%s) has no video: %s", in->name,
+                       in->format->iformat->name, describe_streams(in->format));
+    for (int i = 0; i < (int)in->format->nb_streams; i++)
+        if (i != best)
+            in->format->streams[i]->discard = AVDISCARD_ALL;
+    in->stream = in->format->streams[best];
+    return BD_OK;
+}
+
+enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
+                                   const struct bd_reader_options *options)
+{
+    *in = (struct bd_libav_input){ .name = strdup(input),
+                                   .interrupted = options->interrupted,
+                                   .user = options->user };
+    if (!in->name)
+        return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
+    bd_libav_init();
+    input_format *format = NULL;
+    enum kind kind = KIND_URL;
+    enum bd_status status = BD_OK;
+    if (options->input_format)
+        status = find_format(options->input_format, &format);
+    if (status == BD_OK)
+        status = classify(input, format, &kind);
+    if (status == BD_OK && !format && kind == KIND_CAMERA)
+        status = find_format("v4l2", &format);
+    if (status == BD_OK && !format && kind == KIND_PATTERN)
+        status = find_format("image2", &format);
+    if (status == BD_OK)
+        status = collect_options(in, kind, options);
+    if (status == BD_OK)
+        status = open_format(in, kind, format);
+    if (status == BD_OK)
+        status = choose_stream(in, options->input_format != NULL);
+    if (status != BD_OK) {
+        bd_libav_input_close(in);
+        return status;
+    }
+    in->live = is_live(in);
+    in->seekable = is_seekable(in);
+    return BD_OK;
+}
+
+void bd_libav_input_close(struct bd_libav_input *in)
+{
+    avformat_close_input(&in->format);
+    bd_pipe_input_close(&in->pipe);
+    av_dict_free(&in->options);
+    free(in->name);
+    *in = (struct bd_libav_input){ 0 };
+}

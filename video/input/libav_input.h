@@ -1,0 +1,35 @@
+/* Private: from the INPUT of the command line to an opened AVFormatContext with one video stream
+ * chosen, or a line that says what is wrong with it. */
+#ifndef BD_VIDEO_INPUT_LIBAV_INPUT_H
+#define BD_VIDEO_INPUT_LIBAV_INPUT_H
+
+#include <libavformat/avformat.h>
+
+#include "video/input/reader.h"
+
+struct bd_libav_input {
+    char *name;              /* INPUT as given, for messages */
+    AVFormatContext *format; /* every stream but the chosen one is discarded */
+    AVIOContext *pipe;       /* stdin or a named pipe; NULL for anything else */
+    AVStream *stream;
+    AVDictionary
+        *options; /* given options that the demuxer did not take: the decoder is asked next */
+    bool live;    /* frames come at their own pace */
+    bool seekable;
+    bool gap; /* an image sequence lacks a number: it ends there */
+    bool (*interrupted)(void *user);
+    void *user;
+    bool was_interrupted; /* `interrupted` said yes: whatever failed, failed for that */
+};
+
+/* Fills in `in` (any content before), which must stay where it is until closed. On failure it is
+ * closed already. Errors as bd_reader_open. */
+enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
+                                   const struct bd_reader_options *options);
+
+/* Asks the caller whether to stop; remembers a yes. */
+bool bd_libav_input_interrupted(struct bd_libav_input *in);
+
+void bd_libav_input_close(struct bd_libav_input *in);
+
+#endif

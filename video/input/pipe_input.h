@@ -1,0 +1,18 @@
+/* Private: stdin and named pipes as input of libavformat, in a way that a caller who wants to stop
+ * does not wait for data that never come. */
+#ifndef BD_VIDEO_INPUT_PIPE_INPUT_H
+#define BD_VIDEO_INPUT_PIPE_INPUT_H
+
+#include <libavformat/avio.h>
+
+#include <backdrop/status.h>
+
+/* Opens PATH ("-": stdin, which stays open afterwards). `interrupt` is asked ten times a second
+ * while data are awaited; it must outlive the context. */
+enum bd_status bd_pipe_input_open(AVIOContext **io, const char *path,
+                                  const AVIOInterruptCB *interrupt);
+
+/* Closes and nulls. Safe on NULL. */
+void bd_pipe_input_close(AVIOContext **io);
+
+#endif

@@ -1,0 +1,93 @@
+/* Decoded frames from a file, URL, image pattern, camera, capture device, or stdin. */
+#ifndef BD_VIDEO_INPUT_READER_H
+#define BD_VIDEO_INPUT_READER_H
+
+#include <stdbool.h>
+
+#include "video/frame.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bd_reader;
+
+struct bd_key_value {
+    const char *key, *value;
+};
+
+struct bd_reader_options {
+    const char *input_format; /* libavformat/-device name, as ffmpeg -f; NULL: guess */
+    const struct bd_key_value *input_options; /* as ffmpeg's -KEY VALUE before -i; NULL if none */
+    int input_option_count;
+    enum bd_pixel_format format; /* of the frames delivered: BD_GRAY8 or BD_RGB24 */
+    double start;                /* seconds from the beginning at which to start; 0 */
+    double duration;             /* seconds to deliver; 0: to the end */
+    int threads;                 /* decoder threads; 0: one a core */
+    /* Hardware decoding: NULL: none; "auto": what is there, else threads, silently; or a device
+     * type of FFmpeg ("cuda", "vaapi"), which fails if it is not there or cannot decode this input.
+     */
+    const char *hwaccel;
+    /* Asked between packets and during blocking I/O; true makes the call in progress return
+     * BD_ERROR_INTERRUPTED. May be NULL. Called from the thread that reads. */
+    bool (*interrupted)(void *user);
+    void *user;
+};
+
+struct bd_reader_info {
+    int width, height;               /* pixels, after rotation: the size of every frame delivered */
+    struct bd_rational time_base;    /* seconds a unit of frame.pts */
+    struct bd_rational frame_rate;   /* average; 0/1 where unknown */
+    struct bd_rational pixel_aspect; /* 1/1 where unknown */
+    /* Of the whole input, whatever `start` and `duration` of the options say. */
+    int64_t frame_count; /* 0 where unknown (an estimate where the container only has a duration) */
+    double duration;     /* seconds; 0 where unknown */
+    bool live;           /* a camera or capture device: frames come at their own pace */
+    bool seekable;
+    char codec[32], container[32];
+};
+
+/* Opens INPUT: a path, a URL, a printf-like image pattern (in%06d.jpg, any first number), a V4L2
+ * device (/dev/video0), "-" for stdin, a device of libavdevice when input_format names one, or
+ * synth:NAME[?size=WxH&seed=N&frames=N], a rendered scene of video/synth/synth.h.
+ * The first frame is decoded here, so that whatever cannot be decoded fails now. `options` may be
+ * freed afterwards. Errors: BD_ERROR_IO (missing, directory, permission, no such camera or scene,
+ * lost connection), BD_ERROR_FORMAT (not a video, empty), BD_ERROR_UNSUPPORTED (unknown codec,
+ * format name or hardware), BD_ERROR_ARGUMENT (an option out of range, or one that nobody knows, a
+ * start behind the end), BD_ERROR_INTERRUPTED, with a one-line detail. */
+enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
+                              const struct bd_reader_options *options);
+
+/* Valid until the reader is closed. */
+const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader);
+
+/* The next frame in presentation order; `frame` must be all zero or from an earlier call, and is
+ * reallocated only when it does not fit. Corrupt packets and frames are skipped (logged once,
+ * counted). pts is the input's own timestamp, unshifted; where two are equal or go back, the later
+ * frame gets the least larger number (logged once). index counts from the first frame of the input;
+ * after a seek, or a start in a file, it follows from the time and info.frame_rate and is exact at
+ * a constant rate. BD_END at the end; BD_ERROR_IO if the source broke off. One thread at a time. */
+enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
+
+/* As bd_reader_read, for the next frame whose pts is at least `pts`: of those before it no picture
+ * is made, which is most of the work where the hardware decodes, and those that no other frame
+ * needs are not even decoded: of H.264 some, of pictures (JPEG, PNG) all. index follows from the
+ * time as after a seek. Where the packets' times do not tell those of their frames, it may be a few
+ * frames later than the first such. */
+enum bd_status bd_reader_read_from(struct bd_reader *reader, int64_t pts, struct bd_frame *frame);
+
+/* Continues at the first frame with a time >= `seconds` from the first frame's; behind the end the
+ * next read is BD_END. Exact: decodes from the key frame before. Where info.seekable is false
+ * frames are read and dropped up to there, and going back is BD_ERROR_UNSUPPORTED. */
+enum bd_status bd_reader_seek(struct bd_reader *reader, double seconds);
+
+/* Packets or frames that could not be decoded so far. */
+int64_t bd_reader_damaged(const struct bd_reader *reader);
+
+/* Closes and nulls. Safe on NULL. */
+void bd_reader_close(struct bd_reader **reader);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

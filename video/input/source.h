@@ -1,0 +1,47 @@
+/* Private: where the frames of a reader come from. A source decodes; the reader above it does what
+ * is the same for all: start and duration, seeking to an exact time, strictly increasing times. */
+#ifndef BD_VIDEO_INPUT_SOURCE_H
+#define BD_VIDEO_INPUT_SOURCE_H
+
+#include "video/input/reader.h"
+
+struct bd_source;
+
+struct bd_source_ops {
+    /* Whether INPUT is of this kind; the first source of the table that says yes opens it. */
+    bool (*claims)(const char *input, const struct bd_reader_options *options);
+
+    /* Opens INPUT, decodes its first frame (the first `next` delivers it) and fills in all of
+     * `info`. On failure *source is NULL. `options` live as long as the source. */
+    enum bd_status (*open)(struct bd_source **source, const char *input,
+                           const struct bd_reader_options *options, struct bd_reader_info *info);
+
+    /* Goes to the next frame in presentation order and tells its time and duration in units of
+     * info.time_base, without making a picture of it: frames on the way to a seek target are
+     * cheap. Frames with a pts before `wanted` may be left out; INT64_MIN: none. BD_END at the
+     * end, again and again. */
+    enum bd_status (*next)(struct bd_source *source, int64_t wanted, int64_t *pts,
+                           int64_t *duration);
+
+    /* Converts the frame that `next` went to; reallocates `frame` only if it does not fit, and
+     * leaves its times and index alone. */
+    enum bd_status (*picture)(struct bd_source *source, struct bd_frame *frame);
+
+    /* Goes to a place from which `next` delivers a frame with pts <= target, or the first frame
+     * of all; the nearer the better. Only called when info.seekable. */
+    enum bd_status (*seek)(struct bd_source *source, int64_t target);
+
+    int64_t (*damaged)(const struct bd_source *source);
+
+    void (*close)(struct bd_source **source);
+};
+
+/* The first member of every source. */
+struct bd_source {
+    const struct bd_source_ops *ops;
+};
+
+extern const struct bd_source_ops bd_source_synth; /* synth:NAME?... */
+extern const struct bd_source_ops bd_source_libav; /* everything else */
+
+#endif

@@ -1,0 +1,404 @@
+/* The source for all that FFmpeg reads: packets in, decoded frames out, damage counted. */
+#include <libavutil/hwcontext.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "video/input/convert.h"
+#include "video/input/libav_decoder.h"
+#include "video/input/libav_info.h"
+#include "video/input/source.h"
+#include "video/libav.h"
+
+/* Unreadable places in a row after which a file counts as ended, and after which the first frame is
+ * given up. */
+enum { MAX_FAILURES = 1000 };
+
+/* After a seek, packets passed over while looking for a key frame; more is a stream that has none.
+ */
+enum { MAX_PASSED = 600 };
+
+struct libav_source {
+    struct bd_source base;
+    struct bd_libav_input input;
+    AVCodecContext *decoder;
+    enum AVDiscard discard; /* what the decoder leaves out as it was opened */
+    bool intra;             /* no frame needs another one */
+    AVPacket *packet;
+    AVFrame *frame;    /* decoded last */
+    AVFrame *download; /* copy in system memory of a frame of the hardware */
+    struct bd_converter *converter;
+    bool pending;              /* `frame` was decoded ahead: the next `next` delivers it */
+    bool draining;             /* no more packets */
+    enum bd_status end_status; /* what ended the packets: BD_END or why reading broke off */
+    char end_detail[300];
+    int64_t pts, duration; /* of `frame` */
+    int64_t origin;        /* pts of the first frame of all */
+    int64_t interval;      /* time from a frame to the next where nothing tells it, >= 1 */
+    bool started;          /* a frame was decoded since opening or seeking */
+    bool timed;            /* frames have timestamps */
+    int64_t wanted;        /* frames before this pts may be left out */
+    int passing; /* after a seek: packets that may still be passed over before a key frame */
+    int64_t damaged;
+};
+
+static void count_damage(struct libav_source *s, const char *what, int error)
+{
+    /* What follows a seek may refer to frames before it: no fault of the file. */
+    if (!s->started && s->converter)
+        return;
+    char reason[200] = "a picture made up in part";
+    if (s->damaged++ > 0)
+        return;
+    if (error)
+        bd_libav_reason(error, reason, sizeof reason);
+    bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped: %s (told once)", s->input.name, what, reason);
+}
+
+static enum bd_status interrupted(const struct libav_source *s)
+{
+    return bd_fail(BD_ERROR_INTERRUPTED, "reading '%s' was interrupted", s->input.name);
+}
+
+/* Gets the next packet of the video stream into s->packet; at the end of the packets, whatever
+ * ended them, sets s->draining. */
+static enum bd_status read_packet(struct libav_source *s)
+{
+    char reason[200];
+    for (int failures = 0;;) {
+        if (bd_libav_input_interrupted(&s->input))
+            return interrupted(s);
+        bd_libav_forget();
+        int error = av_read_frame(s->input.format, s->packet);
+        if (error == 0 && s->packet->stream_index == s->input.stream->index)
+            return BD_OK;
+        if (error == 0) {
+            av_packet_unref(s->packet);
+        } else if (error == AVERROR(EAGAIN)) {
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        } else if (s->input.was_interrupted) {
+            return interrupted(s);
+        } else if (error == AVERROR_INVALIDDATA && ++failures < MAX_FAILURES) {
+            count_damage(s, "data", error);
+        } else {
+            s->draining = true;
+            s->end_status = BD_END;
+            if (error == AVERROR_EOF || error == AVERROR_INVALIDDATA || s->input.gap)
+                return BD_OK;
+            /* What is in the decoder is still delivered; then the reader tells. */
+            s->end_status = bd_libav_status(error);
+            snprintf(s->end_detail, sizeof s->end_detail, "reading '%.150s' broke off: %s",
+                     s->input.name, bd_libav_reason(error, reason, sizeof reason));
+            return BD_OK;
+        }
+    }
+}
+
+/* The decoder's output is wanted whole: concealed pictures would be learnt as background. */
+static bool is_damaged(const AVFrame *frame)
+{
+    return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
+}
+
+static void set_times(struct libav_source *s)
+{
+    int64_t previous_end = s->pts + (s->duration > 0 ? s->duration : s->interval);
+#if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 30, 100)
+    s->duration = s->frame->duration;
+#else
+    s->duration = s->frame->pkt_duration;
+#endif
+    if (s->duration < 0)
+        s->duration = 0;
+    if (s->frame->best_effort_timestamp != AV_NOPTS_VALUE) {
+        s->pts = s->frame->best_effort_timestamp;
+        s->timed = true;
+    } else if (s->started) {
+        s->pts = previous_end;
+    } else {
+        s->pts = s->origin;
+    }
+    s->started = true;
+}
+
+/* Whether the packet need not be decoded: its own time says that it is before what is wanted, and
+ * no frame needs another. Of H.264 the decoder is told to leave out what no other frame needs.
+ * (With frame threads the field is taken over with each packet.) H.264 marks such frames without
+ * doubt. Not so HEVC: a picture that no other of its temporal layer needs may be needed by the
+ * layers above. */
+static bool is_left_out(struct libav_source *s)
+{
+    bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx;
+    bool early = !s->draining && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
+    if (able && s->discard < AVDISCARD_NONREF)
+        s->decoder->skip_frame = early ? AVDISCARD_NONREF : s->discard;
+    return early && s->intra;
+}
+
+/* Decodes the next good frame into s->frame. */
+static enum bd_status decode(struct libav_source *s)
+{
+    for (int failures = 0;;) {
+        int error = avcodec_receive_frame(s->decoder, s->frame);
+        if (error == 0 && !is_damaged(s->frame)) {
+            set_times(s);
+            return BD_OK;
+        }
+        if (error == AVERROR_EOF || (s->draining && failures >= MAX_FAILURES)) {
+            if (s->end_status != BD_END)
+                return bd_fail(s->end_status, "%s", s->end_detail);
+            return BD_END;
+        }
+        if (error == 0 || error != AVERROR(EAGAIN)) {
+            count_damage(s, "frame", error);
+            failures++;
+        }
+        if (error == 0 || s->draining)
+            continue;
+        enum bd_status status = read_packet(s);
+        if (status != BD_OK)
+            return status;
+        if (!s->draining && s->passing > 0) {
+            /* Not every decoder marks what it makes out of missing references. */
+            s->passing = (s->packet->flags & AV_PKT_FLAG_KEY) ? 0 : s->passing - 1;
+            if (s->passing > 0) {
+                av_packet_unref(s->packet);
+                continue;
+            }
+        }
+        bd_libav_forget();
+        if (is_left_out(s)) {
+            av_packet_unref(s->packet);
+            continue;
+        }
+        error = avcodec_send_packet(s->decoder, s->draining ? NULL : s->packet);
+        av_packet_unref(s->packet);
+        /* EAGAIN: after a failed receive the decoder may still hold frames; the packet is lost to
+         * it only then. */
+        if (error < 0 && error != AVERROR_EOF) {
+            count_damage(s, "packet", error);
+            failures++;
+        }
+    }
+}
+
+static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t *pts,
+                                 int64_t *duration)
+{
+    struct libav_source *s = (struct libav_source *)base;
+    s->wanted = wanted;
+    if (!s->pending) {
+        enum bd_status status = decode(s);
+        if (status != BD_OK)
+            return status;
+    }
+    s->pending = false;
+    *pts = s->pts;
+    *duration = s->duration;
+    return BD_OK;
+}
+
+static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *frame)
+{
+    struct libav_source *s = (struct libav_source *)base;
+    const AVFrame *picture = s->frame;
+    if (picture->hw_frames_ctx) {
+        /* The buffers of the last download are used again as long as they fit. */
+        if (s->download->width != picture->width || s->download->height != picture->height)
+            av_frame_unref(s->download);
+        int error = av_hwframe_transfer_data(s->download, picture, 0);
+        if (error < 0)
+            return bd_fail(BD_ERROR_BACKEND, "'%s': cannot fetch a frame from the hardware decoder",
+                           s->input.name);
+        s->download->color_range = picture->color_range;
+        s->download->colorspace = picture->colorspace;
+        picture = s->download;
+    }
+    return bd_converter_run(s->converter, frame, picture);
+}
+
+/* Empties the decoder and decodes one frame ahead, after the demuxer has moved. */
+static enum bd_status restart(struct libav_source *s)
+{
+    avcodec_flush_buffers(s->decoder);
+    s->draining = false;
+    s->started = false;
+    s->pending = false;
+    s->wanted = INT64_MIN;
+    s->end_status = BD_END;
+    enum bd_status status = decode(s);
+    s->pending = status == BD_OK;
+    return status;
+}
+
+/* Goes to a first frame at or before `target`; *there tells whether one came. */
+static enum bd_status try_from_here(struct libav_source *s, int64_t target, bool *there)
+{
+    s->passing = MAX_PASSED;
+    enum bd_status status = restart(s);
+    s->passing = 0;
+    *there = status == BD_OK && s->pts <= target;
+    return status == BD_END ? BD_OK : status;
+}
+
+/* Goes to the first frame, by its time or by the first byte, whichever works. */
+static enum bd_status rewind_input(struct libav_source *s)
+{
+    AVFormatContext *format = s->input.format;
+    int stream = s->input.stream->index;
+    bool there = false;
+    enum bd_status status = BD_OK;
+    if (s->timed && avformat_seek_file(format, stream, INT64_MIN, s->origin, s->origin, 0) >= 0)
+        status = try_from_here(s, s->origin, &there);
+    if (status != BD_OK || there)
+        return status;
+    if (av_seek_frame(format, -1, 0, AVSEEK_FLAG_BYTE) >= 0 ||
+        av_seek_frame(format, stream, s->origin, AVSEEK_FLAG_BACKWARD) >= 0) {
+        status = restart(s);
+        return status == BD_END ? BD_OK : status;
+    }
+    return bd_fail(BD_ERROR_IO, "cannot seek in '%s' (%s)", s->input.name, format->iformat->name);
+}
+
+static enum bd_status libav_seek(struct bd_source *base, int64_t target)
+{
+    /* Seconds before the target to aim at: some demuxers land behind the time they are asked for,
+     * or between key frames. */
+    static const double retreats[] = { 0, 1, 4, 16, 64 };
+    struct libav_source *s = (struct libav_source *)base;
+    bool there = false;
+    for (size_t i = 0; s->timed && i < sizeof retreats / sizeof *retreats; i++) {
+        int64_t aim = target - (int64_t)(retreats[i] / av_q2d(s->input.stream->time_base));
+        if (aim <= s->origin)
+            break;
+        if (avformat_seek_file(s->input.format, s->input.stream->index, INT64_MIN, aim, aim, 0) < 0)
+            continue;
+        enum bd_status status = try_from_here(s, target, &there);
+        if (status != BD_OK || there)
+            return status;
+    }
+    return rewind_input(s);
+}
+
+static int64_t libav_damaged(const struct bd_source *base)
+{
+    return ((const struct libav_source *)base)->damaged;
+}
+
+static void libav_close(struct bd_source **base)
+{
+    struct libav_source *s = (struct libav_source *)*base;
+    bd_converter_destroy(&s->converter);
+    av_frame_free(&s->download);
+    av_frame_free(&s->frame);
+    av_packet_free(&s->packet);
+    avcodec_free_context(&s->decoder);
+    bd_libav_input_close(&s->input);
+    free(s);
+    *base = NULL;
+}
+
+static enum bd_status open_decoder(struct libav_source *s, const char *input,
+                                   const struct bd_reader_options *options, const char *hwaccel)
+{
+    enum bd_status status = bd_libav_input_open(&s->input, input, options);
+    if (status != BD_OK)
+        return status;
+    status = bd_libav_decoder_open(&s->decoder, &s->input, options->threads, hwaccel);
+    if (status != BD_OK)
+        return status;
+    s->discard = s->decoder->skip_frame;
+    const AVCodecDescriptor *codec = avcodec_descriptor_get(s->decoder->codec_id);
+    s->intra = s->decoder->codec_id == AV_CODEC_ID_PNG || /* FFmpeg does not say so of PNG */
+               (codec && codec->props & AV_CODEC_PROP_INTRA_ONLY);
+    AVStream *stream = s->input.stream;
+    AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
+    s->interval =
+        rate.num > 0 && rate.den > 0 ? av_rescale_q(1, av_inv_q(rate), stream->time_base) : 0;
+    if (s->interval < 1)
+        s->interval = 1;
+    s->origin = stream->start_time != AV_NOPTS_VALUE ? stream->start_time : 0;
+    return BD_OK;
+}
+
+/* Opens and decodes the first frame. */
+static enum bd_status open_first(struct libav_source *s, const char *input,
+                                 const struct bd_reader_options *options, const char *hwaccel)
+{
+    enum bd_status status = open_decoder(s, input, options, hwaccel);
+    if (status != BD_OK)
+        return status;
+    status = restart(s);
+    if (status == BD_END)
+        return bd_fail(BD_ERROR_FORMAT,
+                       "'%s': none of its video (%s) could be decoded; %lld packets or frames are "
+                       "damaged",
+                       input, avcodec_get_name(s->decoder->codec_id), (long long)s->damaged);
+    if (status == BD_OK && hwaccel && !s->frame->hw_frames_ctx && strcmp(hwaccel, "auto") != 0)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "%s cannot decode this kind of %s ('%s'); leave the "
+                       "option out to decode on the CPU",
+                       hwaccel, avcodec_get_name(s->decoder->codec_id), input);
+    return status;
+}
+
+static enum bd_status libav_open(struct bd_source **source, const char *input,
+                                 const struct bd_reader_options *options,
+                                 struct bd_reader_info *info)
+{
+    struct libav_source *s = calloc(1, sizeof *s);
+    enum bd_status status = BD_ERROR_MEMORY;
+    *source = NULL;
+    if (!s)
+        return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
+    s->base.ops = &bd_source_libav;
+    struct bd_source *base = &s->base;
+    s->packet = av_packet_alloc();
+    s->frame = av_frame_alloc();
+    s->download = av_frame_alloc();
+    if (!s->packet || !s->frame || !s->download) {
+        bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
+        goto error;
+    }
+    status = open_first(s, input, options, options->hwaccel);
+    if (status == BD_OK && s->decoder->hw_device_ctx && !s->frame->hw_frames_ctx &&
+        s->input.seekable) {
+        /* "auto" found hardware that does not take this stream: begin again, with threads. */
+        av_frame_unref(s->frame);
+        avcodec_free_context(&s->decoder);
+        bd_libav_input_close(&s->input);
+        status = open_first(s, input, options, NULL);
+    }
+    if (status != BD_OK)
+        goto error;
+    s->origin = s->pts;
+    struct bd_turn turn = bd_libav_turn(&s->input, s->frame);
+    status = bd_converter_create(&s->converter, s->frame->width, s->frame->height, options->format,
+                                 turn);
+    if (status != BD_OK)
+        goto error;
+    bd_libav_describe(info, &s->input, s->frame, turn);
+    *source = base;
+    return BD_OK;
+error:
+    libav_close(&base);
+    return status;
+}
+
+static bool libav_claims(const char *input, const struct bd_reader_options *options)
+{
+    (void)input;
+    (void)options;
+    return true;
+}
+
+const struct bd_source_ops bd_source_libav = {
+    .claims = libav_claims,
+    .open = libav_open,
+    .next = libav_next,
+    .picture = libav_picture,
+    .seek = libav_seek,
+    .damaged = libav_damaged,
+    .close = libav_close,
+};

@@ -1,0 +1,33 @@
+/* Private: bd_frames to encoded packets: colour conversion and libavcodec. */
+#ifndef BD_VIDEO_OUTPUT_ENCODER_H
+#define BD_VIDEO_OUTPUT_ENCODER_H
+
+#include <libavcodec/avcodec.h>
+
+#include "video/output/recipe.h"
+
+struct bd_encoder;
+
+/* Opens the planned encoder for frames as in `options`. `path` is for messages, and must outlive
+ * the encoder; `global_header` is what the container asks for; `threads` as in libavcodec (0: one a
+ * core). BD_ERROR_UNSUPPORTED if the encoder refuses the size. */
+enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
+                               const struct bd_writer_plan *plan,
+                               const struct bd_writer_options *options, bool global_header,
+                               int threads);
+
+/* For the stream's codec parameters. */
+const AVCodecContext *bd_encoder_context(const struct bd_encoder *encoder);
+
+/* Hands in a frame, which is not kept. Packets carry `number` as their pts: numbers go up by one.
+ * NULL says that no more will come. */
+enum bd_status bd_encoder_send(struct bd_encoder *encoder, const struct bd_frame *frame,
+                               int64_t number);
+
+/* The next packet, or BD_END when the encoder has none now. */
+enum bd_status bd_encoder_receive(struct bd_encoder *encoder, AVPacket *packet);
+
+/* Closes and nulls. Safe on NULL. */
+void bd_encoder_close(struct bd_encoder **encoder);
+
+#endif

@@ -1,0 +1,189 @@
+#include "video/output/muxer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "video/libav.h"
+#include "video/output/output_file.h"
+
+struct bd_muxer {
+    const char *path;
+    AVFormatContext *format;
+    AVStream *stream;
+    enum bd_writer_clock clock;
+    AVRational time_base; /* of the moments; seconds a unit */
+    int64_t frame;        /* usual duration of a frame in stream units, 0 where unknown */
+    int64_t origin;       /* in moments: where a fixed clock starts */
+    int64_t last;         /* decoding time of the last packet, stream units */
+    bool started;
+    bool moved; /* a time did not fit, and it was said */
+};
+
+bool bd_muxer_wants_global_header(const struct bd_writer_plan *plan)
+{
+    return plan->muxer && (plan->muxer->flags & AVFMT_GLOBALHEADER);
+}
+
+/* An operating system's error says more of itself than libavformat does. */
+static enum bd_status fail_libav(const char *path, int error)
+{
+    char reason[200];
+    if (error == AVERROR(ENOMEM))
+        return bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path);
+    if (error == AVERROR(ENOSPC) || error == AVERROR(EDQUOT) || error == AVERROR(EACCES) ||
+        error == AVERROR(EROFS) || error == AVERROR(EISDIR))
+        return bd_output_fail(path, -error);
+    return bd_fail(BD_ERROR_IO, "%s: cannot be written: %s", path,
+                   bd_libav_reason(error, reason, sizeof reason));
+}
+
+static AVRational rational(struct bd_rational value, AVRational otherwise)
+{
+    AVRational r = otherwise;
+    if (value.num > 0 && value.den > 0)
+        av_reduce(&r.num, &r.den, value.num, value.den, INT32_MAX);
+    return r.num > 0 && r.den > 0 ? r : otherwise;
+}
+
+/* Frames a second of a container that knows no other time. */
+static AVRational fixed_rate(const struct bd_writer_options *options, AVRational time_base)
+{
+    AVRational tick = av_inv_q(time_base);
+    return rational(options->frame_rate, av_q2d(tick) <= 240 ? tick : (AVRational){ 25, 1 });
+}
+
+/* The muxer's options that make the container keep the time base. */
+static void set_clock(struct bd_muxer *m, const struct bd_writer_options *options,
+                      AVDictionary **settings)
+{
+    m->stream->time_base = m->time_base;
+    if (m->clock == BD_CLOCK_FIXED) {
+        m->stream->time_base = av_inv_q(fixed_rate(options, m->time_base));
+    } else if (m->clock == BD_CLOCK_SCALE) {
+        av_dict_set_int(settings, "video_track_timescale", m->time_base.den, 0);
+        /* The file's own clock times a late start; libraries before FFmpeg 5 fix it at 1/1000 s. */
+        av_dict_set_int(settings, "movie_timescale", m->time_base.den, 0);
+    }
+    m->stream->avg_frame_rate = rational(options->frame_rate, (AVRational){ 0, 1 });
+}
+
+enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,
+                             const struct bd_writer_plan *plan,
+                             const struct bd_writer_options *options, const AVCodecContext *codec)
+{
+    struct bd_muxer *m = *muxer = calloc(1, sizeof *m);
+    char *url = NULL;
+    AVDictionary *settings = NULL;
+    bool created = false;
+    enum bd_status status = BD_OK;
+    /* "file:" keeps libavformat from taking a name with a colon for a protocol. */
+    if (!m || asprintf(&url, "file:%s", path) < 0) {
+        free(m);
+        *muxer = NULL;
+        return bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path);
+    }
+    m->path = path;
+    m->clock = plan->clock;
+    m->time_base = rational(options->time_base, (AVRational){ 1, 1000 });
+    bd_libav_forget();
+    int error = avformat_alloc_output_context2(&m->format, plan->muxer, NULL, url);
+    if (error < 0)
+        goto error;
+    error = AVERROR(ENOMEM);
+    m->stream = avformat_new_stream(m->format, NULL);
+    if (!m->stream || avcodec_parameters_from_context(m->stream->codecpar, codec) < 0)
+        goto error;
+    m->stream->sample_aspect_ratio = codec->sample_aspect_ratio;
+    set_clock(m, options, &settings);
+    if ((error = avio_open(&m->format->pb, url, AVIO_FLAG_WRITE)) < 0)
+        goto error;
+    created = true;
+    if ((error = avformat_write_header(m->format, &settings)) < 0)
+        goto error;
+    avio_flush(m->format->pb); /* a full disk is told now */
+    if ((error = m->format->pb->error) < 0)
+        goto error;
+    AVRational rate = rational(options->frame_rate, (AVRational){ 0, 1 });
+    if (rate.num)
+        m->frame = av_rescale_q(1, av_inv_q(rate), m->stream->time_base);
+    av_dict_free(&settings);
+    free(url);
+    return BD_OK;
+
+error:
+    status = fail_libav(path, error);
+    if (m->format && m->format->pb)
+        avio_closep(&m->format->pb);
+    avformat_free_context(m->format);
+    if (created)
+        bd_output_discard(path);
+    av_dict_free(&settings);
+    free(url);
+    free(m);
+    *muxer = NULL;
+    return status;
+}
+
+/* A moment's time in the stream's units. Matroska counts milliseconds, AVI frames: where a time
+ * does not fit, the nearest that does. */
+static int64_t stream_time(struct bd_muxer *m, int64_t time)
+{
+    int64_t units = av_rescale_q(time - m->origin, m->time_base, m->stream->time_base);
+    if (m->clock == BD_CLOCK_FIXED && !m->moved &&
+        av_compare_ts(units, m->stream->time_base, time - m->origin, m->time_base) != 0) {
+        m->moved = true;
+        bd_log(BD_LOG_WARNING,
+               "%s: a .%s file has one constant frame rate (here %.4g/s): frames are moved to the "
+               "nearest tick; .mp4 and .nut keep exact times, .mkv milliseconds",
+               m->path, m->format->oformat->name, av_q2d(av_inv_q(m->stream->time_base)));
+    }
+    return units;
+}
+
+enum bd_status bd_muxer_write(struct bd_muxer *m, AVPacket *packet, struct bd_moment shown,
+                              int64_t decoded)
+{
+    if (!m->started && m->clock == BD_CLOCK_FIXED)
+        m->origin = shown.pts; /* no file of a fixed rate can start late */
+    packet->pts = stream_time(m, shown.pts);
+    packet->dts = decoded == shown.pts ? packet->pts : stream_time(m, decoded);
+    if (m->started && packet->dts <= m->last)
+        packet->dts = m->last + 1; /* two frames within a tick of the container */
+    packet->pts = packet->pts < packet->dts ? packet->dts : packet->pts;
+    packet->duration = shown.duration > 0
+                           ? av_rescale_q(shown.duration, m->time_base, m->stream->time_base)
+                           : m->frame;
+    packet->stream_index = m->stream->index;
+    m->last = packet->dts;
+    m->started = true;
+    bd_libav_forget();
+    int error = av_write_frame(m->format, packet);
+    if (error >= 0)
+        error = m->format->pb->error;
+    return error < 0 ? fail_libav(m->path, error) : BD_OK;
+}
+
+enum bd_status bd_muxer_close(struct bd_muxer **muxer)
+{
+    struct bd_muxer *m = *muxer;
+    if (!m)
+        return BD_OK;
+    bd_libav_forget();
+    int error = av_write_trailer(m->format);
+    if (!m->started)
+        error = 0; /* some muxers object to a film without a picture */
+    avio_flush(m->format->pb);
+    if (error >= 0)
+        error = m->format->pb->error;
+    int closed = avio_closep(&m->format->pb);
+    if (error >= 0)
+        error = closed;
+    enum bd_status status = error < 0 ? fail_libav(m->path, error) : BD_OK;
+    avformat_free_context(m->format);
+    free(m);
+    *muxer = NULL;
+    return status;
+}

@@ -1,0 +1,219 @@
+#include "video/output/writer.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "video/input/image_pattern.h"
+#include "video/libav.h"
+#include "video/output/encoder.h"
+#include "video/output/muxer.h"
+#include "video/output/output_file.h"
+
+/* Frames that an encoder may hold back (look-ahead and threads: 60 to 100 in practice). */
+enum { HELD_MAX = 1024 };
+
+struct bd_writer {
+    char *path;
+    struct bd_writer_options options; /* `codec` is not kept */
+    struct bd_writer_plan plan;
+    struct bd_encoder *encoder;
+    struct bd_muxer *muxer; /* NULL: pictures */
+    AVPacket *packet;
+    bool sequence; /* a picture file a frame, by a numbered name */
+    int64_t sent, received;
+    /* Of frame number i of this writer, at i % HELD_MAX. */
+    struct {
+        struct bd_moment moment;
+        int64_t index;
+    } held[HELD_MAX];
+    bool failed; /* and told */
+};
+
+static enum bd_status check_options(const char *path, const struct bd_writer_options *o)
+{
+    if (o->width < 1 || o->height < 1)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: size %d x %d: both sides must be at least 1", path,
+                       o->width, o->height);
+    if (o->format != BD_GRAY8 && o->format != BD_RGB24 && o->format != BD_RGBA32)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: pixel format %d is none of gray, rgb, rgba", path,
+                       (int)o->format);
+    return BD_OK;
+}
+
+/* A picture's name may hold a number; a film's never does, whatever '%' is in it. */
+static enum bd_status check_path(struct bd_writer *w)
+{
+    w->sequence = w->plan.pictures && bd_image_pattern_is(w->path);
+    if (!w->sequence)
+        return bd_output_check(w->path, w->options.overwrite);
+    char name[PATH_MAX];
+    int first, beyond;
+    if (av_get_frame_filename2(name, sizeof name, w->path, 1, 0) < 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: a numbered name has one %%d, as in mask%%06d.png",
+                       w->path);
+    enum bd_status status = bd_output_check(name, true);
+    if (status == BD_OK && !w->options.overwrite &&
+        bd_image_pattern_find(w->path, &first, &beyond) == BD_OK)
+        status = bd_fail(BD_ERROR_IO,
+                         "%s: files of this name exist already (number %d); -y "
+                         "replaces them",
+                         w->path, first);
+    return status;
+}
+
+enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
+                              const struct bd_writer_options *options)
+{
+    *writer = NULL;
+    enum bd_status status = check_options(path, options);
+    if (status != BD_OK)
+        return status;
+    bd_libav_init();
+    struct bd_writer *w = *writer = calloc(1, sizeof *w);
+    if (w) {
+        w->path = strdup(path);
+        w->packet = av_packet_alloc();
+    }
+    if (!w || !w->path || !w->packet) {
+        status = bd_fail(BD_ERROR_MEMORY, "%s: no memory for the writer", path);
+        goto error;
+    }
+    w->options = *options;
+    w->options.codec = NULL;
+    if ((status = bd_writer_plan_make(&w->plan, w->path, options)) != BD_OK ||
+        (status = check_path(w)) != BD_OK)
+        goto error;
+    /* A single picture must be out when its write returns: no thread may hold it back. */
+    int threads = w->plan.pictures && !w->sequence ? 1 : 0;
+    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options,
+                             bd_muxer_wants_global_header(&w->plan), threads);
+    if (status == BD_OK && !w->plan.pictures)
+        status =
+            bd_muxer_open(&w->muxer, w->path, &w->plan, options, bd_encoder_context(w->encoder));
+    if (status == BD_OK)
+        return BD_OK;
+
+error:
+    if (w)
+        w->failed = true;
+    bd_writer_close(writer);
+    return status;
+}
+
+static enum bd_status write_picture(struct bd_writer *w, int64_t index)
+{
+    char name[PATH_MAX];
+    const AVPacket *p = w->packet;
+    if (!w->sequence)
+        return bd_output_write(w->path, p->data, (size_t)p->size, w->options.overwrite);
+    if (index < 0 || index >= INT_MAX ||
+        av_get_frame_filename2(name, sizeof name, w->path, (int)index + 1, 0) < 0)
+        return bd_fail(BD_ERROR_IO, "%s: no name for frame %" PRId64, w->path, index);
+    return bd_output_write(name, p->data, (size_t)p->size, w->options.overwrite);
+}
+
+/* When packet i was to be decoded. Encoders that reorder start at negative numbers: those frames
+ * are laid before the first, as far apart as the first two. */
+static int64_t decoding_time(const struct bd_writer *w, int64_t i)
+{
+    if (i >= 0)
+        return w->held[i % HELD_MAX].moment.pts;
+    int64_t gap = w->sent > 1 ? w->held[1].moment.pts - w->held[0].moment.pts : 1;
+    return w->held[0].moment.pts + i * gap;
+}
+
+/* Passes on what the encoder has ready. */
+static enum bd_status receive(struct bd_writer *w)
+{
+    for (;;) {
+        enum bd_status status = bd_encoder_receive(w->encoder, w->packet);
+        if (status != BD_OK)
+            return status == BD_END ? BD_OK : status;
+        int64_t i = w->packet->pts, decoded = w->packet->dts;
+        if (i < 0 || i >= w->sent || w->sent - i > HELD_MAX || decoded > i ||
+            (decoded >= 0 && w->sent - decoded > HELD_MAX))
+            status = bd_fail(BD_ERROR_UNSUPPORTED, "%s: encoder %s holds back too many pictures",
+                             w->path, w->plan.codec->name);
+        else if (w->muxer)
+            status = bd_muxer_write(w->muxer, w->packet, w->held[i % HELD_MAX].moment,
+                                    decoding_time(w, decoded == AV_NOPTS_VALUE ? i : decoded));
+        else
+            status = write_picture(w, w->held[i % HELD_MAX].index);
+        av_packet_unref(w->packet);
+        w->received++;
+        if (status != BD_OK)
+            return status;
+    }
+}
+
+static enum bd_status check_frame(const struct bd_writer *w, const struct bd_frame *frame)
+{
+    const struct bd_writer_options *o = &w->options;
+    if (w->failed)
+        return bd_fail(BD_ERROR_IO, "%s: writing has failed before", w->path);
+    if (frame->width != o->width || frame->height != o->height || frame->format != o->format)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "%s: a frame of %d x %d x %d bytes came where %d x %d x %d was agreed",
+                       w->path, frame->width, frame->height, (int)frame->format, o->width,
+                       o->height, (int)o->format);
+    if (w->plan.pictures && !w->sequence && w->sent > 0)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "%s: this name holds one picture; a name as mask%%06d.png holds many",
+                       w->path);
+    if (w->muxer && w->sent > 0 && frame->pts <= w->held[(w->sent - 1) % HELD_MAX].moment.pts)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "%s: frame %" PRId64 " comes at %" PRId64 ", not after the one before it",
+                       w->path, frame->index, frame->pts);
+    return BD_OK;
+}
+
+enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame)
+{
+    enum bd_status status = check_frame(w, frame);
+    if (status != BD_OK)
+        return status;
+    int64_t number = w->sent++;
+    w->held[number % HELD_MAX].moment = (struct bd_moment){ frame->pts, frame->duration };
+    w->held[number % HELD_MAX].index = frame->index;
+    status = bd_encoder_send(w->encoder, frame, number);
+    if (status == BD_OK)
+        status = receive(w);
+    w->failed = status != BD_OK;
+    return status;
+}
+
+enum bd_status bd_writer_close(struct bd_writer **writer)
+{
+    struct bd_writer *w = *writer;
+    enum bd_status status = BD_OK;
+    if (!w)
+        return BD_OK;
+    if (w->encoder && w->sent > 0 && !w->failed) {
+        status = bd_encoder_send(w->encoder, NULL, 0);
+        if (status == BD_OK)
+            status = receive(w);
+        if (status == BD_OK && w->received < w->sent)
+            status =
+                bd_fail(BD_ERROR_IO, "%s: encoder %s dropped %" PRId64 " of %" PRId64 " pictures",
+                        w->path, w->plan.codec->name, w->sent - w->received, w->sent);
+    }
+    /* After a failure the trailer is still tried: what is there may become playable. */
+    if (w->failed || status != BD_OK) {
+        char *detail = strdup(bd_error_detail());
+        bd_muxer_close(&w->muxer);
+        if (detail && detail[0]) /* the first fault is the one to tell */
+            bd_fail(BD_ERROR_IO, "%s", detail);
+        free(detail);
+    } else {
+        status = bd_muxer_close(&w->muxer);
+    }
+    bd_encoder_close(&w->encoder);
+    av_packet_free(&w->packet);
+    free(w->path);
+    free(w);
+    *writer = NULL;
+    return status;
+}

@@ -1,0 +1,140 @@
+/* The actors' paths: who is where at a frame. Their shapes are in figure.c. */
+#include "video/synth/world.h"
+
+enum actor_kind { WALKER, CAR };
+
+/* An actor crosses the picture, leaves, and comes back after `gap` with other looks. The table is
+ * in painting order, from far to near. */
+static const struct actor {
+    enum actor_kind kind;
+    int rank;      /* present in scenes of more than `rank` objects */
+    int ground;    /* units from the top at which it stands */
+    int size;      /* units: a walker's height, a car's length */
+    int speed;     /* units a second */
+    int direction; /* 1: to the right */
+    int gap;       /* units */
+    int start;     /* units of its way covered at frame 0 */
+} actors[] = {
+    { WALKER, 5, 109, 36, 24, -1, 60, 250 }, { WALKER, 2, 114, 39, 30, 1, 50, 120 },
+    { CAR, 3, 149, 84, 118, 1, 190, 60 },    { CAR, 1, 186, 104, 150, -1, 230, 330 },
+    { WALKER, 4, 206, 68, 56, -1, 90, 330 }, { WALKER, 0, 217, 76, 48, 1, 60, 150 },
+    { WALKER, 6, 224, 80, 70, 1, 200, 40 },  { WALKER, 7, 230, 84, 64, -1, 240, 300 },
+};
+
+enum { ACTOR_COUNT = sizeof actors / sizeof *actors, STOPPER = 0 /* rank of who stops */ };
+
+struct place {
+    int64_t x;       /* u8 from the left edge: middle of a walker, rear end of a car */
+    int64_t covered; /* u8 walked since frame 0, for the stride */
+    int swing;       /* 0..256 */
+    uint32_t look;
+};
+
+/* The scene's clock for an actor: it holds while the actor stands still. */
+static int64_t own_frame(const struct bd_synth_scene *scene, int64_t index)
+{
+    if (index <= scene->stop_from)
+        return index;
+    return index < scene->stop_to ? scene->stop_from : index - (scene->stop_to - scene->stop_from);
+}
+
+static bool stops(const struct actor *actor, const struct bd_synth_scene *scene)
+{
+    return actor->rank == STOPPER && scene->stop_to > scene->stop_from;
+}
+
+/* Shortens the stride just before and after a stop, so that the walker stands with feet together.
+ */
+static int swing_at(const struct bd_synth_scene *scene, int64_t index)
+{
+    int64_t ramp = scene->fps / 2 + 1;
+    int64_t away = index < scene->stop_from ? scene->stop_from - index : index - scene->stop_to;
+    if (index >= scene->stop_from && index <= scene->stop_to)
+        return 0;
+    return away >= ramp ? 256 : (int)(256 * away / ramp);
+}
+
+static struct place place_at(const struct actor *actor, const struct bd_synth_scene *scene,
+                             uint32_t seed, int64_t index, int64_t width)
+{
+    struct place place = { .swing = 256 };
+    int64_t margin = actor->size * (actor->kind == CAR ? 320 : 128);
+    int64_t way = width + 2 * margin + actor->gap * 256;
+    int64_t start = actor->start * 256 * width / (BD_SYNTH_UNITS / 3 * 4 * 256);
+    int64_t frame = index;
+    if (stops(actor, scene)) {
+        frame = own_frame(scene, index);
+        place.swing = swing_at(scene, index);
+        /* In the middle of the picture, whatever its width, when it stops. */
+        start = width / 2 + margin - scene->stop_from * actor->speed * INT64_C(256) / scene->fps;
+        start = (start % way + way) % way;
+    }
+    place.covered = frame * actor->speed * 256 / scene->fps;
+    int64_t at = start + place.covered;
+    place.look = bd_synth_hash(seed, 100 + (uint32_t)actor->rank, (uint32_t)(at / way));
+    place.x = at % way - margin;
+    if (actor->direction < 0)
+        place.x = width - place.x;
+    return place;
+}
+
+static struct bd_synth_point ground_point(const struct bd_synth_canvas *canvas,
+                                          const struct actor *actor, const struct place *place)
+{
+    return (struct bd_synth_point){ bd_synth_px8(canvas, place->x),
+                                    bd_synth_px8(canvas, actor->ground * INT64_C(256)) };
+}
+
+/* The light comes from behind, from the left: shadows fall towards us and to the right. */
+static void cast_shadow(const struct bd_synth_canvas *canvas, const struct actor *actor,
+                        const struct place *place)
+{
+    struct bd_synth_point at = ground_point(canvas, actor, place);
+    int32_t size = bd_synth_px8(canvas, actor->size * INT64_C(256));
+    if (actor->kind == WALKER) {
+        struct bd_synth_point head = { at.x + size * 11 / 20, at.y + size * 3 / 20 };
+        at.y -= size / 60;
+        bd_synth_shadow(canvas, at, head, size * 11 / 100);
+    } else {
+        int32_t left = actor->direction > 0 ? at.x : at.x - size;
+        struct bd_synth_point a = { left + size / 8, at.y + size / 50 };
+        struct bd_synth_point b = { left + size * 19 / 20, at.y + size / 50 };
+        bd_synth_shadow(canvas, a, b, size * 15 / 100);
+    }
+}
+
+static void paint_actor(const struct bd_synth_canvas *canvas, const struct actor *actor,
+                        const struct place *place)
+{
+    struct bd_synth_point at = ground_point(canvas, actor, place);
+    int32_t size = bd_synth_px8(canvas, actor->size * INT64_C(256));
+    if (actor->kind == CAR) {
+        bd_synth_paint_car(canvas, at, size, actor->direction, place->look);
+        return;
+    }
+    /* A stride, two steps, is 0.8 of the height long. */
+    struct bd_synth_walker walker = { .feet = at,
+                                      .height = size,
+                                      .direction = actor->direction,
+                                      .phase = place->covered * 65536 * 5 /
+                                               (actor->size * INT64_C(256) * 4),
+                                      .swing = place->swing,
+                                      .look = place->look,
+                                      .bright_ground = actor->ground < 130 };
+    bd_synth_paint_walker(canvas, &walker);
+}
+
+void bd_synth_paint_actors(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
+                           uint32_t seed, int64_t index)
+{
+    struct place places[ACTOR_COUNT];
+    int64_t width = bd_synth_width(canvas);
+    for (int i = 0; i < ACTOR_COUNT; i++) {
+        places[i] = place_at(&actors[i], scene, seed, index, width);
+        if (scene->shadows && actors[i].rank < scene->objects)
+            cast_shadow(canvas, &actors[i], &places[i]);
+    }
+    for (int i = 0; i < ACTOR_COUNT; i++)
+        if (actors[i].rank < scene->objects)
+            paint_actor(canvas, &actors[i], &places[i]);
+}

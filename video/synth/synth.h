@@ -1,0 +1,49 @@
+/* Rendered scenes with exact truth masks, for tests, the demo and benchmarks. Seeded and
+ * deterministic: the same name, size, seed and frame index give the same bytes everywhere. */
+#ifndef BD_VIDEO_SYNTH_SYNTH_H
+#define BD_VIDEO_SYNTH_SYNTH_H
+
+#include <stdbool.h>
+
+#include "video/frame.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a scene contains; any combination. */
+struct bd_synth_scene {
+    const char *name;        /* as in synth:NAME */
+    const char *description; /* one line for `backdrop info` and --help */
+    int width, height;
+    int frame_count;
+    int fps;
+    double noise;           /* standard deviation of the sensor noise, grey levels */
+    int objects;            /* moving objects at a time */
+    bool shadows;           /* objects cast soft shadows (not foreground in the truth) */
+    double light_drift;     /* amplitude of the slow change of light, fraction of brightness */
+    bool sway;              /* a region of foliage that moves without being foreground */
+    int stop_from, stop_to; /* frames between which one object stands still; 0,0: none */
+    int light_switch;       /* frame at which the light changes suddenly; 0: never */
+    double shake;           /* how far the camera moves to each side, pixels of a picture of 240
+                               rows; 0: it stands still */
+};
+
+/* The table of scenes; ends with name == NULL. */
+extern const struct bd_synth_scene bd_synth_scenes[];
+
+/* NULL if there is no such scene. */
+const struct bd_synth_scene *bd_synth_find(const char *name);
+
+/* Renders frame `index` (>= 0, may exceed frame_count) at any width and height (0: the scene's
+ * own). `picture` (BD_RGB24) and `truth` (BD_GRAY8; 255 moving object, 50 its shadow, 0 background,
+ * as in CDnet) are made to fit; either may be NULL. pts = index, in units of 1/fps.
+ * BD_ERROR_ARGUMENT for an index outside 0..INT32_MAX or a side above 32768. */
+enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, int height,
+                               uint64_t seed, int64_t index, struct bd_frame *picture,
+                               struct bd_frame *truth);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
