@@ -51,7 +51,7 @@ struct bd_options {
     const char *backend;
     int threads;
     int solver;                    /* enum bd_solver */
-    int steady;                    /* enum bd_steady_mode */
+    int steady;                    /* enum bd_stabilise_mode */
     bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */

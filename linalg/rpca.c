@@ -141,7 +141,7 @@ static enum bd_status take_outcomes(struct bd_rpca *rpca, int enqueued, int most
     while (!*done && result->iterations < enqueued) {
         struct bd_rpca_outcome outcome;
         int told, wait = enqueued - result->iterations >= most;
-        enum bd_status status = rpca->backend->ops->rpca->tell(rpca->plan, wait, &outcome, &told);
+        enum bd_status status = rpca->backend->ops->rpca->poll(rpca->plan, wait, &outcome, &told);
         if (status != BD_OK || !told)
             return status;
         if (!isfinite(outcome.residual))

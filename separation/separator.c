@@ -165,10 +165,10 @@ static enum bd_status prepare(struct bd_separator *s, double time)
         bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background anew", time);
         return bd_separator_reset(s);
     }
-    if (earlier->counts && earlier->revealed)
+    if (earlier->counts && earlier->ghost_pixels)
         s->r_valid = false; /* the window has changed: R is that of the next refinement */
     if (!s->settled && s->columns == s->options.window && !s->frozen)
-        return bd_sep_settle(s);
+        return bd_sep_clean_window(s);
     return BD_OK;
 }
 
@@ -214,7 +214,7 @@ static enum bd_status separate(struct bd_separator *s, double time)
     }
     if (status == BD_OK && !s->frozen && time >= s->look) {
         s->look = next_look(s, time);
-        status = bd_sep_reveal(s);
+        status = bd_sep_remove_ghosts(s);
     }
     return status;
 }
@@ -253,7 +253,7 @@ enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation
     enum bd_status status = s->backend->ops->separation->collect(s->state, out);
     s->received++;
     frame->changed = out->changed;
-    frame->revealed = out->revealed;
+    frame->ghost_pixels = out->ghost_pixels;
     out->columns = frame->columns;
     out->learned = frame->learned;
     return status;

@@ -21,9 +21,9 @@ static const double bd_sep_flood_share = 0.5;
 
 /* What is known of a frame besides the backend's results. */
 struct bd_sep_frame {
-    double seconds;   /* since the frame before */
-    int64_t changed;  /* pixels, once received */
-    int64_t revealed; /* once received */
+    double seconds;       /* since the frame before */
+    int64_t changed;      /* pixels, once received */
+    int64_t ghost_pixels; /* once received */
     int columns;
     bool learned;
     bool counts; /* in the decision on the light: separated since the last reset */
@@ -79,10 +79,10 @@ enum bd_status bd_sep_start(struct bd_separator *s);
 
 /* Takes what moves out of the frames of the window, which entered it as they were, and learns the
  * first basis from what remains. */
-enum bd_status bd_sep_settle(struct bd_separator *s);
+enum bd_status bd_sep_clean_window(struct bd_separator *s);
 
 /* Looks for background that something has revealed by leaving. */
-enum bd_status bd_sep_reveal(struct bd_separator *s);
+enum bd_status bd_sep_remove_ghosts(struct bd_separator *s);
 
 /* The frame in hand enters the window by a QR update of R; then the window is refined. */
 enum bd_status bd_sep_slide(struct bd_separator *s);

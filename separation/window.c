@@ -139,8 +139,8 @@ static enum bd_status find_first_background(struct bd_separator *s)
     for (int j = 0; j < count; j++)
         few[j] = s->order[(int64_t)(j + 1) * s->columns / count - 1];
     s->looked = s->columns;
-    return s->backend->ops->separation->lasting(s->state, few, count, (float)s->options.lambda,
-                                                !bd_sep_without(s, BD_WITHOUT_CHOICE));
+    return s->backend->ops->separation->stable(s->state, few, count, (float)s->options.lambda,
+                                               !bd_sep_without(s, BD_WITHOUT_CHOICE));
 }
 
 enum bd_status bd_sep_start(struct bd_separator *s)
@@ -154,13 +154,13 @@ enum bd_status bd_sep_start(struct bd_separator *s)
     return status;
 }
 
-enum bd_status bd_sep_settle(struct bd_separator *s)
+enum bd_status bd_sep_clean_window(struct bd_separator *s)
 {
     enum { iterations = 3 };
     const struct bd_backend_ops *ops = s->backend->ops;
     enum bd_status status =
-        ops->separation->lasting(s->state, s->order, s->columns, (float)s->options.lambda,
-                                 !bd_sep_without(s, BD_WITHOUT_CHOICE));
+        ops->separation->stable(s->state, s->order, s->columns, (float)s->options.lambda,
+                                !bd_sep_without(s, BD_WITHOUT_CHOICE));
     for (int j = 0; status == BD_OK && j < s->columns; j++) {
         status = ops->separation->recall(s->state, s->order[j]);
         if (status == BD_OK)
@@ -176,20 +176,20 @@ enum bd_status bd_sep_settle(struct bd_separator *s)
     return status;
 }
 
-enum bd_status bd_sep_reveal(struct bd_separator *s)
+enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
 {
-    struct bd_reveal_params params = { .reach = s->settled ? reveal_reach : first_reveal_reach,
-                                       .still = s->settled ? reveal_still : first_reveal_still,
-                                       .votes = reveal_votes,
-                                       .least = s->options.min_area,
-                                       .times = reveal_times,
-                                       .margin = reveal_margin,
-                                       .noise = 1 };
+    struct bd_ghost_params params = { .reach = s->settled ? reveal_reach : first_reveal_reach,
+                                      .still = s->settled ? reveal_still : first_reveal_still,
+                                      .votes = reveal_votes,
+                                      .least = s->options.min_area,
+                                      .times = reveal_times,
+                                      .margin = reveal_margin,
+                                      .noise = 1 };
     if (bd_sep_without(s, BD_WITHOUT_REVEAL))
         return BD_OK;
     if (params.least < 1)
         params.least = 1;
-    return s->backend->ops->separation->reveal(s->state, s->order, s->columns, &params);
+    return s->backend->ops->separation->remove_ghosts(s->state, s->order, s->columns, &params);
 }
 
 /* Showing frames ahead would mix with a window that is in use. */
@@ -203,7 +203,8 @@ static enum bd_status check_not_started(const struct bd_separator *s)
     return BD_OK;
 }
 
-enum bd_status bd_separator_preview(struct bd_separator *s, const uint8_t *picture, int64_t stride)
+enum bd_status bd_separator_look_ahead(struct bd_separator *s, const uint8_t *picture,
+                                       int64_t stride)
 {
     int slot;
     enum bd_status status = check_not_started(s);
@@ -270,12 +271,12 @@ static enum bd_status keep_first_light(struct bd_separator *s)
     return BD_OK;
 }
 
-enum bd_status bd_separator_prime(struct bd_separator *s)
+enum bd_status bd_separator_initialise(struct bd_separator *s)
 {
     if (!s->columns)
         return bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
     enum bd_status status = check_not_started(s);
     if (status == BD_OK)
         status = keep_first_light(s);
-    return status == BD_OK ? bd_sep_settle(s) : status;
+    return status == BD_OK ? bd_sep_clean_window(s) : status;
 }

@@ -23,14 +23,14 @@ enum { most_sources = 64, files_rate = 25, look_seconds = 60 };
 static const struct {
     const char *name;
     int without; /* enum bd_separator_part */
-    enum bd_steady_mode steady;
-} columns[] = { { "all parts", BD_WITHOUT_NOTHING, BD_STEADY_AUTO },
-                { "without choice", BD_WITHOUT_CHOICE, BD_STEADY_AUTO },
-                { "without reveal", BD_WITHOUT_REVEAL, BD_STEADY_AUTO },
-                { "without shadows", BD_WITHOUT_SHADOWS, BD_STEADY_AUTO },
-                { "without trim", BD_WITHOUT_TRIM, BD_STEADY_AUTO },
-                { "without registration", BD_WITHOUT_NOTHING, BD_STEADY_OFF },
-                { "without all of these", BD_WITHOUT_ANY, BD_STEADY_OFF } };
+    enum bd_stabilise_mode steady;
+} columns[] = { { "all parts", BD_WITHOUT_NOTHING, BD_STABILISE_AUTO },
+                { "without choice", BD_WITHOUT_CHOICE, BD_STABILISE_AUTO },
+                { "without reveal", BD_WITHOUT_REVEAL, BD_STABILISE_AUTO },
+                { "without shadows", BD_WITHOUT_SHADOWS, BD_STABILISE_AUTO },
+                { "without trim", BD_WITHOUT_TRIM, BD_STABILISE_AUTO },
+                { "without registration", BD_WITHOUT_NOTHING, BD_STABILISE_OFF },
+                { "without all of these", BD_WITHOUT_ANY, BD_STABILISE_OFF } };
 
 enum { column_count = sizeof columns / sizeof *columns };
 
@@ -47,7 +47,7 @@ struct outcome {
 struct run {
     const struct source *source;
     struct bd_separator *separator;
-    struct bd_steady *steady;
+    struct bd_stabiliser *steady;
     struct bd_frame picture, truth, mask;
     struct bd_score score;
     double seconds;
@@ -78,10 +78,10 @@ static enum bd_status look_ahead(struct run *run, int window)
         status = read_picture(source, (int64_t)(j * span / window), &run->picture);
         if (status)
             break;
-        bd_steady_take(run->steady, &run->picture, bd_steady_ahead, &shown, &shift);
-        status = bd_separator_preview(run->separator, shown->data, shown->stride);
+        bd_stabiliser_take(run->steady, &run->picture, bd_stabiliser_ahead, &shown, &shift);
+        status = bd_separator_look_ahead(run->separator, shown->data, shown->stride);
     }
-    return status ? status : bd_separator_prime(run->separator);
+    return status ? status : bd_separator_initialise(run->separator);
 }
 
 static enum bd_status separate(struct run *run, int64_t index)
@@ -95,13 +95,13 @@ static enum bd_status separate(struct run *run, int64_t index)
     if (status)
         return status;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    if (bd_steady_moved(run->steady))
-        status = bd_steady_learn(run->steady, run->separator);
-    bd_steady_take(run->steady, picture, time, &shown, &shift);
+    if (bd_stabiliser_moved(run->steady))
+        status = bd_stabiliser_learn(run->steady, run->separator);
+    bd_stabiliser_take(run->steady, picture, time, &shown, &shift);
     if (!status)
         status = bd_separator_push(run->separator, shown->data, shown->stride, time, &out);
     if (!status)
-        bd_steady_give(run->steady, shift, &out);
+        bd_stabiliser_give(run->steady, shift, &out);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     run->seconds +=
         (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
@@ -137,7 +137,7 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
     if (!status)
         status = bd_separator_create(&run.separator, backend, &options);
     if (!status)
-        status = bd_steady_create(&run.steady, columns[column].steady, &options, BD_RGB24);
+        status = bd_stabiliser_create(&run.steady, columns[column].steady, &options, BD_RGB24);
     if (!status && ahead)
         status = look_ahead(&run, options.window);
     for (int64_t i = 0; i < source->frames && !status; i++)
@@ -145,7 +145,7 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
     outcome->f = bd_score_f_measure(&run.score);
     outcome->milliseconds = 1e3 * run.seconds / (double)source->frames;
     bd_separator_destroy(&run.separator);
-    bd_steady_destroy(&run.steady);
+    bd_stabiliser_destroy(&run.steady);
     bd_frame_destroy(&run.picture);
     bd_frame_destroy(&run.truth);
     bd_frame_destroy(&run.mask);

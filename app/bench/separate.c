@@ -107,9 +107,9 @@ static enum bd_status start_separator(struct separate_case *c, struct bd_backend
                                             .outputs = s->outputs };
     enum bd_status status = bd_separator_create(&c->separator, backend, &options);
     for (int i = 0; i < s->window && !status; i++)
-        status = bd_separator_preview(c->separator, picture_at(c, 3 * i),
-                                      (int64_t)s->width * s->channels);
-    return status ? status : bd_separator_prime(c->separator);
+        status = bd_separator_look_ahead(c->separator, picture_at(c, 3 * i),
+                                         (int64_t)s->width * s->channels);
+    return status ? status : bd_separator_initialise(c->separator);
 }
 
 static enum bd_status open_case(struct separate_case *c, struct bd_bench *bench,

@@ -8,7 +8,7 @@
 struct bd_batch {
     struct bd_backend *backend;
     struct bd_separator_options settings;
-    struct bd_steady *steady;
+    struct bd_stabiliser *steady;
     size_t rows;     /* of a small frame: pixels x channels */
     int window;      /* frames a full window has */
     int count, next; /* frames in the window in hand; the next to deliver */
@@ -43,7 +43,7 @@ static enum bd_status open_masker(struct bd_batch *batch)
 
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
                                const struct bd_separator_options *settings,
-                               struct bd_steady *steady, bool (*interrupted)(void *user),
+                               struct bd_stabiliser *steady, bool (*interrupted)(void *user),
                                void *user)
 {
     *batch = NULL;
@@ -102,7 +102,7 @@ void bd_batch_restart(struct bd_batch *batch)
 {
     batch->count = batch->next = 0;
     batch->started = false;
-    bd_steady_seek(batch->steady);
+    bd_stabiliser_seek(batch->steady);
 }
 
 static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame *frame,
@@ -114,7 +114,7 @@ static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame
         return status;
     uint8_t *column = batch->columns + (size_t)j * batch->rows;
     double time = (double)batch->registered++ / batch->settings.frame_rate;
-    bd_steady_take(batch->steady, picture, time, &picture, &batch->shifts[j]);
+    bd_stabiliser_take(batch->steady, picture, time, &picture, &batch->shifts[j]);
     for (int y = 0; y < batch->settings.height; y++)
         memcpy(column + (size_t)y * tight, picture->data + (int64_t)y * picture->stride, tight);
     return BD_OK;
@@ -253,7 +253,7 @@ enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
         status = mask_frame(batch, batch->next, separation);
     if (status)
         return status;
-    bd_steady_give(batch->steady, batch->shifts[batch->next], separation);
+    bd_stabiliser_give(batch->steady, batch->shifts[batch->next], separation);
     *frame = &batch->frames[batch->next++];
     separation->rank = (int)batch->rank;
     separation->columns = batch->count;

@@ -15,7 +15,7 @@ struct bd_batch;
  * caller's (NULL: they are not). Takes all memory but that of the frames. */
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
                                const struct bd_separator_options *settings,
-                               struct bd_steady *steady, bool (*interrupted)(void *user),
+                               struct bd_stabiliser *steady, bool (*interrupted)(void *user),
                                void *user);
 void bd_batch_destroy(struct bd_batch **batch);
 

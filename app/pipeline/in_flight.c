@@ -4,30 +4,30 @@
 
 #include "base/clock.h"
 
-double bd_flight_time(const struct bd_flight *flight, const struct bd_frame *frame)
+double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_frame *frame)
 {
     struct bd_rational base = flight->info->time_base;
     return (double)frame->pts * (double)base.num / (double)base.den;
 }
 
 /* Gives the frame held for longest back to the queue. */
-static void release(struct bd_flight *flight)
+static void release(struct bd_in_flight *flight)
 {
     bd_queue_release(flight->queue);
     flight->held--;
 }
 
 /* The next frame of the queue goes to the separator. */
-static enum bd_status submit_next(struct bd_flight *flight)
+static enum bd_status submit_next(struct bd_in_flight *flight)
 {
     const struct bd_frame *frame, *picture;
     enum bd_status status = bd_queue_next(flight->queue, &frame, &picture);
     if (status)
         return status;
     flight->held++;
-    double begin = bd_clock_seconds(), time = bd_flight_time(flight, frame);
+    double begin = bd_clock_seconds(), time = bd_in_flight_time(flight, frame);
     struct bd_shift *shift = &flight->shifts[flight->flying_count];
-    bd_steady_take(flight->steady, picture, time, &picture, shift);
+    bd_stabiliser_take(flight->steady, picture, time, &picture, shift);
     status = bd_separator_submit(flight->separator, picture->data, picture->stride, time);
     if (!status)
         flight->flying[flight->flying_count++] = frame;
@@ -36,7 +36,7 @@ static enum bd_status submit_next(struct bd_flight *flight)
 }
 
 /* The frame that the separator has had for longest is done. */
-static enum bd_status receive_oldest(struct bd_flight *flight, const struct bd_frame **frame,
+static enum bd_status receive_oldest(struct bd_in_flight *flight, const struct bd_frame **frame,
                                      struct bd_separation *separation)
 {
     struct bd_shift shift = flight->shifts[0];
@@ -48,33 +48,33 @@ static enum bd_status receive_oldest(struct bd_flight *flight, const struct bd_f
     }
     enum bd_status status = bd_separator_receive(flight->separator, separation);
     if (!status)
-        bd_steady_give(flight->steady, shift, separation);
+        bd_stabiliser_give(flight->steady, shift, separation);
     return status;
 }
 
 /* Whether one more frame is to go to the separator. None goes ahead of a camera's new place, which
  * is learned when no frame is in flight. */
-static bool wants_more(const struct bd_flight *flight, int depth)
+static bool wants_more(const struct bd_in_flight *flight, int depth)
 {
     if (flight->ended)
         return false;
     return !flight->flying_count ||
-           (flight->flying_count < depth && !bd_steady_moved(flight->steady));
+           (flight->flying_count < depth && !bd_stabiliser_moved(flight->steady));
 }
 
 /* Before each frame: what is frozen learns no new place either. */
-static enum bd_status learn_place(struct bd_flight *flight)
+static enum bd_status learn_place(struct bd_in_flight *flight)
 {
-    bd_steady_freeze(flight->steady, bd_separator_frozen(flight->separator));
-    if (flight->flying_count || !bd_steady_moved(flight->steady))
+    bd_stabiliser_freeze(flight->steady, bd_separator_frozen(flight->separator));
+    if (flight->flying_count || !bd_stabiliser_moved(flight->steady))
         return BD_OK;
-    return bd_steady_learn(flight->steady, flight->separator);
+    return bd_stabiliser_learn(flight->steady, flight->separator);
 }
 
 /* Frames of a camera are not kept waiting for the next, and while the separator is frozen none goes
  * ahead, since that may be meant for one frame alone. */
-enum bd_status bd_flight_next(struct bd_flight *flight, const struct bd_frame **frame,
-                              struct bd_separation *separation)
+enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
+                                 struct bd_separation *separation)
 {
     bool alone = flight->info->live || bd_separator_frozen(flight->separator);
     int depth = alone ? 1 : bd_separator_depth(flight->separator);
@@ -96,7 +96,7 @@ enum bd_status bd_flight_next(struct bd_flight *flight, const struct bd_frame **
     return receive_oldest(flight, frame, separation);
 }
 
-enum bd_status bd_flight_seek(struct bd_flight *flight, double seconds)
+enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)
 {
     enum bd_status status = BD_OK;
     /* A frame of which submit failed may be in flight too. */
@@ -109,7 +109,7 @@ enum bd_status bd_flight_seek(struct bd_flight *flight, double seconds)
         release(flight);
     if (!status)
         status = bd_queue_seek(flight->queue, seconds);
-    bd_steady_seek(flight->steady);
+    bd_stabiliser_seek(flight->steady);
     if (!status)
         flight->ended = BD_OK;
     return status;

@@ -9,11 +9,11 @@
 #include <backdrop/separator.h>
 
 /* The first four are the owner's, who sets them and has all the rest 0; they stay the owner's. */
-struct bd_flight {
+struct bd_in_flight {
     struct bd_queue *queue;
     struct bd_separator *separator;
     const struct bd_reader_info *info;
-    struct bd_steady *steady; /* may be NULL */
+    struct bd_stabiliser *steady; /* may be NULL */
 
     /* Frames that the separator has and that have not been returned, oldest first. */
     const struct bd_frame *flying[bd_queue_most_held];
@@ -27,14 +27,14 @@ struct bd_flight {
 };
 
 /* Seconds from the beginning of the input. */
-double bd_flight_time(const struct bd_flight *flight, const struct bd_frame *frame);
+double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_frame *frame);
 
 /* The next frame and its separation, valid until the next call. What ended the stream is told when
  * the frames before it have been returned: BD_END, or the queue's or the separator's failure. */
-enum bd_status bd_flight_next(struct bd_flight *flight, const struct bd_frame **frame,
-                              struct bd_separation *separation);
+enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
+                                 struct bd_separation *separation);
 
 /* Takes back all frames and lets the queue go on at `seconds` (bd_queue_seek). */
-enum bd_status bd_flight_seek(struct bd_flight *flight, double seconds);
+enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds);
 
 #endif

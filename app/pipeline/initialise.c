@@ -20,7 +20,7 @@ enum { part_threads = 4 };
 
 /* A stretch of the pictures, and the thread that makes them. */
 struct part {
-    struct bd_prime *prime;
+    struct bd_initialiser *prime;
     pthread_t thread;
     int begin, end; /* the pictures' numbers */
     /* Guarded by the mutex: */
@@ -29,7 +29,7 @@ struct part {
     char detail[bd_detail_size];
 };
 
-struct bd_prime {
+struct bd_initialiser {
     const char *input;
     struct bd_reader_options options; /* `interrupted` asks for `stop` too */
     bool (*interrupted)(void *user);
@@ -39,7 +39,7 @@ struct bd_prime {
     enum bd_pixel_format format;
     atomic_bool stop; /* asked by the reader without the mutex */
 
-    struct part parts[bd_prime_most_parts];
+    struct part parts[bd_initialiser_most_parts];
     int part_count;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -54,12 +54,12 @@ struct bd_prime {
 
 static bool asked_to_stop(void *user)
 {
-    struct bd_prime *prime = user;
+    struct bd_initialiser *prime = user;
     return atomic_load(&prime->stop) || (prime->interrupted && prime->interrupted(prime->user));
 }
 
 /* Where picture `number` is to be made, when there is room for it; NULL if it is wanted no more. */
-static struct bd_frame *place_for(struct bd_prime *prime, int number)
+static struct bd_frame *place_for(struct bd_initialiser *prime, int number)
 {
     struct bd_frame *picture = NULL;
     pthread_mutex_lock(&prime->mutex);
@@ -72,8 +72,8 @@ static struct bd_frame *place_for(struct bd_prime *prime, int number)
 }
 
 /* Makes a picture of the frame and lets it wait. */
-static enum bd_status add_picture(struct bd_prime *prime, int number, struct bd_scaler **scaler,
-                                  const struct bd_frame *frame)
+static enum bd_status add_picture(struct bd_initialiser *prime, int number,
+                                  struct bd_scaler **scaler, const struct bd_frame *frame)
 {
     struct bd_frame *picture = place_for(prime, number);
     if (!picture)
@@ -91,10 +91,10 @@ static enum bd_status add_picture(struct bd_prime *prime, int number, struct bd_
 }
 
 /* Seconds from a picture to the next. */
-static double step_of(const struct bd_prime *prime, const struct bd_reader_info *info)
+static double step_of(const struct bd_initialiser *prime, const struct bd_reader_info *info)
 {
     const struct bd_reader_options *options = &prime->options;
-    double span = fmin(prime->memory, bd_prime_most_seconds);
+    double span = fmin(prime->memory, bd_initialiser_most_seconds);
     double length = options->duration > 0 ? options->duration : info->duration - options->start;
     if (length > 0)
         span = fmin(span, length);
@@ -104,7 +104,7 @@ static double step_of(const struct bd_prime *prime, const struct bd_reader_info 
 /* Adds the part's pictures. BD_END: the input has no more. */
 static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
 {
-    struct bd_prime *prime = part->prime;
+    struct bd_initialiser *prime = part->prime;
     const struct bd_reader_info *info = bd_reader_get_info(reader);
     struct bd_scaler *scaler = NULL;
     struct bd_frame frame = { 0 };
@@ -131,7 +131,7 @@ static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
 static void *look_ahead(void *user)
 {
     struct part *part = user;
-    struct bd_prime *prime = part->prime;
+    struct bd_initialiser *prime = part->prime;
     struct bd_reader *reader = NULL;
     enum bd_status status = bd_reader_open(&reader, prime->input, &prime->options);
     if (!status)
@@ -148,7 +148,7 @@ static void *look_ahead(void *user)
 }
 
 /* Ends the threads that were started, and frees. */
-static void end(struct bd_prime *prime)
+static void end(struct bd_initialiser *prime)
 {
     pthread_mutex_lock(&prime->mutex);
     atomic_store(&prime->stop, true);
@@ -165,7 +165,7 @@ static void end(struct bd_prime *prime)
     free(prime);
 }
 
-static bool start_parts(struct bd_prime *prime, int parts)
+static bool start_parts(struct bd_initialiser *prime, int parts)
 {
     for (int i = 0; i < parts; i++) {
         struct part *part = &prime->parts[i];
@@ -179,13 +179,13 @@ static bool start_parts(struct bd_prime *prime, int parts)
     return true;
 }
 
-enum bd_status bd_prime_start(struct bd_prime **prime, const char *input,
-                              const struct bd_reader_options *options,
-                              const struct bd_separator_options *settings,
-                              enum bd_pixel_format format, int parts)
+enum bd_status bd_initialiser_start(struct bd_initialiser **prime, const char *input,
+                                    const struct bd_reader_options *options,
+                                    const struct bd_separator_options *settings,
+                                    enum bd_pixel_format format, int parts)
 {
     *prime = NULL;
-    struct bd_prime *self = calloc(1, sizeof *self);
+    struct bd_initialiser *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the look ahead");
     pthread_mutex_init(&self->mutex, NULL);
@@ -218,7 +218,7 @@ enum bd_status bd_prime_start(struct bd_prime **prime, const char *input,
 }
 
 /* The part that picture `number` is in. */
-static const struct part *part_of(const struct bd_prime *prime, int number)
+static const struct part *part_of(const struct bd_initialiser *prime, int number)
 {
     int i = 0;
     while (number >= prime->parts[i].end)
@@ -227,7 +227,7 @@ static const struct part *part_of(const struct bd_prime *prime, int number)
 }
 
 /* The next picture, when it is made. NULL: no more come, *status says why. */
-static const struct bd_frame *next_picture(struct bd_prime *prime, enum bd_status *status)
+static const struct bd_frame *next_picture(struct bd_initialiser *prime, enum bd_status *status)
 {
     const struct bd_frame *picture = NULL;
     int number = prime->shown;
@@ -246,7 +246,7 @@ static const struct bd_frame *next_picture(struct bd_prime *prime, enum bd_statu
     return picture;
 }
 
-static void release(struct bd_prime *prime)
+static void release(struct bd_initialiser *prime)
 {
     pthread_mutex_lock(&prime->mutex);
     prime->shown++;
@@ -254,28 +254,29 @@ static void release(struct bd_prime *prime)
     pthread_mutex_unlock(&prime->mutex);
 }
 
-enum bd_status bd_prime_finish(struct bd_prime **prime, struct bd_separator *separator,
-                               struct bd_steady *steady)
+enum bd_status bd_initialiser_finish(struct bd_initialiser **prime, struct bd_separator *separator,
+                                     struct bd_stabiliser *steady)
 {
     const struct bd_frame *picture, *registered;
     struct bd_shift shift;
     enum bd_status status = BD_OK;
     int shown = 0;
     while (!status && (picture = next_picture(*prime, &status))) {
-        bd_steady_take(steady, picture, bd_steady_ahead, &registered, &shift);
-        status = bd_separator_preview(separator, registered->data, registered->stride);
+        bd_stabiliser_take(steady, picture, bd_stabiliser_ahead, &registered, &shift);
+        status = bd_separator_look_ahead(separator, registered->data, registered->stride);
         release(*prime);
         shown++;
     }
     if (status == BD_OK)
-        status = shown >= handful ? bd_separator_prime(separator) : bd_separator_reset(separator);
+        status =
+            shown >= handful ? bd_separator_initialise(separator) : bd_separator_reset(separator);
     else if (status != BD_ERROR_INTERRUPTED && shown > 0)
         status = bd_separator_reset(separator); /* the main reader will meet the same damage */
-    bd_prime_close(prime);
+    bd_initialiser_close(prime);
     return status;
 }
 
-void bd_prime_close(struct bd_prime **prime)
+void bd_initialiser_close(struct bd_initialiser **prime)
 {
     if (*prime)
         end(*prime);

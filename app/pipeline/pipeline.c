@@ -45,15 +45,16 @@ struct bd_pipeline {
     struct bd_separator *separator; /* live solver */
     struct bd_batch *batch;         /* batch solver */
     struct bd_separator_options settings;
-    struct bd_prime *prime; /* live solver: the look ahead, until the first frame is asked for */
+    struct bd_initialiser
+        *prime; /* live solver: the look ahead, until the first frame is asked for */
 
     enum bd_pixel_format small_format;               /* of what is separated */
     bool smaller;                                    /* than the input */
     struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
     struct bd_frame roi;                             /* empty: none */
 
-    struct bd_steady *steady; /* registers frames; NULL: not wanted */
-    struct bd_flight flight;  /* live solver: between the queue and the separator */
+    struct bd_stabiliser *steady; /* registers frames; NULL: not wanted */
+    struct bd_in_flight flight;   /* live solver: between the queue and the separator */
     struct bd_pictures *pictures;
 };
 
@@ -146,10 +147,10 @@ static int parts_to_look_through(const struct bd_pipeline *pipeline)
     const struct bd_separator_options *settings = &pipeline->settings;
     int cores = pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
     double length = (double)bd_pipeline_frame_count(pipeline) / settings->frame_rate;
-    double span = fmin(length, fmin(settings->memory, bd_prime_most_seconds));
+    double span = fmin(length, fmin(settings->memory, bd_initialiser_most_seconds));
     bool apart = span * settings->frame_rate >= 2.0 * settings->window;
-    return apart && span >= least_for_parts && cores >= 4 * bd_prime_most_parts
-               ? bd_prime_most_parts
+    return apart && span >= least_for_parts && cores >= 4 * bd_initialiser_most_parts
+               ? bd_initialiser_most_parts
                : 1;
 }
 
@@ -161,8 +162,9 @@ static enum bd_status look_ahead(struct bd_pipeline *pipeline)
                     !pipeline->info->live && strcmp(input, "-") != 0;
     if (!possible)
         return BD_OK;
-    return bd_prime_start(&pipeline->prime, input, &pipeline->reader_options, &pipeline->settings,
-                          pipeline->small_format, parts_to_look_through(pipeline));
+    return bd_initialiser_start(&pipeline->prime, input, &pipeline->reader_options,
+                                &pipeline->settings, pipeline->small_format,
+                                parts_to_look_through(pipeline));
 }
 
 /* Opening a GPU takes most of a second, in which the thread of the look ahead gets on: the input
@@ -187,8 +189,9 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     const struct bd_options *options = pipeline->options;
     const struct bd_reader_info *info = pipeline->info;
     const struct bd_separator_options *settings = &pipeline->settings;
-    enum bd_status status = bd_steady_create(
-        &pipeline->steady, (enum bd_steady_mode)options->steady, settings, pipeline->small_format);
+    enum bd_status status =
+        bd_stabiliser_create(&pipeline->steady, (enum bd_stabilise_mode)options->steady, settings,
+                             pipeline->small_format);
     if (!status && options->solver == BD_SOLVER_BATCH)
         status = bd_batch_create(&pipeline->batch, pipeline->backend, settings, pipeline->steady,
                                  asked_to_stop, pipeline);
@@ -250,10 +253,10 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
         status = bd_roi_load(&self->roi, options->roi, self->info->width, self->info->height);
     if (status == BD_OK)
         status = open_queue(self, self->info->live && drop);
-    self->flight = (struct bd_flight){ .queue = self->queue,
-                                       .separator = self->separator,
-                                       .info = self->info,
-                                       .steady = self->steady };
+    self->flight = (struct bd_in_flight){ .queue = self->queue,
+                                          .separator = self->separator,
+                                          .info = self->info,
+                                          .steady = self->steady };
     if (status) {
         bd_pipeline_close(&self);
         return status;
@@ -276,16 +279,16 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     *result = (struct bd_result){ 0 };
     enum bd_status status = BD_OK;
     if (pipeline->prime)
-        status = bd_prime_finish(&pipeline->prime, pipeline->separator, pipeline->steady);
+        status = bd_initialiser_finish(&pipeline->prime, pipeline->separator, pipeline->steady);
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
     else if (!status)
-        status = bd_flight_next(&pipeline->flight, &frame, &separation);
+        status = bd_in_flight_next(&pipeline->flight, &frame, &separation);
     if (status)
         return status;
     double begin = bd_clock_seconds();
     result->input = frame;
-    result->time = bd_flight_time(&pipeline->flight, frame);
+    result->time = bd_in_flight_time(&pipeline->flight, frame);
     result->rank = separation.rank;
     result->columns = separation.columns;
     result->learned = separation.learned;
@@ -341,7 +344,7 @@ struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline)
 enum bd_status bd_pipeline_seek(struct bd_pipeline *pipeline, double seconds)
 {
     if (!pipeline->batch)
-        return bd_flight_seek(&pipeline->flight, seconds);
+        return bd_in_flight_seek(&pipeline->flight, seconds);
     bd_batch_restart(pipeline->batch);
     return bd_queue_seek(pipeline->queue, seconds);
 }
@@ -352,11 +355,11 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     if (!self)
         return;
     atomic_store(&self->closing, true); /* ends a blocking read */
-    bd_prime_close(&self->prime);
+    bd_initialiser_close(&self->prime);
     bd_queue_close(&self->queue);
     bd_reader_close(&self->reader);
     bd_separator_destroy(&self->separator);
-    bd_steady_destroy(&self->steady);
+    bd_stabiliser_destroy(&self->steady);
     bd_batch_destroy(&self->batch);
     bd_backend_close(&self->backend);
     for (int i = 0; i < bd_queue_most_threads; i++)

@@ -14,8 +14,8 @@ static const double near = 0.5;
 /* Pictures that are kept, and bytes they take at most. */
 enum { most_kept = 12, least_kept = 5, most_bytes = 64 << 20 };
 
-struct bd_new_place {
-    struct bd_shake *shake; /* of the new place, where the old one is lost */
+struct bd_relocation {
+    struct bd_global_motion *shake; /* of the new place, where the old one is lost */
     struct bd_shifter *shifter;
     double memory, scale;
 
@@ -33,45 +33,45 @@ struct bd_new_place {
     double next; /* when one more is kept */
 };
 
-enum bd_status bd_new_place_create(struct bd_new_place **place, int width, int height,
-                                   enum bd_pixel_format format, double memory)
+enum bd_status bd_relocation_create(struct bd_relocation **place, int width, int height,
+                                    enum bd_pixel_format format, double memory)
 {
     *place = NULL;
-    struct bd_new_place *self = calloc(1, sizeof *self);
+    struct bd_relocation *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a camera that is moved");
     size_t most = most_bytes / ((size_t)width * (size_t)height * (size_t)format);
     self->most = most > most_kept ? most_kept : most < least_kept ? least_kept : (int)most;
     self->memory = memory;
-    enum bd_status status = bd_shake_create(&self->shake, width, height, format);
+    enum bd_status status = bd_global_motion_create(&self->shake, width, height, format);
     if (!status)
         status = bd_shifter_create(&self->shifter, width, height, (int)format);
     for (int i = 0; i < self->most && !status; i++)
         status = bd_frame_create(&self->kept[i], width, height, format);
     if (status) {
-        bd_new_place_destroy(&self);
+        bd_relocation_destroy(&self);
         return status;
     }
-    self->scale = bd_shake_scale(self->shake);
-    bd_new_place_forget(self);
+    self->scale = bd_global_motion_scale(self->shake);
+    bd_relocation_forget(self);
     *place = self;
     return BD_OK;
 }
 
-void bd_new_place_destroy(struct bd_new_place **place)
+void bd_relocation_destroy(struct bd_relocation **place)
 {
-    struct bd_new_place *self = *place;
+    struct bd_relocation *self = *place;
     if (!self)
         return;
     for (int i = 0; i < self->most; i++)
         bd_frame_destroy(&self->kept[i]);
     bd_shifter_destroy(&self->shifter);
-    bd_shake_destroy(&self->shake);
+    bd_global_motion_destroy(&self->shake);
     free(self);
     *place = NULL;
 }
 
-void bd_new_place_forget(struct bd_new_place *place)
+void bd_relocation_forget(struct bd_relocation *place)
 {
     place->lost = place->resting = false;
     place->count = 0;
@@ -79,7 +79,7 @@ void bd_new_place_forget(struct bd_new_place *place)
 }
 
 /* Keeps a picture now and then, so that `most` of them show all of the time. */
-static void keep(struct bd_new_place *place, const struct bd_frame *picture, double time,
+static void keep(struct bd_relocation *place, const struct bd_frame *picture, double time,
                  double span)
 {
     if (time < place->next)
@@ -92,16 +92,16 @@ static void keep(struct bd_new_place *place, const struct bd_frame *picture, dou
 }
 
 /* The old place is out of sight. */
-static bool watch_lost(struct bd_new_place *place, const struct bd_frame *picture, double time)
+static bool watch_lost(struct bd_relocation *place, const struct bd_frame *picture, double time)
 {
     if (!place->lost || (place->missed && time - place->seen >= for_now)) {
-        bd_shake_begin(place->shake, picture);
+        bd_global_motion_begin(place->shake, picture);
         place->lost = true;
         place->resting = false;
         place->since = place->seen = place->next = time;
         place->count = 0;
     }
-    place->missed = bd_shake_find(place->shake, picture, &place->now) != BD_SHAKE_FOUND;
+    place->missed = bd_global_motion_find(place->shake, picture, &place->now) != BD_SHAKE_FOUND;
     if (!place->missed) {
         place->seen = time;
         keep(place, picture, time, for_good);
@@ -110,7 +110,7 @@ static bool watch_lost(struct bd_new_place *place, const struct bd_frame *pictur
 }
 
 /* The old place is in sight, where it is not expected. */
-static bool watch_resting(struct bd_new_place *place, const struct bd_frame *picture, double time,
+static bool watch_resting(struct bd_relocation *place, const struct bd_frame *picture, double time,
                           struct bd_shift held)
 {
     if (!place->resting ||
@@ -126,8 +126,9 @@ static bool watch_resting(struct bd_new_place *place, const struct bd_frame *pic
     return time - place->since >= place->memory && place->count >= least_kept;
 }
 
-bool bd_new_place_watch(struct bd_new_place *place, const struct bd_frame *picture, double time,
-                        enum bd_shake_verdict verdict, struct bd_shift held, struct bd_shift origin)
+bool bd_relocation_watch(struct bd_relocation *place, const struct bd_frame *picture, double time,
+                         enum bd_global_motion_verdict verdict, struct bd_shift held,
+                         struct bd_shift origin)
 {
     if (verdict == BD_SHAKE_FOUND || place->found < 0)
         place->found = time;
@@ -142,18 +143,18 @@ bool bd_new_place_watch(struct bd_new_place *place, const struct bd_frame *pictu
            watch_lost(place, picture, time);
 }
 
-enum bd_status bd_new_place_learn(struct bd_new_place *place, struct bd_separator *separator,
-                                  struct bd_shake *shake)
+enum bd_status bd_relocation_learn(struct bd_relocation *place, struct bd_separator *separator,
+                                   struct bd_global_motion *shake)
 {
     int first = place->count > place->most ? place->count - place->most : 0;
     enum bd_status status = bd_separator_reset(separator);
     for (int i = first; i < place->count && !status; i++) {
         const struct bd_frame *kept = &place->kept[i % place->most];
-        status = bd_separator_preview(separator, kept->data, kept->stride);
+        status = bd_separator_look_ahead(separator, kept->data, kept->stride);
     }
     if (!status)
-        status = bd_separator_prime(separator);
-    bd_shake_begin(shake, &place->kept[(place->count - 1) % place->most]);
-    bd_new_place_forget(place);
+        status = bd_separator_initialise(separator);
+    bd_global_motion_begin(shake, &place->kept[(place->count - 1) % place->most]);
+    bd_relocation_forget(place);
     return status;
 }

@@ -24,31 +24,32 @@ static const double nothing = 1.0 / 16;
  * rows, within the memory time: the background follows as well then. */
 static const double creep = 0.25;
 
-struct bd_steady {
-    enum bd_steady_mode mode;
+struct bd_stabiliser {
+    enum bd_stabilise_mode mode;
     int width, height, channels;
     double scale, memory;
-    struct bd_shake *shake;
+    struct bd_global_motion *shake;
     struct bd_shifter *shifter;
     struct bd_shift origin, held; /* the place that counts as none; where the camera was last */
-    double time;                  /* of the last frame; bd_steady_ahead before */
+    double time;                  /* of the last frame; bd_stabiliser_ahead before */
     double seen;                  /* the sum of shifts, forgotten with time */
     double until;                 /* frames are registered, once they are */
     bool active, filled;          /* they are; `picture` holds what was seen */
     struct bd_frame picture;      /* registered */
-    struct bd_new_place *place;
+    struct bd_relocation *place;
     bool moved, frozen;
     uint8_t *background, *difference, *mask, *shadow;
 };
 
-static void forget_times(struct bd_steady *steady)
+static void forget_times(struct bd_stabiliser *steady)
 {
-    steady->time = bd_steady_ahead;
+    steady->time = bd_stabiliser_ahead;
     steady->moved = false;
-    bd_new_place_forget(steady->place);
+    bd_relocation_forget(steady->place);
 }
 
-static enum bd_status take_memory(struct bd_steady *self, enum bd_pixel_format format, int outputs)
+static enum bd_status take_memory(struct bd_stabiliser *self, enum bd_pixel_format format,
+                                  int outputs)
 {
     size_t pixels = (size_t)self->width * (size_t)self->height;
     size_t bytes = pixels * (size_t)self->channels;
@@ -63,14 +64,14 @@ static enum bd_status take_memory(struct bd_steady *self, enum bd_pixel_format f
     return bd_frame_create(&self->picture, self->width, self->height, format);
 }
 
-enum bd_status bd_steady_create(struct bd_steady **steady, enum bd_steady_mode mode,
-                                const struct bd_separator_options *settings,
-                                enum bd_pixel_format format)
+enum bd_status bd_stabiliser_create(struct bd_stabiliser **steady, enum bd_stabilise_mode mode,
+                                    const struct bd_separator_options *settings,
+                                    enum bd_pixel_format format)
 {
     *steady = NULL;
-    if (mode == BD_STEADY_OFF)
+    if (mode == BD_STABILISE_OFF)
         return BD_OK;
-    struct bd_steady *self = calloc(1, sizeof *self);
+    struct bd_stabiliser *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a camera that shakes");
     self->mode = mode;
@@ -78,31 +79,33 @@ enum bd_status bd_steady_create(struct bd_steady **steady, enum bd_steady_mode m
     self->height = settings->height;
     self->channels = settings->channels;
     self->memory = settings->memory;
-    self->active = mode == BD_STEADY_ON;
-    enum bd_status status = bd_shake_create(&self->shake, self->width, self->height, format);
+    self->active = mode == BD_STABILISE_ON;
+    enum bd_status status =
+        bd_global_motion_create(&self->shake, self->width, self->height, format);
     if (!status)
-        status = bd_new_place_create(&self->place, self->width, self->height, format, self->memory);
+        status =
+            bd_relocation_create(&self->place, self->width, self->height, format, self->memory);
     if (!status)
         status = bd_shifter_create(&self->shifter, self->width, self->height, self->channels);
     if (!status)
         status = take_memory(self, format, settings->outputs);
     if (status) {
-        bd_steady_destroy(&self);
+        bd_stabiliser_destroy(&self);
         return status;
     }
-    self->scale = bd_shake_scale(self->shake);
+    self->scale = bd_global_motion_scale(self->shake);
     forget_times(self);
     *steady = self;
     return BD_OK;
 }
 
-void bd_steady_destroy(struct bd_steady **steady)
+void bd_stabiliser_destroy(struct bd_stabiliser **steady)
 {
-    struct bd_steady *self = *steady;
+    struct bd_stabiliser *self = *steady;
     if (!self)
         return;
-    bd_new_place_destroy(&self->place);
-    bd_shake_destroy(&self->shake);
+    bd_relocation_destroy(&self->place);
+    bd_global_motion_destroy(&self->shake);
     bd_shifter_destroy(&self->shifter);
     bd_frame_destroy(&self->picture);
     free(self->background);
@@ -119,7 +122,7 @@ static double limited(double value, double most)
 }
 
 /* Where nothing is registered, and what that is, follow the camera slowly. */
-static void follow(struct bd_steady *steady, double passed)
+static void follow(struct bd_stabiliser *steady, double passed)
 {
     double most = creep * steady->scale * passed / steady->memory;
     struct bd_shift way = bd_shift_minus(steady->held, steady->origin);
@@ -129,7 +132,7 @@ static void follow(struct bd_steady *steady, double passed)
 
 /* Whether frames are registered now. Of a look ahead, each frame shows another moment, and one that
  * shook is enough. */
-static void decide(struct bd_steady *steady, bool found, double passed)
+static void decide(struct bd_stabiliser *steady, bool found, double passed)
 {
     double size = bd_shift_size(bd_shift_minus(steady->held, steady->origin)) / steady->scale;
     bool ahead = steady->time < 0;
@@ -142,25 +145,25 @@ static void decide(struct bd_steady *steady, bool found, double passed)
         }
         steady->until = steady->time + calm;
     }
-    if (steady->mode == BD_STEADY_AUTO && !ahead && steady->time >= steady->until &&
+    if (steady->mode == BD_STABILISE_AUTO && !ahead && steady->time >= steady->until &&
         size * steady->scale < nothing)
         steady->active = false; /* without a jump */
 }
 
 /* Finds where the camera was in a frame of a look ahead: one far from the others. */
-static void locate_ahead(struct bd_steady *steady, const struct bd_frame *picture)
+static void locate_ahead(struct bd_stabiliser *steady, const struct bd_frame *picture)
 {
     struct bd_shift shift;
-    bool found = bd_shake_find(steady->shake, picture, &shift) == BD_SHAKE_FOUND;
+    bool found = bd_global_motion_find(steady->shake, picture, &shift) == BD_SHAKE_FOUND;
     steady->held = found ? shift : steady->origin;
     decide(steady, found, 0);
 }
 
 /* Finds where the camera was in a frame; where there is no answer, where it was before. */
-static void locate(struct bd_steady *steady, const struct bd_frame *picture, double time)
+static void locate(struct bd_stabiliser *steady, const struct bd_frame *picture, double time)
 {
     struct bd_shift shift;
-    enum bd_shake_verdict verdict = bd_shake_find(steady->shake, picture, &shift);
+    enum bd_global_motion_verdict verdict = bd_global_motion_find(steady->shake, picture, &shift);
     bool first = steady->time < 0;
     double passed = !first && time > steady->time ? time - steady->time : 0;
     steady->time = time;
@@ -172,11 +175,11 @@ static void locate(struct bd_steady *steady, const struct bd_frame *picture, dou
         follow(steady, passed);
     decide(steady, verdict == BD_SHAKE_FOUND, passed);
     steady->moved =
-        bd_new_place_watch(steady->place, picture, time, verdict, steady->held, steady->origin);
+        bd_relocation_watch(steady->place, picture, time, verdict, steady->held, steady->origin);
 }
 
-void bd_steady_take(struct bd_steady *steady, const struct bd_frame *picture, double time,
-                    const struct bd_frame **registered, struct bd_shift *shift)
+void bd_stabiliser_take(struct bd_stabiliser *steady, const struct bd_frame *picture, double time,
+                        const struct bd_frame **registered, struct bd_shift *shift)
 {
     *registered = picture;
     *shift = (struct bd_shift){ 0, 0 };
@@ -207,7 +210,7 @@ void bd_steady_take(struct bd_steady *steady, const struct bd_frame *picture, do
 }
 
 /* Moves one picture of `channels` back, if there is one. */
-static void give_picture(struct bd_steady *steady, const uint8_t **picture, uint8_t *out,
+static void give_picture(struct bd_stabiliser *steady, const uint8_t **picture, uint8_t *out,
                          int channels, struct bd_shift back)
 {
     int64_t stride = (int64_t)steady->width * channels;
@@ -218,7 +221,7 @@ static void give_picture(struct bd_steady *steady, const uint8_t **picture, uint
     *picture = out;
 }
 
-static void give_mask(struct bd_steady *steady, const uint8_t **mask, uint8_t *out,
+static void give_mask(struct bd_stabiliser *steady, const uint8_t **mask, uint8_t *out,
                       struct bd_shift back)
 {
     if (!*mask || !out)
@@ -227,8 +230,8 @@ static void give_mask(struct bd_steady *steady, const uint8_t **mask, uint8_t *o
     *mask = out;
 }
 
-void bd_steady_give(struct bd_steady *steady, struct bd_shift shift,
-                    struct bd_separation *separation)
+void bd_stabiliser_give(struct bd_stabiliser *steady, struct bd_shift shift,
+                        struct bd_separation *separation)
 {
     if (!steady || (shift.x == 0 && shift.y == 0))
         return;
@@ -247,26 +250,26 @@ void bd_steady_give(struct bd_steady *steady, struct bd_shift shift,
         steady->shadow[i] &= (uint8_t)~separation->mask[i];
 }
 
-void bd_steady_freeze(struct bd_steady *steady, bool frozen)
+void bd_stabiliser_freeze(struct bd_stabiliser *steady, bool frozen)
 {
     if (steady)
         steady->frozen = frozen;
 }
 
-bool bd_steady_moved(const struct bd_steady *steady)
+bool bd_stabiliser_moved(const struct bd_stabiliser *steady)
 {
     return steady && steady->moved && !steady->frozen;
 }
 
-enum bd_status bd_steady_learn(struct bd_steady *steady, struct bd_separator *separator)
+enum bd_status bd_stabiliser_learn(struct bd_stabiliser *steady, struct bd_separator *separator)
 {
     steady->origin = steady->held = (struct bd_shift){ 0, 0 };
     steady->moved = steady->filled = false;
     bd_log(BD_LOG_INFO, "the camera has been moved: what it sees now is learned");
-    return bd_new_place_learn(steady->place, separator, steady->shake);
+    return bd_relocation_learn(steady->place, separator, steady->shake);
 }
 
-void bd_steady_seek(struct bd_steady *steady)
+void bd_stabiliser_seek(struct bd_stabiliser *steady)
 {
     if (steady)
         forget_times(steady);

@@ -260,7 +260,7 @@ static enum bd_status gram_solve(void *work, void *v, int64_t ldv, int form)
 /* Waits for the record itself: an event after gram_factor would keep gram_solve, which is enqueued
  * next, from beginning before that has ended. Now and then whether there is anything to wait for.
  */
-static enum bd_status gram_tell(void *work, int pass, struct bd_gram_qr_pass *record)
+static enum bd_status gram_report(void *work, int pass, struct bd_gram_qr_pass *record)
 {
     struct gram_plan *plan = plan_of(work);
     const struct gram_record *own = &plan->records[pass];
@@ -356,7 +356,7 @@ const struct bd_gram_qr_ops bd_cuda_gram_qr_ops = {
     .put = gram_put,
     .factor = gram_factor,
     .solve = gram_solve,
-    .tell = gram_tell,
+    .report = gram_report,
     .get_r = gram_get_r,
     .magnitudes = gram_magnitudes,
     .repair = gram_repair,

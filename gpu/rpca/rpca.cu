@@ -338,7 +338,7 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
     return status;
 }
 
-static enum bd_status rpca_tell(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
+static enum bd_status rpca_poll(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
 {
     rpca *plan = (rpca *)arg;
     const int turn = (int)(plan->told % bd_rpca_ahead);
@@ -386,6 +386,6 @@ const struct bd_rpca_ops bd_cuda_rpca_ops = {
     .destroy = rpca_destroy,
     .start = rpca_start,
     .iterate = rpca_iterate,
-    .tell = rpca_tell,
+    .poll = rpca_poll,
     .get = rpca_get,
 };

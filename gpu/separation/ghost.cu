@@ -87,9 +87,10 @@ __device__ bool any_around(const uint8_t *picture, int width, int height, int x,
 
 /* A pixel a thread, for whole warps. */
 template <int CHANNELS>
-__global__ __launch_bounds__(bd_sep_threads) void take_revealed(
-    const __grid_constant__ taking to, struct bd_sep_numbers *numbers,
-    const __grid_constant__ bd_reveal_params params)
+__global__
+__launch_bounds__(bd_sep_threads) void take_revealed(const __grid_constant__ taking to,
+                                                     struct bd_sep_numbers *numbers,
+                                                     const __grid_constant__ bd_ghost_params params)
 {
     const float w = numbers->w[0];
     if (!numbers->voted || !(w >= 1)) /* nothing, or a black picture: B is at most 1 */
@@ -104,7 +105,7 @@ __global__ __launch_bounds__(bd_sep_threads) void take_revealed(
     }
     const uint32_t taken = __ballot_sync(0xffffffffu, take);
     if (threadIdx.x % 32 == 0 && taken)
-        atomicAdd(&numbers->revealed, __popc(taken));
+        atomicAdd(&numbers->ghost_pixels, __popc(taken));
     if (!take)
         return;
     uint8_t value[CHANNELS];
@@ -131,7 +132,7 @@ __global__ __launch_bounds__(bd_sep_threads) void measure(double *partial,
                                                           const float *__restrict__ basis,
                                                           int64_t ld)
 {
-    if (!numbers->revealed)
+    if (!numbers->ghost_pixels)
         return;
     const int64_t step = (int64_t)gridDim.x * bd_sep_threads * 4;
     double sum = 0;
@@ -173,7 +174,7 @@ __global__ __launch_bounds__(bd_sep_threads) void scale_basis(float *basis, floa
 {
     const int64_t at = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     const float norm = (float)sqrt(numbers->measured);
-    if (!numbers->revealed || norm <= 0)
+    if (!numbers->ghost_pixels || norm <= 0)
         return;
     if (4 * at < ld) {
         float b[4];
@@ -193,7 +194,7 @@ __global__ __launch_bounds__(bd_sep_threads) void scale_basis(float *basis, floa
 
 /* Everything up to s->smoother: 1 where a component continues what is around it. */
 static enum bd_status find_smoother(struct bd_cuda_separator *s,
-                                    const struct bd_reveal_params *params)
+                                    const struct bd_ghost_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct looks now = { s->earlier, s->still, s->raw, s->f, set->mask, s->pitch / 4 };
@@ -204,14 +205,15 @@ static enum bd_status find_smoother(struct bd_cuda_separator *s,
     enum bd_status status = bd_cuda_launched("looking for what is still");
     if (status != BD_OK)
         return status;
-    const struct bd_cuda_seam seam = { set->background, s->f,          s->shape.channels, s->raw, 3,
-                                       set->mask,       params->least, params->times };
-    return bd_cuda_seam_find(s->seam_work, s->smoother, &seam);
+    const struct bd_cuda_boundary seam = {
+        set->background, s->f, s->shape.channels, s->raw, 3, set->mask, params->least, params->times
+    };
+    return bd_cuda_boundary_find(s->seam_work, s->smoother, &seam);
 }
 
 /* What has been voted for becomes background. */
 static enum bd_status take_voted(struct bd_cuda_separator *s, int count,
-                                 const struct bd_reveal_params *params)
+                                 const struct bd_ghost_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct taking to = {
@@ -236,8 +238,8 @@ static enum bd_status take_voted(struct bd_cuda_separator *s, int count,
     return bd_cuda_launched("scaling the background");
 }
 
-enum bd_status bd_cuda_sep_reveal(void *arg, const int *order, int count,
-                                  const struct bd_reveal_params *params)
+enum bd_status bd_cuda_sep_remove_ghosts(void *arg, const int *order, int count,
+                                         const struct bd_ghost_params *params)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const int64_t words = s->pitch / 4;

@@ -61,7 +61,7 @@ static void sep_destroy(void *arg)
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
-    bd_cuda_seam_destroy(s->seam_work);
+    bd_cuda_boundary_destroy(s->seam_work);
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
     if (s->upload)
@@ -192,7 +192,7 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
     if (status == BD_OK)
-        status = bd_cuda_seam_create(s->mask_work, &s->seam_work);
+        status = bd_cuda_boundary_create(s->mask_work, &s->seam_work);
     if (status == BD_OK)
         status = take_copiers(s);
     /* The arrays were zeroed on the backend's stream; uploads come on another. */
@@ -244,8 +244,8 @@ const struct bd_separation_ops bd_cuda_separation_ops = {
     .reduce = bd_cuda_sep_reduce,
     .basis = bd_cuda_sep_basis,
     .median = bd_cuda_sep_median,
-    .lasting = bd_cuda_sep_lasting,
-    .reveal = bd_cuda_sep_reveal,
+    .stable = bd_cuda_sep_stable,
+    .remove_ghosts = bd_cuda_sep_remove_ghosts,
     .depth = 3,
     .finish = bd_cuda_sep_finish,
     .collect = bd_cuda_sep_collect,

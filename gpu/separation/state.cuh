@@ -34,7 +34,7 @@ struct bd_sep_numbers {
     int rank;             /* columns of B in use; 0 before the first background */
     int new_rank;         /* of the basis that is being learned */
     int foreground;       /* pixels of the mask of the frame in hand */
-    int revealed;         /* pixels that became background since the frame before */
+    int ghost_pixels;     /* pixels that became background since the frame before */
     int voted;            /* not 0: some pixels have votes enough to become background */
     int changed;          /* pixels over the threshold so far; 0 before the next frame */
     unsigned ticket;      /* of the thread blocks that have left their partial sums */
@@ -50,7 +50,7 @@ struct bd_sep_numbers {
 
 /* What is told of a frame besides pictures: written by the GPU where the host reads it. */
 struct bd_sep_record {
-    int foreground, rank, revealed, changed;
+    int foreground, rank, ghost_pixels, changed;
 };
 
 /* The results of one frame. */
@@ -130,8 +130,8 @@ struct bd_cuda_separator {
     uint8_t *earlier;  /* ld */
     uint8_t *picture;  /* ld: a second picture of the scene, while two are compared */
     uint8_t *smoother; /* pitch, 0 or 1: where it continues its surroundings better */
-    struct bd_cuda_seam_work *seam_work;
-    int revealing; /* numbers->revealed may not be 0 */
+    struct bd_cuda_boundary_work *seam_work;
+    int revealing; /* numbers->ghost_pixels may not be 0 */
 };
 
 /* The window as kernels see it. Column j is at order[j]; X = l + clip(W - l, +-lambda), l = B C. */
@@ -299,10 +299,10 @@ enum bd_status bd_cuda_sep_reduce(void *state, const int *order, int count, floa
 enum bd_status bd_cuda_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                  const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cuda_sep_median(void *state, const int *order, int count, float lambda);
-enum bd_status bd_cuda_sep_lasting(void *state, const int *order, int count, float lambda,
-                                   int choose);
-enum bd_status bd_cuda_sep_reveal(void *state, const int *order, int count,
-                                  const struct bd_reveal_params *params);
+enum bd_status bd_cuda_sep_stable(void *state, const int *order, int count, float lambda,
+                                  int choose);
+enum bd_status bd_cuda_sep_remove_ghosts(void *state, const int *order, int count,
+                                         const struct bd_ghost_params *params);
 enum bd_status bd_cuda_sep_finish(void *state);
 enum bd_status bd_cuda_sep_collect(void *state, struct bd_separation *results);
 

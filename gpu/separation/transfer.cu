@@ -139,9 +139,9 @@ enum bd_status bd_cuda_sep_finish(void *arg)
     if (status == BD_OK)
         status = record(set->downloaded, s->download);
     if (status == BD_OK && s->revealing) { /* told with this frame, and not again */
-        status = bd_cuda_check(
-            cudaMemsetAsync(&s->numbers->revealed, 0, sizeof s->numbers->revealed, s->cuda->stream),
-            "telling what was revealed");
+        status = bd_cuda_check(cudaMemsetAsync(&s->numbers->ghost_pixels, 0,
+                                               sizeof s->numbers->ghost_pixels, s->cuda->stream),
+                               "telling what was revealed");
         s->revealing = 0;
     }
     s->finished = status == BD_OK; /* else the caller counts no frame, and there is no new set */
@@ -162,7 +162,7 @@ enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *results)
     results->mask = set->host_mask;
     results->shadow = set->host_shadow;
     results->foreground = set->record->foreground;
-    results->revealed = set->record->revealed;
+    results->ghost_pixels = set->record->ghost_pixels;
     results->changed = set->record->changed;
     results->rank = set->record->rank;
     return BD_OK;

@@ -149,7 +149,7 @@ bd_status need_wide(const update *work)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: this GPU has too little shared memory for this QR update; the cpu "
                        "backend does it");
-    return bd_cuda_wide_ready(work->wide);
+    return bd_cuda_blocked_ready(work->wide);
 }
 
 } // namespace
@@ -167,7 +167,7 @@ static void update_destroy(void *plan)
             cudaEventDestroy(event);
     if (work->side)
         cudaStreamDestroy(work->side);
-    bd_cuda_wide_destroy(work->wide);
+    bd_cuda_blocked_destroy(work->wide);
     bd_cuda_free(work->state);
     bd_cuda_free(work->cs);
     bd_cuda_free(work->w);
@@ -208,7 +208,7 @@ static enum bd_status update_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_update_slide_prepare(&work->launch);
     if (status == BD_OK)
-        status = bd_cuda_wide_create(work->cuda, shape, &work->wide);
+        status = bd_cuda_blocked_create(work->cuda, shape, &work->wide);
     if (status == BD_ERROR_UNSUPPORTED) /* what is narrow is possible all the same */
         status = BD_OK;
     if (status != BD_OK) {
@@ -240,7 +240,7 @@ static enum bd_status update_remove(void *plan, const struct bd_qr_parts *f, int
     update *work = (update *)plan;
     if (!is_narrow(work, f, BD_QR_REMOVE_COLUMNS, k, p, false)) {
         bd_status status = need_wide(work);
-        return status == BD_OK ? bd_cuda_wide_remove(work->wide, f, k, p) : status;
+        return status == BD_OK ? bd_cuda_blocked_remove(work->wide, f, k, p) : status;
     }
     bd_update_narrow_remove(work, f, k, p, unguarded);
     return bd_cuda_launched("QR update: removing columns");
@@ -254,7 +254,7 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
         bd_status status = need_wide(work);
         if (status == BD_OK)
             status = check(work, u, ldu, f->m, p);
-        return status == BD_OK ? bd_cuda_wide_insert(work->wide, f, k, p, u, ldu) : status;
+        return status == BD_OK ? bd_cuda_blocked_insert(work->wide, f, k, p, u, ldu) : status;
     }
     int call = start(work, u, ldu, p);
     return finish(work, bd_update_narrow_insert(work, f, k, p, u, ldu, call));
@@ -273,8 +273,9 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
         if (status == BD_OK)
             status = check(work, u, ldu, f->m, p);
         if (status == BD_OK)
-            status = bd_cuda_wide_remove(work->wide, f, 0, p);
-        return status == BD_OK ? bd_cuda_wide_insert(work->wide, &left, left.n, p, u, ldu) : status;
+            status = bd_cuda_blocked_remove(work->wide, f, 0, p);
+        return status == BD_OK ? bd_cuda_blocked_insert(work->wide, &left, left.n, p, u, ldu)
+                               : status;
     }
     int call = start(work, u, ldu, p);
     return finish(work, bd_update_narrow_slide(work, f, p, u, ldu, call));
@@ -292,7 +293,7 @@ static enum bd_status update_insert_rows(void *plan, const struct bd_qr_parts *f
         status = check(work, e, lde, p, f->rhs);
     if (status != BD_OK)
         return status;
-    return bd_cuda_wide_insert_rows(work->wide, f, k, p, u, ldu, e, lde);
+    return bd_cuda_blocked_insert_rows(work->wide, f, k, p, u, ldu, e, lde);
 }
 
 static enum bd_status update_remove_rows(void *plan, const struct bd_qr_parts *f, int64_t k,
@@ -300,7 +301,7 @@ static enum bd_status update_remove_rows(void *plan, const struct bd_qr_parts *f
 {
     update *work = (update *)plan;
     bd_status status = need_wide(work);
-    return status == BD_OK ? bd_cuda_wide_remove_rows(work->wide, f, k, p) : status;
+    return status == BD_OK ? bd_cuda_blocked_remove_rows(work->wide, f, k, p) : status;
 }
 
 static enum bd_status update_check(void *plan, const float *x, int64_t ldx, int64_t rows,
@@ -314,7 +315,7 @@ static enum bd_status update_project(void *plan, const struct bd_qr_parts *f, co
 {
     update *work = (update *)plan;
     bd_status status = need_wide(work);
-    return status == BD_OK ? bd_cuda_wide_project(work->wide, f, b, ldb) : status;
+    return status == BD_OK ? bd_cuda_blocked_project(work->wide, f, b, ldb) : status;
 }
 
 static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int64_t n,
@@ -323,7 +324,7 @@ static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int6
     update *work = (update *)plan;
     bd_status status = need_wide(work);
     if (status == BD_OK)
-        status = bd_cuda_wide_see_diagonal(work->wide, r, ldr, n, &work->state->singular);
+        status = bd_cuda_blocked_see_diagonal(work->wide, r, ldr, n, &work->state->singular);
     if (status == BD_OK)
         status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
                                                cudaMemcpyDeviceToHost, work->launch.stream),
@@ -337,7 +338,7 @@ static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int6
         return status;
     if (singular)
         return bd_fail(BD_ERROR_NUMERIC, "least squares: R has a zero on its diagonal");
-    return bd_cuda_wide_solve(work->wide, r, ldr, n, d, ldd, rhs, x, ldx);
+    return bd_cuda_blocked_solve(work->wide, r, ldr, n, d, ldd, rhs, x, ldx);
 }
 
 static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,

@@ -81,8 +81,8 @@ struct bd_separation {
     const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
     const uint8_t *shadow;     /* the same of shadows, which are no part of the mask */
     int64_t foreground;        /* pixels of the mask that are 255 */
-    int64_t revealed;          /* pixels that became background after the frame before: something
-                                  that had been taken for background left them */
+    int64_t ghost_pixels;      /* pixels that became background after the frame before: something
+                              that had been taken for background left them */
     int64_t changed;           /* pixels that differ from the background by more than the threshold:
                                   foreground and shadows before the clean-up */
     int rank;                  /* of the background */
@@ -104,14 +104,14 @@ BD_API enum bd_status bd_separator_create(struct bd_separator **separator,
 BD_API void bd_separator_destroy(struct bd_separator **separator);
 
 /* Shows the separator a frame before separation starts (a look ahead into a file), in any number,
- * best spread over the time that the window spans; bd_separator_prime then learns a first
+ * best spread over the time that the window spans; bd_separator_initialise then learns a first
  * background from the last `window` of them, up to the first sudden change of light among those.
  * Without it the first background is the first frame and improves quickly. BD_ERROR_ARGUMENT once
  * separation has started (a reset allows it again), while a frame is in flight, and for
- * bd_separator_prime without a frame. */
-BD_API enum bd_status bd_separator_preview(struct bd_separator *separator, const uint8_t *picture,
-                                           int64_t stride);
-BD_API enum bd_status bd_separator_prime(struct bd_separator *separator);
+ * bd_separator_initialise without a frame. */
+BD_API enum bd_status bd_separator_look_ahead(struct bd_separator *separator,
+                                              const uint8_t *picture, int64_t stride);
+BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
 
 /* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, copied before
  * this returns). `time` is its presentation time in seconds, finite, and decides when frames enter

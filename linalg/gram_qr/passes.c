@@ -122,7 +122,7 @@ static enum bd_status tell(struct bd_gram_qr *qr, int from, int to,
     enum bd_status status = BD_OK;
     *bad = -1;
     for (int p = from; p <= to && status == BD_OK; p++) {
-        status = qr->blocks[0].ops->gram_qr->tell(qr->blocks[0].work, p, &report->pass[p]);
+        status = qr->blocks[0].ops->gram_qr->report(qr->blocks[0].work, p, &report->pass[p]);
         if (status == BD_ERROR_NUMERIC) {
             *bad = p;
             return BD_OK;

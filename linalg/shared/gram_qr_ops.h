@@ -31,7 +31,7 @@ enum { bd_gram_fill = INT_MIN };
  * will not be asked for (a backend may then have more columns); 2: it will be, with mixed steps
  * too.
  * A pass: gram_form (or the gram_solve before it), [gram_get, gram_put], gram_factor,
- * gram_solve; passes may be enqueued without asking gram_tell in between. */
+ * gram_solve; passes may be enqueued without asking gram_report in between. */
 struct bd_gram_qr_ops {
     enum bd_status (*create)(struct bd_backend *backend, int64_t m, int64_t n, enum bd_type type,
                              int svd, void **work);
@@ -59,7 +59,7 @@ struct bd_gram_qr_ops {
      * V^T V of the new V, as by gram_form. */
     enum bd_status (*solve)(void *work, void *v, int64_t ldv, int form);
     /* The record of a pass; waits for it. BD_ERROR_NUMERIC: the pass was bad. */
-    enum bd_status (*tell)(void *work, int pass, struct bd_gram_qr_pass *record);
+    enum bd_status (*report)(void *work, int pass, struct bd_gram_qr_pass *record);
     /* R_total, rounded to the type; zeros below the diagonal. */
     enum bd_status (*get_r)(void *work, void *r, int64_t ldr);
     /* For bad passes. largest (n, on the host) := the largest |v_ij| of each column, NaN or Inf

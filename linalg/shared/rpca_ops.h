@@ -51,9 +51,9 @@ struct bd_rpca_ops {
      * new S, the norm of clip(new T, +-clip_write) - dual_scale * clip(old T, +-clip_read). At most
      * bd_rpca_ahead iterations are enqueued whose outcome has not been told. */
     enum bd_status (*iterate)(void *plan, const struct bd_rpca_step *step, double enough);
-    /* The outcome of the oldest iteration that has not been told; *told = 0 while that is under
+    /* The outcome of the oldest iteration that has not been told; *ready = 0 while that is under
      * way, unless it is waited for. Not to be asked for iterations after the one that ended it. */
-    enum bd_status (*tell)(void *plan, int wait, struct bd_rpca_outcome *outcome, int *told);
+    enum bd_status (*poll)(void *plan, int wait, struct bd_rpca_outcome *outcome, int *ready);
     /* The L and the new S of that step, either may be NULL; T stays as it is. For when no iteration
      * is under way; the same every time until the next start or iteration. */
     enum bd_status (*get)(void *plan, const struct bd_rpca_step *step, float *l, int64_t ldl,

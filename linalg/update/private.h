@@ -12,10 +12,10 @@ extern "C" {
 struct bd_qr_update {
     struct bd_backend *backend;
     struct bd_qr_update_shape shape;
-    void *work;              /* the backend's */
-    double *gram;            /* max_cols: inner products, in the backend's memory */
-    double *staged;          /* max_cols: the same on the host, to go up in one piece */
-    struct bd_qr_anew *anew; /* NULL until a problem is factored anew */
+    void *work;                     /* the backend's */
+    double *gram;                   /* max_cols: inner products, in the backend's memory */
+    double *staged;                 /* max_cols: the same on the host, to go up in one piece */
+    struct bd_qr_refactoring *anew; /* NULL until a problem is factored anew */
 };
 
 /* A call at work. */
@@ -68,19 +68,20 @@ enum bd_status bd_qr_update_check_after(const struct bd_qr_update *update,
 /* --- factoring anew (refactor.c) --- */
 
 /* Whether the job is one for factoring anew, by the cost model and by what the caller tells. */
-bool bd_qr_update_prefers_anew(const struct bd_qr_update *update, const struct bd_qr_factors *f,
-                               const struct bd_qr_update_job *job,
-                               const struct bd_qr_problem *after);
+bool bd_qr_update_prefers_refactoring(const struct bd_qr_update *update,
+                                      const struct bd_qr_factors *f,
+                                      const struct bd_qr_update_job *job,
+                                      const struct bd_qr_problem *after);
 
 /* Makes what factoring A (m x n) anew needs, if it is not there, and refuses A and B with NaN or
  * Inf; the factors are as they were. */
-enum bd_status bd_qr_anew_prepare(struct bd_qr_update *update, const struct bd_qr_factors *f,
-                                  const struct bd_qr_problem *after);
+enum bd_status bd_qr_refactor_prepare(struct bd_qr_update *update, const struct bd_qr_factors *f,
+                                      const struct bd_qr_problem *after);
 
 /* Factors it; the sizes in f are those after the job. */
-enum bd_status bd_qr_anew_factor(struct bd_qr_update *update, struct bd_qr_factors *f,
-                                 const struct bd_qr_problem *after);
-void bd_qr_anew_destroy(struct bd_backend *backend, struct bd_qr_anew **anew);
+enum bd_status bd_qr_refactor(struct bd_qr_update *update, struct bd_qr_factors *f,
+                              const struct bd_qr_problem *after);
+void bd_qr_refactor_destroy(struct bd_backend *backend, struct bd_qr_refactoring **anew);
 
 struct bd_qr_parts bd_qr_update_parts(const struct bd_qr_factors *f);
 

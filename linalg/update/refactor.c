@@ -6,13 +6,13 @@
 #include <backdrop/qr.h>
 
 /* What was made when it was last done, for problems of the same size. */
-struct bd_qr_anew {
+struct bd_qr_refactoring {
     int64_t m, n, rhs;
     struct bd_qr *qr;
     struct bd_matrix a, b; /* copies that are factored and transformed; thin Q needs none */
 };
 
-void bd_qr_anew_destroy(struct bd_backend *backend, struct bd_qr_anew **anew)
+void bd_qr_refactor_destroy(struct bd_backend *backend, struct bd_qr_refactoring **anew)
 {
     if (!*anew)
         return;
@@ -23,9 +23,10 @@ void bd_qr_anew_destroy(struct bd_backend *backend, struct bd_qr_anew **anew)
     *anew = NULL;
 }
 
-bool bd_qr_update_prefers_anew(const struct bd_qr_update *update, const struct bd_qr_factors *f,
-                               const struct bd_qr_update_job *job,
-                               const struct bd_qr_problem *after)
+bool bd_qr_update_prefers_refactoring(const struct bd_qr_update *update,
+                                      const struct bd_qr_factors *f,
+                                      const struct bd_qr_update_job *job,
+                                      const struct bd_qr_problem *after)
 {
     bool q = bd_qr_update_has_q(f);
     if (!after || !after->a || job->n_after < 1 || (job->rhs && !after->b) ||
@@ -69,14 +70,14 @@ static enum bd_status make_anew(struct bd_qr_update *update, const struct bd_qr_
     struct bd_backend *backend = update->backend;
     int64_t rhs = f->d.data && !bd_qr_update_has_q(f) ? f->d.cols : 0;
     bool copies = needs_reflectors(update, f);
-    struct bd_qr_anew *anew = update->anew;
+    struct bd_qr_refactoring *anew = update->anew;
     if (anew && anew->m == m && anew->n == n && anew->rhs >= rhs && (!copies || anew->a.data))
         return BD_OK;
-    bd_qr_anew_destroy(backend, &update->anew);
+    bd_qr_refactor_destroy(backend, &update->anew);
     anew = calloc(1, sizeof *anew);
     if (!anew)
         return bd_fail(BD_ERROR_MEMORY, "no memory for factoring anew");
-    *anew = (struct bd_qr_anew){ .m = m, .n = n, .rhs = rhs };
+    *anew = (struct bd_qr_refactoring){ .m = m, .n = n, .rhs = rhs };
     const struct bd_qr_options reflectors = { .method = BD_QR_HOUSEHOLDER };
     enum bd_status status = bd_qr_create(&anew->qr, backend, m, n, copies ? &reflectors : NULL);
     if (status == BD_OK && copies)
@@ -85,12 +86,12 @@ static enum bd_status make_anew(struct bd_qr_update *update, const struct bd_qr_
         status = bd_matrix_create(backend, &anew->b, m, rhs, BD_F32);
     update->anew = anew;
     if (status != BD_OK)
-        bd_qr_anew_destroy(backend, &update->anew);
+        bd_qr_refactor_destroy(backend, &update->anew);
     return status;
 }
 
-enum bd_status bd_qr_anew_prepare(struct bd_qr_update *update, const struct bd_qr_factors *f,
-                                  const struct bd_qr_problem *after)
+enum bd_status bd_qr_refactor_prepare(struct bd_qr_update *update, const struct bd_qr_factors *f,
+                                      const struct bd_qr_problem *after)
 {
     const struct bd_backend_ops *ops = update->backend->ops;
     const struct bd_matrix *a = after->a, *b = after->b;
@@ -113,7 +114,7 @@ static enum bd_status by_reflectors(struct bd_qr_update *update, struct bd_qr_fa
                                     const struct bd_qr_problem *after)
 {
     struct bd_backend *backend = update->backend;
-    struct bd_qr_anew *anew = update->anew;
+    struct bd_qr_refactoring *anew = update->anew;
     bool q = bd_qr_update_has_q(f), d = f->d.data != NULL;
     struct bd_matrix b = q ? f->d : anew->b;
     b.rows = anew->m;
@@ -133,10 +134,10 @@ static enum bd_status by_reflectors(struct bd_qr_update *update, struct bd_qr_fa
     return status == BD_OK && d && !q ? copy(backend, &f->d, &b) : status;
 }
 
-enum bd_status bd_qr_anew_factor(struct bd_qr_update *update, struct bd_qr_factors *f,
-                                 const struct bd_qr_problem *after)
+enum bd_status bd_qr_refactor(struct bd_qr_update *update, struct bd_qr_factors *f,
+                              const struct bd_qr_problem *after)
 {
-    struct bd_qr_anew *anew = update->anew;
+    struct bd_qr_refactoring *anew = update->anew;
     if (needs_reflectors(update, f))
         return by_reflectors(update, f, after);
     if (!bd_qr_update_has_q(f))

@@ -52,7 +52,7 @@ void bd_qr_update_destroy(struct bd_qr_update **update)
     if (!*update)
         return;
     const struct bd_backend_ops *ops = (*update)->backend->ops;
-    bd_qr_anew_destroy((*update)->backend, &(*update)->anew);
+    bd_qr_refactor_destroy((*update)->backend, &(*update)->anew);
     ops->update->destroy((*update)->work);
     ops->device->free((*update)->backend, (*update)->gram);
     free((*update)->staged);
@@ -112,11 +112,11 @@ static enum bd_status factor_anew(struct bd_qr_update *update, struct bd_qr_fact
                                   const struct bd_qr_update_job *job,
                                   const struct bd_qr_problem *after)
 {
-    enum bd_status status = bd_qr_anew_prepare(update, f, after);
+    enum bd_status status = bd_qr_refactor_prepare(update, f, after);
     if (status != BD_OK)
         return status;
     resize(update, f, job->m_after, job->n_after);
-    return bd_qr_anew_factor(update, f, after);
+    return bd_qr_refactor(update, f, after);
 }
 
 /* Everything has been checked but the problem that the caller tells of. */
@@ -127,7 +127,7 @@ static enum bd_status make_change(struct bd_qr_update *update, struct bd_qr_fact
     enum bd_status status = bd_qr_update_check_after(update, job, after);
     if (status != BD_OK || job->p == 0)
         return status;
-    if (bd_qr_update_prefers_anew(update, f, job, after))
+    if (bd_qr_update_prefers_refactoring(update, f, job, after))
         return factor_anew(update, f, job, after);
     if (job->b)
         status = ops->update->check(update->work, job->b->data, job->b->ld, job->b->rows, job->rhs);

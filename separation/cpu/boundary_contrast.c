@@ -10,15 +10,15 @@ struct jumps {
     int32_t counted, apart;
 };
 
-struct bd_seam_work {
+struct bd_boundary_work {
     struct bd_components components;
     struct jumps *jumps; /* one a run */
 };
 
-enum bd_status bd_seam_work_create(struct bd_seam_work **out, int width, int height)
+enum bd_status bd_boundary_work_create(struct bd_boundary_work **out, int width, int height)
 {
     *out = NULL;
-    struct bd_seam_work *work = calloc(1, sizeof *work);
+    struct bd_boundary_work *work = calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     enum bd_status status = bd_components_create(&work->components, width, height);
@@ -26,12 +26,12 @@ enum bd_status bd_seam_work_create(struct bd_seam_work **out, int width, int hei
     if (status == BD_OK && !(work->jumps = malloc(most * sizeof *work->jumps)))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     if (status != BD_OK)
-        bd_seam_work_destroy(&work);
+        bd_boundary_work_destroy(&work);
     *out = work;
     return status;
 }
 
-void bd_seam_work_destroy(struct bd_seam_work **work)
+void bd_boundary_work_destroy(struct bd_boundary_work **work)
 {
     if (!*work)
         return;
@@ -51,7 +51,7 @@ static int64_t jump(const uint8_t *a, const uint8_t *b, int channels)
 
 /* Adds the jump from pixel (x, y) of the region across its side in direction (dx, dy), if the
  * border runs there. */
-static void add_jump(const struct bd_components *size, const struct bd_seam *seam, int x, int y,
+static void add_jump(const struct bd_components *size, const struct bd_boundary *seam, int x, int y,
                      int dx, int dy, struct jumps *jumps)
 {
     int64_t width = size->width;
@@ -76,7 +76,7 @@ static void add_jump(const struct bd_components *size, const struct bd_seam *sea
 }
 
 /* Adds the jumps of the pixels of a run in row y. */
-static void add_jumps(const struct bd_components *size, const struct bd_seam *seam, int y,
+static void add_jumps(const struct bd_components *size, const struct bd_boundary *seam, int y,
                       const struct bd_run *run, struct jumps *jumps)
 {
     add_jump(size, seam, run->from, y, -1, 0, jumps);
@@ -93,7 +93,8 @@ static bool is_smoother(const struct jumps *jumps, int times)
     return jumps->counted >= jumps->apart && times * jumps->inside < jumps->outside;
 }
 
-void bd_seam_find(struct bd_seam_work *work, uint8_t *smoother, const struct bd_seam *seam)
+void bd_boundary_find(struct bd_boundary_work *work, uint8_t *smoother,
+                      const struct bd_boundary *seam)
 {
     struct bd_components *components = &work->components;
     int width = components->width, height = components->height;

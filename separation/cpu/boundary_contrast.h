@@ -9,9 +9,9 @@
 
 #include "separation/cpu/components.h"
 
-struct bd_seam_work; /* scratch memory for one size of picture */
+struct bd_boundary_work; /* scratch memory for one size of picture */
 
-struct bd_seam {
+struct bd_boundary {
     const uint8_t *outside, *inside; /* pictures, height x width x channels bytes, tight rows */
     int channels;
     const uint8_t *region; /* height x width, 0 or 1: where the two differ */
@@ -20,8 +20,8 @@ struct bd_seam {
     int times;             /* by so much the jumps must be smaller */
 };
 
-enum bd_status bd_seam_work_create(struct bd_seam_work **work, int width, int height);
-void bd_seam_work_destroy(struct bd_seam_work **work);
+enum bd_status bd_boundary_work_create(struct bd_boundary_work **work, int width, int height);
+void bd_boundary_work_destroy(struct bd_boundary_work **work);
 
 /* smoother (height x width bytes): 1 in the 8-connected components of the region across whose
  * border `inside`, put there into `outside`, has jumps that are `times` times smaller than those of
@@ -31,6 +31,7 @@ void bd_seam_work_destroy(struct bd_seam_work **work);
  * is wide enough. Where a jump would lead to pixels apart, or across a gap back into the region,
  * the border cannot be judged: that may be so for at most half of it. smoother must not be the
  * region. */
-void bd_seam_find(struct bd_seam_work *work, uint8_t *smoother, const struct bd_seam *seam);
+void bd_boundary_find(struct bd_boundary_work *work, uint8_t *smoother,
+                      const struct bd_boundary *seam);
 
 #endif

@@ -13,17 +13,18 @@ struct stand {
     bool in_question, on_shadow;
 };
 
-struct bd_contact_work {
+struct bd_contact_shadow_work {
     struct bd_components components;
     struct stand *stands; /* one a run */
     uint8_t *black;       /* height x width: black pixels of feet, then what is cut */
     int32_t *down;        /* width: pixels of the mask from here downwards */
 };
 
-enum bd_status bd_contact_work_create(struct bd_contact_work **out, int width, int height)
+enum bd_status bd_contact_shadow_work_create(struct bd_contact_shadow_work **out, int width,
+                                             int height)
 {
     *out = NULL;
-    struct bd_contact_work *work = calloc(1, sizeof *work);
+    struct bd_contact_shadow_work *work = calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for shadows of %d x %d", width, height);
     enum bd_status status = bd_components_create(&work->components, width, height);
@@ -34,12 +35,12 @@ enum bd_status bd_contact_work_create(struct bd_contact_work **out, int width, i
     if (status == BD_OK && (!work->stands || !work->black || !work->down))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for shadows of %d x %d", width, height);
     if (status != BD_OK)
-        bd_contact_work_destroy(&work);
+        bd_contact_shadow_work_destroy(&work);
     *out = work;
     return status;
 }
 
-void bd_contact_work_destroy(struct bd_contact_work **work)
+void bd_contact_shadow_work_destroy(struct bd_contact_shadow_work **work)
 {
     if (!*work)
         return;
@@ -52,18 +53,18 @@ void bd_contact_work_destroy(struct bd_contact_work **work)
 }
 
 struct scene {
-    struct bd_contact_work *work;
+    struct bd_contact_shadow_work *work;
     const uint8_t *mask, *f, *l;
     int channels;
 };
 
 /* The root's part of run i. */
-static struct stand *stand_of(struct bd_contact_work *work, int32_t i)
+static struct stand *stand_of(struct bd_contact_shadow_work *work, int32_t i)
 {
     return &work->stands[bd_components_root(&work->components, i)];
 }
 
-static void bound(struct bd_contact_work *work)
+static void bound(struct bd_contact_shadow_work *work)
 {
     const struct bd_components *found = &work->components;
     for (int32_t i = 0; i < found->row_first[found->height]; i++)
@@ -90,7 +91,7 @@ static int32_t height_of(const struct stand *stand)
 }
 
 /* Whether any component may stand on a shadow, by its shape. */
-static bool question(struct bd_contact_work *work)
+static bool question(struct bd_contact_shadow_work *work)
 {
     const struct bd_components *found = &work->components;
     bool any = false;
@@ -123,7 +124,7 @@ static bool is_black(const struct scene *scene, int x, int y)
         fl += scene->f[at + c] * scene->l[at + c];
         ll += scene->l[at + c] * scene->l[at + c];
     }
-    if (10 * fl >= bd_contact_tenths * ll)
+    if (10 * fl >= bd_contact_shadow_tenths * ll)
         return false;
     int least = 255 * channels, most = 0;
     for (int v = y > 0 ? y - 1 : 0; v <= y + 1 && v < height; v++)
@@ -132,13 +133,13 @@ static bool is_black(const struct scene *scene, int x, int y)
             least = sum < least ? sum : least;
             most = sum > most ? sum : most;
         }
-    return most - least <= bd_contact_range * channels;
+    return most - least <= bd_contact_shadow_range * channels;
 }
 
 /* work->black := the black pixels of the feet of what is in question. */
 static void find_black(const struct scene *scene)
 {
-    struct bd_contact_work *work = scene->work;
+    struct bd_contact_shadow_work *work = scene->work;
     struct bd_components *found = &work->components;
     int width = found->width;
     memset(work->black, 0, (size_t)width * (size_t)found->height);
@@ -152,7 +153,7 @@ static void find_black(const struct scene *scene)
             memset(down + x, 0, (size_t)(run.from - x) * sizeof *down);
             for (x = run.from; x < run.to; x++) {
                 down[x]++;
-                if (stand->in_question && bd_contact_foot * down[x] <= height_of(stand))
+                if (stand->in_question && bd_contact_shadow_foot * down[x] <= height_of(stand))
                     work->black[(int64_t)y * width + x] = is_black(scene, x, y);
             }
         }
@@ -164,8 +165,8 @@ static void find_black(const struct scene *scene)
 static bool goes_on(const struct scene *scene, int x, int y, int32_t height)
 {
     int width = scene->work->components.width;
-    int most = brightness(scene, x, y) + bd_contact_rise * scene->channels;
-    for (int up = 1; bd_contact_above * up <= height; up++) {
+    int most = brightness(scene, x, y) + bd_contact_shadow_rise * scene->channels;
+    for (int up = 1; bd_contact_shadow_above * up <= height; up++) {
         int v = y - up;
         if (v < 0 || !scene->mask[(int64_t)v * width + x])
             return true;
@@ -194,7 +195,7 @@ static void count_black(const struct scene *scene, int y, int32_t from, int32_t 
 
 static void judge(const struct scene *scene)
 {
-    struct bd_contact_work *work = scene->work;
+    struct bd_contact_shadow_work *work = scene->work;
     const struct bd_components *found = &work->components;
     for (int y = 0; y < found->height; y++)
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
@@ -210,7 +211,7 @@ static void judge(const struct scene *scene)
     }
 }
 
-static void cut(struct bd_contact_work *work, uint8_t *mask, uint8_t *shadow)
+static void cut(struct bd_contact_shadow_work *work, uint8_t *mask, uint8_t *shadow)
 {
     struct bd_components *found = &work->components;
     int width = found->width;
@@ -227,8 +228,8 @@ static void cut(struct bd_contact_work *work, uint8_t *mask, uint8_t *shadow)
         }
 }
 
-void bd_contact_cut(struct bd_contact_work *work, uint8_t *mask, uint8_t *shadow, const uint8_t *f,
-                    const uint8_t *l, int channels)
+void bd_contact_shadow_cut(struct bd_contact_shadow_work *work, uint8_t *mask, uint8_t *shadow,
+                           const uint8_t *f, const uint8_t *l, int channels)
 {
     struct scene scene = { work, mask, f, l, channels };
     bd_components_find(&work->components, mask, 1, true);

@@ -8,7 +8,7 @@
 /* A parallel loop over the pixels. */
 struct watch {
     struct bd_cpu_separator *state;
-    const struct bd_reveal_params *params;
+    const struct bd_ghost_params *params;
     uint8_t *region, *apart;
 };
 
@@ -59,7 +59,7 @@ static void vote_chunk(void *arg, int64_t chunk, int thread)
 
 /* Pixel p is background as it is now: for all that is remembered. */
 static void take_pixel(struct bd_cpu_separator *state, const int *order, int count,
-                       const struct bd_reveal_params *params, int64_t p)
+                       const struct bd_ghost_params *params, int64_t p)
 {
     int channels = state->shape.channels;
     const uint8_t *f = state->frame + p * channels;
@@ -74,7 +74,7 @@ static void take_pixel(struct bd_cpu_separator *state, const int *order, int cou
     state->noise[p] = params->noise;
     state->age[p] = 0;
     state->still[p] = state->votes[p] = 0;
-    state->revealed++;
+    state->ghost_pixels++;
 }
 
 /* The first column of B has norm 1 again, and l stays what it was: where much that is brighter than
@@ -94,8 +94,8 @@ static void scale_basis(struct bd_cpu_separator *state, const int *order, int co
     state->w[0] *= norm;
 }
 
-enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
-                                 const struct bd_reveal_params *params)
+enum bd_status bd_cpu_sep_remove_ghosts(void *arg, const int *order, int count,
+                                        const struct bd_ghost_params *params)
 {
     struct bd_cpu_separator *state = arg;
     uint8_t *region = state->scratch, *apart = state->scratch + state->pixels;
@@ -105,14 +105,14 @@ enum bd_status bd_cpu_sep_reveal(void *arg, const int *order, int count,
     bd_pool_run(state->pool, look_chunk, &watch, items);
     bd_mask_median(state->mask_work, region, region, 3);
     bd_sep_leave_out(state, apart, state->raw, region);
-    struct bd_seam seam = { .outside = state->background,
-                            .inside = state->frame,
-                            .channels = state->shape.channels,
-                            .region = region,
-                            .apart = apart,
-                            .least = params->least,
-                            .times = params->times };
-    bd_seam_find(state->seam_work, state->smoother, &seam);
+    struct bd_boundary seam = { .outside = state->background,
+                                .inside = state->frame,
+                                .channels = state->shape.channels,
+                                .region = region,
+                                .apart = apart,
+                                .least = params->least,
+                                .times = params->times };
+    bd_boundary_find(state->seam_work, state->smoother, &seam);
     int64_t agreed = bd_sep_run_and_count(state, vote_chunk, &watch, items);
     if (!agreed || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
         return BD_OK;

@@ -53,13 +53,13 @@ static void lasting_chunk(void *arg, int64_t chunk, int thread)
     struct bd_cpu_separator *state = sweep->state;
     int channels = state->shape.channels;
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from), at = from * channels;
-    const uint8_t *here[bd_max_lasting];
+    const uint8_t *here[bd_max_stable];
     for (int j = 0; j < sweep->count; j++)
         here[j] = sweep->columns[j] + at;
     uint8_t *other = state->background + at, *members = state->guard + from;
-    state->kernels->lasting(count, channels, here, sweep->count, bd_sep_lasting_reach, NULL, other,
+    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, NULL, other,
                             state->raw + from, members);
-    state->kernels->lasting(count, channels, here, sweep->count, bd_sep_lasting_reach, other,
+    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, other,
                             state->picture + at, state->mask + from, members);
     /* From here on: where the second value has lasted long enough to be the background's. */
     for (int64_t p = from; p < from + count; p++)
@@ -153,26 +153,26 @@ enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float l
     return bd_cpu_sep_recall(state, order[count - 1]);
 }
 
-enum bd_status bd_cpu_sep_lasting(void *arg, const int *order, int count, float lambda, int choose)
+enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float lambda, int choose)
 {
     struct bd_cpu_separator *state = arg;
-    const uint8_t *columns[bd_max_lasting];
-    int looked_at = count < bd_max_lasting ? count : bd_max_lasting;
+    const uint8_t *columns[bd_max_stable];
+    int looked_at = count < bd_max_stable ? count : bd_max_stable;
     for (int j = 0; j < looked_at; j++)
         columns[j] = bd_sep_column(state, order[(int64_t)j * count / looked_at]);
     struct sweep sweep = { .state = state, .count = looked_at, .columns = columns };
     int64_t items = bd_sep_pixel_chunks(state);
     bd_pool_run(state->pool, lasting_chunk, &sweep, items);
-    struct bd_seam seam = { .outside = state->background,
-                            .inside = state->picture,
-                            .channels = state->shape.channels,
-                            .region = state->guard,
-                            .apart = NULL,
-                            .least = (int)(state->pixels / bd_sep_second_least),
-                            .times = bd_sep_second_times };
+    struct bd_boundary seam = { .outside = state->background,
+                                .inside = state->picture,
+                                .channels = state->shape.channels,
+                                .region = state->guard,
+                                .apart = NULL,
+                                .least = (int)(state->pixels / bd_sep_second_least),
+                                .times = bd_sep_second_times };
     bd_mask_median(state->mask_work, state->guard, state->guard, 3);
     if (choose)
-        bd_seam_find(state->seam_work, state->smoother, &seam);
+        bd_boundary_find(state->seam_work, state->smoother, &seam);
     else
         memset(state->smoother, 0, (size_t)state->pixels);
     memset(state->guard, 0, (size_t)state->pixels);

@@ -32,14 +32,14 @@ static void sep_destroy(void *arg)
     free(state->shadow);
     free(state->shadow_mask);
     bd_shadow_work_destroy(&state->shadow_work);
-    bd_contact_work_destroy(&state->contact_work);
+    bd_contact_shadow_work_destroy(&state->contact_work);
     free(state->scratch);
     free(state->still);
     free(state->votes);
     free(state->earlier);
     free(state->smoother);
     bd_mask_work_destroy(&state->mask_work);
-    bd_seam_work_destroy(&state->seam_work);
+    bd_boundary_work_destroy(&state->seam_work);
     free(state);
 }
 
@@ -105,12 +105,12 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
     if (status == BD_OK)
-        status = bd_seam_work_create(&state->seam_work, shape->width, shape->height);
+        status = bd_boundary_work_create(&state->seam_work, shape->width, shape->height);
     if (status == BD_OK)
         status =
             bd_shadow_work_create(&state->shadow_work, state->pool, shape->width, shape->height);
     if (status == BD_OK)
-        status = bd_contact_work_create(&state->contact_work, shape->width, shape->height);
+        status = bd_contact_shadow_work_create(&state->contact_work, shape->width, shape->height);
     if (status != BD_OK) {
         sep_destroy(state);
         return status;
@@ -131,7 +131,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->still, 0, pixels);
     memset(state->votes, 0, pixels);
     memset(state->earlier, 0, (size_t)state->m);
-    state->revealed = 0;
+    state->ghost_pixels = 0;
     return BD_OK;
 }
 
@@ -241,9 +241,9 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
     const struct pixel_loop *loop = arg;
     const struct bd_cpu_separator *state = loop->state;
     const struct bd_detect_params *params = loop->params;
-    const struct bd_lesson lesson = { .rate = loop->learn ? params->noise_rate : 0,
-                                      .seconds = loop->learn ? params->seconds : 0,
-                                      .memory = params->memory };
+    const struct bd_learning lesson = { .rate = loop->learn ? params->noise_rate : 0,
+                                        .seconds = loop->learn ? params->seconds : 0,
+                                        .memory = params->memory };
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p);
     state->counts[chunk] = state->exact->learn(count, &lesson, state->difference + p,
                                                state->scratch + p, state->raw + p, state->noise + p,
@@ -281,8 +281,8 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     if (params->shadows)
-        bd_contact_cut(state->contact_work, state->raw, state->shadow, state->frame,
-                       state->background, state->shape.channels);
+        bd_contact_shadow_cut(state->contact_work, state->raw, state->shadow, state->frame,
+                              state->background, state->shape.channels);
     if (params->plain >= 0)
         bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
     bd_pool_run(state->pool, occupy_chunk, &loop, items);
@@ -297,8 +297,8 @@ static enum bd_status sep_finish(void *arg)
 {
     struct bd_cpu_separator *state = arg;
     state->result_rank = state->rank;
-    state->result_revealed = state->revealed;
-    state->revealed = 0;
+    state->result_revealed = state->ghost_pixels;
+    state->ghost_pixels = 0;
     return BD_OK;
 }
 
@@ -312,7 +312,7 @@ static enum bd_status sep_collect(void *arg, struct bd_separation *results)
     results->shadow = state->shadow_mask;
     results->foreground = state->foreground;
     results->changed = state->changed;
-    results->revealed = state->result_revealed;
+    results->ghost_pixels = state->result_revealed;
     results->rank = state->result_rank;
     return BD_OK;
 }
@@ -331,8 +331,8 @@ const struct bd_separation_ops bd_cpu_separation_ops = {
     .reduce = bd_cpu_sep_reduce,
     .basis = bd_cpu_sep_basis,
     .median = bd_cpu_sep_median,
-    .lasting = bd_cpu_sep_lasting,
-    .reveal = bd_cpu_sep_reveal,
+    .stable = bd_cpu_sep_stable,
+    .remove_ghosts = bd_cpu_sep_remove_ghosts,
     .depth = 1,
     .finish = sep_finish,
     .collect = sep_collect,

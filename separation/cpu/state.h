@@ -50,13 +50,13 @@ struct bd_cpu_separator {
     uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
     int64_t foreground;
     int64_t changed;         /* pixels over the threshold, before shadows were taken out */
-    int64_t revealed;        /* pixels that became background since the results before */
+    int64_t ghost_pixels;    /* pixels that became background since the results before */
     int64_t result_revealed; /* the same when the results were asked for */
     int result_rank;         /* of the basis when the results were asked for */
     struct bd_mask_work *mask_work;
-    struct bd_seam_work *seam_work;
+    struct bd_boundary_work *seam_work;
     struct bd_shadow_work *shadow_work;
-    struct bd_contact_work *contact_work;
+    struct bd_contact_shadow_work *contact_work;
     uint8_t *still;    /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;    /* looks in a row that took the pixel for revealed */
     uint8_t *earlier;  /* m */
@@ -128,9 +128,9 @@ enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
 enum bd_status bd_cpu_sep_median(void *state, const int *order, int count, float lambda);
-enum bd_status bd_cpu_sep_lasting(void *state, const int *order, int count, float lambda,
-                                  int choose);
-enum bd_status bd_cpu_sep_reveal(void *state, const int *order, int count,
-                                 const struct bd_reveal_params *params);
+enum bd_status bd_cpu_sep_stable(void *state, const int *order, int count, float lambda,
+                                 int choose);
+enum bd_status bd_cpu_sep_remove_ghosts(void *state, const int *order, int count,
+                                        const struct bd_ghost_params *params);
 
 #endif

@@ -24,7 +24,7 @@ enum { bd_sep_light_times = 8 };
 
 /* The first background of sep_lasting. */
 enum {
-    bd_sep_lasting_reach = 20, /* grey levels within which two values are the same seen twice */
+    bd_sep_stable_reach = 20, /* grey levels within which two values are the same seen twice */
     /* A second value that was there in one of so many pictures may be the background's: in
      * components of one in so many pixels, that are so many times smoother. */
     bd_sep_second_share = 8,
@@ -60,7 +60,7 @@ struct bd_detect_params {
 };
 
 /* For sep_reveal. */
-struct bd_reveal_params {
+struct bd_ghost_params {
     int reach;   /* grey levels: a pixel that differs by at most this is what it was */
     int still;   /* looks for which a pixel must have been what it is */
     int votes;   /* looks in a row that must agree */
@@ -123,12 +123,12 @@ struct bd_separation_ops {
      * bounded. Leaves f := the newest column and l undefined. */
     enum bd_status (*median)(void *state, const int *order, int count, float lambda);
     /* As median, but with a value that lasts (cpu/kernels/pixel_kernels.h) in place of the
-     * median: slower, and right where somebody stood for most of the time. At most bd_max_lasting
+     * median: slower, and right where somebody stood for most of the time. At most bd_max_stable
      * columns, evenly spread over the order, are looked at. With choose = 1, where a second value
      * was there in at least an eighth of them (the region, after a 3 x 3 median), components of at
      * least 1 / 3000 of the picture take the second value if it is smoother there (cpu/seam.h): the
      * background is what continues its surroundings. */
-    enum bd_status (*lasting)(void *state, const int *order, int count, float lambda, int choose);
+    enum bd_status (*stable)(void *state, const int *order, int count, float lambda, int choose);
     /* A look for what has been revealed: something that was taken for background has left, and what
      * stood behind it is foreground since, and still. Each pixel of f that differs in no channel by
      * more than params->reach from what it was at an earlier look has been still for one look more,
@@ -141,8 +141,8 @@ struct bd_separation_ops {
      * votes 0. Then the first column is scaled to norm 1 again, and w(1) and C with it. Nothing is
      * taken where w(1) < 1: the background is black. The number of pixels is told with the results
      * of the next frame. */
-    enum bd_status (*reveal)(void *state, const int *order, int count,
-                             const struct bd_reveal_params *params);
+    enum bd_status (*remove_ghosts)(void *state, const int *order, int count,
+                                    const struct bd_ghost_params *params);
     /* Frames of which results may be in flight: finish calls without their collect. */
     int depth;
     /* Asks for the results of the frame in hand: the pictures of shape.outputs, the pixels of the

@@ -355,19 +355,19 @@ static void faults_are_told_apart(void **state)
     bd_pipeline_close(&pipeline);
 }
 
-/* What bd_prime_finish wants of a separator, small. */
+/* What bd_initialiser_finish wants of a separator, small. */
 static const struct bd_separator_options little = {
     .width = 64, .height = 48, .channels = 3, .window = 50, .noise_gain = -1, .refine = -1
 };
 
-static enum bd_status start_little(struct bd_prime **prime, const char *input,
+static enum bd_status start_little(struct bd_initialiser **prime, const char *input,
                                    bool (*interrupted)(void *), void *user)
 {
     struct bd_reader_options reader = { .format = BD_RGB24,
                                         .interrupted = interrupted,
                                         .user = user };
     struct bd_separator_options settings = bd_separator_defaults(&little);
-    return bd_prime_start(prime, input, &reader, &settings, BD_RGB24, 1);
+    return bd_initialiser_start(prime, input, &reader, &settings, BD_RGB24, 1);
 }
 
 /* Starts a look ahead into `input` and finishes it with a separator. */
@@ -375,11 +375,11 @@ static enum bd_status prime_little(const char *input, bool (*interrupted)(void *
 {
     struct bd_backend *backend = NULL;
     struct bd_separator *separator = NULL;
-    struct bd_prime *prime = NULL;
+    struct bd_initialiser *prime = NULL;
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
     assert_int_equal(bd_separator_create(&separator, backend, &little), BD_OK);
     assert_int_equal(start_little(&prime, input, interrupted, user), BD_OK);
-    enum bd_status status = bd_prime_finish(&prime, separator, NULL);
+    enum bd_status status = bd_initialiser_finish(&prime, separator, NULL);
     assert_null(prime);
     bd_separator_destroy(&separator);
     bd_backend_close(&backend);
@@ -431,13 +431,14 @@ static void background_of(const char *input, double start, int parts, uint8_t *b
     struct bd_backend *backend = NULL;
     struct bd_separator *separator = NULL;
     struct bd_separation separation;
-    struct bd_prime *prime = NULL;
+    struct bd_initialiser *prime = NULL;
     settings.outputs = BD_SEPARATOR_BACKGROUND;
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
     assert_int_equal(bd_separator_create(&separator, backend, &settings), BD_OK);
     settings = bd_separator_defaults(&settings);
-    assert_int_equal(bd_prime_start(&prime, input, &reader, &settings, BD_RGB24, parts), BD_OK);
-    assert_int_equal(bd_prime_finish(&prime, separator, NULL), BD_OK);
+    assert_int_equal(bd_initialiser_start(&prime, input, &reader, &settings, BD_RGB24, parts),
+                     BD_OK);
+    assert_int_equal(bd_initialiser_finish(&prime, separator, NULL), BD_OK);
     assert_int_equal(bd_synth_render(bd_synth_find("easy"), 64, 48, 1, 250, &frame, NULL), BD_OK);
     assert_int_equal(bd_separator_push(separator, frame.data, frame.stride, 0, &separation), BD_OK);
     memcpy(background, separation.background, 64 * 48 * 3);
@@ -459,7 +460,7 @@ static void parts_of_a_look_ahead_see_the_same(void **state)
         double start = 3.37 * round;
         background_of(path, start, 1, whole);
         assert_in_range(whole[64 * 24 * 3], 1, 254); /* there is one */
-        for (int count = 2; count <= bd_prime_most_parts; count++) {
+        for (int count = 2; count <= bd_initialiser_most_parts; count++) {
             background_of(path, start, count, parts);
             assert_memory_equal(whole, parts, sizeof whole);
         }
@@ -476,18 +477,18 @@ static void a_look_ahead_nobody_waits_for_ends(void **state)
     struct bd_options options = options_for("synth:easy?size=1920x1080&frames=2000");
     struct bd_separator_options settings = bd_separator_defaults(&little);
     struct bd_pipeline *pipeline = NULL;
-    struct bd_prime *prime = NULL;
+    struct bd_initialiser *prime = NULL;
     assert_int_equal(start_little(&prime, options.arguments[0], NULL, NULL), BD_OK);
-    bd_prime_close(&prime);
+    bd_initialiser_close(&prime);
     assert_null(prime);
-    bd_prime_close(&prime);
+    bd_initialiser_close(&prime);
     settings.width = settings.height = 4096; /* room for two of them */
-    assert_int_equal(
-        bd_prime_start(&prime, "synth:easy?size=32x24&frames=200", &reader, &settings, BD_RGB24, 1),
-        BD_OK);
+    assert_int_equal(bd_initialiser_start(&prime, "synth:easy?size=32x24&frames=200", &reader,
+                                          &settings, BD_RGB24, 1),
+                     BD_OK);
     double begin = bd_clock_seconds();
     sleep(1);
-    bd_prime_close(&prime);
+    bd_initialiser_close(&prime);
     assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL), BD_OK);
     bd_pipeline_close(&pipeline);
     assert_true(bd_clock_seconds() - begin < 10);

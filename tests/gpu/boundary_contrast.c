@@ -29,10 +29,10 @@ struct pair {
     int width, height;
     size_t pixels;
     struct bd_cuda_mask *mask;
-    struct bd_cuda_seam_work *gpu;
+    struct bd_cuda_boundary_work *gpu;
     struct bd_pool *pool;
     struct bd_mask_work *cpu_mask;
-    struct bd_seam_work *cpu;
+    struct bd_boundary_work *cpu;
     uint8_t *host[pictures], *device[pictures];
     uint8_t *want, *got, *d_got, *filtered;
 };
@@ -47,10 +47,10 @@ static void open_pair(struct pair *p, struct bd_backend *backend, int width, int
     *p = (struct pair){ .cuda = bd_cuda_of(backend), .width = width, .height = height };
     p->pixels = (size_t)width * (size_t)height;
     assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->mask), BD_OK);
-    assert_int_equal(bd_cuda_seam_create(p->mask, &p->gpu), BD_OK);
+    assert_int_equal(bd_cuda_boundary_create(p->mask, &p->gpu), BD_OK);
     assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
     assert_int_equal(bd_mask_work_create(&p->cpu_mask, p->pool, width, height), BD_OK);
-    assert_int_equal(bd_seam_work_create(&p->cpu, width, height), BD_OK);
+    assert_int_equal(bd_boundary_work_create(&p->cpu, width, height), BD_OK);
     for (int i = 0; i < pictures; i++) {
         p->host[i] = test_malloc(bytes_of(p, i));
         assert_int_equal(cudaMalloc((void **)&p->device[i], bytes_of(p, i)), cudaSuccess);
@@ -63,9 +63,9 @@ static void open_pair(struct pair *p, struct bd_backend *backend, int width, int
 
 static void close_pair(struct pair *p)
 {
-    bd_cuda_seam_destroy(p->gpu);
+    bd_cuda_boundary_destroy(p->gpu);
     bd_cuda_mask_destroy(p->mask);
-    bd_seam_work_destroy(&p->cpu);
+    bd_boundary_work_destroy(&p->cpu);
     bd_mask_work_destroy(&p->cpu_mask);
     bd_pool_destroy(&p->pool);
     for (int i = 0; i < pictures; i++) {
@@ -105,35 +105,35 @@ struct setting {
     bool apart;
 };
 
-static struct bd_cuda_seam on_gpu(const struct pair *p, const struct setting *set)
+static struct bd_cuda_boundary on_gpu(const struct pair *p, const struct setting *set)
 {
-    return (struct bd_cuda_seam){ .outside = p->device[outside],
-                                  .inside = p->device[inside],
-                                  .channels = set->channels,
-                                  .region = p->device[region],
-                                  .median = set->median,
-                                  .apart = set->apart ? p->device[apart] : NULL,
-                                  .least = set->least,
-                                  .times = set->times };
+    return (struct bd_cuda_boundary){ .outside = p->device[outside],
+                                      .inside = p->device[inside],
+                                      .channels = set->channels,
+                                      .region = p->device[region],
+                                      .median = set->median,
+                                      .apart = set->apart ? p->device[apart] : NULL,
+                                      .least = set->least,
+                                      .times = set->times };
 }
 
 /* Returns how many pixels are smoother. */
 static int check(struct pair *p, const struct setting *set)
 {
-    struct bd_cuda_seam seam = on_gpu(p, set);
-    struct bd_seam cpu = { .outside = p->host[outside],
-                           .inside = p->host[inside],
-                           .channels = set->channels,
-                           .region = p->filtered,
-                           .apart = set->apart ? p->host[apart] : NULL,
-                           .least = set->least,
-                           .times = set->times };
+    struct bd_cuda_boundary seam = on_gpu(p, set);
+    struct bd_boundary cpu = { .outside = p->host[outside],
+                               .inside = p->host[inside],
+                               .channels = set->channels,
+                               .region = p->filtered,
+                               .apart = set->apart ? p->host[apart] : NULL,
+                               .least = set->least,
+                               .times = set->times };
     int found = 0;
     bd_mask_median(p->cpu_mask, p->filtered, p->host[region], set->median);
-    bd_seam_find(p->cpu, p->want, &cpu);
+    bd_boundary_find(p->cpu, p->want, &cpu);
     assert_int_equal(cudaMemset(p->d_got, 0x5a, p->pixels), cudaSuccess);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    assert_int_equal(bd_cuda_seam_find(p->gpu, p->d_got, &seam), BD_OK);
+    assert_int_equal(bd_cuda_boundary_find(p->gpu, p->d_got, &seam), BD_OK);
     assert_int_equal(cudaStreamSynchronize(p->cuda->stream), cudaSuccess);
     assert_int_equal(cudaMemcpy(p->got, p->d_got, p->pixels, cudaMemcpyDeviceToHost), cudaSuccess);
     for (size_t i = 0; i < p->pixels; i++) {
@@ -183,17 +183,17 @@ static void test_faults(void **state)
     (void)state;
     struct bd_backend *backend = open_gpu();
     struct setting set = { .channels = 3, .median = 3, .least = 5, .times = 2, .apart = true };
-    struct bd_cuda_seam_work *none = NULL;
+    struct bd_cuda_boundary_work *none = NULL;
     struct pair p;
     open_pair(&p, backend, 300, 140);
     draw(&p, 7, 35, 1);
-    struct bd_cuda_seam seam = on_gpu(&p, &set);
+    struct bd_cuda_boundary seam = on_gpu(&p, &set);
     bd_cuda_inject(cudaErrorMemoryAllocation, 0);
-    assert_int_equal(bd_cuda_seam_create(p.mask, &none), BD_ERROR_MEMORY);
+    assert_int_equal(bd_cuda_boundary_create(p.mask, &none), BD_ERROR_MEMORY);
     assert_null(none);
     for (int launch = 0; launch < 6; launch++) {
         bd_cuda_inject(cudaErrorUnknown, launch);
-        assert_int_equal(bd_cuda_seam_find(p.gpu, p.d_got, &seam), BD_ERROR_BACKEND);
+        assert_int_equal(bd_cuda_boundary_find(p.gpu, p.d_got, &seam), BD_ERROR_BACKEND);
     }
     bd_cuda_inject(cudaSuccess, 0);
     check(&p, &set);
@@ -225,12 +225,12 @@ static void test_time(void **state)
             struct setting set = {
                 .channels = 1, .median = 3, .least = 691, .times = 3, .apart = true
             };
-            struct bd_cuda_seam seam = on_gpu(&p, &set);
+            struct bd_cuda_boundary seam = on_gpu(&p, &set);
             float ms[times] = { 0 };
             draw(&p, blocks[b], percent, 3);
             for (int i = -3; i < times; i++) {
                 cudaEventRecord(start, p.cuda->stream);
-                assert_int_equal(bd_cuda_seam_find(p.gpu, p.d_got, &seam), BD_OK);
+                assert_int_equal(bd_cuda_boundary_find(p.gpu, p.d_got, &seam), BD_OK);
                 cudaEventRecord(stop, p.cuda->stream);
                 assert_int_equal(cudaEventSynchronize(stop), cudaSuccess);
                 if (i >= 0)

@@ -88,10 +88,10 @@ static enum bd_status slide(struct bd_backend *backend, void *state, int frame)
 static enum bd_status look(struct bd_backend *backend, void *state)
 {
     static const int order[window] = { 3, 1, 4, 0, 5, 2 };
-    const struct bd_reveal_params params = {
+    const struct bd_ghost_params params = {
         .reach = 20, .still = 2, .votes = 2, .least = 9, .times = 3, .margin = 2, .noise = 1
     };
-    return backend->ops->separation->reveal(state, order, window, &params);
+    return backend->ops->separation->remove_ghosts(state, order, window, &params);
 }
 
 /* A state whose window is full. */
@@ -126,7 +126,7 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     int64_t stride = (int64_t)shape->width * shape->channels + 3;
     uint8_t *picture = malloc((size_t)stride * (size_t)shape->height);
     void *states[2] = { NULL, NULL };
-    int64_t foreground = 0, revealed = 0, shadows = 0, most = 0;
+    int64_t foreground = 0, ghost_pixels = 0, shadows = 0, most = 0;
     assert_non_null(picture);
     for (int one = 0; one < 2; one++)
         assert_int_equal(start(backend, shape, picture, stride, &states[one]), BD_OK);
@@ -145,9 +145,9 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
             most = out[0].changed > most ? out[0].changed : most;
             assert_same(out[0].difference, out[1].difference, pixels);
             assert_same(out[0].background, out[1].background, pixels * (size_t)shape->channels);
-            assert_int_equal(out[0].revealed, out[1].revealed);
+            assert_int_equal(out[0].ghost_pixels, out[1].ghost_pixels);
             foreground += out[1].foreground;
-            revealed += out[1].revealed;
+            ghost_pixels += out[1].ghost_pixels;
         }
         if (i >= frames)
             continue;
@@ -164,7 +164,7 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
         }
     }
     assert_true(foreground > 0);
-    assert_true(revealed > 0);
+    assert_true(ghost_pixels > 0);
     assert_true((shadows > 0) == (shape->channels == 3 && (shape->outputs & BD_SEPARATOR_SHADOW)));
     assert_true(most < (int64_t)pixels * 3 / 5); /* the light was followed */
     for (int one = 0; one < 2; one++)

@@ -48,7 +48,7 @@ static int jump(const uint8_t *picture, int channels, int at, const uint8_t *oth
 }
 
 /* Whether component `which` is smoother, by the definition in seam.h. */
-static bool plain_smoother(const struct bd_seam *seam, const int *number, int which, int width,
+static bool plain_smoother(const struct bd_boundary *seam, const int *number, int which, int width,
                            int height)
 {
     static const int dx[] = { -1, 1, 0, 0 }, dy[] = { 0, 0, -1, 1 };
@@ -79,21 +79,21 @@ static bool plain_smoother(const struct bd_seam *seam, const int *number, int wh
     return area >= seam->least && counted >= apart && seam->times * inside < outside;
 }
 
-static void check(const struct bd_seam *seam, int width, int height)
+static void check(const struct bd_boundary *seam, int width, int height)
 {
     static int number[most_pixels];
     static uint8_t smoother[most_pixels + 1];
-    struct bd_seam_work *work;
-    assert_int_equal(bd_seam_work_create(&work, width, height), BD_OK);
+    struct bd_boundary_work *work;
+    assert_int_equal(bd_boundary_work_create(&work, width, height), BD_OK);
     smoother[width * height] = 77;
-    bd_seam_find(work, smoother, seam);
+    bd_boundary_find(work, smoother, seam);
     assert_int_equal(smoother[width * height], 77);
     plain_components(number, seam->region, width, height);
     for (int i = 0; i < width * height; i++) {
         bool want = number[i] && plain_smoother(seam, number, number[i], width, height);
         assert_int_equal(smoother[i], want);
     }
-    bd_seam_work_destroy(&work);
+    bd_boundary_work_destroy(&work);
 }
 
 /* Blocks and specks, so that there are components of all sizes, some of them smoother. */
@@ -118,13 +118,13 @@ static void test_random(void **state)
             outside[i] = (uint8_t)random_bits(&seed);
             inside[i] = (uint8_t)(100 + random_bits(&seed) % 60);
         }
-        struct bd_seam seam = { .outside = outside,
-                                .inside = inside,
-                                .channels = channels,
-                                .region = region,
-                                .apart = round % 3 ? apart : NULL,
-                                .least = round % 4 * 5,
-                                .times = 1 + round % 2 };
+        struct bd_boundary seam = { .outside = outside,
+                                    .inside = inside,
+                                    .channels = channels,
+                                    .region = region,
+                                    .apart = round % 3 ? apart : NULL,
+                                    .least = round % 4 * 5,
+                                    .times = 1 + round % 2 };
         check(&seam, width, height);
     }
 }
@@ -144,19 +144,19 @@ static void draw(uint8_t *picture, bool somebody)
 static bool found(const uint8_t *outside, const uint8_t *inside, const uint8_t *apart)
 {
     static uint8_t region[width * height], smoother[width * height];
-    struct bd_seam seam = { .outside = outside,
-                            .inside = inside,
-                            .channels = 1,
-                            .region = region,
-                            .apart = apart,
-                            .least = 10,
-                            .times = 3 };
-    struct bd_seam_work *work;
+    struct bd_boundary seam = { .outside = outside,
+                                .inside = inside,
+                                .channels = 1,
+                                .region = region,
+                                .apart = apart,
+                                .least = 10,
+                                .times = 3 };
+    struct bd_boundary_work *work;
     for (int i = 0; i < width * height; i++)
         region[i] = outside[i] != inside[i];
-    assert_int_equal(bd_seam_work_create(&work, width, height), BD_OK);
-    bd_seam_find(work, smoother, &seam);
-    bd_seam_work_destroy(&work);
+    assert_int_equal(bd_boundary_work_create(&work, width, height), BD_OK);
+    bd_boundary_find(work, smoother, &seam);
+    bd_boundary_work_destroy(&work);
     return smoother[20 * width + 25];
 }
 

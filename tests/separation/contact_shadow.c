@@ -16,11 +16,11 @@ enum { most_side = 90 };
 
 static void cut(struct contact_picture *p)
 {
-    struct bd_contact_work *work;
+    struct bd_contact_shadow_work *work;
     memcpy(p->given, p->mask, sizeof p->given);
-    assert_int_equal(bd_contact_work_create(&work, p->width, p->height), 0);
-    bd_contact_cut(work, p->mask, p->shadow, p->f, p->l, p->channels);
-    bd_contact_work_destroy(&work);
+    assert_int_equal(bd_contact_shadow_work_create(&work, p->width, p->height), 0);
+    bd_contact_shadow_cut(work, p->mask, p->shadow, p->f, p->l, p->channels);
+    bd_contact_shadow_work_destroy(&work);
     assert_null(work);
 }
 
@@ -267,8 +267,8 @@ static void test_random_pictures_follow_the_definition(void **state)
 static void test_sizes_without_memory(void **state)
 {
     (void)state;
-    struct bd_contact_work *work;
-    assert_int_equal(bd_contact_work_create(&work, INT32_MAX, INT32_MAX), BD_ERROR_MEMORY);
+    struct bd_contact_shadow_work *work;
+    assert_int_equal(bd_contact_shadow_work_create(&work, INT32_MAX, INT32_MAX), BD_ERROR_MEMORY);
     assert_null(work);
 }
 

@@ -97,7 +97,7 @@ static void test_compare(void **state)
 }
 
 static void check_learn(const struct bd_exact_kernels *kernels, int count,
-                        const struct bd_lesson *lesson)
+                        const struct bd_learning *lesson)
 {
     uint8_t difference[most], occupied[most], raw[most], kept[most + guard], was[most];
     uint8_t mask[most + guard];
@@ -136,7 +136,9 @@ static void check_learn(const struct bd_exact_kernels *kernels, int count,
 static void test_learn(void **state)
 {
     (void)state;
-    static const struct bd_lesson lessons[] = { { 0.02F, 0.04F, 2 }, { 1, 0.5F, 3 }, { 0, 0, 2 } };
+    static const struct bd_learning lessons[] = { { 0.02F, 0.04F, 2 },
+                                                  { 1, 0.5F, 3 },
+                                                  { 0, 0, 2 } };
     seed = 2;
     FOR_EACH_VARIANT(kernels)
     for (int i = 0; i < length_count; i++)

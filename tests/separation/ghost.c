@@ -78,10 +78,10 @@ static void look_ahead(struct scene *scene, int stands)
 {
     for (int j = 0; j < 20; j++) {
         draw(scene->picture, 5000 + j, j < stands ? man_x : -1);
-        assert_int_equal(bd_separator_preview(scene->separator, scene->picture, (int64_t)width * 3),
-                         BD_OK);
+        assert_int_equal(
+            bd_separator_look_ahead(scene->separator, scene->picture, (int64_t)width * 3), BD_OK);
     }
-    assert_int_equal(bd_separator_prime(scene->separator), BD_OK);
+    assert_int_equal(bd_separator_initialise(scene->separator), BD_OK);
 }
 
 static void push(struct scene *scene, int x)
@@ -120,20 +120,20 @@ static void test_ghost(void **state)
     static struct scene scene;
     FOR_EACH_BACKEND(name)
     {
-        int64_t revealed = 0;
+        int64_t ghost_pixels = 0;
         open_scene(&scene, name, 60);
         for (int i = 0; i < 15 * rate; i++)
             push(&scene, man_x);
         assert_true(share(scene.out.mask, man_x) < 0.05);
         for (int i = 0; i < 4 * rate; i++) {
             push(&scene, gone_x);
-            revealed += scene.out.revealed;
+            ghost_pixels += scene.out.ghost_pixels;
             assert_true(share(scene.out.mask, gone_x) > 0.9);
             if (i == rate)
                 assert_true(share(scene.out.mask, man_x) > 0.9); /* there was a ghost */
         }
         assert_true(share(scene.out.mask, man_x) < 0.05);
-        assert_in_range(revealed, man_width * man_height * 9 / 10, man_width * man_height * 2);
+        assert_in_range(ghost_pixels, man_width * man_height * 9 / 10, man_width * man_height * 2);
         /* And it does not come back when the window has slid on. */
         for (int i = 0; i < 10 * rate; i++) {
             push(&scene, gone_x);
@@ -174,7 +174,7 @@ static void test_bright(void **state)
     static struct scene scene;
     FOR_EACH_BACKEND(name)
     {
-        int64_t revealed = 0, set = 0;
+        int64_t ghost_pixels = 0, set = 0;
         open_scene(&scene, name, 60);
         for (int i = 0; i < 20 * rate; i++) {
             for (int k = 0; k < width * height * 3; k++) {
@@ -190,11 +190,11 @@ static void test_bright(void **state)
             assert_int_equal(bd_separator_push(scene.separator, scene.picture, (int64_t)width * 3,
                                                (double)i / rate, &scene.out),
                              BD_OK);
-            revealed += scene.out.revealed;
-            if (revealed && scene.out.foreground > set)
+            ghost_pixels += scene.out.ghost_pixels;
+            if (ghost_pixels && scene.out.foreground > set)
                 set = scene.out.foreground;
         }
-        assert_in_range(revealed, width * height / 10, width * height);
+        assert_in_range(ghost_pixels, width * height / 10, width * height);
         assert_in_range(set, 0, width * height / 1000);
         close_scene(&scene);
     }
@@ -216,7 +216,7 @@ static void test_stander(void **state)
         for (int i = 0; i < memory * rate * 3 / 4; i++) {
             push(&scene, man_x);
             assert_true(share(scene.out.mask, man_x) > 0.95);
-            assert_int_equal(scene.out.revealed, 0);
+            assert_int_equal(scene.out.ghost_pixels, 0);
         }
         for (int i = 0; i < memory * rate; i++)
             push(&scene, man_x);
@@ -268,9 +268,9 @@ static void test_leaves(void **state)
             draw(scene.picture, 5000 + j, -1);
             cover(scene.picture, j);
             assert_int_equal(
-                bd_separator_preview(scene.separator, scene.picture, (int64_t)width * 3), BD_OK);
+                bd_separator_look_ahead(scene.separator, scene.picture, (int64_t)width * 3), BD_OK);
         }
-        assert_int_equal(bd_separator_prime(scene.separator), BD_OK);
+        assert_int_equal(bd_separator_initialise(scene.separator), BD_OK);
         push(&scene, -1);
         assert_int_equal(scene.out.columns, 20);
         assert_in_range(scene.out.foreground, 0, width * height / 8);

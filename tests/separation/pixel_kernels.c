@@ -259,8 +259,8 @@ static int far_from(const uint8_t *pixel, const uint8_t *value, int channels)
 
 /* What has a part in a pixel: its values, and the numbers of their pictures. */
 struct parts {
-    const uint8_t *pixels[bd_max_lasting];
-    int numbers[bd_max_lasting];
+    const uint8_t *pixels[bd_max_stable];
+    int numbers[bd_max_stable];
     int count, channels, reach;
 };
 
@@ -269,7 +269,7 @@ static int plain_winner(const struct parts *parts)
 {
     int winner = 0, best = -1;
     for (int j = 0; j < parts->count; j++) {
-        int members = 0, first = bd_max_lasting, last = 0;
+        int members = 0, first = bd_max_stable, last = 0;
         for (int k = 0; k < parts->count; k++)
             if (far_from(parts->pixels[k], parts->pixels[j], parts->channels) <= parts->reach) {
                 members++;
@@ -314,7 +314,7 @@ static int plain_lasting(const struct parts *parts, uint8_t *value, int *noise)
 static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels, int channels,
                           int n, int reach, int range)
 {
-    const uint8_t *columns[bd_max_lasting];
+    const uint8_t *columns[bd_max_stable];
     struct parts parts = { .channels = channels, .reach = reach };
     uint8_t *pictures = make_pictures(columns, pixels * channels, n, 255 - (range - 1), range);
     uint8_t first[most * 3 + guard], value[most * 3 + guard], noise[most + guard];
@@ -323,7 +323,7 @@ static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels
         memset(value, 77, sizeof value);
         memset(noise, 77, sizeof noise);
         memset(members, 77, sizeof members);
-        kernels->lasting(pixels, channels, columns, n, reach, round ? first : NULL, value, noise,
+        kernels->stable(pixels, channels, columns, n, reach, round ? first : NULL, value, noise,
                          members);
         for (int64_t p = 0; p < pixels; p++) {
             uint8_t want[3] = { 0 };
@@ -354,7 +354,7 @@ static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels
 static void test_lasting(void **state)
 {
     (void)state;
-    static const int pictures[] = { 1, 2, 3, 7, 50, 99, bd_max_lasting };
+    static const int pictures[] = { 1, 2, 3, 7, 50, 99, bd_max_stable };
     seed = 2;
     FOR_EACH_VARIANT(kernels)
     for (int channels = 1; channels <= 3; channels += 2)
@@ -381,17 +381,17 @@ static void test_lasting_is_not_longest(void **state)
     }
     FOR_EACH_VARIANT(kernels)
     {
-        kernels->lasting(1, 1, columns, n, 20, NULL, &value, &noise, &members);
+        kernels->stable(1, 1, columns, n, 20, NULL, &value, &noise, &members);
         assert_int_equal(value, 100);
         assert_int_equal(noise, 0);
         assert_int_equal(members, 9);
-        kernels->lasting(1, 1, columns, n, 20, &value, &other, &noise, &members);
+        kernels->stable(1, 1, columns, n, 20, &value, &other, &noise, &members);
         assert_int_equal(other, 180);
         assert_int_equal(members, 11);
         /* Besides both there is nothing. */
         for (int j = 0; j < n; j++)
             columns[j] = &pictures[0];
-        kernels->lasting(1, 1, columns, n, 20, &value, &other, &noise, &members);
+        kernels->stable(1, 1, columns, n, 20, &value, &other, &noise, &members);
         assert_int_equal(other, 100);
         assert_int_equal(members, 0);
         for (int j = 0; j < n; j++)

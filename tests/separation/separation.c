@@ -59,10 +59,10 @@ static struct score separate(const char *backend_name, const char *name, int fra
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
     for (int i = 0; i < ahead; i++) {
         render(scene, (int64_t)i * frames / ahead, &picture, NULL);
-        assert_int_equal(bd_separator_preview(separator, picture.data, picture.stride), BD_OK);
+        assert_int_equal(bd_separator_look_ahead(separator, picture.data, picture.stride), BD_OK);
     }
     if (ahead)
-        assert_int_equal(bd_separator_prime(separator), BD_OK);
+        assert_int_equal(bd_separator_initialise(separator), BD_OK);
     double tally[3] = { 0 };
     for (int i = 0; i < frames; i++) {
         struct bd_separation out;

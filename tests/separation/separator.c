@@ -236,13 +236,13 @@ static void test_look_ahead(void **state)
         struct bd_separator_options options = defaults(3);
         struct scene scene;
         open_scene(&scene, name, 0, &options);
-        assert_int_equal(bd_separator_prime(scene.separator), BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_initialise(scene.separator), BD_ERROR_ARGUMENT);
         for (int i = 0; i < 30; i++) {
             draw(scene.picture, 3, 1000 + i, 1, i * 2, 20);
-            assert_int_equal(bd_separator_preview(scene.separator, scene.picture, width * 3),
+            assert_int_equal(bd_separator_look_ahead(scene.separator, scene.picture, width * 3),
                              BD_OK);
         }
-        assert_int_equal(bd_separator_prime(scene.separator), BD_OK);
+        assert_int_equal(bd_separator_initialise(scene.separator), BD_OK);
         check_crossing(&scene);
         close_scene(&scene);
     }
@@ -279,10 +279,10 @@ static void test_look_ahead_light(void **state)
         scene.backend->ops = &watched;
         for (int i = 0; i < 27; i++) {
             draw(scene.picture, 3, 1000 + i, i < 12 ? 1 : 0.4, i * 16 % 80, 20);
-            assert_int_equal(bd_separator_preview(scene.separator, scene.picture, width * 3),
+            assert_int_equal(bd_separator_look_ahead(scene.separator, scene.picture, width * 3),
                              BD_OK);
         }
-        assert_int_equal(bd_separator_prime(scene.separator), BD_OK);
+        assert_int_equal(bd_separator_initialise(scene.separator), BD_OK);
         push(&scene, 1, -1, -1);
         assert_int_equal(scene.out.columns, 5);
         assert_int_equal(scene.out.foreground, 0);
@@ -291,9 +291,9 @@ static void test_look_ahead_light(void **state)
         push_empty(&scene, 8 * 25);
         assert_int_equal(scene.out.columns, 20);
         assert_int_equal(scene.out.foreground, 0);
-        assert_int_equal(bd_separator_preview(scene.separator, scene.picture, width * 3),
+        assert_int_equal(bd_separator_look_ahead(scene.separator, scene.picture, width * 3),
                          BD_ERROR_ARGUMENT);
-        assert_int_equal(bd_separator_prime(scene.separator), BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_initialise(scene.separator), BD_ERROR_ARGUMENT);
         assert_non_null(strstr(bd_error_detail(), "reset"));
         close_scene(&scene);
     }
@@ -651,13 +651,13 @@ static void test_flight(void **state)
             bd_separator_push_known(s, scene.picture, width, scene.picture, 1, &scene.out),
             BD_ERROR_ARGUMENT);
         assert_int_equal(bd_separator_reset(s), BD_OK);
-        assert_int_equal(bd_separator_preview(s, scene.picture, width), BD_ERROR_ARGUMENT);
+        assert_int_equal(bd_separator_look_ahead(s, scene.picture, width), BD_ERROR_ARGUMENT);
         for (int i = 0; i < depth; i++) {
             assert_int_equal(bd_separator_receive(s, &scene.out), BD_OK);
             assert_int_equal(scene.out.foreground, 0);
         }
         assert_int_equal(bd_separator_receive(s, &scene.out), BD_ERROR_ARGUMENT);
-        assert_int_equal(bd_separator_preview(s, scene.picture, width), BD_OK);
+        assert_int_equal(bd_separator_look_ahead(s, scene.picture, width), BD_OK);
         close_scene(&scene);
     }
 }

@@ -101,7 +101,7 @@ struct pair {
     int64_t pixels, m;
     uint8_t *picture;
     int order[1000], count;
-    int64_t revealed, in_shadow; /* pixels, by the reference */
+    int64_t ghost_pixels, in_shadow; /* pixels, by the reference */
 };
 
 static void open_pair(struct pair *p, const char *name, const struct bd_separation_shape *shape)
@@ -189,13 +189,13 @@ static struct bd_separation compare_results(struct pair *p, const char *when)
             (long long)mask, (long long)shadow, (long long)out[0].changed,
             (long long)out[1].changed);
     assert_int_equal(out[0].rank, out[1].rank);
-    p->revealed += out[0].revealed;
+    p->ghost_pixels += out[0].ghost_pixels;
     for (int64_t i = 0; i < p->pixels; i++)
         p->in_shadow += out[0].shadow[i] == 255;
-    if (out[0].revealed != out[1].revealed)
-        print_message("%s: %lld pixels revealed, should be %lld\n", when,
-                      (long long)out[1].revealed, (long long)out[0].revealed);
-    assert_true(llabs(out[0].revealed - out[1].revealed) * 100 <= out[0].revealed);
+    if (out[0].ghost_pixels != out[1].ghost_pixels)
+        print_message("%s: %lld pixels ghost_pixels, should be %lld\n", when,
+                      (long long)out[1].ghost_pixels, (long long)out[0].ghost_pixels);
+    assert_true(llabs(out[0].ghost_pixels - out[1].ghost_pixels) * 100 <= out[0].ghost_pixels);
     assert_true(l * 1000 <= p->m);
     assert_true(l0 * 100 <= p->m);
     assert_true(mask * 1000 <= p->pixels);
@@ -302,7 +302,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
         }
     }
     timed = getenv("BD_TIMED") != NULL;
-    BOTH(&p, ops->separation->lasting(state, p.order, p.count, 10, 1));
+    BOTH(&p, ops->separation->stable(state, p.order, p.count, 10, 1));
     for (int j = 0; j < window; j++) {
         struct bd_detect_params detect = params(&p);
         BOTH(&p, ops->separation->recall(state, p.order[j]));
@@ -349,7 +349,7 @@ static void check_revealed(const char *name, int width, int height, int channels
     enum { window = 12 };
     struct bd_separation_shape shape = { width, height, channels, window, rank, 15 };
     struct pair p;
-    const struct bd_reveal_params reveal = {
+    const struct bd_ghost_params reveal = {
         .reach = 20, .still = 2, .votes = 2, .least = 4, .times = 3, .margin = 2, .noise = 1
     };
     int64_t stride = (int64_t)width * channels;
@@ -367,21 +367,21 @@ static void check_revealed(const char *name, int width, int height, int channels
             BOTH(&p, ops->separation->insert(state, p.order[j], 0));
         }
         if (kind)
-            BOTH(&p, ops->separation->lasting(state, p.order, p.count, 10, 1))
+            BOTH(&p, ops->separation->stable(state, p.order, p.count, 10, 1))
         else
             BOTH(&p, ops->separation->median(state, p.order, p.count, 10))
         for (int i = 0; i < 14; i++) {
             draw(p.picture, width, height, channels, 40 * i, 1);
             draw_standing(p.picture, width, height, channels, i == 0, 100 + i);
             BOTH(&p, ops->separation->load(state, p.picture, stride));
-            separate(&p, 3, 1, kind ? "after the values that last" : "revealed");
+            separate(&p, 3, 1, kind ? "after the values that last" : "ghost_pixels");
             if (i % 2)
-                BOTH(&p, ops->separation->reveal(state, p.order, p.count, &reveal));
+                BOTH(&p, ops->separation->remove_ghosts(state, p.order, p.count, &reveal));
             if (i == 9)
                 learn(&p);
         }
         if (kind == 0)
-            assert_in_range(p.revealed, height * height / 18, p.pixels);
+            assert_in_range(p.ghost_pixels, height * height / 18, p.pixels);
         BOTH(&p, ops->separation->reset(state));
     }
     close_pair(&p);
@@ -516,7 +516,7 @@ struct kept {
     uint8_t *background, *mask, *shadow;
     int columns, rank;
     bool learned;
-    int64_t foreground, revealed, changed;
+    int64_t foreground, ghost_pixels, changed;
 };
 
 static void keep(struct kept *kept, const struct clip *clip, const struct bd_separation *out)
@@ -529,7 +529,7 @@ static void keep(struct kept *kept, const struct clip *clip, const struct bd_sep
     kept->rank = out->rank;
     kept->learned = out->learned;
     kept->foreground = out->foreground;
-    kept->revealed = out->revealed;
+    kept->ghost_pixels = out->ghost_pixels;
     kept->changed = out->changed;
 }
 
@@ -591,11 +591,11 @@ static struct bd_separator *open_clip(struct bd_backend **backend, const char *n
     assert_int_equal(bd_separator_create(&s, *backend, &options), BD_OK);
     for (int i = 0; clip->ahead && i < clip->window + 5; i++) {
         draw_clip(picture, clip, 5 * i);
-        assert_int_equal(bd_separator_preview(s, picture, (int64_t)clip->width * clip->channels),
+        assert_int_equal(bd_separator_look_ahead(s, picture, (int64_t)clip->width * clip->channels),
                          BD_OK);
     }
     if (clip->ahead)
-        assert_int_equal(bd_separator_prime(s), BD_OK);
+        assert_int_equal(bd_separator_initialise(s), BD_OK);
     return s;
 }
 
@@ -617,7 +617,7 @@ static void give(struct bd_separator *s, const struct clip *clip, int i, uint8_t
 struct tally {
     int64_t pixels, elements, masks, shadows, backgrounds; /* differing ones of the latter three */
     int64_t in_shadow;                                     /* by the reference */
-    int64_t want_revealed, revealed;
+    int64_t want_revealed, ghost_pixels;
 };
 
 static void compare_frame(struct tally *tally, const struct clip *clip, int i,
@@ -637,8 +637,8 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     for (int64_t p = 0; p < pixels; p++)
         tally->in_shadow += want->shadow[p] == 255;
     tally->backgrounds += backgrounds;
-    tally->want_revealed += want->revealed;
-    tally->revealed += out->revealed;
+    tally->want_revealed += want->ghost_pixels;
+    tally->ghost_pixels += out->ghost_pixels;
     int64_t set = 0;
     for (int64_t p = 0; p < pixels; p++)
         set += out->mask[p] == 255;
@@ -695,13 +695,13 @@ static void check_clip(const char *name, const struct clip *clip)
     assert_int_equal(received, clip_frames());
     print_message("%s, %d x %d x %d, window %d, rank %d: %.5f %% of mask pixels, %.5f %% of "
                   "shadows (of %.2f %%), %.5f %% of background elements by more than 1 differ; "
-                  "revealed %lld and %lld\n",
+                  "ghost_pixels %lld and %lld\n",
                   name, clip->width, clip->height, clip->channels, clip->window, clip->rank,
                   100 * (double)tally.masks / (double)tally.pixels,
                   100 * (double)tally.shadows / (double)tally.pixels,
                   100 * (double)tally.in_shadow / (double)tally.pixels,
                   100 * (double)tally.backgrounds / (double)tally.elements,
-                  (long long)tally.want_revealed, (long long)tally.revealed);
+                  (long long)tally.want_revealed, (long long)tally.ghost_pixels);
     assert_true(tally.masks * 1000 <= tally.pixels);
     assert_true(tally.shadows * 1000 <= tally.pixels);
     /* Small black strips are not even enough for shadows; where something leaves a gray picture no
@@ -709,9 +709,9 @@ static void check_clip(const char *name, const struct clip *clip)
     assert_true(test_quick() || tally.in_shadow > 0 ||
                 (clip->channels == 1 && (clip->height < 100 || clip->leaves)));
     assert_true(tally.backgrounds * 1000 <= tally.elements);
-    assert_true(llabs(tally.want_revealed - tally.revealed) * 50 <= tally.want_revealed);
+    assert_true(llabs(tally.want_revealed - tally.ghost_pixels) * 50 <= tally.want_revealed);
     if (clip->leaves && !clip->ahead && !test_quick())
-        assert_in_range(tally.revealed, clip->height * clip->height / 18, tally.pixels);
+        assert_in_range(tally.ghost_pixels, clip->height * clip->height / 18, tally.pixels);
     bd_separator_destroy(&cpu);
     bd_separator_destroy(&other);
     for (int i = 0; i < 2; i++)

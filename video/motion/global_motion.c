@@ -32,7 +32,7 @@ struct place {
     int strikes;
 };
 
-struct bd_shake {
+struct bd_global_motion {
     int width, height;
     enum bd_pixel_format format;
     struct bd_cells cells;
@@ -45,8 +45,8 @@ struct bd_shake {
     float field[(most_tiles * tile + 2) * (most_tiles * tile + 2)]; /* scratch */
 };
 
-enum bd_status bd_shake_create(struct bd_shake **shake, int width, int height,
-                               enum bd_pixel_format format)
+enum bd_status bd_global_motion_create(struct bd_global_motion **shake, int width, int height,
+                                       enum bd_pixel_format format)
 {
     *shake = NULL;
     if (width < 1 || height < 1 || (format != BD_GRAY8 && format != BD_RGB24))
@@ -54,7 +54,7 @@ enum bd_status bd_shake_create(struct bd_shake **shake, int width, int height,
                        "shake: %d x %d, %d bytes a pixel: sides start at 1, and pixels have 1 or 3 "
                        "bytes",
                        width, height, (int)format);
-    struct bd_shake *self = calloc(1, sizeof *self);
+    struct bd_global_motion *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for finding the camera's shake");
     self->width = width;
@@ -69,28 +69,28 @@ enum bd_status bd_shake_create(struct bd_shake **shake, int width, int height,
     return BD_OK;
 }
 
-void bd_shake_destroy(struct bd_shake **shake)
+void bd_global_motion_destroy(struct bd_global_motion **shake)
 {
     free(*shake);
     *shake = NULL;
 }
 
-int bd_shake_scale(const struct bd_shake *shake)
+int bd_global_motion_scale(const struct bd_global_motion *shake)
 {
     return shake->cells.scale;
 }
 
-double bd_shake_reach(const struct bd_shake *shake)
+double bd_global_motion_reach(const struct bd_global_motion *shake)
 {
     return (double)bd_block_reach * bd_block_coarse * shake->cells.scale;
 }
 
-int bd_shake_blocks(const struct bd_shake *shake)
+int bd_global_motion_blocks(const struct bd_global_motion *shake)
 {
     return shake->used;
 }
 
-int bd_shake_agreeing(const struct bd_shake *shake)
+int bd_global_motion_agreeing(const struct bd_global_motion *shake)
 {
     return shake->agreeing;
 }
@@ -139,7 +139,7 @@ static void best_place(const struct tile *field, int tiles, int *best_x, int *be
 }
 
 /* Takes a new block somewhere in field `number`, from a picture that is at `at`. */
-static void choose_block(struct bd_shake *shake, const struct bd_frame *frame, int number,
+static void choose_block(struct bd_global_motion *shake, const struct bd_frame *frame, int number,
                          struct bd_shift at)
 {
     struct tile tiles[most_tiles * most_tiles];
@@ -168,7 +168,7 @@ static void choose_block(struct bd_shake *shake, const struct bd_frame *frame, i
     place->strikes = 0;
 }
 
-void bd_shake_begin(struct bd_shake *shake, const struct bd_frame *frame)
+void bd_global_motion_begin(struct bd_global_motion *shake, const struct bd_frame *frame)
 {
     shake->begun = true;
     shake->last = shake->pace = (struct bd_shift){ 0, 0 };
@@ -178,7 +178,8 @@ void bd_shake_begin(struct bd_shake *shake, const struct bd_frame *frame)
 }
 
 /* Looks for all blocks near a shift; returns how many are there. */
-static int match_all(struct bd_shake *shake, const struct bd_frame *frame, struct bd_shift near)
+static int match_all(struct bd_global_motion *shake, const struct bd_frame *frame,
+                     struct bd_shift near)
 {
     int matched = 0;
     for (int i = 0; i < shake->across * shake->down; i++) {
@@ -192,7 +193,7 @@ static int match_all(struct bd_shake *shake, const struct bd_frame *frame, struc
 }
 
 /* Marks the blocks that agree with `middle`; returns how many. */
-static int mark_agreeing(struct bd_shake *shake, struct bd_shift middle)
+static int mark_agreeing(struct bd_global_motion *shake, struct bd_shift middle)
 {
     double most = agreement * shake->cells.scale;
     int count = 0;
@@ -207,7 +208,7 @@ static int mark_agreeing(struct bd_shake *shake, struct bd_shift middle)
 
 /* The shift that explains best what the agreeing blocks saw: the mean of theirs, weighted by their
  * slopes. */
-static struct bd_shift weighted_mean(const struct bd_shake *shake, struct bd_shift middle)
+static struct bd_shift weighted_mean(const struct bd_global_motion *shake, struct bd_shift middle)
 {
     double a = 0, b = 0, c = 0, u = 0, v = 0;
     for (int i = 0; i < shake->across * shake->down; i++) {
@@ -232,7 +233,7 @@ static struct bd_shift weighted_mean(const struct bd_shake *shake, struct bd_shi
 
 /* The part of the picture that the agreeing blocks stand for: that of the rectangle around them, or
  * less where they do not fill it; then, what an even spread with their covariance would cover. */
-static double spread(const struct bd_shake *shake)
+static double spread(const struct bd_global_motion *shake)
 {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
     double left = shake->width, right = 0, top = shake->height, bottom = 0;
@@ -265,7 +266,8 @@ static double spread(const struct bd_shake *shake)
 
 /* What the blocks that are matched say. An object of a third of the picture may have a third of the
  * blocks, or all of them where nothing else has texture. */
-static enum bd_shake_verdict judge(struct bd_shake *shake, int matched, struct bd_shift *shift)
+static enum bd_global_motion_verdict judge(struct bd_global_motion *shake, int matched,
+                                           struct bd_shift *shift)
 {
     const double of_matched = 0.6, of_all = 0.2, lost_below = 0.1, least_spread = 0.42;
     int most = 0;
@@ -284,7 +286,7 @@ static enum bd_shake_verdict judge(struct bd_shake *shake, int matched, struct b
     }
     *shift = middle;
     int agreeing = shake->agreeing;
-    double reach = bd_shake_reach(shake);
+    double reach = bd_global_motion_reach(shake);
     if (shake->used < least_blocks)
         return BD_SHAKE_UNSURE;
     if (agreeing >= least_blocks && agreeing >= of_matched * matched &&
@@ -295,7 +297,7 @@ static enum bd_shake_verdict judge(struct bd_shake *shake, int matched, struct b
 }
 
 /* The shift, to a cell or so, at which all blocks together match best. False if none does. */
-static bool search(const struct bd_shake *shake, const struct bd_frame *frame,
+static bool search(const struct bd_global_motion *shake, const struct bd_frame *frame,
                    struct bd_shift *shift)
 {
     float votes[bd_block_places * bd_block_places] = { 0 };
@@ -315,7 +317,8 @@ static bool search(const struct bd_shake *shake, const struct bd_frame *frame,
  * then one that agrees is taken again, since light and things change. Each is tied to where the
  * others say that it is, so that errors do not add up: a renewal moves the mean of all by a
  * fraction of a hundredth of a pixel. */
-static void renew(struct bd_shake *shake, const struct bd_frame *frame, struct bd_shift shift)
+static void renew(struct bd_global_motion *shake, const struct bd_frame *frame,
+                  struct bd_shift shift)
 {
     int count = shake->across * shake->down, replaced = 0;
     for (int i = 0; i < count; i++) {
@@ -341,14 +344,15 @@ static void renew(struct bd_shake *shake, const struct bd_frame *frame, struct b
     }
 }
 
-enum bd_shake_verdict bd_shake_find(struct bd_shake *shake, const struct bd_frame *frame,
-                                    struct bd_shift *shift)
+enum bd_global_motion_verdict bd_global_motion_find(struct bd_global_motion *shake,
+                                                    const struct bd_frame *frame,
+                                                    struct bd_shift *shift)
 {
     if (!shake->begun || (shake->used < least_blocks && ++shake->failures % idle_pace == 0))
-        bd_shake_begin(shake, frame);
+        bd_global_motion_begin(shake, frame);
     struct bd_shift near = { shake->last.x + shake->pace.x, shake->last.y + shake->pace.y };
     struct bd_shift far, found;
-    enum bd_shake_verdict verdict = judge(shake, match_all(shake, frame, near), &found);
+    enum bd_global_motion_verdict verdict = judge(shake, match_all(shake, frame, near), &found);
     bool worth =
         shake->used > 0 && (shake->failures < patience || shake->failures % idle_pace == 0);
     if (verdict != BD_SHAKE_FOUND && worth && search(shake, frame, &far))

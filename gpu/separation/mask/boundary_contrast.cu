@@ -16,7 +16,7 @@ struct seam_sums {
     int *seen;                   /* the same */
 };
 
-struct bd_cuda_seam_work {
+struct bd_cuda_boundary_work {
     struct bd_cuda_mask *mask;
     struct seam_sums sums;
     void *memory;
@@ -115,7 +115,7 @@ static __device__ inline void add_tally(struct seam_sums sums, const struct seam
 /* Adds the jump from pixel (x, y) in direction (dx, dy), across the border. */
 template <int CHANNELS>
 static __device__ inline void add_jump(struct seam_tally *tally, struct mask_size size,
-                                       const uint32_t *region, const struct bd_cuda_seam &seam,
+                                       const uint32_t *region, const struct bd_cuda_boundary &seam,
                                        int x, int y, int dx, int dy)
 {
     int64_t next = (int64_t)(y + dy) * size.width + x + dx;
@@ -137,7 +137,7 @@ static __device__ inline void add_jump(struct seam_tally *tally, struct mask_siz
 template <int CHANNELS>
 static __global__ void __launch_bounds__(seam_threads)
     add_jumps(struct mask_size size, struct seam_sums sums, struct mask_forest forest,
-              const uint32_t *region, const __grid_constant__ struct bd_cuda_seam seam)
+              const uint32_t *region, const __grid_constant__ struct bd_cuda_boundary seam)
 {
     struct seam_word word = word_of_thread(size, region);
     struct seam_tally tally = { -1, 0, 0 };
@@ -194,10 +194,11 @@ static __global__ void __launch_bounds__(seam_threads)
                 word.inside ? size.width - 32 * word.i : 0, 1, wide);
 }
 
-enum bd_status bd_cuda_seam_create(struct bd_cuda_mask *mask, struct bd_cuda_seam_work **out)
+enum bd_status bd_cuda_boundary_create(struct bd_cuda_mask *mask,
+                                       struct bd_cuda_boundary_work **out)
 {
     *out = NULL;
-    struct bd_cuda_seam_work *work = (struct bd_cuda_seam_work *)calloc(1, sizeof *work);
+    struct bd_cuda_boundary_work *work = (struct bd_cuda_boundary_work *)calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the test for seams");
     size_t nodes = (size_t)mask->size.across * (size_t)mask->size.down * tile_nodes;
@@ -205,7 +206,7 @@ enum bd_status bd_cuda_seam_create(struct bd_cuda_mask *mask, struct bd_cuda_sea
         mask->cuda, &work->memory, nodes * (sizeof *work->sums.balance + sizeof *work->sums.seen),
         "the test for seams");
     if (status != BD_OK) {
-        bd_cuda_seam_destroy(work);
+        bd_cuda_boundary_destroy(work);
         return status;
     }
     work->mask = mask;
@@ -215,7 +216,7 @@ enum bd_status bd_cuda_seam_create(struct bd_cuda_mask *mask, struct bd_cuda_sea
     return BD_OK;
 }
 
-void bd_cuda_seam_destroy(struct bd_cuda_seam_work *work)
+void bd_cuda_boundary_destroy(struct bd_cuda_boundary_work *work)
 {
     if (!work)
         return;
@@ -223,8 +224,8 @@ void bd_cuda_seam_destroy(struct bd_cuda_seam_work *work)
     free(work);
 }
 
-enum bd_status bd_cuda_seam_find(struct bd_cuda_seam_work *work, uint8_t *smoother,
-                                 const struct bd_cuda_seam *seam)
+enum bd_status bd_cuda_boundary_find(struct bd_cuda_boundary_work *work, uint8_t *smoother,
+                                     const struct bd_cuda_boundary *seam)
 {
     struct bd_cuda_mask *mask = work->mask;
     struct mask_size size = mask->size;

@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-struct bd_cuda_seam_work; /* sums for the components of one size of picture */
+struct bd_cuda_boundary_work; /* sums for the components of one size of picture */
 
-/* As struct bd_seam, in device memory. */
-struct bd_cuda_seam {
+/* As struct bd_boundary, in device memory. */
+struct bd_cuda_boundary {
     const uint8_t *outside, *inside; /* pictures, height x width x channels bytes, tight rows */
     int channels;                    /* 1 or 3 */
     const uint8_t *region;           /* height x width, 0 or 1 */
@@ -28,13 +28,14 @@ struct bd_cuda_seam {
 
 /* Works with the scratch memory of `mask`, which it does not own and which is used by the call
  * alone. BD_ERROR_MEMORY. */
-enum bd_status bd_cuda_seam_create(struct bd_cuda_mask *mask, struct bd_cuda_seam_work **work);
-void bd_cuda_seam_destroy(struct bd_cuda_seam_work *work); /* accepts NULL */
+enum bd_status bd_cuda_boundary_create(struct bd_cuda_mask *mask,
+                                       struct bd_cuda_boundary_work **work);
+void bd_cuda_boundary_destroy(struct bd_cuda_boundary_work *work); /* accepts NULL */
 
 /* smoother (height x width bytes in device memory, tight rows): 1 in the components of the region
  * across whose border `inside` is smoother, else 0. It may be the region. */
-enum bd_status bd_cuda_seam_find(struct bd_cuda_seam_work *work, uint8_t *smoother,
-                                 const struct bd_cuda_seam *seam);
+enum bd_status bd_cuda_boundary_find(struct bd_cuda_boundary_work *work, uint8_t *smoother,
+                                     const struct bd_cuda_boundary *seam);
 
 #ifdef __cplusplus
 }

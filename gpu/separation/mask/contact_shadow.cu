@@ -125,7 +125,7 @@ static __device__ inline uint32_t foot_bits(struct mask_size size, const struct 
         const struct contact_stand *stand =
             contact_stand_of(work, contact_root(size, work, y, i, b));
         int width = stand->right - stand->left + 1, height = stand->bottom - stand->top + 1;
-        int depth = height / bd_contact_foot;
+        int depth = height / bd_contact_shadow_foot;
         if (stand->bottom == size.height - 1 || 4 * width < 3 * height || depth == 0)
             continue;
         /* Those whose column goes on for `depth` pixels after them are not: below the component's
@@ -162,7 +162,7 @@ static __device__ inline bool is_dark(const struct contact_scene &scene, int64_t
         fl += f * l;
         ll += l * l;
     }
-    return 10 * fl < bd_contact_tenths * ll;
+    return 10 * fl < bd_contact_shadow_tenths * ll;
 }
 
 /* The least and the largest brightness of a column's pixels in rows y - 1 .. y + 1. */
@@ -206,7 +206,7 @@ black_bits(struct mask_size size, const struct contact_scene &scene, int y, int 
     int least = min(here.least, min(lane ? left : beyond.least, lane < 31 ? right : beyond.least));
     left = __shfl_up_sync(~0u, here.most, 1), right = __shfl_down_sync(~0u, here.most, 1);
     int most = max(here.most, max(lane ? left : beyond.most, lane < 31 ? right : beyond.most));
-    return __ballot_sync(~0u, dark && most - least <= bd_contact_range * CHANNELS);
+    return __ballot_sync(~0u, dark && most - least <= bd_contact_shadow_range * CHANNELS);
 }
 
 /* How many pixels the black run that starts at bit b of word i has. `row` is in shared memory. */
@@ -218,19 +218,19 @@ static __device__ inline int black_length(struct mask_size size, const uint32_t 
     return length;
 }
 
-/* Whether nothing brighter stands on the pixel (x, y) within height / bd_contact_above rows. For
- * whole warps, whose lanes have the pixels of word i; those that are no `top` get something. */
+/* Whether nothing brighter stands on the pixel (x, y) within height / bd_contact_shadow_above rows.
+ * For whole warps, whose lanes have the pixels of word i; those that are no `top` get something. */
 template <int CHANNELS>
 static __device__ inline bool goes_on_above(struct mask_size size, const struct contact_work &work,
                                             const struct contact_scene &scene, int y, int i,
                                             int height, bool top)
 {
-    int lane = threadIdx.x % 32, x = 32 * i + lane, reach = height / bd_contact_above;
+    int lane = threadIdx.x % 32, x = 32 * i + lane, reach = height / bd_contact_shadow_above;
     int most = 0;
     bool brighter = false, looking = top;
     if (top)
-        most =
-            brightness<CHANNELS>(scene, (int64_t)y * size.width + x) + bd_contact_rise * CHANNELS;
+        most = brightness<CHANNELS>(scene, (int64_t)y * size.width + x) +
+               bd_contact_shadow_rise * CHANNELS;
     for (int up = 1; __any_sync(~0u, looking); up += contact_ahead) {
         uint32_t set[contact_ahead];
         int sum[contact_ahead];
@@ -354,9 +354,10 @@ static __global__ void __launch_bounds__(contact_threads, 2)
     }
 }
 
-enum bd_status bd_cuda_contact_find(struct bd_cuda *cuda, struct mask_size size,
-                                    const struct contact_work &work, const struct mask_change &from,
-                                    const struct bd_cuda_mask_pictures *pictures)
+enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_size size,
+                                           const struct contact_work &work,
+                                           const struct mask_change &from,
+                                           const struct bd_cuda_mask_pictures *pictures)
 {
     /* Less than 2^31 / tile_nodes tiles: neither does this overflow. */
     int blocks = (size.pitch * size.height + settle_threads - 1) / settle_threads;

@@ -79,8 +79,9 @@ static __device__ inline uint32_t contact_word(struct mask_size size,
 
 /* work.filled := `from` after the change; work.cut and all but work.labelled and the components of
  * it, which have empty stands, is found. contact_shadow.cu */
-enum bd_status bd_cuda_contact_find(struct bd_cuda *cuda, struct mask_size size,
-                                    const struct contact_work &work, const struct mask_change &from,
-                                    const struct bd_cuda_mask_pictures *pictures);
+enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_size size,
+                                           const struct contact_work &work,
+                                           const struct mask_change &from,
+                                           const struct bd_cuda_mask_pictures *pictures);
 
 #endif

@@ -296,7 +296,7 @@ static enum bd_status finish(struct bd_cuda_mask *work,
         uint32_t *filled = fill ? work->median : work->kept;
         job.contact = { job.change.bits, work->set, filled, work->cut, work->stands };
         enum bd_status status =
-            bd_cuda_contact_find(work->cuda, size, job.contact, job.change, pictures);
+            bd_cuda_contact_shadow_find(work->cuda, size, job.contact, job.change, pictures);
         if (status != BD_OK)
             return status;
         job.change.bits = filled;

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(solve_threads)
 }
 
 /* What is done to Q, which only the end waits for, yields to the rest. */
-bd_status make_streams(struct bd_cuda_wide *work)
+bd_status make_streams(struct bd_cuda_blocked *work)
 {
     int least = 0, greatest = 0;
     cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
@@ -104,7 +104,7 @@ bd_status make_streams(struct bd_cuda_wide *work)
 
 extern "C" {
 
-void bd_cuda_wide_destroy(struct bd_cuda_wide *work)
+void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work)
 {
     if (!work)
         return;
@@ -130,11 +130,11 @@ void bd_cuda_wide_destroy(struct bd_cuda_wide *work)
     free(work);
 }
 
-enum bd_status bd_cuda_wide_create(struct bd_cuda *cuda, const struct bd_qr_update_shape *shape,
-                                   struct bd_cuda_wide **out)
+enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_update_shape *shape,
+                                      struct bd_cuda_blocked **out)
 {
     static const char what[] = "QR updating";
-    struct bd_cuda_wide *work = (struct bd_cuda_wide *)calloc(1, sizeof *work);
+    struct bd_cuda_blocked *work = (struct bd_cuda_blocked *)calloc(1, sizeof *work);
     *out = NULL;
     if (cuda->shared_most < chase_shared_bytes) {
         free(work);
@@ -196,14 +196,14 @@ enum bd_status bd_cuda_wide_create(struct bd_cuda *cuda, const struct bd_qr_upda
     if (status == BD_OK)
         status = make_streams(work);
     if (status != BD_OK) {
-        bd_cuda_wide_destroy(work);
+        bd_cuda_blocked_destroy(work);
         return status;
     }
     *out = work;
     return BD_OK;
 }
 
-enum bd_status bd_cuda_wide_ready(struct bd_cuda_wide *work)
+enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
 {
     if (work->ready)
         return BD_OK;
@@ -220,15 +220,15 @@ enum bd_status bd_cuda_wide_ready(struct bd_cuda_wide *work)
     return status;
 }
 
-enum bd_status bd_cuda_wide_project(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                    const float *b, int64_t ldb)
+enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                       const float *b, int64_t ldb)
 {
     return wide_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
                          f->ldd);
 }
 
-enum bd_status bd_cuda_wide_see_diagonal(struct bd_cuda_wide *work, const float *r, int64_t ldr,
-                                         int64_t n, int *bad)
+enum bd_status bd_cuda_blocked_see_diagonal(struct bd_cuda_blocked *work, const float *r,
+                                            int64_t ldr, int64_t n, int *bad)
 {
     const cudaStream_t stream = work->cuda->stream;
     enum bd_status status =
@@ -239,8 +239,9 @@ enum bd_status bd_cuda_wide_see_diagonal(struct bd_cuda_wide *work, const float 
     return bd_cuda_launched("QR update: solving");
 }
 
-enum bd_status bd_cuda_wide_solve(struct bd_cuda_wide *work, const float *r, int64_t ldr, int64_t n,
-                                  const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx)
+enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *r, int64_t ldr,
+                                     int64_t n, const float *d, int64_t ldd, int64_t rhs, float *x,
+                                     int64_t ldx)
 {
     const cudaStream_t stream = work->cuda->stream;
     enum bd_status status = x != d ? wide_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;

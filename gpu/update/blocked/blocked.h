@@ -24,7 +24,7 @@ enum {
     wide_dense = 128       /* columns on the right of new ones that may be factored with them */
 };
 
-struct bd_cuda_wide {
+struct bd_cuda_blocked {
     struct bd_cuda *cuda;
     struct bd_qr_update_shape shape;
     bool ready;                                 /* the kernels are */
@@ -50,31 +50,33 @@ struct bd_cuda_wide {
     struct house_box box;
 };
 
-enum bd_status bd_cuda_wide_create(struct bd_cuda *cuda, const struct bd_qr_update_shape *shape,
-                                   struct bd_cuda_wide **work);
-void bd_cuda_wide_destroy(struct bd_cuda_wide *work); /* accepts NULL */
+enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_update_shape *shape,
+                                      struct bd_cuda_blocked **work);
+void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work); /* accepts NULL */
 
 /* Before the first of the others: has the driver load the kernels, which takes milliseconds that a
  * workspace for narrow updates alone need not spend. */
-enum bd_status bd_cuda_wide_ready(struct bd_cuda_wide *work);
+enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work);
 
 /* As the slots of the same names (linalg/shared/ops.h); nothing is checked for NaN. */
-enum bd_status bd_cuda_wide_remove(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                   int64_t k, int64_t p);
-enum bd_status bd_cuda_wide_insert(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                   int64_t k, int64_t p, const float *u, int64_t ldu);
-enum bd_status bd_cuda_wide_insert_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                        int64_t k, int64_t p, const float *u, int64_t ldu,
-                                        const float *e, int64_t lde);
-enum bd_status bd_cuda_wide_remove_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                        int64_t k, int64_t p);
-enum bd_status bd_cuda_wide_project(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                    const float *b, int64_t ldb);
-enum bd_status bd_cuda_wide_solve(struct bd_cuda_wide *work, const float *r, int64_t ldr, int64_t n,
-                                  const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx);
+enum bd_status bd_cuda_blocked_remove(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                      int64_t k, int64_t p);
+enum bd_status bd_cuda_blocked_insert(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                      int64_t k, int64_t p, const float *u, int64_t ldu);
+enum bd_status bd_cuda_blocked_insert_rows(struct bd_cuda_blocked *work,
+                                           const struct bd_qr_parts *f, int64_t k, int64_t p,
+                                           const float *u, int64_t ldu, const float *e,
+                                           int64_t lde);
+enum bd_status bd_cuda_blocked_remove_rows(struct bd_cuda_blocked *work,
+                                           const struct bd_qr_parts *f, int64_t k, int64_t p);
+enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                       const float *b, int64_t ldb);
+enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *r, int64_t ldr,
+                                     int64_t n, const float *d, int64_t ldd, int64_t rhs, float *x,
+                                     int64_t ldx);
 /* *bad (on the device) := 1 where the diagonal of R (n x n) has a zero, else 0. */
-enum bd_status bd_cuda_wide_see_diagonal(struct bd_cuda_wide *work, const float *r, int64_t ldr,
-                                         int64_t n, int *bad);
+enum bd_status bd_cuda_blocked_see_diagonal(struct bd_cuda_blocked *work, const float *r,
+                                            int64_t ldr, int64_t n, int *bad);
 
 /* reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals;
  * the columns up to `all` are taken along. q (NULL: none), q->rows x rows, is multiplied by Q from
@@ -85,13 +87,13 @@ struct wide_right {
     float *q0;
     int64_t ldq0, first;
 };
-enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                            int64_t cols, int64_t all, int64_t band, const struct wide_right *q);
 /* r := the R (cols x cols) of the last factor, which had no band, and a := its thin Q. */
-enum bd_status wide_form(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+enum bd_status wide_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                          int64_t cols, float *r, int64_t ldr);
 /* C (m x n) := beta C + alpha op(A) op(B). */
-enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, int64_t k,
+enum bd_status wide_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, int a_transposed, const float *b,
                              int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                              int64_t ldc);
@@ -99,7 +101,7 @@ enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, in
  * orthonormal to Q and each other, S (p x p, upper triangular) and W such that U = Q W + X S again.
  * u = NULL: U has the unit vectors from row `unit` on. Columns of U that depend on Q and those
  * before them, to rounding, get a 0 on the diagonal of S and any direction. */
-enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, int64_t ldq,
+enum bd_status wide_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
                                    int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
                                    const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
                                    float *s, int64_t lds);
@@ -107,28 +109,28 @@ enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, in
 /* move.cu: matrices on their way, in place. */
 /* to (rows x cols) := from, which do not overlap; upper: zeros below the diagonal, which column j
  * has in row j + diagonal. */
-enum bd_status wide_copy(struct bd_cuda_wide *work, float *to, int64_t ld_to, const float *from,
+enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
                          int64_t ld_from, int64_t rows, int64_t cols);
-enum bd_status wide_copy_upper(struct bd_cuda_wide *work, float *to, int64_t ld_to,
+enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
                                const float *from, int64_t ld_from, int64_t rows, int64_t cols,
                                int64_t diagonal);
-enum bd_status wide_clear(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                           int64_t cols);
 /* to (cols x rows) := from^T, from rows x cols. */
-enum bd_status wide_transpose(struct bd_cuda_wide *work, float *to, int64_t ld_to,
+enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
                               const float *from, int64_t ld_from, int64_t rows, int64_t cols);
 /* Adds an identity: x(i0 + i, i) := 1 for i < p. */
-enum bd_status wide_ones(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t i0, int64_t p);
+enum bd_status wide_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p);
 /* Rows k .. rows - 1 of x (cols of them) move down by p, those they leave becoming 0; or rows k + p
  * .. rows - 1 move up to k. */
-enum bd_status wide_open_rows(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                               int64_t cols, int64_t k, int64_t p);
-enum bd_status wide_close_rows(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                                int64_t cols, int64_t k, int64_t p);
 /* Columns 0 .. cols - 1 move right by p; or columns p .. cols - 1 move left to 0. */
-enum bd_status wide_shift_right(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                                 int64_t cols, int64_t p);
-enum bd_status wide_shift_left(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                                int64_t cols, int64_t p);
 
 #ifdef __cplusplus

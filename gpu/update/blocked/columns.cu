@@ -22,7 +22,7 @@ struct lines {
     int64_t shift, first_diagonal;
 };
 
-enum bd_status sweep(struct bd_cuda_wide *work, cudaStream_t stream, const struct lines &l)
+enum bd_status sweep(struct bd_cuda_blocked *work, cudaStream_t stream, const struct lines &l)
 {
     const struct chase_lines all = { l.x,   l.ld,       l.count, l.by_columns, l.carry,
                                      l.out, l.carry_ld, l.ld,    l.shift,      l.first_diagonal };
@@ -39,7 +39,7 @@ struct followers {
  * beside take the passes over R and over Q, so that the next chain, which one thread block makes,
  * need not wait for them; the transformations of the next but one do, because they take the place
  * of these. */
-enum bd_status make_chase(struct bd_cuda_wide *work, int64_t rows, int width, const float *d,
+enum bd_status make_chase(struct bd_cuda_blocked *work, int64_t rows, int width, const float *d,
                           int64_t ldd, const float *carry, const struct followers *f)
 {
     const cudaStream_t stream = work->cuda->stream;
@@ -70,7 +70,7 @@ enum bd_status make_chase(struct bd_cuda_wide *work, int64_t rows, int width, co
 }
 
 /* What comes next sees the passes over R and Q. */
-void join_sides(struct bd_cuda_wide *work)
+void join_sides(struct bd_cuda_blocked *work)
 {
     cudaStreamWaitEvent(work->cuda->stream, work->swept_r[work->slot], 0);
     cudaStreamWaitEvent(work->cuda->stream, work->swept_q[work->slot], 0);
@@ -78,7 +78,7 @@ void join_sides(struct bd_cuda_wide *work)
 
 /* Makes what the full Q has beyond column n, times the driver (work->d, from row n on, p columns),
  * a triangle; d follows. */
-enum bd_status reduce_below(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t p)
+enum bd_status reduce_below(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p)
 {
     const int64_t n = f->n, below = f->m - n, ld = work->ldd;
     const struct wide_right q = { f->q + n * f->ldq, f->ldq, f->m, NULL, 0, 0 };
@@ -93,7 +93,7 @@ enum bd_status reduce_below(struct bd_cuda_wide *work, const struct bd_qr_parts 
 
 /* work->d := the driver of columns U: Q^T U, below row n a triangle, and what it is the triangle of
  * the columns n .. n+p-1 of Q; the triangle of a full Q only if `reduce`. */
-enum bd_status drive_columns(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t p,
+enum bd_status drive_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                              const float *u, int64_t ldu, bool reduce)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd;
@@ -116,7 +116,7 @@ enum bd_status drive_columns(struct bd_cuda_wide *work, const struct bd_qr_parts
 }
 
 /* R gets room for p columns at k, which are the driver's, and p rows. */
-enum bd_status place_columns(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t k,
+enum bd_status place_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                              int64_t p)
 {
     const int64_t n = f->n, ldr = f->ldr, ld = work->ldd;
@@ -135,7 +135,7 @@ enum bd_status place_columns(struct bd_cuda_wide *work, const struct bd_qr_parts
 
 /* Columns c .. of those inserted at k, of which there are p: row k + c is where the windows begin.
  */
-enum bd_status chase_columns(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t k,
+enum bd_status chase_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                              int64_t p, int64_t c)
 {
     const int width = (int)smaller(chase_most, p - c);
@@ -170,7 +170,7 @@ bool is_dense(const struct bd_qr_parts *f, int64_t k, int64_t p)
 }
 
 /* Inserts p columns at k by factoring them, and the columns on their right, from row k on. */
-enum bd_status insert_dense(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t k,
+enum bd_status insert_dense(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                             int64_t p, const float *u, int64_t ldu)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd, right = n - k, ldr = f->ldr;
@@ -199,7 +199,7 @@ enum bd_status insert_dense(struct bd_cuda_wide *work, const struct bd_qr_parts 
                : status;
 }
 
-enum bd_status insert_group(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t k,
+enum bd_status insert_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                             int64_t p, const float *u, int64_t ldu)
 {
     if (k < f->n && is_dense(f, k, p))
@@ -216,7 +216,7 @@ enum bd_status insert_group(struct bd_cuda_wide *work, const struct bd_qr_parts 
 /* work->d := the driver of rows k .. k+p-1, which are to go: those of Q, transposed, below row n a
  * triangle, and *x the p columns that belong to it, orthonormal to those of Q and such that all
  * together have the unit vectors of these rows in their span. */
-enum bd_status drive_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t k,
+enum bd_status drive_rows(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                           int64_t p, float **x, int64_t *ldx)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd;
@@ -243,7 +243,7 @@ enum bd_status drive_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f
 
 /* Columns c .. of the driver of rows; x: as drive_rows left it. What is carried out at the top are
  * the rows that go, and unit vectors. */
-enum bd_status chase_rows_out(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t p,
+enum bd_status chase_rows_out(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                               int64_t c, const float *x, int64_t ldx)
 {
     const int width = (int)smaller(chase_most, p - c);
@@ -258,8 +258,8 @@ enum bd_status chase_rows_out(struct bd_cuda_wide *work, const struct bd_qr_part
     return make_chase(work, n, width, driver, ld, driver + n + c, &all);
 }
 
-enum bd_status remove_rows_group(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t k,
-                                 int64_t p)
+enum bd_status remove_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                 int64_t k, int64_t p)
 {
     const int64_t m = f->m, n = f->n;
     float *x;
@@ -281,8 +281,8 @@ enum bd_status remove_rows_group(struct bd_cuda_wide *work, const struct bd_qr_p
 
 extern "C" {
 
-enum bd_status bd_cuda_wide_insert(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                   int64_t k, int64_t p, const float *u, int64_t ldu)
+enum bd_status bd_cuda_blocked_insert(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                      int64_t k, int64_t p, const float *u, int64_t ldu)
 {
     struct bd_qr_parts now = *f;
     enum bd_status status = BD_OK;
@@ -296,8 +296,8 @@ enum bd_status bd_cuda_wide_insert(struct bd_cuda_wide *work, const struct bd_qr
     return status;
 }
 
-enum bd_status bd_cuda_wide_remove_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                        int64_t k, int64_t p)
+enum bd_status bd_cuda_blocked_remove_rows(struct bd_cuda_blocked *work,
+                                           const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     struct bd_qr_parts now = *f;
     enum bd_status status = BD_OK;

@@ -121,7 +121,7 @@ unsigned up_to(int64_t x, int64_t most)
 
 extern "C" {
 
-enum bd_status wide_copy(struct bd_cuda_wide *work, float *to, int64_t ld_to, const float *from,
+enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
                          int64_t ld_from, int64_t rows, int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
@@ -133,7 +133,7 @@ enum bd_status wide_copy(struct bd_cuda_wide *work, float *to, int64_t ld_to, co
                          "QR update: copying a matrix");
 }
 
-enum bd_status wide_copy_upper(struct bd_cuda_wide *work, float *to, int64_t ld_to,
+enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
                                const float *from, int64_t ld_from, int64_t rows, int64_t cols,
                                int64_t diagonal)
 {
@@ -145,7 +145,7 @@ enum bd_status wide_copy_upper(struct bd_cuda_wide *work, float *to, int64_t ld_
     return bd_cuda_launched("QR update: copying a triangle");
 }
 
-enum bd_status wide_clear(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                           int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
@@ -155,7 +155,7 @@ enum bd_status wide_clear(struct bd_cuda_wide *work, float *x, int64_t ld, int64
                          "QR update: clearing a matrix");
 }
 
-enum bd_status wide_transpose(struct bd_cuda_wide *work, float *to, int64_t ld_to,
+enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
                               const float *from, int64_t ld_from, int64_t rows, int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
@@ -165,13 +165,13 @@ enum bd_status wide_transpose(struct bd_cuda_wide *work, float *to, int64_t ld_t
     return bd_cuda_launched("QR update: transposing rows");
 }
 
-enum bd_status wide_ones(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t i0, int64_t p)
+enum bd_status wide_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p)
 {
     ones<<<(unsigned)((p + 255) / 256), 256, 0, work->cuda->stream>>>(x, ld, i0, p);
     return bd_cuda_launched("QR update: an identity");
 }
 
-enum bd_status wide_open_rows(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                               int64_t cols, int64_t k, int64_t p)
 {
     if (cols <= 0)
@@ -181,7 +181,7 @@ enum bd_status wide_open_rows(struct bd_cuda_wide *work, float *x, int64_t ld, i
     return bd_cuda_launched("QR update: making room for rows");
 }
 
-enum bd_status wide_close_rows(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                                int64_t cols, int64_t k, int64_t p)
 {
     if (cols <= 0)
@@ -191,7 +191,7 @@ enum bd_status wide_close_rows(struct bd_cuda_wide *work, float *x, int64_t ld, 
     return bd_cuda_launched("QR update: closing up rows");
 }
 
-enum bd_status wide_shift_right(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                                 int64_t cols, int64_t p)
 {
     if (rows <= 0 || cols <= 0)
@@ -201,7 +201,7 @@ enum bd_status wide_shift_right(struct bd_cuda_wide *work, float *x, int64_t ld,
     return bd_cuda_launched("QR update: making room for columns");
 }
 
-enum bd_status wide_shift_left(struct bd_cuda_wide *work, float *x, int64_t ld, int64_t rows,
+enum bd_status wide_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
                                int64_t cols, int64_t p)
 {
     if (rows <= 0 || cols <= p)

@@ -223,8 +223,8 @@ unsigned blocks_for(int64_t rows)
 }
 
 /* Reflectors j0 .. end - 1 of the factored a, in rows of the band. */
-struct house_reflectors reflectors_of(const struct bd_cuda_wide *work, const float *a, int64_t lda,
-                                      int64_t rows, int64_t j0, int64_t end)
+struct house_reflectors reflectors_of(const struct bd_cuda_blocked *work, const float *a,
+                                      int64_t lda, int64_t rows, int64_t j0, int64_t end)
 {
     struct house_reflectors x = {};
     x.v = a + j0 + j0 * lda;
@@ -237,7 +237,7 @@ struct house_reflectors reflectors_of(const struct bd_cuda_wide *work, const flo
 }
 
 /* As wide_multiply, on a stream. */
-enum bd_status multiply_on(struct bd_cuda_wide *work, cudaStream_t stream, int64_t m, int64_t n,
+enum bd_status multiply_on(struct bd_cuda_blocked *work, cudaStream_t stream, int64_t m, int64_t n,
                            int64_t k, const float *a, int64_t lda, int a_transposed, const float *b,
                            int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                            int64_t ldc)
@@ -251,8 +251,8 @@ enum bd_status multiply_on(struct bd_cuda_wide *work, cudaStream_t stream, int64
 /* Q(:, window) := Q(:, window) (I - V T V^T) for reflectors of `x`, whose first row is column j0:
  * beside what is done next, which must leave the reflectors, work->v, vt, s, t, y and parts alone
  * until work->applied. */
-enum bd_status apply_right(struct bd_cuda_wide *work, const struct house_reflectors *x, int64_t j0,
-                           const struct wide_right *q)
+enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_reflectors *x,
+                           int64_t j0, const struct wide_right *q)
 {
     const int64_t w = x->rows, ld = (w + 31) / 32 * 32, cols = x->cols;
     const cudaStream_t stream = work->side_q;
@@ -295,7 +295,7 @@ enum bd_status apply_right(struct bd_cuda_wide *work, const struct house_reflect
 }
 
 /* The columns of X from the last factor: of its Q if s is NULL, else as put_columns says. */
-enum bd_status apply_reflectors(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+enum bd_status apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                                 int64_t cols, const float *s, int64_t lds, const float *add)
 {
     const int64_t ldv = (rows + 31) / 32 * 32;
@@ -324,7 +324,7 @@ enum bd_status apply_reflectors(struct bd_cuda_wide *work, float *a, int64_t lda
 
 extern "C" {
 
-enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, int64_t k,
+enum bd_status wide_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
                              const float *a, int64_t lda, int a_transposed, const float *b,
                              int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                              int64_t ldc)
@@ -333,7 +333,7 @@ enum bd_status wide_multiply(struct bd_cuda_wide *work, int64_t m, int64_t n, in
                        b_transposed, alpha, beta, c, ldc);
 }
 
-enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                            int64_t cols, int64_t all, int64_t band, const struct wide_right *q)
 {
     enum bd_status status = BD_OK;
@@ -366,7 +366,7 @@ enum bd_status wide_factor(struct bd_cuda_wide *work, float *a, int64_t lda, int
     return status;
 }
 
-enum bd_status wide_form(struct bd_cuda_wide *work, float *a, int64_t lda, int64_t rows,
+enum bd_status wide_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                          int64_t cols, float *r, int64_t ldr)
 {
     enum bd_status status = wide_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
@@ -374,7 +374,7 @@ enum bd_status wide_form(struct bd_cuda_wide *work, float *a, int64_t lda, int64
 }
 
 /* W' = Q^T X in pieces of 64 columns; W += W' S; X -= Q W'. */
-static enum bd_status project(struct bd_cuda_wide *work, const float *q, int64_t ldq, int64_t m,
+static enum bd_status project(struct bd_cuda_blocked *work, const float *q, int64_t ldq, int64_t m,
                               int64_t n, float *x, int64_t ldx, int64_t p, float *w, int64_t ldw,
                               const float *s, int64_t lds)
 {
@@ -396,9 +396,9 @@ static enum bd_status project(struct bd_cuda_wide *work, const float *q, int64_t
 
 /* The columns of X, once projected twice, of which S says that they depend on others become noise;
  * S := 1 on the diagonal for the others. */
-static enum bd_status replace_dependent(struct bd_cuda_wide *work, int64_t m, int64_t n, float *x,
-                                        int64_t ldx, int64_t p, const float *w, int64_t ldw,
-                                        float *s, int64_t lds)
+static enum bd_status replace_dependent(struct bd_cuda_blocked *work, int64_t m, int64_t n,
+                                        float *x, int64_t ldx, int64_t p, const float *w,
+                                        int64_t ldw, float *s, int64_t lds)
 {
     const int64_t g = work->group;
     float *const r = work->small, *const add = r + g * g;
@@ -416,7 +416,7 @@ static enum bd_status replace_dependent(struct bd_cuda_wide *work, int64_t m, in
     return status == BD_OK ? apply_reflectors(work, x, ldx, m, p, s, lds, add) : status;
 }
 
-enum bd_status wide_orthonormalise(struct bd_cuda_wide *work, const float *q, int64_t ldq,
+enum bd_status wide_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
                                    int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
                                    const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
                                    float *s, int64_t lds)

@@ -12,7 +12,7 @@ int64_t smaller(int64_t a, int64_t b)
 
 /* Q had n columns and p more in front of them, which are now at `front`, all together multiplied by
  * the reflectors: they are put in order, as far as there is room for them. */
-enum bd_status order_columns(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t p,
+enum bd_status order_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                              const float *front)
 {
     const bool full = work->shape.full_q;
@@ -24,7 +24,7 @@ enum bd_status order_columns(struct bd_cuda_wide *work, const struct bd_qr_parts
 }
 
 /* [U; R] with the right-hand sides [E; d] on its right; rows p + n. */
-enum bd_status stack_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t p,
+enum bd_status stack_rows(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                           const float *u, int64_t ldu, const float *e, int64_t lde)
 {
     const int64_t n = f->n, ldh = work->ldh;
@@ -39,8 +39,8 @@ enum bd_status stack_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f
     return status;
 }
 
-enum bd_status insert_rows_group(struct bd_cuda_wide *work, const struct bd_qr_parts *f, int64_t k,
-                                 int64_t p, const float *u, int64_t ldu, const float *e,
+enum bd_status insert_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                 int64_t k, int64_t p, const float *u, int64_t ldu, const float *e,
                                  int64_t lde)
 {
     const int64_t n = f->n, m = f->m, ldh = work->ldh;
@@ -71,9 +71,9 @@ enum bd_status insert_rows_group(struct bd_cuda_wide *work, const struct bd_qr_p
 
 extern "C" {
 
-enum bd_status bd_cuda_wide_insert_rows(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                        int64_t k, int64_t p, const float *u, int64_t ldu,
-                                        const float *e, int64_t lde)
+enum bd_status bd_cuda_blocked_insert_rows(struct bd_cuda_blocked *work,
+                                           const struct bd_qr_parts *f, int64_t k, int64_t p,
+                                           const float *u, int64_t ldu, const float *e, int64_t lde)
 {
     const int64_t most = f->q ? work->group : work->row_group;
     struct bd_qr_parts now = *f;
@@ -89,8 +89,8 @@ enum bd_status bd_cuda_wide_insert_rows(struct bd_cuda_wide *work, const struct 
     return status;
 }
 
-enum bd_status bd_cuda_wide_remove(struct bd_cuda_wide *work, const struct bd_qr_parts *f,
-                                   int64_t k, int64_t p)
+enum bd_status bd_cuda_blocked_remove(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                      int64_t k, int64_t p)
 {
     const int64_t n = f->n, cols = n - k - p, ldh = work->ldh, rhs = f->d ? f->rhs : 0;
     /* Row k of the columns on the right begins a line of memory. */

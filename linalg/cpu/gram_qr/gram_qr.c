@@ -218,7 +218,7 @@ static enum bd_status gram_solve(void *work, void *v, int64_t ldv, int form)
     return BD_OK;
 }
 
-static enum bd_status gram_tell(void *work, int pass, struct bd_gram_qr_pass *record)
+static enum bd_status gram_report(void *work, int pass, struct bd_gram_qr_pass *record)
 {
     const struct bd_cpu_gram *gram = work;
     *record = gram->record[pass];
@@ -293,7 +293,7 @@ const struct bd_gram_qr_ops bd_cpu_gram_qr_ops = {
     .put = gram_put,
     .factor = gram_factor,
     .solve = gram_solve,
-    .tell = gram_tell,
+    .report = gram_report,
     .get_r = gram_get_r,
     .magnitudes = bd_cpu_gram_magnitudes,
     .repair = bd_cpu_gram_repair,

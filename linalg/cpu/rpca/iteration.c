@@ -325,7 +325,7 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
     return BD_OK;
 }
 
-static enum bd_status rpca_tell(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
+static enum bd_status rpca_poll(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
 {
     (void)wait;
     struct rpca *plan = arg;
@@ -353,6 +353,6 @@ const struct bd_rpca_ops bd_cpu_rpca_ops = {
     .destroy = rpca_destroy,
     .start = rpca_start,
     .iterate = rpca_iterate,
-    .tell = rpca_tell,
+    .poll = rpca_poll,
     .get = rpca_get,
 };

@@ -1,4 +1,4 @@
-/* Columns that come and go by blocks of up to bd_chase_most. */
+/* Columns that come and go by blocks of up to bd_givens_most. */
 #include <string.h>
 
 #include "linalg/cpu/update/update.h"
@@ -8,20 +8,20 @@
 static void follow(const struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t from,
                    int64_t to, int64_t places)
 {
-    const struct bd_chase *chase = &work->chase;
+    const struct bd_givens *chase = &work->chase;
     int kept = to + chase->p <= places;
     if (f->q) {
-        struct bd_chase_carry carry = { .from = f->q + from * f->ldq,
-                                        .ld_from = f->ldq,
-                                        .to = kept ? f->q + to * f->ldq : NULL,
-                                        .ld_to = f->ldq };
-        bd_chase_columns(chase, f->m, f->q, f->ldq, &carry);
+        struct bd_givens_carry carry = { .from = f->q + from * f->ldq,
+                                         .ld_from = f->ldq,
+                                         .to = kept ? f->q + to * f->ldq : NULL,
+                                         .ld_to = f->ldq };
+        bd_givens_columns(chase, f->m, f->q, f->ldq, &carry);
     }
     if (f->rhs) {
-        struct bd_chase_carry carry = {
+        struct bd_givens_carry carry = {
             .from = f->d + from, .ld_from = f->ldd, .to = kept ? f->d + to : NULL, .ld_to = f->ldd
         };
-        bd_chase_rows(chase, f->rhs, f->d, f->ldd, &carry, 0);
+        bd_givens_rows(chase, f->rhs, f->d, f->ldd, &carry, 0);
     }
 }
 
@@ -42,8 +42,8 @@ void bd_update_remove_blocks(struct bd_cpu_update *work, const struct bd_qr_part
         int64_t stay = left.n - from - b;
         if (stay > 0) {
             close_gap(&left, from, b);
-            bd_chase_begin(&work->chase, b, from + b, stay, -b, 0);
-            bd_chase_lower(&work->chase, left.r, left.ldr, left.n - b);
+            bd_givens_begin(&work->chase, b, from + b, stay, -b, 0);
+            bd_givens_lower(&work->chase, left.r, left.ldr, left.n - b);
             follow(work, &left, from, left.n - b, full ? left.q_cols : left.n - b);
         }
         left.n -= b;
@@ -71,7 +71,7 @@ static void place_columns(const struct bd_cpu_update *work, const struct bd_qr_p
     for (int64_t j = 0; j < p; j++) {
         float *column = f->r + (k + j) * f->ldr;
         memcpy(column, work->driver + j * work->lower_ld, (size_t)k * sizeof *column);
-        memcpy(column + k, work->carried + j * bd_chase_ld, (size_t)(j + 1) * sizeof *column);
+        memcpy(column + k, work->carried + j * bd_givens_ld, (size_t)(j + 1) * sizeof *column);
     }
 }
 
@@ -100,14 +100,14 @@ static enum bd_status insert_block(struct bd_cpu_update *work, const struct bd_q
     }
     if (status != BD_OK)
         return status;
-    bd_chase_begin(&work->chase, p, k, n - k, p, 1);
-    bd_chase_drive(&work->chase, work->driver + k, work->lower_ld, work->carried, f->r, f->ldr);
+    bd_givens_begin(&work->chase, p, k, n - k, p, 1);
+    bd_givens_drive(&work->chase, work->driver + k, work->lower_ld, work->carried, f->r, f->ldr);
     open_gap(f, k, p);
-    const struct bd_chase_carry carry = { .unit = -1,
-                                          .to = f->r + k + (k + p) * f->ldr,
-                                          .ld_to = f->ldr };
+    const struct bd_givens_carry carry = { .unit = -1,
+                                           .to = f->r + k + (k + p) * f->ldr,
+                                           .ld_to = f->ldr };
     if (n > k)
-        bd_chase_rows(&work->chase, n - k, f->r + (k + p) * f->ldr, f->ldr, &carry, 1);
+        bd_givens_rows(&work->chase, n - k, f->r + (k + p) * f->ldr, f->ldr, &carry, 1);
     place_columns(work, f, k, p);
     if (n > k) {
         struct bd_qr_parts tall = *f;

@@ -77,7 +77,7 @@ static void push_rows(void *arg, int64_t item, int thread)
     }
 }
 
-/* R (p x p, ld bd_chase_ld) of V. The parts do not depend on the number of threads. */
+/* R (p x p, ld bd_givens_ld) of V. The parts do not depend on the number of threads. */
 static void reduce(struct bd_cpu_update *work, const struct bd_directions *d, float *r)
 {
     int kind = 0;
@@ -86,14 +86,14 @@ static void reduce(struct bd_cpu_update *work, const struct bd_directions *d, fl
     struct reduction reduction = { work->tsqr[kind], bd_direction_width(kind), d };
     bd_tsqr_reset(reduction.tsqr);
     bd_pool_run(work->pool, push_rows, &reduction, bd_direction_parts);
-    bd_tsqr_finish(reduction.tsqr, r, bd_chase_ld);
+    bd_tsqr_finish(reduction.tsqr, r, bd_givens_ld);
 }
 
 /* V := V R^-1 */
 static void divide(const struct bd_directions *d, const float *r)
 {
     cblas_strsm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, (int)d->m,
-                (int)d->p, 1, r, bd_chase_ld, d->v, (int)d->ldv);
+                (int)d->p, 1, r, bd_givens_ld, d->v, (int)d->ldv);
 }
 
 static double norm_of(int64_t count, const float *x)
@@ -109,9 +109,9 @@ static double norm_of(int64_t count, const float *x)
 static int independent(const struct bd_directions *d, const float *r)
 {
     for (int64_t j = 0; j < d->p; j++) {
-        double left = norm_of(j + 1, r + j * bd_chase_ld);
+        double left = norm_of(j + 1, r + j * bd_givens_ld);
         double whole = hypot(left, norm_of(d->q_cols, d->d + j * d->ldd));
-        if (!(fabsf(r[j + j * bd_chase_ld]) > 1e-5 * whole))
+        if (!(fabsf(r[j + j * bd_givens_ld]) > 1e-5 * whole))
             return 0;
     }
     return 1;
@@ -121,7 +121,7 @@ static int near_identity(int64_t p, const float *r)
 {
     for (int64_t j = 0; j < p; j++)
         for (int64_t i = 0; i <= j; i++)
-            if (!(fabsf(fabsf(r[i + j * bd_chase_ld]) - (i == j ? 1.0F : 0.0F)) < 0.3F))
+            if (!(fabsf(fabsf(r[i + j * bd_givens_ld]) - (i == j ? 1.0F : 0.0F)) < 0.3F))
                 return 0;
     return 1;
 }
@@ -145,9 +145,9 @@ static int by_blocks(struct bd_cpu_update *work, const struct bd_directions *d)
         return 0;
     divide(d, second);
     /* D += (Q^T V) S, then S := R S */
-    product(CblasNoTrans, n, p, p, 1, again, work->max_cols, d->s, bd_chase_ld, 1, d->d, d->ldd);
+    product(CblasNoTrans, n, p, p, 1, again, work->max_cols, d->s, bd_givens_ld, 1, d->d, d->ldd);
     cblas_strmm(CblasColMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, (int)p, (int)p, 1,
-                second, bd_chase_ld, d->s, bd_chase_ld);
+                second, bd_givens_ld, d->s, bd_givens_ld);
     return 1;
 }
 
@@ -196,7 +196,7 @@ static enum bd_status make_column(struct bd_cpu_update *work, const struct bd_di
                                   int64_t j)
 {
     double *coef = work->column, most = bd_update_negligible(d->q_cols + j);
-    float *v = d->v + j * d->ldv, *s = d->s + j * bd_chase_ld;
+    float *v = d->v + j * d->ldv, *s = d->s + j * bd_givens_ld;
     load(d, j, 1);
     memset(coef, 0, (size_t)(d->q_cols + j) * sizeof *coef);
     double whole = norm_of(d->m, v), norm = whole, before;
@@ -221,8 +221,8 @@ static enum bd_status make_column(struct bd_cpu_update *work, const struct bd_di
 enum bd_status bd_update_directions(struct bd_cpu_update *work, const struct bd_directions *d)
 {
     bd_update_set_rows(work, d->m);
-    for (int64_t j = 0; j < bd_chase_ld; j++)
-        memset(d->s + j * bd_chase_ld, 0, bd_chase_ld * sizeof *d->s);
+    for (int64_t j = 0; j < bd_givens_ld; j++)
+        memset(d->s + j * bd_givens_ld, 0, bd_givens_ld * sizeof *d->s);
     enum bd_status status = BD_OK;
     /* TSQR of one or two columns takes longer than projecting them by passes */
     if (d->p < 3 || !by_blocks(work, d))
@@ -249,9 +249,9 @@ enum bd_status bd_update_full_directions(struct bd_cpu_update *work, const struc
                                     (lapack_int)work->lapack_size);
     if (fail)
         return bd_fail(BD_ERROR_NUMERIC, "QR update: LAPACK refused the reflectors of Q");
-    for (int64_t j = 0; j < bd_chase_ld; j++) {
-        float *s = d->s + j * bd_chase_ld;
-        memset(s, 0, bd_chase_ld * sizeof *s);
+    for (int64_t j = 0; j < bd_givens_ld; j++) {
+        float *s = d->s + j * bd_givens_ld;
+        memset(s, 0, bd_givens_ld * sizeof *s);
         if (j < d->p)
             memcpy(s, lower + j * d->ldd, (size_t)(j + 1) * sizeof *s);
     }

@@ -8,18 +8,18 @@
 enum {
     tile_rows = 256, /* of Q: with a window's columns twice and G that is 320 KiB of 1 MiB of L2 */
     tile_cols = 64,  /* of R */
-    square = bd_chase_ld * bd_chase_ld
+    square = bd_givens_ld * bd_givens_ld
 };
 
 static int64_t block_of(int64_t p)
 {
     int64_t b = (p + 15) / 16 * 16;
-    return b < bd_chase_least ? bd_chase_least : b;
+    return b < bd_givens_least ? bd_givens_least : b;
 }
 
-int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n, int64_t p)
+int bd_givens_create(struct bd_givens *chase, struct bd_pool *pool, int64_t n, int64_t p)
 {
-    int64_t windows = n / bd_chase_least + 2;
+    int64_t windows = n / bd_givens_least + 2;
     chase->pool = pool;
     chase->kernels = bd_kernels()->block;
     chase->columns = bd_kernels()->column;
@@ -30,14 +30,14 @@ int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n, int
     chase->scratch_size = 9 * square;
     chase->g = bd_cpu_alloc(windows_room);
     chase->gt = bd_cpu_alloc(windows_room);
-    chase->v = bd_cpu_alloc((size_t)windows * bd_chase_most * bd_chase_most * sizeof(float));
-    chase->t = bd_cpu_alloc((size_t)windows * bd_kernel_inner * bd_chase_most * sizeof(float));
+    chase->v = bd_cpu_alloc((size_t)windows * bd_givens_most * bd_givens_most * sizeof(float));
+    chase->t = bd_cpu_alloc((size_t)windows * bd_kernel_inner * bd_givens_most * sizeof(float));
     chase->scratch =
         bd_cpu_alloc((size_t)bd_pool_threads(pool) * (size_t)chase->scratch_size * sizeof(float));
     return chase->g && chase->gt && chase->v && chase->t && chase->scratch ? 0 : -1;
 }
 
-void bd_chase_destroy(struct bd_chase *chase)
+void bd_givens_destroy(struct bd_givens *chase)
 {
     free(chase->g);
     free(chase->gt);
@@ -46,8 +46,8 @@ void bd_chase_destroy(struct bd_chase *chase)
     free(chase->scratch);
 }
 
-void bd_chase_begin(struct bd_chase *chase, int64_t p, int64_t first, int64_t rows, int64_t shift,
-                    int up)
+void bd_givens_begin(struct bd_givens *chase, int64_t p, int64_t first, int64_t rows, int64_t shift,
+                     int up)
 {
     chase->p = p;
     chase->b = block_of(p);
@@ -57,13 +57,13 @@ void bd_chase_begin(struct bd_chase *chase, int64_t p, int64_t first, int64_t ro
     chase->up = up;
 }
 
-static int64_t windows_of(const struct bd_chase *chase)
+static int64_t windows_of(const struct bd_givens *chase)
 {
     return (chase->rows + chase->b - 1) / chase->b;
 }
 
 /* Rows of block t. */
-static int64_t rows_of(const struct bd_chase *chase, int64_t t)
+static int64_t rows_of(const struct bd_givens *chase, int64_t t)
 {
     int64_t left = chase->rows - t * chase->b;
     return left < chase->b ? left : chase->b;
@@ -86,7 +86,7 @@ static void clear(int64_t rows, int64_t cols, float *x, int64_t ldx)
 /* G := G (3 I - G^T G) / 2, a step of Newton's to the nearest orthogonal matrix: reflectors in
  * float32 leave up to some tens of roundings in G^T G - I, of which every element of Q would take
  * its part at every update. room: a square in float64 and one in float32. */
-static void straighten(const struct bd_chase *chase, int64_t size, float *g, float *room)
+static void straighten(const struct bd_givens *chase, int64_t size, float *g, float *room)
 {
     double *inner = (double *)(void *)room;
     float *skew = room + 2 * square, *change = skew + square;
@@ -104,7 +104,7 @@ static void straighten(const struct bd_chase *chase, int64_t size, float *g, flo
 
 /* G of window t from a square in two parts, the carry's rows (top) and the block's (bottom), whose
  * column c is column (c + turn) mod size of G. */
-static void keep_window(const struct bd_chase *chase, int64_t t, int64_t block, const float *top,
+static void keep_window(const struct bd_givens *chase, int64_t t, int64_t block, const float *top,
                         const float *bottom, int64_t turn, float *room)
 {
     int64_t p = chase->p, size = p + block;
@@ -112,8 +112,8 @@ static void keep_window(const struct bd_chase *chase, int64_t t, int64_t block, 
     float *g = chase->g + t * ld * ld, *gt = chase->gt + t * ld * ld;
     for (int64_t c = 0; c < size; c++) {
         int64_t to = (c + turn) % size;
-        memcpy(g + to * ld, top + c * bd_chase_ld, (size_t)p * sizeof *g);
-        memcpy(g + to * ld + p, bottom + c * bd_chase_ld, (size_t)block * sizeof *g);
+        memcpy(g + to * ld, top + c * bd_givens_ld, (size_t)p * sizeof *g);
+        memcpy(g + to * ld + p, bottom + c * bd_givens_ld, (size_t)block * sizeof *g);
     }
     straighten(chase, size, g, room);
     for (int64_t c = 0; c < size; c++)
@@ -122,7 +122,7 @@ static void keep_window(const struct bd_chase *chase, int64_t t, int64_t block, 
 }
 
 struct drive {
-    const struct bd_chase *chase;
+    const struct bd_givens *chase;
     const float *r;
     int64_t ldr;
 };
@@ -132,20 +132,20 @@ struct drive {
 static void form_window(void *arg, int64_t t, int thread)
 {
     const struct drive *drive = arg;
-    const struct bd_chase *chase = drive->chase;
+    const struct bd_givens *chase = drive->chase;
     const struct bd_block_kernels *kernels = chase->kernels;
-    enum { ld = bd_chase_ld };
+    enum { ld = bd_givens_ld };
     int64_t p = chase->p, block = rows_of(chase, t), size = p + block;
     float *top = chase->scratch + thread * chase->scratch_size, *bottom = top + square;
     float *filled = bottom + square, *factor = filled + square, *work = factor + square;
-    const float *v = chase->v + t * bd_chase_most * bd_chase_most;
-    const float *vt = chase->t + t * bd_kernel_inner * bd_chase_most;
+    const float *v = chase->v + t * bd_givens_most * bd_givens_most;
+    const float *vt = chase->t + t * bd_kernel_inner * bd_givens_most;
     const float *r = drive->r + (chase->first + t * chase->b) * (1 + drive->ldr);
     clear(ld, block, top, ld);
     clear(ld, block, filled, ld);
     for (int64_t j = 0; j < block; j++)
         memcpy(filled + j * ld, r + j * drive->ldr, (size_t)(j + 1) * sizeof *r);
-    kernels->tpmqrt(1, block, p, block, v, bd_chase_most, vt, top, ld, filled, ld, work);
+    kernels->tpmqrt(1, block, p, block, v, bd_givens_most, vt, top, ld, filled, ld, work);
     kernels->geqrt(block, block, filled, ld, factor, work);
     clear(ld, size, top, ld);
     clear(ld, size, bottom, ld);
@@ -154,20 +154,20 @@ static void form_window(void *arg, int64_t t, int thread)
     for (int64_t i = 0; i < block; i++)
         bottom[i + (p + i) * ld] = 1;
     kernels->gemqrt(0, block, block, block, filled, ld, factor, bottom + p * ld, ld, work);
-    kernels->tpmqrt(0, block, p, size, v, bd_chase_most, vt, top, ld, bottom, ld, work);
+    kernels->tpmqrt(0, block, p, size, v, bd_givens_most, vt, top, ld, bottom, ld, work);
     keep_window(chase, t, block, top, bottom, 0, top + 5 * square);
 }
 
-void bd_chase_drive(struct bd_chase *chase, const float *d, int64_t ldd, float *s, const float *r,
-                    int64_t ldr)
+void bd_givens_drive(struct bd_givens *chase, const float *d, int64_t ldd, float *s, const float *r,
+                     int64_t ldr)
 {
     float *work = chase->scratch;
     for (int64_t t = windows_of(chase) - 1; t >= 0; t--) {
-        float *v = chase->v + t * bd_chase_most * bd_chase_most;
-        clear(bd_chase_most, chase->p, v, bd_chase_most);
-        copy(rows_of(chase, t), chase->p, d + t * chase->b, ldd, v, bd_chase_most);
-        chase->kernels->tpqrt(rows_of(chase, t), chase->p, s, bd_chase_ld, v, bd_chase_most,
-                              chase->t + t * bd_kernel_inner * bd_chase_most, work);
+        float *v = chase->v + t * bd_givens_most * bd_givens_most;
+        clear(bd_givens_most, chase->p, v, bd_givens_most);
+        copy(rows_of(chase, t), chase->p, d + t * chase->b, ldd, v, bd_givens_most);
+        chase->kernels->tpqrt(rows_of(chase, t), chase->p, s, bd_givens_ld, v, bd_givens_most,
+                              chase->t + t * bd_kernel_inner * bd_givens_most, work);
     }
     struct drive drive = { chase, r, ldr };
     bd_pool_run(chase->pool, form_window, &drive, windows_of(chase));
@@ -180,10 +180,10 @@ struct places {
     float *now, *then;
 };
 
-static struct places places_of(const struct bd_chase *chase, int thread)
+static struct places places_of(const struct bd_givens *chase, int thread)
 {
     float *first = chase->scratch + thread * chase->scratch_size;
-    return (struct places){ first, first + tile_rows * bd_chase_ld };
+    return (struct places){ first, first + tile_rows * bd_givens_ld };
 }
 
 static void turn(struct places *places)
@@ -194,20 +194,20 @@ static void turn(struct places *places)
 }
 
 /* Rows: window t on `cols` columns of X (its row 0), the carry being in the first p rows of
- * places->now (ld bd_chase_ld), before and after. */
-static void pass_rows(const struct bd_chase *chase, int64_t t, int64_t cols, float *x, int64_t ldx,
+ * places->now (ld bd_givens_ld), before and after. */
+static void pass_rows(const struct bd_givens *chase, int64_t t, int64_t cols, float *x, int64_t ldx,
                       struct places *places)
 {
     int64_t p = chase->p, block = rows_of(chase, t), row = chase->first + t * chase->b;
-    copy(block, cols, x + row, ldx, places->now + p, bd_chase_ld);
+    copy(block, cols, x + row, ldx, places->now + p, bd_givens_ld);
     chase->kernels->gemm(p + block, cols, p + block, chase->gt + t * chase->ld_g * chase->ld_g,
-                         chase->ld_g, places->now, bd_chase_ld, places->then, bd_chase_ld);
+                         chase->ld_g, places->now, bd_givens_ld, places->then, bd_givens_ld);
     turn(places);
-    copy(block, cols, places->now + p, bd_chase_ld, x + row + chase->shift, ldx);
+    copy(block, cols, places->now + p, bd_givens_ld, x + row + chase->shift, ldx);
 }
 
 /* Columns: the same for `rows` rows of X (ld of the places: tile_rows). */
-static void pass_columns(const struct bd_chase *chase, int64_t t, int64_t rows, float *x,
+static void pass_columns(const struct bd_givens *chase, int64_t t, int64_t rows, float *x,
                          int64_t ldx, struct places *places)
 {
     int64_t p = chase->p, block = rows_of(chase, t), column = chase->first + t * chase->b;
@@ -221,8 +221,8 @@ static void pass_columns(const struct bd_chase *chase, int64_t t, int64_t rows, 
 }
 
 struct sweep {
-    const struct bd_chase *chase;
-    const struct bd_chase_carry *carry;
+    const struct bd_givens *chase;
+    const struct bd_givens_carry *carry;
     float *x;
     int64_t ldx, rows, cols;
     int triangle;
@@ -231,8 +231,8 @@ struct sweep {
 static void sweep_columns(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
-    const struct bd_chase *chase = sweep->chase;
-    const struct bd_chase_carry *carry = sweep->carry;
+    const struct bd_givens *chase = sweep->chase;
+    const struct bd_givens_carry *carry = sweep->carry;
     struct places places = places_of(chase, thread);
     int64_t row = item * tile_rows, p = chase->p, count = windows_of(chase);
     int64_t rows = sweep->rows - row < tile_rows ? sweep->rows - row : tile_rows;
@@ -251,8 +251,8 @@ static void sweep_columns(void *arg, int64_t item, int thread)
         copy(rows, p, places.now, tile_rows, carry->to + row, carry->ld_to);
 }
 
-void bd_chase_columns(const struct bd_chase *chase, int64_t x_rows, float *x, int64_t ldx,
-                      const struct bd_chase_carry *carry)
+void bd_givens_columns(const struct bd_givens *chase, int64_t x_rows, float *x, int64_t ldx,
+                       const struct bd_givens_carry *carry)
 {
     struct sweep sweep = { .chase = chase, .carry = carry, .x = x, .ldx = ldx, .rows = x_rows };
     bd_pool_run(chase->pool, sweep_columns, &sweep, (x_rows + tile_rows - 1) / tile_rows);
@@ -262,8 +262,8 @@ void bd_chase_columns(const struct bd_chase *chase, int64_t x_rows, float *x, in
 static void sweep_rows(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
-    const struct bd_chase *chase = sweep->chase;
-    const struct bd_chase_carry *carry = sweep->carry;
+    const struct bd_givens *chase = sweep->chase;
+    const struct bd_givens_carry *carry = sweep->carry;
     struct places places = places_of(chase, thread);
     int64_t width = sweep->triangle ? chase->b : tile_cols, p = chase->p;
     int64_t column = item * width, count = windows_of(chase);
@@ -271,20 +271,20 @@ static void sweep_rows(void *arg, int64_t item, int thread)
     float *x = sweep->x + column * sweep->ldx;
     if (carry->from)
         copy(p, cols, carry->from + column * carry->ld_from, carry->ld_from, places.now,
-             bd_chase_ld);
+             bd_givens_ld);
     else
-        clear(p, cols, places.now, bd_chase_ld);
+        clear(p, cols, places.now, bd_givens_ld);
     for (int64_t i = sweep->triangle ? count - 1 - item : 0; i < count; i++)
         pass_rows(chase, chase->up ? count - 1 - i : i, cols, x, sweep->ldx, &places);
     if (carry->to)
-        copy(p, cols, places.now, bd_chase_ld, carry->to + column * carry->ld_to, carry->ld_to);
+        copy(p, cols, places.now, bd_givens_ld, carry->to + column * carry->ld_to, carry->ld_to);
     int64_t diagonal = chase->first + column + chase->shift;
     for (int64_t j = 0; j < cols && sweep->triangle; j++)
         memset(x + j * sweep->ldx + diagonal + j + 1, 0, (size_t)(cols - j - 1) * sizeof *x);
 }
 
-void bd_chase_rows(const struct bd_chase *chase, int64_t cols, float *x, int64_t ldx,
-                   const struct bd_chase_carry *carry, int triangle)
+void bd_givens_rows(const struct bd_givens *chase, int64_t cols, float *x, int64_t ldx,
+                    const struct bd_givens_carry *carry, int triangle)
 {
     struct sweep sweep = {
         .chase = chase, .carry = carry, .x = x, .ldx = ldx, .cols = cols, .triangle = triangle
@@ -297,7 +297,7 @@ void bd_chase_rows(const struct bd_chase *chase, int64_t cols, float *x, int64_t
 
 /* One window on the columns of R to its right; the carry is in memory of its own. */
 struct trail {
-    const struct bd_chase *chase;
+    const struct bd_givens *chase;
     int64_t window, column, cols; /* the first column, and how many */
     float *r;
     int64_t ldr;
@@ -308,13 +308,13 @@ struct trail {
 static void trail_window(void *arg, int64_t item, int thread)
 {
     const struct trail *trail = arg;
-    const struct bd_chase *chase = trail->chase;
+    const struct bd_givens *chase = trail->chase;
     struct places places = places_of(chase, thread);
     int64_t column = trail->column + item * tile_cols, left = trail->column + trail->cols - column;
     int64_t cols = left < tile_cols ? left : tile_cols, at = column * trail->ld_carry;
-    copy(chase->p, cols, trail->from + at, trail->ld_carry, places.now, bd_chase_ld);
+    copy(chase->p, cols, trail->from + at, trail->ld_carry, places.now, bd_givens_ld);
     pass_rows(chase, trail->window, cols, trail->r + column * trail->ldr, trail->ldr, &places);
-    copy(chase->p, cols, places.now, bd_chase_ld, trail->to + at, trail->ld_carry);
+    copy(chase->p, cols, places.now, bd_givens_ld, trail->to + at, trail->ld_carry);
 }
 
 static void run_trail(struct trail *trail)
@@ -322,9 +322,9 @@ static void run_trail(struct trail *trail)
     bd_pool_run(trail->chase->pool, trail_window, trail, (trail->cols + tile_cols - 1) / tile_cols);
 }
 
-void bd_chase_lower(struct bd_chase *chase, float *r, int64_t ldr, int64_t n)
+void bd_givens_lower(struct bd_givens *chase, float *r, int64_t ldr, int64_t n)
 {
-    enum { ld = bd_chase_ld };
+    enum { ld = bd_givens_ld };
     const struct bd_block_kernels *kernels = chase->kernels;
     int64_t p = chase->p;
     float *panel = chase->scratch, *whole = panel + square, *factor = whole + square;
@@ -359,9 +359,9 @@ void bd_chase_lower(struct bd_chase *chase, float *r, int64_t ldr, int64_t n)
     }
 }
 
-void bd_chase_absorb(struct bd_chase *chase, float *r, int64_t ldr, float *u, int64_t n)
+void bd_givens_absorb(struct bd_givens *chase, float *r, int64_t ldr, float *u, int64_t n)
 {
-    enum { ld = bd_chase_ld };
+    enum { ld = bd_givens_ld };
     const struct bd_block_kernels *kernels = chase->kernels;
     int64_t p = chase->p;
     float *panel = chase->scratch, *top = panel + square, *bottom = top + square;
@@ -373,7 +373,7 @@ void bd_chase_absorb(struct bd_chase *chase, float *r, int64_t ldr, float *u, in
         clear(ld, block, v, ld);
         for (int64_t j = 0; j < block; j++)
             memcpy(panel + j * ld, diagonal + j * ldr, (size_t)(j + 1) * sizeof *r);
-        copy(p, block, u + column * bd_chase_most, bd_chase_most, v, ld);
+        copy(p, block, u + column * bd_givens_most, bd_givens_most, v, ld);
         kernels->tpqrt(p, block, panel, ld, v, ld, factor, work);
         for (int64_t j = 0; j < block; j++)
             memcpy(diagonal + j * ldr, panel + j * ld, (size_t)(j + 1) * sizeof *r);
@@ -394,7 +394,7 @@ void bd_chase_absorb(struct bd_chase *chase, float *r, int64_t ldr, float *u, in
                                .ldr = ldr,
                                .from = u,
                                .to = u,
-                               .ld_carry = bd_chase_most };
+                               .ld_carry = bd_givens_most };
         run_trail(&trail);
     }
 }

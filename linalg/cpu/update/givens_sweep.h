@@ -18,12 +18,13 @@
 #include "linalg/shared/update_ops.h"
 
 enum {
-    bd_chase_most = 64,  /* rows of the carry, and of a block, at most: larger p goes in pieces */
-    bd_chase_least = 32, /* rows of a block: for small p windows would be too small for a product */
-    bd_chase_ld = 2 * bd_chase_most
+    bd_givens_most = 64, /* rows of the carry, and of a block, at most: larger p goes in pieces */
+    bd_givens_least =
+        32, /* rows of a block: for small p windows would be too small for a product */
+    bd_givens_ld = 2 * bd_givens_most
 };
 
-struct bd_chase {
+struct bd_givens {
     struct bd_pool *pool;
     const struct bd_block_kernels *kernels;
     const struct bd_column_kernels *columns;
@@ -33,14 +34,14 @@ struct bd_chase {
     int up;             /* from the last block to the first */
     int64_t ld_g;       /* of the G(t), each of which takes its square */
     float *g, *gt;      /* G(t), carry first, and their transposes */
-    float *v, *t;       /* reflectors of window t (bd_chase_most x bd_chase_most), their factors */
-    float *scratch;     /* threads x scratch_size */
+    float *v, *t;   /* reflectors of window t (bd_givens_most x bd_givens_most), their factors */
+    float *scratch; /* threads x scratch_size */
     int64_t scratch_size;
 };
 
 /* The carry before and after: from = NULL is zeros, but for an identity in rows unit .. unit+p-1 of
  * a carry of Q (unit < 0: none); to = NULL: it is not wanted. */
-struct bd_chase_carry {
+struct bd_givens_carry {
     const float *from;
     int64_t ld_from, unit;
     float *to;
@@ -48,33 +49,34 @@ struct bd_chase_carry {
 };
 
 /* For matrices R of at most n rows, and carries of at most p; < 0 where there is no memory. */
-int bd_chase_create(struct bd_chase *chase, struct bd_pool *pool, int64_t n, int64_t p);
-void bd_chase_destroy(struct bd_chase *chase);
+int bd_givens_create(struct bd_givens *chase, struct bd_pool *pool, int64_t n, int64_t p);
+void bd_givens_destroy(struct bd_givens *chase);
 
 /* A chase of p rows through `rows` rows from `first` on. */
-void bd_chase_begin(struct bd_chase *chase, int64_t p, int64_t first, int64_t rows, int64_t shift,
-                    int up);
+void bd_givens_begin(struct bd_givens *chase, int64_t p, int64_t first, int64_t rows, int64_t shift,
+                     int up);
 
 /* Upwards: takes D (rows x p; rows `first`.. of the driver) and S (p x p upper triangular, ld
- * bd_chase_ld, the driver's p rows below) to a triangle, which S is then, and keeps the rows of R
+ * bd_givens_ld, the driver's p rows below) to a triangle, which S is then, and keeps the rows of R
  * (its diagonal blocks are read, from row and column `first`) triangular. Makes all G. */
-void bd_chase_drive(struct bd_chase *chase, const float *d, int64_t ldd, float *s, const float *r,
-                    int64_t ldr);
+void bd_givens_drive(struct bd_givens *chase, const float *d, int64_t ldd, float *s, const float *r,
+                     int64_t ldr);
 
 /* Downwards: R, already `shift` = -p columns to the left, has p elements below the diagonal from
  * row first - p on, in n columns; makes it triangular, and all G. */
-void bd_chase_lower(struct bd_chase *chase, float *r, int64_t ldr, int64_t n);
+void bd_givens_lower(struct bd_givens *chase, float *r, int64_t ldr, int64_t n);
 
-/* Downwards: takes U (p x n, ld bd_chase_most) to zero by R (n x n, first = 0), and makes all G. */
-void bd_chase_absorb(struct bd_chase *chase, float *r, int64_t ldr, float *u, int64_t n);
+/* Downwards: takes U (p x n, ld bd_givens_most) to zero by R (n x n, first = 0), and makes all G.
+ */
+void bd_givens_absorb(struct bd_givens *chase, float *r, int64_t ldr, float *u, int64_t n);
 
 /* X (x_rows x .) := X G(..) ..., X from its column 0: for Q. */
-void bd_chase_columns(const struct bd_chase *chase, int64_t x_rows, float *x, int64_t ldx,
-                      const struct bd_chase_carry *carry);
+void bd_givens_columns(const struct bd_givens *chase, int64_t x_rows, float *x, int64_t ldx,
+                       const struct bd_givens_carry *carry);
 
 /* X := ... G(..)^T X for `cols` columns of X, from its row 0. triangle: only the rows up to the
  * diagonal block of X, whose column 0 is that of block 0, are not zero. */
-void bd_chase_rows(const struct bd_chase *chase, int64_t cols, float *x, int64_t ldx,
-                   const struct bd_chase_carry *carry, int triangle);
+void bd_givens_rows(const struct bd_givens *chase, int64_t cols, float *x, int64_t ldx,
+                    const struct bd_givens_carry *carry, int triangle);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rows that come and go, by blocks of up to bd_chase_most.
+/* Rows that come and go, by blocks of up to bd_givens_most.
  *
  * Rows U that come are absorbed: [R; U] = T [R'; 0]. Rows that go leave by a chase that takes
  * [their rows of Q, and of directions beyond it that make unit vectors of them]^T to a triangle:
@@ -33,24 +33,24 @@ static void copy(int64_t rows, int64_t cols, const float *x, int64_t ldx, float 
 static void insert_block(struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
                          int64_t p)
 {
-    struct bd_chase *chase = &work->chase;
+    struct bd_givens *chase = &work->chase;
     int64_t m = f->m;
-    bd_chase_begin(chase, p, 0, f->n, 0, 0);
-    bd_chase_absorb(chase, f->r, f->ldr, work->rows, f->n);
+    bd_givens_begin(chase, p, 0, f->n, 0, 0);
+    bd_givens_absorb(chase, f->r, f->ldr, work->rows, f->n);
     if (f->q) {
         struct move move = { .q = f->q, .ldq = f->ldq, .from = k, .to = k + p, .rows = m - k };
         bd_pool_run(work->pool, move_column, &move, f->q_cols);
-        const struct bd_chase_carry carry = { .unit = k,
-                                              .to = work->full_q ? f->q + m * f->ldq : NULL,
-                                              .ld_to = f->ldq };
-        bd_chase_columns(chase, m + p, f->q, f->ldq, &carry);
+        const struct bd_givens_carry carry = { .unit = k,
+                                               .to = work->full_q ? f->q + m * f->ldq : NULL,
+                                               .ld_to = f->ldq };
+        bd_givens_columns(chase, m + p, f->q, f->ldq, &carry);
     }
     if (f->rhs) {
-        const struct bd_chase_carry carry = { .from = work->rows_rhs,
-                                              .ld_from = bd_chase_most,
-                                              .to = f->q && work->full_q ? f->d + m : NULL,
-                                              .ld_to = f->ldd };
-        bd_chase_rows(chase, f->rhs, f->d, f->ldd, &carry, 0);
+        const struct bd_givens_carry carry = { .from = work->rows_rhs,
+                                               .ld_from = bd_givens_most,
+                                               .to = f->q && work->full_q ? f->d + m : NULL,
+                                               .ld_to = f->ldd };
+        bd_givens_rows(chase, f->rhs, f->d, f->ldd, &carry, 0);
     }
 }
 
@@ -67,9 +67,9 @@ enum bd_status bd_cpu_update_insert_rows(void *plan, const struct bd_qr_parts *f
         return status;
     for (int64_t row = 0; row < p; row += work->block_size) {
         int64_t b = p - row < work->block_size ? p - row : work->block_size;
-        copy(b, f->n, u + row, ldu, work->rows, bd_chase_most);
+        copy(b, f->n, u + row, ldu, work->rows, bd_givens_most);
         if (f->rhs)
-            copy(b, f->rhs, e + row, lde, work->rows_rhs, bd_chase_most);
+            copy(b, f->rhs, e + row, lde, work->rows_rhs, bd_givens_most);
         insert_block(work, &now, k + row, b);
         now.m += f->q ? b : 0;
         now.q_cols += f->q && work->full_q ? b : 0;
@@ -92,7 +92,7 @@ static void close_gap(const struct bd_qr_parts *f, int64_t p)
 static enum bd_status remove_block(struct bd_cpu_update *work, const struct bd_qr_parts *f,
                                    int64_t k, int64_t p)
 {
-    struct bd_chase *chase = &work->chase;
+    struct bd_givens *chase = &work->chase;
     const struct bd_directions d = { .q = f->q,
                                      .ldq = f->ldq,
                                      .m = f->m,
@@ -109,16 +109,16 @@ static enum bd_status remove_block(struct bd_cpu_update *work, const struct bd_q
         full ? bd_update_full_directions(work, f, &d) : bd_update_directions(work, &d);
     if (status != BD_OK)
         return status;
-    bd_chase_begin(chase, p, 0, f->n, 0, 1);
-    bd_chase_drive(chase, work->driver, work->lower_ld, work->carried, f->r, f->ldr);
-    const struct bd_chase_carry nothing = { .unit = -1 };
-    bd_chase_rows(chase, f->n, f->r, f->ldr, &nothing, 1);
-    const struct bd_chase_carry carry = { .from = full ? f->q + f->n * f->ldq : work->fresh,
-                                          .ld_from = full ? f->ldq : work->lower_ld };
-    bd_chase_columns(chase, f->m, f->q, f->ldq, &carry);
+    bd_givens_begin(chase, p, 0, f->n, 0, 1);
+    bd_givens_drive(chase, work->driver, work->lower_ld, work->carried, f->r, f->ldr);
+    const struct bd_givens_carry nothing = { .unit = -1 };
+    bd_givens_rows(chase, f->n, f->r, f->ldr, &nothing, 1);
+    const struct bd_givens_carry carry = { .from = full ? f->q + f->n * f->ldq : work->fresh,
+                                           .ld_from = full ? f->ldq : work->lower_ld };
+    bd_givens_columns(chase, f->m, f->q, f->ldq, &carry);
     if (full && f->rhs) {
-        const struct bd_chase_carry rhs = { .from = f->d + f->n, .ld_from = f->ldd };
-        bd_chase_rows(chase, f->rhs, f->d, f->ldd, &rhs, 0);
+        const struct bd_givens_carry rhs = { .from = f->d + f->n, .ld_from = f->ldd };
+        bd_givens_rows(chase, f->rhs, f->d, f->ldd, &rhs, 0);
     }
     if (full)
         close_gap(f, p);

@@ -40,7 +40,7 @@ static int make_passes(struct bd_cpu_update *work, int64_t max_block)
     t->v = bd_cpu_alloc(reflectors);
     t->vt = bd_cpu_alloc(reflectors);
     t->tau = bd_cpu_alloc(n * sizeof(double));
-    work->column = bd_cpu_alloc((n + bd_chase_most) * sizeof(double));
+    work->column = bd_cpu_alloc((n + bd_givens_most) * sizeof(double));
     work->w = bd_cpu_alloc(n * p * sizeof(double));
     work->sums = bd_cpu_alloc(sums * sizeof(double));
     work->small = bd_cpu_alloc(n * group * sizeof(float));
@@ -54,16 +54,16 @@ static int make_passes(struct bd_cpu_update *work, int64_t max_block)
 /* Room for the chases and for new directions. */
 static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_shape *shape)
 {
-    int64_t p = smaller(shape->max_block, bd_chase_most), threads = bd_direction_parts;
-    size_t triangle = bd_chase_ld * bd_chase_ld * sizeof(float);
+    int64_t p = smaller(shape->max_block, bd_givens_most), threads = bd_direction_parts;
+    size_t triangle = bd_givens_ld * bd_givens_ld * sizeof(float);
     work->block_size = p;
     work->lower_ld = shape->max_rows;
     work->again = bd_cpu_alloc((size_t)(work->max_cols * p) * sizeof(float));
     work->driver =
         bd_cpu_alloc((size_t)(larger(shape->max_rows, work->max_cols) * p) * sizeof(float));
     work->fresh = bd_cpu_alloc((size_t)(shape->max_rows * p) * sizeof(float));
-    work->rows = bd_cpu_alloc((size_t)(bd_chase_most * work->max_cols) * sizeof(float));
-    work->rows_rhs = bd_cpu_alloc((size_t)(bd_chase_most * shape->max_rhs) * sizeof(float));
+    work->rows = bd_cpu_alloc((size_t)(bd_givens_most * work->max_cols) * sizeof(float));
+    work->rows_rhs = bd_cpu_alloc((size_t)(bd_givens_most * shape->max_rhs) * sizeof(float));
     work->triangle = bd_cpu_alloc(triangle);
     work->carried = bd_cpu_alloc(triangle);
     work->tau = bd_cpu_alloc((size_t)p * sizeof(float));
@@ -78,7 +78,7 @@ static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_sha
         work->lapack = bd_cpu_alloc((size_t)work->lapack_size * sizeof(float));
         made = work->lapack != NULL;
     }
-    return made && bd_chase_create(&work->chase, work->pool, work->max_cols, p) == 0;
+    return made && bd_givens_create(&work->chase, work->pool, work->max_cols, p) == 0;
 }
 
 static void update_destroy(void *plan)
@@ -97,7 +97,7 @@ static void update_destroy(void *plan)
         free(rooms[i]);
     for (int kind = 0; kind < bd_direction_kinds; kind++)
         bd_tsqr_destroy(&work->tsqr[kind]);
-    bd_chase_destroy(&work->chase);
+    bd_givens_destroy(&work->chase);
     free(work);
 }
 
@@ -116,7 +116,7 @@ static enum bd_status update_create(struct bd_backend *backend,
     work->pool = bd_cpu_pool(backend);
     work->kernels = bd_kernels()->column;
     /* rows that go make a basis of as many columns, whatever n is */
-    work->max_cols = larger(shape->max_cols, smaller(shape->max_block, bd_chase_most));
+    work->max_cols = larger(shape->max_cols, smaller(shape->max_block, bd_givens_most));
     work->item_rows = (m / most_items + unit) / unit * unit;
     if (work->item_rows < least_rows)
         work->item_rows = least_rows;

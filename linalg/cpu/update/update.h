@@ -23,7 +23,7 @@ enum {
 /* Columns of a block of new directions of a kind, 16, 32 or 64. */
 static inline int64_t bd_direction_width(int kind)
 {
-    return kind == 0 ? 16 : kind == 1 ? 32 : bd_chase_most;
+    return kind == 0 ? 16 : kind == 1 ? 32 : bd_givens_most;
 }
 
 /* An orthogonal transformation of neighbouring columns of Q, kept to be applied to blocks of rows.
@@ -49,7 +49,7 @@ struct bd_cpu_update {
     int64_t max_cols;         /* of R, or of a block of new directions if that is more */
     int64_t item_rows, items; /* rows are shared out in pieces that do not depend on the threads */
     struct bd_transform transform;
-    double *column;    /* max_cols + bd_chase_most: a column of R at work */
+    double *column;    /* max_cols + bd_givens_most: a column of R at work */
     double *w;         /* max_cols x bd_update_most_p: the new columns of R, ld max_cols */
     double *sums;      /* max_cols x bd_update_group and bd_update_group squares */
     float *small;      /* max_cols x bd_update_group: coefficients for a pass */
@@ -58,15 +58,15 @@ struct bd_cpu_update {
     int64_t pack_size; /* floats */
 
     /* for blocks of at most block_size columns or rows */
-    struct bd_chase chase;
+    struct bd_givens chase;
     struct bd_tsqr *tsqr[bd_direction_kinds];
     int64_t block_size, lower_ld;
     float *driver;   /* lower_ld x block_size: what a chase takes to a triangle */
     float *fresh;    /* lower_ld x block_size: directions that rows leave by */
     float *again;    /* max_cols x block_size: coefficients of a second projection */
-    float *rows;     /* bd_chase_most x max_cols: rows that come */
-    float *rows_rhs; /* bd_chase_most x max_rhs: their right-hand sides, or the carry of d */
-    float *triangle; /* bd_chase_ld squared */
+    float *rows;     /* bd_givens_most x max_cols: rows that come */
+    float *rows_rhs; /* bd_givens_most x max_rhs: their right-hand sides, or the carry of d */
+    float *triangle; /* bd_givens_ld squared */
     float *carried;  /* the same: the triangle of the driver */
     float *tau;      /* block_size */
     float *lapack;   /* lapack_size: with full Q only */
@@ -137,7 +137,7 @@ struct bd_directions {
     int64_t ldv;
     float *d; /* q_cols x p */
     int64_t ldd;
-    float *s; /* p x p upper triangular, ld bd_chase_ld, zeros around it */
+    float *s; /* p x p upper triangular, ld bd_givens_ld, zeros around it */
 };
 
 /* Thin Q: U = Q D + V S with V orthonormal and orthogonal to Q; columns that lie in the span of

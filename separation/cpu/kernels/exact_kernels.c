@@ -123,7 +123,7 @@ BD_INLINE void show(int64_t count, const uint8_t *restrict raw, uint8_t *restric
         mask[i] = (uint8_t)-raw[i];
 }
 
-static int64_t learn(int64_t count, const struct bd_lesson *lesson, const uint8_t *difference,
+static int64_t learn(int64_t count, const struct bd_learning *lesson, const uint8_t *difference,
                      const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
                      uint8_t *guard, uint8_t *mask)
 {

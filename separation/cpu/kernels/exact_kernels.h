@@ -17,7 +17,7 @@ struct bd_limits {
 /* What a frame teaches: the share of the newest difference in the noise level, and the seconds
  * since the frame before (both 0 where nothing is learned); and for how many seconds what is
  * foreground is not learned as background. */
-struct bd_lesson {
+struct bd_learning {
     float rate, seconds, memory;
 };
 
@@ -32,7 +32,7 @@ struct bd_exact_kernels {
     /* For `count` pixels: the noise level of those outside the guard, the age of those that are
      * occupied; whoever is as old as lesson->memory leaves the guard. mask := 255 raw. Pictures but
      * the difference hold 0 and 1. Returns how many are raw. */
-    int64_t (*learn)(int64_t count, const struct bd_lesson *lesson, const uint8_t *difference,
+    int64_t (*learn)(int64_t count, const struct bd_learning *lesson, const uint8_t *difference,
                      const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
                      uint8_t *guard, uint8_t *mask);
 

@@ -331,7 +331,7 @@ static void spread(int64_t count, const uint8_t *const *columns, int n, const ui
         out[i] = median_one(columns, n, i, center);
 }
 
-#include "separation/cpu/kernels/persistent_value.inc"
+#include "separation/cpu/kernels/stable_value.inc"
 
 #define TABLE BD_ISA_SYMBOL(bd_pixel)
 extern const struct bd_pixel_kernels TABLE;
@@ -343,5 +343,5 @@ const struct bd_pixel_kernels TABLE = {
     .dot = dot,
     .median = median,
     .spread = spread,
-    .lasting = lasting,
+    .stable = lasting,
 };

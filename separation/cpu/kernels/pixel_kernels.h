@@ -10,7 +10,7 @@
 
 #include <backdrop/separator.h>
 
-enum { bd_max_lasting = 100 };
+enum { bd_max_stable = 100 };
 
 struct bd_pixel_kernels {
     /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements. */
@@ -39,7 +39,7 @@ struct bd_pixel_kernels {
     void (*spread)(int64_t count, const uint8_t *const *columns, int n, const uint8_t *center,
                    uint8_t *spread);
 
-    /* The value that lasts, for each pixel of a window of n <= bd_max_lasting pictures, oldest
+    /* The value that lasts, for each pixel of a window of n <= bd_max_stable pictures, oldest
      * first, with `channels` interleaved bytes a pixel. A candidate is the pixel in one of the
      * pictures; its members are the pictures in which no channel differs from it by more than
      * `reach`. The candidate wins for which the time that its members span, in pictures, plus their
@@ -50,8 +50,8 @@ struct bd_pixel_kernels {
      * NULL) those pictures take no part in which no channel of the pixel differs by more than
      * `reach` from `other`: the value that lasts besides it. Where none is left, members is 0 and
      * value that of `other`. */
-    void (*lasting)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
-                    const uint8_t *other, uint8_t *value, uint8_t *noise, uint8_t *members);
+    void (*stable)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
+                   const uint8_t *other, uint8_t *value, uint8_t *noise, uint8_t *members);
 };
 
 #endif

@@ -5,8 +5,8 @@
 
 enum {
     lasting_threads = 32,
-    most_lasting = 100, /* columns looked at, as bd_max_lasting of the CPU's pixel kernels */
-    reach = bd_sep_lasting_reach
+    most_lasting = 100, /* columns looked at, as bd_max_stable of the CPU's pixel kernels */
+    reach = bd_sep_stable_reach
 };
 
 /* Four pixels of up to most_lasting pictures, a plane a channel: [j][c][thread]; and, with BESIDES,
@@ -282,19 +282,19 @@ static enum bd_status find_lasting(struct bd_cuda_separator *s, const struct two
     if (!choose)
         return bd_cuda_check(cudaMemsetAsync(s->smoother, 0, (size_t)s->pitch, s->cuda->stream),
                              "the value of each pixel that lasts");
-    const struct bd_cuda_seam seam = { to->value[0],
-                                       to->value[1],
-                                       s->shape.channels,
-                                       to->region,
-                                       3,
-                                       NULL,
-                                       (int)(s->pixels / bd_sep_second_least),
-                                       bd_sep_second_times };
-    return bd_cuda_seam_find(s->seam_work, s->smoother, &seam);
+    const struct bd_cuda_boundary seam = { to->value[0],
+                                           to->value[1],
+                                           s->shape.channels,
+                                           to->region,
+                                           3,
+                                           NULL,
+                                           (int)(s->pixels / bd_sep_second_least),
+                                           bd_sep_second_times };
+    return bd_cuda_boundary_find(s->seam_work, s->smoother, &seam);
 }
 
 /* What is compared lies in the pictures of the set in hand, which the next detection writes. */
-enum bd_status bd_cuda_sep_lasting(void *arg, const int *order, int count, float lambda, int choose)
+enum bd_status bd_cuda_sep_stable(void *arg, const int *order, int count, float lambda, int choose)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     enum bd_status status = bd_sep_set_order(s, order, count);
