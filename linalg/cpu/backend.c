@@ -21,8 +21,9 @@ void *bd_cpu_alloc(size_t bytes)
     return data;
 }
 
-static enum bd_status cpu_open(struct bd_backend *backend, int threads)
+static enum bd_status cpu_open(struct bd_backend *backend, int threads, int device)
 {
+    (void)device;
     struct bd_pool *pool;
     enum bd_status status = bd_pool_create(&pool, threads);
     if (status != BD_OK)

@@ -34,8 +34,9 @@ struct bd_backend {
 
 /* The device and its memory. */
 struct bd_device_ops {
-    /* Opens the device; fills backend->state and backend->description. */
-    enum bd_status (*open)(struct bd_backend *backend, int threads);
+    /* Opens device number `device`, or with -1 the one that suits best, and fills in
+     * backend->state and backend->description. */
+    enum bd_status (*open)(struct bd_backend *backend, int threads, int device);
     void (*close)(struct bd_backend *backend);
     enum bd_status (*sync)(struct bd_backend *backend);
 
