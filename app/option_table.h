@@ -50,6 +50,14 @@ struct bd_option {
 
 extern const struct bd_option bd_option_table[];
 
+/* Other spellings that are accepted and that --help does not list: those of earlier versions, and
+ * American ones. */
+struct bd_option_alias {
+    const char *alias, *name; /* long names, without the dashes; alias NULL ends the table */
+};
+
+extern const struct bd_option_alias bd_option_aliases[];
+
 struct bd_command_row {
     const char *name;
     enum bd_command command;

@@ -125,9 +125,9 @@ static bool report(const struct bd_eval_plan *plan, const struct bd_eval_job *jo
         tell(job->name, job->ours.detail, last);
     }
     for (int i = 0; i < plan->setup.peer_count; i++) {
-        if (!job->against[i].status)
+        if (!job->peers[i].status)
             continue;
-        tell(job->name, job->against[i].detail, last);
+        tell(job->name, job->peers[i].detail, last);
         whole = false;
     }
     if (job->damaged > 0) {

@@ -38,7 +38,7 @@ struct bd_eval_job {
     int64_t inputs; /* its pictures; 0 where they cannot be read */
 
     /* The results; the thread that runs the job writes them. */
-    struct bd_eval_result ours, against[bd_max_texts];
+    struct bd_eval_result ours, peers[bd_max_texts];
     int64_t frames;  /* separated, scored or not */
     double seconds;  /* for them, without reading the ground truth */
     int64_t damaged; /* pictures that could not be read */

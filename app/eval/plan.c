@@ -103,24 +103,24 @@ static enum bd_status make_names_differ(struct bd_eval_plan *plan)
 static enum bd_status find_peers(struct bd_eval_plan *plan)
 {
     struct bd_eval_setup *setup = &plan->setup;
-    const struct bd_texts *against = &setup->options->against;
-    for (int i = 0; i < against->count; i++) {
+    const struct bd_texts *peers = &setup->options->compare;
+    for (int i = 0; i < peers->count; i++) {
         struct bd_eval_peer *peer = &setup->peers[i];
         struct stat info;
-        peer->folder = against->items[i];
+        peer->folder = peers->items[i];
         if (stat(peer->folder, &info) == 0 && !S_ISDIR(info.st_mode))
             errno = ENOTDIR;
         if (stat(peer->folder, &info) || !S_ISDIR(info.st_mode))
-            return bd_fail(BD_ERROR_IO, "--against %s: %s", peer->folder, strerror(errno));
+            return bd_fail(BD_ERROR_IO, "--compare %s: %s", peer->folder, strerror(errno));
         if (setup->options->masks && same_folder(peer->folder, setup->options->masks))
-            return bd_fail(BD_ERROR_ARGUMENT, "--against %s: is the folder of --masks too",
+            return bd_fail(BD_ERROR_ARGUMENT, "--compare %s: is the folder of --masks too",
                            peer->folder);
         bd_sequence_name(peer->folder, 1, peer->name);
         for (int j = 0; j < i; j++)
             if (strcmp(setup->peers[j].name, peer->name) == 0)
                 bd_sequence_name(peer->folder, 2, peer->name);
     }
-    setup->peer_count = against->count;
+    setup->peer_count = peers->count;
     return BD_OK;
 }
 

@@ -124,8 +124,8 @@ static void draw_heading(struct pen *pen, const struct bd_eval_job *job)
         x = write_text(pen, column_left(i), pen->y, caption_size, bright, title);
         if (i < BD_WORST_MASK)
             continue;
-        bool scored = peer < 0 || job->against[peer].status == BD_OK;
-        score = peer < 0 ? &job->ours.score : &job->against[peer].score;
+        bool scored = peer < 0 || job->peers[peer].status == BD_OK;
+        score = peer < 0 ? &job->ours.score : &job->peers[peer].score;
         snprintf(text, sizeof text, scored ? "F %.4f" : "not scored", bd_score_f_measure(score));
         write_text(pen, x + margin, pen->y, caption_size, bright, text);
     }

@@ -190,7 +190,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     const struct bd_reader_info *info = pipeline->info;
     const struct bd_separator_options *settings = &pipeline->settings;
     enum bd_status status =
-        bd_stabiliser_create(&pipeline->steady, (enum bd_stabilise_mode)options->steady, settings,
+        bd_stabiliser_create(&pipeline->steady, (enum bd_stabilise_mode)options->stabilise, settings,
                              pipeline->small_format);
     if (!status && options->solver == BD_SOLVER_BATCH)
         status = bd_batch_create(&pipeline->batch, pipeline->backend, settings, pipeline->steady,

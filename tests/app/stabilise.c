@@ -351,7 +351,7 @@ static struct tally run_solver(int solver, const char *input, const char *scene,
         .arguments = { input },
         .argument_count = 1,
         .solver = solver,
-        .steady = mode,
+        .stabilise = mode,
         .scale_width = scale_width,
         .scale_height = scale_height,
         .backend = "cpu",
@@ -449,7 +449,7 @@ static void still_scenes_stay_as_they_are(void **state)
         char command[256];
         snprintf(command, sizeof command,
                  "$B export 'synth:street?frames=30' --mask m%%03d.png --background b%%03d.png "
-                 "--steady %s --backend cpu --progress none && cat m*.png b*.png | cksum",
+                 "--stabilise %s --backend cpu --progress none && cat m*.png b*.png | cksum",
                  i ? "off" : "auto");
         assert_int_equal(cli_run(folder, command), 0);
         cli_slurp(folder, "out", text[i], sizeof text[i]);
@@ -463,12 +463,12 @@ static void the_option_is_checked(void **state)
 {
     const char *folder = *state;
     char text[8192];
-    assert_int_equal(cli_run(folder, "$B export synth:easy --mask m.mkv --steady maybe"), 1);
+    assert_int_equal(cli_run(folder, "$B export synth:easy --mask m.mkv --stabilise maybe"), 1);
     cli_slurp(folder, "err", text, sizeof text);
-    assert_non_null(strstr(text, "--steady"));
+    assert_non_null(strstr(text, "--stabilise"));
     assert_int_equal(cli_run(folder, "$B eval --help"), 0);
     cli_slurp(folder, "out", text, sizeof text);
-    assert_non_null(strstr(text, "--steady"));
+    assert_non_null(strstr(text, "--stabilise"));
 }
 
 /* The score that eval gives, and events with places in the frame as it came. */

@@ -254,26 +254,33 @@ static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *pat
     return BD_OK;
 }
 
+enum bd_status bd_writer_check_codec(const char *codec)
+{
+    const AVCodec *found = avcodec_find_encoder_by_name(codec);
+    if (found && found->type == AVMEDIA_TYPE_VIDEO)
+        return BD_OK;
+    return bd_fail(BD_ERROR_UNSUPPORTED,
+                   "'%s': no such video encoder in this FFmpeg (`ffmpeg -encoders` lists them)",
+                   codec);
+}
+
 /* The user named an encoder. */
-static enum bd_status plan_named(struct bd_writer_plan *plan, const char *path,
+static enum bd_status plan_named(struct bd_writer_plan *plan, const char *path, const char *codec,
                                  const struct bd_container *container,
                                  const struct bd_writer_options *options)
 {
-    plan->codec = avcodec_find_encoder_by_name(options->codec);
-    if (!plan->codec || plan->codec->type != AVMEDIA_TYPE_VIDEO)
-        return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "%s: codec '%s': no such video encoder in this FFmpeg (`ffmpeg -encoders` "
-                       "lists them)",
-                       path, options->codec);
+    if (bd_writer_check_codec(codec))
+        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: codec %s", path, bd_error_detail());
+    plan->codec = avcodec_find_encoder_by_name(codec);
     int row = row_of(options->format);
     const struct bd_writer_recipe *recipe = NULL;
     if (container)
-        recipe = pick((options->lossless ? container->lossless : container->lossy)[row],
-                      options->codec, options);
+        recipe =
+            pick((options->lossless ? container->lossless : container->lossy)[row], codec, options);
     if (!recipe)
-        recipe = pick_anywhere(options->codec, row, options);
+        recipe = pick_anywhere(codec, row, options);
     if (!recipe && row == RGBA)
-        recipe = pick_anywhere(options->codec, RGB, options);
+        recipe = pick_anywhere(codec, RGB, options);
     if (recipe) {
         plan->recipe = *recipe;
         return BD_OK;
@@ -337,9 +344,10 @@ enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path
     plan->clock = container ? container->clock : BD_CLOCK_ANY;
     plan->pictures =
         container ? !container->muxer : strncmp(plan->muxer->name, "image2", strlen("image2")) == 0;
+    const char *codec = options->codec || plan->pictures ? options->codec : options->film_codec;
     enum bd_status status;
-    if (options->codec)
-        status = plan_named(plan, path, container, options);
+    if (codec)
+        status = plan_named(plan, path, codec, container, options);
     else if (container)
         status = plan_listed(plan, path, container, options);
     else

@@ -35,10 +35,10 @@ struct bd_writer_plan {
     bool alpha;    /* the pixel format holds it */
 };
 
-/* Chooses by the extension of `path`, the format and size of the frames, options->lossless and
- * options->codec; passes over encoders that this build of FFmpeg lacks. BD_ERROR_UNSUPPORTED for an
- * unknown extension (the line lists the known ones), an unknown or unfit codec, or nothing that
- * could keep every pixel. */
+/* Chooses by the extension of `path`, the format and size of the frames, options->lossless,
+ * options->codec and options->film_codec; passes over encoders that this build of FFmpeg lacks.
+ * BD_ERROR_UNSUPPORTED for an unknown extension (the line lists the known ones), an unknown or
+ * unfit codec, or nothing that could keep every pixel. */
 enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path,
                                    const struct bd_writer_options *options);
 
