@@ -85,13 +85,6 @@ static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *pla
     return BD_OK;
 }
 
-static void copy_times(struct bd_frame *dst, const struct bd_frame *src)
-{
-    dst->index = src->index;
-    dst->pts = src->pts;
-    dst->duration = src->duration;
-}
-
 /* Same format, nearest pixel: every value of `dst` is a value of `src`, which libswscale's detour
  * over YUV would not keep. */
 static void pick_nearest(struct bd_frame *dst, const struct bd_frame *src)
@@ -180,7 +173,7 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         return bd_frame_copy(dst, src);
     if (filter == BD_SCALE_NEAREST && plan.src_format == plan.dst_format) {
         pick_nearest(dst, src);
-        copy_times(dst, src);
+        bd_frame_copy_times(dst, src);
         return BD_OK;
     }
     enum bd_status status = *scaler ? BD_OK : bd_scaler_create(scaler, 0);
@@ -193,7 +186,7 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
     }
     if (run(*scaler, dst, src) < 0)
         return bd_fail(BD_ERROR_FORMAT, "libswscale could not scale a picture");
-    copy_times(dst, src);
+    bd_frame_copy_times(dst, src);
     return BD_OK;
 }
 

@@ -15,8 +15,8 @@
 #include "video/input/image_pattern.h"
 #include "video/output/writer.h"
 
-/* What kinds of output there are. Videos take a picture of bd_result a frame; the others have code
- * of their own below. */
+/* The kinds of output. Films get one picture of bd_result a frame; the others have code of their
+ * own below. */
 struct kind {
     const char *name;
     size_t option; /* offset in struct bd_options */
@@ -111,7 +111,7 @@ static bool would_replace(const char *path)
     int first, beyond_gap;
     if (bd_image_pattern_is(path))
         return bd_image_pattern_find(path, &first, &beyond_gap) == BD_OK;
-    /* devices such as /dev/null and /dev/full are not replaced but written to */
+    /* devices such as /dev/null are written to, not replaced */
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
@@ -289,7 +289,7 @@ static enum bd_status write_pictures(struct bd_outputs *outputs)
     return status;
 }
 
-/* Remembers the first failure; later ones overwrite the thread's detail. */
+/* Keeps the first failure with its detail, which later failures overwrite. */
 static void note(enum bd_status *first, char *detail, enum bd_status status)
 {
     if (!status || *first)

@@ -144,8 +144,8 @@ static void take_coarse(struct bd_block *block)
     block->coarse_norm = product(block->coarse, block->coarse, half_area);
 }
 
-bool bd_block_take(struct bd_block *block, const struct bd_cells *cells,
-                   const struct bd_frame *frame, int x, int y, struct bd_shift at)
+bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
+                     const struct bd_frame *frame, int x, int y, struct bd_shift at)
 {
     enum { wide = side + 2 };
     float cell[wide * wide];
@@ -273,7 +273,7 @@ static void variations(const float *seen, float *power)
             value[x] += v;
             square[x] += v * v;
         }
-    for (int x = 0; x < bd_block_places; x++) {
+    for (int x = 0; x < bd_block_shifts; x++) {
         float sum = sum_of(value + x, half);
         power[x] = sum_of(square + x, half) - sum * sum / (float)half_area;
     }
@@ -282,11 +282,11 @@ static void variations(const float *seen, float *power)
 void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, float *votes)
 {
-    enum { lanes = 16 }; /* bd_block_places, and some to fill registers with */
+    enum { lanes = 16 }; /* bd_block_shifts, and some to fill registers with */
     float seen[field * field + lanes] = { 0 };
     read_field(block, cells, frame, seen);
-    for (int dy = 0; dy < bd_block_places; dy++) {
-        float power[bd_block_places], match[lanes] = { 0 };
+    for (int dy = 0; dy < bd_block_shifts; dy++) {
+        float power[bd_block_shifts], match[lanes] = { 0 };
         variations(seen + dy * field, power);
         for (int y = 0; y < half; y++)
             for (int x = 0; x < half; x++) {
@@ -295,12 +295,12 @@ void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                 for (int dx = 0; dx < lanes; dx++)
                     match[dx] += row[dx] * grey;
             }
-        for (int dx = 0; dx < bd_block_places; dx++) {
+        for (int dx = 0; dx < bd_block_shifts; dx++) {
             if (!(match[dx] > 0) || !(power[dx] > 0))
                 continue;
             float likeness = match[dx] / sqrtf(power[dx] * block->coarse_norm);
             if (likeness > least_likeness)
-                votes[dy * bd_block_places + dx] += likeness - least_likeness;
+                votes[dy * bd_block_shifts + dx] += likeness - least_likeness;
         }
     }
 }

@@ -20,7 +20,7 @@ enum {
     bd_block_margin = 2, /* cells around a block that are looked at to find it from near */
     bd_block_coarse = 2, /* cells, in each direction, to one of the search from far */
     bd_block_reach = 6,  /* how far that goes in each direction, in those */
-    bd_block_places = 2 * bd_block_reach + 1,
+    bd_block_shifts = 2 * bd_block_reach + 1,
     bd_block_half = bd_block_side / bd_block_coarse,
     bd_block_most_samples = 2 /* of a cell, in each direction */
 };
@@ -52,8 +52,8 @@ float bd_block_texture(float a, float b, float c);
 
 /* Takes a block with its corner at pixel (x, y) of a picture that is at `at`. False if it has too
  * little texture to be found again. */
-bool bd_block_take(struct bd_block *block, const struct bd_cells *cells,
-                   const struct bd_frame *frame, int x, int y, struct bd_shift at);
+bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
+                     const struct bd_frame *frame, int x, int y, struct bd_shift at);
 
 /* Finds the block in a picture that has moved by *shift, up to a cell and a half more or less, and
  * corrects *shift: Lucas and Kanade's iteration, inverse compositional (Baker, Matthews 2004), for
@@ -61,7 +61,7 @@ bool bd_block_take(struct bd_block *block, const struct bd_cells *cells,
 bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, struct bd_shift *shift);
 
-/* Adds to votes[bd_block_places][bd_block_places] how well the block matches a picture that has
+/* Adds to votes[bd_block_shifts][bd_block_shifts] how well the block matches a picture that has
  * moved by (column - reach, row - reach) times bd_block_coarse cells. */
 void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, float *votes);
