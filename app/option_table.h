@@ -16,7 +16,7 @@ enum bd_option_kind {
     BD_OPTION_TEXT,      /* const char * */
     BD_OPTION_TEXTS,     /* appended to a struct bd_texts */
     BD_OPTION_CHOICE,    /* const char *, one of `choices` */
-    BD_OPTION_INDEX,     /* int: which of `choices` */
+    BD_OPTION_INDEX,     /* int: the index in `choices` */
     BD_OPTION_GRAY,      /* bool: the first of `choices` is true */
     BD_OPTION_SIZE,      /* two ints: WxH, each min..max */
     BD_OPTION_KEY_VALUE, /* K=V, appended to input_options */

@@ -8,7 +8,7 @@
 
 #include "app/option_table.h"
 
-/* What is being parsed: the option as the user wrote it, for messages. */
+/* The state of parsing. */
 struct parser {
     struct bd_options *options;
     const struct bd_command_row *command;
@@ -347,10 +347,10 @@ static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 
 enum bd_status bd_options_parse(struct bd_options *options, int argc, char **argv)
 {
-    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1, NULL };
     enum bd_status status = prepare(options, argc, argv);
     if (status)
         return status;
+    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1, NULL };
     if (argc > 1 && bd_command_find(argv[1])) {
         parser.command = bd_command_find(argv[1]);
         parser.next = 2;

@@ -62,7 +62,7 @@ static enum bd_status save_mask(const struct bd_options *options, const char *na
     return bd_picture_write(path, mask);
 }
 
-/* What cannot be scored of others is known before the work begins, and does not hinder it. */
+/* Finds the masks of other programs. What is missing is stored in the job and does not stop it. */
 static void open_peers(struct run *run)
 {
     const struct bd_eval_setup *setup = run->setup;

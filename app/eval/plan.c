@@ -8,10 +8,10 @@
 
 #include "base/pool.h"
 
-/* Sequences at a time, unless the user wants more: each takes 100 to 200 MB. */
+/* Most sequences at the same time unless --jobs says more: each takes 100 to 200 MB. */
 enum { most_at_once = 16 };
 
-/* Jobs a thread, up to which the longest are started first. */
+/* The longest jobs are started first if there are at most so many per thread. */
 enum { few_jobs = 4 };
 
 /* Frames of a contact sheet, over all its sequences, and of one sequence. */
@@ -37,7 +37,7 @@ static struct bd_eval_job *new_job(struct bd_eval_plan *plan, const char *folder
     return job;
 }
 
-/* For bd_sequence_find. Whatever is wrong with the sequence its job will find. */
+/* For bd_sequence_find. The job itself reports what is wrong with its sequence. */
 static enum bd_status add_sequence(void *user, const char *folder)
 {
     struct bd_eval_plan *plan = user;
@@ -70,7 +70,7 @@ static enum bd_status find_sequences(struct bd_eval_plan *plan)
     return BD_OK;
 }
 
-/* How many jobs before this one have its name. */
+/* How many of the first `end` jobs have this name. */
 static int namesakes(const struct bd_eval_plan *plan, int end, const char *name)
 {
     int count = 0;
@@ -79,7 +79,7 @@ static int namesakes(const struct bd_eval_plan *plan, int end, const char *name)
     return count;
 }
 
-/* Names tell the results apart, and the folders of --masks. */
+/* The results and the folders of --masks need different names. */
 static enum bd_status make_names_differ(struct bd_eval_plan *plan)
 {
     bool *twice = calloc((size_t)plan->count + 1, sizeof *twice);
@@ -124,8 +124,8 @@ static enum bd_status find_peers(struct bd_eval_plan *plan)
     return BD_OK;
 }
 
-/* With few jobs a thread the longest first, so that none runs on alone at the end. With many that
- * gains little, and results are seen sooner in the order in which they are asked for. */
+/* With few jobs a thread, the longest start first, so that none runs alone at the end. With many,
+ * that gains little, and the order of the command line shows results sooner. */
 static void choose_order(struct bd_eval_plan *plan)
 {
     int at_once = plan->setup.at_once;

@@ -34,11 +34,15 @@ enum { videos = 4, plate = 4, contact_sheet = 5, events = 6, kind_count = 7 };
 /* clang-format off */
 static const struct kind kinds[kind_count] = {
     { "mask", OPTION(mask), 0, true, true, PICTURE(labels), OPTION(mask_codec) },
-    { "foreground", OPTION(foreground), BD_WANT_FOREGROUND, true, false, PICTURE(foreground), OPTION(foreground_codec) },
-    { "background", OPTION(background), BD_WANT_BACKGROUND, true, false, PICTURE(background), OPTION(background_codec) },
-    { "overlay", OPTION(overlay), BD_WANT_OVERLAY, true, false, PICTURE(overlay), OPTION(overlay_codec) },
+    { "foreground", OPTION(foreground), BD_WANT_FOREGROUND, true, false, PICTURE(foreground),
+      OPTION(foreground_codec) },
+    { "background", OPTION(background), BD_WANT_BACKGROUND, true, false, PICTURE(background),
+      OPTION(background_codec) },
+    { "overlay", OPTION(overlay), BD_WANT_OVERLAY, true, false, PICTURE(overlay),
+      OPTION(overlay_codec) },
     { "plate", OPTION(plate), BD_WANT_BACKGROUND, false, false, PICTURE(background), 0 },
-    { "contact-sheet", OPTION(contact_sheet), BD_WANT_BACKGROUND | BD_WANT_OVERLAY, false, false, 0, 0 },
+    { "contact-sheet", OPTION(contact_sheet), BD_WANT_BACKGROUND | BD_WANT_OVERLAY, false, false,
+      0, 0 },
     { "events", OPTION(events), 0, false, false, 0, 0 },
 };
 /* clang-format on */

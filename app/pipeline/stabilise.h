@@ -36,9 +36,9 @@ void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser);
 
 /* Registers a frame: *registered is what the separator must see instead of `picture`. It is
  * `picture` itself if *shift is 0, else a copy with its content moved back by *shift, valid until
- * the next call. Parts of the scene that are outside of `picture` keep the values that were seen there
- * last. `time` in seconds, not decreasing; frames of the look-ahead, before separation starts, have
- * the time bd_stabiliser_ahead. */
+ * the next call. Parts of the scene that are outside of `picture` keep the values that were seen
+ * there last. `time` in seconds, not decreasing; frames of the look-ahead, which come before the
+ * first frame of the separation, have the time bd_stabiliser_ahead. */
 #define bd_stabiliser_ahead (-1.0)
 void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
                             double time, const struct bd_frame **registered,

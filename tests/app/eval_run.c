@@ -299,7 +299,7 @@ static void failures_leave_the_others(void **state)
     assert_true(has(folder, "err", "m/c: not there"));
 }
 
-/* Options that cannot be followed are told before the work. */
+/* Bad options are errors before the work begins. */
 static void bad_options_end_it_at_once(void **state)
 {
     static const struct {

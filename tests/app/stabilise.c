@@ -1,4 +1,4 @@
-/* A camera that shakes or is moved: what the separator is shown, where its masks go, and what comes
+/* A camera that shakes or is relocated: what the separator sees, where its masks go, and what comes
  * out of the whole. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -99,7 +99,7 @@ static void off_and_still_go_through(void **state)
     bd_frame_destroy(&frame);
 }
 
-/* What is shown to the separator stands still; a while after the last shake frames go through
+/* What the separator sees is static; a while after the last shake frames go through
  * again. */
 static void shake_is_registered(void **state)
 {
@@ -217,8 +217,8 @@ static void results_go_back(void **state)
     bd_stabiliser_destroy(&stabiliser);
 }
 
-/* A camera, a steady picture of it and its separator, frame by frame. */
-struct stand {
+/* A camera, its stabiliser and its separator, frame by frame. */
+struct session {
     struct bd_backend *backend;
     struct bd_separator *separator;
     struct bd_stabiliser *stabiliser;
@@ -228,112 +228,112 @@ struct stand {
     struct bd_shift shift;
 };
 
-static void open_stand(struct stand *stand)
+static void open_session(struct session *session)
 {
     struct bd_separator_options settings = settings_for(200, 150, BD_SEPARATOR_MASK);
-    *stand = (struct stand){ 0 };
-    assert_int_equal(bd_backend_open(&stand->backend, "cpu", 1), BD_OK);
-    assert_int_equal(bd_separator_create(&stand->separator, stand->backend, &settings), BD_OK);
+    *session = (struct session){ 0 };
+    assert_int_equal(bd_backend_open(&session->backend, "cpu", 1), BD_OK);
+    assert_int_equal(bd_separator_create(&session->separator, session->backend, &settings), BD_OK);
     assert_int_equal(
-        bd_stabiliser_create(&stand->stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8), BD_OK);
-    assert_int_equal(bd_frame_create(&stand->frame, 200, 150, BD_GRAY8), BD_OK);
+        bd_stabiliser_create(&session->stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&session->frame, 200, 150, BD_GRAY8), BD_OK);
 }
 
-static void close_stand(struct stand *stand)
+static void close_session(struct session *session)
 {
-    bd_stabiliser_destroy(&stand->stabiliser);
-    bd_separator_destroy(&stand->separator);
-    bd_backend_close(&stand->backend);
-    bd_frame_destroy(&stand->frame);
+    bd_stabiliser_destroy(&session->stabiliser);
+    bd_separator_destroy(&session->separator);
+    bd_backend_close(&session->backend);
+    bd_frame_destroy(&session->frame);
 }
 
 /* Frames of a camera at (x, y), ten a second. Returns after `seconds`, or once the camera counts as
  * moved. */
-static void watch(struct stand *stand, double x, double y, double seconds)
+static void watch(struct session *session, double x, double y, double seconds)
 {
-    int end = stand->t + (int)lround(10 * seconds);
-    while (stand->t < end && !bd_stabiliser_moved(stand->stabiliser)) {
+    int end = session->t + (int)lround(10 * seconds);
+    while (session->t < end && !bd_stabiliser_moved(session->stabiliser)) {
         const struct bd_frame *shown;
         struct bd_separation out;
-        double time = stand->t++ / 10.0;
-        draw(&stand->frame, x, y, (uint32_t)stand->t);
-        bd_stabiliser_register(stand->stabiliser, &stand->frame, time, &shown, &stand->shift);
+        double time = session->t++ / 10.0;
+        draw(&session->frame, x, y, (uint32_t)session->t);
+        bd_stabiliser_register(session->stabiliser, &session->frame, time, &shown, &session->shift);
         assert_int_equal(
-            bd_separator_push(stand->separator, shown->data, shown->stride, time, &out), BD_OK);
-        bd_stabiliser_restore(stand->stabiliser, stand->shift, &out);
-        stand->foreground = (double)out.foreground / (200.0 * 150.0);
+            bd_separator_push(session->separator, shown->data, shown->stride, time, &out), BD_OK);
+        bd_stabiliser_restore(session->stabiliser, session->shift, &out);
+        session->foreground = (double)out.foreground / (200.0 * 150.0);
     }
 }
 
-/* Too far to be registered: the new place is learned after some seconds. */
+/* Too far to be registered: the new scene is learned after some seconds. */
 static void a_camera_that_is_turned_learns_anew(void **state)
 {
     (void)state;
-    struct stand stand;
-    open_stand(&stand);
-    watch(&stand, 0, 0, 4);
-    assert_true(stand.foreground < 0.002);
-    watch(&stand, 70.4, -5, 2);
-    print_message("%.3f of the picture is foreground\n", stand.foreground);
-    assert_true(stand.foreground > 0.05);
-    assert_false(bd_stabiliser_moved(stand.stabiliser));
-    watch(&stand, 70.4, -5, 10);
-    assert_true(bd_stabiliser_moved(stand.stabiliser));
-    assert_in_range(stand.t, 40 + 50, 40 + 80);
-    bd_stabiliser_freeze(stand.stabiliser, true);
-    assert_false(bd_stabiliser_moved(stand.stabiliser)); /* what is frozen learns nothing */
-    bd_stabiliser_freeze(stand.stabiliser, false);
-    assert_int_equal(bd_stabiliser_learn(stand.stabiliser, stand.separator), BD_OK);
-    assert_false(bd_stabiliser_moved(stand.stabiliser));
-    watch(&stand, 70.4, -5, 0.1);
-    assert_true(stand.foreground < 0.002);
-    assert_true(stand.shift.x == 0 && stand.shift.y == 0);
+    struct session session;
+    open_session(&session);
+    watch(&session, 0, 0, 4);
+    assert_true(session.foreground < 0.002);
+    watch(&session, 70.4, -5, 2);
+    print_message("%.3f of the picture is foreground\n", session.foreground);
+    assert_true(session.foreground > 0.05);
+    assert_false(bd_stabiliser_moved(session.stabiliser));
+    watch(&session, 70.4, -5, 10);
+    assert_true(bd_stabiliser_moved(session.stabiliser));
+    assert_in_range(session.t, 40 + 50, 40 + 80);
+    bd_stabiliser_freeze(session.stabiliser, true);
+    assert_false(bd_stabiliser_moved(session.stabiliser)); /* what is frozen learns nothing */
+    bd_stabiliser_freeze(session.stabiliser, false);
+    assert_int_equal(bd_stabiliser_learn(session.stabiliser, session.separator), BD_OK);
+    assert_false(bd_stabiliser_moved(session.stabiliser));
+    watch(&session, 70.4, -5, 0.1);
+    assert_true(session.foreground < 0.002);
+    assert_true(session.shift.x == 0 && session.shift.y == 0);
     /* from there on it is registered as before */
-    watch(&stand, 74.4, -8, 1);
-    assert_true(stand.foreground < 0.002);
-    assert_true(fabs(stand.shift.x - 4) < 0.1 && fabs(stand.shift.y + 3) < 0.1);
-    close_stand(&stand);
+    watch(&session, 74.4, -8, 1);
+    assert_true(session.foreground < 0.002);
+    assert_true(fabs(session.shift.x - 4) < 0.1 && fabs(session.shift.y + 3) < 0.1);
+    close_session(&session);
 }
 
-/* A nudge within reach: registered at once, and the new place is learned when a whole memory time
+/* A nudge within reach: registered at once, and the new scene is learned when a whole memory time
  * has shown it. */
 static void a_camera_that_is_nudged_goes_on(void **state)
 {
     (void)state;
-    struct stand stand;
-    open_stand(&stand);
-    watch(&stand, 0, 0, 4);
+    struct session session;
+    open_session(&session);
+    watch(&session, 0, 0, 4);
     for (int i = 0; i < 10; i++) {
-        watch(&stand, 5.5, -4.25, 1);
-        assert_true(stand.foreground < 0.002);
-        assert_false(bd_stabiliser_moved(stand.stabiliser));
+        watch(&session, 5.5, -4.25, 1);
+        assert_true(session.foreground < 0.002);
+        assert_false(bd_stabiliser_moved(session.stabiliser));
     }
-    assert_true(fabs(stand.shift.x - 5.5) < 0.3 && fabs(stand.shift.y + 4.25) < 0.3);
-    watch(&stand, 5.5, -4.25, 15);
-    assert_true(bd_stabiliser_moved(stand.stabiliser));
-    assert_in_range(stand.t, 40 + 195, 40 + 215);
-    assert_int_equal(bd_stabiliser_learn(stand.stabiliser, stand.separator), BD_OK);
-    watch(&stand, 5.5, -4.25, 0.1);
-    assert_true(stand.foreground < 0.002);
-    assert_true(fabs(stand.shift.x) < 0.1 && fabs(stand.shift.y) < 0.1);
-    close_stand(&stand);
+    assert_true(fabs(session.shift.x - 5.5) < 0.3 && fabs(session.shift.y + 4.25) < 0.3);
+    watch(&session, 5.5, -4.25, 15);
+    assert_true(bd_stabiliser_moved(session.stabiliser));
+    assert_in_range(session.t, 40 + 195, 40 + 215);
+    assert_int_equal(bd_stabiliser_learn(session.stabiliser, session.separator), BD_OK);
+    watch(&session, 5.5, -4.25, 0.1);
+    assert_true(session.foreground < 0.002);
+    assert_true(fabs(session.shift.x) < 0.1 && fabs(session.shift.y) < 0.1);
+    close_session(&session);
 }
 
 /* A seek tells nothing about the camera. */
 static void a_seek_is_no_move(void **state)
 {
     (void)state;
-    struct stand stand;
-    open_stand(&stand);
-    watch(&stand, 0, 0, 2);
-    watch(&stand, 70.4, -5, 3);
-    bd_stabiliser_seek(stand.stabiliser);
-    stand.t = 1000;
-    watch(&stand, 70.4, -5, 4);
-    assert_false(bd_stabiliser_moved(stand.stabiliser));
-    watch(&stand, 0, 0, 1);
-    assert_true(stand.foreground < 0.01);
-    close_stand(&stand);
+    struct session session;
+    open_session(&session);
+    watch(&session, 0, 0, 2);
+    watch(&session, 70.4, -5, 3);
+    bd_stabiliser_seek(session.stabiliser);
+    session.t = 1000;
+    watch(&session, 70.4, -5, 4);
+    assert_false(bd_stabiliser_moved(session.stabiliser));
+    watch(&session, 0, 0, 1);
+    assert_true(session.foreground < 0.01);
+    close_session(&session);
 }
 
 struct tally {

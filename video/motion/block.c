@@ -13,7 +13,7 @@ enum { cell_rows = 240 };
  * are not found again, and do no harm; the specks of asphalt have 4. */
 static const float least_texture = 3;
 
-/* Correlation from which on something is the block. */
+/* The least correlation of a match. */
 static const float least_likeness = 0.5F;
 
 struct bd_cells bd_cells_of(int width, int height)
@@ -37,7 +37,7 @@ static inline int brightness(const uint8_t *pixel, int channels)
     return channels == 1 ? 4 * pixel[0] : pixel[0] + 2 * pixel[1] + pixel[2];
 }
 
-/* Cells of one pixel, or pixel of a cell, inside the picture. */
+/* Adds one pixel of each of n cells inside the picture. */
 static inline void add_row(float *restrict out, const uint8_t *restrict row, int step, int n,
                            int channels)
 {
@@ -45,9 +45,9 @@ static inline void add_row(float *restrict out, const uint8_t *restrict row, int
         out[i] += (float)brightness(row + i * step, channels);
 }
 
-/* Frames come from another thread, and rows of a block are too short for the machine to see what
- * comes next: most of the time went into fetching them one by one. (Inlined, since GCC drops calls
- * of a function that does nothing else.) */
+/* Frames come from another thread, and rows of a block are too short for the hardware prefetcher:
+ * most of the time went into cache misses. (Always inlined, since GCC drops calls of a function
+ * that only prefetches.) */
 static inline __attribute__((always_inline)) void
 prefetch(const struct bd_cells *cells, const struct bd_frame *frame, int x, int y, int n)
 {
@@ -124,7 +124,7 @@ static void remove_mean(float *values, int n)
         values[i] -= mean;
 }
 
-/* What is left of a slope when brightness and contrast may be anything. */
+/* Removes the part of a slope that a change of brightness or contrast explains. */
 static void remove_light(float *slope, const struct bd_block *block)
 {
     remove_mean(slope, area);
@@ -133,7 +133,7 @@ static void remove_light(float *slope, const struct bd_block *block)
         slope[i] -= share * block->grey[i];
 }
 
-static void take_coarse(struct bd_block *block)
+static void make_coarse(struct bd_block *block)
 {
     for (int y = 0; y < half; y++)
         for (int x = 0; x < half; x++) {
@@ -173,11 +173,11 @@ bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
     memcpy(block->slopes, (float[3]){ a, b, c }, sizeof block->slopes);
     memcpy(block->inverse, (float[3]){ c / determinant, -b / determinant, a / determinant },
            sizeof block->inverse);
-    take_coarse(block);
+    make_coarse(block);
     return true;
 }
 
-/* Sums over a block of what is seen in its place. */
+/* Sums over the pixels at the position of a block. */
 struct sums {
     float value, square, grey, across, down;
 };
@@ -245,7 +245,7 @@ bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
     return likeness >= least_likeness;
 }
 
-/* What is seen where a block may have gone, as coarse as its coarse brightness. */
+/* The part of a picture to which a block may have moved, in coarse cells. */
 enum { field = half + 2 * bd_block_reach, fine_field = 2 * field };
 
 static void read_field(const struct bd_block *block, const struct bd_cells *cells,

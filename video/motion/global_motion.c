@@ -6,23 +6,24 @@
 
 #include "video/motion/block.h"
 
-/* The picture is divided into as many fields, with a block in each where there is texture. */
+/* The picture is divided into at most so many fields; each has one block where there is texture. */
 enum { most_across = 8, most_down = 6, most_blocks = most_across * most_down };
 
-/* Cells: a field has at least so many on a side, and is looked through in tiles of four. */
+/* Cells: the side of a field is at least least_field, and it is searched in tiles of 4 x 4. */
 enum { least_field = 24, tile = 4, most_tiles = 24, block_tiles = bd_block_side / tile };
 
-/* Blocks agree that are at most this far from each other, cells. */
+/* Blocks agree if their shifts differ by at most this, cells. */
 static const double agreement = 0.5;
 
-/* Blocks that have to agree. */
+/* The least number of blocks that must agree. */
 enum { least_blocks = 8 };
 
-/* Pictures after which a block that differs from the others is replaced, and between two
- * replacements of old ones. */
+/* A block is replaced after it has disagreed in so many pictures; an old block is renewed once in
+ * so many pictures. */
 enum { most_misses = 50, renewal = 25 };
 
-/* A search from afar that finds nothing is repeated in one of so many pictures. */
+/* After `patience` failures, the search over the full range is done in one of `retry_interval`
+ * pictures only. */
 enum { patience = 12, retry_interval = 8 };
 
 struct tracked {
@@ -51,13 +52,14 @@ enum bd_status bd_global_motion_create(struct bd_global_motion **motion, int wid
 {
     *motion = NULL;
     if (width < 1 || height < 1 || (format != BD_GRAY8 && format != BD_RGB24))
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "shake: %d x %d, %d bytes a pixel: sides start at 1, and pixels have 1 or 3 "
-                       "bytes",
-                       width, height, (int)format);
+        return bd_fail(
+            BD_ERROR_ARGUMENT,
+            "global motion: %d x %d, %d bytes a pixel: sides start at 1, and pixels have 1 or 3 "
+            "bytes",
+            width, height, (int)format);
     struct bd_global_motion *self = calloc(1, sizeof *self);
     if (!self)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for finding the camera's shake");
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the global motion");
     self->width = width;
     self->height = height;
     self->format = format;
@@ -115,9 +117,9 @@ static struct tile tile_at(const float *cell, int ld)
     return sum;
 }
 
-/* The place in a field of tiles x tiles where a block has most texture along its weakest
+/* The position in a field of tiles x tiles where a block has most texture along its weakest
  * direction. */
-static void best_place(const struct tile *field, int tiles, int *best_x, int *best_y)
+static void best_position(const struct tile *field, int tiles, int *best_x, int *best_y)
 {
     float best = -1;
     for (int y = 0; y + block_tiles <= tiles; y++)
@@ -139,7 +141,7 @@ static void best_place(const struct tile *field, int tiles, int *best_x, int *be
         }
 }
 
-/* Takes a new block somewhere in field `number`, from a picture that is at `at`. */
+/* Chooses a new block in field `number`, from a picture that is shifted by `at`. */
 static void choose_block(struct bd_global_motion *motion, const struct bd_frame *frame, int number,
                          struct bd_shift at)
 {
@@ -160,7 +162,7 @@ static void choose_block(struct bd_global_motion *motion, const struct bd_frame 
         for (int x = 0; x < count; x++)
             tiles[y * count + x] =
                 tile_at(motion->field + (int64_t)(1 + tile * y) * wide + 1 + tile * x, wide);
-    best_place(tiles, count, &best_x, &best_y);
+    best_position(tiles, count, &best_x, &best_y);
     motion->used -= tracked->used;
     tracked->used =
         bd_block_create(&tracked->block, &motion->cells, frame, left + (1 + tile * best_x) * scale,
@@ -179,7 +181,7 @@ void bd_global_motion_begin(struct bd_global_motion *motion, const struct bd_fra
         choose_block(motion, frame, i, motion->last);
 }
 
-/* Looks for all blocks near a shift; returns how many are there. */
+/* Searches for all blocks near a shift; returns how many were found. */
 static int match_all(struct bd_global_motion *motion, const struct bd_frame *frame,
                      struct bd_shift near)
 {
@@ -208,7 +210,7 @@ static int mark_agreeing(struct bd_global_motion *motion, struct bd_shift middle
     return count;
 }
 
-/* The shift that explains best what the agreeing blocks saw: the mean of theirs, weighted by their
+/* The least-squares shift of the agreeing blocks: the mean of their shifts, weighted by their
  * slopes. */
 static struct bd_shift weighted_mean(const struct bd_global_motion *motion, struct bd_shift middle)
 {
@@ -233,8 +235,8 @@ static struct bd_shift weighted_mean(const struct bd_global_motion *motion, stru
     return middle;
 }
 
-/* The part of the picture that the agreeing blocks stand for: that of the rectangle around them, or
- * less where they do not fill it; then, what an even spread with their covariance would cover. */
+/* The share of the picture that the agreeing blocks cover: that of their bounding box, or, if they
+ * do not fill it, that of a uniform distribution with the same covariance. */
 static double spread(const struct bd_global_motion *motion)
 {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
@@ -266,8 +268,8 @@ static double spread(const struct bd_global_motion *motion)
     return fmin(even, (right - left) * (bottom - top)) / area;
 }
 
-/* What the blocks that are matched say. An object of a third of the picture may have a third of the
- * blocks, or all of them where nothing else has texture. */
+/* The verdict of the matched blocks. An object on a third of the picture may have a third of the
+ * blocks, or all of them if nothing else has texture. */
 static enum bd_global_motion_verdict judge(struct bd_global_motion *motion, int matched,
                                            struct bd_shift *shift)
 {
@@ -315,10 +317,10 @@ static bool search(const struct bd_global_motion *motion, const struct bd_frame 
     return votes[best] > 0;
 }
 
-/* While the shift is known, blocks that have long been somewhere else are chosen anew, and now and
- * then one that agrees is taken again, since light and things change. Each is tied to where the
- * others say that it is, so that errors do not add up: a renewal moves the mean of all by a
- * fraction of a hundredth of a pixel. */
+/* While the shift is known, blocks that have disagreed for long are chosen again. From time to time
+ * one that agrees is copied from the present picture, since light and scenes change. New blocks are
+ * positioned by the shift of all others, so that errors do not add up: a renewal moves the mean of
+ * all by a fraction of a hundredth of a pixel. */
 static void renew(struct bd_global_motion *motion, const struct bd_frame *frame,
                   struct bd_shift shift)
 {
@@ -338,11 +340,11 @@ static void renew(struct bd_global_motion *motion, const struct bd_frame *frame,
     if (!tracked->used) {
         choose_block(motion, frame, motion->turn, shift);
     } else if (tracked->agrees) {
-        struct bd_block taken;
+        struct bd_block renewed;
         int x = tracked->block.x + (int)lround(shift.x - tracked->block.at.x);
         int y = tracked->block.y + (int)lround(shift.y - tracked->block.at.y);
-        if (bd_block_create(&taken, &motion->cells, frame, x, y, shift))
-            tracked->block = taken;
+        if (bd_block_create(&renewed, &motion->cells, frame, x, y, shift))
+            tracked->block = renewed;
     }
 }
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "video/libav.h"
+
 /* Settings. Lossy ones aim at no visible difference at a speed that keeps up with the separation;
  * B-frames are off everywhere, so that pictures leave an encoder in the order they entered it. */
 #define X264 "crf=20;preset=veryfast"
@@ -218,13 +220,6 @@ static const struct bd_writer_recipe *pick_anywhere(const char *encoder, int row
     return found;
 }
 
-static enum AVPixelFormat libav_format(enum bd_pixel_format format)
-{
-    return format == BD_GRAY8   ? AV_PIX_FMT_GRAY8
-           : format == BD_RGB24 ? AV_PIX_FMT_RGB24
-                                : AV_PIX_FMT_RGBA;
-}
-
 /* A recipe for an encoder that the table does not know: the pixel format of its own that loses
  * least. */
 static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *path,
@@ -233,7 +228,7 @@ static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *pat
     const AVCodecDescriptor *about = avcodec_descriptor_get(codec->id);
     bool exact_codec =
         about && (about->props & AV_CODEC_PROP_LOSSLESS) && !(about->props & AV_CODEC_PROP_LOSSY);
-    enum AVPixelFormat source = libav_format(options->format);
+    enum AVPixelFormat source = bd_libav_format(options->format);
     int loss = 0;
     if (!codec->pix_fmts)
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s: encoder %s takes no pictures in memory", path,

@@ -1,4 +1,4 @@
-/* Private: which container, encoder and pixel format a file's extension stands for. */
+/* Private: the container, encoder and pixel format for a file's extension. */
 #ifndef BD_VIDEO_OUTPUT_RECIPE_H
 #define BD_VIDEO_OUTPUT_RECIPE_H
 
@@ -25,7 +25,7 @@ struct bd_writer_recipe {
     bool full_range;      /* luma 0..255; meaningful for YUV only */
 };
 
-/* What has been chosen for a file. */
+/* The choice for a file. */
 struct bd_writer_plan {
     const AVOutputFormat *muxer; /* NULL for pictures: the encoder's packet is the file */
     const AVCodec *codec;
