@@ -41,7 +41,7 @@ struct bd_separator {
     int *order;   /* all n slots: those in use, oldest first, then the free ones */
     int columns;  /* slots in use */
     int looked;   /* columns when the first background was last looked for; 0: not yet */
-    bool settled; /* the window has been cleaned of what moved while it was filled */
+    bool cleaned; /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
     double share;                /* of foreground pixels, average over flood_average seconds */

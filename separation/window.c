@@ -20,12 +20,12 @@ static const double light_threshold = 20;
 
 /* What is revealed must have been still for a second (two looks), and found so twice: so long a
  * ghost lasts, and so long somebody who stops must not be mistaken for one. */
-enum { reveal_reach = 20, reveal_still = 2, reveal_votes = 2, reveal_times = 3, reveal_margin = 2 };
+enum { ghost_reach = 20, ghost_still = 2, ghost_votes = 2, ghost_times = 3, ghost_margin = 2 };
 
 /* While the window fills, whoever was in the first frame leaves a ghost, and looks are closer:
  * three of them are 0.3 s. The wider reach is for sensors whose noise lets nothing seem still
  * (synth:noise .934 instead of .910; elsewhere the same). */
-enum { first_reveal_reach = 30, first_reveal_still = 3 };
+enum { first_ghost_reach = 30, first_ghost_still = 3 };
 
 /* Columns that the background is looked for in while the window fills: 50 are as good. */
 enum { most_first_columns = 24 };
@@ -172,18 +172,18 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s)
     }
     for (int i = 0; status == BD_OK && i < iterations; i++)
         status = refine(s);
-    s->settled = status == BD_OK;
+    s->cleaned = status == BD_OK;
     return status;
 }
 
 enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
 {
-    struct bd_ghost_params params = { .reach = s->settled ? reveal_reach : first_reveal_reach,
-                                      .still = s->settled ? reveal_still : first_reveal_still,
-                                      .votes = reveal_votes,
+    struct bd_ghost_params params = { .reach = s->cleaned ? ghost_reach : first_ghost_reach,
+                                      .still = s->cleaned ? ghost_still : first_ghost_still,
+                                      .votes = ghost_votes,
                                       .least = s->options.min_area,
-                                      .times = reveal_times,
-                                      .margin = reveal_margin,
+                                      .times = ghost_times,
+                                      .margin = ghost_margin,
                                       .noise = 1 };
     if (bd_sep_without(s, BD_WITHOUT_REVEAL))
         return BD_OK;
@@ -195,7 +195,7 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
 /* Showing frames ahead would mix with a window that is in use. */
 static enum bd_status check_not_started(const struct bd_separator *s)
 {
-    if (s->started || s->settled)
+    if (s->started || s->cleaned)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "a look ahead after separation has started: reset the separator first");
     if (bd_separator_in_flight(s))
