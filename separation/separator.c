@@ -330,6 +330,8 @@ enum bd_status bd_separator_set_lambda(struct bd_separator *s, double lambda)
 {
     if (!(lambda > 0 && lambda <= 255))
         return bd_fail(BD_ERROR_ARGUMENT, "lambda %g: above 0, up to 255 is wanted", lambda);
+    if (lambda != s->options.lambda)
+        s->r_valid = false; /* X, and so R, depends on lambda: the next slide makes R again */
     s->options.lambda = lambda;
     return BD_OK;
 }
@@ -341,6 +343,13 @@ enum bd_status bd_separator_set_threshold(struct bd_separator *s, double thresho
     s->options.threshold = threshold;
     return BD_OK;
 }
+
+#ifdef BD_DEVELOPER
+void bd_separator_ablate(struct bd_separator *s, enum bd_ablation part)
+{
+    s->without = part;
+}
+#endif
 
 const struct bd_separator_options *bd_separator_options(const struct bd_separator *s)
 {

@@ -30,18 +30,23 @@ enum { first_ghost_reach = 30, first_ghost_still = 3 };
 /* Columns that the background is looked for in while the window fills: 50 are as good. */
 enum { most_first_columns = 24 };
 
+static int none_is_zero(int value)
+{
+    return value == BD_NONE ? 0 : value;
+}
+
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
     const struct bd_separator_options *o = &s->options;
     double most = o->threshold > most_threshold ? o->threshold : most_threshold;
     return (struct bd_detect_params){
         .threshold = (float)o->threshold,
-        .noise_gain = (float)o->noise_gain,
+        .noise_gain = o->noise_gain == BD_NONE ? 0 : (float)o->noise_gain,
         .most = (float)most,
         .median = o->median,
-        .min_area = o->min_area,
-        .max_hole = o->max_hole,
-        .plain = bd_sep_without(s, BD_WITHOUT_TRIM) ? -1 : plain_share,
+        .min_area = none_is_zero(o->min_area),
+        .max_hole = none_is_zero(o->max_hole),
+        .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
         .shadows = !bd_sep_without(s, BD_WITHOUT_SHADOWS),
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
@@ -125,7 +130,7 @@ enum bd_status bd_sep_slide(struct bd_separator *s)
         s->r_valid = false; /* R has lost a column and not gained one */
     if (status == BD_OK && s->r_valid)
         status = learn_basis(s);
-    int refinements = s->r_valid ? s->options.refine : 1;
+    int refinements = s->r_valid ? none_is_zero(s->options.refine) : 1;
     for (int i = 0; status == BD_OK && i < refinements; i++)
         status = refine(s);
     return status;
@@ -140,7 +145,7 @@ static enum bd_status find_first_background(struct bd_separator *s)
         few[j] = s->order[(int64_t)(j + 1) * s->columns / count - 1];
     s->looked = s->columns;
     return s->backend->ops->separation->stable(s->state, few, count, (float)s->options.lambda,
-                                               !bd_sep_without(s, BD_WITHOUT_CHOICE));
+                                               !bd_sep_without(s, BD_WITHOUT_BOUNDARY_CONTRAST));
 }
 
 enum bd_status bd_sep_start(struct bd_separator *s)
@@ -160,7 +165,7 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s)
     const struct bd_backend_ops *ops = s->backend->ops;
     enum bd_status status =
         ops->separation->stable(s->state, s->order, s->columns, (float)s->options.lambda,
-                                !bd_sep_without(s, BD_WITHOUT_CHOICE));
+                                !bd_sep_without(s, BD_WITHOUT_BOUNDARY_CONTRAST));
     for (int j = 0; status == BD_OK && j < s->columns; j++) {
         status = ops->separation->recall(s->state, s->order[j]);
         if (status == BD_OK)
@@ -185,7 +190,7 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
                                       .times = ghost_times,
                                       .margin = ghost_margin,
                                       .noise = 1 };
-    if (bd_sep_without(s, BD_WITHOUT_REVEAL))
+    if (bd_sep_without(s, BD_WITHOUT_GHOST_REMOVAL))
         return BD_OK;
     if (params.least < 1)
         params.least = 1;

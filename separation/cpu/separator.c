@@ -97,8 +97,8 @@ static enum bd_status sep_create(struct bd_backend *backend,
         (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) || !state->still ||
         !state->votes || !state->earlier)
         status = bd_fail(BD_ERROR_MEMORY,
-                         "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
-                         "--window or --scale needs less",
+                         "no memory for a window of %d frames of %d x %d (%zu MiB); fewer or "
+                         "smaller frames need less",
                          shape->window, shape->width, shape->height, ld * n >> 20);
     if (status == BD_OK)
         status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
