@@ -190,7 +190,7 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
         finish_shared(work->size, true) > finish_shared_most)
         status = bd_fail(BD_ERROR_UNSUPPORTED,
                          "backend cuda: pictures of %d x %d are too large to clean masks of; use "
-                         "a smaller --scale or --backend cpu",
+                         "smaller frames or the backend cpu",
                          width, height);
     if (status == BD_OK)
         status = bd_cuda_alloc(cuda, &work->memory, place(work), "the mask clean-up");
