@@ -6,13 +6,7 @@
 static void print_separator_default(char *text, size_t size, const struct bd_option *option)
 {
     size_t begin = offsetof(struct bd_options, separator);
-    struct bd_separator_options given = { .width = 640,
-                                          .height = 480,
-                                          .channels = 3,
-                                          .noise_gain = -1,
-                                          .refine = -1,
-                                          .min_area = -1,
-                                          .max_hole = -1 };
+    struct bd_separator_options given = { .width = 640, .height = 480, .channels = 3 };
     struct bd_separator_options defaults = bd_separator_defaults(&given);
     if (option->offset < begin || option->offset >= begin + sizeof defaults)
         return;

@@ -3,9 +3,6 @@
 #include <string.h>
 
 static const char *const backends[] = { "auto", "cpu", "cuda", NULL };
-static const char *const parts[] = {
-    "nothing", "choice", "reveal", "shadows", "trim", "all", NULL
-};
 static const char *const solvers[] = { "live", "batch", NULL };
 static const char *const stabilise_modes[] = { "auto", "on", "off", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
@@ -23,7 +20,8 @@ enum {
     I = BD_FOR_INFO,
     VE = V | E,
     VEA = V | E | A,
-    L = VEA | BD_LIVE_SOLVER
+    L = VEA | BD_LIVE_SOLVER,
+    Z = BD_ZERO_IS_NONE
 };
 
 /* clang-format off */
@@ -102,21 +100,19 @@ const struct bd_option bd_option_table[] = {
       "grey levels above which a difference is no noise of the background" },
     { "threshold", 0, "GREY", BD_OPTION_NUMBER, AT(separator.threshold), 0.1, 255, NULL, VEA, NULL,
       "least difference from the background that is foreground" },
-    { "noise-gain", 0, "K", BD_OPTION_NUMBER, AT(separator.noise_gain), 0, 100, NULL, VEA, NULL,
+    { "noise-gain", 0, "K", BD_OPTION_NUMBER, AT(separator.noise_gain), 0, 100, NULL, VEA | Z, NULL,
       "a pixel's threshold is at least K times its own noise" },
-    { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, NULL, L, NULL,
+    { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, NULL, L | Z, NULL,
       "refinements of the window each time a frame enters it" },
     { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, bd_max_rank, NULL, L, NULL,
       "largest rank of the background" },
     { "stabilise", 0, "WHEN", BD_OPTION_INDEX, AT(stabilise), 0, 0, stabilise_modes, VEA, "auto",
       "register frames of a camera that shakes; auto: while it does" },
-    { "without", 0, "PART", BD_OPTION_INDEX, AT(separator.without), 0, 0, parts, VEA, "nothing",
-      "leave a part of the making of masks out, to see what it does" },
     { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 15, NULL, VEA, NULL,
       "side of the median filter on the mask, 1: none" },
-    { "min-area", 0, "N", BD_OPTION_INT, AT(separator.min_area), 0, 1e9, NULL, VEA, "by size",
+    { "min-area", 0, "N", BD_OPTION_INT, AT(separator.min_area), 0, 1e9, NULL, VEA | Z, "by size",
       "remove foreground of fewer pixels (of the processing size)" },
-    { "max-hole", 0, "N", BD_OPTION_INT, AT(separator.max_hole), 0, 1e9, NULL, VEA, "by size",
+    { "max-hole", 0, "N", BD_OPTION_INT, AT(separator.max_hole), 0, 1e9, NULL, VEA | Z, "by size",
       "fill holes of at most this many pixels" },
     { "color", 0, "NAME", BD_OPTION_GRAY, AT(gray), 0, 0, colors, VEA, "rgb",
       "separate the brightness alone, or all colours" },

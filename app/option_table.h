@@ -31,7 +31,8 @@ enum {
     BD_FOR_EVAL = 1 << BD_COMMAND_EVAL,
     BD_FOR_BENCH = 1 << BD_COMMAND_BENCH,
     BD_FOR_INFO = 1 << BD_COMMAND_INFO,
-    BD_LIVE_SOLVER = 1 << 16 /* does nothing with --solver batch, and is refused there */
+    BD_LIVE_SOLVER = 1 << 16, /* does nothing with --solver batch, and is refused there */
+    BD_ZERO_IS_NONE = 1 << 17 /* the value 0 means none, which is stored as BD_NONE */
 };
 
 struct bd_option {
@@ -42,7 +43,7 @@ struct bd_option {
     size_t offset; /* in struct bd_options */
     double min, max;
     const char *const *choices; /* NULL-terminated */
-    unsigned commands;          /* BD_FOR_ bits, BD_LIVE_SOLVER */
+    unsigned commands;          /* BD_FOR_ bits, BD_LIVE_SOLVER, BD_ZERO_IS_NONE */
     const char *fallback;       /* the default, in words; NULL: none, or as bd_separator_defaults
                                    has it for members of options.separator */
     const char *help;

@@ -223,6 +223,7 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
     int index = 0;
     int64_t whole = 0;
     enum bd_status status = BD_OK;
+    bool zero_is_none = option->commands & BD_ZERO_IS_NONE;
     switch (option->kind) {
     case BD_OPTION_FLAG:
         *(bool *)target = true;
@@ -233,11 +234,14 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
     case BD_OPTION_INT:
     case BD_OPTION_ODD:
         if ((status = parse_whole(option, value, &whole)) == BD_OK)
-            *(int *)target = (int)whole;
+            *(int *)target = whole || !zero_is_none ? (int)whole : BD_NONE;
         break;
     case BD_OPTION_NUMBER:
     case BD_OPTION_TIME:
-        return parse_number(option, value, (double *)target);
+        status = parse_number(option, value, (double *)target);
+        if (status == BD_OK && zero_is_none && *(double *)target == 0)
+            *(double *)target = BD_NONE;
+        break;
     case BD_OPTION_TEXT:
     case BD_OPTION_TEXTS:
         return parse_text(option, value, target);
@@ -331,11 +335,7 @@ static enum bd_status choose_device(struct bd_options *options)
 
 static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 {
-    *options = (struct bd_options){
-        .command = BD_COMMAND_VIEW,
-        .device = -1,
-        .separator = { .noise_gain = -1, .refine = -1, .min_area = -1, .max_hole = -1 }
-    };
+    *options = (struct bd_options){ .command = BD_COMMAND_VIEW, .device = -1 };
     size_t bytes = backend_size + 1;
     for (int i = 0; i < argc; i++)
         bytes += strlen(argv[i]) + 1;

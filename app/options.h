@@ -47,7 +47,7 @@ struct bd_options {
     const char *hwaccel; /* none, auto or a device type of FFmpeg */
     double start, duration;
 
-    /* separation; 0 or negative = default, as in struct bd_separator_options */
+    /* separation; 0 = default, as in struct bd_separator_options */
     const char *backend; /* for bd_backend_open: bd_options_parse has put --device into it */
     int device;          /* --device; negative: not given */
     int threads;
@@ -88,6 +88,12 @@ struct bd_options {
  * stay. BD_ERROR_ARGUMENT with a one-line detail: unknown command option, value missing or out of
  * range, an option of another command, INPUT missing, too many arguments; BD_ERROR_MEMORY. */
 enum bd_status bd_options_parse(struct bd_options *options, int argc, char **argv);
+
+/* A number of struct bd_separator_options, as the command line has it. */
+static inline int bd_none_is_zero(int value)
+{
+    return value == BD_NONE ? 0 : value;
+}
 
 /* Frees what bd_options_parse allocated and zeroes the struct. */
 void bd_options_release(struct bd_options *options);

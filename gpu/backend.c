@@ -12,17 +12,18 @@
 /* The oldest architecture that the kernels are built for. */
 enum { oldest_capability = 80 };
 
-static struct {
-    cudaError_t error;
-    int after;
-} injected;
-
 static atomic_int blocks;
 
 int bd_cuda_blocks(void)
 {
     return atomic_load(&blocks);
 }
+
+#ifdef BD_DEVELOPER
+static struct {
+    cudaError_t error;
+    int after;
+} injected;
 
 int bd_cuda_inject(cudaError_t error, int after)
 {
@@ -43,6 +44,13 @@ static cudaError_t with_fault(cudaError_t error, int allocation)
     injected.error = cudaSuccess;
     return error;
 }
+#else
+static cudaError_t with_fault(cudaError_t error, int allocation)
+{
+    (void)allocation;
+    return error;
+}
+#endif
 
 struct bd_cuda *bd_cuda_of(struct bd_backend *backend)
 {

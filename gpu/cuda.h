@@ -57,11 +57,12 @@ void bd_cuda_free_host(void *data);
  * process: for tests. */
 int bd_cuda_blocks(void);
 
-/* A fault to be injected, for tests: the next `after` checked calls pass, the one after fails with
- * `error` (cudaErrorMemoryAllocation: allocations are counted instead, and the next one after that
- * many fails). cudaSuccess takes it back. Returns how many calls the fault before would still have
- * let pass. */
+#ifdef BD_DEVELOPER
+/* Injects a fault, for tests: the next `after` checked calls pass, the one after them fails with
+ * `error` (cudaErrorMemoryAllocation: allocations are counted instead of calls). cudaSuccess
+ * removes the fault. Returns how many calls the fault before would still have let pass. */
 int bd_cuda_inject(cudaError_t error, int after);
+#endif
 
 #ifdef __cplusplus
 }

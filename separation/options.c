@@ -17,17 +17,17 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
         o.lambda = 10;
     if (o.threshold <= 0)
         o.threshold = 20;
-    if (o.noise_gain < 0)
+    if (o.noise_gain == 0)
         o.noise_gain = 3;
-    if (o.refine < 0)
+    if (!o.refine)
         o.refine = 1;
     if (!o.rank)
         o.rank = 1;
     if (!o.median)
         o.median = 5;
-    if (o.min_area < 0)
+    if (!o.min_area)
         o.min_area = (int)(pixels / 3000);
-    if (o.max_hole < 0)
+    if (!o.max_hole)
         o.max_hole = (int)(pixels / 150);
     if (!o.outputs)
         o.outputs = BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
@@ -63,13 +63,17 @@ enum bd_status bd_sep_check_options(const struct bd_separator_options *o)
                        BD_SEPARATOR_SHADOW))
         return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2, 4 and 8 is wanted",
                        (unsigned)o->outputs);
-    if (o->without < BD_WITHOUT_NOTHING || o->without > BD_WITHOUT_ANY)
-        return bd_fail(BD_ERROR_ARGUMENT, "without %d: 0 to %d is wanted", o->without,
-                       BD_WITHOUT_ANY);
+    if ((o->noise_gain < 0 && o->noise_gain != BD_NONE) || o->refine < BD_NONE ||
+        o->min_area < BD_NONE || o->max_hole < BD_NONE)
+        return bd_fail(
+            BD_ERROR_ARGUMENT,
+            "noise gain %g, %d refinements, min_area %d, max_hole %d: above 0, or BD_NONE "
+            "(-1), is wanted",
+            o->noise_gain, o->refine, o->min_area, o->max_hole);
     if ((int64_t)o->width * o->height * o->channels < o->window)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "frames of %d x %d have fewer values than the window has frames (%d); a "
-                       "smaller --window is wanted",
+                       "smaller window is wanted",
                        o->width, o->height, o->window);
     return BD_OK;
 }

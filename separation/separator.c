@@ -85,7 +85,7 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
     s->columns = s->looked = 0;
     for (int j = 0; j < s->options.window; j++)
         s->order[j] = j;
-    s->settled = s->started = s->r_valid = false;
+    s->cleaned = s->started = s->r_valid = false;
     s->share = s->flooded = 0;
     for (int i = 0; i < bd_sep_lag; i++)
         s->frames[i].counts = false;
@@ -102,7 +102,7 @@ static bool its_turn(struct bd_separator *s, double time)
     int n = s->options.window;
     if (s->frozen && s->columns)
         return false;
-    if (!s->settled) {
+    if (!s->cleaned) {
         double filled = (double)s->columns / n;
         double span = s->options.memory < start_seconds ? s->options.memory : start_seconds;
         return time >= s->start + span * filled * filled;
@@ -118,7 +118,7 @@ static bool its_turn(struct bd_separator *s, double time)
 
 static double next_look(const struct bd_separator *s, double time)
 {
-    return time + (s->settled ? look_seconds : first_look_seconds);
+    return time + (s->cleaned ? look_seconds : first_look_seconds);
 }
 
 /* Seconds since the frame before. A step back, or a long one ahead, is a seek (or a source that was
@@ -167,7 +167,7 @@ static enum bd_status prepare(struct bd_separator *s, double time)
     }
     if (earlier->counts && earlier->ghost_pixels)
         s->r_valid = false; /* the window has changed: R is that of the next refinement */
-    if (!s->settled && s->columns == s->options.window && !s->frozen)
+    if (!s->cleaned && s->columns == s->options.window && !s->frozen)
         return bd_sep_clean_window(s);
     return BD_OK;
 }
@@ -197,7 +197,7 @@ static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
 /* Background, mask and learning for the frame in hand. */
 static enum bd_status separate(struct bd_separator *s, double time)
 {
-    bool jump, starting = !s->settled;
+    bool jump, starting = !s->cleaned;
     enum bd_status status = BD_OK;
     struct bd_sep_frame frame = { .counts = true };
     frame.seconds = advance(s, time, &jump);
@@ -330,6 +330,8 @@ enum bd_status bd_separator_set_lambda(struct bd_separator *s, double lambda)
 {
     if (!(lambda > 0 && lambda <= 255))
         return bd_fail(BD_ERROR_ARGUMENT, "lambda %g: above 0, up to 255 is wanted", lambda);
+    if (lambda != s->options.lambda)
+        s->r_valid = false; /* X, and so R, depends on lambda: the next slide makes R again */
     s->options.lambda = lambda;
     return BD_OK;
 }
@@ -341,6 +343,13 @@ enum bd_status bd_separator_set_threshold(struct bd_separator *s, double thresho
     s->options.threshold = threshold;
     return BD_OK;
 }
+
+#ifdef BD_DEVELOPER
+void bd_separator_ablate(struct bd_separator *s, enum bd_ablation part)
+{
+    s->without = part;
+}
+#endif
 
 const struct bd_separator_options *bd_separator_options(const struct bd_separator *s)
 {

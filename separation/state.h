@@ -4,6 +4,7 @@
 #define BD_SEPARATION_STATE_H
 
 #include "linalg/shared/svd_ops.h"
+#include "separation/shared/ablation.h"
 #include "separation/shared/ops.h"
 #include <backdrop/qr_update.h>
 #include <backdrop/separator.h>
@@ -32,6 +33,9 @@ struct bd_sep_frame {
 struct bd_separator {
     struct bd_backend *backend;
     struct bd_separator_options options;
+#ifdef BD_DEVELOPER
+    enum bd_ablation without;
+#endif
     void *state; /* the backend's */
     struct bd_qr_update *update;
     void *svd;          /* the backend's: SVD of r */
@@ -41,7 +45,7 @@ struct bd_separator {
     int *order;   /* all n slots: those in use, oldest first, then the free ones */
     int columns;  /* slots in use */
     int looked;   /* columns when the first background was last looked for; 0: not yet */
-    bool settled; /* the window has been cleaned of what moved while it was filled */
+    bool cleaned; /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
     double share;                /* of foreground pixels, average over flood_average seconds */
@@ -58,9 +62,15 @@ static inline double bd_sep_share(const struct bd_separator *s, int64_t pixels)
     return (double)pixels / ((double)s->options.width * s->options.height);
 }
 
-static inline bool bd_sep_without(const struct bd_separator *s, enum bd_separator_part part)
+static inline bool bd_sep_without(const struct bd_separator *s, enum bd_ablation part)
 {
-    return s->options.without == (int)part || s->options.without == BD_WITHOUT_ANY;
+#ifdef BD_DEVELOPER
+    return s->without == part || s->without == BD_WITHOUT_ANY;
+#else
+    (void)s;
+    (void)part;
+    return false;
+#endif
 }
 
 /* BD_ERROR_ARGUMENT for options, none of them left to a default, that are out of range. */

@@ -20,15 +20,20 @@ static const double light_threshold = 20;
 
 /* What is revealed must have been still for a second (two looks), and found so twice: so long a
  * ghost lasts, and so long somebody who stops must not be mistaken for one. */
-enum { reveal_reach = 20, reveal_still = 2, reveal_votes = 2, reveal_times = 3, reveal_margin = 2 };
+enum { ghost_reach = 20, ghost_still = 2, ghost_votes = 2, ghost_times = 3, ghost_margin = 2 };
 
 /* While the window fills, whoever was in the first frame leaves a ghost, and looks are closer:
  * three of them are 0.3 s. The wider reach is for sensors whose noise lets nothing seem still
  * (synth:noise .934 instead of .910; elsewhere the same). */
-enum { first_reveal_reach = 30, first_reveal_still = 3 };
+enum { first_ghost_reach = 30, first_ghost_still = 3 };
 
 /* Columns that the background is looked for in while the window fills: 50 are as good. */
 enum { most_first_columns = 24 };
+
+static int none_is_zero(int value)
+{
+    return value == BD_NONE ? 0 : value;
+}
 
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
@@ -36,12 +41,12 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
     double most = o->threshold > most_threshold ? o->threshold : most_threshold;
     return (struct bd_detect_params){
         .threshold = (float)o->threshold,
-        .noise_gain = (float)o->noise_gain,
+        .noise_gain = o->noise_gain == BD_NONE ? 0 : (float)o->noise_gain,
         .most = (float)most,
         .median = o->median,
-        .min_area = o->min_area,
-        .max_hole = o->max_hole,
-        .plain = bd_sep_without(s, BD_WITHOUT_TRIM) ? -1 : plain_share,
+        .min_area = none_is_zero(o->min_area),
+        .max_hole = none_is_zero(o->max_hole),
+        .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
         .shadows = !bd_sep_without(s, BD_WITHOUT_SHADOWS),
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
@@ -125,7 +130,7 @@ enum bd_status bd_sep_slide(struct bd_separator *s)
         s->r_valid = false; /* R has lost a column and not gained one */
     if (status == BD_OK && s->r_valid)
         status = learn_basis(s);
-    int refinements = s->r_valid ? s->options.refine : 1;
+    int refinements = s->r_valid ? none_is_zero(s->options.refine) : 1;
     for (int i = 0; status == BD_OK && i < refinements; i++)
         status = refine(s);
     return status;
@@ -140,7 +145,7 @@ static enum bd_status find_first_background(struct bd_separator *s)
         few[j] = s->order[(int64_t)(j + 1) * s->columns / count - 1];
     s->looked = s->columns;
     return s->backend->ops->separation->stable(s->state, few, count, (float)s->options.lambda,
-                                               !bd_sep_without(s, BD_WITHOUT_CHOICE));
+                                               !bd_sep_without(s, BD_WITHOUT_BOUNDARY_CONTRAST));
 }
 
 enum bd_status bd_sep_start(struct bd_separator *s)
@@ -160,7 +165,7 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s)
     const struct bd_backend_ops *ops = s->backend->ops;
     enum bd_status status =
         ops->separation->stable(s->state, s->order, s->columns, (float)s->options.lambda,
-                                !bd_sep_without(s, BD_WITHOUT_CHOICE));
+                                !bd_sep_without(s, BD_WITHOUT_BOUNDARY_CONTRAST));
     for (int j = 0; status == BD_OK && j < s->columns; j++) {
         status = ops->separation->recall(s->state, s->order[j]);
         if (status == BD_OK)
@@ -172,20 +177,20 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s)
     }
     for (int i = 0; status == BD_OK && i < iterations; i++)
         status = refine(s);
-    s->settled = status == BD_OK;
+    s->cleaned = status == BD_OK;
     return status;
 }
 
 enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
 {
-    struct bd_ghost_params params = { .reach = s->settled ? reveal_reach : first_reveal_reach,
-                                      .still = s->settled ? reveal_still : first_reveal_still,
-                                      .votes = reveal_votes,
+    struct bd_ghost_params params = { .reach = s->cleaned ? ghost_reach : first_ghost_reach,
+                                      .still = s->cleaned ? ghost_still : first_ghost_still,
+                                      .votes = ghost_votes,
                                       .least = s->options.min_area,
-                                      .times = reveal_times,
-                                      .margin = reveal_margin,
+                                      .times = ghost_times,
+                                      .margin = ghost_margin,
                                       .noise = 1 };
-    if (bd_sep_without(s, BD_WITHOUT_REVEAL))
+    if (bd_sep_without(s, BD_WITHOUT_GHOST_REMOVAL))
         return BD_OK;
     if (params.least < 1)
         params.least = 1;
@@ -195,7 +200,7 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
 /* Showing frames ahead would mix with a window that is in use. */
 static enum bd_status check_not_started(const struct bd_separator *s)
 {
-    if (s->started || s->settled)
+    if (s->started || s->cleaned)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "a look ahead after separation has started: reset the separator first");
     if (bd_separator_in_flight(s))

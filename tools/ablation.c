@@ -1,11 +1,14 @@
 /* What each part of the making of masks contributes: the tables of docs/accuracy.md, as Markdown.
  *
- *     ablation FOLDER...
+ *     ablation [--without PART] FOLDER...
  *
  * Every FOLDER in the layout of changedetection.net, and every rendered scene, is separated with
  * the default options and then without one part after another: F-measure by CDnet's rules, and
  * processor time a frame of one thread. A first table has a look ahead of up to a minute, as
- * the program gives a film; a second one has none, as for a camera. */
+ * the program gives a film; a second one has none, as for a camera. With --without (contrast,
+ * ghosts, shadows, trimming, registration or all) there are two columns only: with all parts, and
+ * without that one. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,26 +16,34 @@
 
 #include "app/eval/cdnet.h"
 #include "app/pipeline/stabilise.h"
+#include "separation/shared/ablation.h"
 #include "video/output/writer.h"
 #include "video/synth/synth.h"
 #include <backdrop/separator.h>
 
 enum { most_sources = 64, files_rate = 25, look_seconds = 60 };
 
-/* What is left out in a column. */
-static const struct {
+/* The part that a column leaves out. */
+static const struct column {
     const char *name;
-    int without; /* enum bd_separator_part */
-    enum bd_stabilise_mode steady;
+    enum bd_ablation without;
+    enum bd_stabilise_mode stabilise;
 } columns[] = { { "all parts", BD_WITHOUT_NOTHING, BD_STABILISE_AUTO },
-                { "without choice", BD_WITHOUT_CHOICE, BD_STABILISE_AUTO },
-                { "without reveal", BD_WITHOUT_REVEAL, BD_STABILISE_AUTO },
+                { "without contrast", BD_WITHOUT_BOUNDARY_CONTRAST, BD_STABILISE_AUTO },
+                { "without ghosts", BD_WITHOUT_GHOST_REMOVAL, BD_STABILISE_AUTO },
                 { "without shadows", BD_WITHOUT_SHADOWS, BD_STABILISE_AUTO },
-                { "without trim", BD_WITHOUT_TRIM, BD_STABILISE_AUTO },
+                { "without trimming", BD_WITHOUT_TRIMMING, BD_STABILISE_AUTO },
                 { "without registration", BD_WITHOUT_NOTHING, BD_STABILISE_OFF },
-                { "without all of these", BD_WITHOUT_ANY, BD_STABILISE_OFF } };
+                { "without all", BD_WITHOUT_ANY, BD_STABILISE_OFF } };
 
 enum { column_count = sizeof columns / sizeof *columns };
+
+static const char *only; /* the name of the one column to show besides the first; NULL: all */
+
+static bool is_shown(int column)
+{
+    return !only || column == 0 || strcmp(columns[column].name + strlen("without "), only) == 0;
+}
 
 struct source {
     struct bd_sequence sequence;
@@ -47,7 +58,7 @@ struct outcome {
 struct run {
     const struct source *source;
     struct bd_separator *separator;
-    struct bd_stabiliser *steady;
+    struct bd_stabiliser *stabiliser;
     struct bd_frame picture, truth, mask;
     struct bd_score score;
     double seconds;
@@ -78,7 +89,7 @@ static enum bd_status look_ahead(struct run *run, int window)
         status = read_picture(source, (int64_t)(j * span / window), &run->picture);
         if (status)
             break;
-        bd_stabiliser_register(run->steady, &run->picture, bd_stabiliser_ahead, &shown, &shift);
+        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown, &shift);
         status = bd_separator_look_ahead(run->separator, shown->data, shown->stride);
     }
     return status ? status : bd_separator_initialise(run->separator);
@@ -95,13 +106,13 @@ static enum bd_status separate(struct run *run, int64_t index)
     if (status)
         return status;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-    if (bd_stabiliser_moved(run->steady))
-        status = bd_stabiliser_learn(run->steady, run->separator);
-    bd_stabiliser_register(run->steady, picture, time, &shown, &shift);
+    if (bd_stabiliser_moved(run->stabiliser))
+        status = bd_stabiliser_learn(run->stabiliser, run->separator);
+    bd_stabiliser_register(run->stabiliser, picture, time, &shown, &shift);
     if (!status)
         status = bd_separator_push(run->separator, shown->data, shown->stride, time, &out);
     if (!status)
-        bd_stabiliser_restore(run->steady, shift, &out);
+        bd_stabiliser_restore(run->stabiliser, shift, &out);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     run->seconds +=
         (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);
@@ -126,18 +137,16 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
     struct bd_separator_options options = { .width = run.picture.width,
                                             .height = run.picture.height,
                                             .channels = 3,
-                                            .frame_rate = source->rate,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1,
-                                            .without = columns[column].without };
+                                            .frame_rate = source->rate };
     options = bd_separator_defaults(&options);
     status = bd_frame_ensure(&run.mask, options.width, options.height, BD_GRAY8);
     if (!status)
         status = bd_separator_create(&run.separator, backend, &options);
     if (!status)
-        status = bd_stabiliser_create(&run.steady, columns[column].steady, &options, BD_RGB24);
+        bd_separator_ablate(run.separator, columns[column].without);
+    if (!status)
+        status =
+            bd_stabiliser_create(&run.stabiliser, columns[column].stabilise, &options, BD_RGB24);
     if (!status && ahead)
         status = look_ahead(&run, options.window);
     for (int64_t i = 0; i < source->frames && !status; i++)
@@ -145,7 +154,7 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
     outcome->f = bd_score_f_measure(&run.score);
     outcome->milliseconds = 1e3 * run.seconds / (double)source->frames;
     bd_separator_destroy(&run.separator);
-    bd_stabiliser_destroy(&run.steady);
+    bd_stabiliser_destroy(&run.stabiliser);
     bd_frame_destroy(&run.picture);
     bd_frame_destroy(&run.truth);
     bd_frame_destroy(&run.mask);
@@ -156,10 +165,12 @@ static void print_header(int ahead)
 {
     printf("%s\n\n| |", ahead ? "With a look ahead:" : "Without a look ahead:");
     for (int column = 0; column < column_count; column++)
-        printf(" %s |", columns[column].name);
+        if (is_shown(column))
+            printf(" %s |", columns[column].name);
     printf("\n|---|");
     for (int column = 0; column < column_count; column++)
-        printf("---|");
+        if (is_shown(column))
+            printf("---|");
     printf("\n");
 }
 
@@ -172,6 +183,8 @@ static enum bd_status print_table(const struct source *sources, int count,
         printf("| %s |", sources[i].sequence.name);
         for (int column = 0; column < column_count; column++) {
             struct outcome outcome;
+            if (!is_shown(column))
+                continue;
             enum bd_status status = measure(&sources[i], backend, column, ahead, &outcome);
             if (status)
                 return status;
@@ -184,10 +197,12 @@ static enum bd_status print_table(const struct source *sources, int count,
     }
     printf("| **mean** |");
     for (int column = 0; column < column_count; column++)
-        printf(" **%.3f** |", f[column]);
+        if (is_shown(column))
+            printf(" **%.3f** |", f[column]);
     printf("\n| ms a frame |");
     for (int column = 0; column < column_count; column++)
-        printf(" %.2f |", milliseconds[column]);
+        if (is_shown(column))
+            printf(" %.2f |", milliseconds[column]);
     printf("\n\n");
     return BD_OK;
 }
@@ -204,9 +219,18 @@ int main(int argc, char **argv)
 {
     static struct source sources[most_sources];
     struct bd_backend *backend = NULL;
-    int count = 0;
+    int count = 0, first = 1;
     enum bd_status status = BD_OK;
-    for (int i = 1; i < argc && count < most_sources && !status; i++)
+    if (argc > 2 && strcmp(argv[1], "--without") == 0) {
+        bool known = false;
+        only = argv[2];
+        first = 3;
+        for (int column = 1; column < column_count; column++)
+            known |= is_shown(column);
+        if (!known)
+            status = bd_fail(BD_ERROR_ARGUMENT, "--without %s: no such part", only);
+    }
+    for (int i = first; i < argc && count < most_sources && !status; i++)
         status = open_source(&sources[count++], argv[i]);
     for (const struct bd_synth_scene *scene = bd_synth_scenes;
          scene->name && count < most_sources && !status; scene++) {

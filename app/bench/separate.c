@@ -100,10 +100,6 @@ static enum bd_status start_separator(struct separate_case *c, struct bd_backend
                                             .frame_rate = fps,
                                             .window = s->window,
                                             .memory = memory,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1,
                                             .outputs = s->outputs };
     enum bd_status status = bd_separator_create(&c->separator, backend, &options);
     for (int i = 0; i < s->window && !status; i++)

@@ -1,6 +1,7 @@
 #include "app/export/export.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #include "app/export/outputs.h"
 #include "app/interrupt.h"
@@ -37,8 +38,8 @@ static void log_settings(const struct export *export)
            "window %d, memory %g s, lambda %g, threshold %g, noise gain %g, refine %d, rank %d, "
            "median %d, min area %d, max hole %d",
            settings.window, settings.memory, settings.lambda, settings.threshold,
-           settings.noise_gain, settings.refine, settings.rank, settings.median, settings.min_area,
-           settings.max_hole);
+           fmax(settings.noise_gain, 0), bd_none_is_zero(settings.refine), settings.rank,
+           settings.median, bd_none_is_zero(settings.min_area), bd_none_is_zero(settings.max_hole));
 }
 
 /* Runs to the end, to a failure, or until the user interrupts. */

@@ -2,10 +2,6 @@
 #include "gpu/separation/state.cuh"
 #include "gpu/separation/sweep.cuh"
 
-/* A direction b of norm 1 takes part in 1 / (m sum b^4) of the elements; directions after the first
- * one that take part in less than this share are people (as separation/cpu/window.c). */
-static const double least_participation = 0.2;
-
 /* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). */
 __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, int rank, int count,
                             double tau, const float *sigma, const float *v, int64_t ldv)
@@ -121,7 +117,7 @@ __global__ __launch_bounds__(bd_sep_threads) void end_basis(
         fourth = bd_sep_block_sum(fourth);
         if (threadIdx.x > 0)
             continue;
-        if (k > 0 && !(fourth * least_participation * m < 1) && k < kept)
+        if (k > 0 && !(fourth * bd_sep_least_participation * m < 1) && k < kept)
             kept = k;
         numbers->w[k] = k < kept ? (float)product : 0.0f;
     }

@@ -48,9 +48,9 @@ __device__ __forceinline__ uint32_t rgb_pixel(const uint32_t rgb[3], int p)
                     : __funnelshift_r(rgb[p - 1], above, 32 - 8 * p) & 0xffffff;
 }
 
-/* Four pixels a thread: l (unless it is KNOWN), |f - l| (maximum over channels), and what that says
- * of each (raw, enum bd_cuda_mask_flag), for which numbers->changed counts those over their
- * threshold. Word p of the pixels is words C p .. of the elements. */
+/* Four pixels a thread: l (unless it is KNOWN), |f - l| (maximum over channels), and the flags of
+ * each pixel (raw, enum bd_cuda_mask_flag). numbers->changed counts the pixels over their limit.
+ * Word p of the pixels is words C p .. of the elements. */
 template <int RANK, int CHANNELS, bool KNOWN>
 __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant__ pictures now,
                                                           struct bd_sep_numbers *numbers,
@@ -118,17 +118,17 @@ struct pixels {
     int64_t words;
 };
 
-/* Four pixels a thread: noise levels outside the guard and ages in mask and shadows (LEARN), and
- * then the guard of what has been in those for longer than `memory` goes. The pace is the one at
- * `loaded` unless that is NULL; the record is in the host's memory, and numbers->changed is told
- * with it and begins anew. Products and sums are rounded one by one, as on the CPU, whose noise
- * levels and ages are these to the last bit. */
+/* Four pixels a thread: learns noise levels outside the guard and ages in mask and shadows (LEARN),
+ * and then takes pixels older than `memory` out of the guard. The rates are those at `loaded`
+ * unless that is NULL. The record lies in the host's memory; numbers->changed is written to it and
+ * becomes 0. Products and sums are rounded one by one, so that noise levels and ages equal the
+ * CPU's to the last bit (separation/cpu/kernels/exact_kernels.c is the plain version). */
 template <bool LEARN>
 __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_constant__ pixels now,
                                                                struct bd_sep_record *record,
                                                                struct bd_sep_numbers *numbers,
-                                                               const struct bd_sep_pace *loaded,
-                                                               struct bd_sep_pace pace,
+                                                               const struct bd_sep_rates *loaded,
+                                                               struct bd_sep_rates rates,
                                                                float memory)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
@@ -144,8 +144,8 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
     bd_sep_load_floats(now.age + 4 * p, age);
     if (LEARN) {
         if (loaded)
-            pace = *loaded;
-        const float rate = pace.rate, seconds = pace.seconds;
+            rates = *loaded;
+        const float rate = rates.rate, seconds = rates.seconds;
         uint32_t occupied = bd_sep_load_word(now.mask + 4 * p);
         if (now.shadow)
             occupied |= bd_sep_load_word(now.shadow + 4 * p);
@@ -188,7 +188,7 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
             <<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(now, s->numbers, limits);
 }
 
-/* Background, difference, and what is far from the background. */
+/* Background, difference, and flags. */
 static enum bd_status find_changed(struct bd_cuda_separator *s,
                                    const struct bd_detect_params *params)
 {
@@ -203,7 +203,7 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
     return bd_cuda_launched("comparing a frame with its background");
 }
 
-/* Mask and guard; *shadow := the picture of all shadows, NULL if none are looked for. */
+/* Mask and guard; *shadow := the picture of all shadows, NULL without a search for them. */
 static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                                 const uint8_t **shadow)
 {
@@ -232,28 +232,28 @@ static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_det
 
 static enum bd_status learn_frame(struct bd_cuda_separator *s,
                                   const struct bd_detect_params *params, int learn,
-                                  const struct bd_sep_pace *pace, const uint8_t *shadow)
+                                  const struct bd_sep_rates *rates, const uint8_t *shadow)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct pixels now = { s->noise,  s->age, s->guard,    set->difference,
                                 set->mask, shadow, s->pitch / 4 };
     auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
     kernel<<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        now, set->record, s->numbers, pace, { params->noise_rate, params->seconds },
+        now, set->record, s->numbers, rates, { params->noise_rate, params->seconds },
         params->memory);
     return bd_cuda_launched("learning noise levels");
 }
 
 enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                int learn, const struct bd_sep_pace *pace)
+                                int learn, const struct bd_sep_rates *rates)
 {
     const uint8_t *shadow = NULL;
     enum bd_status status = find_changed(s, params);
     if (status == BD_OK)
         status = find_mask(s, params, &shadow);
     if (status == BD_OK)
-        status = learn_frame(s, params, learn, pace, shadow);
-    if (status != BD_OK) /* what has been counted belongs to no frame; this may fail as well */
+        status = learn_frame(s, params, learn, rates, shadow);
+    if (status != BD_OK) /* the count belongs to no frame; this may fail as well */
         cudaMemsetAsync(&s->numbers->changed, 0, sizeof s->numbers->changed, s->cuda->stream);
     return status;
 }
@@ -263,6 +263,6 @@ enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *para
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     enum bd_status status = bd_sep_take_set(s);
     if (status == BD_OK)
-        status = bd_sep_bring(s);
+        status = bd_sep_upload(s);
     return status == BD_OK ? bd_sep_detect_at(s, params, learn, NULL) : status;
 }

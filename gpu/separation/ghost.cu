@@ -1,5 +1,6 @@
-/* The live separator on the GPU: background that was revealed when something left. All of it is
- * enqueued; where nothing was revealed the last kernels end at once. */
+/* The live separator on the GPU: ghost removal (bd_separation_ops.remove_ghosts). All of it is
+ * enqueued; where nothing was uncovered the last kernels end at once. The plain version is
+ * separation/cpu/ghost.c. */
 #include "gpu/separation/state.cuh"
 
 struct looks {
@@ -42,9 +43,9 @@ __global__ __launch_bounds__(bd_sep_threads) void look(const __grid_constant__ l
     }
 }
 
-/* Four pixels a thread: a vote more where `smoother`, else none; smoother := whether there are
- * `enough` (in each byte) of them. */
-__global__ __launch_bounds__(bd_sep_threads) void vote(uint8_t *votes, uint8_t *smoother,
+/* Four pixels a thread: one vote more where `lower` is set, else none; lower := whether the pixel
+ * has `enough` (in each byte) votes. */
+__global__ __launch_bounds__(bd_sep_threads) void vote(uint8_t *votes, uint8_t *lower,
                                                        struct bd_sep_numbers *numbers,
                                                        uint32_t enough, int64_t words)
 {
@@ -52,19 +53,19 @@ __global__ __launch_bounds__(bd_sep_threads) void vote(uint8_t *votes, uint8_t *
     if (p >= words)
         return;
     uint32_t *votes_word = reinterpret_cast<uint32_t *>(votes + 4 * p);
-    uint32_t *smoother_word = reinterpret_cast<uint32_t *>(smoother + 4 * p);
-    const uint32_t before = *votes_word, now = *smoother_word;
+    uint32_t *lower_word = reinterpret_cast<uint32_t *>(lower + 4 * p);
+    const uint32_t before = *votes_word, now = *lower_word;
     if (!(before | now))
         return;
     const uint32_t after = __vadd4(before, now) & 0xff * now;
     const uint32_t voted = __vcmpgeu4(after, enough) & 0x01010101u;
     *votes_word = after;
-    *smoother_word = voted;
+    *lower_word = voted;
     if (voted)
         atomicOr(&numbers->voted, 1);
 }
 
-/* What becomes background, and what is remembered of it. */
+/* The state of the pixels that become background, and what selects them. */
 struct taking {
     uint8_t *window;
     float *basis, *noise, *age;
@@ -87,10 +88,9 @@ __device__ bool any_around(const uint8_t *picture, int width, int height, int x,
 
 /* A pixel a thread, for whole warps. */
 template <int CHANNELS>
-__global__
-__launch_bounds__(bd_sep_threads) void take_revealed(const __grid_constant__ taking to,
-                                                     struct bd_sep_numbers *numbers,
-                                                     const __grid_constant__ bd_ghost_params params)
+__global__ __launch_bounds__(bd_sep_threads) void take_uncovered(
+    const __grid_constant__ taking to, struct bd_sep_numbers *numbers,
+    const __grid_constant__ bd_ghost_params params)
 {
     const float w = numbers->w[0];
     if (!numbers->voted || !(w >= 1)) /* nothing, or a black picture: B is at most 1 */
@@ -125,7 +125,7 @@ __launch_bounds__(bd_sep_threads) void take_revealed(const __grid_constant__ tak
     to.still[p] = to.votes[p] = 0;
 }
 
-/* numbers->measured := the squared norm of the first column of B, if pixels of it have been taken.
+/* numbers->measured := the squared norm of the first column of B, if pixels of it were changed.
  * partial: a sum a block, added up in order by the block that leaves last. */
 __global__ __launch_bounds__(bd_sep_threads) void measure(double *partial,
                                                           struct bd_sep_numbers *numbers,
@@ -164,9 +164,9 @@ __global__ __launch_bounds__(bd_sep_threads) void measure(double *partial,
     }
 }
 
-/* The first column of B has norm 1 again, and l stays what it was: where much that is brighter than
- * the rest has been revealed, the rounds of the next frames would not converge else. Four rows a
- * thread, and the coefficient of a column of the window. */
+/* Scales the first column of B to norm 1 again, and w and C so that l stays the same: otherwise,
+ * where a large and bright area was uncovered, the rounds of the next frames would not converge.
+ * Four rows a thread, and the coefficient of a column of the window. */
 __global__ __launch_bounds__(bd_sep_threads) void scale_basis(float *basis, float *coefficients,
                                                               struct bd_sep_numbers *numbers,
                                                               const int *order, int count,
@@ -192,9 +192,8 @@ __global__ __launch_bounds__(bd_sep_threads) void scale_basis(float *basis, floa
     }
 }
 
-/* Everything up to s->smoother: 1 where a component continues what is around it. */
-static enum bd_status find_smoother(struct bd_cuda_separator *s,
-                                    const struct bd_ghost_params *params)
+/* s->lower := 1 in the components of the region where f has the lower boundary contrast. */
+static enum bd_status find_lower(struct bd_cuda_separator *s, const struct bd_ghost_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct looks now = { s->earlier, s->still, s->raw, s->f, set->mask, s->pitch / 4 };
@@ -202,29 +201,29 @@ static enum bd_status find_smoother(struct bd_cuda_separator *s,
     kernel<<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
         now, s->numbers, (uint32_t)params->reach * 0x01010101u,
         (uint32_t)params->still * 0x01010101u);
-    enum bd_status status = bd_cuda_launched("looking for what is still");
+    enum bd_status status = bd_cuda_launched("looking for still pixels");
     if (status != BD_OK)
         return status;
-    const struct bd_cuda_boundary seam = {
+    const struct bd_cuda_boundary boundary = {
         set->background, s->f, s->shape.channels, s->raw, 3, set->mask, params->least, params->times
     };
-    return bd_cuda_boundary_find(s->seam_work, s->smoother, &seam);
+    return bd_cuda_boundary_find(s->boundary_work, s->lower, &boundary);
 }
 
-/* What has been voted for becomes background. */
+/* The pixels with enough votes become background. */
 static enum bd_status take_voted(struct bd_cuda_separator *s, int count,
                                  const struct bd_ghost_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     const struct taking to = {
         s->window, s->basis, s->noise,      s->age,         s->still,
-        s->votes,  s->f,     set->mask,     s->smoother,    s->order,
+        s->votes,  s->f,     set->mask,     s->lower,       s->order,
         s->ld,     count,    s->shape.rank, s->shape.width, s->shape.height
     };
     const unsigned blocks = bd_sep_blocks(s->pixels, bd_sep_threads);
-    auto *kernel = s->shape.channels == 1 ? take_revealed<1> : take_revealed<3>;
+    auto *kernel = s->shape.channels == 1 ? take_uncovered<1> : take_uncovered<3>;
     kernel<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(to, s->numbers, *params);
-    enum bd_status status = bd_cuda_launched("taking what was revealed for background");
+    enum bd_status status = bd_cuda_launched("ghost removal");
     if (status != BD_OK)
         return status;
     const unsigned words = bd_sep_blocks(s->ld / 4, bd_sep_threads), most = bd_sep_parts;
@@ -243,18 +242,18 @@ enum bd_status bd_cuda_sep_remove_ghosts(void *arg, const int *order, int count,
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const int64_t words = s->pitch / 4;
-    enum bd_status status = bd_sep_bring(s);
+    enum bd_status status = bd_sep_upload(s);
     if (status == BD_OK)
         status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
-        status = find_smoother(s, params);
+        status = find_lower(s, params);
     if (status != BD_OK)
         return status;
     vote<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        s->votes, s->smoother, s->numbers, (uint32_t)params->votes * 0x01010101u, words);
-    status = bd_cuda_launched("votes for what was revealed");
+        s->votes, s->lower, s->numbers, (uint32_t)params->votes * 0x01010101u, words);
+    status = bd_cuda_launched("votes for uncovered background");
     if (status == BD_OK)
         status = take_voted(s, count, params);
-    s->revealing = 1;
+    s->ghosts_pending = 1;
     return status;
 }

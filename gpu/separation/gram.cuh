@@ -1,4 +1,4 @@
-/* Private to the CUDA backend: G = X^T X of the live separator's window where the basis is one
+/* G = X^T X of the live separator's window where the basis is one
  * column b, in one pass over the bytes of the window on the float16 tensor cores.
  *
  * X = b c^T + lambda E with E = clip((W - b c^T) / lambda, +-1). So

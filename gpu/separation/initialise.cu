@@ -8,10 +8,6 @@ enum {
     staged_bytes = 40 << 10 /* of the window that a block of `median` keeps at hand, at most */
 };
 
-/* Grey levels: bound of the noise that the spread of the first window gives (as
- * separation/cpu/initialise.c). */
-static const float most_start_noise = 5;
-
 /* The columns of the window at one word: word (from the start of a column) of column j. */
 struct word_column {
     const uint32_t *staged; /* at this thread's place, median_threads words a column; or NULL */
@@ -73,7 +69,7 @@ __global__ __launch_bounds__(median_threads) void take_median(
     for (int c = 0; c < CHANNELS; c++) {
         const int64_t i = inside ? 4 * (CHANNELS * p + c) : 0;
         struct word_column column = { NULL, x.bytes + i, x.order, x.ld };
-        if (staged) { /* each thread its own words: nobody waits for another */
+        if (staged) { /* each thread reads only its own words: no barrier */
 #pragma unroll 8
             for (int j = 0; j < count; j++)
                 stage[j * median_threads + threadIdx.x] =
@@ -97,13 +93,13 @@ __global__ __launch_bounds__(median_threads) void take_median(
             const int at = CHANNELS * e + c;
             most = max(most, spread[at / 4] >> at % 4 * 8 & 0xff);
         }
-        out[e] = fminf((float)most, most_start_noise);
+        out[e] = fminf((float)most, bd_sep_most_start_noise);
     }
     bd_sep_store_floats(noise + 4 * p, out);
 }
 
-/* B := B / its norm; a black picture has no direction, and the constant picture takes its place.
- * Past row m it stays 0. Four rows a thread. Then rank 1, and C of the columns in order := the
+/* B := B / its norm, or the constant picture where B is black and has no direction. Past row m it
+ * stays 0. Four rows a thread. Then rank 1, and C of the columns in order := the
  * norm. */
 __global__ __launch_bounds__(bd_sep_threads) void scale(float *basis, float *coefficients,
                                                         struct bd_sep_numbers *numbers,

@@ -1,5 +1,5 @@
-/* Private to the CUDA backend: what the ways to a first background of the live separator share.
- * Bytes are compared four in a word, each in its own lane of eight bits. */
+/* What the two ways to a first background share (initialise.cu, stable_value.cu). Bytes are
+ * compared four in a word, each in its own lane of eight bits. */
 #ifndef BD_GPU_SEPARATION_INITIALISE_CUH
 #define BD_GPU_SEPARATION_INITIALISE_CUH
 

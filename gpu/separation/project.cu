@@ -1,9 +1,10 @@
-/* The live separator on the GPU: the fit of a frame's coefficients, and a light that has changed.
- * The first round counts what differs from the background of the frame before, so that a usual
- * frame pays for the search with one small kernel that ends at once. */
+/* The live separator on the GPU: the fit of a frame's coefficients, and sudden changes of light.
+ * The first round counts the elements that differ from the background of the frame before, so that
+ * the search costs a usual frame one small kernel that ends at once. The plain version is
+ * separation/cpu/project.c. */
 #include "gpu/separation/state.cuh"
 
-/* What rounds work on. partial: a sum for each chunk and column of B that RANK provides for. A
+/* The operands of a round. partial: a sum for each chunk and column of B that RANK provides for. A
  * chunk is what a thread block of a round takes. */
 struct fit {
     double *partial;
@@ -206,7 +207,7 @@ static enum bd_status launch_rounds(const struct bd_cuda_separator *s, int round
 enum bd_status bd_cuda_sep_project(void *arg, int rounds, float lambda)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    enum bd_status status = bd_sep_bring(s);
+    enum bd_status status = bd_sep_upload(s);
     if (status == BD_OK)
         status = s->shape.rank == 1 ? launch_rounds<1>(s, rounds, lambda)
                                     : launch_rounds<bd_max_rank>(s, rounds, lambda);

@@ -54,14 +54,14 @@ static void sep_destroy(void *arg)
     for (int i = 0; i < bd_sep_depth; i++)
         destroy_set(&s->sets[i]);
     void *const arrays[] = {
-        s->window,  s->basis,    s->coefficients,  s->g,     s->k,         s->order,
-        s->numbers, s->partial,  s->frame_partial, s->gram,  s->gram_work, s->noise,
-        s->age,     s->raw,      s->guard,         s->still, s->votes,     s->earlier,
-        s->picture, s->smoother, s->shadow
+        s->window,  s->basis,   s->coefficients,  s->g,     s->k,         s->order,
+        s->numbers, s->partial, s->frame_partial, s->gram,  s->gram_work, s->noise,
+        s->age,     s->raw,     s->guard,         s->still, s->votes,     s->earlier,
+        s->picture, s->lower,   s->shadow
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
-    bd_cuda_boundary_destroy(s->seam_work);
+    bd_cuda_boundary_destroy(s->boundary_work);
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
     if (s->upload)
@@ -71,7 +71,7 @@ static void sep_destroy(void *arg)
     free(s);
 }
 
-/* The first failure of a row of allocations; the rest are not tried. */
+/* A series of allocations: after the first failure the rest are not tried. */
 struct allocation {
     struct bd_cuda *cuda;
     enum bd_status status;
@@ -115,7 +115,7 @@ static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
         a->status = make_event(&set->downloaded);
 }
 
-/* The window is the largest piece by far: asked for first, so that its size is what is told. */
+/* The window is the largest piece by far. It comes first, so that a failure reports its size. */
 static enum bd_status take_memory(struct bd_cuda_separator *s)
 {
     struct allocation a = { s->cuda, BD_OK };
@@ -145,7 +145,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->votes, s->pitch);
     take(&a, &s->earlier, s->ld);
     take(&a, &s->picture, s->ld);
-    take(&a, &s->smoother, s->pitch);
+    take(&a, &s->lower, s->pitch);
     for (int i = 0; i < bd_sep_buffers; i++) {
         take(&a, &s->frames[i], bd_sep_buffer_bytes(s));
         take_host(&a, &s->staging[i], bd_sep_buffer_bytes(s));
@@ -192,7 +192,7 @@ static enum bd_status sep_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
     if (status == BD_OK)
-        status = bd_cuda_boundary_create(s->mask_work, &s->seam_work);
+        status = bd_cuda_boundary_create(s->mask_work, &s->boundary_work);
     if (status == BD_OK)
         status = take_copiers(s);
     /* The arrays were zeroed on the backend's stream; uploads come on another. */
@@ -225,7 +225,7 @@ static enum bd_status sep_reset(void *arg)
         error = cudaMemsetAsync(s->votes, 0, pitch, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(s->earlier, 0, (size_t)s->ld, stream);
-    s->revealing = 0;
+    s->ghosts_pending = 0;
     return bd_cuda_check(error, "forgetting what the separator learned");
 }
 

@@ -1,22 +1,19 @@
-/* The live separator on the GPU: the first background from the values that last in a window. Bytes
- * are compared four in a word, each in its own lane of eight bits. */
+/* The live separator on the GPU: the first background from the stable values of a window
+ * (bd_separation_ops.stable). Bytes are compared four in a word, each in its own lane of eight
+ * bits. The plain version is separation/cpu/kernels/stable_value.inc. */
 #include "gpu/separation/initialise.cuh"
 #include "gpu/separation/state.cuh"
 
-enum {
-    lasting_threads = 32,
-    most_lasting = 100, /* columns looked at, as bd_max_stable of the CPU's pixel kernels */
-    reach = bd_sep_stable_reach
-};
+enum { stable_threads = 32, reach = bd_sep_stable_reach };
 
-/* Four pixels of up to most_lasting pictures, a plane a channel: [j][c][thread]; and, with BESIDES,
- * 0xff in the bytes in which picture j takes part: [j][thread]. */
+/* Four pixels of up to bd_max_stable pictures, a plane a channel: [j][c][thread]; and, with
+ * BESIDES, 0xff in the bytes in which picture j takes part: [j][thread]. */
 template <int CHANNELS, bool BESIDES> struct planes {
     const uint32_t *at, *part;
 
     __device__ __forceinline__ uint32_t word(int j, int c) const
     {
-        return at[(j * CHANNELS + c) * lasting_threads];
+        return at[(j * CHANNELS + c) * stable_threads];
     }
     __device__ __forceinline__ int value(int j, int c, int e) const
     {
@@ -24,7 +21,7 @@ template <int CHANNELS, bool BESIDES> struct planes {
     }
     __device__ __forceinline__ uint32_t takes_part(int j) const
     {
-        return BESIDES ? part[j * lasting_threads] : ~0u;
+        return BESIDES ? part[j * stable_threads] : ~0u;
     }
 };
 
@@ -42,7 +39,7 @@ __device__ __forceinline__ uint32_t far_bytes(const struct planes<CHANNELS, BESI
     return bd_sep_spread_top(top);
 }
 
-/* In each byte: the number of the picture that wins (bd_pixel_kernels.lasting), the earliest of
+/* In each byte: the number of the picture that wins (bd_pixel_kernels.stable), the earliest of
  * equals; 0 where none takes part. */
 template <int CHANNELS, bool BESIDES>
 __device__ uint32_t winners(const struct planes<CHANNELS, BESIDES> &planes, int count)
@@ -62,7 +59,7 @@ __device__ uint32_t winners(const struct planes<CHANNELS, BESIDES> &planes, int 
             seen |= ~far;
             last = (last & far) | (all & ~far);
         }
-        /* At most 2 most_lasting: no byte carries into the next. */
+        /* At most 2 bd_max_stable: no byte carries into the next. */
         const uint32_t score = (last - first + members + 0x01010101u) & planes.takes_part(j);
         const uint32_t better =
             bd_sep_spread_top(bd_sep_below(best_score, score, score & 0x7f7f7f7fu));
@@ -110,18 +107,18 @@ __device__ int mean_of_members(const struct planes<CHANNELS, BESIDES> &planes, i
     return min(16 * distance / members, 255);
 }
 
-/* Four pixels of a value that lasts, as they are stored. */
-template <int CHANNELS> struct lasting {
+/* The stable value of four pixels, as it is stored. */
+template <int CHANNELS> struct stable_value {
     uint32_t value[CHANNELS]; /* channels interleaved */
     uint32_t noise, number;
 };
 
-/* The value that lasts. With BESIDES, where no picture takes part: that of `first`, without noise
- * and with no members. */
+/* *found := the stable value. With BESIDES, where no picture takes part: that of `first`, with
+ * noise 0 and no members. */
 template <int CHANNELS, bool BESIDES>
-__device__ void last(struct lasting<CHANNELS> *found,
-                     const struct planes<CHANNELS, BESIDES> &planes, int count,
-                     const struct lasting<CHANNELS> *first)
+__device__ void find_stable_value(struct stable_value<CHANNELS> *found,
+                                  const struct planes<CHANNELS, BESIDES> &planes, int count,
+                                  const struct stable_value<CHANNELS> *first)
 {
     const uint32_t winner = winners(planes, count);
 #pragma unroll
@@ -160,7 +157,7 @@ __device__ __forceinline__ void split_channels(uint32_t planes[CHANNELS],
     planes[CHANNELS - 1] = __byte_perm(__byte_perm(a, b, 0x0052), c, 0x7410);
 }
 
-/* Two values that last, and where the second has lasted long enough to be the background's. */
+/* Two stable values, and where the second has members enough to be the background's. */
 struct two_values {
     uint8_t *value[2]; /* ld */
     uint8_t *noise[2]; /* pitch: sixteenths of a grey level */
@@ -168,8 +165,8 @@ struct two_values {
 };
 
 template <int CHANNELS>
-__device__ __forceinline__ void store_lasting(const struct two_values &to, int which, int64_t p,
-                                              const struct lasting<CHANNELS> &found)
+__device__ __forceinline__ void store_stable(const struct two_values &to, int which, int64_t p,
+                                             const struct stable_value<CHANNELS> &found)
 {
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++)
@@ -177,20 +174,20 @@ __device__ __forceinline__ void store_lasting(const struct two_values &to, int w
     *reinterpret_cast<uint32_t *>(to.noise[which] + 4 * p) = found.noise;
 }
 
-/* Four pixels a thread: the value that lasts, and the one that lasts besides it. Of the window's
- * columns, `count` evenly spread ones are looked at. Dynamic shared memory: CHANNELS + 1 words a
- * column and thread. */
+/* Four pixels a thread: the stable value, and the second one, of the pictures that do not show the
+ * first. Takes `count` evenly spread columns of the window. Dynamic shared memory: CHANNELS + 1
+ * words a column and thread. */
 template <int CHANNELS>
 __global__
-__launch_bounds__(lasting_threads) void find_two_lasting(const __grid_constant__ two_values to,
-                                                         const __grid_constant__ bd_sep_window x,
-                                                         int columns, int count, int64_t words)
+__launch_bounds__(stable_threads) void find_two_stable(const __grid_constant__ two_values to,
+                                                       const __grid_constant__ bd_sep_window x,
+                                                       int columns, int count, int64_t words)
 {
     extern __shared__ uint32_t stage[];
-    const int64_t p = (int64_t)blockIdx.x * lasting_threads + threadIdx.x;
-    if (p >= words) /* each thread its own words: nobody waits for another */
+    const int64_t p = (int64_t)blockIdx.x * stable_threads + threadIdx.x;
+    if (p >= words) /* each thread reads only its own words: no barrier */
         return;
-    uint32_t *at = stage + threadIdx.x, *part = at + count * CHANNELS * lasting_threads;
+    uint32_t *at = stage + threadIdx.x, *part = at + count * CHANNELS * stable_threads;
     for (int j = 0; j < count; j++) {
         const uint8_t *from =
             x.bytes + x.order[(int64_t)j * columns / count] * x.ld + 4 * CHANNELS * p;
@@ -201,23 +198,23 @@ __launch_bounds__(lasting_threads) void find_two_lasting(const __grid_constant__
         split_channels<CHANNELS>(split, packed);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++)
-            at[(j * CHANNELS + c) * lasting_threads] = split[c];
+            at[(j * CHANNELS + c) * stable_threads] = split[c];
     }
-    struct lasting<CHANNELS> first = { {}, 0, 0 }, second = first;
+    struct stable_value<CHANNELS> first = { {}, 0, 0 }, second = first;
     const struct planes<CHANNELS, false> all = {
         at, NULL
     };
-    last(&first, all, count, &first);
-    store_lasting(to, 0, p, first);
+    find_stable_value(&first, all, count, &first);
+    store_stable(to, 0, p, first);
     uint32_t value[CHANNELS];
     split_channels<CHANNELS>(value, first.value);
     for (int j = 0; j < count; j++)
-        part[j * lasting_threads] = far_bytes(all, j, value);
+        part[j * stable_threads] = far_bytes(all, j, value);
     const struct planes<CHANNELS, true> others = {
         at, part
     };
-    last(&second, others, count, &first);
-    store_lasting(to, 1, p, second);
+    find_stable_value(&second, others, count, &first);
+    store_stable(to, 1, p, second);
     uint32_t region = 0;
 #pragma unroll
     for (int e = 0; e < 4; e++)
@@ -226,17 +223,16 @@ __launch_bounds__(lasting_threads) void find_two_lasting(const __grid_constant__
     *reinterpret_cast<uint32_t *>(to.region + 4 * p) = region;
 }
 
-/* Four pixels a thread: basis and noise := of the two values the first, but the second where it is
- * smoother. */
+/* Four pixels a thread: basis and noise := the first value, but the second where `lower` is set. */
 template <int CHANNELS>
-__global__ __launch_bounds__(bd_sep_threads) void take_lasting(
+__global__ __launch_bounds__(bd_sep_threads) void take_stable(
     float *basis, float *noise, struct bd_sep_numbers *numbers,
-    const __grid_constant__ two_values from, const uint8_t *smoother, int64_t words)
+    const __grid_constant__ two_values from, const uint8_t *lower, int64_t words)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     uint32_t square = 0;
     if (p < words) {
-        const uint32_t second = 0xff * bd_sep_load_word(smoother + 4 * p);
+        const uint32_t second = 0xff * bd_sep_load_word(lower + 4 * p);
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
             const int64_t i = 4 * (CHANNELS * p + c);
@@ -257,43 +253,43 @@ __global__ __launch_bounds__(bd_sep_threads) void take_lasting(
     bd_sep_add_square(numbers, square);
 }
 
-/* Both values, and in s->smoother where the second is to be taken. */
-static enum bd_status find_lasting(struct bd_cuda_separator *s, const struct two_values *to,
-                                   int count, float lambda, int choose)
+/* Both values, and s->lower: where the second is the background. */
+static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_values *to,
+                                  int count, float lambda, int choose)
 {
     const struct bd_sep_window x = bd_sep_view(s, lambda);
     const int64_t words = s->pitch / 4;
-    const unsigned blocks = bd_sep_blocks(words, lasting_threads);
-    const int looked_at = count < most_lasting ? count : most_lasting;
+    const unsigned blocks = bd_sep_blocks(words, stable_threads);
+    const int looked_at = count < bd_max_stable ? count : bd_max_stable;
     const size_t stage =
-        (size_t)looked_at * lasting_threads * sizeof(uint32_t) * (size_t)(s->shape.channels + 1);
-    auto *kernel = s->shape.channels == 1 ? find_two_lasting<1> : find_two_lasting<3>;
+        (size_t)looked_at * stable_threads * sizeof(uint32_t) * (size_t)(s->shape.channels + 1);
+    auto *kernel = s->shape.channels == 1 ? find_two_stable<1> : find_two_stable<3>;
     enum bd_status status = bd_cuda_check(
         cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             most_lasting * lasting_threads * (int)sizeof(uint32_t) *
+                             bd_max_stable * stable_threads * (int)sizeof(uint32_t) *
                                  (s->shape.channels + 1)),
         "asking for shared memory");
     if (status != BD_OK)
         return status;
-    kernel<<<blocks, lasting_threads, stage, s->cuda->stream>>>(*to, x, count, looked_at, words);
-    status = bd_cuda_launched("the values of each pixel that last");
+    kernel<<<blocks, stable_threads, stage, s->cuda->stream>>>(*to, x, count, looked_at, words);
+    status = bd_cuda_launched("the stable values of each pixel");
     if (status != BD_OK)
         return status;
     if (!choose)
-        return bd_cuda_check(cudaMemsetAsync(s->smoother, 0, (size_t)s->pitch, s->cuda->stream),
-                             "the value of each pixel that lasts");
-    const struct bd_cuda_boundary seam = { to->value[0],
-                                           to->value[1],
-                                           s->shape.channels,
-                                           to->region,
-                                           3,
-                                           NULL,
-                                           (int)(s->pixels / bd_sep_second_least),
-                                           bd_sep_second_times };
-    return bd_cuda_boundary_find(s->seam_work, s->smoother, &seam);
+        return bd_cuda_check(cudaMemsetAsync(s->lower, 0, (size_t)s->pitch, s->cuda->stream),
+                             "the stable value of each pixel");
+    const struct bd_cuda_boundary boundary = { to->value[0],
+                                               to->value[1],
+                                               s->shape.channels,
+                                               to->region,
+                                               3,
+                                               NULL,
+                                               (int)(s->pixels / bd_sep_second_least),
+                                               bd_sep_second_times };
+    return bd_cuda_boundary_find(s->boundary_work, s->lower, &boundary);
 }
 
-/* What is compared lies in the pictures of the set in hand, which the next detection writes. */
+/* The two values lie in the pictures of the set in hand, which the next detection overwrites. */
 enum bd_status bd_cuda_sep_stable(void *arg, const int *order, int count, float lambda, int choose)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
@@ -308,13 +304,13 @@ enum bd_status bd_cuda_sep_stable(void *arg, const int *order, int count, float 
     const struct two_values two = { { set->background, s->picture },
                                     { set->difference, set->mask },
                                     s->raw };
-    status = find_lasting(s, &two, count, lambda, choose);
+    status = find_stable(s, &two, count, lambda, choose);
     if (status != BD_OK)
         return status;
     const int64_t words = s->pitch / 4;
-    auto *kernel = s->shape.channels == 1 ? take_lasting<1> : take_lasting<3>;
+    auto *kernel = s->shape.channels == 1 ? take_stable<1> : take_stable<3>;
     kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        s->basis, s->noise, s->numbers, two, s->smoother, words);
-    status = bd_cuda_launched("the value of each pixel that lasts");
+        s->basis, s->noise, s->numbers, two, s->lower, words);
+    status = bd_cuda_launched("the stable value of each pixel");
     return status == BD_OK ? bd_sep_start_basis(s, count, lambda) : status;
 }

@@ -1,9 +1,9 @@
-/* Private to the CUDA backend: the live separator's state (contracts in linalg/shared/ops.h), and
- * the arithmetic that its kernels share.
+/* The live separator's state on the GPU (contracts in separation/shared/ops.h), and the arithmetic
+ * that its kernels share.
  *
  * Elements of a frame are taken four at a time, as a word of bytes and a float4 of the basis. All
  * arrays of elements and pixels are padded to whole words, and past a frame's end W and B are 0, so
- * that only what counts pixels or elements has to know where the end is. */
+ * that only a kernel that counts pixels or elements has to know where the end is. */
 #ifndef BD_GPU_SEPARATION_STATE_CUH
 #define BD_GPU_SEPARATION_STATE_CUH
 
@@ -28,7 +28,7 @@ enum {
     bd_sep_copy_least = 4 /* chunks */
 };
 
-/* Numbers that only the GPU knows, in its memory. */
+/* Numbers in the GPU's memory, which the host does not read. */
 struct bd_sep_numbers {
     float w[bd_max_rank]; /* of the frame in hand, 0 from `rank` on */
     int rank;             /* columns of B in use; 0 before the first background */
@@ -48,7 +48,7 @@ struct bd_sep_numbers {
     double measured;           /* squared norm of the first column of B while it is scaled */
 };
 
-/* What is told of a frame besides pictures: written by the GPU where the host reads it. */
+/* The results of a frame besides pictures: the GPU writes them to memory of the host. */
 struct bd_sep_record {
     int foreground, rank, ghost_pixels, changed;
 };
@@ -56,22 +56,22 @@ struct bd_sep_record {
 /* The results of one frame. */
 struct bd_sep_set {
     uint8_t *background, *difference, *mask; /* ld, pitch, pitch */
-    uint8_t *shadow; /* pitch: 0 or 255, what is told of shadows; NULL if not wanted */
+    uint8_t *shadow;                         /* pitch: 0 or 255; NULL if not wanted */
     /* Page-locked; NULL if not wanted. */
     uint8_t *host_background, *host_difference, *host_mask, *host_shadow;
     struct bd_sep_record *record; /* page-locked */
     cudaEvent_t downloaded;
 };
 
-/* Those numbers of a frame that may differ from the frame before. They go up behind its bytes, so
- * that a graph need not be changed for them. */
-struct bd_sep_pace {
+/* The parameters that may differ from frame to frame. They are uploaded behind its bytes, so that a
+ * graph need not be changed for them. */
+struct bd_sep_rates {
     float rate, seconds; /* noise_rate and seconds of struct bd_detect_params */
 };
 
-/* What frames have in common that one graph serves. */
+/* The parameters that all frames of a graph share. */
 struct bd_sep_step {
-    struct bd_detect_params params; /* the pace left out: 0 */
+    struct bd_detect_params params; /* without the rates: they are 0 */
     int rounds, learn;
     float lambda;
 };
@@ -90,12 +90,12 @@ struct bd_cuda_separator {
     cudaEvent_t computed; /* the results of the frame that was finished last */
 
     struct bd_pool *copiers;              /* NULL: the caller copies alone */
-    uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros to ld, and a pace */
+    uint8_t *frames[bd_sep_buffers];      /* m each, padded with zeros to ld, and the rates */
     uint8_t *staging[bd_sep_buffers];     /* the same, page-locked */
     cudaEvent_t uploaded[bd_sep_buffers]; /* staging to frame */
     cudaEvent_t released[bd_sep_buffers]; /* the frame is not read any more */
     int buffer;                           /* of the frame that was loaded last */
-    int staged;                           /* which is not on its way up yet */
+    int pending;                          /* its upload has not been enqueued yet */
     const uint8_t *f;                     /* the frame in hand: a buffer or a column of W */
 
     struct bd_sep_set sets[bd_sep_depth];
@@ -121,17 +121,17 @@ struct bd_cuda_separator {
 
     float *noise, *age; /* pitch */
     uint8_t *raw;       /* pitch: enum bd_cuda_mask_flag, before the clean-up */
-    uint8_t *shadow;    /* pitch: 0 or 1, what of raw is shadow, and what things stand on */
+    uint8_t *shadow;    /* pitch: 0 or 1, shadows and contact shadows of raw */
     uint8_t *guard;     /* pitch: 0 or 1 */
     struct bd_cuda_mask *mask_work;
 
-    uint8_t *still;    /* pitch: looks for which the pixel has been as it was in `earlier` */
-    uint8_t *votes;    /* pitch: looks in a row that took the pixel for revealed */
-    uint8_t *earlier;  /* ld */
-    uint8_t *picture;  /* ld: a second picture of the scene, while two are compared */
-    uint8_t *smoother; /* pitch, 0 or 1: where it continues its surroundings better */
-    struct bd_cuda_boundary_work *seam_work;
-    int revealing; /* numbers->ghost_pixels may not be 0 */
+    uint8_t *still;   /* pitch: looks for which the pixel has been as it was in `earlier` */
+    uint8_t *votes;   /* pitch: looks in a row that voted for the pixel as uncovered background */
+    uint8_t *earlier; /* ld */
+    uint8_t *picture; /* ld: a second picture of the scene, while two are compared */
+    uint8_t *lower;   /* pitch, 0 or 1: where it has the lower boundary contrast */
+    struct bd_cuda_boundary_work *boundary_work;
+    int ghosts_pending; /* numbers->ghost_pixels may not be 0 */
 };
 
 /* The window as kernels see it. Column j is at order[j]; X = l + clip(W - l, +-lambda), l = B C. */
@@ -150,16 +150,17 @@ static inline struct bd_sep_window bd_sep_view(const struct bd_cuda_separator *s
     return { s->window, s->basis, s->coefficients, s->order, s->m, s->ld, s->shape.rank, lambda };
 }
 
-/* Where the pace is behind the bytes of a frame. */
-static inline struct bd_sep_pace *bd_sep_pace_of(const struct bd_cuda_separator *s, uint8_t *frame)
+/* The rates, behind the bytes of a frame. */
+static inline struct bd_sep_rates *bd_sep_rates_of(const struct bd_cuda_separator *s,
+                                                   uint8_t *frame)
 {
-    return (struct bd_sep_pace *)(frame + s->ld);
+    return (struct bd_sep_rates *)(frame + s->ld);
 }
 
 /* Bytes of a buffer: all of it goes up. */
 static inline int64_t bd_sep_buffer_bytes(const struct bd_cuda_separator *s)
 {
-    return s->ld + (int64_t)sizeof(struct bd_sep_pace);
+    return s->ld + (int64_t)sizeof(struct bd_sep_rates);
 }
 
 static inline uint8_t *bd_sep_column(const struct bd_cuda_separator *s, int slot)
@@ -179,23 +180,23 @@ static inline unsigned bd_sep_blocks(int64_t items, int64_t per_block)
     return (unsigned)((items + per_block - 1) / per_block);
 }
 
-/* The set of the frame in hand may be written: one that is on its way down is left for the next.
- * transfer.cu */
+/* Makes the set of the frame in hand one that may be written: one that is being downloaded is left
+ * for the next one. transfer.cu */
 enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
 
-/* The frame that was loaded last is on the GPU for what is enqueued from here on: for all that
- * reads the frame in hand. transfer.cu */
-enum bd_status bd_sep_bring(struct bd_cuda_separator *s);
+/* Uploads the frame that was loaded last, if that has not been done: to be called before a kernel
+ * that reads the frame in hand is enqueued. transfer.cu */
+enum bd_status bd_sep_upload(struct bd_cuda_separator *s);
 
-/* bd_cuda_sep_detect on the set in hand; unless `pace` is NULL it is used, in the GPU's memory, and
- * that of `params` is not. frame.cu */
+/* bd_cuda_sep_detect on the set in hand. Unless `rates` (in the GPU's memory) is NULL, they replace
+ * those of `params`. frame.cu */
 enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                int learn, const struct bd_sep_pace *pace);
+                                int learn, const struct bd_sep_rates *rates);
 
 /* step.cu */
 void bd_sep_drop_graphs(struct bd_cuda_separator *s);
 
-/* `order` is what kernels find in s->order from here on. window.cu */
+/* s->order := `order`, for the kernels that are enqueued from here on. window.cu */
 enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, int count);
 
 /* A robust round for the coefficients of the `count` columns in order on B, which has rank 1;

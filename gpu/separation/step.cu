@@ -1,6 +1,7 @@
-/* The live separator on the GPU: the kernels of an ordinary frame's step as a CUDA graph, which one
- * call launches in place of fourteen, with colour fifteen. What comes rarely (the window fills or
- * slides, a seek, other parameters) is enqueued kernel by kernel. */
+/* The live separator on the GPU: the kernels of an ordinary frame's step as a CUDA graph. One
+ * launch replaces fourteen, or fifteen with colour. Rare steps (the window fills or slides, a seek,
+ * other parameters) are enqueued kernel by kernel: that is the plain version, bit for bit the same.
+ */
 #include <string.h>
 
 #include "gpu/separation/state.cuh"
@@ -10,7 +11,7 @@ static const char *const what = "the graph of a frame's step";
 static void drop(struct bd_sep_graph *graph)
 {
     if (graph->exec)
-        cudaGraphExecDestroy(graph->exec); /* one that runs is kept until it is done */
+        cudaGraphExecDestroy(graph->exec); /* a graph that runs is kept until it is done */
     graph->exec = NULL;
 }
 
@@ -21,14 +22,15 @@ void bd_sep_drop_graphs(struct bd_cuda_separator *s)
             drop(&s->graphs[b][i]);
 }
 
-/* What the graph launches: from the buffer of the frame in hand to the set in hand, at the pace
- * that came up with the frame. */
+/* The work of the graph: from the buffer of the frame in hand to the set in hand, with the rates
+ * that were uploaded with the frame. */
 static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_step *step)
 {
     enum bd_status status = bd_cuda_sep_project(s, step->rounds, step->lambda);
     if (status != BD_OK)
         return status;
-    return bd_sep_detect_at(s, &step->params, step->learn, bd_sep_pace_of(s, s->frames[s->buffer]));
+    return bd_sep_detect_at(s, &step->params, step->learn,
+                            bd_sep_rates_of(s, s->frames[s->buffer]));
 }
 
 static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_step *step,
@@ -37,16 +39,16 @@ static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_s
     cudaStream_t stream = s->cuda->stream;
     cudaGraph_t graph = NULL;
     drop(to);
-    /* Other threads may use the GPU as they like meanwhile: another window's, say. */
+    /* Other threads, of another separator, may use the GPU during the capture. */
     enum bd_status status =
         bd_cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), what);
     if (status == BD_OK)
         status = enqueue(s, step);
-    cudaError_t error = cudaStreamEndCapture(stream, &graph); /* whatever came of it */
+    cudaError_t error = cudaStreamEndCapture(stream, &graph); /* after a failure too */
     if (status == BD_OK)
         status = bd_cuda_check(error, what);
     else
-        cudaGetLastError(); /* the first failure is told; later checks must not see another */
+        cudaGetLastError(); /* the first failure is reported; later checks must not see another */
     if (status == BD_OK)
         status = bd_cuda_check(cudaGraphInstantiate(&to->exec, graph, 0), what);
     if (graph)
@@ -60,13 +62,13 @@ static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
     return memcmp(a, b, sizeof *a) == 0; /* numbers of four bytes each: no gaps */
 }
 
-/* The step of the frame in hand by its graph, up to where results can be asked for. */
+/* The step of the frame in hand by its graph, up to where finish can be called. */
 static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect_params *params)
 {
-    *bd_sep_pace_of(s, s->staging[s->buffer]) = { params->noise_rate, params->seconds };
+    *bd_sep_rates_of(s, s->staging[s->buffer]) = { params->noise_rate, params->seconds };
     enum bd_status status = bd_sep_take_set(s);
     if (status == BD_OK)
-        status = bd_sep_bring(s);
+        status = bd_sep_upload(s);
     struct bd_sep_graph *graph = &s->graphs[s->buffer][s->set];
     if (status == BD_OK && !(graph->exec && alike(&graph->step, &s->step)))
         status = capture(s, &s->step, graph);
@@ -76,15 +78,15 @@ static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect
     return status;
 }
 
-/* A graph is worth its capture where the frame before had the same parameters: not while somebody
- * moves a slider. */
+/* A graph is captured where the frame before had the same parameters: not while a user moves a
+ * slider. */
 enum bd_status bd_cuda_sep_step(void *arg, int rounds, float lambda,
                                 const struct bd_detect_params *params, int learn)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     struct bd_sep_step step = { *params, rounds, learn, lambda };
     step.params.noise_rate = step.params.seconds = 0;
-    const bool loaded = s->staged && s->f == s->frames[s->buffer];
+    const bool loaded = s->pending && s->f == s->frames[s->buffer];
     const bool again = alike(&step, &s->step);
     enum bd_status status;
     s->step = step;

@@ -1,4 +1,4 @@
-/* Private to the CUDA backend: how the live separator's kernels go over the window.
+/* How the live separator's kernels sweep over the window.
  *
  * A sweep reads the bytes of the window once. A warp takes a piece of the rows, 32 times 16 (or
  * 32 times 4, where the basis has more than one column and a thread could not hold more of it), and

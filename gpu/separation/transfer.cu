@@ -1,27 +1,27 @@
-/* The live separator on the GPU: the way of frames and results over the bus. A frame goes up on a
- * stream of its own while the one before is separated; results come down on another. Nobody waits
- * but sep_collect, and sep_load for the page-locked buffer of two frames before. A frame that was
- * loaded goes up with the first that reads it (bd_sep_bring): by then it is known whether its pace
- * goes with it. */
+/* The live separator on the GPU: the transfers of frames and results. A frame is uploaded on a
+ * stream of its own while the one before is separated; results are downloaded on another. Only
+ * bd_cuda_sep_collect waits, and bd_cuda_sep_load for the page-locked buffer of two frames before.
+ * A frame is uploaded when the first kernel that reads it is enqueued (bd_sep_upload): by then its
+ * rates are known, if they go with it. */
 #include <string.h>
 
 #include "gpu/separation/state.cuh"
 
 static const char *const what = "the separator";
 
-/* `event` happens when the work enqueued on `stream` so far is done. */
+/* `event` completes when the work enqueued on `stream` so far is done. */
 static enum bd_status record(cudaEvent_t event, cudaStream_t stream)
 {
     return bd_cuda_check(cudaEventRecord(event, stream), what);
 }
 
-/* What is enqueued on `stream` from here on comes after `event`. */
+/* The work enqueued on `stream` from here on comes after `event`. */
 static enum bd_status join(cudaStream_t stream, cudaEvent_t event)
 {
     return bd_cuda_check(cudaStreamWaitEvent(stream, event, 0), what);
 }
 
-/* A picture that is copied: item i of the loop is `rows` rows from row i `rows` on. */
+/* A copy of a picture in items: item i is `rows` rows from row i `rows` on. */
 struct copying {
     uint8_t *to; /* tight */
     const uint8_t *from;
@@ -47,7 +47,7 @@ enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t strid
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const int64_t row = (int64_t)s->shape.width * s->shape.channels;
     const int height = s->shape.height;
-    if (!s->staged) /* else nobody read what was loaded before, and its buffer is free */
+    if (!s->pending) /* else the frame loaded before was never read, and its buffer is free */
         s->buffer = (s->buffer + 1) % bd_sep_buffers;
     const int b = s->buffer;
     enum bd_status status =
@@ -62,17 +62,18 @@ enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t strid
         copy_rows(&copying, 0, 0);
     }
     s->f = s->frames[b];
-    s->staged = 1;
+    s->pending = 1;
     return BD_OK;
 }
 
-enum bd_status bd_sep_bring(struct bd_cuda_separator *s)
+enum bd_status bd_sep_upload(struct bd_cuda_separator *s)
 {
     const int b = s->buffer, before = (b + bd_sep_buffers - 1) % bd_sep_buffers;
-    if (!s->staged)
+    if (!s->pending)
         return BD_OK;
-    s->staged = 0;
-    /* What was enqueued so far may read the buffer of the frame before: its turn comes next. */
+    s->pending = 0;
+    /* The kernels enqueued so far may read the buffer of the frame before, which is the next to be
+     * written. */
     enum bd_status status = record(s->released[before], s->cuda->stream);
     if (status == BD_OK)
         status = join(s->upload, s->released[b]);
@@ -138,13 +139,13 @@ enum bd_status bd_cuda_sep_finish(void *arg)
         status = fetch(s, set->host_shadow, set->shadow, s->pixels);
     if (status == BD_OK)
         status = record(set->downloaded, s->download);
-    if (status == BD_OK && s->revealing) { /* told with this frame, and not again */
+    if (status == BD_OK && s->ghosts_pending) { /* reported with this frame, and not again */
         status = bd_cuda_check(cudaMemsetAsync(&s->numbers->ghost_pixels, 0,
                                                sizeof s->numbers->ghost_pixels, s->cuda->stream),
-                               "telling what was revealed");
-        s->revealing = 0;
+                               "reporting ghost removal");
+        s->ghosts_pending = 0;
     }
-    s->finished = status == BD_OK; /* else the caller counts no frame, and there is no new set */
+    s->finished = status == BD_OK; /* else the caller counts no frame, and the set stays */
     return status;
 }
 

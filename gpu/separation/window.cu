@@ -28,7 +28,7 @@ enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, i
     }
     set_order<<<1, 256, 0, s->cuda->stream>>>(s->order, slots, count);
     enum bd_status status = bd_cuda_launched("ordering the window");
-    s->host_count = status == BD_OK ? count : -1; /* what is not there is not the same */
+    s->host_count = status == BD_OK ? count : -1; /* an order that failed is not kept */
     return status;
 }
 
@@ -65,7 +65,7 @@ enum bd_status bd_cuda_sep_insert(void *arg, int slot, int guarded)
                    : guarded ? insert<3, true>
                                           : insert<3, false>;
     const int64_t words = s->pitch / 4;
-    enum bd_status status = bd_sep_bring(s);
+    enum bd_status status = bd_sep_upload(s);
     if (status != BD_OK)
         return status;
     kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(

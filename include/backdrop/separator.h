@@ -38,6 +38,10 @@ extern "C" {
 
 enum { bd_max_window = 1000, bd_max_rank = 8 }; /* columns of the window and of the basis */
 
+/* In struct bd_separator_options, where 0 is the default: none of it. */
+enum { BD_NONE = -1 };
+
+/* Fields that are 0 have their defaults. */
 struct bd_separator_options {
     int width, height; /* pixels of every frame */
     int channels;      /* 1 gray, 3 rgb, interleaved bytes */
@@ -46,25 +50,14 @@ struct bd_separator_options {
     double memory;     /* seconds that the window spans; 0: 60 */
     double lambda;     /* grey levels: what differs by more is sparse; 0: 10 */
     double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
-    double noise_gain; /* a pixel's threshold is at least this many times its noise; < 0: 3 */
-    int refine;        /* refinements of the window a slide; < 0: 1 */
-    int rank;          /* largest rank of the background, 1 .. 8; 0: 1 */
-    int median;        /* side of the median filter on the mask, odd, 1: none; 0: 5 */
-    int min_area;      /* components of fewer pixels are removed; < 0: by the size of the picture */
-    int max_hole; /* holes of at most this many pixels are filled; < 0: by the size of the picture
-                   */
-    int without;  /* enum bd_separator_part */
+    double
+        noise_gain; /* a pixel's threshold is at least this many times its noise; 0: 3; BD_NONE */
+    int refine;     /* refinements of the window a slide; 0: 1; BD_NONE */
+    int rank;       /* largest rank of the background, 1 .. 8; 0: 1 */
+    int median;     /* side of the median filter on the mask, odd, 1: none; 0: 5 */
+    int min_area;   /* components of fewer pixels are removed; 0: by the frames' size; BD_NONE */
+    int max_hole; /* holes of at most so many pixels are filled; 0: by the frames' size; BD_NONE */
     int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
-};
-
-/* What of the making of masks is left out, so that it can be measured what it contributes. */
-enum bd_separator_part {
-    BD_WITHOUT_NOTHING,
-    BD_WITHOUT_CHOICE,  /* the first background is what lasts, whether it has seams or not */
-    BD_WITHOUT_REVEAL,  /* ghosts stay until the memory time has passed */
-    BD_WITHOUT_SHADOWS, /* shadows are foreground */
-    BD_WITHOUT_TRIM,    /* edges are where the threshold puts them */
-    BD_WITHOUT_ANY      /* all of these */
 };
 
 enum bd_separator_output {
@@ -92,7 +85,7 @@ struct bd_separation {
 
 struct bd_separator;
 
-/* The options with every 0 (or < 0) replaced by its default; what bd_separator_create would use. */
+/* The options with every 0 replaced by its default; what bd_separator_create would use. */
 BD_API struct bd_separator_options
 bd_separator_defaults(const struct bd_separator_options *options);
 

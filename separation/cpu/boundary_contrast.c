@@ -3,16 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a component, at its root: the sums of its jumps, how many there are, and along how much of its
- * border they could not be taken. */
-struct jumps {
-    int64_t outside, inside;
-    int32_t counted, apart;
+#include "separation/shared/boundary_contrast.h"
+#include "separation/shared/components.h"
+
+/* Of a component, at its root: see bd_boundary_is_lower. */
+struct contrast {
+    int64_t balance;
+    int32_t judged;
 };
 
 struct bd_boundary_work {
     struct bd_components components;
-    struct jumps *jumps; /* one a run */
+    struct contrast *contrasts; /* one a run */
 };
 
 enum bd_status bd_boundary_work_create(struct bd_boundary_work **out, int width, int height)
@@ -23,7 +25,7 @@ enum bd_status bd_boundary_work_create(struct bd_boundary_work **out, int width,
         return bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     enum bd_status status = bd_components_create(&work->components, width, height);
     size_t most = ((size_t)width + 1) / 2 * (size_t)height;
-    if (status == BD_OK && !(work->jumps = malloc(most * sizeof *work->jumps)))
+    if (status == BD_OK && !(work->contrasts = malloc(most * sizeof *work->contrasts)))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     if (status != BD_OK)
         bd_boundary_work_destroy(&work);
@@ -36,23 +38,15 @@ void bd_boundary_work_destroy(struct bd_boundary_work **work)
     if (!*work)
         return;
     bd_components_destroy(&(*work)->components);
-    free((*work)->jumps);
+    free((*work)->contrasts);
     free(*work);
     *work = NULL;
 }
 
-static int64_t jump(const uint8_t *a, const uint8_t *b, int channels)
-{
-    int sum = 0;
-    for (int c = 0; c < channels; c++)
-        sum += abs(a[c] - b[c]);
-    return sum;
-}
-
-/* Adds the jump from pixel (x, y) of the region across its side in direction (dx, dy), if the
- * border runs there. */
-static void add_jump(const struct bd_components *size, const struct bd_boundary *seam, int x, int y,
-                     int dx, int dy, struct jumps *jumps)
+/* Adds the place of the boundary at the side of pixel (x, y) in direction (dx, dy), if the boundary
+ * runs there. */
+static void add_place(const struct bd_components *size, const struct bd_boundary *boundary, int x,
+                      int y, int dx, int dy, struct contrast *contrast)
 {
     int64_t width = size->width;
     int far_x = x + 2 * dx, far_y = y + 2 * dy, near_x = x - dx, near_y = y - dy;
@@ -60,59 +54,58 @@ static void add_jump(const struct bd_components *size, const struct bd_boundary 
         return;
     int64_t next = (y + dy) * width + x + dx, far = far_y * width + far_x;
     int64_t near = y * width + x;
-    if (seam->region[next])
+    int channels = boundary->channels;
+    if (boundary->region[next])
         return;
-    if (seam->region[far] || (seam->apart && (seam->apart[next] || seam->apart[far]))) {
-        jumps->apart++;
+    if (boundary->region[far] ||
+        (boundary->apart && (boundary->apart[next] || boundary->apart[far]))) {
+        contrast->judged--;
         return;
     }
     if (near_x >= 0 && near_x < size->width && near_y >= 0 && near_y < size->height &&
-        seam->region[near_y * width + near_x])
+        boundary->region[near_y * width + near_x])
         near = near_y * width + near_x;
-    const uint8_t *there = seam->outside + far * seam->channels;
-    jumps->outside += jump(seam->outside + near * seam->channels, there, seam->channels);
-    jumps->inside += jump(seam->inside + near * seam->channels, there, seam->channels);
-    jumps->counted++;
+    const uint8_t *there = boundary->outside + far * channels;
+    contrast->balance +=
+        bd_boundary_difference(boundary->outside + near * channels, there, channels) -
+        boundary->times *
+            bd_boundary_difference(boundary->inside + near * channels, there, channels);
+    contrast->judged++;
 }
 
-/* Adds the jumps of the pixels of a run in row y. */
-static void add_jumps(const struct bd_components *size, const struct bd_boundary *seam, int y,
-                      const struct bd_run *run, struct jumps *jumps)
+/* Adds the boundary along the pixels of a run in row y. */
+static void add_run(const struct bd_components *size, const struct bd_boundary *boundary, int y,
+                    const struct bd_run *run, struct contrast *contrast)
 {
-    add_jump(size, seam, run->from, y, -1, 0, jumps);
-    add_jump(size, seam, run->to - 1, y, 1, 0, jumps);
+    add_place(size, boundary, run->from, y, -1, 0, contrast);
+    add_place(size, boundary, run->to - 1, y, 1, 0, contrast);
     for (int x = run->from; x < run->to; x++) {
-        add_jump(size, seam, x, y, 0, -1, jumps);
-        add_jump(size, seam, x, y, 0, 1, jumps);
+        add_place(size, boundary, x, y, 0, -1, contrast);
+        add_place(size, boundary, x, y, 0, 1, contrast);
     }
 }
 
-/* A border of which less than half can be judged proves nothing. */
-static bool is_smoother(const struct jumps *jumps, int times)
-{
-    return jumps->counted >= jumps->apart && times * jumps->inside < jumps->outside;
-}
-
-void bd_boundary_find(struct bd_boundary_work *work, uint8_t *smoother,
-                      const struct bd_boundary *seam)
+void bd_boundary_find(struct bd_boundary_work *work, uint8_t *lower,
+                      const struct bd_boundary *boundary)
 {
     struct bd_components *components = &work->components;
     int width = components->width, height = components->height;
-    bd_components_find(components, seam->region, 1, true);
+    bd_components_find(components, boundary->region, width, 1, 0, true);
     int32_t count = components->row_first[height];
-    memset(work->jumps, 0, (size_t)count * sizeof *work->jumps);
-    memset(smoother, 0, (size_t)width * (size_t)height);
+    memset(work->contrasts, 0, (size_t)count * sizeof *work->contrasts);
+    memset(lower, 0, (size_t)width * (size_t)height);
     for (int y = 0; y < height; y++)
         for (int32_t i = components->row_first[y]; i < components->row_first[y + 1]; i++)
-            add_jumps(components, seam, y, &components->runs[i],
-                      &work->jumps[bd_components_root(components, i)]);
+            add_run(components, boundary, y, &components->runs[i],
+                    &work->contrasts[bd_components_root(components, i)]);
     for (int y = 0; y < height; y++)
         for (int32_t i = components->row_first[y]; i < components->row_first[y + 1]; i++) {
             int32_t root = bd_components_root(components, i);
             const struct bd_run *run = &components->runs[i];
-            if (components->runs[root].area >= seam->least &&
-                is_smoother(&work->jumps[root], seam->times))
-                memset(smoother + (size_t)y * (size_t)width + run->from, 1,
+            const struct contrast *contrast = &work->contrasts[root];
+            if (components->runs[root].area >= boundary->least &&
+                bd_boundary_is_lower(contrast->balance, contrast->judged))
+                memset(lower + (size_t)y * (size_t)width + run->from, 1,
                        (size_t)(run->to - run->from));
         }
 }

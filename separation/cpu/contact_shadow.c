@@ -3,21 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "separation/cpu/components.h"
+#include "separation/shared/components.h"
+#include "separation/shared/contact_shadow.h"
 
 /* Of a component, at its root. */
-struct stand {
+struct object {
     int32_t left, right, top, bottom; /* right and bottom inclusive */
     int32_t longest;                  /* black run along a row of its foot */
-    int32_t tops, blacks; /* of black runs in columns of its foot; those below more black */
-    bool in_question, on_shadow;
+    int32_t tops, dark_tops; /* of black runs in columns of its foot; nothing brighter above */
+    bool possible, has_shadow;
 };
 
 struct bd_contact_shadow_work {
     struct bd_components components;
-    struct stand *stands; /* one a run */
-    uint8_t *black;       /* height x width: black pixels of feet, then what is cut */
-    int32_t *down;        /* width: pixels of the mask from here downwards */
+    struct object *objects; /* one a run */
+    uint8_t *black;         /* height x width: black pixels of feet, then what is cut */
+    int32_t *down;          /* width: pixels of the mask from here downwards */
 };
 
 enum bd_status bd_contact_shadow_work_create(struct bd_contact_shadow_work **out, int width,
@@ -29,10 +30,10 @@ enum bd_status bd_contact_shadow_work_create(struct bd_contact_shadow_work **out
         return bd_fail(BD_ERROR_MEMORY, "no memory for shadows of %d x %d", width, height);
     enum bd_status status = bd_components_create(&work->components, width, height);
     size_t most = ((size_t)width + 1) / 2 * (size_t)height;
-    work->stands = malloc(most * sizeof *work->stands);
+    work->objects = malloc(most * sizeof *work->objects);
     work->black = malloc((size_t)width * (size_t)height);
     work->down = malloc((size_t)width * sizeof *work->down);
-    if (status == BD_OK && (!work->stands || !work->black || !work->down))
+    if (status == BD_OK && (!work->objects || !work->black || !work->down))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for shadows of %d x %d", width, height);
     if (status != BD_OK)
         bd_contact_shadow_work_destroy(&work);
@@ -45,7 +46,7 @@ void bd_contact_shadow_work_destroy(struct bd_contact_shadow_work **work)
     if (!*work)
         return;
     bd_components_destroy(&(*work)->components);
-    free((*work)->stands);
+    free((*work)->objects);
     free((*work)->black);
     free((*work)->down);
     free(*work);
@@ -59,47 +60,49 @@ struct scene {
 };
 
 /* The root's part of run i. */
-static struct stand *stand_of(struct bd_contact_shadow_work *work, int32_t i)
+static struct object *object_of(struct bd_contact_shadow_work *work, int32_t i)
 {
-    return &work->stands[bd_components_root(&work->components, i)];
+    return &work->objects[bd_components_root(&work->components, i)];
 }
 
+/* The bounding boxes of all components. */
 static void bound(struct bd_contact_shadow_work *work)
 {
     const struct bd_components *found = &work->components;
     for (int32_t i = 0; i < found->row_first[found->height]; i++)
-        work->stands[i] = (struct stand){ .left = found->width, .top = found->height };
+        work->objects[i] = (struct object){ .left = found->width, .top = found->height };
     for (int y = 0; y < found->height; y++)
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
-            struct stand *stand = stand_of(work, i);
+            struct object *object = object_of(work, i);
             const struct bd_run *run = &found->runs[i];
-            stand->left = run->from < stand->left ? run->from : stand->left;
-            stand->right = run->to - 1 > stand->right ? run->to - 1 : stand->right;
-            stand->top = y < stand->top ? y : stand->top;
-            stand->bottom = y;
+            object->left = run->from < object->left ? run->from : object->left;
+            object->right = run->to - 1 > object->right ? run->to - 1 : object->right;
+            object->top = y < object->top ? y : object->top;
+            object->bottom = y;
         }
 }
 
-static int32_t width_of(const struct stand *stand)
+static int32_t width_of(const struct object *object)
 {
-    return stand->right - stand->left + 1;
+    return object->right - object->left + 1;
 }
 
-static int32_t height_of(const struct stand *stand)
+static int32_t height_of(const struct object *object)
 {
-    return stand->bottom - stand->top + 1;
+    return object->bottom - object->top + 1;
 }
 
-/* Whether any component may stand on a shadow, by its shape. */
-static bool question(struct bd_contact_shadow_work *work)
+/* Whether any component may have a contact shadow, by its shape. */
+static bool any_possible(struct bd_contact_shadow_work *work)
 {
     const struct bd_components *found = &work->components;
     bool any = false;
     for (int32_t i = 0; i < found->row_first[found->height]; i++) {
-        struct stand *stand = &work->stands[i];
-        stand->in_question = found->runs[i].parent == i && stand->bottom < found->height - 1 &&
-                             4 * width_of(stand) >= 3 * height_of(stand);
-        any |= stand->in_question;
+        struct object *object = &work->objects[i];
+        object->possible = found->runs[i].parent == i &&
+                           bd_contact_shadow_possible(width_of(object), height_of(object),
+                                                      object->bottom, found->height);
+        any |= object->possible;
     }
     return any;
 }
@@ -124,7 +127,7 @@ static bool is_black(const struct scene *scene, int x, int y)
         fl += scene->f[at + c] * scene->l[at + c];
         ll += scene->l[at + c] * scene->l[at + c];
     }
-    if (10 * fl >= bd_contact_shadow_tenths * ll)
+    if (!bd_contact_shadow_dark(fl, ll))
         return false;
     int least = 255 * channels, most = 0;
     for (int v = y > 0 ? y - 1 : 0; v <= y + 1 && v < height; v++)
@@ -133,10 +136,10 @@ static bool is_black(const struct scene *scene, int x, int y)
             least = sum < least ? sum : least;
             most = sum > most ? sum : most;
         }
-    return most - least <= bd_contact_shadow_range * channels;
+    return bd_contact_shadow_even(least, most, channels);
 }
 
-/* work->black := the black pixels of the feet of what is in question. */
+/* work->black := the black pixels of the feet of the objects that may have a shadow. */
 static void find_black(const struct scene *scene)
 {
     struct bd_contact_shadow_work *work = scene->work;
@@ -149,11 +152,11 @@ static void find_black(const struct scene *scene)
         int x = 0;
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
             const struct bd_run run = found->runs[i];
-            const struct stand *stand = stand_of(work, i);
+            const struct object *object = object_of(work, i);
             memset(down + x, 0, (size_t)(run.from - x) * sizeof *down);
             for (x = run.from; x < run.to; x++) {
                 down[x]++;
-                if (stand->in_question && bd_contact_shadow_foot * down[x] <= height_of(stand))
+                if (object->possible && bd_contact_shadow_foot * down[x] <= height_of(object))
                     work->black[(int64_t)y * width + x] = is_black(scene, x, y);
             }
         }
@@ -161,8 +164,8 @@ static void find_black(const struct scene *scene)
     }
 }
 
-/* Whether nothing brighter stands on the top (x, y) of a black run. */
-static bool goes_on(const struct scene *scene, int x, int y, int32_t height)
+/* Whether nothing brighter is above the top (x, y) of a black run. */
+static bool is_dark_top(const struct scene *scene, int x, int y, int32_t height)
 {
     int width = scene->work->components.width;
     int most = brightness(scene, x, y) + bd_contact_shadow_rise * scene->channels;
@@ -178,18 +181,18 @@ static bool goes_on(const struct scene *scene, int x, int y, int32_t height)
 
 /* Adds the black pixels from `from` to before `to` of row y. */
 static void count_black(const struct scene *scene, int y, int32_t from, int32_t to,
-                        struct stand *stand)
+                        struct object *object)
 {
     int width = scene->work->components.width;
     const uint8_t *row = scene->work->black + (int64_t)y * width;
     int32_t length = 0;
     for (int32_t x = from; x < to; x++) {
         length = row[x] ? length + 1 : 0;
-        stand->longest = length > stand->longest ? length : stand->longest;
+        object->longest = length > object->longest ? length : object->longest;
         if (!row[x] || (y > 0 && row[x - width]))
             continue;
-        stand->tops++;
-        stand->blacks += goes_on(scene, x, y, height_of(stand));
+        object->tops++;
+        object->dark_tops += is_dark_top(scene, x, y, height_of(object));
     }
 }
 
@@ -199,15 +202,15 @@ static void judge(const struct scene *scene)
     const struct bd_components *found = &work->components;
     for (int y = 0; y < found->height; y++)
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
-            struct stand *stand = stand_of(work, i);
-            if (stand->in_question)
-                count_black(scene, y, found->runs[i].from, found->runs[i].to, stand);
+            struct object *object = object_of(work, i);
+            if (object->possible)
+                count_black(scene, y, found->runs[i].from, found->runs[i].to, object);
         }
     for (int32_t i = 0; i < found->row_first[found->height]; i++) {
-        struct stand *stand = &work->stands[i];
-        int32_t width = width_of(stand);
-        stand->on_shadow = stand->in_question && 3 * stand->longest >= width &&
-                           2 * stand->tops >= width && 2 * stand->blacks <= stand->tops;
+        struct object *object = &work->objects[i];
+        object->has_shadow =
+            object->possible && bd_contact_shadow_found(width_of(object), object->longest,
+                                                        object->tops, object->dark_tops);
     }
 }
 
@@ -217,7 +220,7 @@ static void cut(struct bd_contact_shadow_work *work, uint8_t *mask, uint8_t *sha
     int width = found->width;
     for (int y = 0; y < found->height; y++)
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
-            if (!stand_of(work, i)->on_shadow)
+            if (!object_of(work, i)->has_shadow)
                 continue;
             uint8_t *row = work->black + (int64_t)y * width;
             for (int x = found->runs[i].from; x < found->runs[i].to; x++) {
@@ -232,9 +235,9 @@ void bd_contact_shadow_cut(struct bd_contact_shadow_work *work, uint8_t *mask, u
                            const uint8_t *f, const uint8_t *l, int channels)
 {
     struct scene scene = { work, mask, f, l, channels };
-    bd_components_find(&work->components, mask, 1, true);
+    bd_components_find(&work->components, mask, work->components.width, 1, 0, true);
     bound(work);
-    if (!question(work))
+    if (!any_possible(work))
         return;
     find_black(&scene);
     judge(&scene);

@@ -24,7 +24,7 @@ static void look_chunk(void *arg, int64_t chunk, int thread)
     const struct bd_limits limits = { .least = (float)watch->params->reach,
                                       .most = (float)watch->params->reach };
     const uint8_t *f = state->frame + i, *raw = state->raw + p;
-    uint8_t *earlier = state->earlier + i, *still = state->still + p, *moved = state->smoother + p;
+    uint8_t *earlier = state->earlier + i, *still = state->still + p, *moved = state->lower + p;
     uint8_t *region = watch->region + p, *apart = watch->apart + p;
     state->exact->compare(count, channels, f, earlier, state->noise + p, &limits, apart, moved,
                           region);
@@ -40,7 +40,7 @@ static void look_chunk(void *arg, int64_t chunk, int thread)
         region[q] = (uint8_t)(raw[q] & (still[q] >= enough));
 }
 
-/* smoother := where enough looks in a row agree; counts how many pixels those are. */
+/* lower := where enough looks in a row agree; counts how many pixels those are. */
 static void vote_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -48,11 +48,11 @@ static void vote_chunk(void *arg, int64_t chunk, int thread)
     const struct bd_cpu_separator *state = watch->state;
     int enough = watch->params->votes;
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from), agreed = 0;
-    uint8_t *restrict votes = state->votes + from, *restrict smoother = state->smoother + from;
+    uint8_t *restrict votes = state->votes + from, *restrict lower = state->lower + from;
     for (int64_t p = 0; p < count; p++) {
-        votes[p] = (uint8_t)(smoother[p] ? votes[p] + 1 : 0);
-        smoother[p] = votes[p] >= enough;
-        agreed += smoother[p];
+        votes[p] = (uint8_t)(lower[p] ? votes[p] + 1 : 0);
+        lower[p] = votes[p] >= enough;
+        agreed += lower[p];
     }
     state->counts[chunk] = agreed;
 }
@@ -105,20 +105,20 @@ enum bd_status bd_cpu_sep_remove_ghosts(void *arg, const int *order, int count,
     bd_pool_run(state->pool, look_chunk, &watch, items);
     bd_mask_median(state->mask_work, region, region, 3);
     bd_sep_leave_out(state, apart, state->raw, region);
-    struct bd_boundary seam = { .outside = state->background,
-                                .inside = state->frame,
-                                .channels = state->shape.channels,
-                                .region = region,
-                                .apart = apart,
-                                .least = params->least,
-                                .times = params->times };
-    bd_boundary_find(state->seam_work, state->smoother, &seam);
+    struct bd_boundary boundary = { .outside = state->background,
+                                    .inside = state->frame,
+                                    .channels = state->shape.channels,
+                                    .region = region,
+                                    .apart = apart,
+                                    .least = params->least,
+                                    .times = params->times };
+    bd_boundary_find(state->boundary_work, state->lower, &boundary);
     int64_t agreed = bd_sep_run_and_count(state, vote_chunk, &watch, items);
     if (!agreed || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
         return BD_OK;
-    bd_mask_dilate(state->mask_work, taken, state->smoother, params->margin);
+    bd_mask_dilate(state->mask_work, taken, state->lower, params->margin);
     for (int64_t p = 0; p < state->pixels; p++)
-        if (state->smoother[p] || (taken[p] && !state->raw[p] && state->still[p] >= params->still))
+        if (state->lower[p] || (taken[p] && !state->raw[p] && state->still[p] >= params->still))
             take_pixel(state, order, count, params, p);
     scale_basis(state, order, count);
     return BD_OK;

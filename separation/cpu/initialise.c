@@ -4,11 +4,6 @@
 
 #include "separation/cpu/state.h"
 
-/* Grey levels. Where things pass often, the spread of the first window is theirs, not noise:
- * without this bound people in a corridor (HallAndMonitor) hide in it, F 0.66 instead of 0.82. 3
- * and 7 do worse on the average of the clips at hand. */
-static const float most_start_noise = 5;
-
 /* The item's part of the background's squared norm. */
 static double take_background(struct bd_cpu_separator *state, int64_t from, int64_t count)
 {
@@ -46,7 +41,7 @@ static void median_chunk(void *arg, int64_t chunk, int thread)
 
 /* The value that lasts of a chunk of pixels (not elements), and the one that
  * lasts besides: pictures, noise levels and numbers of members. */
-static void lasting_chunk(void *arg, int64_t chunk, int thread)
+static void stable_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
@@ -58,16 +53,16 @@ static void lasting_chunk(void *arg, int64_t chunk, int thread)
         here[j] = sweep->columns[j] + at;
     uint8_t *other = state->background + at, *members = state->guard + from;
     state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, NULL, other,
-                            state->raw + from, members);
+                           state->raw + from, members);
     state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, other,
-                            state->picture + at, state->mask + from, members);
+                           state->picture + at, state->mask + from, members);
     /* From here on: where the second value has lasted long enough to be the background's. */
     for (int64_t p = from; p < from + count; p++)
         state->guard[p] = state->guard[p] * bd_sep_second_share >= sweep->count;
 }
 
 /* A chunk of the first background: of the two values, the first one but where the second is
- * smoother. */
+ * lower. */
 static void choose_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -75,9 +70,9 @@ static void choose_chunk(void *arg, int64_t chunk, int thread)
     size_t channels = (size_t)state->shape.channels;
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
     for (int64_t p = from; p < from + count; p++) {
-        uint8_t noise = state->smoother[p] ? state->mask[p] : state->raw[p];
+        uint8_t noise = state->lower[p] ? state->mask[p] : state->raw[p];
         state->noise[p] = (float)noise / 16;
-        if (state->smoother[p])
+        if (state->lower[p])
             memcpy(state->background + (size_t)p * channels, state->picture + (size_t)p * channels,
                    channels);
     }
@@ -136,7 +131,7 @@ static void spread_chunk(void *arg, int64_t chunk, int thread)
             uint8_t spread = state->frame[p * channels + c];
             most = spread > most ? spread : most;
         }
-        state->noise[p] = most < most_start_noise ? most : most_start_noise;
+        state->noise[p] = most < bd_sep_most_start_noise ? most : bd_sep_most_start_noise;
     }
 }
 
@@ -162,19 +157,19 @@ enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float l
         columns[j] = bd_sep_column(state, order[(int64_t)j * count / looked_at]);
     struct sweep sweep = { .state = state, .count = looked_at, .columns = columns };
     int64_t items = bd_sep_pixel_chunks(state);
-    bd_pool_run(state->pool, lasting_chunk, &sweep, items);
-    struct bd_boundary seam = { .outside = state->background,
-                                .inside = state->picture,
-                                .channels = state->shape.channels,
-                                .region = state->guard,
-                                .apart = NULL,
-                                .least = (int)(state->pixels / bd_sep_second_least),
-                                .times = bd_sep_second_times };
+    bd_pool_run(state->pool, stable_chunk, &sweep, items);
+    struct bd_boundary boundary = { .outside = state->background,
+                                    .inside = state->picture,
+                                    .channels = state->shape.channels,
+                                    .region = state->guard,
+                                    .apart = NULL,
+                                    .least = (int)(state->pixels / bd_sep_second_least),
+                                    .times = bd_sep_second_times };
     bd_mask_median(state->mask_work, state->guard, state->guard, 3);
     if (choose)
-        bd_boundary_find(state->seam_work, state->smoother, &seam);
+        bd_boundary_find(state->boundary_work, state->lower, &boundary);
     else
-        memset(state->smoother, 0, (size_t)state->pixels);
+        memset(state->lower, 0, (size_t)state->pixels);
     memset(state->guard, 0, (size_t)state->pixels);
     bd_pool_run(state->pool, choose_chunk, state, items);
     start_basis(state, items, order, count, lambda);

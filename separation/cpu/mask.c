@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "separation/cpu/components.h"
 #include "separation/cpu/kernels/kernels.h"
+#include "separation/shared/components.h"
 
 enum {
     most_side = 15,
@@ -183,7 +183,7 @@ void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, int least)
     struct bd_components *found = &work->components;
     if (least <= 1)
         return;
-    bd_components_find(found, mask, 1, true);
+    bd_components_find(found, mask, work->width, 1, 0, true);
     for (int y = 0; y < work->height; y++)
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++)
             if (found->runs[bd_components_root(found, i)].area < least)
@@ -195,7 +195,7 @@ void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most)
     struct bd_components *found = &work->components;
     if (most < 1)
         return;
-    bd_components_find(found, mask, 0, false);
+    bd_components_find(found, mask, work->width, 0, 1, false);
     for (int y = 0; y < work->height; y++)
         for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
             const struct bd_run *component = &found->runs[bd_components_root(found, i)];

@@ -1,5 +1,5 @@
-/* Private to the CPU backend: the steps from a raw binary picture to a clean mask. Pictures are
- * height x width bytes with tight rows; "set" is 1, "clear" is 0. */
+/* The steps from a raw binary picture to a clean mask on the CPU, as separation/shared/mask.h
+ * defines them. Pictures are height x width bytes with tight rows; "set" is 1, "clear" is 0. */
 #ifndef BD_SEPARATION_CPU_MASK_H
 #define BD_SEPARATION_CPU_MASK_H
 
@@ -15,9 +15,7 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **work, struct bd_pool *p
                                    int height);
 void bd_mask_work_destroy(struct bd_mask_work **work);
 
-/* dst: set where more than half of the side x side neighbours of src are set (the median of a
- * binary picture). Beyond the border the nearest pixel inside counts. side odd, 1 .. 15. dst may be
- * src. */
+/* dst := the median of src. side odd, 1 .. 15. dst may be src. */
 void bd_mask_median(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int side);
 
 /* Clears the set components (8-connected) of fewer than `least` pixels. */
@@ -26,13 +24,12 @@ void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, int least);
 /* Sets the clear components (4-connected) of at most `most` pixels that do not touch the border. */
 void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most);
 
-/* Clears the pixels of the mask that are mostly background, at its edges: those that touch (at a
- * side or a corner) a pixel outside it that is plain background (`plain`: 0 or 1), and whose
- * difference is less than 7/20 of the largest among the nine around them. */
+/* Clears the pixels at the mask's edges that are mostly background. plain: 0 or 1; difference:
+ * |f - l|. */
 void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain,
                   const uint8_t *difference);
 
-/* dst: set where any pixel of src within `radius` rows and columns is set. dst must not be src. */
+/* dst := src dilated by `radius` rows and columns. dst must not be src. */
 void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int radius);
 
 #endif

@@ -37,9 +37,9 @@ static void sep_destroy(void *arg)
     free(state->still);
     free(state->votes);
     free(state->earlier);
-    free(state->smoother);
+    free(state->lower);
     bd_mask_work_destroy(&state->mask_work);
-    bd_boundary_work_destroy(&state->seam_work);
+    bd_boundary_work_destroy(&state->boundary_work);
     free(state);
 }
 
@@ -87,25 +87,25 @@ static enum bd_status sep_create(struct bd_backend *backend,
     state->still = bd_cpu_alloc(pixels);
     state->votes = bd_cpu_alloc(pixels);
     state->earlier = bd_cpu_alloc(m);
-    state->smoother = bd_cpu_alloc(pixels);
+    state->lower = bd_cpu_alloc(pixels);
     enum bd_status status = BD_OK;
     if (!state->frame || !state->background || !state->window || !state->basis ||
         !state->next_basis || !state->coefficients || !state->g || !state->partial ||
         !state->tiles || !state->counts || !state->difference || !state->noise || !state->age ||
-        !state->raw || !state->guard || !state->mask || !state->picture || !state->smoother ||
+        !state->raw || !state->guard || !state->mask || !state->picture || !state->lower ||
         !state->scratch || !state->shadow ||
         (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) || !state->still ||
         !state->votes || !state->earlier)
         status = bd_fail(BD_ERROR_MEMORY,
-                         "no memory for a window of %d frames of %d x %d (%zu MiB); a smaller "
-                         "--window or --scale needs less",
+                         "no memory for a window of %d frames of %d x %d (%zu MiB); fewer or "
+                         "smaller frames need less",
                          shape->window, shape->width, shape->height, ld * n >> 20);
     if (status == BD_OK)
         status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
     if (status == BD_OK)
         status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
     if (status == BD_OK)
-        status = bd_boundary_work_create(&state->seam_work, shape->width, shape->height);
+        status = bd_boundary_work_create(&state->boundary_work, shape->width, shape->height);
     if (status == BD_OK)
         status =
             bd_shadow_work_create(&state->shadow_work, state->pool, shape->width, shape->height);
@@ -241,11 +241,11 @@ static void learn_chunk(void *arg, int64_t chunk, int thread)
     const struct pixel_loop *loop = arg;
     const struct bd_cpu_separator *state = loop->state;
     const struct bd_detect_params *params = loop->params;
-    const struct bd_learning lesson = { .rate = loop->learn ? params->noise_rate : 0,
-                                        .seconds = loop->learn ? params->seconds : 0,
-                                        .memory = params->memory };
+    const struct bd_learning learning = { .rate = loop->learn ? params->noise_rate : 0,
+                                          .seconds = loop->learn ? params->seconds : 0,
+                                          .memory = params->memory };
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p);
-    state->counts[chunk] = state->exact->learn(count, &lesson, state->difference + p,
+    state->counts[chunk] = state->exact->learn(count, &learning, state->difference + p,
                                                state->scratch + p, state->raw + p, state->noise + p,
                                                state->age + p, state->guard + p, state->mask + p);
 }
@@ -297,7 +297,7 @@ static enum bd_status sep_finish(void *arg)
 {
     struct bd_cpu_separator *state = arg;
     state->result_rank = state->rank;
-    state->result_revealed = state->ghost_pixels;
+    state->result_ghost_pixels = state->ghost_pixels;
     state->ghost_pixels = 0;
     return BD_OK;
 }
@@ -312,7 +312,7 @@ static enum bd_status sep_collect(void *arg, struct bd_separation *results)
     results->shadow = state->shadow_mask;
     results->foreground = state->foreground;
     results->changed = state->changed;
-    results->ghost_pixels = state->result_revealed;
+    results->ghost_pixels = state->result_ghost_pixels;
     results->rank = state->result_rank;
     return BD_OK;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "separation/shared/shadow.h"
+
 enum {
     channels = 3,
     reach = bd_shadow_reach,
@@ -14,14 +16,14 @@ enum {
 /* (f, f), (f, l), (l, l) and the number of plausible pixels, of each pixel of a row, with `reach`
  * zeros at either end. */
 struct sums {
-    int32_t *ff, *fl, *ll, *count;
+    uint32_t *ff, *fl, *ll, *count;
 };
 
 struct bd_shadow_work {
     struct bd_pool *pool;
     int width, height, padded;
     /* threads x (side + 1) x 4 x padded: the last rows, and the sum of them; 0 between strips. */
-    int32_t *rows;
+    uint32_t *rows;
     uint8_t *certain; /* height x width */
     uint8_t *near;    /* height x width: certain, spread along rows */
 };
@@ -63,17 +65,11 @@ void bd_shadow_work_destroy(struct bd_shadow_work **work)
 /* Slot 0 .. side - 1: a row; slot `side`: their sum. */
 static struct sums sums_at(const struct bd_shadow_work *work, int thread, int slot)
 {
-    int32_t *at = work->rows + ((int64_t)thread * (side + 1) + slot) * 4 * work->padded;
+    uint32_t *at = work->rows + ((int64_t)thread * (side + 1) + slot) * 4 * work->padded;
     return (struct sums){ at, at + work->padded, at + 2 * work->padded, at + 3 * work->padded };
 }
 
-/* The condition for a pixel (count 1) and for a neighbourhood. Products stay below 2^45. */
-static inline bool is_shadow(int64_t ff, int64_t fl, int64_t ll, int64_t count, int most)
-{
-    return 2 * fl > ll && fl < ll && ff * ll - fl * fl < channels * most * most * count * ll;
-}
-
-/* The columns of a padded row that may hold something. */
+/* The columns of a padded row outside which all is 0. */
 struct range {
     int from, to;
 };
@@ -88,14 +84,14 @@ static struct range take_row(const struct bd_shadow_work *work, struct sums to, 
     const uint8_t *end = mask + work->width;
     for (const uint8_t *at = mask; at < end && (at = memchr(at, 1, (size_t)(end - at))); at++) {
         int x = (int)(at - mask);
-        int32_t ff = 0, fl = 0, ll = 0;
+        uint32_t ff = 0, fl = 0, ll = 0;
         for (int c = 0; c < channels; c++) {
-            int32_t a = f[channels * x + c], b = l[channels * x + c];
+            uint32_t a = f[channels * x + c], b = l[channels * x + c];
             ff += a * a;
             fl += a * b;
             ll += b * b;
         }
-        if (!is_shadow(ff, fl, ll, 1, bd_shadow_most))
+        if (!bd_shadow_fits(ff, fl, ll, 1, bd_shadow_most))
             continue;
         if (shadow)
             shadow[x] = 1;
@@ -109,13 +105,13 @@ static struct range take_row(const struct bd_shadow_work *work, struct sums to, 
     return range;
 }
 
-/* sum += row; most rows hold little. */
+/* sum += row; most rows have few columns in range. */
 static void add_row(const struct bd_shadow_work *work, struct sums sum, struct sums row,
                     struct range range)
 {
     for (int k = 0; k < 4; k++) {
-        int32_t *restrict to = sum.ff + (int64_t)k * work->padded;
-        const int32_t *restrict from = row.ff + (int64_t)k * work->padded;
+        uint32_t *restrict to = sum.ff + (int64_t)k * work->padded;
+        const uint32_t *restrict from = row.ff + (int64_t)k * work->padded;
         for (int i = range.from; i < range.to; i++)
             to[i] += from[i];
     }
@@ -126,8 +122,8 @@ static void take_away(const struct bd_shadow_work *work, struct sums sum, struct
                       struct range range)
 {
     for (int k = 0; k < 4; k++) {
-        int32_t *restrict to = sum.ff + (int64_t)k * work->padded;
-        int32_t *restrict from = row.ff + (int64_t)k * work->padded;
+        uint32_t *restrict to = sum.ff + (int64_t)k * work->padded;
+        uint32_t *restrict from = row.ff + (int64_t)k * work->padded;
         for (int i = range.from; i < range.to; i++) {
             to[i] -= from[i];
             from[i] = 0;
@@ -135,9 +131,9 @@ static void take_away(const struct bd_shadow_work *work, struct sums sum, struct
     }
 }
 
-static int64_t across(const int32_t *sum)
+static uint32_t across(const uint32_t *sum)
 {
-    int64_t total = 0;
+    uint32_t total = 0;
     for (int i = 0; i < side; i++)
         total += sum[i];
     return total;
@@ -151,10 +147,10 @@ static void find_certain(const struct bd_shadow_work *work, struct sums sum, con
     memset(certain, 0, (size_t)work->width);
     for (const uint8_t *at = shadow; at < end && (at = memchr(at, 1, (size_t)(end - at))); at++) {
         int x = (int)(at - shadow);
-        int64_t count = across(sum.count + x);
+        uint32_t count = across(sum.count + x);
         certain[x] = count >= bd_shadow_least_count &&
-                     is_shadow(across(sum.ff + x), across(sum.fl + x), across(sum.ll + x), count,
-                               bd_shadow_most_mean);
+                     bd_shadow_fits(across(sum.ff + x), across(sum.fl + x), across(sum.ll + x),
+                                    count, bd_shadow_most_mean);
     }
 }
 
@@ -186,7 +182,7 @@ static void judge_strip(void *arg, int64_t item, int thread)
     int from = (int)item * strip, to = from + strip < work->height ? from + strip : work->height;
     struct sums sum = sums_at(work, thread, side);
     struct range used[side] = { { 0, 0 } };
-    /* Row y comes into the sum, row y - side leaves it, row y - reach is in the middle. */
+    /* Row y enters the sum, row y - side leaves it, row y - reach is the middle one. */
     for (int y = from - reach; y < to + reach; y++) {
         int slot = (y + side) % side;
         struct sums row = sums_at(work, thread, slot);
@@ -210,7 +206,7 @@ static void judge_strip(void *arg, int64_t item, int thread)
         take_away(work, sum, sums_at(work, thread, slot), used[slot]);
 }
 
-/* What is plausible in a strip and not near a certain pixel is no shadow. */
+/* The plausible pixels of a strip that have no certain pixel near them are no shadow. */
 static void finish_strip(void *arg, int64_t item, int thread)
 {
     (void)thread;

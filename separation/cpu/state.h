@@ -49,20 +49,20 @@ struct bd_cpu_separator {
     uint8_t *mask;   /* 0 or 255 */
     uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
     int64_t foreground;
-    int64_t changed;         /* pixels over the threshold, before shadows were taken out */
-    int64_t ghost_pixels;    /* pixels that became background since the results before */
-    int64_t result_revealed; /* the same when the results were asked for */
-    int result_rank;         /* of the basis when the results were asked for */
+    int64_t changed;             /* pixels over the threshold, before shadows were taken out */
+    int64_t ghost_pixels;        /* pixels that became background since the results before */
+    int64_t result_ghost_pixels; /* the same when the results were asked for */
+    int result_rank;             /* of the basis when the results were asked for */
     struct bd_mask_work *mask_work;
-    struct bd_boundary_work *seam_work;
+    struct bd_boundary_work *boundary_work;
     struct bd_shadow_work *shadow_work;
     struct bd_contact_shadow_work *contact_work;
-    uint8_t *still;    /* looks for which the pixel has been as it was in `earlier` */
-    uint8_t *votes;    /* looks in a row that took the pixel for revealed */
-    uint8_t *earlier;  /* m */
-    uint8_t *scratch;  /* 2 x pixels */
-    uint8_t *picture;  /* m: a second picture of the scene, while two are compared */
-    uint8_t *smoother; /* 0 or 1: where it continues its surroundings better than the first */
+    uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */
+    uint8_t *votes;   /* looks in a row that took the pixel for revealed */
+    uint8_t *earlier; /* m */
+    uint8_t *scratch; /* 2 x pixels */
+    uint8_t *picture; /* m: a second picture of the scene, while two are compared */
+    uint8_t *lower;   /* 0 or 1: where it continues its surroundings better than the first */
 };
 
 /* The run of elements that item `chunk` takes: from *from, returns how many. */

@@ -4,11 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A direction b of norm 1 takes part in 1 / (m sum b^4) of the elements. A change of light takes
- * part in most, a person who stands somewhere in few: directions after the first one that take part
- * in less than this share are people. */
-static const double least_participation = 0.2;
-
 struct insertion {
     struct bd_cpu_separator *state;
     uint8_t *column;
@@ -258,9 +253,9 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
     do {
         state->w[state->rank] = (float)sum_parts(state, state->rank);
         state->rank++;
-    } while (state->rank < rank &&
-             sum_parts(state, bd_max_rank + state->rank) * least_participation * (double)state->m <
-                 1);
+    } while (state->rank < rank && sum_parts(state, bd_max_rank + state->rank) *
+                                           bd_sep_least_participation * (double)state->m <
+                                       1);
     for (int j = 0; j < count; j++) {
         float *c = bd_sep_coefficients(state, order[j]);
         memset(c, 0, bd_max_rank * sizeof *c);

@@ -122,9 +122,9 @@ static void values_arrive(void **state)
     assert_string_equal(o.mask, "m.mkv");
     assert_int_equal(o.separator.window, 80);
     assert_true(o.separator.memory == 12.5);
-    assert_true(o.separator.noise_gain == 0);
+    assert_true(o.separator.noise_gain == BD_NONE);
     assert_int_equal(o.separator.median, 7);
-    assert_int_equal(o.separator.min_area, -1);
+    assert_int_equal(o.separator.min_area, 0);
     assert_true(o.gray);
     assert_int_equal(o.scale_width, 320);
     assert_int_equal(o.scale_height, 240);

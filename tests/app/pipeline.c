@@ -23,11 +23,7 @@
 
 static struct bd_options options_for(const char *input)
 {
-    return (struct bd_options){
-        .arguments = { input },
-        .argument_count = 1,
-        .separator = { .noise_gain = -1, .refine = -1, .min_area = -1, .max_hole = -1 }
-    };
+    return (struct bd_options){ .arguments = { input }, .argument_count = 1 };
 }
 
 /* Pooled F of the frames from `skip` on against the scene's truth at the size of the input. */
@@ -357,7 +353,7 @@ static void faults_are_told_apart(void **state)
 
 /* What bd_initialiser_finish wants of a separator, small. */
 static const struct bd_separator_options little = {
-    .width = 64, .height = 48, .channels = 3, .window = 50, .noise_gain = -1, .refine = -1
+    .width = 64, .height = 48, .channels = 3, .window = 50
 };
 
 static enum bd_status start_little(struct bd_initialiser **initialiser, const char *input,

@@ -26,10 +26,6 @@ static struct bd_separator_options settings_for(int width, int height, int outpu
                                             .channels = 1,
                                             .frame_rate = 10,
                                             .memory = 20,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1,
                                             .outputs = outputs };
     return bd_separator_defaults(&options);
 }
@@ -350,16 +346,13 @@ static double f_of(struct tally tally)
 static struct tally run_solver(int solver, const char *input, const char *scene, int mode,
                                int scale_width, int scale_height, double seek)
 {
-    struct bd_options options = {
-        .arguments = { input },
-        .argument_count = 1,
-        .solver = solver,
-        .stabilise = mode,
-        .scale_width = scale_width,
-        .scale_height = scale_height,
-        .backend = "cpu",
-        .separator = { .noise_gain = -1, .refine = -1, .min_area = -1, .max_hole = -1 }
-    };
+    struct bd_options options = { .arguments = { input },
+                                  .argument_count = 1,
+                                  .solver = solver,
+                                  .stabilise = mode,
+                                  .scale_width = scale_width,
+                                  .scale_height = scale_height,
+                                  .backend = "cpu" };
     struct bd_pipeline *pipeline = NULL;
     struct bd_result result;
     struct bd_frame truth = { 0 };

@@ -22,12 +22,7 @@ enum { most_frames = 200 };
 
 static struct bd_options options_for(const char *input, const char *backend)
 {
-    return (struct bd_options){
-        .arguments = { input },
-        .argument_count = 1,
-        .backend = backend,
-        .separator = { .noise_gain = -1, .refine = -1, .min_area = -1, .max_hole = -1 }
-    };
+    return (struct bd_options){ .arguments = { input }, .argument_count = 1, .backend = backend };
 }
 
 static void need_gpu(void)

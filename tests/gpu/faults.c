@@ -65,14 +65,9 @@ static void test_auto(void **state)
 
 static enum bd_status make_separator(struct bd_backend *backend, struct bd_separator **separator)
 {
-    struct bd_separator_options options = { .width = width,
-                                            .height = height,
-                                            .channels = 3,
-                                            .window = 8,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1 };
+    struct bd_separator_options options = {
+        .width = width, .height = height, .channels = 3, .window = 8
+    };
     return bd_separator_create(separator, backend, &options);
 }
 

@@ -13,6 +13,7 @@
 
 #include "gpu/separation/mask/mask.h"
 #include "separation/cpu/contact_shadow.h"
+#include "separation/shared/contact_shadow.h"
 #include "separation/cpu/mask.h"
 #include "tests/support/mask_pictures.h"
 #include <backdrop/backend.h>

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "separation/cpu/contact_shadow.h"
+#include "separation/shared/contact_shadow.h"
 #include "tests/support/contact_picture.h"
 
 enum { most_side = 90 };
@@ -122,7 +123,7 @@ static void test_nothing_in_an_empty_or_a_full_mask(void **state)
     assert_int_equal(count_cut(&p), 0);
 }
 
-/* The definition in separation/cpu/contact_shadow.h, pixel by pixel. */
+/* The definition in separation/shared/contact_shadow.h, pixel by pixel. */
 
 static int find_label(const struct contact_picture *p, int *label)
 {

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "separation/cpu/kernels/kernels.h"
+#include "separation/shared/mask.h"
 #include "separation/shared/ops.h"
 
 enum { most = 1100, guard = 3, most_side = 15, untouched = 77 };
@@ -228,7 +229,7 @@ static void check_trim(const struct bd_exact_kernels *kernels, int width)
                 touches |= plain[k][u] && !mask[k][u];
                 largest = larger(largest, difference[k][u]);
             }
-        int goes = touches && bd_sep_trim_of * difference[1][x] < bd_sep_trim_part * largest;
+        int goes = touches && bd_mask_trim_of * difference[1][x] < bd_mask_trim_part * largest;
         assert_int_equal(out[x], mask[1][x] && !goes);
     }
     for (int x = width; x < width + guard; x++)

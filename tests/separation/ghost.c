@@ -57,11 +57,7 @@ static void open_scene(struct scene *scene, const char *name, double memory)
                                             .channels = 3,
                                             .frame_rate = rate,
                                             .window = 20,
-                                            .memory = memory,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1 };
+                                            .memory = memory };
     memset(scene, 0, sizeof *scene);
     assert_int_equal(bd_backend_open(&scene->backend, name, 2), BD_OK);
     assert_int_equal(bd_separator_create(&scene->separator, scene->backend, &options), BD_OK);

@@ -324,7 +324,7 @@ static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels
         memset(noise, 77, sizeof noise);
         memset(members, 77, sizeof members);
         kernels->stable(pixels, channels, columns, n, reach, round ? first : NULL, value, noise,
-                         members);
+                        members);
         for (int64_t p = 0; p < pixels; p++) {
             uint8_t want[3] = { 0 };
             const uint8_t *other = first + p * channels;

@@ -47,14 +47,9 @@ static struct score separate(const char *backend_name, const char *name, int fra
     struct bd_backend *backend;
     struct bd_separator *separator;
     render(scene, 0, &picture, NULL);
-    struct bd_separator_options options = { .width = picture.width,
-                                            .height = picture.height,
-                                            .channels = 3,
-                                            .frame_rate = scene->fps,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1 };
+    struct bd_separator_options options = {
+        .width = picture.width, .height = picture.height, .channels = 3, .frame_rate = scene->fps
+    };
     assert_int_equal(bd_backend_open(&backend, backend_name, 0), BD_OK);
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
     for (int i = 0; i < ahead; i++) {

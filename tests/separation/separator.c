@@ -92,15 +92,9 @@ struct scene {
 
 static struct bd_separator_options defaults(int channels)
 {
-    return (struct bd_separator_options){ .width = width,
-                                          .height = height,
-                                          .channels = channels,
-                                          .window = 20,
-                                          .memory = 8,
-                                          .noise_gain = -1,
-                                          .refine = -1,
-                                          .min_area = -1,
-                                          .max_hole = -1 };
+    return (struct bd_separator_options){
+        .width = width, .height = height, .channels = channels, .window = 20, .memory = 8
+    };
 }
 
 static void open_scene(struct scene *scene, const char *name, int threads,
@@ -180,7 +174,7 @@ static void test_moving_square(void **state)
     for (int channels = 1; channels <= 3; channels += 2)
         for (int refine = 0; refine <= 2; refine++) {
             struct bd_separator_options options = defaults(channels);
-            options.refine = refine;
+            options.refine = refine ? refine : BD_NONE;
             struct scene scene;
             open_scene(&scene, name, 0, &options);
             push_empty(&scene, 100);
@@ -203,7 +197,7 @@ static void test_many_slides(void **state)
     {
         struct bd_separator_options options = defaults(1);
         options.memory = options.window / 25.0;
-        options.refine = 0;
+        options.refine = BD_NONE;
         struct scene scene;
         open_scene(&scene, name, 0, &options);
         push_empty(&scene, 100);
@@ -295,6 +289,58 @@ static void test_look_ahead_light(void **state)
                          BD_ERROR_ARGUMENT);
         assert_int_equal(bd_separator_initialise(scene.separator), BD_ERROR_ARGUMENT);
         assert_non_null(strstr(bd_error_detail(), "reset"));
+        close_scene(&scene);
+    }
+}
+
+static int reduces;
+static float reduce_lambda;
+
+static enum bd_status counted_reduce(void *state, const int *order, int count, float lambda,
+                                     float *r, int64_t ldr)
+{
+    reduces++;
+    reduce_lambda = lambda;
+    return real_reduce(state, order, count, lambda, r, ldr);
+}
+
+/* Pushes frames until one has entered the window; returns how often R was made from the frames. */
+static int slide(struct scene *scene)
+{
+    reduces = 0;
+    do
+        push_empty(scene, 1);
+    while (!scene->out.learned);
+    return reduces;
+}
+
+/* Without refinements R is only updated; but R depends on lambda, and is made from the frames again
+ * after that has changed. */
+static void test_set_lambda(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_separator_options options = defaults(1);
+        options.refine = BD_NONE;
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        struct bd_separation_ops separation = *scene.backend->ops->separation;
+        struct bd_backend_ops counted = *scene.backend->ops;
+        real_reduce = separation.reduce;
+        separation.reduce = counted_reduce;
+        counted.separation = &separation;
+        scene.backend->ops = &counted;
+        push_empty(&scene, 12 * 25);
+        assert_int_equal(scene.out.columns, 20);
+        assert_int_equal(slide(&scene), 0);
+        assert_int_equal(bd_separator_set_lambda(scene.separator, 10), BD_OK);
+        assert_int_equal(slide(&scene), 0); /* that is what it was */
+        assert_int_equal(bd_separator_set_lambda(scene.separator, 5), BD_OK);
+        assert_int_equal(slide(&scene), 1);
+        assert_float_equal(reduce_lambda, 5, 0);
+        assert_int_equal(slide(&scene), 0);
+        assert_int_equal(scene.out.foreground, 0);
         close_scene(&scene);
     }
 }
@@ -718,8 +764,10 @@ static void test_bad_options(void **state)
     BAD(frame_rate, (double)INFINITY);
     BAD(noise_gain, (double)NAN);
     BAD(outputs, 16);
-    BAD(without, -1);
-    BAD(without, BD_WITHOUT_ANY + 1);
+    BAD(noise_gain, -2);
+    BAD(refine, -2);
+    BAD(min_area, -2);
+    BAD(max_hole, -2);
 #undef BAD
     for (int i = 0; i < cases; i++) {
         assert_int_equal(bd_separator_create(&separator, backend, &bad[i]), BD_ERROR_ARGUMENT);
@@ -731,7 +779,7 @@ static void test_bad_options(void **state)
     options.height = 2;
     options.window = 19; /* 3 x 2 x 3 values are one fewer */
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_ERROR_ARGUMENT);
-    assert_non_null(strstr(bd_error_detail(), "smaller --window"));
+    assert_non_null(strstr(bd_error_detail(), "smaller window"));
     options.window = 18;
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
     bd_separator_destroy(&separator);
@@ -766,6 +814,7 @@ int main(void)
         cmocka_unit_test(test_no_allocation),  cmocka_unit_test(test_known_background),
         cmocka_unit_test(test_pipelined),      cmocka_unit_test(test_flight),
         cmocka_unit_test(test_plain_pictures), cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_set_lambda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

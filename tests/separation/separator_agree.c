@@ -582,10 +582,6 @@ static struct bd_separator *open_clip(struct bd_backend **backend, const char *n
                                             .window = clip->window,
                                             .rank = clip->rank,
                                             .memory = 4,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1,
                                             .outputs = 15 };
     assert_int_equal(bd_backend_open(backend, name, 0), BD_OK);
     assert_int_equal(bd_separator_create(&s, *backend, &options), BD_OK);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "separation/cpu/shadow.h"
+#include "separation/shared/shadow.h"
 
 enum { most_pixels = 80 * 100 };
 

@@ -122,14 +122,9 @@ enum { height = 32, frames = 4 };
 static struct bd_separator *separator_of(struct bd_backend *backend, int width)
 {
     struct bd_separator *separator;
-    struct bd_separator_options options = { .width = width,
-                                            .height = height,
-                                            .channels = 1,
-                                            .window = 4,
-                                            .noise_gain = -1,
-                                            .refine = -1,
-                                            .min_area = -1,
-                                            .max_hole = -1 };
+    struct bd_separator_options options = {
+        .width = width, .height = height, .channels = 1, .window = 4
+    };
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
     return separator;
 }

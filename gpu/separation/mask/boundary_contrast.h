@@ -1,6 +1,6 @@
-/* Private to the CUDA backend: which of two pictures continues its surroundings without a seam, bit
- * for bit what separation/cpu/boundary_contrast.h defines. Everything is enqueued on the backend's
- * stream; nothing waits and nothing is allocated after create. */
+/* Boundary contrast on the GPU, bit for bit what separation/shared/boundary_contrast.h defines.
+ * Everything is enqueued on the backend's stream; nothing waits and nothing is allocated after
+ * create. */
 #ifndef BD_GPU_SEPARATION_MASK_BOUNDARY_CONTRAST_H
 #define BD_GPU_SEPARATION_MASK_BOUNDARY_CONTRAST_H
 
@@ -14,7 +14,7 @@ extern "C" {
 
 struct bd_cuda_boundary_work; /* sums for the components of one size of picture */
 
-/* As struct bd_boundary, in device memory. */
+/* As struct bd_boundary of the CPU, in device memory. */
 struct bd_cuda_boundary {
     const uint8_t *outside, *inside; /* pictures, height x width x channels bytes, tight rows */
     int channels;                    /* 1 or 3 */
@@ -23,19 +23,19 @@ struct bd_cuda_boundary {
     const uint8_t *apart; /* height x width, from 128 on: pixels that show neither, unless they are
                              in the region; or NULL */
     int least;            /* pixels: smaller components are left alone */
-    int times;            /* by so much the jumps must be smaller; at most 600 */
+    int times;            /* by so much the contrast must be lower; at most 600 */
 };
 
-/* Works with the scratch memory of `mask`, which it does not own and which is used by the call
- * alone. BD_ERROR_MEMORY. */
+/* Each call of bd_cuda_boundary_find uses the scratch memory of `mask`, which must outlive *work.
+ * BD_ERROR_MEMORY. */
 enum bd_status bd_cuda_boundary_create(struct bd_cuda_mask *mask,
                                        struct bd_cuda_boundary_work **work);
 void bd_cuda_boundary_destroy(struct bd_cuda_boundary_work *work); /* accepts NULL */
 
-/* smoother (height x width bytes in device memory, tight rows): 1 in the components of the region
- * across whose border `inside` is smoother, else 0. It may be the region. */
-enum bd_status bd_cuda_boundary_find(struct bd_cuda_boundary_work *work, uint8_t *smoother,
-                                     const struct bd_cuda_boundary *seam);
+/* lower (height x width bytes in device memory, tight rows): 1 in the components of the region that
+ * have the lower contrast in `inside`, else 0. It may be the region. */
+enum bd_status bd_cuda_boundary_find(struct bd_cuda_boundary_work *work, uint8_t *lower,
+                                     const struct bd_cuda_boundary *boundary);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,11 @@
-/* The black shadow under what stands on the ground, on the GPU: the components of the cleaned mask
- * and their bounding boxes in one launch, what is black in their feet in another. All of it is
- * integers, summed or compared by atomics, and does not depend on the order of threads. */
+/* Contact shadows on the GPU: the components of the cleaned mask and their bounding boxes in one
+ * launch, the black pixels in their feet in another. Everything is integers, summed or compared by
+ * atomics, and does not depend on the order of threads. The plain version is
+ * separation/cpu/contact_shadow.c. */
 #include "gpu/separation/mask/contact_shadow.cuh"
 
 enum {
-    settle_threads = 128,
+    fill_threads = 128,
     contact_threads = 512,
     contact_warps = contact_threads / 32,
     /* Rows that are loaded at once where a thread walks along a column: their latencies overlap. */
@@ -34,33 +35,33 @@ static __device__ inline void join_over_holes(struct mask_size size,
     }
 }
 
-/* Of one component: the part of its bounding box that a thread has seen. */
+/* The part of a component's bounding box that a thread has seen. */
 struct contact_box {
     int root; /* -1: none yet */
     int left, right, top, bottom;
 };
 
-/* Makes the box of the root as large. Most often it is: the box only grows, so that an old value
- * can do no harm but an addition too many. */
+/* Extends the box of the root, where it is smaller. The box only grows, so that reading an old
+ * value costs an atomic operation and no more. */
 static __device__ inline void add_box(const struct contact_work &work, struct contact_box box)
 {
     if (box.root < 0)
         return;
-    struct contact_stand *stand = contact_stand_of(work, box.root);
-    volatile struct contact_stand *now = stand;
+    struct contact_object *object = contact_object_of(work, box.root);
+    volatile struct contact_object *now = object;
     if (box.left < now->left)
-        atomicMin(&stand->left, box.left);
+        atomicMin(&object->left, box.left);
     if (box.right > now->right)
-        atomicMax(&stand->right, box.right);
+        atomicMax(&object->right, box.right);
     if (box.top < now->top)
-        atomicMin(&stand->top, box.top);
+        atomicMin(&object->top, box.top);
     if (box.bottom > now->bottom)
-        atomicMax(&stand->bottom, box.bottom);
+        atomicMax(&object->bottom, box.bottom);
 }
 
 /* Adds the runs of word i of row y to the boxes of their components. For whole warps, eight lanes
  * of which have a row of a tile. While components are being joined over holes a root may become a
- * branch: what is added there is missing nowhere, see join_over_holes. */
+ * branch. A box that is added to a branch lies in that of the root: see join_over_holes. */
 static __device__ inline void add_boxes(struct mask_size size, const struct contact_work &work,
                                         int y, int i, uint32_t w)
 {
@@ -88,11 +89,11 @@ static __device__ inline void add_boxes(struct mask_size size, const struct cont
 
 /* work.filled := the mask after the change, whose components are in work.set from then on, with
  * their bounding boxes; work.cut := nothing. A word a thread. */
-static __global__ void __launch_bounds__(settle_threads)
-    settle_mask(struct mask_size size, const __grid_constant__ struct contact_work work,
-                const __grid_constant__ struct mask_change from)
+static __global__ void __launch_bounds__(fill_threads)
+    fill_mask(struct mask_size size, const __grid_constant__ struct contact_work work,
+              const __grid_constant__ struct mask_change from)
 {
-    int k = blockIdx.x * settle_threads + threadIdx.x;
+    int k = blockIdx.x * fill_threads + threadIdx.x;
     int y = k / size.pitch, i = k % size.pitch;
     bool inside = y < size.height;
     uint32_t w = changed_word(size, from, y, i, inside);
@@ -108,30 +109,30 @@ static __global__ void __launch_bounds__(settle_threads)
     add_boxes(size, work, y, i, w & labelled);
 }
 
-/* What find_contacts looks at. */
+/* What find_black looks at. */
 struct contact_scene {
     const uint8_t *f, *l; /* height x width x CHANNELS, tight rows */
     int rows;             /* of a block */
 };
 
 /* The pixels of word i of row y of the filled mask, w, that are in the foot of a component that may
- * stand on a shadow by its shape. */
+ * have a contact shadow by its shape. */
 static __device__ inline uint32_t foot_bits(struct mask_size size, const struct contact_work &work,
                                             int y, int i, uint32_t w)
 {
     uint32_t foot = 0;
     for (uint32_t s = run_starts(w); s; s &= s - 1) {
         int b = __ffs(s) - 1;
-        const struct contact_stand *stand =
-            contact_stand_of(work, contact_root(size, work, y, i, b));
-        int width = stand->right - stand->left + 1, height = stand->bottom - stand->top + 1;
+        const struct contact_object *object =
+            contact_object_of(work, contact_root(size, work, y, i, b));
+        int width = object->right - object->left + 1, height = object->bottom - object->top + 1;
         int depth = height / bd_contact_shadow_foot;
-        if (stand->bottom == size.height - 1 || 4 * width < 3 * height || depth == 0)
+        if (!bd_contact_shadow_possible(width, height, object->bottom, size.height) || depth == 0)
             continue;
-        /* Those whose column goes on for `depth` pixels after them are not: below the component's
-         * last row, which is in the picture, it does not. */
+        /* A pixel whose column goes on for `depth` pixels below it is not in the foot. The row
+         * below the component's last one is in the picture and not in the component. */
         uint32_t run = run_bits(w, b), goes_on = run;
-        int last = min(y + depth, stand->bottom + 1);
+        int last = min(y + depth, object->bottom + 1);
         for (int v = y + 1; v <= last && goes_on; v += contact_ahead) {
 #pragma unroll
             for (int ahead = 0; ahead < contact_ahead; ahead++)
@@ -162,7 +163,7 @@ static __device__ inline bool is_dark(const struct contact_scene &scene, int64_t
         fl += f * l;
         ll += l * l;
     }
-    return 10 * fl < bd_contact_shadow_tenths * ll;
+    return bd_contact_shadow_dark(fl, ll);
 }
 
 /* The least and the largest brightness of a column's pixels in rows y - 1 .. y + 1. */
@@ -206,7 +207,7 @@ black_bits(struct mask_size size, const struct contact_scene &scene, int y, int 
     int least = min(here.least, min(lane ? left : beyond.least, lane < 31 ? right : beyond.least));
     left = __shfl_up_sync(~0u, here.most, 1), right = __shfl_down_sync(~0u, here.most, 1);
     int most = max(here.most, max(lane ? left : beyond.most, lane < 31 ? right : beyond.most));
-    return __ballot_sync(~0u, dark && most - least <= bd_contact_shadow_range * CHANNELS);
+    return __ballot_sync(~0u, dark && bd_contact_shadow_even(least, most, CHANNELS));
 }
 
 /* How many pixels the black run that starts at bit b of word i has. `row` is in shared memory. */
@@ -218,12 +219,12 @@ static __device__ inline int black_length(struct mask_size size, const uint32_t 
     return length;
 }
 
-/* Whether nothing brighter stands on the pixel (x, y) within height / bd_contact_shadow_above rows.
- * For whole warps, whose lanes have the pixels of word i; those that are no `top` get something. */
+/* Whether nothing brighter is above the pixel (x, y) within height / bd_contact_shadow_above rows.
+ * For whole warps, whose lanes have the pixels of word i; the result counts where `top` is set. */
 template <int CHANNELS>
-static __device__ inline bool goes_on_above(struct mask_size size, const struct contact_work &work,
-                                            const struct contact_scene &scene, int y, int i,
-                                            int height, bool top)
+static __device__ inline bool is_dark_top(struct mask_size size, const struct contact_work &work,
+                                          const struct contact_scene &scene, int y, int i,
+                                          int height, bool top)
 {
     int lane = threadIdx.x % 32, x = 32 * i + lane, reach = height / bd_contact_shadow_above;
     int most = 0;
@@ -272,8 +273,8 @@ static __device__ inline void mark_below(struct mask_size size, const struct con
     }
 }
 
-/* Adds the black pixels of word i of row y, row[i], to what is known of their components, and marks
- * what is to be cut. `row`, in shared memory, has the row above before it. For whole warps. */
+/* Adds the black pixels of word i of row y, row[i], to their components' objects, and marks what is
+ * to be cut. `row`, in shared memory, has the row above before it. For whole warps. */
 template <int CHANNELS>
 static __device__ inline void count_black(struct mask_size size, const struct contact_work &work,
                                           const struct contact_scene &scene, const uint32_t *row,
@@ -283,41 +284,41 @@ static __device__ inline void count_black(struct mask_size size, const struct co
     uint32_t black = row[i], tops = black & ~row[i - size.pitch];
     bool here = black >> lane & 1, top = tops >> lane & 1;
     int root = here ? contact_root(size, work, y, i, lane) : -1, height = 0, length = 0;
-    struct contact_stand *stand = work.stands;
+    struct contact_object *object = work.objects;
     if (here) {
-        stand = contact_stand_of(work, root);
-        height = stand->bottom - stand->top + 1;
+        object = contact_object_of(work, root);
+        height = object->bottom - object->top + 1;
         uint32_t before = lane ? black << (32 - lane) : i ? row[i - 1] : 0;
         if (!(before >> 31))
             length = black_length(size, row, i, lane);
     }
-    bool black_above = goes_on_above<CHANNELS>(size, work, scene, y, i, height, top);
-    uint32_t all_black = __ballot_sync(~0u, top && black_above);
+    bool dark_above = is_dark_top<CHANNELS>(size, work, scene, y, i, height, top);
+    uint32_t all_dark = __ballot_sync(~0u, top && dark_above);
     uint32_t sharing = __match_any_sync(~0u, root);
     length = __reduce_max_sync(sharing, length);
     if (here && lane == __ffs(sharing) - 1) {
-        atomicMax(&stand->longest, length);
-        atomicAdd(&stand->tops, __popc(sharing & tops));
-        atomicAdd(&stand->blacks, __popc(sharing & all_black));
+        atomicMax(&object->longest, length);
+        atomicAdd(&object->tops, __popc(sharing & tops));
+        atomicAdd(&object->dark_tops, __popc(sharing & all_dark));
     }
     mark_below(size, work, y, i, tops);
 }
 
-/* Rows of a block of find_contacts: about half a word a thread with the row above them, as what is
- * black lies in few rows. */
+/* Rows of a block of find_black: about half a word a thread with the row above them, since black
+ * pixels lie in few rows. */
 static int contact_block_rows(struct mask_size size)
 {
     int rows = contact_threads / 2 / size.pitch - 1;
     return rows < 1 ? 1 : rows;
 }
 
-/* What is black in the feet of components: counted at their roots, and what may be cut with it in
- * work.cut, which is empty on entry. A block has scene.rows whole rows and looks at the one above
- * them. Dynamic shared memory: [2][rows + 1][pitch] words. */
+/* Counts the black pixels in the feet of components at their roots, and marks them and the pixels
+ * below them in work.cut, which is empty on entry. A block has scene.rows whole rows and reads the
+ * one above them. Dynamic shared memory: [2][rows + 1][pitch] words. */
 template <int CHANNELS>
 static __global__ void __launch_bounds__(contact_threads, 2)
-    find_contacts(struct mask_size size, const __grid_constant__ struct contact_work work,
-                  const __grid_constant__ struct contact_scene scene)
+    find_black(struct mask_size size, const __grid_constant__ struct contact_work work,
+               const __grid_constant__ struct contact_scene scene)
 {
     extern __shared__ uint32_t black[];
     __shared__ int listed;
@@ -360,16 +361,16 @@ enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_siz
                                            const struct bd_cuda_mask_pictures *pictures)
 {
     /* Less than 2^31 / tile_nodes tiles: neither does this overflow. */
-    int blocks = (size.pitch * size.height + settle_threads - 1) / settle_threads;
-    settle_mask<<<blocks, settle_threads, 0, cuda->stream>>>(size, work, from);
+    int blocks = (size.pitch * size.height + fill_threads - 1) / fill_threads;
+    fill_mask<<<blocks, fill_threads, 0, cuda->stream>>>(size, work, from);
     enum bd_status status = bd_cuda_launched("finding the components of a mask");
     if (status != BD_OK)
         return status;
     const struct contact_scene scene = { pictures->frame, pictures->background,
                                          contact_block_rows(size) };
     size_t words = 2 * (size_t)(scene.rows + 1) * (size_t)size.pitch;
-    auto *kernel = pictures->channels == 1 ? find_contacts<1> : find_contacts<3>;
+    auto *kernel = pictures->channels == 1 ? find_black<1> : find_black<3>;
     kernel<<<(size.height + scene.rows - 1) / scene.rows, contact_threads, words * sizeof(uint32_t),
              cuda->stream>>>(size, work, scene);
-    return bd_cuda_launched("looking for what things stand on");
+    return bd_cuda_launched("looking for contact shadows");
 }

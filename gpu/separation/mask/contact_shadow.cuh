@@ -1,10 +1,10 @@
-/* Private to the mask clean-up: the black shadow under what stands on the ground, bit for bit what
- * separation/cpu/contact_shadow.h defines.
+/* Private to the mask clean-up: contact shadows, bit for bit what
+ * separation/shared/contact_shadow.h defines. The plain version is separation/cpu/contact_shadow.c.
  *
- * It is taken out between the filling of holes and the trimming of edges, and costs two launches
- * there: settle_mask fills the holes and makes components of the whole mask out of those that there
- * were before, find_contacts counts what is black under each of them. The last step of the clean-up
- * cuts what belongs to components that turn out to stand on a shadow. */
+ * The search comes between the filling of holes and the trimming of edges, and takes two launches:
+ * fill_mask fills the holes and joins the components across them, find_black counts the black
+ * pixels in the foot of each component. The last step of the clean-up cuts the shadows of the
+ * components that have one. */
 #ifndef BD_GPU_SEPARATION_MASK_CONTACT_SHADOW_CUH
 #define BD_GPU_SEPARATION_MASK_CONTACT_SHADOW_CUH
 
@@ -12,13 +12,13 @@
 #include "gpu/separation/mask/change.cuh"
 #include "gpu/separation/mask/component.cuh"
 #include "gpu/separation/mask/mask.h"
-#include "separation/cpu/contact_shadow.h" /* for its numbers */
+#include "separation/shared/contact_shadow.h"
 
 /* Of a component, at its root. */
-struct contact_stand {
+struct contact_object {
     int left, right, top, bottom; /* right and bottom inclusive */
     int longest;                  /* black run along a row of its foot */
-    int tops, blacks;             /* of black runs in columns of its foot; those below more black */
+    int tops, dark_tops;          /* of black runs in columns of its foot; nothing brighter above */
 };
 
 /* Pictures as those of the mask clean-up. */
@@ -26,22 +26,22 @@ struct contact_work {
     const uint32_t *labelled; /* before holes were filled */
     struct mask_forest set; /* its components; then those of `filled`, as trees of several links */
     uint32_t *filled;       /* holes filled, nothing cut */
-    uint32_t *cut; /* what goes if its component stands on a shadow; NULL: nothing is looked for */
+    uint32_t *cut;          /* black pixels of feet and those below them; NULL: no search */
     /* Components of a tile that touch at corners are at most a quarter of its pixels: that of
-     * number t * tile_nodes + k has stand t * tile_nodes / 2 + k. */
-    struct contact_stand *stands;
+     * number t * tile_nodes + k has object t * tile_nodes / 2 + k. */
+    struct contact_object *objects;
 };
 
 /* A component without pixels. */
-static __device__ inline struct contact_stand contact_none(void)
+static __device__ inline struct contact_object contact_object_empty(void)
 {
     return { INT32_MAX, -1, INT32_MAX, -1, 0, 0, 0 };
 }
 
-static __device__ inline struct contact_stand *contact_stand_of(const struct contact_work &work,
-                                                                int root)
+static __device__ inline struct contact_object *contact_object_of(const struct contact_work &work,
+                                                                  int root)
 {
-    return &work.stands[root / tile_nodes * (tile_nodes / 2) + root % tile_nodes];
+    return &work.objects[root / tile_nodes * (tile_nodes / 2) + root % tile_nodes];
 }
 
 /* The root of the component of the filled mask that its pixel (y, 32 i + b) belongs to. */
@@ -57,28 +57,28 @@ static __device__ inline int contact_root(struct mask_size size, const struct co
     return find_root(work.set.parent, component_at<1>(size, work.labelled, work.set, y, i, b));
 }
 
-static __device__ inline bool stands_on_shadow(const struct contact_stand *stand)
+static __device__ inline bool has_contact_shadow(const struct contact_object *object)
 {
-    int width = stand->right - stand->left + 1;
-    return 3 * stand->longest >= width && 2 * stand->tops >= width &&
-           2 * stand->blacks <= stand->tops;
+    return bd_contact_shadow_found(object->right - object->left + 1, object->longest, object->tops,
+                                   object->dark_tops);
 }
 
-/* What is taken out of word i of row y, which is in the picture; all has been counted. */
-static __device__ inline uint32_t contact_word(struct mask_size size,
-                                               const struct contact_work &work, int y, int i)
+/* The contact shadows in word i of row y, which is in the picture; after find_black. */
+static __device__ inline uint32_t contact_shadow_word(struct mask_size size,
+                                                      const struct contact_work &work, int y, int i)
 {
     uint32_t cut = work.cut ? work.cut[(int64_t)y * size.pitch + i] : 0, out = 0;
     for (uint32_t s = run_starts(cut); s; s &= s - 1) {
         int b = __ffs(s) - 1;
-        if (stands_on_shadow(contact_stand_of(work, contact_root(size, work, y, i, b))))
+        if (has_contact_shadow(contact_object_of(work, contact_root(size, work, y, i, b))))
             out |= run_bits(cut, b);
     }
     return out;
 }
 
-/* work.filled := `from` after the change; work.cut and all but work.labelled and the components of
- * it, which have empty stands, is found. contact_shadow.cu */
+/* work.filled := `from` after the change; work.cut, and the components of work.filled with their
+ * objects. On entry work.set has the components of work.labelled, with empty objects.
+ * contact_shadow.cu */
 enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_size size,
                                            const struct contact_work &work,
                                            const struct mask_change &from,

@@ -8,10 +8,11 @@
 #include "gpu/separation/mask/mask.h"
 #include "gpu/separation/mask/spread.cuh"
 #include "gpu/separation/mask/tile.cuh"
+#include "separation/shared/mask.h"
 
 struct finish_job {
     struct mask_change change;   /* what is still to be done to the picture */
-    struct contact_work contact; /* what is cut after that; all NULL: nothing */
+    struct contact_work contact; /* contact shadows, cut after that; all NULL: none */
     int rows;                    /* of a block */
     int radius;                  /* columns by which the guard is larger */
     bool wide;                   /* of the mask and both pictures of shadows */
@@ -76,8 +77,8 @@ static __device__ inline int look_at_column(struct mask_size size,
     return most + touches;
 }
 
-/* The pixels of word i of row y of the mask that are mostly background: see bd_mask_trim. A lane a
- * pixel; `row` as above. The warp's lanes all get the word. */
+/* The pixels of word i of row y of the mask that are mostly background: see
+ * separation/shared/mask.h. A lane a pixel; `row` as above. The warp's lanes all get the word. */
 static __device__ inline uint32_t trimmed_bits(struct mask_size size,
                                                const struct bd_cuda_mask_pictures &pictures,
                                                const uint32_t *row, int y, int i)
@@ -92,8 +93,8 @@ static __device__ inline uint32_t trimmed_bits(struct mask_size size,
     bool touches = (here | left | right) & trim_touches;
     int low = trim_touches - 1, largest = max(here & low, max(left & low, right & low));
     bool trim = row[i] >> lane & 1 && touches &&
-                bd_sep_trim_of * (int)pictures.difference[(int64_t)y * size.width + x] <
-                    bd_sep_trim_part * largest;
+                bd_mask_trim_of * (int)pictures.difference[(int64_t)y * size.width + x] <
+                    bd_mask_trim_part * largest;
     return __ballot_sync(~0u, trim);
 }
 
@@ -115,7 +116,7 @@ static __device__ inline void finish_trimmed(struct mask_size size, const struct
         bool inside = k < total + 2 * size.pitch && y >= 0 && y < size.height;
         uint32_t w = changed_word(size, job.change, y, k % size.pitch, inside);
         if (inside)
-            w &= ~contact_word(size, job.contact, y, k % size.pitch);
+            w &= ~contact_shadow_word(size, job.contact, y, k % size.pitch);
         if (k < total + 2 * size.pitch)
             whole[k] = w;
     }
@@ -173,7 +174,7 @@ static __global__ void __launch_bounds__(finish_threads, 3)
         bool inside = k < total && y < size.height;
         int64_t at = (int64_t)y * size.width + 32 * i;
         int count = inside ? size.width - 32 * i : 0;
-        uint32_t cut = inside ? contact_word(size, job.contact, y, i) : 0;
+        uint32_t cut = inside ? contact_shadow_word(size, job.contact, y, i) : 0;
         uint32_t w =
             TRIM ? k < total ? words[k] : 0 : changed_word(size, job.change, y, i, inside) & ~cut;
         set += (uint32_t)__popc(w);

@@ -4,16 +4,17 @@
 
 #include "gpu/separation/mask/component.cuh"
 
-/* Threads 0 .. (down - 1) x pitch x seam_parts - 1: a few bits of a word below a seam between
- * tiles, with the row above it. A thread waits for memory all the time: many with little to do. */
-enum { seam_parts = 16 };
+/* Threads 0 .. (down - 1) x pitch x edge_parts - 1: a few bits of a word below a tile's upper edge,
+ * with the row above it. Threads wait for memory most of the time: many threads with little work
+ * each hide that. */
+enum { edge_parts = 16 };
 
 template <int reach>
 static __device__ void join_across_row(struct mask_size size, const uint32_t *bits,
                                        struct mask_forest forest, int k)
 {
-    uint32_t part = ((1u << 32 / seam_parts) - 1) << k % seam_parts * (32 / seam_parts);
-    k /= seam_parts;
+    uint32_t part = ((1u << 32 / edge_parts) - 1) << k % edge_parts * (32 / edge_parts);
+    k /= edge_parts;
     int y = (k / size.pitch + 1) * tile_rows, i = k % size.pitch;
     uint32_t w = word_at<reach>(size, bits, y, i), up = word_at<reach>(size, bits, y - 1, i);
     uint32_t before = word_at<reach>(size, bits, y, i - 1);
@@ -46,7 +47,8 @@ static __device__ void join_across_row(struct mask_size size, const uint32_t *bi
     }
 }
 
-/* Threads 0 .. height x (across - 1) - 1: the two pixels of a row on either side of a seam. */
+/* Threads 0 .. height x (across - 1) - 1: the two pixels of a row on either side of the edge
+ * between two tiles. */
 template <int reach>
 static __device__ void join_across_column(struct mask_size size, const uint32_t *bits,
                                           struct mask_forest forest, int k)
@@ -60,7 +62,7 @@ static __device__ void join_across_column(struct mask_size size, const uint32_t 
         up_left = word_at<reach>(size, bits, y - 1, i - 1) >> 31;
         up_right = word_at<reach>(size, bits, y - 1, i) & 1;
     }
-    /* Where the row above joins the same two, it is done there. */
+    /* Where the row above joins the same two runs, nothing is left to do here. */
     if (left & right & ~(up_left & up_right))
         unite<true>(forest.parent, component_at<reach>(size, bits, forest, y, i - 1, 31),
                     component_at<reach>(size, bits, forest, y, i, 0));
@@ -82,7 +84,7 @@ static __global__ void __launch_bounds__(join_threads)
     join_tiles(struct mask_size size, const uint32_t *bits, struct mask_forest forest)
 {
     int k = blockIdx.x * join_threads + threadIdx.x;
-    int below = (size.down - 1) * size.pitch * seam_parts;
+    int below = (size.down - 1) * size.pitch * edge_parts;
     if (k < below)
         join_across_row<reach>(size, bits, forest, k);
     else if (k - below < (size.across - 1) * size.height)

@@ -3,8 +3,8 @@
  * removed and the components of the complement found (remove_tiles), those joined and summed, the
  * holes filled, edges trimmed and the rows dilated (finish.cuh), the columns dilated
  * (spread_rows). Between them the picture is bits: 260 KB at 1920 x 1080, which stays in the L2
- * cache. Shadows that things stand on take two more before the edges (contact_shadow.cuh), those
- * that are to be told one more at the end (median_shadows). */
+ * cache. Contact shadows take two more before the edges (contact_shadow.cuh), the picture of
+ * shadows one more at the end (median_shadows). The plain version is separation/cpu/mask.c. */
 #include "gpu/separation/mask/mask.h"
 
 #include <stdlib.h>
@@ -39,11 +39,11 @@ static __device__ inline int tile_column(void)
 }
 
 /* median: the raw picture (bytes; without `out`) after the median filter; with components, those of
- * each tile in `forest` and, unless that is NULL, an empty stand for each (contact_shadow.cuh).
+ * each tile in `forest` and, unless that is NULL, an empty object for each (contact_shadow.cuh).
  * Also clears *foreground for what comes last, unless it is NULL. A block a tile. */
 static __global__ void __launch_bounds__(tile_threads, 2)
     median_tiles(struct mask_size size, uint32_t *median, struct mask_forest forest,
-                 struct contact_stand *stands, int *foreground, const uint8_t *raw,
+                 struct contact_object *objects, int *foreground, const uint8_t *raw,
                  const uint8_t *out, int side, bool components, bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -61,17 +61,17 @@ static __global__ void __launch_bounds__(tile_threads, 2)
         return;
     __syncthreads();
     find_components<1>(&m->tile, forest, tile, w, 0);
-    if (!stands)
+    if (!objects)
         return;
     /* The count is there: find_components has a barrier after it. */
     for (int k = threadIdx.x; k < forest.count[tile]; k += tile_threads)
-        stands[tile * (tile_nodes / 2) + k] = contact_none();
+        objects[tile * (tile_nodes / 2) + k] = contact_object_empty();
 }
 
-/* told: 255 where the picture of shadows after the median filter is set and the mask is not, else
- * 0. A block a tile; `wide` of all pictures. */
+/* out: 255 where the picture of shadows after the median filter is set and the mask is not, else 0.
+ * A block a tile; `wide` of all pictures. */
 static __global__ void __launch_bounds__(tile_threads)
-    median_shadows(struct mask_size size, uint8_t *told, const uint8_t *shadow, const uint8_t *mask,
+    median_shadows(struct mask_size size, uint8_t *out, const uint8_t *shadow, const uint8_t *mask,
                    int side, bool wide)
 {
     __shared__ struct median_memory m;
@@ -81,7 +81,7 @@ static __global__ void __launch_bounds__(tile_threads)
     load_bits(&m, size, shadow, NULL, side / 2, wide);
     __syncthreads();
     uint32_t w = median_word(&m, side) & ~load_bytes(mask + at, count, wide);
-    store_bytes(told + at, w, count, 255, wide);
+    store_bytes(out + at, w, count, 255, wide);
 }
 
 /* kept: `median` without its components of fewer than `least` pixels (least <= 1: all of it). Then
@@ -160,8 +160,8 @@ static size_t place(struct bd_cuda_mask *work)
     work->set = place_forest(memory, &bytes, tiles);
     work->clear = place_forest(memory, &bytes, tiles);
     if (memory)
-        work->stands = (struct contact_stand *)(memory + bytes);
-    return bytes + tiles * (tile_nodes / 2) * sizeof *work->stands;
+        work->objects = (struct contact_object *)(memory + bytes);
+    return bytes + tiles * (tile_nodes / 2) * sizeof *work->objects;
 }
 
 static enum bd_status allow_shared(const void *kernel, size_t bytes)
@@ -190,7 +190,7 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
         finish_shared(work->size, true) > finish_shared_most)
         status = bd_fail(BD_ERROR_UNSUPPORTED,
                          "backend cuda: pictures of %d x %d are too large to clean masks of; use "
-                         "a smaller --scale or --backend cpu",
+                         "smaller frames or the backend cpu",
                          width, height);
     if (status == BD_OK)
         status = bd_cuda_alloc(cuda, &work->memory, place(work), "the mask clean-up");
@@ -222,11 +222,11 @@ static enum bd_status join(struct bd_cuda_mask *work, const uint32_t *bits,
                            struct mask_forest forest)
 {
     struct mask_size size = work->size;
-    int seams = (size.down - 1) * size.pitch * seam_parts + (size.across - 1) * size.height;
-    if (seams == 0) /* one tile */
+    int threads = (size.down - 1) * size.pitch * edge_parts + (size.across - 1) * size.height;
+    if (threads == 0) /* one tile */
         return BD_OK;
     cudaStream_t stream = work->cuda->stream;
-    join_tiles<reach><<<(seams + join_threads - 1) / join_threads, join_threads, 0, stream>>>(
+    join_tiles<reach><<<(threads + join_threads - 1) / join_threads, join_threads, 0, stream>>>(
         size, bits, forest);
     enum bd_status status = bd_cuda_launched("joining the components of a mask");
     if (status != BD_OK)
@@ -256,15 +256,15 @@ static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radi
 }
 
 /* work->median := raw without `out` after the median filter; with components, those of it in
- * work->set, with stands (which are empty) unless that is NULL. */
+ * work->set, with empty objects unless `objects` is NULL. */
 static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, const uint8_t *out,
-                             int side, bool components, struct contact_stand *stands,
+                             int side, bool components, struct contact_object *objects,
                              int *d_foreground)
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     median_tiles<<<tiles, tile_threads, sizeof(union tile_shared), work->cuda->stream>>>(
-        size, work->median, work->set, stands, d_foreground, raw, out, side, components,
+        size, work->median, work->set, objects, d_foreground, raw, out, side, components,
         is_wide(size, raw) && is_wide(size, out));
     enum bd_status status = bd_cuda_launched("filtering a mask");
     return status == BD_OK && components ? join<1>(work, work->median, work->set) : status;
@@ -275,8 +275,8 @@ enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t 
     return filter(work, raw, NULL, side, true, NULL, NULL);
 }
 
-/* Holes filled, or what is small removed if there are none to fill, what things stand on cut, edges
- * trimmed; the mask and its pixels, and work->spread: the guard along rows. */
+/* Fills holes (or removes small components, if no holes are filled), cuts contact shadows and trims
+ * edges. Results: the mask, the number of its pixels, and work->spread: the guard along rows. */
 static enum bd_status finish(struct bd_cuda_mask *work,
                              const struct bd_cuda_mask_pictures *pictures,
                              const struct bd_detect_params *params)
@@ -292,9 +292,9 @@ static enum bd_status finish(struct bd_cuda_mask *work,
     job.change.step = fill ? change_fill : remove ? change_remove : change_nothing;
     job.change.limit = fill ? (uint32_t)params->max_hole + 1 : (uint32_t)params->min_area;
     if (pictures->all_shadow) {
-        /* Of the two pictures that one is free. */
+        /* The other one of the two pictures is free. */
         uint32_t *filled = fill ? work->median : work->kept;
-        job.contact = { job.change.bits, work->set, filled, work->cut, work->stands };
+        job.contact = { job.change.bits, work->set, filled, work->cut, work->objects };
         enum bd_status status =
             bd_cuda_contact_shadow_find(work->cuda, size, job.contact, job.change, pictures);
         if (status != BD_OK)
@@ -312,21 +312,21 @@ static enum bd_status finish(struct bd_cuda_mask *work,
     return bd_cuda_launched("filling the holes of a mask");
 }
 
-/* The shadows that are told of: none, where none were looked for. */
-static enum bd_status tell_shadows(struct bd_cuda_mask *work,
-                                   const struct bd_cuda_mask_pictures *pictures, int side)
+/* The picture of shadows: empty, where there was no search for them. */
+static enum bd_status write_shadows(struct bd_cuda_mask *work,
+                                    const struct bd_cuda_mask_pictures *pictures, int side)
 {
     struct mask_size size = work->size;
     cudaStream_t stream = work->cuda->stream;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
-    uint8_t *told = pictures->shadow_mask;
+    uint8_t *out = pictures->shadow_mask;
     const uint8_t *shadow = pictures->all_shadow ? pictures->all_shadow : pictures->shadow;
     if (!shadow)
         return bd_cuda_check(
-            cudaMemsetAsync(told, 0, (size_t)size.width * (size_t)size.height, stream),
+            cudaMemsetAsync(out, 0, (size_t)size.width * (size_t)size.height, stream),
             "clearing shadows");
-    bool wide = is_wide(size, told) && is_wide(size, shadow) && is_wide(size, pictures->mask);
-    median_shadows<<<tiles, tile_threads, 0, stream>>>(size, told, shadow, pictures->mask, side,
+    bool wide = is_wide(size, out) && is_wide(size, shadow) && is_wide(size, pictures->mask);
+    median_shadows<<<tiles, tile_threads, 0, stream>>>(size, out, shadow, pictures->mask, side,
                                                        wide);
     return bd_cuda_launched("filtering shadows");
 }
@@ -339,7 +339,7 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     bool contact = pictures->all_shadow != NULL;
     enum bd_status status = filter(work, pictures->raw, pictures->shadow, params->median,
-                                   params->min_area > 1 || contact, contact ? work->stands : NULL,
+                                   params->min_area > 1 || contact, contact ? work->objects : NULL,
                                    pictures->foreground);
     if (status == BD_OK && params->max_hole >= 1) {
         remove_tiles<<<tiles, tile_threads, sizeof(struct remove_shared), work->cuda->stream>>>(
@@ -355,6 +355,6 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
     int radius = params->guard < size.height - 1 ? params->guard : size.height - 1;
     status = spread(work, pictures->guard, radius, is_wide(size, pictures->guard));
     if (status == BD_OK && pictures->shadow_mask)
-        status = tell_shadows(work, pictures, params->median);
+        status = write_shadows(work, pictures, params->median);
     return status;
 }

@@ -1,7 +1,6 @@
-/* Private to the CUDA backend: from the raw binary picture of the live separator to a clean mask,
- * bit for bit what separation/cpu/mask.h and separation/cpu/contact_shadow.h define (median,
- * removal of small components, filling of holes, shadows that things stand on, trimming, dilation),
- * with one bit a pixel between the kernels. Everything is enqueued on the backend's stream, with
+/* From the raw binary picture of the live separator to a clean mask on the GPU, bit for bit what
+ * separation/shared/mask.h and separation/shared/contact_shadow.h define, with one bit a pixel
+ * between the kernels. Everything is enqueued on the backend's stream, with
  * launches that depend only on the size and on `params`, so that it can be captured into a graph;
  * nothing waits and nothing is allocated after create. */
 #ifndef BD_GPU_SEPARATION_MASK_MASK_H
@@ -23,24 +22,24 @@ enum bd_status bd_cuda_mask_create(struct bd_cuda *cuda, int width, int height,
                                    struct bd_cuda_mask **mask);
 void bd_cuda_mask_destroy(struct bd_cuda_mask *mask); /* accepts NULL */
 
-/* What is known of a pixel before the clean-up. */
+/* Flags of a pixel before the clean-up. */
 enum bd_cuda_mask_flag {
     bd_cuda_mask_set = 1,      /* it differs by more than its threshold */
-    bd_cuda_mask_plain = 2,    /* it is certain that there is nothing (bd_mask_trim) */
-    bd_cuda_mask_plausible = 4 /* it may be shadow (shadow.h) */
+    bd_cuda_mask_plain = 2,    /* it is plain background (separation/shared/mask.h) */
+    bd_cuda_mask_plausible = 4 /* it may be shadow (separation/shared/shadow.h) */
 };
 
 /* Pictures of height x width bytes with tight rows, in device memory. */
 struct bd_cuda_mask_pictures {
-    uint8_t *mask;         /* result: 255 or 0 */
-    uint8_t *guard;        /* result: 1 or 0, mask and all shadows dilated */
-    uint8_t *shadow_mask;  /* result: 255 or 0, all shadows after the median filter that are not in
-                              the mask; NULL if not wanted */
-    uint8_t *all_shadow;   /* result: 1 or 0, `shadow` and what things stand on; may be `shadow`.
-                              NULL: that is not looked for, and all shadows are `shadow` */
-    int *foreground;       /* result, a number: how many pixels of the mask are set */
-    const uint8_t *raw;    /* flags as above, and any others */
-    const uint8_t *shadow; /* 1 or 0: pixels that are not set, whatever raw has; NULL: none */
+    uint8_t *mask;        /* result: 255 or 0 */
+    uint8_t *guard;       /* result: 1 or 0, mask and all shadows dilated */
+    uint8_t *shadow_mask; /* result: 255 or 0, all shadows after the median filter that are not in
+                             the mask; NULL if not wanted */
+    uint8_t *all_shadow;  /* result: 1 or 0, `shadow` and contact shadows; may be `shadow`. NULL: no
+                             search for contact shadows, and all shadows are `shadow` */
+    int *foreground;      /* result, a number: how many pixels of the mask are set */
+    const uint8_t *raw;   /* flags as above, and any others */
+    const uint8_t *shadow;     /* 1 or 0: pixels that are not set, whatever raw has; NULL: none */
     const uint8_t *difference; /* |f - l|; NULL: edges are not trimmed */
     /* For all_shadow: height x width x channels (1 or 3) bytes. */
     const uint8_t *frame, *background;

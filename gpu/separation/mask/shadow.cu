@@ -1,6 +1,7 @@
-/* The search for shadows on the GPU, in one kernel: a thread block has a tile and as much around it
- * as the search reaches, rows of it as 64 bits. Where no pixel has neighbours enough that might be
- * shadow, which is most of a usual frame, it ends without a look at frame and background. */
+/* The search for shadows on the GPU, in one kernel. A thread block has a tile and as much around it
+ * as the search reaches, each row as 64 bits. Where no pixel has enough plausible neighbours, as in
+ * most blocks of a usual frame, the block ends without reading frame and background. The plain
+ * version is separation/cpu/shadow.c. */
 #include "gpu/separation/mask/shadow.h"
 
 #include "gpu/separation/mask/shadow.cuh"
@@ -8,7 +9,8 @@
 enum {
     shadow_reach = bd_shadow_reach,
     shadow_side = 2 * shadow_reach + 1,
-    /* A pixel is shadow by one within reach, which is so by those within reach of it. */
+    /* A pixel is shadow by a certain pixel within reach, which is certain by those within its
+       reach. */
     shadow_halo = 2 * shadow_reach,
     shadow_columns = 64,                                    /* with the halo */
     shadow_rows = 40,                                       /* with the halo */
@@ -126,8 +128,8 @@ static __device__ __forceinline__ bool is_certain(const struct shadow_memory *m,
                           bd_shadow_most_mean);
 }
 
-/* m->certain, in rows that have a neighbourhood, of the pixels that have neighbours enough; returns
- * whether there is any in the block. Rows of a warp: every shadow_warps-th. */
+/* m->certain := the candidates: pixels with enough plausible neighbours, in rows that have a
+ * neighbourhood. Returns whether the block has any. A warp takes every shadow_warps-th row. */
 static __device__ __forceinline__ bool find_candidates(struct shadow_memory *m)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -150,7 +152,7 @@ static __device__ __forceinline__ bool find_candidates(struct shadow_memory *m)
     return __syncthreads_or(any != 0);
 }
 
-/* m->certain: those of the candidates that are. */
+/* m->certain: those of the candidates that are certain. */
 static __device__ __forceinline__ void find_certain(struct shadow_memory *m,
                                                     const struct shadow_tile &tile,
                                                     const uint8_t *f, const uint8_t *l)

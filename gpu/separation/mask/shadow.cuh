@@ -1,20 +1,9 @@
-/* Private to the search for shadows, and to the comparison before it: the conditions of
- * separation/cpu/shadow.h, in integers. */
+/* The condition of separation/shared/shadow.h for a pixel that lies in registers: for the search
+ * for shadows, and for the comparison before it. */
 #ifndef BD_GPU_SEPARATION_MASK_SHADOW_CUH
 #define BD_GPU_SEPARATION_MASK_SHADOW_CUH
 
-#include <stdint.h>
-
-#include "separation/cpu/shadow.h" /* for its numbers */
-
-/* The condition on (f, f), (f, l), (l, l) and the number of pixels they are sums over: products
- * stay below 2^45. */
-static __device__ __forceinline__ bool bd_shadow_fits(uint32_t ff, uint32_t fl, uint32_t ll,
-                                                      uint32_t count, uint32_t most)
-{
-    return 2 * fl > ll && fl < ll &&
-           (uint64_t)ff * ll - (uint64_t)fl * fl < (uint64_t)(3 * most * most * count) * ll;
-}
+#include "separation/shared/shadow.h"
 
 /* Whether a pixel of the mask may be shadow. f and l: its channels in the three lower bytes, 0
  * above. */

@@ -1,5 +1,5 @@
-/* Private to the CUDA backend: which foreground pixels are background in the shadow of something,
- * bit for bit what separation/cpu/shadow.h defines. It is enqueued on the backend's stream. */
+/* Shadows on the GPU, bit for bit what separation/shared/shadow.h defines. The search is enqueued
+ * on the backend's stream. */
 #ifndef BD_GPU_SEPARATION_MASK_SHADOW_H
 #define BD_GPU_SEPARATION_MASK_SHADOW_H
 

@@ -3,8 +3,8 @@
  *
  * A component is found in four steps, on runs (horizontal stretches of set pixels) rather than
  * pixels: union-find within each tile in shared memory (here), union-find of the tiles' components
- * over the seams and the sum of their areas (join.cuh), and a look-up for each run. Union-find
- * on a GPU in this way, with atomic minima and a pass over seams, is that of Oliveira and Lotufo
+ * across the edges of tiles with the sum of their areas (join.cuh), and a look-up for each run.
+ * Union-find on a GPU with atomic minima and a pass over the edges is that of Oliveira and Lotufo
  * (2010) as refined by Komura (2015) and by Playne and Hawick (2018); runs of packed words in place
  * of pixels are ours. Sums are of integers, so nothing depends on the order of threads. */
 #ifndef BD_GPU_SEPARATION_MASK_TILE_CUH

@@ -1,5 +1,6 @@
-/* Private to the mask clean-up and to what finds components by the same means
- * (boundary_contrast.cu): the scratch memory. */
+/* The scratch memory of mask.cu and of boundary_contrast.cu, which finds components in the same
+ * way.
+ */
 #ifndef BD_GPU_SEPARATION_MASK_WORK_CUH
 #define BD_GPU_SEPARATION_MASK_WORK_CUH
 
@@ -11,9 +12,9 @@ struct bd_cuda_mask {
     struct mask_size size;
     struct mask_forest set, clear;    /* components of the mask, of its complement */
     uint32_t *median, *kept, *spread; /* height x pitch words: after that step */
-    uint32_t *cut;                    /* and what is known of shadows that things stand on: */
-    struct contact_stand *stands;     /* contact_shadow.cuh */
-    void *memory;                     /* all of the above */
+    uint32_t *cut;                    /* contact shadows (contact_shadow.cuh): */
+    struct contact_object *objects;
+    void *memory; /* all of the above */
 };
 
 /* Whether a picture can be read and written 16 bytes at a time. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "linalg/shared/isa.h"
-#include "separation/shared/ops.h"
+#include "separation/shared/mask.h"
 
 enum { TILE = 256 };
 
@@ -123,13 +123,13 @@ BD_INLINE void show(int64_t count, const uint8_t *restrict raw, uint8_t *restric
         mask[i] = (uint8_t)-raw[i];
 }
 
-static int64_t learn(int64_t count, const struct bd_learning *lesson, const uint8_t *difference,
+static int64_t learn(int64_t count, const struct bd_learning *learning, const uint8_t *difference,
                      const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
                      uint8_t *guard, uint8_t *mask)
 {
-    learn_noise(count, lesson->rate, difference, guard, noise);
-    grow_older(count, lesson->seconds, occupied, age);
-    leave_guard(count, lesson->memory, age, guard);
+    learn_noise(count, learning->rate, difference, guard, noise);
+    grow_older(count, learning->seconds, occupied, age);
+    leave_guard(count, learning->memory, age, guard);
     show(count, raw, mask);
     return count_set(count, raw);
 }
@@ -218,8 +218,8 @@ static void trim(int64_t width, const uint8_t *const mask[3], const uint8_t *con
         uint8_t two = larger(largest[x - 1], largest[x]);
         uint8_t most = larger(two, largest[x + 1]);
         uint8_t near = touches[x - 1] | touches[x] | touches[x + 1];
-        uint16_t own = (uint16_t)(bd_sep_trim_of * middle[x]);
-        uint16_t part = (uint16_t)(bd_sep_trim_part * most);
+        uint16_t own = (uint16_t)(bd_mask_trim_of * middle[x]);
+        uint16_t part = (uint16_t)(bd_mask_trim_part * most);
         uint8_t mostly = own < part;
         out[x] = (uint8_t)(set[x] & ~(near & mostly));
     }

@@ -30,9 +30,9 @@ struct bd_exact_kernels {
                        uint8_t *raw, uint8_t *plain);
 
     /* For `count` pixels: the noise level of those outside the guard, the age of those that are
-     * occupied; whoever is as old as lesson->memory leaves the guard. mask := 255 raw. Pictures but
-     * the difference hold 0 and 1. Returns how many are raw. */
-    int64_t (*learn)(int64_t count, const struct bd_learning *lesson, const uint8_t *difference,
+     * occupied; whoever is as old as learning->memory leaves the guard. mask := 255 raw. Pictures
+     * but the difference hold 0 and 1. Returns how many are raw. */
+    int64_t (*learn)(int64_t count, const struct bd_learning *learning, const uint8_t *difference,
                      const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
                      uint8_t *guard, uint8_t *mask);
 

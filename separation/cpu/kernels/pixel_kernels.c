@@ -343,5 +343,5 @@ const struct bd_pixel_kernels TABLE = {
     .dot = dot,
     .median = median,
     .spread = spread,
-    .stable = lasting,
+    .stable = stable_value,
 };

@@ -8,9 +8,7 @@
 
 #include <stdint.h>
 
-#include <backdrop/separator.h>
-
-enum { bd_max_stable = 100 };
+#include "separation/shared/ops.h"
 
 struct bd_pixel_kernels {
     /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements. */

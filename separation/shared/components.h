@@ -1,7 +1,7 @@
-/* Private to the CPU backend: connected components of a binary picture (height x width bytes of 0
- * and 1, tight rows), found on horizontal runs of equal pixels. */
-#ifndef BD_SEPARATION_CPU_COMPONENTS_H
-#define BD_SEPARATION_CPU_COMPONENTS_H
+/* Connected components of a picture of two values, on the CPU. They are found on horizontal runs of
+ * equal pixels. */
+#ifndef BD_SEPARATION_SHARED_COMPONENTS_H
+#define BD_SEPARATION_SHARED_COMPONENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,17 +19,19 @@ struct bd_run {
 struct bd_components {
     int width, height;
     struct bd_run *runs; /* (width + 1) / 2 * height; those of row y are row_first[y] and on */
-    int32_t *row_first;  /* height + 1 */
+    int32_t *row_first;  /* height + 1; the last one is the number of runs */
 };
 
+/* BD_ERROR_MEMORY leaves *components empty. */
 enum bd_status bd_components_create(struct bd_components *components, int width, int height);
 void bd_components_destroy(struct bd_components *components);
 
-/* Finds the components of pixels equal to `value`, which touch at sides, or also at corners. */
-void bd_components_find(struct bd_components *components, const uint8_t *picture, uint8_t value,
-                        bool corners);
+/* Finds the components of pixels equal to `value`, which touch at sides, or also at corners. All
+ * other pixels of the picture (height rows, `stride` bytes apart) are equal to `other`. */
+void bd_components_find(struct bd_components *components, const uint8_t *picture, int64_t stride,
+                        uint8_t value, uint8_t other, bool corners);
 
-/* The run that stands for the component of run i. */
+/* The run that stands for the component of run i: the first one of it. */
 int32_t bd_components_root(struct bd_components *components, int32_t i);
 
 #endif

@@ -1,4 +1,4 @@
-#include "separation/cpu/components.h"
+#include "separation/shared/components.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,15 +45,14 @@ static void join(struct bd_components *components, int32_t a, int32_t b)
     runs[first].border |= runs[second].border;
 }
 
-/* Joins the runs of row y with those of the row above that touch them; `reach` is 1 where corners
- * touch. */
-static void join_rows(struct bd_components *components, int y, int reach)
+/* Joins the runs of row y with those of the row above that touch them. */
+static void join_rows(struct bd_components *components, int y, bool corners)
 {
     const struct bd_run *runs = components->runs;
     int32_t a = components->row_first[y - 1], a_end = components->row_first[y];
     int32_t b = a_end, b_end = components->row_first[y + 1];
     while (a < a_end && b < b_end) {
-        if (runs[a].from < runs[b].to + reach && runs[b].from < runs[a].to + reach)
+        if (runs[a].from < runs[b].to + corners && runs[b].from < runs[a].to + corners)
             join(components, a, b);
         if (runs[a].to < runs[b].to)
             a++;
@@ -62,20 +61,20 @@ static void join_rows(struct bd_components *components, int y, int reach)
     }
 }
 
-void bd_components_find(struct bd_components *components, const uint8_t *picture, uint8_t value,
-                        bool corners)
+void bd_components_find(struct bd_components *components, const uint8_t *picture, int64_t stride,
+                        uint8_t value, uint8_t other, bool corners)
 {
     int width = components->width, height = components->height;
     int32_t count = 0;
     for (int y = 0; y < height; y++) {
-        const uint8_t *row = picture + (size_t)y * (size_t)width;
+        const uint8_t *row = picture + y * stride;
         components->row_first[y] = count;
         for (int x = 0; x < width;) {
             const uint8_t *start = memchr(row + x, value, (size_t)(width - x));
             if (!start)
                 break;
             int from = (int)(start - row);
-            const uint8_t *stop = memchr(start, 1 - value, (size_t)(width - from));
+            const uint8_t *stop = memchr(start, other, (size_t)(width - from));
             int to = stop ? (int)(stop - row) : width;
             components->runs[count] = (struct bd_run){
                 .from = from,

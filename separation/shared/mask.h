@@ -1,0 +1,29 @@
+/* The specification of a mask: the steps from a frame f and its background l (bytes) to a clean
+ * binary picture. Both backends give the same mask to the bit for the same bytes f and l and the
+ * same noise levels; float arithmetic is rounded operation by operation (no fused multiply-adds).
+ *
+ * 1. d is the maximum over channels of |f - l|. The limit of a pixel is gain times its noise level,
+ *    within least .. most grey levels. A pixel is foreground if d > limit, and plain background if
+ *    d <= plain limit.
+ * 2. Shadows (shadow.h) are taken out.
+ * 3. Median filter: set where more than half of the side x side neighbours are set; beyond the
+ *    picture's border the nearest pixel inside counts.
+ * 4. 8-connected components of fewer than min_area pixels are removed, then holes (4-connected
+ *    components of clear pixels that do not touch the picture's border) of at most max_hole pixels
+ *    are filled.
+ * 5. Contact shadows (contact_shadow.h) are cut out.
+ * 6. Trimming: a pixel of the mask is cleared that touches (at a side or a corner) a pixel outside
+ *    the mask that is plain background, and whose d is less than 7/20 of the largest of the nine
+ *    around it: it is mostly background.
+ *
+ * The guard is the mask and all shadows, dilated: set where any pixel within `guard` rows and
+ * columns is set. Then noise levels and ages are learned: outside the guard
+ * noise := noise + noise_rate (d - noise); in the mask and in shadows the age grows by the seconds
+ * since the frame before, elsewhere it shrinks four times as fast, to 0. A pixel that is older than
+ * the memory leaves the guard. */
+#ifndef BD_SEPARATION_SHARED_MASK_H
+#define BD_SEPARATION_SHARED_MASK_H
+
+enum { bd_mask_trim_part = 7, bd_mask_trim_of = 20 };
+
+#endif
