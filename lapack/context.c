@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "linalg/shared/cpu.h"
+#include "linalg/shared/ops.h"
 
 /* Contexts are kept for the next call, up to this number, with this much memory each. */
 enum { KEPT = 4, KEPT_FLOATS = 16 * 1024 * 1024 };
@@ -23,7 +24,7 @@ static const char *const names[BD_LAPACK_ROUTINES] = {
     "sgemqr", "sgels",  "sqrinc", "sqrdec", "sqrinr", "sqrder",
 };
 
-/* The threads that OpenBLAS was told to use are what we use, too. Weak: other BLAS lack it. */
+/* We use as many threads as OpenBLAS does. Weak: other BLAS libraries lack this function. */
 int openblas_get_num_threads(void) __attribute__((weak));
 
 static void write_counts(void)
@@ -67,8 +68,17 @@ void bd_lapack_count(enum bd_lapack_routine routine)
     atomic_fetch_add_explicit(&counts[routine], 1, memory_order_relaxed);
 }
 
+struct bd_backend *bd_lapack_gpu(const struct bd_lapack *context)
+{
+    struct bd_backend *gpu = context->gpu;
+    if (gpu && gpu->ops->device->attach && gpu->ops->device->attach(gpu) != BD_OK)
+        return NULL;
+    return gpu;
+}
+
 static void destroy(struct bd_lapack *context)
 {
+    bd_lapack_gpu(context); /* to be closed on its device */
     bd_tsqr_destroy(&context->tsqr);
     bd_backend_close(&context->gpu);
     bd_backend_close(&context->cpu);

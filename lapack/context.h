@@ -2,9 +2,9 @@
  * from any thread and get a workspace for other methods than ours, so threads, kernels and memory
  * come from a store of contexts that calls take and give back.
  *
- * The pool has as many threads as OpenBLAS was told to use. With BACKDROP_LAPACK_BACKEND=cuda or
- * auto in the environment a context has a GPU as well, where there is one, for panels that are
- * large enough (tall.c); without it, and for everything else, the cpu backend computes. */
+ * The pool has as many threads as OpenBLAS uses. With BACKDROP_LAPACK_BACKEND=cuda or auto in the
+ * environment a context has a GPU as well, where there is one, for large panels (tall.c); without
+ * it, and for everything else, the cpu backend computes. */
 #ifndef BD_LAPACK_CONTEXT_H
 #define BD_LAPACK_CONTEXT_H
 
@@ -20,7 +20,7 @@ struct bd_lapack {
     const struct bd_column_kernels *column;
     struct bd_pool *pool; /* the cpu backend's */
     struct bd_backend *cpu;
-    struct bd_backend *gpu; /* NULL where none was asked for or none is there */
+    struct bd_backend *gpu; /* or NULL; to be used as bd_lapack_gpu returns it */
     struct bd_tsqr *tsqr;   /* of the last number of columns */
     int64_t tsqr_cols;
     int tsqr_streams;
@@ -34,6 +34,10 @@ struct bd_lapack {
  * came back to us). The plain code of reflectors.h serves then. */
 struct bd_lapack *bd_lapack_take(int64_t floats, int64_t each);
 void bd_lapack_give(struct bd_lapack *context);
+
+/* The context's GPU, which becomes the current device of this thread: another thread may have
+ * opened it. NULL where there is none. */
+struct bd_backend *bd_lapack_gpu(const struct bd_lapack *context);
 
 /* `count` of the context's floats, 64-byte aligned, not cleared, until it is given back. All that
  * is borrowed must fit in what was taken: bd_lapack_floats says what a borrowing counts for. */

@@ -300,7 +300,8 @@ static int first_pass(struct bd_lapack *context, struct tall *tall)
 
 static int factor(struct bd_lapack *context, struct tall *tall, float *tau, float *t, int64_t ldt)
 {
-    if (context->gpu && tall->m * tall->k >= GPU_ELEMENTS && thin(context->gpu, tall)) {
+    struct bd_backend *gpu = tall->m * tall->k >= GPU_ELEMENTS ? bd_lapack_gpu(context) : NULL;
+    if (gpu && thin(gpu, tall)) {
         finish_q(context, tall, tau, t, ldt);
         return 1;
     }

@@ -38,6 +38,9 @@ struct bd_device_ops {
     enum bd_status (*open)(struct bd_backend *backend, int threads);
     void (*close)(struct bd_backend *backend);
     enum bd_status (*sync)(struct bd_backend *backend);
+    /* Makes the device the current one of the calling thread, for a backend that another thread has
+     * opened or used. NULL where threads have no current device. */
+    enum bd_status (*attach)(struct bd_backend *backend);
 
     /* Memory of the backend, 64-byte aligned or better, zeroed. */
     enum bd_status (*alloc)(struct bd_backend *backend, size_t bytes, void **data);
