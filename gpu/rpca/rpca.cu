@@ -249,8 +249,8 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     bd_cuda *cuda = bd_cuda_of(backend);
     if (n > bd_rpca_sweep_most(cuda))
         return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "cuda: Robust PCA of %lld columns: at most %d are possible on this GPU; a "
-                       "smaller --window or --backend cpu",
+                       "cuda: Robust PCA of %lld columns: at most %d are possible on this GPU; "
+                       "the cpu backend has more",
                        (long long)n, bd_rpca_sweep_most(cuda));
     rpca *plan = (rpca *)calloc(1, sizeof *plan);
     if (!plan)
