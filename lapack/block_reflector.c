@@ -12,14 +12,9 @@ static blasint narrow(int64_t size)
     return (blasint)size;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t bd_block_reflector_work(int64_t k, int64_t n)
 {
-    return k * k + k * least(n, CHUNK);
+    return k * k + k * bd_least(n, CHUNK);
 }
 
 /* C (m x n) := alpha op(A) op(B) + beta C, of k terms. */
@@ -99,7 +94,7 @@ static int64_t gram_size(int64_t k)
 {
     int64_t size = 0;
     for (int64_t j = 0; j < k; j += GRAM_COLS)
-        size += least(j + GRAM_COLS, k) * GRAM_COLS;
+        size += bd_least(j + GRAM_COLS, k) * GRAM_COLS;
     return size;
 }
 
@@ -107,14 +102,14 @@ static int64_t gram_size(int64_t k)
 static void gram_part(void *arg, int64_t part, int thread)
 {
     const struct gram_job *job = arg;
-    const int64_t end = least((part + 1) * job->step, job->m);
+    const int64_t end = bd_least((part + 1) * job->step, job->m);
     (void)thread;
     memset(job->sums + part * job->size, 0, (size_t)job->size * sizeof(double));
     for (int64_t row = part * job->step; row < end; row += GRAM_ROWS) {
-        const int64_t rows = least(GRAM_ROWS, end - row);
+        const int64_t rows = bd_least(GRAM_ROWS, end - row);
         double *sums = job->sums + part * job->size;
         for (int64_t j = 0; j < job->k; j += GRAM_COLS) {
-            const int64_t next = least(j + GRAM_COLS, job->k);
+            const int64_t next = bd_least(j + GRAM_COLS, job->k);
             job->context->column->dots(rows, next, next - j, job->v + row, job->ldv,
                                        job->v + row + j * job->ldv, job->ldv, sums);
             sums += next * GRAM_COLS;
@@ -139,7 +134,7 @@ static void add_gram(struct bd_lapack *context, int64_t m, int64_t k, const floa
     for (int64_t part = 0; part < parts; part++) {
         const double *sums = job.sums + part * job.size;
         for (int64_t j = 0; j < k; j += GRAM_COLS) {
-            const int64_t next = least(j + GRAM_COLS, k);
+            const int64_t next = bd_least(j + GRAM_COLS, k);
             for (int64_t p = j; p < next; p++)
                 for (int64_t i = 0; i <= p; i++)
                     g[i + p * k] += (float)sums[i + (p - j) * next];
@@ -174,7 +169,7 @@ void bd_block_reflector_left(int transposed, int64_t m, int64_t n, int64_t k, co
     float *top = work, *w = work + k * k;
     copy_top(k, v, ldv, top);
     for (int64_t j = 0; j < n; j += CHUNK, c += CHUNK * ldc) {
-        const int64_t cols = least(CHUNK, n - j);
+        const int64_t cols = bd_least(CHUNK, n - j);
         product(CblasTrans, CblasNoTrans, k, cols, k, 1, top, k, c, ldc, 0, w, k);
         if (m > k)
             product(CblasTrans, CblasNoTrans, k, cols, m - k, 1, v + k, ldv, c + k, ldc, 1, w, k);
@@ -194,7 +189,7 @@ void bd_block_reflector_right(int transposed, int64_t m, int64_t n, int64_t k, c
     float *top = work, *w = work + k * k;
     copy_top(k, v, ldv, top);
     for (int64_t i = 0; i < m; i += CHUNK, c += CHUNK) {
-        const int64_t rows = least(CHUNK, m - i);
+        const int64_t rows = bd_least(CHUNK, m - i);
         product(CblasNoTrans, CblasNoTrans, rows, k, k, 1, c, ldc, top, k, 0, w, rows);
         if (n > k)
             product(CblasNoTrans, CblasNoTrans, rows, k, n - k, 1, c + k * ldc, ldc, v + k, ldv, 1,
@@ -248,12 +243,12 @@ static void times_rows(void *arg, int64_t item, int thread)
 {
     const struct times_job *job = arg;
     const struct bd_block_kernels *kernels = job->context->block;
-    const int64_t row = item * ROWS, rows = least(ROWS, job->m - row);
+    const int64_t row = item * ROWS, rows = bd_least(ROWS, job->m - row);
     float *a = job->a + row, *copy = job->copies + thread * ROWS * job->k;
     for (int64_t j = 0; j < job->k; j++)
         memcpy(copy + j * ROWS, a + j * job->lda, (size_t)rows * sizeof *copy);
     for (int64_t j = 0; j < job->k; j += COLS) {
-        const int64_t next = least(j + COLS, job->k), whole = (next - j) / TILE * TILE;
+        const int64_t next = bd_least(j + COLS, job->k), whole = (next - j) / TILE * TILE;
         kernels->gemm(rows, whole, next, copy, ROWS, job->x + j * job->ldx, job->ldx,
                       a + j * job->lda, job->lda);
         if (j + whole == next)

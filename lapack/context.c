@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/shared/cpu.h"
-#include "linalg/shared/ops.h"
-
 /* Contexts are kept for the next call, up to this number, with this much memory each. */
 enum { KEPT = 4, KEPT_FLOATS = 16 * 1024 * 1024 };
 
@@ -184,14 +181,14 @@ void bd_lapack_release(struct bd_lapack *context, int64_t mark)
     context->used = mark;
 }
 
-struct bd_tsqr *bd_lapack_tsqr(struct bd_lapack *context, int64_t n, int streams)
+struct bd_tsqr *bd_lapack_tsqr(struct bd_lapack *context, int64_t n, int count)
 {
-    if (context->tsqr && context->tsqr_cols == n && context->tsqr_streams == streams)
+    if (context->tsqr && context->tsqr_cols == n && context->tsqr_count == count)
         return context->tsqr;
     bd_tsqr_destroy(&context->tsqr);
-    if (bd_tsqr_create(&context->tsqr, n, 0, streams) != BD_OK)
+    if (bd_tsqr_create(&context->tsqr, n, 0, count) != BD_OK)
         context->tsqr = NULL;
     context->tsqr_cols = n;
-    context->tsqr_streams = streams;
+    context->tsqr_count = count;
     return context->tsqr;
 }

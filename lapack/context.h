@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "base/pool.h"
+#include "linalg/shared/cpu.h"
 #include "linalg/shared/kernels.h"
 #include "linalg/shared/tsqr.h"
 #include <backdrop/backend.h>
@@ -23,7 +23,7 @@ struct bd_lapack {
     struct bd_backend *gpu; /* or NULL; to be used as bd_lapack_gpu returns it */
     struct bd_tsqr *tsqr;   /* of the last number of columns */
     int64_t tsqr_cols;
-    int tsqr_streams;
+    int tsqr_count;
     float *memory; /* 64-byte aligned */
     int64_t size, used;
     struct bd_lapack *next;
@@ -47,8 +47,8 @@ int64_t bd_lapack_floats(int64_t count);
 /* Everything borrowed since `mark`, a value of context->used, is free again. */
 void bd_lapack_release(struct bd_lapack *context, int64_t mark);
 
-/* TSQR accumulators for n columns; NULL where there is no memory. */
-struct bd_tsqr *bd_lapack_tsqr(struct bd_lapack *context, int64_t n, int streams);
+/* TSQR accumulators for n columns, `count` of them; NULL where there is no memory. */
+struct bd_tsqr *bd_lapack_tsqr(struct bd_lapack *context, int64_t n, int count);
 
 /* Counts a call of an exported routine (its place in the table of context.c). With
  * BACKDROP_LAPACK_COUNTS=FILE in the environment the process appends the counts to FILE when it

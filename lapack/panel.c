@@ -5,15 +5,10 @@
 
 enum { B = bd_kernel_inner };
 
-static int64_t round_up(int64_t x, int64_t step)
-{
-    return (x + step - 1) / step * step;
-}
-
 /* Rows below the one that an inner block starts in are whole vectors past the end at most. */
 static int64_t leading(int64_t m)
 {
-    return round_up(m + bd_kernel_rows, 32) + 16;
+    return bd_round_up(m + bd_kernel_rows, 32) + 16;
 }
 
 int64_t bd_panel_work(int64_t m, int64_t n)
@@ -147,7 +142,7 @@ static void turn_block(const struct bd_lapack *context, int64_t m, int cols, flo
         clean = clean && isfinite(inner->tau[j]);
     for (int j = 0, next; j < cols; j = next) {
         next = clean ? cols : j + 1;
-        context->block->gemm(round_up(m - cols, bd_kernel_rows), next - j, next, a + cols, lda,
+        context->block->gemm(bd_round_up(m - cols, bd_kernel_rows), next - j, next, a + cols, lda,
                              inner->turn + j * B, B, spare + j * lda, lda);
     }
     for (int j = 0; j < cols; j++)

@@ -39,46 +39,16 @@ int64_t bd_tall_floats(int64_t k)
 
 /* ---- R by TSQR ------------------------------------------------------------------------------- */
 
-struct reduce_job {
-    const struct tall *tall;
-    struct bd_tsqr *tsqr;
-    int64_t step; /* rows of a stream */
-};
-
-/* One stream of rows through its own accumulator, so that the result does not depend on threads'
- * timing. */
-static void reduce_stream(void *arg, int64_t stream, int thread)
-{
-    const struct reduce_job *job = arg;
-    const struct tall *tall = job->tall;
-    const int64_t most = bd_tsqr_block_rows(job->tsqr), start = stream * job->step;
-    const int64_t end = start + job->step < tall->m ? start + job->step : tall->m;
-    (void)thread;
-    for (int64_t row = start; row < end; row += most) {
-        int64_t ld, rows = end - row < most ? end - row : most;
-        float *block = bd_tsqr_block(job->tsqr, (int)stream, &ld);
-        for (int64_t j = 0; j < tall->k; j++)
-            memcpy(block + j * ld, tall->a + row + j * tall->lda, (size_t)rows * sizeof *block);
-        bd_tsqr_push(job->tsqr, (int)stream, rows);
-    }
-}
-
-/* Streams cost k rows more each, and more of them than threads even out what else the machine
- * does. */
+/* R of A by several accumulators. Each costs as much as k more rows; more of them than threads
+ * even out the other load of the machine. */
 static int reduce(struct bd_lapack *context, struct tall *tall)
 {
     int64_t streams = 4 * (int64_t)bd_pool_threads(context->pool);
-    if (tall->m < 8 * tall->k * streams)
-        streams = tall->m / (8 * tall->k) > 1 ? tall->m / (8 * tall->k) : 1;
-    struct reduce_job job = { .tall = tall, .step = (tall->m + streams - 1) / streams };
-    job.step = (job.step + bd_kernel_rows - 1) / bd_kernel_rows * bd_kernel_rows;
-    job.tsqr = bd_lapack_tsqr(context, tall->k, (int)streams);
-    if (!job.tsqr)
-        return 0;
-    bd_tsqr_reset(job.tsqr);
-    bd_pool_run(context->pool, reduce_stream, &job, streams);
-    bd_tsqr_finish(job.tsqr, tall->r, tall->k);
-    return 1;
+    streams = bd_least(streams, bd_most(1, tall->m / (8 * tall->k)));
+    struct bd_tsqr *tsqr = bd_lapack_tsqr(context, tall->k, (int)streams);
+    if (tsqr)
+        bd_tsqr_run_matrix(tsqr, context->pool, tall->m, tall->a, tall->lda, tall->r, tall->k);
+    return tsqr != NULL;
 }
 
 /* ---- small triangular matrices in float64 ---------------------------------------------------- */
