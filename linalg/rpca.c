@@ -10,10 +10,11 @@
 
 enum { most_columns = 4096 };
 
-/* What is known of every step before it is taken: the host can enqueue it without waiting. */
+/* The parameters of a step. They do not depend on results, so that the host can enqueue steps
+ * without waiting. */
 struct schedule {
-    struct bd_rpca_step step; /* the one to come */
-    double mu, most;          /* of that step; mu's bound */
+    struct bd_rpca_step step; /* the next one */
+    double mu, most;          /* mu of that step; upper bound of mu */
 };
 
 struct bd_rpca {
@@ -120,7 +121,7 @@ static struct schedule first_step(const struct bd_rpca_options *options,
     return s;
 }
 
-/* The state that has been written becomes the one to be read. */
+/* To the next step: it reads the state that this one writes. */
 static void advance(struct schedule *s, const struct bd_rpca_options *options)
 {
     double next = fmin(s->mu * options->rho, s->most);
@@ -132,16 +133,16 @@ static void advance(struct schedule *s, const struct bd_rpca_options *options)
     s->mu = next;
 }
 
-/* Takes the outcomes there are; waits until fewer than `most` are outstanding. *done: the
+/* Polls the outcomes that are ready; waits until fewer than `most` are outstanding. *done: the
  * tolerance has been reached. */
 static enum bd_status take_outcomes(struct bd_rpca *rpca, int enqueued, int most, double norm_f,
                                     struct bd_rpca_result *result, int *done)
 {
     while (!*done && result->iterations < enqueued) {
         struct bd_rpca_outcome outcome;
-        int told, wait = enqueued - result->iterations >= most;
-        enum bd_status status = rpca->backend->ops->rpca->poll(rpca->plan, wait, &outcome, &told);
-        if (status != BD_OK || !told)
+        int ready, wait = enqueued - result->iterations >= most;
+        enum bd_status status = rpca->backend->ops->rpca->poll(rpca->plan, wait, &outcome, &ready);
+        if (status != BD_OK || !ready)
             return status;
         if (!isfinite(outcome.residual))
             return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: NaN or Inf in iteration %d",
@@ -156,8 +157,8 @@ static enum bd_status take_outcomes(struct bd_rpca *rpca, int enqueued, int most
     return BD_OK;
 }
 
-/* Iterations are enqueued before the outcomes of those before them are known, so that a GPU never
- * waits for the host; the backend leaves out those that turn out to be too many. */
+/* Iterations are enqueued before the outcomes of earlier ones are known, so that a GPU never waits
+ * for the host. The backend skips those enqueued after the last one needed. */
 static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpca_result *result)
 {
     const struct bd_rpca_options *options = &rpca->options;

@@ -27,7 +27,7 @@ int64_t caqr_leaf_row(const struct caqr *plan, const struct caqr_panel *panel, i
     return panel->j0 + leaf * plan->block_rows;
 }
 
-/* The last leaf also has what would be too short for a leaf. */
+/* The last leaf also has the rows that are too few for a leaf of their own. */
 int64_t caqr_leaf_rows(const struct caqr *plan, const struct caqr_panel *panel, int64_t leaf)
 {
     int64_t row = caqr_leaf_row(plan, panel, leaf);
@@ -56,20 +56,20 @@ struct caqr_node caqr_node(const struct caqr *plan, const struct caqr_panel *pan
                            int64_t index)
 {
     int64_t entries = (panel->leaves + step - 1) / step;
-    /* Every leaf but the first is folded once: `slot` counts those folded before this node's. */
-    int64_t slot = panel->leaves - entries + index * (plan->arity - 1);
+    /* Every leaf but the first is folded once: `before` of them before this node's. */
+    int64_t before = panel->leaves - entries + index * (plan->arity - 1);
     struct caqr_node node = {
         .first = index * plan->arity * step,
         .step = step,
         .folded = bd_least(plan->arity, entries - index * plan->arity) - 1,
-        .v = panel->tree + slot * plan->ldr * panel->cols,
-        .t = panel->tree_t + slot * bd_kernel_inner * bd_round_up(panel->cols, bd_kernel_inner),
+        .v = panel->tree + before * plan->ldr * panel->cols,
+        .t = panel->tree_t + before * bd_kernel_inner * bd_round_up(panel->cols, bd_kernel_inner),
     };
     node.ldv = bd_round_up(node.folded * panel->cols, bd_kernel_rows);
     return node;
 }
 
-/* Leaves of panels from row j0 down: short rests belong to the last one. */
+/* Leaves of a panel from row j0 down: too few rows for a leaf belong to the last one. */
 static int64_t count_leaves(const struct caqr *plan, int64_t j0, int64_t cols)
 {
     int64_t rows = plan->m - j0, leaves = rows / plan->block_rows;
@@ -86,8 +86,8 @@ static void choose_shape(struct caqr *plan, const struct bd_qr_options *options)
         cols = bd_least(options->panel_cols, plan->n);
     else if (options && options->block_rows)
         cols = bd_least(cols, options->block_rows / 2);
-    /* Joining a leaf costs as much as panel_cols more rows of it; long leaves are long chains of
-     * folds, each adding its rounding; and the leaves should share out evenly. */
+    /* Joining a leaf costs as much as panel_cols more rows of it; a long leaf is a long sequence of
+     * folds, each of which adds its rounding; and the threads should get equally many leaves. */
     int64_t share = LEAVES_PER_THREAD * threads;
     int64_t leaves = bd_round_up(plan->m / (CHAIN * bd_kernel_block_rows(cols)) + 1, share);
     int64_t rows = bd_most(bd_round_up(plan->m / leaves + 1, bd_kernel_rows), 16 * cols);
@@ -197,7 +197,7 @@ static struct caqr *create_plan(struct bd_pool *pool, int64_t m, int64_t n,
     return plan;
 }
 
-/* A plan for LAPACK's Householder QR: the slots hand on to it. */
+/* A plan for LAPACK's Householder QR, which every function of the table then calls. */
 static enum bd_status create_householder(int64_t m, int64_t n, void **out)
 {
     struct caqr *plan = calloc(1, sizeof *plan);
@@ -226,8 +226,8 @@ static enum bd_status qr_create(struct bd_backend *backend, int64_t m, int64_t n
     struct caqr *plan = create_plan(pool, m, n, options);
     if (!plan)
         goto error;
-    /* Streams of rows, each with its own R, cost n rows more each; and more streams than threads
-     * even out what else the machine does. Wide matrices have too few rows for that. */
+    /* Each stream of rows has its own R and costs as much as n more rows; more streams than threads
+     * even out the other load of the machine. Wide matrices have too few rows for that. */
     int64_t streams = LEAVES_PER_THREAD * bd_pool_threads(pool);
     int64_t possible = bd_least(streams, bd_most(1, m / (8 * n)));
     if (n <= WIDEST_PANEL || possible == streams) {

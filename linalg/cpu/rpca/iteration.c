@@ -1,7 +1,7 @@
 /* A batch Robust PCA iteration: two sweeps with an SVD in between. Both sweeps bring a block of
- * rows of M and T into cache, form X there and go on with it at once: the first folds it into R
- * (TSQR), the second multiplies it by W and writes T. X and L are never stored. What goes to and
- * from memory is M twice and T twice read and once written, 14 bytes an element from bytes. */
+ * rows of M and T into cache and form X there. The first factors X into R (TSQR); the second
+ * multiplies X by W and writes T. X and L are never stored. An iteration reads M and T twice and
+ * writes T once: 14 bytes an element where M is bytes. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ enum {
 };
 
 /* What X is multiplied by: W (n x n) whole, or F (n x rank) and F^T with W = F F^T, which is less
- * work while the rank is below n / 2; the whole is not used then. */
+ * work while the rank is below n / 2. */
 struct weights {
     float *w, *f, *ft; /* each with room for n x n, tight */
     int64_t rank;
@@ -50,7 +50,7 @@ struct rpca {
     void *svd;
     float *r, *sigma; /* n x n, n */
     struct weights weights;
-    /* Iterations are done when they are asked for. */
+    /* iterate is synchronous: outcomes wait here for poll. */
     struct bd_rpca_outcome outcomes[bd_rpca_ahead];
     int64_t done, polled; /* iterations since the start; those whose outcome was polled */
     int ended;
@@ -224,7 +224,7 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     return status;
 }
 
-/* What takes X to L, by the last SVD. */
+/* The weights of the last SVD: L = X W. */
 static enum bd_status weigh(struct rpca *plan, double tau)
 {
     struct weights *w = &plan->weights;
@@ -236,7 +236,7 @@ static enum bd_status weigh(struct rpca *plan, double tau)
     return status;
 }
 
-/* Singular values of the L to come that are more than float32 rounding of the largest. */
+/* The rank of L: singular values that are more than float32 rounding of the largest. */
 static int64_t rank_of_l(const struct rpca *plan, double tau)
 {
     double least = tau + FLT_EPSILON * (double)plan->sigma[0];
@@ -246,7 +246,7 @@ static int64_t rank_of_l(const struct rpca *plan, double tau)
     return rank;
 }
 
-/* L := X W, by the factors of W where it has them. X, L, part: rows x n, ld. */
+/* L := X W, by the factors F and F^T where that is less work. X, L, part: rows x n, ld. */
 static void multiply(const struct rpca *plan, int64_t rows, int64_t ld, const float *x, float *part,
                      float *l)
 {
@@ -286,7 +286,7 @@ static void update_item(void *arg, int64_t item, int thread)
     plan->partial[item] = square;
 }
 
-static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double enough)
+static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double stop_below)
 {
     struct rpca *plan = arg;
     struct sweep sweep = { .plan = plan, .step = step };
@@ -303,7 +303,7 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
         square += plan->partial[i];
     struct bd_rpca_outcome *outcome = &plan->outcomes[plan->done++ % bd_rpca_ahead];
     *outcome = (struct bd_rpca_outcome){ sqrt(square), rank_of_l(plan, step->tau) };
-    plan->ended = outcome->residual < enough;
+    plan->ended = outcome->residual < stop_below;
     return BD_OK;
 }
 
