@@ -30,7 +30,7 @@ static void product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int64_t m, int64_t n
                     b, narrow(ldb), beta, c, narrow(ldc));
 }
 
-/* The top of V as it is meant: ones on the diagonal, zeros above. */
+/* The top of V with the ones on its diagonal and the zeros above, which are not stored. */
 static void copy_top(int64_t k, const float *v, int64_t ldv, float *top)
 {
     for (int64_t j = 0; j < k; j++) {
@@ -75,10 +75,10 @@ static void join(int64_t k, const float *g, int64_t ldg, const float *tau, float
 /* ---- inner products of tall columns ---------------------------------------------------------- */
 
 enum {
-    GRAM_ROWS = 256,  /* of V that stay in cache while all products of them are taken */
-    GRAM_COLS = 16,   /* columns of the result together */
-    GRAM_SHARES = 4,  /* parts of V a thread */
-    GRAM_LEAST = 1024 /* rows below which a matrix product is as good */
+    GRAM_ROWS = 256,  /* rows of V that stay in cache while all products of them are computed */
+    GRAM_COLS = 16,   /* columns of the result at a time */
+    GRAM_SHARES = 4,  /* parts of V for each thread */
+    GRAM_LEAST = 1024 /* rows below which a matrix product is as fast */
 };
 
 struct gram_job {
@@ -86,7 +86,7 @@ struct gram_job {
     int64_t m, k, step;
     const float *v;
     int64_t ldv;
-    double *sums; /* of each part, `size` of them: column blocks one after the other */
+    double *sums; /* `size` for each part: blocks of columns one after the other */
     int64_t size;
 };
 
@@ -98,7 +98,7 @@ static int64_t gram_size(int64_t k)
     return size;
 }
 
-/* One part of V's rows, the same whichever thread takes it. */
+/* One part of V's rows: parts do not depend on the threads. */
 static void gram_part(void *arg, int64_t part, int thread)
 {
     const struct gram_job *job = arg;
@@ -253,7 +253,8 @@ static void times_rows(void *arg, int64_t item, int thread)
                       a + j * job->lda, job->lda);
         if (j + whole == next)
             continue;
-        /* Columns past whole tiles are slow one by one: a tile that begins before them is not. */
+        /* Columns after the last whole tile are slow one by one: a tile that begins earlier has
+         * them. */
         const int64_t first = next < TILE ? 0 : next - TILE;
         kernels->gemm(rows, next - first, next, copy, ROWS, job->x + first * job->ldx, job->ldx,
                       a + first * job->lda, job->lda);

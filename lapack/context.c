@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Contexts are kept for the next call, up to this number, with this much memory each. */
+/* At most so many contexts are kept for later calls, each with at most so much memory. */
 enum { KEPT = 4, KEPT_FLOATS = 16 * 1024 * 1024 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -34,7 +34,7 @@ static void write_counts(void)
     fclose(file);
 }
 
-/* A child has none of the threads: what is stored is of no use there. */
+/* A child process has none of the threads, so it cannot use the contexts of the store. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
@@ -75,7 +75,7 @@ struct bd_backend *bd_lapack_gpu(const struct bd_lapack *context)
 
 static void destroy(struct bd_lapack *context)
 {
-    bd_lapack_gpu(context); /* to be closed on its device */
+    bd_lapack_gpu(context); /* it is closed with its device current */
     bd_tsqr_destroy(&context->tsqr);
     bd_backend_close(&context->gpu);
     bd_backend_close(&context->cpu);
@@ -103,7 +103,7 @@ static struct bd_lapack *create(void)
     return context;
 }
 
-/* Has room for `floats` floats, all of them free. */
+/* Makes room for `floats` floats, all of them free; 0: there is no memory. */
 static int reserve(struct bd_lapack *context, int64_t floats)
 {
     context->used = 0;

@@ -1,6 +1,6 @@
 /* Private to the drop-in: what a call computes with. LAPACK's routines have no handle, are called
- * from any thread and get a workspace for other methods than ours, so threads, kernels and memory
- * come from a store of contexts that calls take and give back.
+ * from any thread, and their workspace has the size of other methods than ours. Threads, kernels
+ * and memory therefore come from a store of contexts, which calls take and give back.
  *
  * The pool has as many threads as OpenBLAS uses. With BACKDROP_LAPACK_BACKEND=cuda or auto in the
  * environment a context has a GPU as well, where there is one, for large panels (tall.c); without
@@ -30,8 +30,8 @@ struct bd_lapack {
 };
 
 /* A context with `floats` floats to borrow from and `each` more for each thread, or NULL: there is
- * no memory, or this thread is within a call already (what is beneath us called LAPACK, and that
- * came back to us). The plain code of reflectors.h serves then. */
+ * no memory, or this thread is already within a call (a library that we call called LAPACK, which
+ * is us). The plain code of reflectors.h is used then. */
 struct bd_lapack *bd_lapack_take(int64_t floats, int64_t each);
 void bd_lapack_give(struct bd_lapack *context);
 
@@ -39,8 +39,8 @@ void bd_lapack_give(struct bd_lapack *context);
  * opened it. NULL where there is none. */
 struct bd_backend *bd_lapack_gpu(const struct bd_lapack *context);
 
-/* `count` of the context's floats, 64-byte aligned, not cleared, until it is given back. All that
- * is borrowed must fit in what was taken: bd_lapack_floats says what a borrowing counts for. */
+/* `count` of the context's floats, 64-byte aligned, not cleared, until the context is given back.
+ * Of the floats that were taken, a borrowing uses bd_lapack_floats(count). */
 float *bd_lapack_borrow(struct bd_lapack *context, int64_t count);
 int64_t bd_lapack_floats(int64_t count);
 

@@ -50,7 +50,7 @@ static void retriangularise(struct update *update, int64_t m, int64_t n, int64_t
     for (int64_t group = first; group < n; group += bd_rotations_group) {
         const int64_t end = bd_least(group + bd_rotations_group, n), before = count;
         bd_rotations_rise(update->rotations, before, r + first + group * ldr, ldr, end - group);
-        /* And the rotations that the columns of the group itself make. */
+        /* Then the rotations that come from the columns of the group itself. */
         for (int64_t j = group; j < end; j++) {
             float *column = r + j * ldr;
             bd_rotations_rise(update->rotations + before, count - before, column + first + before,
@@ -154,7 +154,7 @@ BD_EXPORT void sqrdec_(const fortran_int *m, const fortran_int *n, const fortran
         bd_fortran_complain("SQRDEC", info);
         return;
     }
-    if (*j > *n) { /* which the check allows, and what comes then does not */
+    if (*j > *n) { /* qrupdate's check allows this, and the routine that it calls does not */
         if (*k > *j)
             bd_fortran_complain("SQHQR", -2);
         return;

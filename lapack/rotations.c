@@ -18,66 +18,50 @@ struct bd_rotation bd_rotation_make(float *p, float *q)
     return rotation;
 }
 
-/* A sequence moves one element of each column along, up or down, and combines it with the next one:
- * the finished element stays behind. `cols` is a constant where this is inlined. */
-static inline void move_up(const struct bd_rotation *rotations, int64_t count, float *x,
-                           int64_t ldx, const int cols)
+/* A sequence moves one element of each column along, up (rising = 1) or down, and combines it with
+ * the next one: the finished element stays behind. `rising` and `cols` are constants where this is
+ * inlined. */
+static inline void move(const int rising, const struct bd_rotation *rotations, int64_t count,
+                        float *x, int64_t ldx, const int cols)
 {
     float moving[bd_rotations_group];
     for (int p = 0; p < cols; p++)
-        moving[p] = x[p * ldx];
-    for (int64_t i = 0; i < count; i++) {
-        const float c = rotations[i].c, s = rotations[i].s;
+        moving[p] = x[p * ldx + (rising ? 0 : count)];
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = rising ? k : count - 1 - k;
+        const float c = rotations[i].c, s = rising ? rotations[i].s : -rotations[i].s;
         for (int p = 0; p < cols; p++) {
-            const float next = x[p * ldx + i + 1];
-            x[p * ldx + i] = c * moving[p] + s * next;
+            const float next = x[p * ldx + i + rising];
+            x[p * ldx + i + !rising] = c * moving[p] + s * next;
             moving[p] = c * next - s * moving[p];
         }
     }
     for (int p = 0; p < cols; p++)
-        x[p * ldx + count] = moving[p];
+        x[p * ldx + (rising ? count : 0)] = moving[p];
 }
 
-static inline void move_down(const struct bd_rotation *rotations, int64_t count, float *x,
-                             int64_t ldx, const int cols)
+static inline void move_columns(const int rising, const struct bd_rotation *rotations,
+                                int64_t count, float *x, int64_t ldx, int64_t cols)
 {
-    float moving[bd_rotations_group];
-    for (int p = 0; p < cols; p++)
-        moving[p] = x[p * ldx + count];
-    for (int64_t i = count - 1; i >= 0; i--) {
-        const float c = rotations[i].c, s = rotations[i].s;
-        for (int p = 0; p < cols; p++) {
-            const float next = x[p * ldx + i];
-            x[p * ldx + i + 1] = c * moving[p] - s * next;
-            moving[p] = c * next + s * moving[p];
-        }
-    }
-    for (int p = 0; p < cols; p++)
-        x[p * ldx] = moving[p];
+    int64_t j = 0;
+    if (count <= 0)
+        return;
+    for (; j + bd_rotations_group <= cols; j += bd_rotations_group)
+        move(rising, rotations, count, x + j * ldx, ldx, bd_rotations_group);
+    for (; j < cols; j++)
+        move(rising, rotations, count, x + j * ldx, ldx, 1);
 }
 
 void bd_rotations_rise(const struct bd_rotation *rotations, int64_t count, float *x, int64_t ldx,
                        int64_t cols)
 {
-    int64_t j = 0;
-    if (count <= 0)
-        return;
-    for (; j + bd_rotations_group <= cols; j += bd_rotations_group)
-        move_up(rotations, count, x + j * ldx, ldx, bd_rotations_group);
-    for (; j < cols; j++)
-        move_up(rotations, count, x + j * ldx, ldx, 1);
+    move_columns(1, rotations, count, x, ldx, cols);
 }
 
 void bd_rotations_fall(const struct bd_rotation *rotations, int64_t count, float *x, int64_t ldx,
                        int64_t cols)
 {
-    int64_t j = 0;
-    if (count <= 0)
-        return;
-    for (; j + bd_rotations_group <= cols; j += bd_rotations_group)
-        move_down(rotations, count, x + j * ldx, ldx, bd_rotations_group);
-    for (; j < cols; j++)
-        move_down(rotations, count, x + j * ldx, ldx, 1);
+    move_columns(0, rotations, count, x, ldx, cols);
 }
 
 struct job {
@@ -90,7 +74,7 @@ struct job {
 static void rotate(void *arg, int64_t item, int thread)
 {
     const struct job *job = arg;
-    const int64_t row = item * ROWS, rows = job->m - row < ROWS ? job->m - row : ROWS;
+    const int64_t row = item * ROWS, rows = bd_least(job->m - row, ROWS);
     (void)thread;
     job->kernels->rotate(rows, job->count, 1, job->q + row, job->ld, job->q + row, job->ld,
                          &job->rotations->c, 1);

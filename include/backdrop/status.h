@@ -6,12 +6,12 @@
  * exit: messages that are not errors go to the log callback.
  *
  * Every public function that returns a status checks its arguments first: a pointer is not NULL
- * unless its comment allows NULL, sizes and leading dimensions (ld) are in range and fit each other,
- * element types and other enum values are known. If not, it returns BD_ERROR_ARGUMENT with a detail
- * that names the argument, and changes nothing; a handle or record that it would have filled is NULL
- * or zero. The caller answers for what cannot be checked: that memory is as large as it is said to
- * be, and that handles are open and of one backend. Destroy and close functions accept a pointer to
- * NULL. Functions that return no status do not check. */
+ * unless its comment allows NULL, sizes and leading dimensions (ld) are in range and fit each
+ * other, element types and other enum values are known. If not, it returns BD_ERROR_ARGUMENT with a
+ * detail that names the argument, and changes nothing; a handle or record that it would have filled
+ * is NULL or zero. The caller answers for what cannot be checked: that memory is as large as it is
+ * said to be, and that handles are open and of one backend. Destroy and close functions accept a
+ * pointer to NULL. Functions that return no status do not check. */
 #ifndef BACKDROP_STATUS_H
 #define BACKDROP_STATUS_H
 
@@ -53,8 +53,8 @@ BD_API enum bd_status bd_fail(enum bd_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #ifdef __clang_analyzer__
-/* Clang's analyzer does not see through a variadic function: this tells it that the status comes
- * back, so that it does not follow a failure as if it were a success. */
+/* Clang's analyzer does not see that a variadic function returns its status: with this macro it
+ * does, and does not follow a failure as if it were a success. */
 #define bd_fail(status, ...) ((void)(bd_fail)(status, __VA_ARGS__), (status))
 #endif
 

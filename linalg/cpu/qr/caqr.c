@@ -10,7 +10,7 @@ enum {
     WIDEST_PANEL = 192, /* up to here one panel takes all columns */
     WIDE_PANEL_COLS = 64,
     LEAVES_PER_THREAD = 4,
-    CHAIN = 8 /* sub-blocks in a leaf, at most */
+    SUBS_PER_LEAF = 8 /* sub-blocks in a leaf, at most */
 };
 
 void caqr_load(float *to, int64_t ldt, const float *from, int64_t ldf, int64_t rows, int64_t cols)
@@ -89,7 +89,7 @@ static void choose_shape(struct caqr *plan, const struct bd_qr_options *options)
     /* Joining a leaf costs as much as panel_cols more rows of it; a long leaf is a long sequence of
      * folds, each of which adds its rounding; and the threads should get equally many leaves. */
     int64_t share = LEAVES_PER_THREAD * threads;
-    int64_t leaves = bd_round_up(plan->m / (CHAIN * bd_kernel_block_rows(cols)) + 1, share);
+    int64_t leaves = bd_round_up(plan->m / (SUBS_PER_LEAF * bd_kernel_block_rows(cols)) + 1, share);
     int64_t rows = bd_most(bd_round_up(plan->m / leaves + 1, bd_kernel_rows), 16 * cols);
     if (options && options->block_rows)
         rows = options->block_rows;
