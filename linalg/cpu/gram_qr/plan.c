@@ -1,5 +1,5 @@
-/* The slots of QR by the Gram matrix and of products with triangles. */
-#include "linalg/cpu/gram_qr/gram_qr.h"
+/* The workspace and the table of QR by the Gram matrix and of products with triangles. */
+#include "linalg/cpu/gram_qr/plan.h"
 
 #include <cblas.h>
 #include <float.h>
@@ -10,8 +10,9 @@
 
 enum { most_parts = 64, least_parts = 4, l2_bytes = 256 << 10, most_tile_rows = 512 };
 
-/* Tiles of about 256 KiB, a quarter of a Zen 4 core's L2, of at most 512 rows. As many parts as can
- * be of use to many threads while their Gram matrices take an eighth of V at most. */
+/* Tiles take about 256 KiB, a quarter of a Zen 4 core's L2, and have at most 512 rows. There are as
+ * many parts as many threads can use, while the parts' Gram matrices take at most an eighth of V.
+ */
 static void divide(struct bd_cpu_gram *gram)
 {
     int64_t rows = l2_bytes / (8 * gram->n) / bd_tall_rows * bd_tall_rows;
@@ -25,7 +26,6 @@ static void divide(struct bd_cpu_gram *gram)
     gram->parts = part_tiles ? (tiles + part_tiles - 1) / part_tiles : 0;
 }
 
-/* n x n, or `count`, doubles. */
 static double *numbers(int64_t count, int *missing)
 {
     double *data = bd_cpu_alloc((size_t)count * sizeof *data);
@@ -106,7 +106,7 @@ static enum bd_status gram_create(struct bd_backend *backend, int64_t m, int64_t
             gram->eigenvalue = numbers(n, &missing);
             gram->diagonal = numbers(n, &missing);
             gram->tau = numbers(n, &missing);
-            missing |= missing || !make_eigen(gram);
+            missing = missing || !make_eigen(gram);
         }
     }
     if (missing) {
@@ -147,7 +147,7 @@ static void set_identity(struct bd_cpu_gram *gram)
     gram->identity = 1;
 }
 
-/* R_total := R R_total, with what repair did to V undone in R first; or R in pass 0. */
+/* R_total := R R_total, or R in pass 0. First R is corrected for what repair did to V. */
 static void accumulate(struct bd_cpu_gram *gram, int pass)
 {
     int64_t n = gram->n;

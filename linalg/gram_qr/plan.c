@@ -1,24 +1,24 @@
 #include <backdrop/gram_qr.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "linalg/check.h"
 #include "linalg/gram_qr/passes.h"
 #include "linalg/shared/gram_qr_bound.h"
 #include "linalg/shared/gram_qr_ops.h"
-#include "linalg/sizes.h"
 
 static enum bd_status check_options(const struct bd_gram_qr_options *options, int64_t n,
                                     enum bd_type type)
 {
-    double least = (double)n * bd_gram_qr_epsilon(type);
+    const double least = (double)n * bd_gram_qr_epsilon(type);
+    enum bd_status status = bd_check_solve(options->solve);
+    if (status != BD_OK)
+        return status;
     if (options->method < BD_GRAM_QR_CHOLESKY || options->method > BD_GRAM_QR_SVD)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "method = %d: must be BD_GRAM_QR_CHOLESKY, _CHOLESKY2, _SHIFTED3 or _SVD",
                        (int)options->method);
-    if (options->solve < BD_TRIANGULAR_ADAPTIVE || options->solve > BD_TRIANGULAR_INVERSION)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "solve = %d: must be BD_TRIANGULAR_ADAPTIVE, _SUBSTITUTION or _INVERSION",
-                       (int)options->solve);
     if (options->mixed && (type != BD_F64 || options->method != BD_GRAM_QR_SVD))
         return bd_fail(BD_ERROR_ARGUMENT, "mixed: only for BD_GRAM_QR_SVD of float64 matrices");
     if (options->orthogonality != 0 &&
@@ -39,6 +39,8 @@ static enum bd_status check_blocks(struct bd_backend *const *backends, const int
     if (blocks < 1)
         return bd_fail(BD_ERROR_ARGUMENT, "%d blocks of rows: at least 1 is wanted", blocks);
     for (int i = 0; i < blocks; i++) {
+        if (!backends[i])
+            return bd_fail(BD_ERROR_ARGUMENT, "backends[%d] is NULL", i);
         if (rows[i] < 0 || __builtin_add_overflow(*m, rows[i], m))
             return bd_fail(BD_ERROR_ARGUMENT, "block %d has %lld rows", i, (long long)rows[i]);
         if (backends[i]->ops != backends[0]->ops)
@@ -59,11 +61,14 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
 {
     const struct bd_gram_qr_options defaults = { 0 };
     int64_t m, first_row = 0;
-    *out = NULL;
     options = options ? options : &defaults;
-    if (type != BD_F32 && type != BD_F64)
-        return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32 or BD_F64", (int)type);
-    enum bd_status status = check_blocks(backends, rows, blocks, n, &m);
+    enum bd_status status = bd_check_create(out, "qr", backends ? backends[0] : NULL);
+    if (status == BD_OK)
+        status = bd_check_pointer(rows, "rows");
+    if (status == BD_OK)
+        status = bd_check_float_type(type);
+    if (status == BD_OK)
+        status = check_blocks(backends, rows, blocks, n, &m);
     if (status == BD_OK)
         status = bd_check_elements("QR by the Gram matrix", m, n);
     if (status == BD_OK)
@@ -129,21 +134,15 @@ void bd_gram_qr_destroy(struct bd_gram_qr **out)
 static enum bd_status check_views(const struct bd_gram_qr *qr, const struct bd_matrix *v,
                                   const struct bd_matrix *r)
 {
-    for (int i = 0; i < qr->count; i++) {
-        enum bd_status status = bd_matrix_check(&v[i], qr->type, "V");
-        if (status != BD_OK)
-            return status;
-        if (v[i].rows != qr->blocks[i].rows || v[i].cols != qr->n)
-            return bd_fail(BD_ERROR_ARGUMENT, "block %d of V is %lld x %lld: %lld x %lld is wanted",
-                           i, (long long)v[i].rows, (long long)v[i].cols,
-                           (long long)qr->blocks[i].rows, (long long)qr->n);
+    enum bd_status status = bd_check_pointer(qr, "qr");
+    if (status == BD_OK)
+        status = bd_check_pointer(v, "V");
+    for (int i = 0; status == BD_OK && i < qr->count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "V[%d]", i);
+        status = bd_check_matrix(&v[i], qr->type, qr->blocks[i].rows, qr->n, name);
     }
-    enum bd_status status = r ? bd_matrix_check(r, qr->type, "R") : BD_OK;
-    if (status == BD_OK && r && (r->rows != qr->n || r->cols != qr->n))
-        status =
-            bd_fail(BD_ERROR_ARGUMENT, "R is %lld x %lld: %lld x %lld is wanted",
-                    (long long)r->rows, (long long)r->cols, (long long)qr->n, (long long)qr->n);
-    return status;
+    return status == BD_OK && r ? bd_check_matrix(r, qr->type, qr->n, qr->n, "R") : status;
 }
 
 enum bd_status bd_gram_qr_run(struct bd_gram_qr *qr, struct bd_matrix *v, struct bd_matrix *r,

@@ -1,8 +1,9 @@
-/* Batch Robust PCA on the GPU (backdrop/rpca.h): the plan and its slots. An iteration is enqueued
- * whole: the Gram matrix of X formed on the fly (first sweep; 5 bytes an element from bytes), its
- * eigenvectors (the SVD of R, without R), W, and the second sweep (iteration.h), which tells
- * the outcome through page-locked memory. `stop` on the device makes what has been enqueued too
- * much return at once. */
+/* Batch Robust PCA on the GPU (backdrop/rpca.h): the plan and the table. The plain version is
+ * linalg/cpu/rpca. An iteration is enqueued whole: the Gram matrix of X, which is formed on the fly
+ * (first sweep; reads 5 bytes an element where M is bytes), its eigenvectors (the SVD of R, without
+ * R), W, and the second sweep (iteration.h), which writes the outcome to page-locked memory.
+ * Iterations that were enqueued but are not needed return at once when `stop` is set on the device.
+ */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,9 +26,9 @@ struct report {
     float sigma;         /* ||M||_2 */
 };
 
-/* Words of device memory that kernels steer by. */
+/* Device memory that controls the kernels. */
 struct control {
-    unsigned blocks; /* done of those of a sweep */
+    unsigned blocks; /* of a sweep that are done */
     int stop;
     int ranks[2];
 };
@@ -40,9 +41,9 @@ struct rpca {
     double *g;       /* n x n: Gram matrix of X */
     float *r;        /* n x n: R of X; NULL where its SVD is found from g */
     float *w;        /* ldw x ldw: W, 0 from row and column n on */
-    void *packed;    /* W as the second sweep wants it */
+    uint8_t *packed; /* W as right operands of the second sweep */
     float unit;      /* a power of two, see iteration.h */
-    void *gram;      /* workspace of the Gram matrix */
+    uint8_t *gram;   /* workspace of the Gram matrix */
     double *partial; /* a sum for each tile, or two for each block of `start` */
     control *device;
     report *host;
@@ -52,8 +53,8 @@ struct rpca {
     const void *x;
     int64_t ldx;
     bd_type type;
-    int64_t enqueued, told; /* iterations since the start */
-    int weighed;            /* W is that of `get` */
+    int64_t enqueued, polled; /* iterations since the start */
+    int weighed;              /* W is that of `get` */
 };
 
 /* T := M, and ||M||_F^2 and max |M| to `out`. partial: two for each block. */
@@ -131,7 +132,7 @@ template <class Element> bd_status run_gram(const rpca *plan, const bd_rpca_step
     return bd_gram(plan->cuda, plan->g, loader, plan->m, plan->n, plan->gram, &plan->device->stop);
 }
 
-/* The SVD of X of this step. */
+/* The SVD of the X of this step. */
 bd_status decompose(rpca *plan, const bd_rpca_step *step)
 {
     const int *stop = &plan->device->stop;
@@ -173,7 +174,7 @@ bd_rpca_sweep sweep_of(const rpca *plan, const bd_rpca_step *step)
     return sweep;
 }
 
-/* What has been stopped may go on. */
+/* Clears `stop`. */
 bd_status release(rpca *plan)
 {
     return bd_cuda_check(
@@ -181,42 +182,34 @@ bd_status release(rpca *plan)
         "starting Robust PCA");
 }
 
+/* Allocates `count` elements, unless something failed before. */
+template <class T> void take(bd_status *status, bd_cuda *cuda, T **place, size_t count)
+{
+    void *memory = nullptr;
+    if (*status == BD_OK)
+        *status = bd_cuda_alloc(cuda, &memory, count * sizeof(T), "Robust PCA");
+    *place = static_cast<T *>(memory);
+}
+
 bd_status allocate(rpca *plan)
 {
-    static const char *what = "Robust PCA";
     bd_cuda *cuda = plan->cuda;
-    size_t n = plan->n, w = plan->ldw, blocks = 2 * start_blocks(plan);
-    size_t sums = (size_t)plan->tiles > blocks ? plan->tiles : blocks;
-    void *t, *g, *r, *weights, *partial, *device = nullptr, *host = nullptr;
-    bd_status status =
-        bd_cuda_alloc(cuda, &t, plan->tiles * bd_rpca_rows * n * sizeof(float), what);
-    plan->t = (float *)t;
+    const size_t n = plan->n, w = plan->ldw, blocks = 2 * start_blocks(plan);
+    const size_t sums = (size_t)plan->tiles > blocks ? plan->tiles : blocks;
+    void *host = nullptr;
+    bd_status status = BD_OK;
+    take(&status, cuda, &plan->t, plan->tiles * bd_rpca_rows * n);
+    take(&status, cuda, &plan->gram, bd_gram_workspace(cuda, plan->m, plan->n));
+    take(&status, cuda, &plan->g, bd_cuda_cholesky_size(plan->n));
+    if (n > bd_cuda_svd_most)
+        take(&status, cuda, &plan->r, n * n);
+    take(&status, cuda, &plan->w, w * w);
+    take(&status, cuda, &plan->packed, bd_rpca_packed(plan->n));
+    take(&status, cuda, &plan->partial, sums);
+    take(&status, cuda, &plan->device, 1);
     if (status == BD_OK)
-        status = bd_cuda_alloc(cuda, &plan->gram, bd_gram_workspace(cuda, plan->m, plan->n), what);
-    if (status == BD_OK) {
-        status = bd_cuda_alloc(cuda, &g, bd_cuda_cholesky_size(plan->n) * sizeof(double), what);
-        plan->g = (double *)g;
-    }
-    if (status == BD_OK && n > bd_cuda_svd_most) {
-        status = bd_cuda_alloc(cuda, &r, n * n * sizeof(float), what);
-        plan->r = (float *)r;
-    }
-    if (status == BD_OK) {
-        status = bd_cuda_alloc(cuda, &weights, w * w * sizeof(float), what);
-        plan->w = (float *)weights;
-    }
-    if (status == BD_OK)
-        status = bd_cuda_alloc(cuda, &plan->packed, bd_rpca_packed(plan->n), what);
-    if (status == BD_OK) {
-        status = bd_cuda_alloc(cuda, &partial, sums * sizeof(double), what);
-        plan->partial = (double *)partial;
-    }
-    if (status == BD_OK)
-        status = bd_cuda_alloc(cuda, &device, sizeof(control), what);
-    plan->device = (control *)device;
-    if (status == BD_OK)
-        status = bd_cuda_alloc_host(&host, sizeof(report), what);
-    plan->host = (report *)host;
+        status = bd_cuda_alloc_host(&host, sizeof(report), "Robust PCA");
+    plan->host = static_cast<report *>(host);
     return status;
 }
 
@@ -227,7 +220,7 @@ static void rpca_destroy(void *arg)
     rpca *plan = (rpca *)arg;
     if (!plan)
         return;
-    cudaStreamSynchronize(plan->cuda->stream); /* before the memory it writes to goes */
+    cudaStreamSynchronize(plan->cuda->stream); /* before the memory that it writes to is freed */
     for (int i = 0; i < bd_rpca_ahead; i++)
         if (plan->events[i])
             cudaEventDestroy(plan->events[i]);
@@ -249,8 +242,8 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     bd_cuda *cuda = bd_cuda_of(backend);
     if (n > bd_rpca_sweep_most(cuda))
         return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "cuda: Robust PCA of %lld columns: at most %d are possible on this GPU; a "
-                       "smaller --window or --backend cpu",
+                       "cuda: Robust PCA of %lld columns: at most %d are possible on this GPU; "
+                       "the cpu backend has more",
                        (long long)n, bd_rpca_sweep_most(cuda));
     rpca *plan = (rpca *)calloc(1, sizeof *plan);
     if (!plan)
@@ -284,7 +277,7 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     plan->x = x;
     plan->ldx = ldx;
     plan->type = type;
-    plan->enqueued = plan->told = plan->weighed = 0;
+    plan->enqueued = plan->polled = plan->weighed = 0;
     bd_status status = release(plan);
     if (status != BD_OK)
         return status;
@@ -317,12 +310,12 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     return BD_OK;
 }
 
-static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double enough)
+static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double stop_below)
 {
     rpca *plan = (rpca *)arg;
     const int turn = (int)(plan->enqueued % bd_rpca_ahead);
     bd_rpca_sweep sweep = sweep_of(plan, step);
-    sweep.enough = enough;
+    sweep.stop_below = stop_below;
     sweep.outcome = &plan->host->outcomes[turn];
     plan->weighed = 0;
     bd_status status = step->keep_svd ? BD_OK : decompose(plan, step);
@@ -338,25 +331,25 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
     return status;
 }
 
-static enum bd_status rpca_poll(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
+static enum bd_status rpca_poll(void *arg, int wait, struct bd_rpca_outcome *outcome, int *ready)
 {
     rpca *plan = (rpca *)arg;
-    const int turn = (int)(plan->told % bd_rpca_ahead);
-    *told = 0;
-    if (plan->told == plan->enqueued)
+    const int turn = (int)(plan->polled % bd_rpca_ahead);
+    *ready = 0;
+    if (plan->polled == plan->enqueued)
         return BD_OK;
     cudaError_t error =
         wait ? cudaEventSynchronize(plan->events[turn]) : cudaEventQuery(plan->events[turn]);
     if (error == cudaErrorNotReady) {
-        cudaGetLastError(); /* no failure: later checks must not see it */
+        cudaGetLastError(); /* not a failure: later checks must not see it */
         return BD_OK;
     }
     bd_status status = bd_cuda_check(error, "a Robust PCA iteration");
     if (status != BD_OK)
         return status;
     *outcome = plan->host->outcomes[turn];
-    *told = 1;
-    plan->told++;
+    *ready = 1;
+    plan->polled++;
     return BD_OK;
 }
 

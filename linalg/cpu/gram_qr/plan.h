@@ -1,9 +1,9 @@
-/* Private to the CPU backend: QR by the Gram matrix, and products of tall matrices with triangles.
- * A block of V is taken in parts, which are what threads do and of which the Gram matrices are
- * added up in their order, so that results do not depend on the threads; a part is taken in tiles
- * that stay in the L2 cache. */
-#ifndef BD_LINALG_CPU_GRAM_QR_GRAM_QR_H
-#define BD_LINALG_CPU_GRAM_QR_GRAM_QR_H
+/* Private to linalg/cpu/gram_qr: QR by the Gram matrix, and products of tall matrices with
+ * triangles. A block of V is cut into parts, one for a thread at a time; the Gram matrices of the
+ * parts are added in a fixed order, so that results do not depend on the threads. A part is cut
+ * into tiles that stay in the L2 cache. */
+#ifndef BD_LINALG_CPU_GRAM_QR_PLAN_H
+#define BD_LINALG_CPU_GRAM_QR_PLAN_H
 
 #include "linalg/cpu/gram_qr/condition_estimate.h"
 #include "linalg/cpu/kernels/tall_kernels.h"
@@ -17,21 +17,21 @@ struct bd_cpu_triangle {
     int64_t count, size; /* groups, factors */
     double *t;
     float *single; /* the same, where it is computed in float32 */
-    double *scale; /* n: V's columns are taken times these then */
+    double *scale; /* n: factors for V's columns then */
     int is_single;
     int is_wide; /* BLAS computes V := V R^-1 (-1) or V times `product` (1), which has no factors */
     const double *product; /* n x n */
 };
 
-/* Beyond so many columns of float64, BLAS, which packs, is faster than the kernels: 6000 x 1500 on
- * two cores, Gram matrix 208 and 346 ms, solve 160 and 250; 20000 x 400 the other way round. */
+/* Above this many columns of float64, BLAS, which packs, is faster than the kernels: at 6000 x 1500
+ * on two cores the Gram matrix takes 208 ms instead of 346, the solve 160 instead of 250. At
+ * 20000 x 400 the kernels are faster. */
 enum { bd_cpu_wide_columns = 512 };
 
 struct bd_cpu_gram {
     struct bd_backend *backend;
     int64_t m, n;
     enum bd_type type;
-    int svd;
     int64_t tile_rows, part_rows, parts;
     double *part_g; /* parts x n x n */
     double *buffer; /* a tile x n for each thread */
@@ -45,8 +45,8 @@ struct bd_cpu_gram {
     double *inverse;          /* n x n */
     struct bd_cpu_triangle triangle;
     int identity;  /* R = I: nothing to solve */
-    int *exponent; /* n: what repair did that has not been undone yet */
-    int *finite;   /* parts: whether the last product was */
+    int *exponent; /* n: what repair did to V and factor has not undone in R_total yet */
+    int *finite;   /* parts: whether the last product was finite */
     struct bd_gram_qr_pass record[bd_gram_qr_max_passes];
     int bad[bd_gram_qr_max_passes];
 };
@@ -67,13 +67,13 @@ double bd_cpu_triangle_condition(struct bd_cpu_gram *gram);
 int bd_cpu_gram_sweep(struct bd_cpu_gram *gram, void *v, int64_t ldv, int multiply, int with_gram,
                       int check);
 
-/* gram_factor for a G whose diagonal is in range: R (in gram->r) and the record's condition,
- * truncated and failed. BD_ERROR_NUMERIC: no convergence. */
+/* `factor` of the table, for a G whose diagonal is in range: R (in gram->r) and the record's
+ * condition, truncated and failed. BD_ERROR_NUMERIC: no convergence. */
 enum bd_status bd_cpu_gram_cholesky(struct bd_cpu_gram *gram, double shift,
                                     struct bd_gram_qr_pass *record);
 enum bd_status bd_cpu_gram_svd(struct bd_cpu_gram *gram, struct bd_gram_qr_pass *record);
 
-/* Functions of bd_cpu_gram_qr_ops (linalg/shared/gram_qr_ops.h) outside gram_qr.c. */
+/* Functions of bd_cpu_gram_qr_ops (linalg/shared/gram_qr_ops.h) outside plan.c. */
 enum bd_status bd_cpu_gram_magnitudes(void *work, const void *v, int64_t ldv, double *largest);
 enum bd_status bd_cpu_gram_repair(void *work, void *v, int64_t ldv, const int *exponent,
                                   int64_t first_row);
