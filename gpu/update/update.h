@@ -9,7 +9,6 @@
 #define BD_GPU_UPDATE_UPDATE_H
 
 #include "gpu/cuda.h"
-#include "linalg/shared/update_cost.h"
 #include "linalg/shared/update_ops.h"
 
 enum {
@@ -155,15 +154,5 @@ enum bd_status bd_update_r_prepare(void);
 
 /* Raises the limit of shared memory of the passes; once at creation. */
 enum bd_status bd_update_q_prepare(void);
-
-/* The model of what updates cost, and which changes count as of few columns or rows in it. */
-#ifdef __cplusplus
-extern "C" {
-#endif
-extern const struct bd_qr_update_costs bd_cuda_update_costs;
-bool bd_cuda_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -11,7 +11,6 @@ struct bd_update_work {
     bd_cuda *cuda;
     struct bd_cuda_blocked *wide; /* NULL: the GPU has too little shared memory for it */
     bool full_q;
-    int forced;   /* regime: 0 narrow, 1 wide, -1 the faster one by the model */
     int64_t m;    /* rows of the call at work */
     int max_cols; /* of a narrow R */
     bd_update_launch launch;

@@ -51,11 +51,7 @@ struct bd_update_ops {
      * which is waited for. */
     enum bd_status (*solve)(void *work, const float *r, int64_t ldr, int64_t n, const float *d,
                             int64_t ldd, int64_t rhs, float *x, int64_t ldx);
-    const struct bd_qr_update_costs *costs; /* NULL: no model (linalg/shared/update_cost.h) */
-    /* For tools/calibrate_updates.c: columns come and go as few (regime 0) or many (1) do from here
-     * on, by the faster of both by the model (-1) again. A change that is not possible so is
-     * BD_ERROR_UNSUPPORTED then. NULL: there is nothing to choose from. */
-    void (*force)(void *work, int regime);
+    const struct bd_qr_update_costs *costs;
     enum bd_status (*append_gram)(void *work, float *r, int64_t ldr, int64_t n, const double *g);
 };
 

@@ -29,8 +29,7 @@ bool bd_qr_update_prefers_refactoring(const struct bd_qr_update *update,
                                       const struct bd_qr_problem *after)
 {
     bool q = bd_qr_update_has_q(f);
-    if (!after || !after->a || job->n_after < 1 || (job->rhs && !after->b) ||
-        !update->backend->ops->update->costs)
+    if (!after || !after->a || job->n_after < 1 || (job->rhs && !after->b))
         return false;
     static const enum bd_qr_change_kind kinds[] = { [bd_job_insert_columns] = BD_QR_INSERT_COLUMNS,
                                                     [bd_job_remove_columns] = BD_QR_REMOVE_COLUMNS,

@@ -11,6 +11,7 @@
 
 #include "linalg/cpu/update/update.h"
 #include "linalg/shared/kernels.h"
+#include "linalg/shared/update_cost.h"
 #include <backdrop/qr_update.h>
 
 void bd_update_set_rows(struct bd_cpu_update *work, int64_t m)
@@ -132,18 +133,12 @@ static enum bd_status update_create(struct bd_backend *backend,
 }
 
 /* Few columns of a tall matrix: rotations, at the speed of memory for Q, but of scalars for R; what
- * is more, or wider, is for the chase. Found by what calibrate_updates measures. */
+ * is more, or wider, is for the chase. Measured on one thread. */
 static bool few_of(int64_t m, int64_t n, int64_t p)
 {
     enum { narrow = 160 };
     double wide = (double)n * (2.3 + 0.9 * (double)p);
     return p <= bd_update_most_p && (n < narrow || wide <= (double)m);
-}
-
-bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form)
-{
-    (void)form;
-    return few_of(change->m, change->n, change->p);
 }
 
 /* Up to `always` columns are few in any case. */

@@ -9,7 +9,6 @@
 #include "linalg/shared/column_kernels.h"
 #include "linalg/shared/cpu.h"
 #include "linalg/shared/tsqr.h"
-#include "linalg/shared/update_cost.h"
 #include "linalg/shared/update_ops.h"
 
 enum {
@@ -173,9 +172,5 @@ enum bd_status bd_cpu_update_project(void *work, const struct bd_qr_parts *parts
                                      int64_t ldb);
 enum bd_status bd_cpu_update_solve(void *work, const float *r, int64_t ldr, int64_t n,
                                    const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx);
-
-/* The model of what updates cost, and which changes count as of few columns or rows in it. */
-extern const struct bd_qr_update_costs bd_cpu_update_costs;
-bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
 
 #endif
