@@ -124,7 +124,7 @@ bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k,
         return false;
     const bool faster = remove ? (n - k - p) * p <= 4000 && p <= (f->q ? 16 + m / 16000 : 8)
                                : n * p <= 2500 + m / 32;
-    if (work->wide && !faster && !joined)
+    if (work->blocked && !faster && !joined)
         return false;
     if (f->q)
         work->m = m;
@@ -132,13 +132,13 @@ bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k,
 }
 
 /* What is needed beyond the narrow. */
-bd_status need_wide(const update *work)
+bd_status need_blocked(const update *work)
 {
-    if (!work->wide)
+    if (!work->blocked)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: this GPU has too little shared memory for this QR update; the cpu "
                        "backend does it");
-    return bd_cuda_blocked_ready(work->wide);
+    return bd_cuda_blocked_ready(work->blocked);
 }
 
 } // namespace
@@ -156,7 +156,7 @@ static void update_destroy(void *plan)
             cudaEventDestroy(event);
     if (work->side)
         cudaStreamDestroy(work->side);
-    bd_cuda_blocked_destroy(work->wide);
+    bd_cuda_blocked_destroy(work->blocked);
     bd_cuda_free(work->state);
     bd_cuda_free(work->cs);
     bd_cuda_free(work->w);
@@ -196,7 +196,7 @@ static enum bd_status update_create(struct bd_backend *backend,
     if (status == BD_OK)
         status = bd_update_slide_prepare(&work->launch);
     if (status == BD_OK)
-        status = bd_cuda_blocked_create(work->cuda, shape, &work->wide);
+        status = bd_cuda_blocked_create(work->cuda, shape, &work->blocked);
     if (status == BD_ERROR_UNSUPPORTED) /* what is narrow is possible all the same */
         status = BD_OK;
     if (status != BD_OK) {
@@ -211,10 +211,10 @@ static enum bd_status update_remove(void *plan, const struct bd_qr_parts *f, int
 {
     update *work = (update *)plan;
     if (!is_by_rotations(work, f, true, k, p, false)) {
-        bd_status status = need_wide(work);
-        return status == BD_OK ? bd_cuda_blocked_remove(work->wide, f, k, p) : status;
+        bd_status status = need_blocked(work);
+        return status == BD_OK ? bd_cuda_blocked_remove(work->blocked, f, k, p) : status;
     }
-    bd_update_narrow_remove(work, f, k, p, unguarded);
+    bd_update_rotations_remove(work, f, k, p, unguarded);
     return bd_cuda_launched("QR update: removing columns");
 }
 
@@ -223,13 +223,13 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
 {
     update *work = (update *)plan;
     if (!is_by_rotations(work, f, false, k, p, false)) {
-        bd_status status = need_wide(work);
+        bd_status status = need_blocked(work);
         if (status == BD_OK)
             status = check(work, u, ldu, f->m, p);
-        return status == BD_OK ? bd_cuda_blocked_insert(work->wide, f, k, p, u, ldu) : status;
+        return status == BD_OK ? bd_cuda_blocked_insert(work->blocked, f, k, p, u, ldu) : status;
     }
     int call = start(work, u, ldu, p);
-    return finish(work, bd_update_narrow_insert(work, f, k, p, u, ldu, call));
+    return finish(work, bd_update_rotations_insert(work, f, k, p, u, ldu, call));
 }
 
 static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int64_t p,
@@ -241,16 +241,16 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
     left.q_cols -= work->full_q ? 0 : p;
     /* the passes of a slide by one group are joined */
     if (!is_by_rotations(work, &left, false, left.n, p, p <= (int64_t)bd_update_group)) {
-        bd_status status = need_wide(work);
+        bd_status status = need_blocked(work);
         if (status == BD_OK)
             status = check(work, u, ldu, f->m, p);
         if (status == BD_OK)
-            status = bd_cuda_blocked_remove(work->wide, f, 0, p);
-        return status == BD_OK ? bd_cuda_blocked_insert(work->wide, &left, left.n, p, u, ldu)
+            status = bd_cuda_blocked_remove(work->blocked, f, 0, p);
+        return status == BD_OK ? bd_cuda_blocked_insert(work->blocked, &left, left.n, p, u, ldu)
                                : status;
     }
     int call = start(work, u, ldu, p);
-    return finish(work, bd_update_narrow_slide(work, f, p, u, ldu, call));
+    return finish(work, bd_update_rotations_slide(work, f, p, u, ldu, call));
 }
 
 static enum bd_status update_insert_rows(void *plan, const struct bd_qr_parts *f, int64_t k,
@@ -258,22 +258,22 @@ static enum bd_status update_insert_rows(void *plan, const struct bd_qr_parts *f
                                          int64_t lde)
 {
     update *work = (update *)plan;
-    bd_status status = need_wide(work);
+    bd_status status = need_blocked(work);
     if (status == BD_OK)
         status = check(work, u, ldu, p, f->n);
     if (status == BD_OK && e)
         status = check(work, e, lde, p, f->rhs);
     if (status != BD_OK)
         return status;
-    return bd_cuda_blocked_insert_rows(work->wide, f, k, p, u, ldu, e, lde);
+    return bd_cuda_blocked_insert_rows(work->blocked, f, k, p, u, ldu, e, lde);
 }
 
 static enum bd_status update_remove_rows(void *plan, const struct bd_qr_parts *f, int64_t k,
                                          int64_t p)
 {
     update *work = (update *)plan;
-    bd_status status = need_wide(work);
-    return status == BD_OK ? bd_cuda_blocked_remove_rows(work->wide, f, k, p) : status;
+    bd_status status = need_blocked(work);
+    return status == BD_OK ? bd_cuda_blocked_remove_rows(work->blocked, f, k, p) : status;
 }
 
 static enum bd_status update_check(void *plan, const float *x, int64_t ldx, int64_t rows,
@@ -286,17 +286,17 @@ static enum bd_status update_project(void *plan, const struct bd_qr_parts *f, co
                                      int64_t ldb)
 {
     update *work = (update *)plan;
-    bd_status status = need_wide(work);
-    return status == BD_OK ? bd_cuda_blocked_project(work->wide, f, b, ldb) : status;
+    bd_status status = need_blocked(work);
+    return status == BD_OK ? bd_cuda_blocked_project(work->blocked, f, b, ldb) : status;
 }
 
 static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int64_t n,
                                    const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx)
 {
     update *work = (update *)plan;
-    bd_status status = need_wide(work);
+    bd_status status = need_blocked(work);
     if (status == BD_OK)
-        status = bd_cuda_blocked_see_diagonal(work->wide, r, ldr, n, &work->state->singular);
+        status = bd_cuda_blocked_check_diagonal(work->blocked, r, ldr, n, &work->state->singular);
     if (status == BD_OK)
         status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
                                                cudaMemcpyDeviceToHost, work->launch.stream),
@@ -310,7 +310,7 @@ static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int6
         return status;
     if (singular)
         return bd_fail(BD_ERROR_NUMERIC, "least squares: R has a zero on its diagonal");
-    return bd_cuda_blocked_solve(work->wide, r, ldr, n, d, ldd, rhs, x, ldx);
+    return bd_cuda_blocked_solve(work->blocked, r, ldr, n, d, ldd, rhs, x, ldx);
 }
 
 static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int64_t n,

@@ -9,7 +9,7 @@
 
 struct bd_update_work {
     bd_cuda *cuda;
-    struct bd_cuda_blocked *wide; /* NULL: the GPU has too little shared memory for it */
+    struct bd_cuda_blocked *blocked; /* NULL: the GPU has too little shared memory for it */
     bool full_q;
     int64_t m;    /* rows of the call at work */
     int max_cols; /* of a narrow R */
@@ -27,11 +27,12 @@ struct bd_update_work {
 
 /* p columns at k come or go; `call` is the number of the update, which is left undone if what comes
  * in turns out not to be finite. Nothing is waited for. q may be NULL where columns go. */
-void bd_update_narrow_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
-                             int64_t p, int call);
-enum bd_status bd_update_narrow_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                       int64_t k, int64_t p, const float *u, int64_t ldu, int call);
-enum bd_status bd_update_narrow_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                      int64_t p, const float *u, int64_t ldu, int call);
+void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
+                                int64_t p, int call);
+enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                          int64_t k, int64_t p, const float *u, int64_t ldu,
+                                          int call);
+enum bd_status bd_update_rotations_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                         int64_t p, const float *u, int64_t ldu, int call);
 
 #endif

@@ -1,4 +1,4 @@
-/* Updating a QR factorisation when columns or rows of A come and go.
+/* Updating a QR factorisation when columns or rows are inserted into A or removed.
  *
  * A = Q R, A m x n with m >= n, Q m x n (thin), m x m (full) or not kept at all, R n x n; and
  * d = Q^T B for the right-hand sides B (m x rhs) of a least-squares problem, if they are kept.
@@ -49,8 +49,8 @@ struct bd_qr_factors {
  *
  * b: the whole of B, m x rhs. It is wanted where d is kept, Q is thin and a change brings in
  * directions that Q has not had (columns that come, rows that go, slides): d = Q^T B is then formed
- * from it. Without it the call is refused. Factoring anew needs it wherever d is kept: without it
- * the factors are updated. */
+ * from it. Without it the call is refused. Factoring again needs it wherever d is kept:
+ * without it the factors are updated. */
 struct bd_qr_problem {
     const struct bd_matrix *a, *b;
 };

@@ -103,15 +103,15 @@ static struct timing time_both(struct problem *p, enum bd_qr_change_kind kind, i
 {
     enum { rounds = 3 };
     struct timing least = { 1e9, 1e9 };
-    struct bd_qr_factors anew = { 0 };
+    struct bd_qr_factors again = { 0 };
     int64_t m = p->m + (kind == BD_QR_INSERT_ROWS ? count : kind == BD_QR_REMOVE_ROWS ? -count : 0);
     int64_t n = p->n;
     n += kind == BD_QR_INSERT_COLUMNS ? count : kind == BD_QR_REMOVE_COLUMNS ? -count : 0;
     struct bd_matrix a;
     struct bd_qr *qr;
     make_matrix(p, &a, m, n);
-    make_matrix(p, &anew.q, m, n);
-    make_matrix(p, &anew.r, n, n);
+    make_matrix(p, &again.q, m, n);
+    make_matrix(p, &again.r, n, n);
     assert_int_equal(bd_qr_create(&qr, p->backend, m, n, NULL), BD_OK);
     for (int round = 0; round < rounds; round++) {
         fill_columns(p, 0, count);
@@ -145,13 +145,13 @@ static struct timing time_both(struct problem *p, enum bd_qr_change_kind kind, i
         a.rows = m;
         a.cols = n;
         start = now();
-        assert_int_equal(bd_qr_thin(qr, &a, &anew.q, &anew.r), BD_OK);
+        assert_int_equal(bd_qr_thin(qr, &a, &again.q, &again.r), BD_OK);
         least.factor = fmin(least.factor, now() - start);
     }
     bd_qr_destroy(&qr);
     bd_matrix_destroy(p->backend, &a);
-    bd_matrix_destroy(p->backend, &anew.q);
-    bd_matrix_destroy(p->backend, &anew.r);
+    bd_matrix_destroy(p->backend, &again.q);
+    bd_matrix_destroy(p->backend, &again.r);
     return least;
 }
 
@@ -204,7 +204,7 @@ static void test_choices(void **state)
 }
 
 /* With the whole problem at hand a call does what is cheaper; the factors are right either way. */
-static void test_anew(void **state)
+static void test_factor_again(void **state)
 {
     (void)state;
     FOR_EACH_BACKEND(name)
@@ -233,7 +233,7 @@ static void test_anew(void **state)
                     if (status == BD_ERROR_UNSUPPORTED)
                         break;
                     assert_int_equal(status, BD_OK);
-                    check_problem(&p, "insert rows or factor anew");
+                    check_problem(&p, "insert rows or factor again");
                     if (form == NO_Q)
                         break;
                     fill_columns(&p, 0, block);
@@ -251,19 +251,19 @@ static void test_anew(void **state)
                     assert_int_equal(
                         bd_qr_insert_columns(p.update, &p.f, 4, &p.mu, after(&p, &whole, 1)),
                         BD_OK);
-                    check_problem(&p, "insert columns or factor anew");
+                    check_problem(&p, "insert columns or factor again");
                     close_columns(&p, 0, block);
                     assert_int_equal(
                         bd_qr_remove_columns(p.update, &p.f, 0, block, after(&p, &whole, 1)),
                         BD_OK);
-                    check_problem(&p, "remove columns or factor anew");
+                    check_problem(&p, "remove columns or factor again");
                     fill_columns(&p, 0, 5);
                     send_matrix(&p, &p.mu, p.u, p.m, 5, ld);
                     close_columns(&p, 0, 5);
                     open_columns(&p, p.n, 5, p.u);
                     assert_int_equal(bd_qr_slide(p.update, &p.f, &p.mu, after(&p, &whole, 1)),
                                      BD_OK);
-                    check_problem(&p, "slide or factor anew");
+                    check_problem(&p, "slide or factor again");
                     close_rows(&p, p.a, p.n, 60, block);
                     close_rows(&p, p.b, p.rhs, 60, block);
                     p.m -= block;
@@ -271,7 +271,7 @@ static void test_anew(void **state)
                     if (status == BD_ERROR_UNSUPPORTED)
                         break;
                     assert_int_equal(status, BD_OK);
-                    check_problem(&p, "remove rows or factor anew");
+                    check_problem(&p, "remove rows or factor again");
                 }
                 close_problem(&p);
             }
@@ -284,7 +284,7 @@ int main(void)
         cmocka_unit_test(test_sense),
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_choices),
-        cmocka_unit_test(test_anew),
+        cmocka_unit_test(test_factor_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

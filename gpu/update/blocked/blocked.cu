@@ -108,7 +108,7 @@ void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work)
 {
     if (!work)
         return;
-    void *const all[] = { work->chase.v,     work->chase.triangle,
+    void *const all[] = { work->sweep.v,     work->sweep.triangle,
                           work->parts,       work->d,
                           work->extra,       work->v,
                           work->vt,          work->y,
@@ -136,29 +136,29 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
     static const char what[] = "QR updating";
     struct bd_cuda_blocked *work = (struct bd_cuda_blocked *)calloc(1, sizeof *work);
     *out = NULL;
-    if (cuda->shared_most < chase_shared_bytes) {
+    if (cuda->shared_most < givens_shared_bytes) {
         free(work);
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: QR updating beyond a few columns of a thin Q takes %d KB of shared "
                        "memory: this GPU has %d",
-                       chase_shared_bytes >> 10, cuda->shared_most >> 10);
+                       givens_shared_bytes >> 10, cuda->shared_most >> 10);
     }
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     const int64_t cols = shape->max_cols, rhs = shape->max_rhs;
     work->cuda = cuda;
     work->shape = *shape;
-    work->group = smaller(shape->max_block, wide_group);
-    work->row_group = smaller(shape->max_block, wide_row_group);
+    work->group = smaller(shape->max_block, blocked_group);
+    work->row_group = smaller(shape->max_block, blocked_row_group);
     /* Rows that are inserted are taken along below Q, and a driver has group rows more. */
     work->ld = rounded(shape->max_rows + work->group, 32);
     work->ldd = shape->full_q ? work->ld : rounded(cols + work->group, 32);
     work->ldh = rounded(cols + work->row_group + 32, 32);
-    work->ldy = smaller(work->ld, wide_rows);
+    work->ldy = smaller(work->ld, blocked_rows);
     work->ldy = rounded(work->ldy > cols ? work->ldy : cols, 32);
     work->box.turn = 1;
-    const int64_t dense = smaller(cols, wide_dense);
-    const int64_t windows = (cols + chase_rows - 1) / chase_rows, group = work->group;
+    const int64_t dense = smaller(cols, blocked_dense);
+    const int64_t windows = (cols + givens_rows - 1) / givens_rows, group = work->group;
     const int64_t most = cols > group + dense ? cols : group + dense, ld = work->ld,
                   block = house_most_cols;
     /* New directions have as many reflectors as columns, in all rows; bands have up to 64, in as
@@ -170,11 +170,11 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
         float **data;
         int64_t floats;
     } parts[] = {
-        { &work->chase.v, windows * chase_v_floats },
-        { &work->g[0], windows * chase_g_floats },
-        { &work->g[1], windows * chase_g_floats },
-        { &work->chase.triangle, chase_most * chase_most },
-        { &work->parts, chase_parts_floats },
+        { &work->sweep.v, windows * givens_v_floats },
+        { &work->g[0], windows * givens_g_floats },
+        { &work->g[1], windows * givens_g_floats },
+        { &work->sweep.triangle, givens_most * givens_most },
+        { &work->parts, givens_parts_floats },
         { &work->d, work->ldd * (group + dense + rhs) },
         { &work->extra, ld * group },
         { &work->v, reflectors },
@@ -211,11 +211,11 @@ enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
     if (status == BD_OK)
         status = house_prepare_update(work->cuda);
     if (status == BD_OK)
-        status = chase_factor_prepare();
+        status = givens_factor_prepare();
     if (status == BD_OK)
-        status = chase_sweep_prepare();
+        status = givens_apply_prepare();
     if (status == BD_OK)
-        status = chase_multiply_prepare();
+        status = givens_multiply_prepare();
     work->ready = status == BD_OK;
     return status;
 }
@@ -223,12 +223,12 @@ enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
 enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
                                        const float *b, int64_t ldb)
 {
-    return wide_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
-                         f->ldd);
+    return blocked_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
+                            f->ldd);
 }
 
-enum bd_status bd_cuda_blocked_see_diagonal(struct bd_cuda_blocked *work, const float *r,
-                                            int64_t ldr, int64_t n, int *bad)
+enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
+                                              int64_t ldr, int64_t n, int *bad)
 {
     const cudaStream_t stream = work->cuda->stream;
     enum bd_status status =
@@ -244,7 +244,7 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
                                      int64_t ldx)
 {
     const cudaStream_t stream = work->cuda->stream;
-    enum bd_status status = x != d ? wide_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;
+    enum bd_status status = x != d ? blocked_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;
     if (status != BD_OK || n == 0 || rhs == 0)
         return status;
     for (int64_t c = 0; c < rhs; c += most_grid_y) {

@@ -18,10 +18,10 @@ extern "C" {
 #endif
 
 enum {
-    wide_group = 512,      /* columns or rows that come or go at once */
-    wide_row_group = 2048, /* rows that come, without Q */
-    wide_rows = 32768,     /* of Q, that reflectors are applied to at a time */
-    wide_dense = 128       /* columns on the right of new ones that may be factored with them */
+    blocked_group = 512,      /* columns or rows that come or go at once */
+    blocked_row_group = 2048, /* rows that come, without Q */
+    blocked_rows = 32768,     /* of Q, that reflectors are applied to at a time */
+    blocked_dense = 128       /* columns on the right of new ones that may be factored with them */
 };
 
 struct bd_cuda_blocked {
@@ -30,14 +30,14 @@ struct bd_cuda_blocked {
     bool ready;                                 /* the kernels are */
     int64_t group;                              /* the most that come or go at once */
     int64_t row_group;                          /* rows that come, without Q */
-    struct chase chase;                         /* room for max_cols rows */
+    struct givens_sweep sweep;                  /* room for max_cols rows */
     float *g[2];                                /* of a chase, and of the one before it */
     int slot;                                   /* which of them is used last */
     cudaStream_t side_r, side_q;                /* for what is done to R beside a chase, and to Q */
     cudaEvent_t formed, swept_r[2], swept_q[2]; /* by a chase */
-    cudaEvent_t factored, applied;              /* by wide_factor */
-    float *parts;                               /* chase_parts_floats */
-    float *d;      /* ldd x (group + wide_dense + max_rhs): a driver, below row n its triangle */
+    cudaEvent_t factored, applied;              /* by blocked_factor */
+    float *parts;                               /* givens_parts_floats */
+    float *d;      /* ldd x (group + blocked_dense + max_rhs): a driver, below row n its triangle */
     float *extra;  /* ld x group: new columns of Q where they are not to stay, thin Q */
     float *v, *vt; /* ld x group, or (max_cols + group) x 64: reflectors, and times T */
     float *y;      /* ldy x 64: what they are applied to times that, rows by rows */
@@ -75,63 +75,65 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
                                      int64_t n, const float *d, int64_t ldd, int64_t rhs, float *x,
                                      int64_t ldx);
 /* *bad (on the device) := 1 where the diagonal of R (n x n) has a zero, else 0. */
-enum bd_status bd_cuda_blocked_see_diagonal(struct bd_cuda_blocked *work, const float *r,
-                                            int64_t ldr, int64_t n, int *bad);
+enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
+                                              int64_t ldr, int64_t n, int *bad);
 
 /* reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals;
  * the columns up to `all` are taken along. q (NULL: none), q->rows x rows, is multiplied by Q from
  * the right; the first q->first columns of it are at q0. */
-struct wide_right {
+struct blocked_right {
     float *q;
     int64_t ldq, rows;
     float *q0;
     int64_t ldq0, first;
 };
-enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                           int64_t cols, int64_t all, int64_t band, const struct wide_right *q);
+enum bd_status blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                              int64_t cols, int64_t all, int64_t band,
+                              const struct blocked_right *q);
 /* r := the R (cols x cols) of the last factor, which had no band, and a := its thin Q. */
-enum bd_status wide_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                         int64_t cols, float *r, int64_t ldr);
+enum bd_status blocked_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                            int64_t cols, float *r, int64_t ldr);
 /* C (m x n) := beta C + alpha op(A) op(B). */
-enum bd_status wide_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
-                             const float *a, int64_t lda, int a_transposed, const float *b,
-                             int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                             int64_t ldc);
+enum bd_status blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
+                                const float *a, int64_t lda, int a_transposed, const float *b,
+                                int64_t ldb, int b_transposed, float alpha, float beta, float *c,
+                                int64_t ldc);
 /* With Q (m x n, orthonormal columns) and X (m x p), where X = U - Q W already: X := columns
  * orthonormal to Q and each other, S (p x p, upper triangular) and W such that U = Q W + X S again.
  * u = NULL: U has the unit vectors from row `unit` on. Columns of U that depend on Q and those
  * before them, to rounding, get a 0 on the diagonal of S and any direction. */
-enum bd_status wide_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
-                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
-                                   const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
-                                   float *s, int64_t lds);
+enum bd_status blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
+                                      int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
+                                      const float *u, int64_t ldu, int64_t unit, float *w,
+                                      int64_t ldw, float *s, int64_t lds);
 
 /* move.cu: matrices on their way, in place. */
 /* to (rows x cols) := from, which do not overlap; upper: zeros below the diagonal, which column j
  * has in row j + diagonal. */
-enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
-                         int64_t ld_from, int64_t rows, int64_t cols);
-enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                               const float *from, int64_t ld_from, int64_t rows, int64_t cols,
-                               int64_t diagonal);
-enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                          int64_t cols);
+enum bd_status blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                            const float *from, int64_t ld_from, int64_t rows, int64_t cols);
+enum bd_status blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                  const float *from, int64_t ld_from, int64_t rows, int64_t cols,
+                                  int64_t diagonal);
+enum bd_status blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                             int64_t cols);
 /* to (cols x rows) := from^T, from rows x cols. */
-enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                              const float *from, int64_t ld_from, int64_t rows, int64_t cols);
+enum bd_status blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                 const float *from, int64_t ld_from, int64_t rows, int64_t cols);
 /* Adds an identity: x(i0 + i, i) := 1 for i < p. */
-enum bd_status wide_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p);
+enum bd_status blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0,
+                            int64_t p);
 /* Rows k .. rows - 1 of x (cols of them) move down by p, those they leave becoming 0; or rows k + p
  * .. rows - 1 move up to k. */
-enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                              int64_t cols, int64_t k, int64_t p);
-enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t k, int64_t p);
+enum bd_status blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                 int64_t cols, int64_t k, int64_t p);
+enum bd_status blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t k, int64_t p);
 /* Columns 0 .. cols - 1 move right by p; or columns p .. cols - 1 move left to 0. */
-enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                int64_t cols, int64_t p);
-enum bd_status wide_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t p);
+enum bd_status blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                   int64_t cols, int64_t p);
+enum bd_status blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t p);
 
 #ifdef __cplusplus
 }

@@ -9,8 +9,8 @@
 namespace
 {
 
-constexpr int lanes = 8, own = chase_rows / lanes, threads = lanes * chase_most, quads = own / 4;
-constexpr int ld_t = chase_most + 1;
+constexpr int lanes = 8, own = givens_rows / lanes, threads = lanes * givens_most, quads = own / 4;
+constexpr int ld_t = givens_most + 1;
 
 /* A column's rows of a lane. */
 struct column {

@@ -14,8 +14,8 @@
  * 4 g + t, `a` is at row g, column t of A_0, with rows a_row and columns a_col apart; `b` at row t,
  * column g of B_0. acc: rows g, g + 8, columns 2 t, 2 t + 1. */
 template <int I, int J>
-static __device__ __forceinline__ void chase_step(float (&acc)[I][J][4], const float *a, int a_row,
-                                                  int a_col, const float *b, int b_row, int b_col)
+static __device__ __forceinline__ void givens_step(float (&acc)[I][J][4], const float *a, int a_row,
+                                                   int a_col, const float *b, int b_row, int b_col)
 {
     uint32_t hi[I][4], lo[I][4];
 #pragma unroll
@@ -46,9 +46,9 @@ static __device__ __forceinline__ void chase_step(float (&acc)[I][J][4], const f
 
 /* Begins to copy a block of `lines` lines of `length` floats (a multiple of 4), of which only
  * have_lines and have_length exist, the rest becoming 0. fours: lines are 16-byte aligned. */
-static __device__ __forceinline__ void chase_fetch(float *to, int to_ld, const float *from,
-                                                   int64_t ld, int lines, int length,
-                                                   int have_lines, int have_length, int fours)
+static __device__ __forceinline__ void givens_fetch(float *to, int to_ld, const float *from,
+                                                    int64_t ld, int lines, int length,
+                                                    int have_lines, int have_length, int fours)
 {
     const int threads = (int)blockDim.x;
     if (fours) {

@@ -121,8 +121,8 @@ unsigned up_to(int64_t x, int64_t most)
 
 extern "C" {
 
-enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
-                         int64_t ld_from, int64_t rows, int64_t cols)
+enum bd_status blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                            const float *from, int64_t ld_from, int64_t rows, int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -133,9 +133,9 @@ enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
                          "QR update: copying a matrix");
 }
 
-enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                               const float *from, int64_t ld_from, int64_t rows, int64_t cols,
-                               int64_t diagonal)
+enum bd_status blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                  const float *from, int64_t ld_from, int64_t rows, int64_t cols,
+                                  int64_t diagonal)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -145,8 +145,8 @@ enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t 
     return bd_cuda_launched("QR update: copying a triangle");
 }
 
-enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                          int64_t cols)
+enum bd_status blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                             int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -155,8 +155,8 @@ enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, in
                          "QR update: clearing a matrix");
 }
 
-enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                              const float *from, int64_t ld_from, int64_t rows, int64_t cols)
+enum bd_status blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                 const float *from, int64_t ld_from, int64_t rows, int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -165,14 +165,15 @@ enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t l
     return bd_cuda_launched("QR update: transposing rows");
 }
 
-enum bd_status wide_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p)
+enum bd_status blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0,
+                            int64_t p)
 {
     ones<<<(unsigned)((p + 255) / 256), 256, 0, work->cuda->stream>>>(x, ld, i0, p);
     return bd_cuda_launched("QR update: an identity");
 }
 
-enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                              int64_t cols, int64_t k, int64_t p)
+enum bd_status blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                 int64_t cols, int64_t k, int64_t p)
 {
     if (cols <= 0)
         return BD_OK;
@@ -181,8 +182,8 @@ enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld
     return bd_cuda_launched("QR update: making room for rows");
 }
 
-enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t k, int64_t p)
+enum bd_status blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t k, int64_t p)
 {
     if (cols <= 0)
         return BD_OK;
@@ -191,8 +192,8 @@ enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t l
     return bd_cuda_launched("QR update: closing up rows");
 }
 
-enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                int64_t cols, int64_t p)
+enum bd_status blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                   int64_t cols, int64_t p)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -201,8 +202,8 @@ enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t 
     return bd_cuda_launched("QR update: making room for columns");
 }
 
-enum bd_status wide_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t p)
+enum bd_status blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t p)
 {
     if (rows <= 0 || cols <= p)
         return BD_OK;

@@ -117,8 +117,8 @@ __global__ void column_norms(float *s, int64_t lds, const float *r, int64_t ldr,
 __global__ void __launch_bounds__(find_threads)
     find_dependent(float *r, int64_t ldr, int p, int64_t n, float *s, int64_t lds, float *add)
 {
-    __shared__ float limit[wide_group];
-    __shared__ int loose[wide_group];
+    __shared__ float limit[blocked_group];
+    __shared__ int loose[blocked_group];
     __shared__ double room[33];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int count = 0; /* of loose rows; the same in all threads, as all that it follows from */
@@ -236,23 +236,23 @@ struct house_reflectors reflectors_of(const struct bd_cuda_blocked *work, const 
     return x;
 }
 
-/* As wide_multiply, on a stream. */
+/* As blocked_multiply, on a stream. */
 enum bd_status multiply_on(struct bd_cuda_blocked *work, cudaStream_t stream, int64_t m, int64_t n,
                            int64_t k, const float *a, int64_t lda, int a_transposed, const float *b,
                            int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                            int64_t ldc)
 {
-    const struct chase_product x = {
+    const struct givens_product x = {
         m, n, k, a, lda, a_transposed, b, ldb, b_transposed, alpha, beta, c, ldc, work->parts
     };
-    return chase_multiply(work->cuda, stream, &x);
+    return givens_multiply(work->cuda, stream, &x);
 }
 
 /* Q(:, window) := Q(:, window) (I - V T V^T) for reflectors of `x`, whose first row is column j0:
  * beside what is done next, which must leave the reflectors, work->v, vt, s, t, y and parts alone
  * until work->applied. */
 enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_reflectors *x,
-                           int64_t j0, const struct wide_right *q)
+                           int64_t j0, const struct blocked_right *q)
 {
     const int64_t w = x->rows, ld = (w + 31) / 32 * 32, cols = x->cols;
     const cudaStream_t stream = work->side_q;
@@ -324,22 +324,23 @@ enum bd_status apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t 
 
 extern "C" {
 
-enum bd_status wide_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
-                             const float *a, int64_t lda, int a_transposed, const float *b,
-                             int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                             int64_t ldc)
+enum bd_status blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
+                                const float *a, int64_t lda, int a_transposed, const float *b,
+                                int64_t ldb, int b_transposed, float alpha, float beta, float *c,
+                                int64_t ldc)
 {
     return multiply_on(work, work->cuda->stream, m, n, k, a, lda, a_transposed, b, ldb,
                        b_transposed, alpha, beta, c, ldc);
 }
 
-enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                           int64_t cols, int64_t all, int64_t band, const struct wide_right *q)
+enum bd_status blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                              int64_t cols, int64_t all, int64_t band,
+                              const struct blocked_right *q)
 {
     enum bd_status status = BD_OK;
     for (int64_t j0 = 0; j0 < cols && status == BD_OK; j0 += block) {
         const int64_t end = smaller(j0 + block, cols), w = smaller(rows - j0, band + block);
-        /* Without a band the products of reflectors are wanted by wide_form. */
+        /* Without a band the products of reflectors are wanted by blocked_form. */
         const bool together = band >= rows || w * (all - j0) > together_elements;
         for (int64_t j = j0; j < end && status == BD_OK; j += caqr_inner) {
             const int64_t next = smaller(j + caqr_inner, end), to = together ? end : all;
@@ -366,10 +367,10 @@ enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, 
     return status;
 }
 
-enum bd_status wide_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                         int64_t cols, float *r, int64_t ldr)
+enum bd_status blocked_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                            int64_t cols, float *r, int64_t ldr)
 {
-    enum bd_status status = wide_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
+    enum bd_status status = blocked_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
     return status == BD_OK ? apply_reflectors(work, a, lda, rows, cols, NULL, 0, NULL) : status;
 }
 
@@ -383,13 +384,13 @@ static enum bd_status project(struct bd_cuda_blocked *work, const float *q, int6
     for (int64_t j = 0; j < p && status == BD_OK; j += block) {
         const int64_t c = smaller(p - j, block);
         status =
-            wide_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
+            blocked_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
         if (status == BD_OK) /* rows j .. of S, from column j on */
-            status = wide_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds, 0,
-                                   1, 1, w + j * ldw, ldw);
+            status = blocked_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds,
+                                      0, 1, 1, w + j * ldw, ldw);
         if (status == BD_OK)
-            status = wide_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1, x + j * ldx,
-                                   ldx);
+            status = blocked_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1,
+                                      x + j * ldx, ldx);
     }
     return status;
 }
@@ -403,11 +404,11 @@ static enum bd_status replace_dependent(struct bd_cuda_blocked *work, int64_t m,
     const int64_t g = work->group;
     float *const r = work->small, *const add = r + g * g;
     const cudaStream_t stream = work->cuda->stream;
-    enum bd_status status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+    enum bd_status status = blocked_factor(work, x, ldx, m, p, p, m, NULL);
     if (status == BD_OK)
-        status = wide_copy_upper(work, r, g, x, ldx, p, p, 0);
+        status = blocked_copy_upper(work, r, g, x, ldx, p, p, 0);
     if (status == BD_OK)
-        status = wide_clear(work, s, lds, p, p);
+        status = blocked_clear(work, s, lds, p, p);
     if (status != BD_OK)
         return status;
     column_norms<<<(unsigned)p, 256, 0, stream>>>(s, lds, r, g, w, ldw, n);
@@ -416,16 +417,16 @@ static enum bd_status replace_dependent(struct bd_cuda_blocked *work, int64_t m,
     return status == BD_OK ? apply_reflectors(work, x, ldx, m, p, s, lds, add) : status;
 }
 
-enum bd_status wide_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
-                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
-                                   const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
-                                   float *s, int64_t lds)
+enum bd_status blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
+                                      int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
+                                      const float *u, int64_t ldu, int64_t unit, float *w,
+                                      int64_t ldw, float *s, int64_t lds)
 {
     const int64_t g = work->group;
     float *const r = work->small, *const next = r + g * g;
-    enum bd_status status = wide_clear(work, s, lds, p, p);
+    enum bd_status status = blocked_clear(work, s, lds, p, p);
     if (status == BD_OK)
-        status = wide_ones(work, s, lds, 0, p);
+        status = blocked_ones(work, s, lds, 0, p);
     /* What is left of a column that depends on Q is rounding only after the second projection. */
     if (status == BD_OK)
         status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
@@ -435,13 +436,13 @@ enum bd_status wide_orthonormalise(struct bd_cuda_blocked *work, const float *q,
     for (int i = 0; i < 2 && status == BD_OK; i++) {
         status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
         if (status == BD_OK)
-            status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+            status = blocked_factor(work, x, ldx, m, p, p, m, NULL);
         if (status == BD_OK)
-            status = wide_form(work, x, ldx, m, p, r, g);
+            status = blocked_form(work, x, ldx, m, p, r, g);
         if (status == BD_OK)
-            status = wide_multiply(work, p, p, p, r, g, 0, s, lds, 0, 1, 0, next, g);
+            status = blocked_multiply(work, p, p, p, r, g, 0, s, lds, 0, 1, 0, next, g);
         if (status == BD_OK)
-            status = wide_copy_upper(work, s, lds, next, g, p, p, 0);
+            status = blocked_copy_upper(work, s, lds, next, g, p, p, 0);
     }
     if (status != BD_OK)
         return status;

@@ -157,20 +157,21 @@ bd_status slide_group(update *work, const bd_update_job *job)
 
 } // namespace
 
-void bd_update_narrow_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
-                             int64_t p, int call)
+void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
+                                int64_t p, int call)
 {
     remove_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, call);
 }
 
-enum bd_status bd_update_narrow_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                       int64_t k, int64_t p, const float *u, int64_t ldu, int call)
+enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                          int64_t k, int64_t p, const float *u, int64_t ldu,
+                                          int call)
 {
     return insert_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, u, ldu, call);
 }
 
-enum bd_status bd_update_narrow_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                      int64_t p, const float *u, int64_t ldu, int call)
+enum bd_status bd_update_rotations_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                         int64_t p, const float *u, int64_t ldu, int call)
 {
     const int64_t n = f->n;
     if (p < n && p <= bd_update_group) {
