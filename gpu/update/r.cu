@@ -261,14 +261,14 @@ __device__ void make_chain(double *x, int64_t stride, int steps, int s, int p, f
 template <int P>
 __device__ void follow_chain(double *x, int64_t stride, int steps, int s, int p, const float2 *cs)
 {
-    double overlap = x[0];
+    double carried = x[0];
     for (int i = 1; i <= steps; i++) {
         float2 g = cs[(i - 1) * P + p - 1 - s];
         double upper = x[-i * stride], c = g.x, sine = -(double)g.y;
-        x[-(i - 1) * stride] = c * overlap - sine * upper;
-        overlap = c * upper + sine * overlap;
+        x[-(i - 1) * stride] = c * carried - sine * upper;
+        carried = c * upper + sine * carried;
     }
-    x[-steps * stride] = overlap;
+    x[-steps * stride] = carried;
 }
 
 /* The chains as one of groups of p rotations, step i of which works on rows n - 1 - i .. n - 1 - i
