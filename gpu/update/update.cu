@@ -1,7 +1,7 @@
-/* QR updating on the GPU: the slots. A thin Q of few columns, of which few come or go, is
- * narrow.cu's, everything else gpu/update/blocked/blocked.h's. The host waits for what comes in to
- * be found finite, which is the first thing done, for the diagonal of an R to be solved with, and
- * for nothing else. */
+/* QR updating on the GPU: the functions of the backend. Few columns of a thin Q come and go by
+ * rotations (rotations.cu), all else by blocks (blocked/blocked.h). The host waits for two things:
+ * for the check that what comes in is finite, which runs first, and for the diagonal of an R that
+ * is solved with. */
 #include "gpu/update/update.h"
 
 #include <climits>
@@ -15,7 +15,7 @@ namespace
 {
 
 enum {
-    unguarded = -1 /* the number of an update that has no new columns */
+    unguarded = -1 /* `call` of an update that has no new columns */
 };
 
 using update = bd_update_work;
@@ -33,12 +33,12 @@ bd_status make_streams(update *work)
     return bd_cuda_check(error, "preparing QR updating");
 }
 
-/* Room for kernels, by the largest number of columns, of which max_block come or go together. */
+/* Allocates what the kernels of rotations need; max_block columns come or go together. */
 bd_status make_room(update *work, int64_t max_block)
 {
     static const char what[] = "QR updating";
     size_t n = (size_t)work->max_cols, group = max_block == 1 ? 1 : bd_update_group;
-    /* 4 lots of rows a multiprocessor, of 1024 to 16384 rows */
+    /* pieces of 1024 to 16384 rows, 4 a multiprocessor where there are enough */
     int64_t lots = 4 * (int64_t)work->launch.sms, rows = (work->m + lots - 1) / lots;
     rows = (rows + 1023) / 1024 * 1024;
     work->launch.item_rows = rows < 16384 ? rows : 16384;
@@ -88,7 +88,7 @@ int start(update *work, const float *u, int64_t ldu, int64_t p)
     return start_check(work, u, ldu, work->m, p);
 }
 
-/* Waits for that check, when everything has been asked for. */
+/* Waits for that check, when all of the update is enqueued. */
 bd_status finish(update *work, bd_status status)
 {
     if (status == BD_OK)
@@ -102,10 +102,9 @@ bd_status finish(update *work, bd_status status)
 
 bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
 {
-    if (rows > 0 && cols > 0)
-        start_check(work, x, ldx, rows, cols);
-    else
+    if (rows <= 0 || cols <= 0)
         return BD_OK;
+    start_check(work, x, ldx, rows, cols);
     return finish(work, BD_OK);
 }
 
@@ -131,7 +130,7 @@ bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k,
     return true;
 }
 
-/* What is needed beyond the narrow. */
+/* Before a blocked update. */
 bd_status need_blocked(const update *work)
 {
     if (!work->blocked)
@@ -197,7 +196,7 @@ static enum bd_status update_create(struct bd_backend *backend,
         status = bd_update_slide_prepare(&work->launch);
     if (status == BD_OK)
         status = bd_cuda_blocked_create(work->cuda, shape, &work->blocked);
-    if (status == BD_ERROR_UNSUPPORTED) /* what is narrow is possible all the same */
+    if (status == BD_ERROR_UNSUPPORTED) /* updates by rotations are possible all the same */
         status = BD_OK;
     if (status != BD_OK) {
         update_destroy(work);
@@ -239,7 +238,7 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
     struct bd_qr_parts left = *f;
     left.n -= p;
     left.q_cols -= work->full_q ? 0 : p;
-    /* the passes of a slide by one group are joined */
+    /* a slide by one group of columns has joined passes */
     if (!is_by_rotations(work, &left, false, left.n, p, p <= (int64_t)bd_update_group)) {
         bd_status status = need_blocked(work);
         if (status == BD_OK)
@@ -301,7 +300,7 @@ static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int6
         status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
                                                cudaMemcpyDeviceToHost, work->launch.stream),
                                "QR update: solving");
-    /* X, which may be d, is written only when the diagonal is known. */
+    /* X, which may be d, is not written before the diagonal is known to have no zero. */
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(work->launch.stream), "QR update: solving");
     const int singular = *(volatile int *)work->host_bad;

@@ -1,4 +1,4 @@
-/* QR updating for any number of columns: its memory, and what right-hand sides need. */
+/* Blocked QR updating: the workspace, and functions for right-hand sides. */
 #include "gpu/update/blocked/blocked.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int64_t rounded(int64_t x, int64_t to)
     return (x + to - 1) / to * to;
 }
 
-__global__ void see_diagonal(const float *r, int64_t ldr, int64_t n, int *bad)
+__global__ void find_zero(const float *r, int64_t ldr, int64_t n, int *bad)
 {
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
          i += (int64_t)gridDim.x * blockDim.x)
@@ -44,9 +44,10 @@ __device__ __forceinline__ void solve_triangle(float (&y)[2],
     }
 }
 
-/* X := R^-1 X from the bottom, 64 rows at a time. solved: rows j .. j + rows - 1 are done and are
- * taken from those above, 64 by a thread block; the last block then goes on to its own, the next
- * from the bottom. Otherwise the only block begins with rows j .. . Block y: a column of X. */
+/* A step of X := R^-1 X from the bottom, 64 rows at a time. solved: rows j .. j + rows - 1 of X are
+ * final, and each thread block subtracts their part from 64 rows above; the last block then solves
+ * for its rows, the next from the bottom. Not solved: the only block solves for rows j .. . Block
+ * y: a column of X. */
 __global__ void __launch_bounds__(solve_threads)
     solve_step(const float *r, int64_t ldr, int64_t j, int rows, float *x, int64_t ldx, int solved)
 {
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(solve_threads)
             column[first + threadIdx.x + 32 * h] = y[h];
 }
 
-/* What is done to Q, which only the end waits for, yields to the rest. */
+/* Passes over Q have the least priority: only the end of an update waits for them. */
 bd_status make_streams(struct bd_cuda_blocked *work)
 {
     int least = 0, greatest = 0;
@@ -150,7 +151,7 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
     work->shape = *shape;
     work->group = smaller(shape->max_block, blocked_group);
     work->row_group = smaller(shape->max_block, blocked_row_group);
-    /* Rows that are inserted are taken along below Q, and a driver has group rows more. */
+    /* Rows that come are appended to Q, and a spike has `group` rows more than R. */
     work->ld = rounded(shape->max_rows + work->group, 32);
     work->ldd = shape->full_q ? work->ld : rounded(cols + work->group, 32);
     work->ldh = rounded(cols + work->row_group + 32, 32);
@@ -235,7 +236,7 @@ enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, cons
         bd_cuda_check(cudaMemsetAsync(bad, 0, sizeof *bad, stream), "QR update: solving");
     if (status != BD_OK || n == 0)
         return status;
-    see_diagonal<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(r, ldr, n, bad);
+    find_zero<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(r, ldr, n, bad);
     return bd_cuda_launched("QR update: solving");
 }
 

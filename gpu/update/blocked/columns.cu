@@ -1,4 +1,4 @@
-/* QR updating for any number of columns: columns that come and rows that go, by a chase. */
+/* Blocked QR updating: columns that come and rows that go, by a blocked Givens sweep. */
 #include "gpu/update/blocked/blocked.h"
 
 namespace
@@ -11,7 +11,7 @@ int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A chase at work, of `width` columns of the driver. */
+/* What a sweep is applied to: see givens_lines. */
 struct lines {
     float *x;
     int64_t ld, count;
@@ -31,16 +31,16 @@ enum bd_status sweep(struct bd_cuda_blocked *work, cudaStream_t stream, const st
     return l.x ? givens_apply(work->cuda, stream, &work->sweep, &all) : BD_OK;
 }
 
-/* What follows the driver in its transformations, from the top row of the windows on. */
+/* What a sweep is applied to, from the top row of its windows on. */
 struct followers {
-    struct lines later; /* the driver's other columns */
+    struct lines later; /* the columns of the spike on the right of this sweep's */
     struct lines r, d, q;
 };
 
-/* Chain, transformations and passes for a driver at d with the carried triangle at carry. Streams
- * beside take the passes over R and over Q, so that the next chain, which one thread block makes,
- * need not wait for them; the transformations of the next but one do, because they take the place
- * of these. */
+/* A sweep that eliminates the spike at d, with its triangle at `overlap`: chain, transformations,
+ * and passes. Streams beside make the passes over R and Q, so that the next chain, which one thread
+ * block makes, need not wait for them. There is room for the transformations of two sweeps: those
+ * of the next but one wait for the passes. */
 enum bd_status make_sweep(struct bd_cuda_blocked *work, int64_t rows, int width, const float *d,
                           int64_t ldd, const float *overlap, const struct followers *f)
 {
@@ -50,7 +50,7 @@ enum bd_status make_sweep(struct bd_cuda_blocked *work, int64_t rows, int width,
     work->sweep.width = width;
     work->sweep.g = work->g[slot];
     enum bd_status status = givens_chain(stream, &work->sweep, d, ldd, overlap);
-    /* R as the chase before this one has left it; the G before that one's. */
+    /* This needs R of the sweep before this one, and the memory of G of the sweep before that. */
     cudaStreamWaitEvent(stream, work->swept_r[slot ^ 1], 0);
     cudaStreamWaitEvent(stream, work->swept_q[slot], 0);
     if (status == BD_OK)
@@ -71,15 +71,15 @@ enum bd_status make_sweep(struct bd_cuda_blocked *work, int64_t rows, int width,
     return status;
 }
 
-/* What comes next sees the passes over R and Q. */
+/* What is enqueued next waits for the passes over R and Q. */
 void join_sides(struct bd_cuda_blocked *work)
 {
     cudaStreamWaitEvent(work->cuda->stream, work->swept_r[work->slot], 0);
     cudaStreamWaitEvent(work->cuda->stream, work->swept_q[work->slot], 0);
 }
 
-/* Makes what the full Q has beyond column n, times the driver (work->d, from row n on, p columns),
- * a triangle; d follows. */
+/* Reduces the rows of the spike (work->d, p columns) from n on to a triangle, by reflectors on the
+ * columns of the full Q from n on; d follows. */
 enum bd_status reduce_below(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p)
 {
     const int64_t n = f->n, below = f->m - n, ld = work->ldd;
@@ -94,8 +94,8 @@ enum bd_status reduce_below(struct bd_cuda_blocked *work, const struct bd_qr_par
     return status;
 }
 
-/* work->d := the driver of columns U: Q^T U, below row n a triangle, and what it is the triangle of
- * the columns n .. n+p-1 of Q; the triangle of a full Q only if `reduce`. */
+/* work->d := the spike of columns U: Q^T U, and below row n a triangle. Columns n .. n+p-1 of Q :=
+ * the directions of that triangle; for a full Q only if `reduce`. */
 enum bd_status make_column_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
                                  int64_t p, const float *u, int64_t ldu, bool reduce)
 {
@@ -118,7 +118,7 @@ enum bd_status make_column_spike(struct bd_cuda_blocked *work, const struct bd_q
     return status;
 }
 
-/* R gets room for p columns at k, which are the driver's, and p rows. */
+/* Inserts the p columns of the spike into R at k, and p rows below. */
 enum bd_status place_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                              int64_t p)
 {
@@ -136,8 +136,8 @@ enum bd_status place_columns(struct bd_cuda_blocked *work, const struct bd_qr_pa
     return status;
 }
 
-/* Columns c .. of those inserted at k, of which there are p: row k + c is where the windows begin.
- */
+/* The sweep of columns c .. c + width - 1 of the p that are inserted at k. Its windows begin in row
+ * k + c. */
 enum bd_status sweep_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                              int64_t p, int64_t c)
 {
@@ -161,9 +161,9 @@ enum bd_status sweep_columns(struct bd_cuda_blocked *work, const struct bd_qr_pa
     return status;
 }
 
-/* Whether the columns that follow those inserted are so few that factoring them with these as if
- * they were full costs less than a chase. On an H100 a chase of 64 columns takes 0.3 ms however
- * short it is, and reflectors are applied to Q at 20 TFLOP/s. */
+/* Whether so few columns follow those inserted that it is faster to factor all of them as a dense
+ * matrix. On an H100 a sweep of 64 columns takes 0.3 ms however short it is, and reflectors are
+ * applied to Q at 20 TFLOP/s. */
 bool is_dense(const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     const double below = (double)((f->q_cols > f->n ? f->m : f->n + p) - k);
@@ -173,7 +173,7 @@ bool is_dense(const struct bd_qr_parts *f, int64_t k, int64_t p)
            4 * (double)f->m * below * (double)rows / 20e12 < 0.3e-3 * sweeps;
 }
 
-/* Inserts p columns at k by factoring them, and the columns on their right, from row k on. */
+/* Inserts p columns at k: they and the columns on their right are factored from row k on. */
 enum bd_status insert_dense(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                             int64_t p, const float *u, int64_t ldu)
 {
@@ -217,9 +217,9 @@ enum bd_status insert_group(struct bd_cuda_blocked *work, const struct bd_qr_par
     return status;
 }
 
-/* work->d := the driver of rows k .. k+p-1, which are to go: those of Q, transposed, below row n a
- * triangle, and *x the p columns that belong to it, orthonormal to those of Q and such that all
- * together have the unit vectors of these rows in their span. */
+/* work->d := the spike of rows k .. k+p-1, which are to go: these rows of Q, transposed, and below
+ * row n a triangle. *x: the p columns of that triangle, orthonormal to those of Q, so that the unit
+ * vectors of these rows are in the span of all together. */
 enum bd_status make_row_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                               int64_t p, float **x, int64_t *ldx)
 {
@@ -245,8 +245,8 @@ enum bd_status make_row_spike(struct bd_cuda_blocked *work, const struct bd_qr_p
     return status;
 }
 
-/* Columns c .. of the driver of rows; x: as make_row_spike left it. What is carried out at the top
- * are the rows that go, and unit vectors. */
+/* The sweep of columns c .. of the spike of rows; x: as make_row_spike left it. Its last overlap is
+ * the rows that go (of R), and unit vectors (of Q). */
 enum bd_status sweep_rows_out(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                               int64_t c, const float *x, int64_t ldx)
 {

@@ -1,10 +1,10 @@
-/* QR updating by windows: the transformations of all windows applied to R or Q in one pass.
+/* A blocked Givens sweep: the transformations G of all windows, applied to R or Q in one pass.
  *
  * A thread block has 64 lines (columns of R, or rows of Q), or 32 where there are few, and goes
- * through the windows from the bottom up: in shared memory are the fresh elements of a window and
- * those carried from the one below, times G they become the final elements and the carried ones. G
- * comes from L2 in pieces of 32 rows; as soon as such a piece is done, the same elements of the
- * next window are fetched in the place of those that it was multiplied by. */
+ * through the windows from the bottom up. Shared memory holds the fresh elements of a window and
+ * the overlap; their product with G is the final elements and the next overlap. G comes from L2 in
+ * pieces of 32 rows. As soon as a piece is done, the elements that it was multiplied by are no
+ * longer needed: the same elements of the next window are fetched in their place. */
 #include "gpu/update/blocked/givens_sweep.h"
 #include "gpu/update/blocked/givens_sweep_tile.cuh"
 
@@ -28,7 +28,7 @@ struct sweep_args {
 /* Element (i, line) in shared memory: lines together as they are in memory. */
 template <int PADDED, bool COLUMNS, int LINES> struct place {
     static constexpr int size = givens_rows + PADDED;
-    static constexpr int ld_lines = LINES + 8; /* operands 8, or 4, banks apart meet no conflicts */
+    static constexpr int ld_lines = LINES + 8; /* operands 8, or 4, banks apart do not conflict */
     static constexpr int element = COLUMNS ? 1 : ld_lines, line = COLUMNS ? size + 4 : 1;
     static constexpr int floats = COLUMNS ? LINES * (size + 4) : size * ld_lines;
     static constexpr int ld_g = size + 8;
@@ -37,7 +37,7 @@ template <int PADDED, bool COLUMNS, int LINES> struct place {
 
 static_assert(place<64, false, 64>::bytes <= givens_shared_bytes, "sweep's shared memory");
 
-/* Begins to fetch `count` elements from `first` on, of which `there` exist, from `from`. */
+/* Begins to fetch elements first .. first + count - 1, of which `there` exist, from `from`. */
 template <int PADDED, bool COLUMNS, int LINES>
 __device__ __forceinline__ void fetch_lines(float *x, int first, int count, const float *from,
                                             int64_t ld, int there, int lines, int fours)
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
 #pragma unroll 1
         for (int i = 0; i < pieces; i++, slot ^= 1) {
             caqr_copies_done();
-            __syncthreads(); /* this piece is there, and all are done with the one before */
+            __syncthreads(); /* this piece has arrived, and all threads are done with the one before
+                              */
             if (i + 1 < pieces)
                 matrix(window, i + 1, slot ^ 1);
             else if (window > 0)
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
         }
         const int64_t row = window * givens_rows;
         const int there = (int)(p.rows - row < givens_rows ? p.rows - row : givens_rows);
-        __syncthreads(); /* the carried elements have been read */
+        __syncthreads(); /* the overlap has been read */
 #pragma unroll
         for (int m = 0; m < I; m++)
 #pragma unroll
@@ -192,8 +193,8 @@ enum bd_status givens_apply(const struct bd_cuda *cuda, cudaStream_t stream,
     sweep_args args = { *lines, x->g, x->rows, x->width, 0, 0 };
     args.fours = caqr_aligned(lines->x, lines->ldx, 4);
     args.overlap_fours = caqr_aligned(lines->overlap, lines->overlap_ld, 4);
-    /* Half as many lines in a block cost more passes of G through L2; that pays while all blocks
-     * are there at once, and for R, where some have far more windows than others. */
+    /* With 32 lines a block, G passes through L2 more often. That pays where all blocks run at
+     * once, and for R, where some blocks have far more windows than others. */
     const int few = lines->by_columns || (lines->count + 31) / 32 <= 2 * cuda->sms ? 32 : 64;
     const choice by = choose(givens_padded(x), lines->by_columns, few);
     void *values[] = { &args };

@@ -1,4 +1,4 @@
-/* QR updating by windows: the chain of carried triangles. */
+/* A blocked Givens sweep: the chain of overlap triangles, one window after another. */
 #include "gpu/update/blocked/givens_sweep_column.cuh"
 
 namespace
@@ -11,7 +11,7 @@ struct chain_args {
     float *v, *triangle;
 };
 
-/* The fresh rows of a window, of which `there` exist, of the group's column. */
+/* Loads the fresh rows of a window of the group's column. */
 __device__ __forceinline__ void load_fresh(column &c, const chain_args &p, int64_t window,
                                            int group, int l)
 {
@@ -64,10 +64,10 @@ __device__ __forceinline__ void make_first(float (&x)[own], float *v, float *dia
     }
 }
 
-/* One block. The group of eight lanes with the same number as a column of the driver has that
- * column of the window; the carried triangle is in shared memory. Every step is one reflector: who
- * has the next column makes it while the others still apply this one, so that there is one barrier
- * a step and two places for reflectors. */
+/* One block. Eight lanes hold a column of the spike, the fresh rows of a window of it; the overlap
+ * triangle is in shared memory. Every step is one reflector. The lanes of the next column make the
+ * next reflector while the others still apply this one: there are two reflectors in shared memory,
+ * and one barrier a step. */
 __global__ void __launch_bounds__(threads, 1) chain(const __grid_constant__ chain_args p)
 {
     __shared__ float triangle[givens_most * ld_t]; /* row-major */

@@ -1,4 +1,4 @@
-/* QR updating by windows: the transformations of all windows, formed at once. */
+/* A blocked Givens sweep: the transformations G of all windows, formed at once. */
 #include "gpu/update/blocked/givens_sweep_column.cuh"
 
 namespace
@@ -11,8 +11,8 @@ struct form_args {
     int width, padded;
 };
 
-/* V, T (row-major), V T^T, and the first factor's rows and columns of fresh rows, all by columns;
- * the products V^T V are where the latter comes. */
+/* V, T (row-major), V T^T, and the fresh rows and columns of the first factor, all by columns. The
+ * products V^T V share the memory of the latter. */
 struct form_shared {
     float v[givens_most * givens_rows], w[givens_most * givens_rows],
         first[givens_rows * givens_rows];
@@ -55,13 +55,13 @@ __device__ void make_t(form_shared *s, const float *tau, int width)
     __syncthreads();
 }
 
-/* What a group of eight lanes has in the second factor: columns group, group + 64 of the diagonal
- * block of R after the first factor; of the first factor's fresh rows, columns group, group + 64 of
- * the fresh ones, and a carried one. */
+/* The columns of a group of eight lanes in the second factor: columns group and group + 64 of the
+ * diagonal block of R after the first factor; of the fresh rows of the first factor, fresh columns
+ * group and group + 64, and column `group` of the overlap. */
 enum { slots = 5 };
 
 /* Makes the reflector of column i of the diagonal block, which is the calling group's. Rows above
- * 32 FIRST are done. */
+ * 32 FIRST are final. */
 template <int FIRST>
 __device__ __forceinline__ void make_second(form_shared *s, const float (&x)[own], int i, int l)
 {
@@ -111,7 +111,7 @@ __device__ __forceinline__ void reflect(float (&x)[own], const float (&v)[own], 
         x[i] -= w * v[i];
 }
 
-/* Columns 32 PHASE .. + 31: rows above 32 PHASE are done. */
+/* Columns 32 PHASE .. 32 PHASE + 31: rows above 32 PHASE are final. */
 template <int PHASE>
 __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][own], int padded,
                                              int group, int l)
@@ -127,13 +127,13 @@ __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][o
         const float tau = s->taus[i & 1];
         float v[own];
         if (group / 4 >=
-            (column + 1) / 4) { /* columns that are done may change: nobody reads them */
+            (column + 1) / 4) { /* columns that are final may change: they are not read again */
             read_column<PHASE>(v, reflector, l);
             reflect<PHASE>(x[slot], v, tau);
             if (group == column + 1)
                 make_second<PHASE>(s, x[slot], i + 1, l);
         }
-        read_column<PHASE>(v, reflector, l); /* again: there are not registers to keep it */
+        read_column<PHASE>(v, reflector, l); /* again: there are too few registers to keep it */
         if (slot == 0)
             reflect<PHASE>(x[1], v, tau);
         reflect<PHASE>(x[2], v, tau);
@@ -143,8 +143,8 @@ __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][o
     }
 }
 
-/* The first factor I - Y T^T Y^T: its carried rows of G, which are final, and in shared memory its
- * fresh rows, - V T^T in columns of carried ones and I - V T^T V^T in those of fresh ones. */
+/* The first factor I - Y T^T Y^T. Its rows of the overlap are final rows of G. Its fresh rows go to
+ * shared memory: - V T^T in columns of the overlap, and I - V T^T V^T in fresh columns. */
 __device__ __forceinline__ void form_first(form_shared *s, float *g, const form_args &p, int group,
                                            int l)
 {
@@ -190,8 +190,8 @@ __device__ __forceinline__ void form_first(form_shared *s, float *g, const form_
     __syncthreads();
 }
 
-/* x := column group + 64 SLOT of the first factor's fresh rows times the diagonal block of R, of an
- * identity where there is none: the group's lanes have its column, and tell each other. */
+/* x := the first factor's fresh rows times column group + 64 SLOT of the diagonal block of R, or of
+ * an identity beyond it. The lanes of the group have that column, and exchange its elements. */
 template <int SLOT>
 __device__ __forceinline__ void times_diagonal(float (&x)[own], const form_shared *s,
                                                const form_args &p, int64_t first, int there,

@@ -1,8 +1,8 @@
-/* QR updating by windows: products of matrices to float32 accuracy on the tensor cores.
+/* QR updating: products of matrices to float32 accuracy on the tensor cores.
  *
- * A thread block makes 128 x 64 of C, contracting 32 at a time, while the next 32 arrive. Where
- * there are fewer such tiles than multiprocessors, the contraction is shared out, and a second
- * kernel adds up. */
+ * A thread block makes 128 x 64 of C. It contracts 32 at a time, while the next 32 arrive. Where
+ * there are fewer such tiles than multiprocessors, several thread blocks share a contraction, and a
+ * second kernel adds up. */
 #include "gpu/update/blocked/givens_sweep.h"
 #include "gpu/update/blocked/givens_sweep_tile.cuh"
 
@@ -15,7 +15,7 @@ enum {
     tile_k = 32,
     most_columns = 65535 * tile_n, /* of a grid */
     product_threads = 256,         /* 4 x 2 warps of 32 x 32 */
-    ld_m = tile_m + 8,             /* operands are 8 or 4 banks apart, as they lie */
+    ld_m = tile_m + 8,             /* operands are 8 or 4 banks apart */
     ld_n = tile_n + 8,
     ld_k = tile_k + 4,
     a_floats = tile_m * ld_k > tile_k *ld_m ? tile_m *ld_k : tile_k *ld_m,
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(product_threads, 2)
         p.part ? p.x.parts + blockIdx.z * p.part + m0 + n0 * p.x.m : p.x.c + m0 + n0 * p.x.ldc;
     const int64_t ldc = p.part ? p.x.m : p.x.ldc;
     const float alpha = p.part ? 1 : p.x.alpha, beta = p.part ? 0 : p.x.beta;
-    /* All of C is read before any is written, or every write would be waited for. */
+    /* All of C is read before any of it is written: else each read waits for the write before. */
     each_element(acc, have_m - row0, have_n - column0, [&](float &x, int row, int column) {
         const float old = beta != 0 ? c[row0 + row + (column0 + column) * ldc] : 0;
         x = alpha * x + beta * old;
@@ -155,7 +155,7 @@ enum bd_status givens_multiply(const struct bd_cuda *cuda, cudaStream_t stream,
 {
     if (x->m <= 0 || x->n <= 0)
         return BD_OK;
-    if (x->n > most_columns) { /* right-hand sides may be as many as memory holds */
+    if (x->n > most_columns) { /* there may be as many right-hand sides as memory holds */
         givens_product first = *x, rest = *x;
         first.n = most_columns;
         rest.n -= most_columns;

@@ -1,5 +1,4 @@
-/* QR updating for any number of columns: columns that go and rows that come, by a banded
- * Householder QR. */
+/* Blocked QR updating: columns that go and rows that come, by a banded Householder QR. */
 #include "gpu/update/blocked/blocked.h"
 
 namespace
@@ -10,8 +9,8 @@ int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Q had n columns and p more in front of them, which are now at `front`, all together multiplied by
- * the reflectors: they are put in order, as far as there is room for them. */
+/* After the reflectors, which took the p columns at `front` as columns 0 .. p-1 and those of Q
+ * after them: Q := all of them in this order, as far as there is room. */
 enum bd_status order_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                              const float *front)
 {
@@ -24,7 +23,7 @@ enum bd_status order_columns(struct bd_cuda_blocked *work, const struct bd_qr_pa
     return status;
 }
 
-/* [U; R] with the right-hand sides [E; d] on its right; rows p + n. */
+/* work->h := [U; R] with the right-hand sides [E; d] on its right; p + n rows. */
 enum bd_status stack_rows(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                           const float *u, int64_t ldu, const float *e, int64_t lde)
 {
@@ -94,7 +93,7 @@ enum bd_status bd_cuda_blocked_remove(struct bd_cuda_blocked *work, const struct
                                       int64_t k, int64_t p)
 {
     const int64_t n = f->n, cols = n - k - p, ldh = work->ldh, rhs = f->d ? f->rhs : 0;
-    /* Row k of the columns on the right begins a line of memory. */
+    /* Row k of the columns on the right is aligned to 128 bytes. */
     float *const h = work->h + (32 - k % 32) % 32, *const d = h + k + cols * ldh;
     const struct blocked_right q = { f->q + k * f->ldq, f->ldq, f->m, NULL, 0, 0 };
     if (cols == 0)
