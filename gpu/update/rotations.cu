@@ -1,10 +1,11 @@
-/* QR updating on the GPU, narrow: what joins the small matrices and the passes over Q.
+/* QR updating on the GPU by rotations: calls the kernels for the small matrices and the passes over
+ * Q. The CPU's version is linalg/cpu/update/{r,q,append}.c.
  *
  * New columns go through classical Gram-Schmidt with reorthogonalisation, in groups: W = Q^T U (one
- * pass), V = U - Q W and Q^T V (one pass), V -= Q (Q^T V) (one pass, left out when Q^T V turns out
- * to be rounding already). A slide rotates Q in the second of these. R is made triangular by a
- * stream beside, while the first pass runs. The host waits for the new columns to be found finite,
- * which is the first thing done, and for nothing else.
+ * pass), V = U - Q W and Q^T V (one pass), V -= Q (Q^T V) (one pass, left out where Q^T V is only
+ * rounding). A slide rotates Q in the second of these. R is made triangular in a stream beside,
+ * while the first pass runs. First of all the new columns are checked: the host waits for that, and
+ * for nothing else.
  *
  * Andrew, Dingle: Implementing QR factorization updating algorithms on GPUs (2014); Giraud, Langou,
  * Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization
@@ -16,7 +17,7 @@ namespace
 
 using update = bd_update_work;
 
-/* An update of n columns by b. */
+/* The job of an update of n columns by b. */
 bd_update_job make_job(update *work, float *q, int64_t ldq, float *r, int64_t ldr, int64_t n_in,
                        int64_t n, int64_t k, int64_t b, int call)
 {
@@ -53,8 +54,8 @@ int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Removes p columns at k, a group at a time from the last to the first: so no group's rotations go
- * through columns that are about to leave. q may be NULL. */
+/* Removes p columns at k, a group at a time from the last to the first, so that no group's
+ * rotations go through columns that are to go. q may be NULL. */
 void remove_columns(update *work, float *q, int64_t ldq, float *r, int64_t ldr, int64_t n,
                     int64_t k, int64_t p, int call)
 {
@@ -157,20 +158,21 @@ bd_status slide_group(update *work, const bd_update_job *job)
 
 } // namespace
 
-void bd_update_narrow_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
-                             int64_t p, int call)
+void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
+                                int64_t p, int call)
 {
     remove_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, call);
 }
 
-enum bd_status bd_update_narrow_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                       int64_t k, int64_t p, const float *u, int64_t ldu, int call)
+enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                          int64_t k, int64_t p, const float *u, int64_t ldu,
+                                          int call)
 {
     return insert_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, u, ldu, call);
 }
 
-enum bd_status bd_update_narrow_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                      int64_t p, const float *u, int64_t ldu, int call)
+enum bd_status bd_update_rotations_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                         int64_t p, const float *u, int64_t ldu, int call)
 {
     const int64_t n = f->n;
     if (p < n && p <= bd_update_group) {
