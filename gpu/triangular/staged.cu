@@ -181,12 +181,13 @@ static __device__ __forceinline__ int put_block(Element *to, int64_t ldv, const 
     return bad;
 }
 
-/* What a kernel has to do: V, and where T and the tiles are in shared memory. */
+/* What a kernel has to do: V and Q, and where T and the tiles are in shared memory. */
 template <class Element> struct work {
-    Element *v;
-    int64_t ldv, m;
+    const Element *v;
+    Element *q;
+    int64_t ldv, ldq, m;
     int n;
-    bool single, aligned;
+    bool single, aligned, aligned_q;
     const unsigned *starts; /* of blocks of columns: gram_decision */
     const double *packed, *scale, *ones;
     Element *stages;
@@ -221,8 +222,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
         now.first = 0;
         const int64_t row = (int64_t)tile * ROWS + 16 * strip + 2 * t;
         auto put = [&](int c, const double sum[2][4]) {
-            bad |=
-                put_block(w.v + row + 16 * c * w.ldv, w.ldv, sum, w.m - row, n - 16 * c, w.aligned);
+            bad |= put_block(w.q + row + 16 * c * w.ldq, w.ldq, sum, w.m - row, n - 16 * c,
+                             w.aligned_q);
         };
         for (int end; now.first < blocks; now.first = end) {
             const int first = now.first;
@@ -270,8 +271,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
 
 template <int STAGES, int ROWS, class Element>
 __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ struct gram_data d,
-                                                     Element *v, int64_t ldv, int64_t m,
-                                                     int *overflow)
+                                                     const Element *v, int64_t ldv, Element *q,
+                                                     int64_t ldq, int64_t m, int *overflow)
 {
     extern __shared__ __align__(16) double shared[];
     __shared__ double ones[16];
@@ -297,11 +298,14 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
             stages[stage * size + e] = 0; /* columns that there are not: and stay so */
     struct work<Element> w;
     w.v = v;
+    w.q = q;
     w.ldv = ldv;
+    w.ldq = ldq;
     w.m = m;
     w.n = n;
     w.single = d.decision->single != 0;
     w.aligned = staged_aligned(v, ldv);
+    w.aligned_q = staged_aligned(q, ldq);
     w.starts = starts;
     w.packed = packed;
     w.scale = scale;
@@ -322,7 +326,8 @@ template <int ROWS, class Element> static size_t staged_bytes(int n, int stages)
 }
 
 template <int STAGES, int ROWS, class Element>
-static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
+static enum bd_status launch(const struct gram_plan *plan, const Element *v, int64_t ldv,
+                             Element *q, int64_t ldq, int *overflow)
 {
     struct bd_cuda *cuda = plan->cuda;
     const int64_t tiles = (plan->m + ROWS - 1) / ROWS;
@@ -333,7 +338,7 @@ static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t l
         return status;
     bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms)),
                    dim3(threads), staged_bytes<ROWS, Element>(plan->data.n, STAGES), plan->data, v,
-                   ldv, plan->m, overflow);
+                   ldv, q, ldq, plan->m, overflow);
     return bd_cuda_launched("the product with a triangle");
 }
 
@@ -345,14 +350,18 @@ template <int ROWS, class Element> static bool fits(const struct gram_plan *plan
 
 /* As many rows, and as many stages of them, as there is room for. */
 template <class Element>
-static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
+static enum bd_status choose(const struct gram_plan *plan, const void *from, int64_t ldv, void *to,
+                             int64_t ldq, int *overflow)
 {
+    const Element *v = static_cast<const Element *>(from);
+    Element *q = static_cast<Element *>(to);
     const bool few = plan->data.n <= few_columns && plan->m > many_rows;
     if (few && fits<many_rows, Element>(plan, 2))
-        return fits<many_rows, Element>(plan, 3) ? launch<3, many_rows>(plan, v, ldv, overflow)
-                                                 : launch<2, many_rows>(plan, v, ldv, overflow);
-    return fits<few_rows, Element>(plan, 3) ? launch<3, few_rows>(plan, v, ldv, overflow)
-                                            : launch<2, few_rows>(plan, v, ldv, overflow);
+        return fits<many_rows, Element>(plan, 3)
+                   ? launch<3, many_rows>(plan, v, ldv, q, ldq, overflow)
+                   : launch<2, many_rows>(plan, v, ldv, q, ldq, overflow);
+    return fits<few_rows, Element>(plan, 3) ? launch<3, few_rows>(plan, v, ldv, q, ldq, overflow)
+                                            : launch<2, few_rows>(plan, v, ldv, q, ldq, overflow);
 }
 
 extern "C" int bd_cuda_triangular_is_staged(const struct gram_plan *plan)
@@ -361,9 +370,10 @@ extern "C" int bd_cuda_triangular_is_staged(const struct gram_plan *plan)
                                                                  : fits<few_rows, double>(plan, 2));
 }
 
-extern "C" enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v,
-                                                    int64_t ldv, int *overflow)
+extern "C" enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, const void *v,
+                                                    int64_t ldv, void *q, int64_t ldq,
+                                                    int *overflow)
 {
-    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
-                                : choose(plan, static_cast<double *>(v), ldv, overflow);
+    return plan->type == BD_F32 ? choose<float>(plan, v, ldv, q, ldq, overflow)
+                                : choose<double>(plan, v, ldv, q, ldq, overflow);
 }

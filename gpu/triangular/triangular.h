@@ -19,15 +19,23 @@ enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, 
 int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n);
 /* Bytes of plan->parts for `form`. */
 size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n);
-/* The same of more columns: those that staged.cu has room for, and others, of which
- * panels.cu has those for which bd_cuda_triangular_is_product. */
-int bd_cuda_triangular_is_staged(const struct gram_plan *plan);
-enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v, int64_t ldv,
-                                         int *overflow);
-enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v, int64_t ldv,
-                                         int *overflow);
+
+/* V := V T of more columns. */
 enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, int64_t ldv,
                                        int *overflow);
+
+/* Q := V T (plan->m rows each, of plan->type) where bd_cuda_triangular_is_product is known to hold;
+ * q may be v. Of `plan` it takes cuda, m, type and, of data, n, inverse, packed and decision. */
+enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, const void *v, int64_t ldv,
+                                          void *q, int64_t ldq);
+
+/* Q := V T, q may be v: staged.cu takes any T if bd_cuda_triangular_is_staged; panels.cu does
+ * nothing unless bd_cuda_triangular_is_product. */
+int bd_cuda_triangular_is_staged(const struct gram_plan *plan);
+enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, const void *v, int64_t ldv,
+                                         void *q, int64_t ldq, int *overflow);
+enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, const void *v, int64_t ldv,
+                                         void *q, int64_t ldq, int *overflow);
 
 #ifdef __cplusplus
 }
