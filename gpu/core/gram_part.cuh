@@ -14,12 +14,12 @@
  * The upper triangle of 8 C columns, folded and cut: row groups p and 2 pairs - 1 - p together are
  * about as long for every p < pairs; each such pair is cut into pieces for a warp each, which
  * differ by at most a tile, so that 8 warps have the same work, two on each quarter of a
- * multiprocessor. FEEDERS more warps load (gram_producer.cuh): 8 where registers last, since a
+ * multiprocessor. PRODUCERS more warps load (gram_producer.cuh): 8 where registers last, since a
  * loader that waits within load4, as the live separator's, takes 77 us with 4 and 52 with 8 (110592
  * x 100, H100; the others differ by 2%). */
-template <int C, int FEEDERS> struct bd_gram_cut {
+template <int C, int PRODUCERS> struct bd_gram_cut {
     static constexpr int rows = (C + 1) / 2, columns = 16 * rows, pairs = (rows + 1) / 2;
-    static constexpr int warps = 8, feeders = FEEDERS, pieces = warps / pairs;
+    static constexpr int warps = 8, producers = PRODUCERS, pieces = warps / pairs;
     static constexpr int share = (C + (2 * pairs > rows ? 0 : 2) + pieces - 1) / pieces;
     static constexpr bool pair = false;
 

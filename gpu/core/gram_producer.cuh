@@ -21,7 +21,7 @@ template <class Part> struct bd_gram_stages {
         block = Part::columns * 4, /* quads of a row block */
         stage = bd_gram_step * block,
         bytes = 2 * stage * (int)sizeof(float4),
-        threads = 32 * (Part::warps + Part::feeders)
+        threads = 32 * (Part::warps + Part::producers)
     };
 };
 
@@ -30,10 +30,10 @@ template <class Part> struct bd_gram_stages {
  * after the last store: a store that waits for its quad waits for what set out since as well.
  * Thread t has quad t % 16 of a step's 64 rows, in columns t / 16, t / 16 + STEP, .. */
 template <class Loader, class Part>
-static __device__ __forceinline__ void bd_gram_feed(float4 *stages, const Loader &loader,
-                                                    int64_t begin, int blocks, int n)
+static __device__ __forceinline__ void bd_gram_produce(float4 *stages, const Loader &loader,
+                                                       int64_t begin, int blocks, int n)
 {
-    constexpr int QUADS = 4 * bd_gram_step, STEP = 32 * Part::feeders / QUADS;
+    constexpr int QUADS = 4 * bd_gram_step, STEP = 32 * Part::producers / QUADS;
     constexpr int PER = Part::columns / STEP;
     static_assert(PER * STEP == Part::columns, "columns are shared out evenly");
     static_assert(STEP % 2 == 0,
@@ -109,7 +109,8 @@ static __device__ __forceinline__ void bd_gram_segment(double (*sum)[4], const f
 
 /* What multiplying warp WARP does, in step with the loading ones. */
 template <class Part, int WARP>
-static __device__ __forceinline__ void bd_gram_sums(double2 *out, const float4 *stages, int blocks)
+static __device__ __forceinline__ void bd_gram_consume(double2 *out, const float4 *stages,
+                                                       int blocks)
 {
     constexpr int L0 = Part::length(WARP, 0), L1 = Part::length(WARP, 1);
     using memory = bd_gram_stages<Part>;
@@ -142,7 +143,7 @@ static __device__ __forceinline__ void bd_gram_by_warp(int warp, double2 *out, c
                                                        int blocks)
 {
     if (warp == WARP)
-        bd_gram_sums<Part, WARP>(out, stages, blocks);
+        bd_gram_consume<Part, WARP>(out, stages, blocks);
     else if constexpr (WARP + 1 < Part::warps)
         bd_gram_by_warp<Part, WARP + 1>(warp, out, stages, blocks);
 }
@@ -153,10 +154,10 @@ static __device__ __forceinline__ void bd_gram_by_warp(int warp, double2 *out, c
  * block: after barriers of some of its warps compute-sanitizer (CUDA 13.0) finds races across
  * barriers of all. */
 template <class Loader, class Part>
-__global__ __launch_bounds__(bd_gram_stages<Part>::threads,
-                             1) void bd_gram_fed(double *part,
-                                                 const __grid_constant__ Loader loader, int64_t m,
-                                                 int n, int share, const int *stop)
+__global__
+__launch_bounds__(bd_gram_stages<Part>::threads,
+                  1) void bd_gram_specialised(double *part, const __grid_constant__ Loader loader,
+                                              int64_t m, int n, int share, const int *stop)
 {
     extern __shared__ float4 bd_gram_memory[];
     if (stop && *stop)
@@ -173,7 +174,7 @@ __global__ __launch_bounds__(bd_gram_stages<Part>::threads,
                                      (int64_t)blockIdx.x * bd_gram_slots<Part>::count / 2,
                                  bd_gram_memory, blocks);
     else
-        bd_gram_feed<Loader, Part>(bd_gram_memory, loader, 16 * first, blocks, n);
+        bd_gram_produce<Loader, Part>(bd_gram_memory, loader, 16 * first, blocks, n);
 }
 
 #endif

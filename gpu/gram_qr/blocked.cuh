@@ -206,9 +206,11 @@ static __device__ __forceinline__ void gram_estimate_along(struct gram_progress 
     __syncwarp();
 }
 
-/* As gram_cholesky, with the inverses of diagonal blocks in the lower triangle, and the condition
- * number in *p unless by (gram_estimate_along) is 0 or rows are missing. x: 3 n, of which the first
- * n are reciprocals of R's diagonal then. */
+/* Cholesky: row i of the upper triangle of a becomes row i of R, from the diagonal on, with R^T R =
+ * a, as long as pivots are positive; pivots below `floor`, if that is above 0, count as `floor`.
+ * The lower triangle gets the inverses of diagonal blocks. Returns the number of rows made. Where
+ * all are made and by (gram_estimate_along) is not 0, *p gets the condition number, for n <= 128. x
+ * has 3 n doubles, or n if by is 0; the first n become the reciprocals of R's diagonal. */
 static __device__ __forceinline__ int gram_cholesky_blocked(double *a, int ld, int n, double floor,
                                                             double by, double *x,
                                                             struct gram_progress *p)

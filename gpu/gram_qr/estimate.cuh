@@ -59,15 +59,15 @@ template <int THREADS, int PARTS> struct gram_estimate {
     double norm[PARTS];                /* of the rows taken, squared */
 
     /* What there is of columns j0 .. last - 1, which are next, to shared memory. */
-    __device__ __forceinline__ void tell(double (*told)[3], int j0, int last) const
+    __device__ __forceinline__ void publish(double (*published)[3], int j0, int last) const
     {
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
             const int k = part * THREADS + (int)threadIdx.x;
             if (k >= j0 && k < last) {
-                told[k - j0][0] = large[part];
-                told[k - j0][1] = small[part];
-                told[k - j0][2] = norm[part];
+                published[k - j0][0] = large[part];
+                published[k - j0][1] = small[part];
+                published[k - j0][2] = norm[part];
             }
         }
     }
@@ -127,7 +127,7 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
                                                         int to, bool begins, double most)
 {
     constexpr int ONCE = 4;
-    __shared__ double told[32][3], values[2];
+    __shared__ double published[32][3], values[2];
     __shared__ int reached;
     const int lane = threadIdx.x % 32;
     int end = to;
@@ -148,15 +148,15 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
                 }
         };
         if (!starts)
-            e->tell(told, j0, last);
+            e->publish(published, j0, last);
         __syncthreads();
         if ((int)threadIdx.x - lane < n) {
             const bool in = own < last;
             struct gram_next next;
             next.diagonal = in ? a[(int64_t)own * ld + own] : 1.0;
-            next.large = in && !starts ? told[lane][0] : 0.0;
-            next.small = in && !starts ? told[lane][1] : 0.0;
-            next.norm = in && !starts ? told[lane][2] : 0.0;
+            next.large = in && !starts ? published[lane][0] : 0.0;
+            next.small = in && !starts ? published[lane][1] : 0.0;
+            next.norm = in && !starts ? published[lane][2] : 0.0;
             next.scale();
             double gamma = __shfl_sync(~0u, next.diagonal * next.by, 0);
             load(j0);

@@ -3,10 +3,10 @@
 
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/gram_qr/blocked_solver.cuh"
+#include "gpu/gram_qr/clamp.cuh"
 #include "gpu/gram_qr/estimate.cuh"
 #include "gpu/gram_qr/large/large.h"
 #include "gpu/gram_qr/parts.cuh"
-#include "gpu/gram_qr/raise.cuh"
 
 enum {
     threads = 512,
@@ -104,7 +104,7 @@ take_scaled(const struct gram_data &d, const struct gram_memory_of_r &f, double 
     return gram_sum_warp(lane < warps ? sums[lane] : 0.0);
 }
 
-/* What gram_raise has left apart, to f.b. */
+/* What gram_clamp has left apart, to f.b. */
 static __device__ __forceinline__ void bring_back(const struct gram_memory_of_r &f, int n)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -148,11 +148,11 @@ __global__ __launch_bounds__(threads,
         whole = end == n;
         record.failed = !s.svd && !whole;
         record.condition = whole ? progress.squared : HUGE_VAL;
-        if (s.svd && gram_is_to_raise(record.condition, n)) {
+        if (s.svd && gram_needs_clamp(record.condition, n)) {
             const double squares = gram_sum_warp(lane < warps ? sums[32 + lane] : 0.0);
             double bound;
             gram_take_again(d, f);
-            record.bad = idle = !gram_raise(f.b, f.a, f.c, f.ld, n, squares, f.x, &bound, &record);
+            record.bad = idle = !gram_clamp(f.b, f.a, f.c, f.ld, n, squares, f.x, &bound, &record);
             if (s.apart)
                 bring_back(f, n);
             else

@@ -14,7 +14,7 @@ struct gram_factor_step {
     int number;  /* gram_record */
     int in_copy; /* V is in gram_plan.copy if the solve before was in float32 */
     double shift, enough;
-    int apart; /* what singular values are raised with has no room in shared memory beside R^ */
+    int apart; /* what singular values are clamped with has no room in shared memory beside R^ */
 };
 
 /* gram_factor of the table. plan->data.total is R_total before, other after; the record is written

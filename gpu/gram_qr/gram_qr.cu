@@ -43,8 +43,8 @@ static __device__ __forceinline__ double noise(uint64_t row, uint64_t column)
 }
 
 template <class Element>
-__global__ __launch_bounds__(256) void mend(Element *v, int64_t ldv, int64_t m, int64_t first_row,
-                                            const int *exponents)
+__global__ __launch_bounds__(256) void repair(Element *v, int64_t ldv, int64_t m, int64_t first_row,
+                                              const int *exponents)
 {
     Element *column = v + blockIdx.y * ldv;
     const int exponent = exponents[blockIdx.y];
@@ -89,7 +89,7 @@ static dim3 column_grid(const struct gram_plan *plan)
 }
 
 /* What is to read or change V otherwise than gram_solve: its elements are in V again. */
-static void settle(struct gram_plan *plan, void *v, int64_t ldv)
+static void restore_v(struct gram_plan *plan, void *v, int64_t ldv)
 {
     if (plan->copy && plan->formed && plan->m > 0)
         fetch<<<column_grid(plan), 256, 0, plan->cuda->stream>>>(
@@ -154,7 +154,7 @@ static enum bd_status make_plan(struct gram_plan *plan)
     plan->host = reinterpret_cast<double *>(plan->records + bd_gram_qr_max_passes);
     plan->host_exponents = reinterpret_cast<int *>(plan->host + n);
     plan->status = plan->host_exponents + n;
-    return bd_cuda_gram_resident_create(plan);
+    return bd_cuda_gram_persistent_create(plan);
 }
 
 extern "C" {
@@ -168,7 +168,7 @@ static void gram_destroy(void *work)
     bd_cuda_free(plan->parts);
     bd_cuda_free(plan->copy);
     bd_cuda_free_host(plan->records);
-    bd_cuda_gram_resident_destroy(plan);
+    bd_cuda_gram_persistent_destroy(plan);
     free(plan);
 }
 
@@ -202,7 +202,7 @@ static enum bd_status gram_create(struct bd_backend *backend, int64_t m, int64_t
 static enum bd_status gram_form(void *work, const void *v, int64_t ldv)
 {
     struct gram_plan *plan = plan_of(work);
-    settle(plan, const_cast<void *>(v), ldv); /* of the caller's, who has it in V by rights */
+    restore_v(plan, const_cast<void *>(v), ldv); /* of the caller's, who has it in V by rights */
     plan->down = 1;
     return bd_cuda_gram_form_enqueue(plan, v, ldv);
 }
@@ -281,7 +281,7 @@ static enum bd_status gram_report(void *work, int pass, struct bd_gram_qr_pass *
     const enum bd_status status = bd_cuda_check(error, "QR by the Gram matrix");
     if (status != BD_OK)
         return status;
-    *record = gram_told(*own);
+    *record = gram_pass_of(*own);
     return own->bad ? BD_ERROR_NUMERIC : BD_OK;
 }
 
@@ -304,7 +304,7 @@ static enum bd_status gram_magnitudes(void *work, const void *v, int64_t ldv, do
     struct gram_plan *plan = plan_of(work);
     const size_t bytes = (size_t)plan->data.n * sizeof(double);
     cudaStream_t stream = plan->cuda->stream;
-    settle(plan, const_cast<void *>(v), ldv);
+    restore_v(plan, const_cast<void *>(v), ldv);
     unsigned long long *bits = reinterpret_cast<unsigned long long *>(plan->largest);
     cudaError_t error = cudaMemsetAsync(bits, 0, bytes, stream);
     if (plan->m > 0 && plan->type == BD_F64)
@@ -330,16 +330,16 @@ static enum bd_status gram_repair(void *work, void *v, int64_t ldv, const int *e
     struct gram_plan *plan = plan_of(work);
     const size_t bytes = (size_t)plan->data.n * sizeof *exponent;
     cudaStream_t stream = plan->cuda->stream;
-    settle(plan, v, ldv);
+    restore_v(plan, v, ldv);
     memcpy(plan->host_exponents, exponent, bytes); /* free: bad passes have been waited for */
     cudaError_t error = cudaMemcpyAsync(plan->data.exponents, plan->host_exponents, bytes,
                                         cudaMemcpyHostToDevice, stream);
     if (plan->m > 0 && plan->type == BD_F64)
-        mend<<<column_grid(plan), 256, 0, stream>>>(static_cast<double *>(v), ldv, plan->m,
-                                                    first_row, plan->data.exponents);
+        repair<<<column_grid(plan), 256, 0, stream>>>(static_cast<double *>(v), ldv, plan->m,
+                                                      first_row, plan->data.exponents);
     else if (plan->m > 0)
-        mend<<<column_grid(plan), 256, 0, stream>>>(static_cast<float *>(v), ldv, plan->m,
-                                                    first_row, plan->data.exponents);
+        repair<<<column_grid(plan), 256, 0, stream>>>(static_cast<float *>(v), ldv, plan->m,
+                                                      first_row, plan->data.exponents);
     if (error == cudaSuccess)
         error = cudaGetLastError();
     return bd_cuda_check(error, "scaling columns of V");

@@ -5,7 +5,7 @@
 
 #include "gpu/gram_qr/small.cuh"
 
-/* The small arrays, and the matrices: b, which becomes R^, and those that gram_raise needs beside
+/* The small arrays, and the matrices: b, which becomes R^, and those that gram_clamp needs beside
  * it. */
 struct gram_memory_of_r {
     double *norm, *inverse; /* n, n */

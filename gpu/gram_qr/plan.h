@@ -68,16 +68,16 @@ static __device__ __forceinline__ unsigned gram_cuts(const unsigned *starts, int
 #endif
 
 /* The first passes in one launch (gpu/gram_qr/narrow/persistent.cu). */
-struct gram_resident_outcome {
+struct gram_persistent_outcome {
     int passes, more; /* how many there were; whether there are to be more, for which there is G */
 };
 
-struct gram_resident {
-    const void *kernel;                    /* NULL: none */
-    int blocks, kept;                      /* thread blocks; tiles of rows that one of them keeps */
-    size_t shared;                         /* bytes of its shared memory */
-    void *words;                           /* from block to block */
-    struct gram_resident_outcome *outcome; /* page-locked, written by the GPU */
+struct gram_persistent {
+    const void *kernel; /* NULL: none */
+    int blocks, kept;   /* thread blocks; tiles of rows that one of them keeps */
+    size_t shared;      /* bytes of its shared memory */
+    void *words;        /* from block to block */
+    struct gram_persistent_outcome *outcome; /* page-locked, written by the GPU */
 };
 
 struct gram_plan {
@@ -100,7 +100,7 @@ struct gram_plan {
     int down;                           /* the next sweep goes from the last rows to the first */
     int formed; /* the last gram_solve has formed G, and nothing has changed V since */
     int solved; /* the last kernels are those of gram_solve */
-    struct gram_resident resident;
+    struct gram_persistent persistent;
 };
 
 /* What R is made of and with: for the SVD one more, and another where products of up to 64 rows are

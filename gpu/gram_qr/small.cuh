@@ -75,9 +75,9 @@ static __device__ __forceinline__ double gram_near_condition(double apart)
     return (1 + far) * gram_inverse(1 - far);
 }
 
-/* Whether R^ of Cholesky is not that of the SVD: that is where no eigenvalue is raised. The
+/* Whether R^ of Cholesky is not that of the SVD: that is where no eigenvalue is clamped. The
  * estimate is seldom a tenth of the condition number of R^, so its square not a hundredth. */
-static __device__ __forceinline__ bool gram_is_to_raise(double condition, int n)
+static __device__ __forceinline__ bool gram_needs_clamp(double condition, int n)
 {
     return !(condition * 1e4 * n * DBL_EPSILON < 1);
 }
@@ -91,7 +91,7 @@ static __device__ __forceinline__ bool gram_is_single(double condition, bool mix
 
 static __device__ __forceinline__ double gram_kappa(double condition, int n)
 {
-    /* what was raised, or broken off, has this at most */
+    /* what was clamped, or broken off, has this at most */
     return gram_root(fmin(condition, gram_inverse(n) / DBL_EPSILON));
 }
 
@@ -119,7 +119,8 @@ static __device__ __forceinline__ double gram_undone(int exponent)
 }
 
 /* As the table has it. */
-static inline __host__ __device__ struct bd_gram_qr_pass gram_told(const struct gram_record &record)
+static inline __host__ __device__ struct bd_gram_qr_pass
+gram_pass_of(const struct gram_record &record)
 {
     return { record.orthogonality, record.condition,   record.truncated,
              record.failed != 0,   record.single != 0, record.skipped != 0 };
@@ -166,46 +167,6 @@ static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const doubl
 {
     const int next = min(k + 1, n - 1);
     return gram_pivots_of(a[k * ld + k], a[k * ld + next], a[next * ld + next], floor);
-}
-
-/* Cholesky: row k of a becomes row k of R, from the diagonal on, with R^T R = a; only the upper
- * triangle is used. Pivots below `floor`, above 0, count as that. A step has two rows and one
- * barrier: the second of them, and what the roots of pivots divide, is made last. */
-static __device__ __forceinline__ void gram_cholesky(double *a, int ld, int n, double floor)
-{
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-#pragma unroll 1
-    for (int k = 0; k < n; k += 2) {
-        __syncthreads();
-        const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
-        const double *top = a + k * ld, *low = top + ld;
-#pragma unroll 1
-        for (int i = k + 2 + warp; i < n; i += warps) {
-            const double x = top[i] * p.by_first, y = fma(-p.share, top[i], low[i]) * p.by_second;
-#pragma unroll 1
-            for (int j = (i & ~31) + lane; j < n; j += 32)
-                if (j >= i)
-                    a[i * ld + j] -= fma(y, fma(-p.share, top[j], low[j]), x * top[j]);
-        }
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int k = 2 * warp; k < n; k += 2 * warps) {
-        const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
-        const double by = gram_inverse_root(p.first);
-        const double second = k + 1 < n ? gram_inverse_root(p.second) : 0;
-        __syncwarp();
-#pragma unroll 1
-        for (int j = (k & ~31) + lane; j < n; j += 32) {
-            const double x = a[k * ld + j];
-            if (j >= k)
-                a[k * ld + j] = (j == k ? p.first : x) * by;
-            if (j > k && k + 1 < n)
-                a[(k + 1) * ld + j] =
-                    (j == k + 1 ? p.second : fma(-p.share, x, a[(k + 1) * ld + j])) * second;
-        }
-    }
-    __syncthreads();
 }
 
 #endif

@@ -3,6 +3,7 @@
 #define BD_GPU_QR_CHOLESKY_PANEL_CUH
 
 #include "gpu/core/gram_multiply.cuh"
+#include "gpu/gram_qr/small.cuh"
 
 enum {
     width = 32, /* columns of a panel: the lanes of a warp */
@@ -44,15 +45,6 @@ static __device__ __forceinline__ double noise(int n)
     return 8.0 * n * 0x1p-53;
 }
 
-/* 1 / sqrt(x) to double precision for x of ordinary size (or NaN), with no branch for others. */
-static __device__ __forceinline__ double inverse_root(double x)
-{
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    double e = fma(-x * y, y, 1.0); /* y is good to 20 bits, a step of third order to 60 */
-    return fma(y * e, fma(0.375, e, 0.5), y);
-}
-
 /* a(m) -= part c(m), m = 0 .. 7; c is 16-byte aligned in shared memory, the same for all lanes. */
 static __device__ __forceinline__ void take_column(double a[8], double part, const double *c,
                                                    int first = 0)
@@ -84,16 +76,16 @@ static __device__ __forceinline__ void take_eight(double a[width], const double 
 }
 
 /* L of the `cols` x `cols` block at row and column j0, in place and in `d`, by one warp: lane i has
- * row i. Pivots below `lowest` are raised to it (NaN as well: the norm of its column brings it
- * back). tell(k0) says that columns k0 .. k0 + 7 are in `d`.
+ * row i. Pivots below `lowest` are clamped to it (NaN as well: the norm of its column brings it
+ * back). signal(k0) says that columns k0 .. k0 + 7 are in `d`.
  *
  * The time is that from pivot to pivot. So a lane keeps its own diagonal element (rest) apart: with
  * x its element of the column, y a rough inverse of the pivot p and e = 1 - p y, the element loses
  * x^2 / p = x^2 y (1 + e + e^2 ..), three operations after y. Roots come later, eight at once. */
-template <class Tell>
+template <class Signal>
 static __device__ __forceinline__ void diagonal_block(const struct packed_rows &row,
                                                       struct diagonal *d, int j0, int cols,
-                                                      double lowest, const Tell &tell)
+                                                      double lowest, const Signal &signal)
 {
     const int lane = threadIdx.x % 32;
     double a[width], rest = 1, smallest = 1, *mine = row(j0 + (lane < cols ? lane : 0)) + j0;
@@ -125,11 +117,11 @@ static __device__ __forceinline__ void diagonal_block(const struct packed_rows &
             __syncwarp();
             take_column(a, part[s], &d->column[k][k0], s + 1);
         }
-        const double root = inverse_root(own);
+        const double root = gram_inverse_root(own);
         if (lane < 8)
             d->root[k0 + lane] = root;
         __syncwarp();
-        tell(k0);
+        signal(k0);
 #pragma unroll
         for (int s = 0; s < 8; s++) {
             const int k = k0 + s;

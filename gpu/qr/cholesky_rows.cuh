@@ -25,7 +25,7 @@ static_assert(rows_slot >= 4 * rows_tiles * 32 && 2 * rows_slot >= rows_side * r
 
 /* What is to be factored: the upper triangle of g (n x n, ld n) without its diagonal, rows and
  * columns times `inverse`, and `diagonal` on it. r may be the lower triangle of g with its
- * diagonal. Pivots below `floor` are raised to it, if that is above 0. */
+ * diagonal. Pivots below `floor` are clamped to it, if that is above 0. */
 struct rows_job {
     int n;
     const double *g, *inverse;

@@ -1,16 +1,16 @@
-/* V := V T (gpu/gram_qr/plan.h) of more columns than staged.cu has room for, where T is one
+/* V := V T (gpu/gram_qr/plan.h) of more columns than pipelined.cu has room for, where T is one
  * block of columns and the product in float64, on the FP64 tensor cores.
  *
  * A thread block has a tile of rows, and panels of 128 columns of Q one after the other, from the
  * last on, so that V is there as long as it is wanted: a panel is a product with 16 columns of V at
  * a time, which arrive in shared memory together with their part of T while those before them are
- * multiplied (gpu/core/staged_rows.cuh). As in staged.cu T^T is multiplied by V^T. A warp has 32
+ * multiplied (gpu/core/pipeline.cuh). As in pipelined.cu T^T is multiplied by V^T. A warp has 32
  * rows, and of the blocks of 16 columns of a panel every other one, so that all warps have as much
  * to do where T ends. What is not a product is done while another thread block of the
  * multiprocessor multiplies. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
-#include "gpu/core/staged_rows.cuh"
+#include "gpu/core/pipeline.cuh"
 #include "gpu/triangular/store.cuh"
 #include "gpu/triangular/triangular.h"
 
@@ -32,7 +32,7 @@ static_assert(2 * threads == block_size, "a thread copies as much of each block 
 /* Doubles of a stage: blocks of T, then columns of V. */
 template <int GROUPS, class Element> static __host__ __device__ constexpr int stage_of(void)
 {
-    return panel_blocks * block_size + side * staged_stride<32 * GROUPS, Element>() *
+    return panel_blocks * block_size + side * pipeline_stride<32 * GROUPS, Element>() *
                                            (int)sizeof(Element) / (int)sizeof(double);
 }
 
@@ -72,7 +72,7 @@ static __device__ __forceinline__ void fetch_t(double *to, const double *from, i
 #pragma unroll
     for (int e = 0; e < panel_blocks; e++) {
         if (k <= first + e && first + e < blocks)
-            staged_copy<16>(to + block_size * e, from, 16);
+            pipeline_copy<16>(to + block_size * e, from, 16);
         from += (first + e + 1) * block_size;
     }
 }
@@ -102,13 +102,13 @@ __global__ __launch_bounds__(threads,
                                                       int64_t ldq, int64_t m, int *overflow)
 {
     constexpr int ROWS = 32 * GROUPS, SHARES = warps / GROUPS, OWN = panel_blocks / SHARES;
-    constexpr int STRIDE = staged_stride<ROWS, Element>(), STAGE = stage_of<GROUPS, Element>();
+    constexpr int STRIDE = pipeline_stride<ROWS, Element>(), STAGE = stage_of<GROUPS, Element>();
     extern __shared__ __align__(16) double stages[];
     const int n = d.n, blocks = (n + side - 1) / side, panels = (blocks - 1) / panel_blocks + 1;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
     const int rows = warp % GROUPS * 32, share = warp / GROUPS;
     const int tiles = (int)((m + ROWS - 1) / ROWS);
-    const bool aligned = staged_aligned(v, ldv), aligned_q = staged_aligned(q, ldq);
+    const bool aligned = pipeline_aligned(v, ldv), aligned_q = pipeline_aligned(q, ldq);
     double *scale = stages + STAGES * STAGE;
     bd_cuda_await();
     if (d.decision->identity || !bd_cuda_triangular_is_product(d))
@@ -140,9 +140,9 @@ __global__ __launch_bounds__(threads,
         fetch_t(to, next_t, in.k, panel_blocks * in.panel, blocks);
         const int count = min(n - side * in.k, (int)side);
         if (aligned && left >= ROWS && count == side) {
-            staged_fetch_whole<ROWS, STRIDE, threads, side>(rows_to, next_v, ldv);
+            pipeline_fetch_whole<ROWS, STRIDE, threads, side>(rows_to, next_v, ldv);
         } else {
-            staged_fetch<ROWS, STRIDE, threads>(rows_to, next_v, ldv, 0, left, count, aligned);
+            pipeline_fetch<ROWS, STRIDE, threads>(rows_to, next_v, ldv, 0, left, count, aligned);
             for (int e = count * STRIDE + threadIdx.x; e < side * STRIDE; e += threads)
                 rows_to[e] = 0; /* columns that there are not: of other rows, maybe NaN */
         }
@@ -206,7 +206,7 @@ __global__ __launch_bounds__(threads,
         now.advance(blocks);
     };
     const int own_tiles = (tiles - (int)blockIdx.x + (int)gridDim.x - 1) / (int)gridDim.x;
-    staged_tiles<STAGES>(0, 1, own_tiles * steps, fetch, take);
+    pipeline_tiles<STAGES>(0, 1, own_tiles * steps, fetch, take);
     if (CHECKED && isnan(bad))
         *overflow = 1;
 }

@@ -1,4 +1,4 @@
-/* Private to staged.cu and panels.cu: what a product with T^T on the
+/* Private to pipelined.cu and panels.cu: what a product with T^T on the
  * left has left in registers, to V. */
 #ifndef BD_GPU_TRIANGULAR_STORE_CUH
 #define BD_GPU_TRIANGULAR_STORE_CUH

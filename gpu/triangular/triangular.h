@@ -29,11 +29,11 @@ enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, in
 enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, const void *v, int64_t ldv,
                                           void *q, int64_t ldq);
 
-/* Q := V T, q may be v: staged.cu takes any T if bd_cuda_triangular_is_staged; panels.cu does
+/* Q := V T, q may be v: pipelined.cu takes any T if bd_cuda_triangular_is_pipelined; panels.cu does
  * nothing unless bd_cuda_triangular_is_product. */
-int bd_cuda_triangular_is_staged(const struct gram_plan *plan);
-enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, const void *v, int64_t ldv,
-                                         void *q, int64_t ldq, int *overflow);
+int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan);
+enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, const void *v,
+                                            int64_t ldv, void *q, int64_t ldq, int *overflow);
 enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, const void *v, int64_t ldv,
                                          void *q, int64_t ldq, int *overflow);
 

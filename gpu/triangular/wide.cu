@@ -1,4 +1,4 @@
-/* V := V T (gpu/gram_qr/plan.h) of more columns than staged.cu has room for, where T has
+/* V := V T (gpu/gram_qr/plan.h) of more columns than pipelined.cu has room for, where T has
  * more than one block of columns or the product is in float32 (panels.cu has the
  * others), on the FP64 tensor cores: a thread block has a tile of rows in shared memory, columns of
  * V and, from the left, more and more of Q. T is read in blocks of 16 x 16 in the order of the
@@ -193,8 +193,8 @@ extern "C" int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n)
 extern "C" enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v,
                                                   int64_t ldv, int *overflow)
 {
-    if (bd_cuda_triangular_is_staged(plan))
-        return bd_cuda_triangular_staged(plan, v, ldv, v, ldv, overflow);
+    if (bd_cuda_triangular_is_pipelined(plan))
+        return bd_cuda_triangular_pipelined(plan, v, ldv, v, ldv, overflow);
     const enum bd_status status = bd_cuda_triangular_panels(plan, v, ldv, v, ldv, overflow);
     if (status != BD_OK)
         return status;
@@ -205,7 +205,7 @@ extern "C" enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, 
 extern "C" enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, const void *v,
                                                      int64_t ldv, void *q, int64_t ldq)
 {
-    return bd_cuda_triangular_is_staged(plan)
-               ? bd_cuda_triangular_staged(plan, v, ldv, q, ldq, NULL)
+    return bd_cuda_triangular_is_pipelined(plan)
+               ? bd_cuda_triangular_pipelined(plan, v, ldv, q, ldq, NULL)
                : bd_cuda_triangular_panels(plan, v, ldv, q, ldq, NULL);
 }

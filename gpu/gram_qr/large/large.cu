@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "gpu/core/dependent_launch.cuh"
+#include "gpu/gram_qr/clamp.cuh"
 #include "gpu/gram_qr/large/estimate.cuh"
 #include "gpu/gram_qr/large/large.h"
 #include "gpu/gram_qr/parts.cuh"
-#include "gpu/gram_qr/raise.cuh"
 #include "gpu/qr/cholesky_rows.cuh"
 
 enum { threads = 512, parts = gram_most / threads, measure_threads = 128 };
@@ -96,7 +96,7 @@ static __device__ __forceinline__ double finish_estimate(const struct gram_data 
     if (gram_is_near(d.decision->apart))
         return gram_near_condition(d.decision->apart);
     if (from > 0)
-        gram_load_estimate(&e, d);
+        gram_move_estimate<false>(&e, d);
     if (gram_take_columns(&e, d.r, n, n, from, n, from == 0, gram_most_squared) < n)
         return HUGE_VAL;
     return e.greatest / e.least;
@@ -114,15 +114,16 @@ static __device__ __forceinline__ double sum_of_squares(const double *a, int n)
 
 /* R^ of the SVD to d.r; false: no convergence. */
 static __device__ __forceinline__ bool
-raise(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_record *record)
+clamp(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_record *record)
 {
+    __shared__ struct gram_progress progress;
     const int n = d.n;
     double bound;
     gram_take_again(d, f);
     const double squares = sum_of_squares(f.a, n);
-    if (!gram_raise(f.b, f.a, f.a, f.ld, n, squares, f.x, &bound, record))
+    if (!gram_clamp(f.b, f.a, f.a, f.ld, n, squares, f.x, &bound, record))
         return false;
-    gram_cholesky(f.a, f.ld, n, bound / 2);
+    gram_cholesky_blocked(f.a, f.ld, n, bound / 2, 0, f.x, &progress);
     for (int e = threadIdx.x; e < n * n; e += threads)
         if (e / n <= e % n)
             d.r[e] = f.a[e];
@@ -150,8 +151,8 @@ __global__ __launch_bounds__(threads,
     record.orthogonality = d.decision->orthogonality;
     record.failed = !s.svd && end < n;
     record.condition = end == n ? finish_estimate(d) : HUGE_VAL;
-    if (s.svd && gram_is_to_raise(record.condition, n)) {
-        record.bad = !raise(d, f, &record);
+    if (s.svd && gram_needs_clamp(record.condition, n)) {
+        record.bad = !clamp(d, f, &record);
     } else if (end < n) {
         struct gram_memory_of_r r = f;
         r.b = d.r;

@@ -7,7 +7,7 @@
 
 /* The columns in blocks by incremental condition estimation, as gram_take_columns does it, while R
  * is being made. A lane has what is kept for its column; float32 is good enough for conditions that
- * are raised from. */
+ * are clamped from. */
 struct gram_blocks {
     float most;            /* squares of the condition numbers */
     float greatest, least; /* singular values of the block, squared, estimated */

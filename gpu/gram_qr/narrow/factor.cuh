@@ -7,9 +7,9 @@
 
 #include <math.h>
 
+#include "gpu/gram_qr/clamp.cuh"
 #include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
-#include "gpu/gram_qr/raise.cuh"
 
 /* What a lane knows of its column and row of R^: R(i, j), i < j, is a[i * ld + j] times by of i. */
 struct column {
@@ -193,24 +193,24 @@ static __device__ __forceinline__ void stay(const struct gram_data &d,
 }
 
 /* R^ of the scaled G in m.a and g, `apart` from I: m.a and m.pivots as gram_eliminate leaves them,
- * and how many rows of it there are. What is raised, if singular values are, goes to the record,
+ * and how many rows of it there are. What is clamped, if singular values are, goes to the record,
  * which has the condition then. *most: the condition number that blocks of R^ may have, HUGE_VAL
- * where it is one block; warp number `warps` has others in *blocks where eigenvalues were raised.
+ * where it is one block; warp number `warps` has others in *blocks where eigenvalues were clamped.
  */
 static __device__ __forceinline__ int factor(struct gram_memory &m, double g[shares], int n,
                                              const struct gram_factor_step &s, double apart,
                                              struct gram_blocks *blocks, struct gram_record *record,
-                                             double *most, bool *raised)
+                                             double *most, bool *clamped)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool near = gram_is_near(apart);
     double floor = 0;
-    *raised = false;
+    *clamped = false;
     *most = HUGE_VAL;
     for (;;) {
         *blocks = gram_no_blocks((float)(*most * *most));
         const int end = gram_eliminate(m, n, floor, !near, blocks);
-        if (*raised)
+        if (*clamped)
             return n;
         record->failed = !s.svd && end < n;
         if (near && end == n) {
@@ -223,21 +223,21 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
                              : HUGE_VAL;
         __syncthreads();
         record->condition = m.estimate;
-        *raised = s.svd && gram_is_to_raise(record->condition, n);
-        if (*raised) {
+        *clamped = s.svd && gram_needs_clamp(record->condition, n);
+        if (*clamped) {
 #pragma unroll
             for (int e = 0; e < shares; e++) {
                 const int j = warp + warps * e;
                 if (warp < warps && lane <= j && j < n)
                     m.b[lane * ld + j] = m.b[j * ld + lane] = g[e];
             }
-            record->bad = !gram_raise(m.c, m.b, m.a, ld, n, n + apart, m.x, &floor, record);
+            record->bad = !gram_clamp(m.c, m.b, m.a, ld, n, n + apart, m.x, &floor, record);
             floor /= 2;
         }
         record->single = gram_is_single(record->condition, s.mixed);
         const double kappa = gram_kappa(record->condition, n);
         *most = kappa <= 32 ? HUGE_VAL : fmax(gram_tau(record->single) * kappa, 32.0);
-        if (!*raised || record->bad)
+        if (!*clamped || record->bad)
             return end;
     }
 }
@@ -245,10 +245,10 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
 /* Where blocks of R^ begin (gram_decision), to m.starts; by the warp that has `blocks`. */
 static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_blocks *blocks, int n,
                                            int solve, const struct column &own, double most,
-                                           bool raised)
+                                           bool clamped)
 {
     const int lane = threadIdx.x % 32;
-    if (!raised && most < HUGE_VAL) {
+    if (!clamped && most < HUGE_VAL) {
         *blocks = gram_no_blocks((float)(most * most));
 #pragma unroll 1
         for (int j = 0; j < n; j++) {
@@ -275,7 +275,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     struct gram_blocks blocks;
     struct column own;
     double g[shares], total[shares], apart, most;
-    bool raised;
+    bool clamped;
     __builtin_assume(n >= 1 && n <= gram_narrow_most);
     __builtin_assume(blockDim.x == threads);
     load_upper(g, d.g, n);
@@ -297,7 +297,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
         stay(d, s, undone, in_copy, record, out);
         return record;
     }
-    const int end = factor(m, g, n, s, apart, &blocks, &record, &most, &raised);
+    const int end = factor(m, g, n, s, apart, &blocks, &record, &most, &clamped);
     if (record.bad) {
         stay(d, s, undone, in_copy, record, out);
         return record;
@@ -307,7 +307,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (end < n)
         break_off(m.a, n, end, &own);
     if (warp == warps)
-        cut(m, &blocks, n, s.solve, own, most, raised);
+        cut(m, &blocks, n, s.solve, own, most, clamped);
     own.norm *= undone;
     if (s.pass > 0 && warp < warps)
 #pragma unroll

@@ -10,13 +10,13 @@
 
 enum { group_blocks = 12 }; /* whose sums are looked at together */
 
-struct __align__(16) resident_word
+struct __align__(16) persistent_word
 {
     unsigned long long bits, number;
 };
 
 /* Both halves of a word are written, and read, as one. */
-static __device__ __forceinline__ void send(struct resident_word *to, unsigned long long bits,
+static __device__ __forceinline__ void send(struct persistent_word *to, unsigned long long bits,
                                             int number)
 {
     asm volatile("{.reg .b128 w; mov.b128 w, {%1, %2}; st.relaxed.gpu.global.b128 [%0], w;}"
@@ -25,12 +25,12 @@ static __device__ __forceinline__ void send(struct resident_word *to, unsigned l
                  : "memory");
 }
 
-static __device__ __forceinline__ void send_double(struct resident_word *to, double x, int number)
+static __device__ __forceinline__ void send_double(struct persistent_word *to, double x, int number)
 {
     send(to, (unsigned long long)__double_as_longlong(x), number);
 }
 
-static __device__ __forceinline__ void look(const struct resident_word *from,
+static __device__ __forceinline__ void look(const struct persistent_word *from,
                                             unsigned long long *bits, unsigned long long *number)
 {
     asm volatile("{.reg .b128 w; ld.relaxed.gpu.global.b128 w, [%2]; mov.b128 {%0, %1}, w;}"
@@ -43,7 +43,7 @@ static __device__ __forceinline__ void look(const struct resident_word *from,
  * All are looked at until all are there: one after the other would take as many times as long. */
 template <int COUNT>
 static __device__ __forceinline__ void receive(unsigned long long bits[COUNT],
-                                               const struct resident_word *from, int count,
+                                               const struct persistent_word *from, int count,
                                                int64_t apart, int number)
 {
     bool missing;
@@ -61,7 +61,7 @@ static __device__ __forceinline__ void receive(unsigned long long bits[COUNT],
 }
 
 /* The sum of `count` numbers, `apart` words from each other. */
-static __device__ __forceinline__ double add_up(const struct resident_word *from, int count,
+static __device__ __forceinline__ double add_up(const struct persistent_word *from, int count,
                                                 int64_t apart, int number)
 {
     double sum = 0;

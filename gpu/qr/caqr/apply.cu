@@ -99,7 +99,7 @@ fetch_reflectors(const struct apply_args &p, struct apply_shared *s, int slot, c
     caqr_fetch(&s->v[slot], v + caqr_inner * i * p.level.ldv + 4 * lane, p.level.ldv,
                caqr_room(rows, lane), cols, p.v_fours, w, warps, lane);
     for (int j = thread; j < caqr_t_size / 4; j += 32 * warps)
-        caqr_copy16(&s->t[slot].x[j / 4][j % 4 * 4], t + i * caqr_t_size + 4 * j, 16);
+        pipeline_copy<16>(&s->t[slot].x[j / 4][j % 4 * 4], t + i * caqr_t_size + 4 * j, 16);
 }
 
 /* The top of a leaf's first sub-block between registers and D. */

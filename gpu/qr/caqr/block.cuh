@@ -13,6 +13,7 @@
 #ifndef BD_GPU_QR_CAQR_BLOCK_CUH
 #define BD_GPU_QR_CAQR_BLOCK_CUH
 
+#include "gpu/core/pipeline.cuh"
 #include "gpu/qr/caqr/plan.h"
 
 enum { caqr_t_ld = 20 }; /* of a T in shared memory: B operands without bank conflicts */
@@ -305,23 +306,7 @@ static __device__ __forceinline__ void caqr_wait(uint64_t *barrier, int phase)
     } while (!done);
 }
 
-/* Asynchronous copy of 4 bytes or 16, of which `bytes` are read and the rest are 0. */
-static __device__ __forceinline__ void caqr_copy4(float *to, const float *from, int bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(bytes)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void caqr_copy16(float *to, const float *from, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(bytes)
-                 : "memory");
-}
-
+/* Waits until all asynchronous copies of this thread have arrived. */
 static __device__ __forceinline__ void caqr_copies_done(void)
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
@@ -339,12 +324,12 @@ static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const 
     lda *= step;
     if (fours) {
         for (int j = first; j < caqr_inner; j += step, from += lda)
-            caqr_copy16(to + caqr_at(0, j), from, j < cols ? 4 * room : 0);
+            pipeline_copy<16>(to + caqr_at(0, j), from, j < cols ? 4 * room : 0);
         return;
     }
     for (int j = first; j < caqr_inner; j += step, from += lda)
         for (int i = 0; i < 4; i++)
-            caqr_copy4(to + caqr_at(i, j), from + i, j < cols && i < room ? 4 : 0);
+            pipeline_copy<4>(to + caqr_at(i, j), from + i, j < cols && i < room ? 4 : 0);
 }
 
 /* The inverse, all columns. */

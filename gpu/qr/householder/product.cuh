@@ -54,16 +54,6 @@ static inline size_t product_bytes(int pieces, bool old_c)
            (size_t)(pieces * product_piece + (old_c ? product_tile * product_out : 0));
 }
 
-static __device__ __forceinline__ void product_commit(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int PENDING> static __device__ __forceinline__ void product_wait(void)
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
 /* How many of four elements from `at` on there are before `end`. */
 static __device__ __forceinline__ int product_room(int64_t at, int64_t end)
 {
@@ -76,7 +66,7 @@ static __device__ __forceinline__ void product_fetch4(float *to, const float *fr
                                                       const float *somewhere, int room, int fours)
 {
     if (fours) {
-        caqr_copy16(to, room > 0 ? from : somewhere, 4 * room);
+        pipeline_copy<16>(to, room > 0 ? from : somewhere, 4 * room);
         return;
     }
 #pragma unroll
@@ -262,7 +252,7 @@ __global__ void __launch_bounds__(product_threads, 1)
             product_fetch_along(a + product_tile * product_lk, p.b, p.ldb, n0, p.n, at, end,
                                 p.b_fours);
         }
-        product_commit();
+        pipeline_commit();
     };
     int slice = 0;
     bd_cuda_await();
@@ -272,9 +262,9 @@ __global__ void __launch_bounds__(product_threads, 1)
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         if (p.pieces > 2)
-            product_wait<1>();
+            pipeline_wait<1>();
         else
-            product_wait<0>();
+            pipeline_wait<0>();
         __syncthreads(); /* piece i is there, and nobody reads piece i - 1 any more */
         if (JOB == PRODUCT_Q && slice < product_slices)
             product_fetch_old(p, out, m0, n0, slice++);

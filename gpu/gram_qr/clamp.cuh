@@ -1,7 +1,7 @@
 /* Private to factor.cu, gpu/gram_qr/large/large.cu and gpu/gram_qr/narrow/factor.cuh:
- * eigenvalues of the scaled Gram matrix are raised, by one thread block (small.cuh). */
-#ifndef BD_GPU_GRAM_QR_RAISE_CUH
-#define BD_GPU_GRAM_QR_RAISE_CUH
+ * eigenvalues of the scaled Gram matrix are clamped, by one thread block (small.cuh). */
+#ifndef BD_GPU_GRAM_QR_CLAMP_CUH
+#define BD_GPU_GRAM_QR_CLAMP_CUH
 
 #include "gpu/gram_qr/small.cuh"
 
@@ -272,14 +272,14 @@ static __device__ __forceinline__ void gram_join(double *a, const double *b, int
     __syncthreads();
 }
 
-/* The scaled G in a (both triangles), eigenvalues s_k raised to `bound` where they are below it, to
- * `to`, its upper triangle, which may be a itself; what was raised, and the condition number, to
- * `record`. With rows b_k, products of which add up to G, made orthogonal, that is bound I + the
+/* The scaled G in a (both triangles), eigenvalues s_k clamped to `bound` where they are below it,
+ * to `to`, its upper triangle, which may be a itself; what was clamped, and the condition number,
+ * to `record`. With rows b_k, products of which add up to G, made orthogonal, that is bound I + the
  * sum over s_k > bound of (1 - bound / s_k) b_k^T b_k, so that only as many rows are to be rotated
  * as G has rank, to rounding. Its Cholesky factorisation does not fail: no exact pivot is below
  * `bound`. squares: ||G||_F^2; b, a and `to` are overwritten. x: 2 n + 3 doubles. False: no
  * convergence. */
-static __device__ __forceinline__ bool gram_raise(double *b, double *a, double *to, int ld, int n,
+static __device__ __forceinline__ bool gram_clamp(double *b, double *a, double *to, int ld, int n,
                                                   double squares, double *x, double *bound,
                                                   struct gram_record *record)
 {

@@ -10,7 +10,7 @@
  * here. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
-#include "gpu/core/staged_rows.cuh"
+#include "gpu/core/pipeline.cuh"
 #include "gpu/triangular/store.cuh"
 #include "gpu/triangular/triangular.h"
 
@@ -198,7 +198,7 @@ template <class Element> struct work {
 template <bool CUT, int STAGES, int ROWS, class Element>
 static __device__ __forceinline__ int multiply_tiles(const struct work<Element> &w)
 {
-    constexpr int STRIDE = staged_stride<ROWS, Element>(), STRIPS = ROWS / 16,
+    constexpr int STRIDE = pipeline_stride<ROWS, Element>(), STRIPS = ROWS / 16,
                   SHARES = warps / STRIPS;
     constexpr int OWN = (ROWS == many_rows ? few_columns : most_columns) / 16 / SHARES;
     constexpr int AHEAD = CUT ? 1 : 2;
@@ -209,8 +209,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
     int bad = 0;
     auto cuts = [&](int c) { return gram_cuts(w.starts, c); };
     auto fetch = [&](int tile, int stage) {
-        staged_fetch<ROWS, STRIDE, threads>(w.stages + stage * size, w.v, w.ldv,
-                                            (int64_t)tile * ROWS, w.m, n, w.aligned);
+        pipeline_fetch<ROWS, STRIDE, threads>(w.stages + stage * size, w.v, w.ldv,
+                                              (int64_t)tile * ROWS, w.m, n, w.aligned);
     };
     auto take = [&](int tile, int stage) {
         Element *rows = w.stages + stage * size + 16 * strip;
@@ -265,19 +265,19 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
                 __syncthreads();
         }
     };
-    staged_tiles<STAGES>((int)blockIdx.x, (int)gridDim.x, tiles, fetch, take);
+    pipeline_tiles<STAGES>((int)blockIdx.x, (int)gridDim.x, tiles, fetch, take);
     return bad;
 }
 
 template <int STAGES, int ROWS, class Element>
-__global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ struct gram_data d,
-                                                     const Element *v, int64_t ldv, Element *q,
-                                                     int64_t ldq, int64_t m, int *overflow)
+__global__ __launch_bounds__(threads, 1) void pipelined(const __grid_constant__ struct gram_data d,
+                                                        const Element *v, int64_t ldv, Element *q,
+                                                        int64_t ldq, int64_t m, int *overflow)
 {
     extern __shared__ __align__(16) double shared[];
     __shared__ double ones[16];
     __shared__ unsigned starts[most_columns / 32];
-    constexpr int STRIDE = staged_stride<ROWS, Element>();
+    constexpr int STRIDE = pipeline_stride<ROWS, Element>();
     const int n = d.n, blocks = blocks_of(n), size = 16 * blocks * STRIDE;
     const int packed_size = blocks * (blocks + 1) / 2 * block_size;
     double *packed = shared, *scale = packed + packed_size;
@@ -304,8 +304,8 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
     w.m = m;
     w.n = n;
     w.single = d.decision->single != 0;
-    w.aligned = staged_aligned(v, ldv);
-    w.aligned_q = staged_aligned(q, ldq);
+    w.aligned = pipeline_aligned(v, ldv);
+    w.aligned_q = pipeline_aligned(q, ldq);
     w.starts = starts;
     w.packed = packed;
     w.scale = scale;
@@ -318,9 +318,9 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
 }
 
 /* Bytes of shared memory with so many stages. */
-template <int ROWS, class Element> static size_t staged_bytes(int n, int stages)
+template <int ROWS, class Element> static size_t pipelined_bytes(int n, int stages)
 {
-    const size_t blocks = (size_t)blocks_of(n), stride = (size_t)staged_stride<ROWS, Element>();
+    const size_t blocks = (size_t)blocks_of(n), stride = (size_t)pipeline_stride<ROWS, Element>();
     return (blocks * (blocks + 1) / 2 * block_size + 16 * blocks) * sizeof(double) +
            (size_t)stages * 16 * blocks * stride * sizeof(Element);
 }
@@ -331,20 +331,20 @@ static enum bd_status launch(const struct gram_plan *plan, const Element *v, int
 {
     struct bd_cuda *cuda = plan->cuda;
     const int64_t tiles = (plan->m + ROWS - 1) / ROWS;
-    const auto kernel = staged<STAGES, ROWS, Element>;
+    const auto kernel = pipelined<STAGES, ROWS, Element>;
     enum bd_status status =
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status != BD_OK)
         return status;
     bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms)),
-                   dim3(threads), staged_bytes<ROWS, Element>(plan->data.n, STAGES), plan->data, v,
-                   ldv, q, ldq, plan->m, overflow);
+                   dim3(threads), pipelined_bytes<ROWS, Element>(plan->data.n, STAGES), plan->data,
+                   v, ldv, q, ldq, plan->m, overflow);
     return bd_cuda_launched("the product with a triangle");
 }
 
 template <int ROWS, class Element> static bool fits(const struct gram_plan *plan, int stages)
 {
-    return staged_bytes<ROWS, Element>(plan->data.n, stages) + static_shared <=
+    return pipelined_bytes<ROWS, Element>(plan->data.n, stages) + static_shared <=
            (size_t)plan->cuda->shared_most;
 }
 
@@ -364,15 +364,15 @@ static enum bd_status choose(const struct gram_plan *plan, const void *from, int
                                             : launch<2, few_rows>(plan, v, ldv, q, ldq, overflow);
 }
 
-extern "C" int bd_cuda_triangular_is_staged(const struct gram_plan *plan)
+extern "C" int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan)
 {
     return plan->data.n <= most_columns && (plan->type == BD_F32 ? fits<few_rows, float>(plan, 2)
                                                                  : fits<few_rows, double>(plan, 2));
 }
 
-extern "C" enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, const void *v,
-                                                    int64_t ldv, void *q, int64_t ldq,
-                                                    int *overflow)
+extern "C" enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, const void *v,
+                                                       int64_t ldv, void *q, int64_t ldq,
+                                                       int *overflow)
 {
     return plan->type == BD_F32 ? choose<float>(plan, v, ldv, q, ldq, overflow)
                                 : choose<double>(plan, v, ldv, q, ldq, overflow);
