@@ -3,12 +3,16 @@
  * (gpu/qr/cholesky.h) is as good in float32 as one from Householder reflectors.
  *
  * X comes from a Loader, which may form it on the fly:
- *     struct Loader { __device__ void load4(int64_t i, int j, float x[4]) const; };
- * gives rows i .. i + 3 (i a multiple of 4; rows >= m as 0) of column j, 0 <= j < n. It is passed
- * to the kernels by value. NaN and Inf in X make the elements of G they belong to NaN or Inf.
  *
- * Work is cut along the rows into tiles, shared out to a persistent grid; the sums of the blocks
- * are added by a second kernel in a fixed order, so that the same X gives the same bits. */
+ *     struct Loader { __device__ void load4(int64_t i, int j, float x[4]) const; };
+ *
+ * load4 gives rows i .. i + 3 (i a multiple of 4; rows >= m as 0) of column j, 0 <= j < n. The
+ * Loader is passed to the kernels by value. NaN and Inf in X make the elements of G they belong to
+ * NaN or Inf.
+ *
+ * The rows are cut into tiles, which are shared out to as many thread blocks as the device
+ * holds. A second kernel adds the sums of the blocks in a fixed order, so that the same X gives
+ * the same bits. The plain version is a float64 syrk on the host (tests/gpu/gram.cu). */
 #ifndef BD_GPU_CORE_GRAM_CUH
 #define BD_GPU_CORE_GRAM_CUH
 
@@ -54,9 +58,9 @@ struct bd_gram_matrix {
     }
 };
 
-/* G (n x n) := sums over the thread blocks; part is units x blocks x Slots::count. A warp adds
- * blocks w, w + 32, .. of 32 slots, then lane l of warp w has the sum of warp l for slot w of
- * these, and lane l of warp 0 the sum for slot l. */
+/* G (n x n) := sums over the thread blocks; part is units x blocks x Slots::count. Warp w adds
+ * blocks w, w + 32, .. for 32 slots. Then lane l of warp w has what warp l added for slot w, and
+ * in the end lane l of warp 0 has the whole sum for slot l. */
 template <class Slots>
 __global__ __launch_bounds__(1024) void bd_gram_sum(double *g, const double *part, int n,
                                                     int blocks, const int *stop)
@@ -65,13 +69,13 @@ __global__ __launch_bounds__(1024) void bd_gram_sum(double *g, const double *par
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, slot0 = blockIdx.x * 32;
     const double *p = part + (int64_t)blockIdx.y * blocks * Slots::count + slot0 + lane;
     double sum = 0;
-    bd_cuda_await(); /* stopped or not: what is launched next waits for this kernel alone */
+    bd_cuda_await(); /* also if stopped: the next launch waits for this kernel alone */
     if (stop && *stop)
         return;
     for (int block = warp; block < blocks; block += 5 * 32) {
         double x[5];
 #pragma unroll
-        for (int k = 0; k < 5; k++) /* all on their way at once */
+        for (int k = 0; k < 5; k++) /* the five loads are independent */
             x[k] = block + 32 * k < blocks ? p[(int64_t)(block + 32 * k) * Slots::count] : 0.0;
 #pragma unroll
         for (int k = 0; k < 5; k++)
@@ -138,8 +142,8 @@ static inline size_t bd_gram_workspace(const struct bd_cuda *cuda, int64_t m, in
     return bytes > more ? bytes : more;
 }
 
-/* The sums are added up by a kernel that may be launched while they are still being formed, which
- * hides how long a launch takes. */
+/* Launches the kernel that adds the sums of the thread blocks; it may begin while they are still
+ * being formed. */
 template <class Slots>
 static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, int n, int blocks,
                            int units, const int *stop)

@@ -41,8 +41,8 @@ static __device__ __forceinline__ void bd_gram_narrow_multiply(double (*sum)[4],
         bd_gram_multiply(sum[GROUPS + group - 2], x[2], x[3], x[group]);
 }
 
-/* The sums of all WARPS warps to part (thread blocks x TILES x 128): the upper half of the warps
- * joins the lower, until one is left. stage: WARPS / 2 x 2 TILES x 32. */
+/* Adds the sums of all WARPS warps and writes them to part (thread blocks x TILES x 128): the
+ * upper half of the warps adds to the lower, until one is left. stage: WARPS / 2 x 2 TILES x 32. */
 template <int WARPS, int TILES>
 static __device__ __forceinline__ void bd_gram_narrow_join(double *part, double (&sum)[TILES][4],
                                                            double2 (*stage)[TILES * 2][32])

@@ -1,6 +1,6 @@
-/* Private to gpu/gram_qr/pipelined.cuh, gpu/triangular/pipelined.cu and gpu/triangular/panels.cu:
- * tiles of rows of a column-major matrix on their way to shared memory by asynchronous copies,
- * several tiles at once, so that nothing waits for memory that has something to compute. */
+/* Private to the CUDA backend: pipelines of asynchronous copies to shared memory. Several tiles
+ * of rows of a column-major matrix are being copied while one is used, so that warps that have
+ * something to compute do not wait for memory. */
 #ifndef BD_GPU_CORE_PIPELINE_CUH
 #define BD_GPU_CORE_PIPELINE_CUH
 
@@ -8,14 +8,14 @@
 
 #include <cuda_runtime.h>
 
-/* Elements between staged columns of ROWS, a multiple of 16: those of four columns, of which a
- * fragment has eight rows, are in different banks. */
+/* Elements between columns of a stage of ROWS rows, a multiple of 16, so that four columns, of
+ * which a fragment has eight rows, are in different banks. */
 template <int ROWS, class Element> static __host__ __device__ constexpr int pipeline_stride(void)
 {
     return ROWS + (sizeof(Element) == 8 ? 4 : 8);
 }
 
-/* Copies BYTES, 4, 8 or 16, of which `there` exist; the rest becomes 0. */
+/* Begins to copy BYTES bytes (4, 8 or 16), of which `there` are read; the rest becomes 0. */
 template <int BYTES>
 static __device__ __forceinline__ void pipeline_copy(void *to, const void *from, int there)
 {
@@ -32,7 +32,7 @@ static __device__ __forceinline__ void pipeline_copy(void *to, const void *from,
                      : "memory");
 }
 
-/* What has set out since the last call is a group. */
+/* The copies begun since the last call form a group. */
 static __device__ __forceinline__ void pipeline_commit(void)
 {
     asm volatile("cp.async.commit_group;" ::: "memory");
@@ -51,7 +51,7 @@ static __device__ __forceinline__ bool pipeline_aligned(const Element *v, int64_
     return ((reinterpret_cast<uintptr_t>(v) | (uintptr_t)ldv * sizeof *v) & 15) == 0;
 }
 
-/* Sets out with rows first .. first + ROWS - 1 of the `count` columns at v, by THREADS threads;
+/* Begins to copy rows first .. first + ROWS - 1 of the `count` columns at v, by THREADS threads;
  * rows from m on become 0. Column j goes to stage + j STRIDE. `first` is a multiple of ROWS. */
 template <int ROWS, int STRIDE, int THREADS, class Element>
 static __device__ __forceinline__ void pipeline_fetch(Element *stage, const Element *v, int64_t ldv,
@@ -80,7 +80,7 @@ static __device__ __forceinline__ void pipeline_fetch(Element *stage, const Elem
     }
 }
 
-/* The same of COUNT columns, all of which are there, aligned, and have all ROWS from v on. */
+/* The same for COUNT columns that all exist, are aligned, and have all ROWS rows from v on. */
 template <int ROWS, int STRIDE, int THREADS, int COUNT, class Element>
 static __device__ __forceinline__ void pipeline_fetch_whole(Element *stage, const Element *v,
                                                             int64_t ldv)
@@ -95,9 +95,10 @@ static __device__ __forceinline__ void pipeline_fetch_whole(Element *stage, cons
         pipeline_copy<16>(to + j * STRIDE, from + j * ldv, 16);
 }
 
-/* take(tile, stage) for tiles first, first + step, .. below `tiles`, one after the other:
- * fetch(tile, stage) sets out with a tile, and STAGES - 1 of them are under way while one is taken.
- * By all threads; the last tile may still be read by others afterwards. */
+/* Calls take(tile, stage) for tiles first, first + step, .. below `tiles`, one after the other.
+ * fetch(tile, stage) begins to copy a tile; STAGES - 1 tiles are being copied while one is
+ * taken. By all threads of the block; other threads may still read the last tile after the
+ * return. */
 template <int STAGES, class Fetch, class Take>
 static __device__ __forceinline__ void pipeline_tiles(int first, int step, int tiles,
                                                       const Fetch &fetch, const Take &take)

@@ -1,13 +1,13 @@
-/* V := V T (gpu/gram_qr/plan.h) of more columns than pipelined.cu has room for, where T is one
+/* Q := V T (gpu/gram_qr/plan.h) of more columns than pipelined.cu has room for, where T is one
  * block of columns and the product in float64, on the FP64 tensor cores.
  *
- * A thread block has a tile of rows, and panels of 128 columns of Q one after the other, from the
- * last on, so that V is there as long as it is wanted: a panel is a product with 16 columns of V at
- * a time, which arrive in shared memory together with their part of T while those before them are
- * multiplied (gpu/core/pipeline.cuh). As in pipelined.cu T^T is multiplied by V^T. A warp has 32
- * rows, and of the blocks of 16 columns of a panel every other one, so that all warps have as much
- * to do where T ends. What is not a product is done while another thread block of the
- * multiprocessor multiplies. */
+ * A thread block has a tile of rows, and computes panels of 128 columns of Q one after the
+ * other, from the last on, so that V is not overwritten while it is needed. A panel is a sum of
+ * products with 16 columns of V. These columns and their part of T arrive in shared memory while
+ * the columns before them are multiplied (gpu/core/pipeline.cuh). As in pipelined.cu, T^T is
+ * multiplied by V^T. A warp has 32 rows, and every other block of 16 columns of a panel (or
+ * every fourth), so that all warps have as much to do where T ends. While one thread block of a
+ * multiprocessor loads or stores, another one multiplies. wide.cu is the plain version. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
 #include "gpu/core/pipeline.cuh"
@@ -17,7 +17,7 @@
 enum {
     warps = 4,
     threads = 32 * warps,
-    many_groups = 2,  /* of 32 rows, in a tile; one where so there would be too few tiles */
+    many_groups = 2,  /* of 32 rows in a tile; 1 where the tiles are few */
     blocks_once = 2,  /* thread blocks of a multiprocessor */
     side = 16,        /* columns of V of a stage */
     block_size = 256, /* doubles of a block of T: two of each thread */
@@ -36,17 +36,17 @@ template <int GROUPS, class Element> static __host__ __device__ constexpr int st
                                            (int)sizeof(Element) / (int)sizeof(double);
 }
 
-/* 16 columns of V, of a panel, of a tile of rows. */
+/* Which 16 columns of V, of which panel, of which tile of rows. */
 struct place {
     int tile, panel, k;
 
-    /* The last columns that a panel wants. */
+    /* The last columns that a panel needs. */
     __device__ __forceinline__ int last(int blocks) const
     {
         return min(panel_blocks * (panel + 1), blocks) - 1;
     }
 
-    /* To the next of them; false: of another panel. */
+    /* Moves on to the next; false: that is in another panel. */
     __device__ __forceinline__ bool advance(int blocks)
     {
         if (k < last(blocks)) {
@@ -62,8 +62,8 @@ struct place {
     }
 };
 
-/* Block (k, j) of T is number j (j + 1) / 2 + k: to a stage those of a panel for rows 16 k .., from
- * block (k, first) at `from`. */
+/* Copies blocks of T to a stage: those of a panel for rows 16 k .., from block (k, first) at
+ * `from`. Block (k, j) of T is number j (j + 1) / 2 + k. */
 static __device__ __forceinline__ void fetch_t(double *to, const double *from, int k, int first,
                                                int blocks)
 {
@@ -119,11 +119,11 @@ __global__ __launch_bounds__(threads,
 
     struct place in = { (int)blockIdx.x, panels - 1, 0 }, now = in;
     double sum[OWN][4][4] = {};
-    double bad = 0; /* or NaN */
+    double bad = 0; /* 0, or NaN once an element is not finite */
     int steps = 0;
     for (int p = 0; p < panels; p++)
         steps += min(panel_blocks * (p + 1), blocks);
-    /* The last rows first: those that were read last. */
+    /* The last rows come first: they were read last and may still be in the cache. */
     auto first_row = [&](int tile) { return (int64_t)(tiles - 1 - tile) * ROWS; };
     const double *next_t;
     const Element *next_v;
@@ -144,7 +144,7 @@ __global__ __launch_bounds__(threads,
         } else {
             pipeline_fetch<ROWS, STRIDE, threads>(rows_to, next_v, ldv, 0, left, count, aligned);
             for (int e = count * STRIDE + threadIdx.x; e < side * STRIDE; e += threads)
-                rows_to[e] = 0; /* columns that there are not: of other rows, maybe NaN */
+                rows_to[e] = 0; /* columns from n on hold old rows, maybe NaN */
         }
         next_t += block_size;
         next_v += side * ldv;
@@ -176,7 +176,7 @@ __global__ __launch_bounds__(threads,
                 bd_gram_multiply(sum[i][r], y[0], y[1], x[r]);
         };
         const int first = panel_blocks * now.panel;
-        if (now.k <= first && first + panel_blocks <= blocks) { /* no questions between them */
+        if (now.k <= first && first + panel_blocks <= blocks) { /* no branches between them */
 #pragma unroll
             for (int i = 0; i < OWN; i++)
                 multiply(i);

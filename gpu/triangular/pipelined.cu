@@ -1,13 +1,14 @@
-/* V := V T (gpu/gram_qr/plan.h) of more columns than registers hold, where T has room in shared
- * memory beside tiles of rows of V: on the FP64 tensor cores, which wait for nothing but memory.
+/* Q := V T (gpu/gram_qr/plan.h) of 33 to 128 columns (and fewer for the thin Q of gpu/qr), where T
+ * has room in shared memory beside tiles of rows of V: on the FP64 tensor cores, by a pipeline of
+ * asynchronous copies, so that only memory bounds it.
  *
  * T is in blocks of 16 x 16 in the order of the fragments (gram_packed). A block of columns that
- * are whole blocks of 16, usually all of them, is a product: a warp has 16 rows of the tile, and
- * its share of the blocks of 16, so that all shares are about as much work. It multiplies T^T by
- * V^T: so a lane has two rows of a column of Q next to each other. Columns to the right find Q in
- * the tile in place of V. Where a block of columns begins within 16, these are solved for a thread
- * a row. Of a product in float32 all factors are, and Q; its sums are float64, which cost nothing
- * here. */
+ * consists of whole blocks of 16, usually all columns, is a product: a warp has 16 rows of the
+ * tile and its share of the blocks of 16, so that all shares are about as much work. It
+ * multiplies T^T by V^T, so that a lane gets two adjacent rows of a column of Q. Columns to the
+ * right find Q in the tile in place of V. Where a block of columns begins within 16, a thread
+ * solves for one row of these 16. If the product is in float32, all factors and Q are rounded to
+ * float32; the sums are float64, which costs nothing here. wide.cu is the plain version. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
 #include "gpu/core/pipeline.cuh"
@@ -30,7 +31,7 @@ static __host__ __device__ int blocks_of(int n)
     return (n + 15) / 16;
 }
 
-/* 16 rows and columns of V, or of Q, scaled, as the lane has them. */
+/* The lane's part of 16 rows and columns of V, or of Q, scaled. */
 template <int STRIDE, bool SINGLE, class Element>
 static __device__ __forceinline__ void load_rows(double x[2][4], const Element *rows,
                                                  const double *scale)
@@ -46,8 +47,8 @@ static __device__ __forceinline__ void load_rows(double x[2][4], const Element *
     }
 }
 
-/* What is to be multiplied: a tile of rows, which has Q up to block `first` of 16 columns, and V.
- */
+/* A tile of rows to be multiplied: it holds Q up to block `first` of 16 columns, and V from
+ * there on. */
 template <class Element> struct tile_rows {
     const Element *rows;        /* at the lane's own in the first column that it has */
     const double *scale, *ones; /* what V, and Q, are multiplied by, likewise */
@@ -55,7 +56,8 @@ template <class Element> struct tile_rows {
     int first;
 };
 
-/* sum := 16 columns of the product, block c of them, as deep as `depth` blocks, AHEAD at a time. */
+/* sum := block c of 16 columns of the product, of `depth` blocks of rows of T; AHEAD: how far
+ * the loop is unrolled. */
 template <int STRIDE, int AHEAD, bool SINGLE, class Element>
 static __device__ __forceinline__ void
 multiply_as(double sum[2][4], const struct tile_rows<Element> &tile, int c, int depth)
@@ -93,7 +95,7 @@ multiply(double sum[2][4], const struct tile_rows<Element> &tile, int c, int dep
         multiply_as<STRIDE, AHEAD, false>(sum, tile, c, depth);
 }
 
-/* The lane's part of a product to the tile. */
+/* Stores the lane's part of a product in the tile. */
 template <int STRIDE, class Element>
 static __device__ __forceinline__ void keep(Element *strip, const double sum[2][4])
 {
@@ -105,7 +107,7 @@ static __device__ __forceinline__ void keep(Element *strip, const double sum[2][
             strip[(8 * (e / 2) + group) * STRIDE + 8 * h + 2 * t + e % 2] = (Element)sum[h][e];
 }
 
-/* The lane's part of 16 columns of the tile. */
+/* Loads the lane's part of 16 columns of the tile. */
 template <int STRIDE, class Element>
 static __device__ __forceinline__ void fetch_back(double sum[2][4], const Element *strip)
 {
@@ -117,10 +119,11 @@ static __device__ __forceinline__ void fetch_back(double sum[2][4], const Elemen
             sum[h][e] = (double)strip[(8 * (e / 2) + group) * STRIDE + 8 * h + 2 * t + e % 2];
 }
 
-/* 16 columns of Q in place of V, of which more than one block of columns has some, by one warp: a
- * lane a row, of which it has eight columns. strip: these columns of 16 rows of the tile; sum: the
- * products with what is left of them; t: the block of T on its diagonal, 0 below; cuts: bit j: a
- * block begins with column j. A function of its own: its registers are wanted elsewhere. */
+/* Replaces 16 columns of V by Q where more than one block of columns begins among them, by one
+ * warp: a lane has a row and eight of its columns. strip: these columns of 16 rows of the tile;
+ * sum: the products with the columns before them; t: the block of T on its diagonal, 0 below;
+ * cuts: bit j: a block begins with column j. It is not inlined, because its registers are needed
+ * elsewhere. */
 template <int STRIDE, class Element>
 static __device__ __noinline__ void solve(Element *strip, const double sum[2][4],
                                           const double *scale, const double *t, unsigned cuts,
@@ -142,7 +145,7 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
     for (int begin = 0, end; begin < 16; begin = end) {
         const unsigned rest = cuts >> begin >> 1;
         end = rest ? begin + __ffs((int)rest) : 16;
-        /* From the last column on, which none of the others needs. */
+        /* From the last column on, which no other column needs. */
 #pragma unroll 1
         for (int j = end - 1; j >= begin; j--) {
             const double *column = t + 8 * (j % 8) + j / 8;
@@ -166,8 +169,8 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
     __syncwarp();
 }
 
-/* The lane's part of 16 columns of Q, of which there are `columns`, to V; whether a number of it is
- * not finite. */
+/* Stores the lane's part of 16 columns of Q, of which `columns` exist; returns whether an
+ * element is not finite. */
 template <class Element>
 static __device__ __forceinline__ int put_block(Element *to, int64_t ldv, const double sum[2][4],
                                                 int64_t rows, int columns, bool aligned)
@@ -193,8 +196,8 @@ template <class Element> struct work {
     Element *stages;
 };
 
-/* All tiles of a thread block, CUT: where T has more than one block of columns. Whether a number is
- * not finite. */
+/* All tiles of a thread block. CUT: T has more than one block of columns. Returns whether an
+ * element is not finite. */
 template <bool CUT, int STAGES, int ROWS, class Element>
 static __device__ __forceinline__ int multiply_tiles(const struct work<Element> &w)
 {
@@ -242,8 +245,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
             } else {
                 while (CUT && end < blocks && cuts(end) == 0)
                     end++;
-                /* There and back again from the last 16 columns, which are the most work; what was
-                 * in place of Q is replaced when all have had it. */
+                /* Shares go forth and back from the last 16 columns on, which are the most work.
+                 * V is replaced by Q after all warps have read it. */
                 auto own = [&](int turn) {
                     return end - 1 - turn * SHARES - (turn % 2 ? SHARES - 1 - share : share);
                 };
@@ -295,7 +298,7 @@ __global__ __launch_bounds__(threads, 1) void pipelined(const __grid_constant__ 
         starts[threadIdx.x] = d.decision->starts[threadIdx.x];
     for (int e = n * STRIDE + threadIdx.x; e < size; e += threads)
         for (int stage = 0; stage < STAGES; stage++)
-            stages[stage * size + e] = 0; /* columns that there are not: and stay so */
+            stages[stage * size + e] = 0; /* columns from n on are 0 and stay so */
     struct work<Element> w;
     w.v = v;
     w.q = q;
@@ -348,7 +351,7 @@ template <int ROWS, class Element> static bool fits(const struct gram_plan *plan
            (size_t)plan->cuda->shared_most;
 }
 
-/* As many rows, and as many stages of them, as there is room for. */
+/* As many rows, and as many stages of them, as shared memory has room for. */
 template <class Element>
 static enum bd_status choose(const struct gram_plan *plan, const void *from, int64_t ldv, void *to,
                              int64_t ldq, int *overflow)
