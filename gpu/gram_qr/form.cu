@@ -37,8 +37,8 @@ static int panel_count(int n)
     return n <= triangle<8>::most ? 1 : (n + square::panel - 1) / square::panel;
 }
 
-/* All of the device once; units of a single panel have as many thread blocks less as they have less
- * to do. */
+/* Fills the device once. Units of a single panel get fewer thread blocks, in proportion to their
+ * work. */
 template <class Shape>
 static struct block_counts block_counts(const struct bd_cuda *cuda, int64_t m, int n)
 {
@@ -89,7 +89,7 @@ static enum bd_status launch_stages(const struct gram_plan *plan, const double *
     return bd_cuda_launched("the Gram matrix");
 }
 
-/* What is launched last has room on every GPU that there is code for. */
+/* Every GPU that there is code for has shared memory for the last of these. */
 template <class Shape>
 static enum bd_status launch_triangle(const struct gram_plan *plan, const double *v, int64_t ldv)
 {

@@ -1,12 +1,14 @@
-/* Private to form.cu: G = V^T V of float64 and more columns than registers hold. V is
- * staged (gpu/core/pipeline.cuh) in tiles of 16 SPLITS SLICES rows, of which a warp has SLICES
- * times 16; SETS warps share these, and each has TILES of the tiles of 16 x 8 of G.
+/* Private to form.cu: G = V^T V of float64 and more columns than registers hold. Tiles of 16 SPLITS
+ * SLICES rows of V arrive in shared memory by a pipeline of asynchronous copies
+ * (gpu/core/pipeline.cuh). A warp takes SLICES times 16 rows of a tile; SETS warps share these
+ * rows, and each has TILES of the tiles of 16 x 8 of G.
  *
  * A Shape says which tiles of G a unit of thread blocks has. Beside those numbers it has
- *     panel           columns that are staged at a time; 0: all there are
- *     width(n)        columns that are staged, at most
+ *
+ *     panel           columns that are loaded at a time; 0: all there are
+ *     width(n)        columns that are loaded, at most
  *     share(block)    the unit of a thread block, and which of its tiles of rows are the block's
- *     panels(unit)    columns that are staged: from `left` on and, unless it is negative, from
+ *     panels(unit)    columns that are loaded: from `left` on and, unless it is negative, from
  *                     `right` on; `columns`: how many there are of the latter, or of the only ones
  *     place(slot, unit, n, ..)  the element of G of a slot; false: there is none
  *     take(sum, rows, set, groups)  the sums of one set over 16 rows; `groups` of 8 columns */
@@ -22,7 +24,7 @@ struct block_counts {
     int pair, single;
 };
 
-/* Of `blocks` of a unit a thread block takes every tile of rows that is number `own` of so many. */
+/* A thread block takes every tile of rows that is number `own` of `blocks`, those of its unit. */
 struct block_share {
     int unit, own, blocks;
 };
@@ -108,7 +110,7 @@ template <int ROWS> struct triangle {
                                                    : others[group % 2];
             if (group >= groups)
                 break;
-            if (!at_hand(group + 1) && group + 1 < groups) /* before it is wanted */
+            if (!at_hand(group + 1) && group + 1 < groups) /* ahead of its use */
                 fragment<STRIDE>(others[(group + 1) % 2], rows, group + 1);
             bd_gram_multiply(sum[group - TOP], top[0], top[1], right);
             if (group >= BOTTOM)
@@ -148,9 +150,9 @@ template <int ROWS> struct triangle {
 };
 
 /* The products of two panels of 128 columns, p <= q of unit q (q + 1) / 2 + p: the left one is
- * staged first, and the right one behind it. Set s has the row groups (of 16 columns) s % 4 and 7 -
- * s % 4, and of the column groups (of 8) the even or the odd ones: of a single panel, whose lower
- * triangle nobody wants, all sets have 9 of 16 tiles. */
+ * loaded first, and the right one behind it. Set s has the row groups (of 16 columns) s % 4 and
+ * 7 - s % 4, and of the column groups (of 8) the even or the odd ones: of a single panel, whose
+ * lower triangle is not needed, all sets have 9 of 16 tiles. */
 template <int SLICES> struct squares {
     enum {
         panel = 128,
@@ -160,7 +162,7 @@ template <int SLICES> struct squares {
         tiles = 16,
         count = sets * tiles * 128
     };
-    enum { single_cost = 12, pair_cost = 16 }; /* measured: not all of it is tiles */
+    enum { single_cost = 12, pair_cost = 16 }; /* measured: tiles are not all of the cost */
 
     static __host__ __device__ int width(int)
     {

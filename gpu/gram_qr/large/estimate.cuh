@@ -1,11 +1,11 @@
-/* Private to cholesky.cu and large.cu: a condition estimate from launch to
- * launch, in data.scratch. */
+/* Private to cholesky.cu and large.cu: a condition estimate is kept from launch to launch, in
+ * data.scratch. */
 #ifndef BD_GPU_GRAM_QR_LARGE_ESTIMATE_CUH
 #define BD_GPU_GRAM_QR_LARGE_ESTIMATE_CUH
 
 #include "gpu/gram_qr/estimate.cuh"
 
-/* The estimate from data.scratch, or with KEEP to data.scratch. */
+/* Loads the estimate from data.scratch, or with KEEP stores it there. */
 template <bool KEEP, int THREADS, int PARTS>
 static __device__ __forceinline__ void gram_move_estimate(struct gram_estimate<THREADS, PARTS> *e,
                                                           const struct gram_data &d)

@@ -53,7 +53,7 @@ static __device__ __forceinline__ double sum_of_block(double x, double *sums)
     return gram_sum_warp(lane < threads / 32 ? sums[lane] : 0.0);
 }
 
-/* Whether there is anything to do; if not, that is all of the pass. One thread block. */
+/* Finds whether there is anything to do; if not, finishes the pass. One thread block. */
 __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct gram_data d,
                                                  const __grid_constant__ struct gram_factor_step s,
                                                  struct gram_record *out)
@@ -87,8 +87,8 @@ __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct 
         gram_write(out, record, s.number);
 }
 
-/* The square of the condition number of R^, estimated: the rows of the last launch are taken too.
- * HUGE_VAL for one of more than 1e30. */
+/* The square of the condition number of R^, estimated, after the rows of the last launch are
+ * taken too; HUGE_VAL if it is above 1e60. */
 static __device__ __forceinline__ double finish_estimate(const struct gram_data &d)
 {
     struct gram_estimate<threads, parts> e;
@@ -112,7 +112,7 @@ static __device__ __forceinline__ double sum_of_squares(const double *a, int n)
     return sum_of_block(sum, sums);
 }
 
-/* R^ of the SVD to d.r; false: no convergence. */
+/* Writes R^ of the SVD to d.r; false: no convergence. */
 static __device__ __forceinline__ bool
 clamp(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_record *record)
 {
@@ -131,7 +131,7 @@ clamp(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_r
     return true;
 }
 
-/* What follows from the rows of R^ that there are. One thread block. */
+/* Decides what follows from the rows of R^ that were made. One thread block. */
 __global__ __launch_bounds__(threads,
                              1) void decide(const __grid_constant__ struct gram_data d,
                                             const __grid_constant__ struct gram_factor_step s,

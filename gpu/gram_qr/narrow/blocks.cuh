@@ -1,13 +1,13 @@
-/* Private to factor.cuh: incremental condition estimation (gram_take_columns of
- * gpu/gram_qr/estimate.cuh) of up to 32 columns, one by one, by one warp. */
+/* Private to narrow.cuh and factor.cuh: incremental condition estimation of up to 32 columns,
+ * one by one, by one warp. The plain version is gram_take_columns (gpu/gram_qr/estimate.cuh). */
 #ifndef BD_GPU_GRAM_QR_NARROW_BLOCKS_CUH
 #define BD_GPU_GRAM_QR_NARROW_BLOCKS_CUH
 
 #include "gpu/gram_qr/small.cuh"
 
-/* The columns in blocks by incremental condition estimation, as gram_take_columns does it, while R
- * is being made. A lane has what is kept for its column; float32 is good enough for conditions that
- * are clamped from. */
+/* The columns in blocks by incremental condition estimation, as gram_take_columns makes them,
+ * while R is being made. A lane holds what is kept for its column. float32 is precise enough to
+ * decide what is to be clamped. */
 struct gram_blocks {
     float most;            /* squares of the condition numbers */
     float greatest, least; /* singular values of the block, squared, estimated */
@@ -35,7 +35,7 @@ static __device__ __forceinline__ float gram_largest(float a, float b, float c, 
     return fmaf(0.5f, a + c, root);
 }
 
-/* Column j joins the block or begins another; r: the lane's element of row j. By one warp. */
+/* Column j joins the block or begins another. r: the lane's element of row j. By one warp. */
 static __device__ __forceinline__ void gram_take_column(struct gram_blocks *b, int j, float r)
 {
     const float diagonal = __shfl_sync(~0u, r, j), norm = __shfl_sync(~0u, b->norm, j);
@@ -51,7 +51,8 @@ static __device__ __forceinline__ void gram_take_column(struct gram_blocks *b, i
     const bool joins = b->starts && top * other <= b->most * (b->least * own);
     b->starts |= joins ? 0 : 1u << j;
     b->large = joins ? fmaf(b->large, cosine, r * sine) : r;
-    b->small = joins ? fmaf(r, low_cosine, -b->small * low_sine) : r; /* orthogonal to the larger */
+    b->small = joins ? fmaf(r, low_cosine, -b->small * low_sine)
+                     : r; /* the vector is orthogonal to the larger one */
     b->norm = joins ? fmaf(r, r, b->norm) : r * r;
     b->greatest = joins ? top : 1.0f;
     b->least = joins ? __fdividef(b->least * own, other) : 1.0f;

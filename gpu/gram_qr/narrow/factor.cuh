@@ -1,7 +1,7 @@
-/* Private to narrow.cu and persistent.cu: R and T from G (gpu/gram_qr/plan.h) of
- * up to 32 columns: what gpu/gram_qr/factor.cu does for more, by warps of which every lane has a
- * column. All of it waits for what came before, and a warp that shares its scheduler waits for
- * others too: so few warps, few instructions, few barriers. */
+/* Private to narrow.cu and persistent_lead.cuh: R and T from G (gpu/gram_qr/plan.h) of up to 32
+ * columns: what gpu/gram_qr/factor.cu does for more, by warps in which every lane has a column.
+ * Each step waits for the one before, and a warp that shares its scheduler waits for other warps
+ * too: so there are few warps, few instructions and few barriers. */
 #ifndef BD_GPU_GRAM_QR_NARROW_FACTOR_CUH
 #define BD_GPU_GRAM_QR_NARROW_FACTOR_CUH
 
@@ -11,13 +11,14 @@
 #include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
 
-/* What a lane knows of its column and row of R^: R(i, j), i < j, is a[i * ld + j] times by of i. */
+/* What a lane knows of its column and row of R^: R(i, j), i < j, is a[i * ld + j] times `by` of
+ * i. */
 struct column {
     double norm, inverse;            /* D and 1 / D */
     double by, diagonal, reciprocal; /* of the row; R(i, i) and 1 / R(i, i) */
 };
 
-/* R is I from row `end` on: with norms that are powers of 2, so that 1 it is. */
+/* R becomes I from row `end` on, with norms that are powers of 2, so that the product is exact. */
 static __device__ __forceinline__ void break_off(double *a, int n, int end, struct column *own)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -34,7 +35,8 @@ static __device__ __forceinline__ void break_off(double *a, int n, int end, stru
     __syncthreads();
 }
 
-/* T in blocks, COLUMNS columns a warp, all at once: back substitution as gram_invert_column. */
+/* T in blocks, COLUMNS columns a warp at the same time: back substitution as in
+ * gram_invert_column. */
 template <int COLUMNS>
 static __device__ __forceinline__ void invert(const struct gram_data &d, const double *a,
                                               const struct column &own, unsigned starts)
@@ -71,7 +73,7 @@ static __device__ __forceinline__ void invert(const struct gram_data &d, const d
     }
 }
 
-/* The same of one block, which gram_eliminate has left. */
+/* The same if T is one block: gram_eliminate has left the inverse. */
 static __device__ __forceinline__ void take_inverse(const struct gram_data &d, const double *a,
                                                     const struct column &own)
 {
@@ -84,7 +86,7 @@ static __device__ __forceinline__ void take_inverse(const struct gram_data &d, c
     }
 }
 
-/* R_total := R in pass 0. By as many warps, of which this is number `warp`. */
+/* R_total := R in pass 0. This is number `warp` of the warps that do it. */
 static __device__ __forceinline__ void take_total(const struct gram_data &d, const double *a,
                                                   const struct column &own, int warp)
 {
@@ -120,7 +122,7 @@ static __device__ __forceinline__ void join_total(const struct gram_data &d, con
     }
 }
 
-/* Columns `warp`, `warp` + 4, .. of a matrix, rows to the diagonal. */
+/* Loads columns `warp`, `warp` + 4, .. of a matrix, rows down to the diagonal. */
 static __device__ __forceinline__ void load_upper(double x[shares], const double *from, int n)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -167,8 +169,8 @@ static __device__ __forceinline__ double take_scaled(struct gram_memory &m, doub
     return (m.sums[0] + m.sums[1]) + (m.sums[2] + m.sums[3]);
 }
 
-/* A pass with R = I, for what `record` says: what gram_repair did is undone, but by a bad pass. All
- * threads have read what they need of the decision. */
+/* A pass with R = I; `record` says why. What gram_repair did is undone, unless the pass was bad.
+ * All threads have read what they need of the decision. */
 static __device__ __forceinline__ void stay(const struct gram_data &d,
                                             const struct gram_factor_step &s, double undone,
                                             int in_copy, const struct gram_record &record,
@@ -192,11 +194,11 @@ static __device__ __forceinline__ void stay(const struct gram_data &d,
     }
 }
 
-/* R^ of the scaled G in m.a and g, `apart` from I: m.a and m.pivots as gram_eliminate leaves them,
- * and how many rows of it there are. What is clamped, if singular values are, goes to the record,
- * which has the condition then. *most: the condition number that blocks of R^ may have, HUGE_VAL
- * where it is one block; warp number `warps` has others in *blocks where eigenvalues were clamped.
- */
+/* R^ of the scaled G in m.a and g, `apart` from I: leaves m.a and m.pivots as gram_eliminate
+ * does, and returns the number of rows made. If eigenvalues are clamped, the record says so; it
+ * gets the condition number. *most: the condition number that blocks of R^ may have, HUGE_VAL
+ * where R^ is one block; warp number `warps` has other blocks in *blocks where eigenvalues were
+ * clamped. */
 static __device__ __forceinline__ int factor(struct gram_memory &m, double g[shares], int n,
                                              const struct gram_factor_step &s, double apart,
                                              struct gram_blocks *blocks, struct gram_record *record,
@@ -242,7 +244,7 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
     }
 }
 
-/* Where blocks of R^ begin (gram_decision), to m.starts; by the warp that has `blocks`. */
+/* Writes to m.starts where blocks of R^ begin (gram_decision); by the warp that has `blocks`. */
 static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_blocks *blocks, int n,
                                            int solve, const struct column &own, double most,
                                            bool clamped)
@@ -262,10 +264,10 @@ static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_bl
                                                                           : blocks->starts;
 }
 
-/* gram_factor of the table, by `threads` threads in `m`: T, the decision and R_total to d, the
- * record to all threads and to `out` (the host's; may be NULL). d.g and d.t may be m.b. The first
- * `warps` warps return when all of T and the decision are there; R_total may still be on its way.
- */
+/* gram_factor of the table, by `threads` threads in `m`: T, the decision and R_total go to d,
+ * the record to all threads and to `out` (the host's; may be NULL). d.g and d.t may be m.b. The
+ * first `warps` warps return when all of T and the decision are written; R_total may still be
+ * missing. */
 static __device__ __forceinline__ struct gram_record
 gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
                    const struct gram_factor_step &s, struct gram_record *out)
@@ -283,14 +285,15 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (s.pass > 0)
         load_upper(total, d.total, n);
     const double undone = lane < n ? gram_undone(d.exponents[lane]) : 1.0;
-    const struct gram_decision *before = d.decision; /* what V is like is of the solve before */
+    const struct gram_decision *before =
+        d.decision; /* the state of V is that after the product before */
     const int in_copy = s.in_copy && (before->identity ? before->in_copy : before->single);
     own.inverse = gram_inverse_root(square);
     own.norm = square * own.inverse;
     record.bad = __any_sync(~0u, gram_is_bad(square));
     record.orthogonality = gram_root(take_scaled(m, g, own.inverse, n, s.shift, &apart));
     record.skipped = !record.bad && record.orthogonality < s.enough;
-    record.condition = 1 + record.orthogonality; /* of a skipped one: to first order */
+    record.condition = 1 + record.orthogonality; /* of a skipped pass: to first order */
     if (record.bad)
         record.orthogonality = record.condition = NAN;
     if (record.bad || record.skipped) {
@@ -326,7 +329,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
             d.decision->single = record.single;
             d.decision->in_copy = in_copy;
         }
-    } else if (warp == 2 * warps) { /* across the bus while the others make T and R_total */
+    } else if (warp == 2 * warps) { /* slow, across the bus, while others make T and R_total */
         if (lane == 0 && out)
             gram_write(out, record, s.number);
     }

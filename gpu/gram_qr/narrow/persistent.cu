@@ -1,21 +1,21 @@
 /* The first passes of QR by the Gram matrix (gram_begin of the table) of up to gram_narrow_most
- * columns in one launch: the thread blocks stay and wait for each other, and each keeps as many of
- * its rows as there is room for in shared memory. Others are read from V again in each sweep and
- * multiplied anew by all T so far: V is written once, in the end, when it is known how often it is
- * to be multiplied. Two passes move 32 bytes of an element of float64 so, 16 where all is kept;
- * with a kernel for each step they are 40.
+ * columns in one launch of a persistent kernel. Its thread blocks wait for each other, and each
+ * keeps as many of its rows as shared memory has room for. Other rows are read from V again in each
+ * sweep and multiplied again by all T so far. V is written once, in the end, when it is known how
+ * often it is to be multiplied. Two passes move 32 bytes of an element of float64 so, 16 where all
+ * rows are kept; the plain way, a kernel for each step (gram_qr.cu), moves 40.
  *
- * A sweep forms G: block g adds up the sums of the g-th twelve blocks, block 0 those of these,
- * makes R and T and tells the others what to do (words.cuh). A word is written again when
- * all have read it: they have sent what only then can be made. */
+ * A sweep forms G: block g adds up the sums of the g-th twelve blocks, block 0 adds up those,
+ * makes R and T and sends the others a command (words.cuh). A word is written again only after
+ * all blocks have read it, because they have then sent what depends on it. */
 #include "gpu/gram_qr/narrow/persistent.h"
 
 #include "gpu/gram_qr/narrow/persistent_lead.cuh"
 #include "gpu/gram_qr/plan.h"
 
-/* What has been command in pass number `number`; T and the scale of a product more to shared
- * memory. One thread looks for it: so many that look at the same words would be in the way of who
- * writes them. */
+/* Receives the command of pass number `number`, and puts T and the scale of one more product
+ * into shared memory. One thread polls for the command: many threads that poll the same words
+ * would delay the block that writes them. */
 template <int N>
 static __device__ __forceinline__ unsigned long long listen(const struct persistent_step &s,
                                                             double *t, double *scale, int number)
@@ -49,7 +49,7 @@ static __device__ __forceinline__ unsigned long long listen(const struct persist
     return c.command;
 }
 
-/* T as float in its own place. */
+/* Converts T to float in its own place. */
 template <int N> static __device__ __forceinline__ void to_float(double *t)
 {
     constexpr int PER = (N * N + threads - 1) / threads;
@@ -66,9 +66,9 @@ template <int N> static __device__ __forceinline__ void to_float(double *t)
     __syncthreads();
 }
 
-/* Tile l of a block is number l gridDim.x + blockIdx.x of V, and its warp l % all_warps; the first
- * `kept` of them stay in shared memory. Every second sweep goes back from the last rows, which may
- * still be in the cache. */
+/* Tile l of a block is number l gridDim.x + blockIdx.x of V, and belongs to warp l % all_warps;
+ * the first `kept` of them stay in shared memory. Every second sweep goes back from the last
+ * rows, which may still be in the cache. */
 template <int N, class Element>
 __global__ __launch_bounds__(threads,
                              1) void persistent(const __grid_constant__ struct persistent_step s)
@@ -183,7 +183,8 @@ enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan)
     const int rounded = bd_rows_columns(n);
     const int64_t tiles = (plan->m + tile_rows - 1) / tile_rows;
     const int64_t tile_bytes = (int64_t)tile_rows * rounded * (plan->type == BD_F64 ? 8 : 4);
-    const int64_t wanted = (tiles + 3) / 4; /* blocks: warps have memory to wait for */
+    const int64_t wanted =
+        (tiles + 3) / 4; /* in blocks: each warp then has loads enough to wait for */
     own->blocks = (int)(wanted < cuda->sms ? wanted : cuda->sms);
     const int64_t needed = (tiles + own->blocks - 1) / own->blocks;
     const int64_t room = (cuda->shared_most - fixed_bytes(rounded)) / tile_bytes;
@@ -238,7 +239,7 @@ enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int
     s.kept = own->kept;
     s.words = static_cast<struct persistent_word *>(own->words);
     s.outcome = own->outcome;
-    plan->number += most_passes + 1; /* and one for G in the end */
+    plan->number += most_passes + 1; /* and one for the last G */
     plan->formed = plan->solved = 0;
     plan->down = 1;
     void *arguments[] = { &s };

@@ -1,13 +1,13 @@
-/* Private to persistent.cu: what block 0 does beside what all do: R and T. */
+/* Private to persistent.cu: what block 0 does beside what all blocks do: R and T. */
 #ifndef BD_GPU_GRAM_QR_NARROW_PERSISTENT_LEAD_CUH
 #define BD_GPU_GRAM_QR_NARROW_PERSISTENT_LEAD_CUH
 
 #include "gpu/gram_qr/narrow/factor.cuh"
 #include "gpu/gram_qr/narrow/persistent_parts.cuh"
 
-enum { command_threads = 32 * warps }; /* which make T, and tell it */
+enum { command_threads = 32 * warps }; /* threads that make T and send it */
 
-/* What is to be done after pass `pass`. */
+/* The command that follows pass `pass`. */
 static __device__ __forceinline__ int decide(const struct persistent_step &s,
                                              const struct gram_record &record, int pass)
 {
@@ -21,8 +21,9 @@ static __device__ __forceinline__ int decide(const struct persistent_step &s,
            (record.single && !stays ? command_single : 0);
 }
 
-/* R and T of G, which is in b of the scratch memory, in pass `pass`, by block 0; and all others are
- * command. Once, not in each of the kernels: it is long. */
+/* Makes R and T of G, which is in b of the scratch memory, in pass `pass`, and sends the others
+ * their command; by block 0. Not inlined: the code is long, and each of the kernels would have
+ * it. */
 static __device__ __noinline__ void factor_pass(const struct persistent_step &s, int pass)
 {
     struct persistent_control &c = control_of_block();
@@ -43,11 +44,11 @@ static __device__ __noinline__ void factor_pass(const struct persistent_step &s,
     }
     const struct gram_record record = gram_narrow_factor(m, d, step, NULL);
     const int what = decide(s, record, pass);
-    if (threadIdx.x < command_threads) { /* others have R_total to make still */
+    if (threadIdx.x < command_threads) { /* the other threads still make R_total */
         const unsigned long long command = (unsigned long long)c.decision.starts[0] << 32 | what;
         if (threadIdx.x == 0)
             send(words + triangle + n, command, step.number);
-        /* Where V stays as it is T means nothing, but is waited for. */
+        /* Where V stays as it is, T means nothing, but the others wait for it. */
         for (int e = threadIdx.x; e < triangle; e += command_threads) {
             int row, col;
             place_of(e, &row, &col);
@@ -65,8 +66,8 @@ static __device__ __noinline__ void factor_pass(const struct persistent_step &s,
     }
 }
 
-/* R, rounded to its type, after so many passes; by the last warps of block 0, which has made it:
- * they have rows only where there are many. */
+/* Writes R, rounded to its type, after so many passes; by the last warps of block 0, which made
+ * it: these warps have rows only where there are many. */
 static __device__ __forceinline__ void write_r(const struct persistent_step &s, int passes)
 {
     constexpr int WARPS = 4, COLUMNS = gram_narrow_most / WARPS;
@@ -76,7 +77,7 @@ static __device__ __forceinline__ void write_r(const struct persistent_step &s, 
     if (first < 0)
         return;
 #pragma unroll
-    for (int c = 0; c < COLUMNS; c++) { /* all on their way at once */
+    for (int c = 0; c < COLUMNS; c++) { /* all loads are independent */
         const int j = first + WARPS * c;
         x[c] = j < n && i <= j ? total[i + j * n] : 0.0;
     }

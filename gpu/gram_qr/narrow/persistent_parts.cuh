@@ -1,5 +1,5 @@
-/* Private to persistent.cu: what its thread blocks share, where it is, and how their sums
- * become G. */
+/* Private to persistent.cu and persistent_lead.cuh: what the thread blocks share, where it is,
+ * and how their sums become G. */
 #ifndef BD_GPU_GRAM_QR_NARROW_PERSISTENT_PARTS_CUH
 #define BD_GPU_GRAM_QR_NARROW_PERSISTENT_PARTS_CUH
 
@@ -13,7 +13,8 @@ enum {
     tile_rows = 32 /* that a warp takes at a time */
 };
 
-/* What block 0 tells the others; in the word above these are the begins of blocks of T. */
+/* What block 0 commands the others, in the lower half of a word; the upper half has the begins
+ * of blocks of T. */
 enum {
     command_products = 3, /* by how many T rows of V are to be multiplied */
     command_last = 4,     /* and to be written, in the last sweep */
@@ -29,14 +30,14 @@ struct persistent_step {
     void *v, *r; /* r may be NULL */
     int64_t m, ldv, ldr;
     enum bd_type type;
-    int passes; /* at most so many, with those that are made otherwise */
+    int passes; /* at most so many, including those that other kernels make */
     int kept;   /* tiles that a block keeps */
     struct persistent_word *words;
     struct gram_persistent_outcome *outcome; /* the host's */
 };
 
-/* At the begin of dynamic shared memory; behind it what the warps stage or R is made in, then T of
- * each pass, the scales that belong to them, and rows. */
+/* At the beginning of dynamic shared memory. Behind it is scratch memory, for rows of the warps
+ * or for R, then T of each pass, the scales that belong to them, and rows of V. */
 struct __align__(16) persistent_control
 {
     unsigned long long command;
@@ -97,8 +98,8 @@ static __device__ __forceinline__ void make_places(int n)
     }
 }
 
-/* Where words are: the sums of each block, those of twelve, and what block 0 tells: T, the scales,
- * and what is to be done. */
+/* Where words are: the sums of each block, those of twelve blocks, and what block 0 sends: T,
+ * the scales, and the command. */
 static __host__ __device__ __forceinline__ int groups_of(int blocks)
 {
     return (blocks + group_blocks - 1) / group_blocks;

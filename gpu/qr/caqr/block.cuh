@@ -1,15 +1,16 @@
-/* Private to caqr*.cu and householder*.cu: a block of caqr_rows x 16 columns in the registers
- * of a warp, and a block reflector I - V T V^T applied to it on the tensor cores.
+/* Private to gpu/qr/caqr, gpu/qr/householder and gpu/update: a block of caqr_rows x 16 in the
+ * registers of a warp, and a block reflector I - V T V^T applied to it on the tensor cores.
  *
  * A warp holds the transpose C^T (16 columns x 128 rows) as 16 accumulator tiles of mma.m16n8k8: in
  * lane 4 g + t, c[k] = { C(8 k + 2 t, g), C(8 k + 2 t + 1, g), C(8 k + 2 t, g + 8), C(8 k + 2 t +
  * 1, g + 8) }. With the contraction index permuted (slot t is row 2 t, slot t + 4 row 2 t + 1) an
- * accumulator is an A operand as it is, so that the products W^T = C^T V and C^T -= W^T V^T need no
- * data moved between lanes; V is in shared memory.
+ * accumulator is an A operand as it is, so that the products W^T = C^T V and C^T -= W^T V^T move no
+ * data between lanes; V is in shared memory.
  *
  * TF32 with error compensation: x = hi + lo, hi rounded to 11 bits; a b = hi hi + lo hi + hi lo,
- * the neglected part is below 2^-22. The tensor cores truncate when they add, so the small products
- * have an accumulator of their own, and C is subtracted from by the ordinary units. */
+ * the neglected part is below 2^-22. The tensor cores truncate when they add, so the small
+ * products have an accumulator of their own, and C is subtracted from by the ordinary units. The
+ * plain version is linalg/cpu/qr. */
 #ifndef BD_GPU_QR_CAQR_BLOCK_CUH
 #define BD_GPU_QR_CAQR_BLOCK_CUH
 
@@ -222,7 +223,7 @@ static __device__ __forceinline__ void caqr_pack(struct caqr_tile *tile,
     }
 }
 
-/* PAST_L1: for what was written while kernels overlapped, of which L1 might have an old state. */
+/* PAST_L1: reads past L1, which may hold old data where kernels overlap. */
 template <bool PAST_L1, class T> static __device__ __forceinline__ T caqr_get(const T *x)
 {
     return PAST_L1 ? __ldcg(x) : *x;
@@ -259,7 +260,7 @@ static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], cons
                           : 0.0f;
 }
 
-/* Brings a sub-block's 16 columns at a into L2, for a load soon after: 64 lines of 128 bytes. */
+/* Prefetches a sub-block's 16 columns at a into L2: 64 lines of 128 bytes. */
 static __device__ __forceinline__ void caqr_prefetch(const float *a, int64_t lda, int64_t rows,
                                                      int cols, int lane)
 {
@@ -271,8 +272,8 @@ static __device__ __forceinline__ void caqr_prefetch(const float *a, int64_t lda
     }
 }
 
-/* Barriers in shared memory between the warps of a block that make something and those that use it:
- * phase after phase, each complete when `count` lanes have arrived. */
+/* Barriers in shared memory between producer and consumer warps of a block: phase after phase,
+ * each complete when `count` lanes have arrived. */
 static __device__ __forceinline__ void caqr_barrier_init(uint64_t *barrier, int count)
 {
     asm volatile(
@@ -312,9 +313,9 @@ static __device__ __forceinline__ void caqr_copies_done(void)
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Begins to fetch columns first, first + step, ... of 16 into a tile. The lane takes rows 4 lane ..
- * 4 lane + 3: those of column 0 are at `a`, `room` of them exist (0 .. 4), and so do `cols`
- * columns; the rest becomes 0. fours = 1: columns are 16-byte aligned. */
+/* Begins to fetch columns first, first + step, ... of 16 into a tile. The lane takes rows 4 lane
+ * .. 4 lane + 3: those of column 0 are at `a`, of which `room` (0 .. 4) exist, and `cols`
+ * columns exist; the rest becomes 0. fours = 1: columns are 16-byte aligned. */
 static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const float *a,
                                                   int64_t lda, int room, int cols, int fours,
                                                   int first, int step, int lane)
@@ -332,7 +333,7 @@ static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const 
             pipeline_copy<4>(to + caqr_at(i, j), from + i, j < cols && i < room ? 4 : 0);
 }
 
-/* The inverse, all columns. */
+/* Stores a tile, all columns: the opposite of caqr_fetch. */
 static __device__ __forceinline__ void caqr_flush(float *a, int64_t lda,
                                                   const struct caqr_tile *tile, int room, int cols,
                                                   int fours, int lane)
@@ -351,8 +352,8 @@ static __device__ __forceinline__ void caqr_flush(float *a, int64_t lda,
             a[i] = from[caqr_at(i, j)];
 }
 
-/* A sub-block's 16 columns from registers to a, past the tile: `rows` rows and `cols` columns
- * exist. */
+/* Stores a sub-block's 16 columns from registers at a, without the tile: `rows` rows and `cols`
+ * columns exist. */
 static __device__ __forceinline__ void caqr_store(float *a, int64_t lda,
                                                   const float (&c)[caqr_tiles][4], int64_t rows,
                                                   int cols, int pairs, int lane)

@@ -147,10 +147,10 @@ static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4],
     caqr_factor_panel(c, top, factor, panel, count, lane, alone);
 }
 
-/* Block: leaf blockIdx.x, a warp for every 16 columns. The warps are a pipeline through which the
- * sub-blocks go: a warp applies the reflectors of those on its left to its columns, factors them,
- * and hands its own reflectors to those on its right; meanwhile its left neighbours are at the next
- * sub-block already. */
+/* Thread block: leaf blockIdx.x, a warp for every 16 columns. The warps are a pipeline for the
+ * sub-blocks: a warp applies the reflectors of the warps on its left to its columns, factors
+ * them, and passes its own reflectors to the warps on its right. Meanwhile the warps on its left
+ * work on the next sub-block. */
 static __global__ void __launch_bounds__(384, 1)
     factor(const __grid_constant__ struct factor_args p)
 {

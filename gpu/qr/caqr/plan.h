@@ -1,12 +1,13 @@
-/* Private to caqr*.cu: the plan of a CAQR on the GPU.
+/* Private to gpu/qr/caqr and gpu/qr/householder: the plan of a CAQR on the GPU.
  *
- * Panel p takes columns j0 .. j0 + cols - 1 of the rows from j0 down (the grid is redrawn lower by
- * the panel's width each time), in level 0 of its tree. Level 0 is cut into leaves of leaf_rows
- * rows. A leaf is a flat tree itself: sub-blocks of caqr_rows rows are folded one after the other
- * under the R of the first, by one thread block that keeps a sub-block in registers. The leaves'
- * Rs, each padded to `padded` = cols rounded up to caqr_inner rows and columns, are stacked into
- * the matrix of level 1, whose leaves (nodes of the tree) take `arity` Rs each: the first is the R
- * that the others are folded under; and so on up to a level of one leaf. */
+ * Panel p takes columns j0 .. j0 + cols - 1 of the rows from j0 down (each panel's grid begins
+ * lower than the one before, by the panel's width), in level 0 of its tree. Level 0 is cut into
+ * leaves of leaf_rows rows. A leaf is a flat tree itself: sub-blocks of caqr_rows rows are
+ * folded one after the other under the R of the first, by one thread block that keeps a
+ * sub-block in registers. The leaves' Rs, each padded to `padded` = cols rounded up to
+ * caqr_inner rows and columns, are stacked into the matrix of level 1, whose leaves (nodes of
+ * the tree) take `arity` Rs each: the first is the R that the others are folded under; and so on
+ * up to a level of one leaf. */
 #ifndef BD_GPU_QR_CAQR_PLAN_H
 #define BD_GPU_QR_CAQR_PLAN_H
 
@@ -41,8 +42,8 @@ struct caqr_panel {
     struct caqr_level level[caqr_most_levels];
 };
 
-/* The rows of a matrix that the rows of a level stand for: row r of the level is row (r / group) *
- * stride + r % group, of which the first `live` of a group exist. group = 0: row r is row r. */
+/* The rows of a matrix that the rows of a level represent: row r of the level is row (r / group)
+ * * stride + r % group, and the first `live` rows of a group exist. group = 0: row r is row r. */
 struct caqr_row_map {
     int64_t stride;
     int group, live;

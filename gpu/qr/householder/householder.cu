@@ -18,9 +18,9 @@ static const int64_t together_elements = 6 << 20;
  * without. */
 static const int64_t wide_step = 256, wide_elements = 2 << 20;
 
-/* Up to so many columns the thin Q comes 64 reflectors at a time: on an H100 that takes 0.092 ms
- * for 256 x 256 and 0.060 for 3000 x 100, and many at once 0.106 and 0.084; of 1024 columns 0.37
- * and 0.34. */
+/* Up to so many columns the thin Q is made 64 reflectors at a time: on an H100 that takes 0.092
+ * ms for 256 x 256 and 0.060 for 3000 x 100, and many reflectors at once 0.106 and 0.084; for
+ * 1024 columns 0.37 and 0.34. */
 enum { few_wide = 256 };
 
 /* What belongs to the reflectors in a factored matrix: of panel i at 256 i, of the four panels from

@@ -16,7 +16,7 @@
 #include "gpu/qr/householder/product.cuh"
 #include "gpu/qr/householder/t.cuh"
 
-/* Reflectors at once: with 256 there is more traffic. */
+/* Reflectors at once; with 256 there is more memory traffic. */
 enum { most_wide = 512 };
 
 /* Floats of V at most: the workspace is some three times that. */
@@ -55,7 +55,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Splits of a sum of k that are worth it. */
+/* The most splits of a sum of k that are of use. */
 static int64_t splits_most(int64_t k)
 {
     return (k + 4 * product_depth - 1) / (4 * product_depth);

@@ -1,7 +1,6 @@
-/* Private to update.cu: several panels applied as one. Panel by panel Q^T C is C -=
- * V_b W_b with W_b = T_b^T V_b^T C, where C is what the panels before b have left; so with the
- * products V_i^T V_j known, the W of all panels follow from V_b^T C of the C that was there first.
- */
+/* Private to update.cu: several panels applied as one. Panel by panel Q^T C is C -= V_b W_b with
+ * W_b = T_b^T V_b^T C, where C is what the panels before b have left. If the products V_i^T V_j
+ * are known, the W of all panels follow from V_b^T C of the original C. */
 #ifndef BD_GPU_QR_HOUSEHOLDER_SOLVE_CUH
 #define BD_GPU_QR_HOUSEHOLDER_SOLVE_CUH
 
