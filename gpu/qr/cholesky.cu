@@ -1,7 +1,7 @@
 /* R from a Gram matrix (cholesky.h): blocked Cholesky, G = L L^T, R = L^T.
  *
- * Up to about 200 columns one panel of 32 columns at a time, right-looking, by one thread block with
- * the triangle in shared memory: one warp factors the diagonal block (diagonal_block), then a
+ * Up to about 200 columns one panel of 32 columns at a time, right-looking, by one thread block
+ * with the triangle in shared memory: one warp factors the diagonal block (diagonal_block), then a
  * thread per row solves for the rows below it (solve_row), then the trailing matrix is updated
  * on the FP64 tensor cores (update_tile). The diagonal blocks, one warp's work, take most of the
  * time, and the rest goes on beside them. Row i of L has its elements 0 .. i adjacent, one row

@@ -20,7 +20,7 @@ static inline size_t bd_cuda_cholesky_size(int64_t n)
  *
  * G is scaled to a unit diagonal first. If a pivot is then below 8 n 2^-53, the rounding error
  * that G has anyway, that much is added to the diagonal, which makes every pivot positive (n
- * above 224: always). So dependent, repeated and zero columns give small or zero rows of R,
+ * above about 200: always). So dependent, repeated and zero columns give small or zero rows of R,
  * never a failure, and R^T R differs from G by less than what rounding R to float does: backward
  * stable, as Householder QR is (Higham: Accuracy and Stability of Numerical Algorithms, section
  * 10.3; clamping single pivots is not backward stable). NaN and Inf spread to R. `stop`: if not
