@@ -152,45 +152,46 @@ static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, 
                    0, g, part, n, blocks, stop);
 }
 
+/* Launches a kernel that forms sums, with `bytes` of dynamic shared memory. */
+template <class Kernel, class... Values>
+static enum bd_status bd_gram_launch(struct bd_cuda *cuda, Kernel *kernel, dim3 grid, int threads,
+                                     int bytes, const Values &...values)
+{
+    enum bd_status status = bd_cuda_check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "the shared memory of the Gram matrix");
+    if (status == BD_OK)
+        kernel<<<grid, (unsigned)threads, bytes, cuda->stream>>>(values...);
+    return status;
+}
+
 template <class Loader, class Part>
 static enum bd_status bd_gram_run(struct bd_cuda *cuda, double *g, const Loader &loader, int64_t m,
                                   int n, double *part, int units, const int *stop)
 {
-    const int bytes = 2 * Part::columns * 8 * (int)sizeof(float4);
-    int blocks = bd_gram_blocks(cuda, 1, units, (m + 31) / 32);
-    enum bd_status status =
-        bd_cuda_check(cudaFuncSetAttribute(bd_gram_tiles<Loader, Part>,
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                      "the shared memory of the Gram matrix");
-    if (status != BD_OK)
-        return status;
-    bd_gram_tiles<Loader, Part>
-        <<<dim3((unsigned)blocks, (unsigned)units), 32 * Part::warps, bytes, cuda->stream>>>(
-            part, loader, m, n, stop);
-    bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, units, stop);
-    return BD_OK;
+    const int blocks = bd_gram_blocks(cuda, 1, units, (m + 31) / 32);
+    enum bd_status status = bd_gram_launch(
+        cuda, bd_gram_tiles<Loader, Part>, dim3((unsigned)blocks, (unsigned)units),
+        32 * Part::warps, 2 * Part::columns * 8 * (int)sizeof(float4), part, loader, m, n, stop);
+    if (status == BD_OK)
+        bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, units, stop);
+    return status;
 }
 
 template <class Loader, class Part>
 static enum bd_status bd_gram_run_specialised(struct bd_cuda *cuda, double *g, const Loader &loader,
                                               int64_t m, int n, double *part, const int *stop)
 {
-    const int bytes = bd_gram_stages<Part>::bytes;
-    const int64_t row_blocks = (m + 15) / 16;
-    int blocks = bd_gram_blocks(cuda, 1, 1, (m + 31) / 32);
-    const int share = (int)((row_blocks + blocks - 1) / blocks);
-    blocks = (int)((row_blocks + share - 1) / share); /* none without rows */
+    const int64_t row_blocks = (m + 15) / 16, most = bd_gram_blocks(cuda, 1, 1, (m + 31) / 32);
+    const int share = (int)((row_blocks + most - 1) / most);
+    const int blocks = (int)((row_blocks + share - 1) / share); /* none without rows */
+    using stages = bd_gram_stages<Part>;
     enum bd_status status =
-        bd_cuda_check(cudaFuncSetAttribute(bd_gram_specialised<Loader, Part>,
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                      "the shared memory of the Gram matrix");
-    if (status != BD_OK)
-        return status;
-    bd_gram_specialised<Loader, Part>
-        <<<(unsigned)blocks, bd_gram_stages<Part>::threads, bytes, cuda->stream>>>(part, loader, m,
-                                                                                   n, share, stop);
-    bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, 1, stop);
-    return BD_OK;
+        bd_gram_launch(cuda, bd_gram_specialised<Loader, Part>, dim3((unsigned)blocks),
+                       stages::threads, stages::bytes, part, loader, m, n, share, stop);
+    if (status == BD_OK)
+        bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, 1, stop);
+    return status;
 }
 
 /* The same of up to 32 columns, whose rows come from `rows` (gram_narrow.cuh). */
