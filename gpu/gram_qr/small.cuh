@@ -43,6 +43,11 @@ static __device__ __forceinline__ double gram_rough_inverse_root(double x)
     return y;
 }
 
+static __device__ __forceinline__ float gram_rough_inverse_root(float x)
+{
+    return gram_inverse_root(x);
+}
+
 static __device__ __forceinline__ double gram_root(double x)
 {
     return x > 1e-280 && x < 1e280 ? x * gram_inverse_root(x) : sqrt(x);
