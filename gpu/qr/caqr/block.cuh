@@ -43,8 +43,8 @@ struct caqr_tf32 {
     uint32_t hi, lo;
 };
 
-/* hi is x rounded to TF32 (to nearest, ties away from 0), lo what is left, which the tensor core
- * cuts to TF32 itself. */
+/* hi is x rounded to TF32 (to nearest, ties away from 0), lo the difference, which the tensor
+ * core truncates to TF32. */
 static __device__ __forceinline__ caqr_tf32 caqr_split(float x)
 {
     caqr_tf32 s;
@@ -229,8 +229,9 @@ template <bool PAST_L1, class T> static __device__ __forceinline__ T caqr_get(co
     return PAST_L1 ? __ldcg(x) : *x;
 }
 
-/* A sub-block's 16 columns at a into registers; only `rows` rows and `cols` columns exist, the rest
- * is 0. Whole blocks of aligned pairs, nearly all of them, are read without a test an element. */
+/* Loads a sub-block's 16 columns at a into registers; `rows` rows and `cols` columns exist, all
+ * else becomes 0. Whole blocks of aligned pairs, which nearly all are, are read without a test
+ * for each element. */
 template <bool PAST_L1 = false>
 static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], const float *a,
                                                  int64_t lda, int64_t rows, int cols, int pairs,

@@ -41,7 +41,7 @@ static __device__ void load_r(float4 *d, const float *a, int64_t lda, int blocks
     }
 }
 
-/* The warp's columns of the leaf's R; warp w has row blocks 0 .. w, the rest is 0. */
+/* Stores the warp's columns of the leaf's R; warp w has row blocks 0 .. w, all other rows are 0. */
 static __device__ void store_r(const struct factor_args &p, const float4 *d, int64_t leaf, int w,
                                int lane)
 {
@@ -57,8 +57,9 @@ static __device__ void store_r(const struct factor_args &p, const float4 *d, int
     }
 }
 
-/* Before its own panel, warp w's rows of the first sub-block of a leaf above its diagonal block are
- * R and the block itself is the panel's top: both leave the body. */
+/* In the first sub-block of a leaf, warp w's rows above its diagonal block are R, and the
+ * diagonal block is the panel's top. Both are taken out of the body before the warp factors its
+ * panel. */
 static __device__ __forceinline__ void take_top(float (&c)[caqr_tiles][4], float4 *d, caqr_top &top,
                                                 int w, int lane)
 {
@@ -124,8 +125,8 @@ static __device__ __forceinline__ void keep_panel(const struct factor_args &p,
         ((float4 *)t)[i] = *(const float4 *)&s->t.x[i / 4][i % 4 * 4];
 }
 
-/* The warp's own panel: its columns are in c (and the R above them in d), its reflectors get there
- * unscaled. */
+/* Factors the warp's own panel: its columns are in c, and the R above them in d; the reflectors
+ * replace the columns, unscaled. */
 static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4], float4 *d,
                                                       caqr_top &top, float (&factor)[2],
                                                       struct caqr_panel_shared *panel, int square,

@@ -24,13 +24,13 @@ enum {
 
 /* A level of a panel's tree. */
 struct caqr_level {
-    int64_t rows, leaf_rows, leaves; /* the last leaf also has what is too short for a leaf */
+    int64_t rows, leaf_rows, leaves; /* the last leaf also has rows that are too few for a leaf */
     int subs;                        /* sub-blocks of the longest leaf */
     int tree;                        /* 1: a leaf's first `padded` rows are an R to fold under */
     float *v;                        /* rows x padded (level 0: part of A): Rs, then reflectors */
     int64_t ldv;
-    const float *from; /* level 0: the elements before they are factored, rows x cols; v itself, or
-                          another matrix that stays as it is */
+    const float *from; /* level 0: the elements to be factored, rows x cols: v itself, or another
+                          matrix, which does not change */
     int64_t ldf;
     float *t; /* T of inner block i, sub-block s, leaf l at ((l * subs + s) * padded / 16 + i) *
                  256, row-major */
@@ -68,16 +68,16 @@ struct bd_cuda_caqr {
     int64_t lda;
 };
 
-/* factor.cu: factors level `index` of a panel. The Rs go to the level above, or the last one
- * to r (cols x cols, ld ldr), lower triangle zeros. keep = 0: reflectors and T are not wanted and
- * level->v of level 0 is not used. */
+/* factor.cu: factors level `index` of a panel. The Rs go to the level above, that of the last
+ * level to r (cols x cols, ld ldr) with zeros below the diagonal. keep = 0: the caller needs no
+ * reflectors and no T, and level->v of level 0 is not used. */
 enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
                                  int keep, float *r, int64_t ldr);
 
-/* apply.cu: applies Q or Q^T of a level of a panel to k columns at c, whose row 0 is the
- * panel's row j0. from: c, or (level 0, Q^T) the columns as they are before, which stay so. Tops:
- * NULL, or where the leaves' first `padded` rows of c come from in place of c (form_q, level 0: all
- * else in c is then 0 on entry and k <= padded). */
+/* apply.cu: applies Q or Q^T of a level of a panel to k columns at c, whose row 0 is the panel's
+ * row j0. from: c, or (level 0, Q^T) another matrix with the columns before, which does not
+ * change. tops: NULL, or (form_q, level 0) where the leaves' first `padded` rows of c come from;
+ * all else in c then counts as 0, and k <= padded. */
 enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
                                 int transposed, const float *from, int64_t ldf, float *c,
                                 int64_t ldc, int64_t k, struct caqr_row_map map, const float *tops,

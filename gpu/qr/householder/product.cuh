@@ -60,8 +60,8 @@ static __device__ __forceinline__ int product_room(int64_t at, int64_t end)
     return end - at >= 4 ? 4 : end > at ? (int)(end - at) : 0;
 }
 
-/* Four neighbours of a column, of which `room` exist; the rest becomes 0. fours = 0: one by one and
- * past L1, which might have an old state of what kernels before this one wrote. */
+/* Copies four adjacent elements of a column, of which `room` exist; the others become 0. fours =
+ * 0: one by one and past L1, which might hold old data where kernels overlap. */
 static __device__ __forceinline__ void product_fetch4(float *to, const float *from,
                                                       const float *somewhere, int room, int fours)
 {
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(product_threads, 1)
     int64_t k = 0, end = p.k;
     if (JOB == PRODUCT_PARTS) {
         if (p.upper && m0 > n0)
-            return; /* whoever follows waits for the others */
+            return; /* the kernel that follows waits for all others */
         k = (int64_t)blockIdx.z * p.share;
         end = end < k + p.share ? end : k + p.share;
         k = p.upper && k < n0 ? n0 : k; /* 0 above */
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(product_threads, 1)
             pipeline_wait<1>();
         else
             pipeline_wait<0>();
-        __syncthreads(); /* piece i is there, and nobody reads piece i - 1 any more */
+        __syncthreads(); /* piece i has arrived, and no thread reads piece i - 1 any more */
         if (JOB == PRODUCT_Q && slice < product_slices)
             product_fetch_old(p, out, m0, n0, slice++);
         fetch(i + p.pieces - 1);

@@ -15,7 +15,7 @@ template <int BLOCKS> struct house_small {
     struct caqr_t t[BLOCKS], cross[BLOCKS * (BLOCKS - 1) / 2 + 1];
 };
 
-/* T of all panels, and the products V_i^T V_j, i < j, of which row 8 h + 2 t + {0, 1} and columns
+/* Loads T of all panels, and the products V_i^T V_j, i < j: row 8 h + 2 t + {0, 1} and columns
  * g, g + 8 are in float4 32 h + 4 g + t of their part. */
 template <int BLOCKS>
 static __device__ __forceinline__ void
@@ -50,8 +50,8 @@ static __device__ __forceinline__ void house_take_away(float (&w)[2][4], const f
         w[e / 4][e % 4] -= y[e / 4][e % 4];
 }
 
-/* W_b := what panel b finds after those that are applied before it, times its T: from the first
- * panel to the last for Q^T, with T^T, from the last to the first for Q. */
+/* W_b := what panel b finds after the panels applied before it, times its T: for Q^T from the
+ * first panel to the last, with T^T; for Q from the last to the first. */
 template <int BLOCKS>
 static __device__ __forceinline__ void house_solve(float (&w)[BLOCKS][2][4],
                                                    const struct house_small<BLOCKS> *s, int blocks,

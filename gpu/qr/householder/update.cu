@@ -197,7 +197,8 @@ static __device__ __forceinline__ void gather(const struct update_args &p, float
     }
 }
 
-/* As project; p.splits are those that project left, grid.y is for the rows here. */
+/* The second product: thread blocks as in project. p.splits: the parts that project left;
+ * gridDim.y: thread blocks over rows. */
 template <int BLOCKS>
 __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     update(const __grid_constant__ struct update_args p)
@@ -246,7 +247,7 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     }
 }
 
-/* Thread blocks over rows: as many as there is room for at once, with even shares of the tiles. */
+/* Thread blocks over rows: as many as fit on the device at once, with even shares of the tiles. */
 static int64_t rows_split(const struct bd_cuda *cuda, int64_t tiles, int64_t column_blocks)
 {
     int64_t most = update_blocks * cuda->sms / column_blocks;
