@@ -57,14 +57,14 @@ static __device__ __forceinline__ void givens_fetch(float *to, int to_ld, const 
             const int line = e / quads, i = e % quads * 4;
             int room = line < have_lines ? have_length - i : 0;
             room = room < 0 ? 0 : room > 4 ? 4 : room;
-            caqr_copy16(to + line * to_ld + i, from + (room ? line * ld + i : 0), 4 * room);
+            pipeline_copy<16>(to + line * to_ld + i, from + (room ? line * ld + i : 0), 4 * room);
         }
         return;
     }
     for (int e = (int)threadIdx.x; e < lines * length; e += threads) {
         const int line = e / length, i = e % length;
         const bool there = line < have_lines && i < have_length;
-        caqr_copy4(to + line * to_ld + i, from + (there ? line * ld + i : 0), there ? 4 : 0);
+        pipeline_copy<4>(to + line * to_ld + i, from + (there ? line * ld + i : 0), there ? 4 : 0);
     }
 }
 

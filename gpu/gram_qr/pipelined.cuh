@@ -1,36 +1,38 @@
-/* Private to form.cu: G = V^T V of float64 and more columns than registers hold. V is
- * staged (gpu/core/staged_rows.cuh) in tiles of 16 SPLITS SLICES rows, of which a warp has SLICES
- * times 16; SETS warps share these, and each has TILES of the tiles of 16 x 8 of G.
+/* Private to form.cu: G = V^T V of float64 and more columns than registers hold. Tiles of 16 SPLITS
+ * SLICES rows of V arrive in shared memory by a pipeline of asynchronous copies
+ * (gpu/core/pipeline.cuh). A warp takes SLICES times 16 rows of a tile; SETS warps share these
+ * rows, and each has TILES of the tiles of 16 x 8 of G.
  *
  * A Shape says which tiles of G a unit of thread blocks has. Beside those numbers it has
- *     panel           columns that are staged at a time; 0: all there are
- *     width(n)        columns that are staged, at most
+ *
+ *     panel           columns that are loaded at a time; 0: all there are
+ *     width(n)        columns that are loaded, at most
  *     share(block)    the unit of a thread block, and which of its tiles of rows are the block's
- *     panels(unit)    columns that are staged: from `left` on and, unless it is negative, from
+ *     panels(unit)    columns that are loaded: from `left` on and, unless it is negative, from
  *                     `right` on; `columns`: how many there are of the latter, or of the only ones
  *     place(slot, unit, n, ..)  the element of G of a slot; false: there is none
  *     take(sum, rows, set, groups)  the sums of one set over 16 rows; `groups` of 8 columns */
-#ifndef BD_GPU_GRAM_QR_STAGED_CUH
-#define BD_GPU_GRAM_QR_STAGED_CUH
+#ifndef BD_GPU_GRAM_QR_PIPELINED_CUH
+#define BD_GPU_GRAM_QR_PIPELINED_CUH
 
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
-#include "gpu/core/staged_rows.cuh"
+#include "gpu/core/pipeline.cuh"
 
 /* Thread blocks of a unit that has two panels, and of one that has one. */
-struct staged_counts {
+struct block_counts {
     int pair, single;
 };
 
-/* Of `blocks` of a unit a thread block takes every tile of rows that is number `own` of so many. */
-struct staged_share {
+/* A thread block takes every tile of rows that is number `own` of `blocks`, those of its unit. */
+struct block_share {
     int unit, own, blocks;
 };
 
-template <class Shape> struct staged_memory {
+template <class Shape> struct pipelined_memory {
     enum {
         rows = 16 * Shape::splits * Shape::slices,
-        stride = staged_stride<rows, double>(),
+        stride = pipeline_stride<rows, double>(),
         threads = 32 * Shape::sets * Shape::splits
     };
     /* Doubles of a stage: whole groups of 16 columns. */
@@ -71,8 +73,8 @@ template <int ROWS> struct triangle {
         panel = 0
     };
 
-    static __device__ __forceinline__ struct staged_share share(int block,
-                                                                const struct staged_counts &counts)
+    static __device__ __forceinline__ struct block_share share(int block,
+                                                               const struct block_counts &counts)
     {
         return { 0, block, counts.single };
     }
@@ -108,7 +110,7 @@ template <int ROWS> struct triangle {
                                                    : others[group % 2];
             if (group >= groups)
                 break;
-            if (!at_hand(group + 1) && group + 1 < groups) /* before it is wanted */
+            if (!at_hand(group + 1) && group + 1 < groups) /* ahead of its use */
                 fragment<STRIDE>(others[(group + 1) % 2], rows, group + 1);
             bd_gram_multiply(sum[group - TOP], top[0], top[1], right);
             if (group >= BOTTOM)
@@ -148,9 +150,9 @@ template <int ROWS> struct triangle {
 };
 
 /* The products of two panels of 128 columns, p <= q of unit q (q + 1) / 2 + p: the left one is
- * staged first, and the right one behind it. Set s has the row groups (of 16 columns) s % 4 and 7 -
- * s % 4, and of the column groups (of 8) the even or the odd ones: of a single panel, whose lower
- * triangle nobody wants, all sets have 9 of 16 tiles. */
+ * loaded first, and the right one behind it. Set s has the row groups (of 16 columns) s % 4 and
+ * 7 - s % 4, and of the column groups (of 8) the even or the odd ones: of a single panel, whose
+ * lower triangle is not needed, all sets have 9 of 16 tiles. */
 template <int SLICES> struct squares {
     enum {
         panel = 128,
@@ -160,7 +162,7 @@ template <int SLICES> struct squares {
         tiles = 16,
         count = sets * tiles * 128
     };
-    enum { single_cost = 12, pair_cost = 16 }; /* measured: not all of it is tiles */
+    enum { single_cost = 12, pair_cost = 16 }; /* measured: tiles are not all of the cost */
 
     static __host__ __device__ int width(int)
     {
@@ -174,10 +176,10 @@ template <int SLICES> struct squares {
             *p -= ++*q;
     }
 
-    static __device__ __forceinline__ struct staged_share share(int block,
-                                                                const struct staged_counts &counts)
+    static __device__ __forceinline__ struct block_share share(int block,
+                                                               const struct block_counts &counts)
     {
-        struct staged_share s = { 0, block, counts.single };
+        struct block_share s = { 0, block, counts.single };
         for (int p = 0, q = 0; s.own >= s.blocks; s.unit++) {
             s.own -= s.blocks;
             if (p++ == q)
@@ -255,11 +257,11 @@ using low_square = squares<1>; /* where shared memory is small */
 
 /* part: gridDim.x x Shape::count, of the thread blocks of a unit one after the other. */
 template <class Shape, int STAGES>
-__global__ __launch_bounds__(staged_memory<Shape>::threads,
-                             1) void staged(double *part, const double *v, int64_t ldv, int64_t m,
-                                            int n, struct staged_counts counts)
+__global__ __launch_bounds__(pipelined_memory<Shape>::threads,
+                             1) void pipelined(double *part, const double *v, int64_t ldv,
+                                               int64_t m, int n, struct block_counts counts)
 {
-    using memory = staged_memory<Shape>;
+    using memory = pipelined_memory<Shape>;
     constexpr int STRIDE = memory::stride, SETS = Shape::sets;
     constexpr int TILES = Shape::tiles, THREADS = memory::threads;
     extern __shared__ __align__(16) double stages[];
@@ -267,26 +269,26 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
     /* The quarters of a multiprocessor have warps w and w + 4: of different sets. */
     const int set = warp % SETS ^ (warp < 4 || SETS > 4 ? 0 : SETS - 1), split = warp / SETS;
     int left, right, columns;
-    const struct staged_share share = Shape::share(blockIdx.x, counts);
+    const struct block_share share = Shape::share(blockIdx.x, counts);
     Shape::panels(share.unit, n, &left, &right, &columns);
-    const int before = right < 0 ? 0 : (int)Shape::panel, staged_columns = before + columns;
-    const int size = memory::stage(n), groups = (staged_columns + 7) / 8;
-    const bool aligned = staged_aligned(v, ldv);
+    const int before = right < 0 ? 0 : (int)Shape::panel, loaded_columns = before + columns;
+    const int size = memory::stage(n), groups = (loaded_columns + 7) / 8;
+    const bool aligned = pipeline_aligned(v, ldv);
     const int tiles = (int)((m + memory::rows - 1) / memory::rows);
     const double *own = stages + 16 * Shape::slices * split + lane / 4 * STRIDE + lane % 4;
     double sum[TILES][4] = {};
     for (int e = threadIdx.x; e < STAGES * size; e += THREADS)
-        if (e % size >= staged_columns * STRIDE)
+        if (e % size >= loaded_columns * STRIDE)
             stages[e] = 0; /* and stays so */
     bd_cuda_await();
 
     auto fetch_panel = [&](double *to, int64_t row, int column, int count) {
         if constexpr (Shape::panel > 0)
             if (aligned && count == Shape::panel && m - row >= memory::rows)
-                return staged_fetch_whole<memory::rows, STRIDE, THREADS, Shape::panel>(
+                return pipeline_fetch_whole<memory::rows, STRIDE, THREADS, Shape::panel>(
                     to, v + row + column * ldv, ldv);
-        staged_fetch<memory::rows, STRIDE, THREADS>(to, v + column * ldv, ldv, row, m, count,
-                                                    aligned);
+        pipeline_fetch<memory::rows, STRIDE, THREADS>(to, v + column * ldv, ldv, row, m, count,
+                                                      aligned);
     };
     auto fetch = [&](int tile, int stage) {
         const int64_t row = (int64_t)tile * memory::rows;
@@ -300,11 +302,11 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
         for (int slice = 0; slice < Shape::slices; slice++)
             Shape::template take<STRIDE>(sum, own + stage * size + 16 * slice, set, groups);
     };
-    staged_tiles<STAGES>(share.own, share.blocks, tiles, fetch, take);
+    pipeline_tiles<STAGES>(share.own, share.blocks, tiles, fetch, take);
     bd_cuda_let_follow();
 
     /* The sums of a set's warps. */
-    staged_wait<0>();
+    pipeline_wait<0>();
     __syncthreads();
     double2 *others = reinterpret_cast<double2 *>(stages) + lane;
     if (split > 0)
@@ -330,7 +332,7 @@ __global__ __launch_bounds__(staged_memory<Shape>::threads,
 
 /* G := the sums of the thread blocks of squares, a thread a slot of unit blockIdx.y. */
 __global__ __launch_bounds__(256) void add_squares(double *g, const double *part, int n,
-                                                   struct staged_counts counts)
+                                                   struct block_counts counts)
 {
     const int slot = blockIdx.x * 256 + threadIdx.x, unit = blockIdx.y;
     int p, q, row, col;

@@ -1,15 +1,16 @@
 /* Private to factor.cu, gpu/gram_qr/large/large.cu and gpu/gram_qr/narrow/factor.cuh:
- * eigenvalues of the scaled Gram matrix are raised, by one thread block (small.cuh). */
-#ifndef BD_GPU_GRAM_QR_RAISE_CUH
-#define BD_GPU_GRAM_QR_RAISE_CUH
+ * eigenvalues of the scaled Gram matrix are clamped to a lower bound, by one thread block
+ * (small.cuh). */
+#ifndef BD_GPU_GRAM_QR_CLAMP_CUH
+#define BD_GPU_GRAM_QR_CLAMP_CUH
 
 #include "gpu/gram_qr/small.cuh"
 
-/* Cholesky with pivoting of a symmetric a (both triangles, unit diagonal, overwritten), n <= 256:
- * the rows of `rows` become vectors b_0, b_1, .. whose b^T b add up to a but for what is left once
- * all of its diagonal is `least` or less; their number is returned. The largest diagonal element is
- * found by 15 bits of its mantissa, which is as good. What is left of the diagonal is kept apart,
- * before and after a step, so that a step has one barrier. left: 2 n doubles. */
+/* Cholesky with pivoting of a symmetric a (both triangles, unit diagonal, overwritten), n <=
+ * 256. `rows` gets vectors b_0, b_1, .. whose b^T b add up to a, up to a rest with a diagonal of
+ * at most `least`; returns their number. The largest diagonal element is found by 15 bits of its
+ * mantissa, which is enough. The diagonal of the rest is kept apart, before and after a step, so
+ * that a step has one barrier. left: 2 n doubles. */
 static __device__ __forceinline__ int gram_pivoted(double *rows, double *a, int ld, int n,
                                                    double least, double *left)
 {
@@ -37,12 +38,12 @@ static __device__ __forceinline__ int gram_pivoted(double *rows, double *a, int 
         key = __reduce_max_sync(~0u, key);
         const int p = 255 - (int)(key & 255u);
         const double pivot = diagonal[p];
-        if (!(pivot > least)) /* nor will the next ones be */
+        if (!(pivot > least)) /* nor will the later ones be */
             break;
         const double root = gram_inverse_root(pivot);
         if (lane == p % 32)
             used |= 1u << p / 32;
-        /* Columns taken before count as 0: what is left of them is rounding. */
+        /* Columns taken before count as 0: what is left of them is rounding error. */
         if (warp == warps - 1)
 #pragma unroll 1
             for (int j = lane; j < n; j += 32) {
@@ -50,7 +51,7 @@ static __device__ __forceinline__ int gram_pivoted(double *rows, double *a, int 
                 rows[rank * ld + j] = j == p ? pivot * root : x;
                 next[j] = fma(-x, x, diagonal[j]);
             }
-            /* Four rows at once. What becomes of those of columns taken is of no interest. */
+            /* Four rows at once. The rows of columns taken before are not used any more. */
 #pragma unroll 1
         for (int i0 = warp; i0 < n; i0 += 4 * warps) {
             double x[4], rest[4];
@@ -74,7 +75,7 @@ static __device__ __forceinline__ int gram_pivoted(double *rows, double *a, int 
     return rank;
 }
 
-/* Pair number `pair` of round `round` of all pairs of `even` numbers. */
+/* The two numbers of pair `pair` in round `round` of all pairs of `even` numbers. */
 static __device__ __forceinline__ void gram_players(int even, int round, int pair, int *p, int *q)
 {
     const int circle = even - 1;
@@ -123,8 +124,8 @@ static __device__ __forceinline__ void gram_rotate_products(double *to, const do
     put(q, s, right.y * vr + right.x * vs);
 }
 
-/* Pair number t of two numbers below n, the same twice included, in either order; false: there is
- * none, and t / n is more than n / 2 or close to it. */
+/* Pair t of two numbers below n, in either order, a number with itself included. False: there is
+ * no such pair, and then t / n is about n / 2 or more. */
 static __device__ __forceinline__ bool gram_pair_of(int t, int n, int *i, int *j)
 {
     const int apart = t / n;
@@ -176,14 +177,15 @@ static __device__ __forceinline__ double2 gram_angles(const double *c, int ld, i
     return own;
 }
 
-/* Jacobi rotations of the `rank` rows of b, of n <= 256 each, until they are orthogonal: then their
- * directions are eigenvectors of the sum of b^T b, and their squares (in `square`) the eigenvalues,
- * the others 0. That sum does not change, so the rotations' angles need not be exact, nor the rows
- * very orthogonal: with cosines below 0.1 before the last sweep the eigenvalues are right to about
- * 1e-4 (of all the matrices tried 2 to 4 sweeps are enough for that); two rows need no second one.
- * The products of rows are formed anew for each sweep, in c, and rotated along, so that a round of
- * rotations waits for no sums over rows; if `other` is not c itself, up to 64 rows, to that and
- * back, with one barrier a round. angles: rank / 2 + 1. False: no convergence. */
+/* Jacobi rotations of the `rank` rows of b, of n <= 256 each, until they are orthogonal: then
+ * their directions are eigenvectors of the sum of b^T b, and their squares (in `square`) its
+ * eigenvalues; the others are 0. The rotations do not change that sum, so the angles need not be
+ * exact, nor the rows very orthogonal: with cosines below 0.1 before the last sweep the
+ * eigenvalues are right to about 1e-4 (2 to 4 sweeps are enough for that, of all the matrices
+ * tried); two rows need no second sweep. Each sweep forms the products of rows again, in c, and
+ * rotates them along, so that a round of rotations waits for no sums over rows. If `other` is
+ * not c itself (up to 64 rows), the products go to `other` and back, with one barrier a round.
+ * angles: rank / 2 + 1. False: no convergence. */
 static __device__ __forceinline__ bool gram_jacobi(double *b, double *c, double *other, int ld,
                                                    int rank, int n, double *square, double2 *angles)
 {
@@ -272,21 +274,21 @@ static __device__ __forceinline__ void gram_join(double *a, const double *b, int
     __syncthreads();
 }
 
-/* The scaled G in a (both triangles), eigenvalues s_k raised to `bound` where they are below it, to
- * `to`, its upper triangle, which may be a itself; what was raised, and the condition number, to
- * `record`. With rows b_k, products of which add up to G, made orthogonal, that is bound I + the
- * sum over s_k > bound of (1 - bound / s_k) b_k^T b_k, so that only as many rows are to be rotated
- * as G has rank, to rounding. Its Cholesky factorisation does not fail: no exact pivot is below
- * `bound`. squares: ||G||_F^2; b, a and `to` are overwritten. x: 2 n + 3 doubles. False: no
- * convergence. */
-static __device__ __forceinline__ bool gram_raise(double *b, double *a, double *to, int ld, int n,
+/* Clamps the eigenvalues s_k of the scaled G in a (both triangles) to at least `bound`; the
+ * result goes to the upper triangle of `to`, which may be a. `record` gets the number of clamped
+ * eigenvalues and the condition number. With rows b_k whose products add up to G, made
+ * orthogonal, the result is bound I + the sum over s_k > bound of (1 - bound / s_k) b_k^T b_k,
+ * so that only as many rows are rotated as G has rank, to rounding. The Cholesky factorisation
+ * of the result does not fail: no exact pivot is below `bound`. squares: ||G||_F^2; b, a and
+ * `to` are overwritten. x: 2 n + 3 doubles. False: no convergence. */
+static __device__ __forceinline__ bool gram_clamp(double *b, double *a, double *to, int ld, int n,
                                                   double squares, double *x, double *bound,
                                                   struct gram_record *record)
 {
     const int lane = threadIdx.x % 32;
     double greatest = 0, least = HUGE_VAL;
-    /* The greatest eigenvalue is the sum of their squares by that of themselves, n, or more; an
-     * eighth of a rounding of it is nothing. */
+    /* The greatest eigenvalue is at least the sum of squares of all eigenvalues divided by their
+     * sum, n. Less than an eighth of its rounding error counts as nothing. */
     const double nothing = squares * gram_inverse(n) * (DBL_EPSILON / 8);
     const int rank = gram_pivoted(b, a, ld, n, nothing, x);
     if (!gram_jacobi(b, a, to, ld, rank, n, x, reinterpret_cast<double2 *>(x + n + n % 2)))

@@ -1,16 +1,17 @@
-/* V := V T (gpu/gram_qr/plan.h) of more columns than registers hold, where T has room in shared
- * memory beside tiles of rows of V: on the FP64 tensor cores, which wait for nothing but memory.
+/* Q := V T (gpu/gram_qr/plan.h) of 33 to 128 columns (and fewer for the thin Q of gpu/qr), where T
+ * has room in shared memory beside tiles of rows of V: on the FP64 tensor cores, by a pipeline of
+ * asynchronous copies, so that only memory bounds it.
  *
  * T is in blocks of 16 x 16 in the order of the fragments (gram_packed). A block of columns that
- * are whole blocks of 16, usually all of them, is a product: a warp has 16 rows of the tile, and
- * its share of the blocks of 16, so that all shares are about as much work. It multiplies T^T by
- * V^T: so a lane has two rows of a column of Q next to each other. Columns to the right find Q in
- * the tile in place of V. Where a block of columns begins within 16, these are solved for a thread
- * a row. Of a product in float32 all factors are, and Q; its sums are float64, which cost nothing
- * here. */
+ * consists of whole blocks of 16, usually all columns, is a product: a warp has 16 rows of the
+ * tile and its share of the blocks of 16, so that all shares are about as much work. It
+ * multiplies T^T by V^T, so that a lane gets two adjacent rows of a column of Q. Columns to the
+ * right find Q in the tile in place of V. Where a block of columns begins within 16, a thread
+ * solves for one row of these 16. If the product is in float32, all factors and Q are rounded to
+ * float32; the sums are float64, which costs nothing here. wide.cu is the plain version. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
-#include "gpu/core/staged_rows.cuh"
+#include "gpu/core/pipeline.cuh"
 #include "gpu/triangular/store.cuh"
 #include "gpu/triangular/triangular.h"
 
@@ -30,7 +31,7 @@ static __host__ __device__ int blocks_of(int n)
     return (n + 15) / 16;
 }
 
-/* 16 rows and columns of V, or of Q, scaled, as the lane has them. */
+/* The lane's part of 16 rows and columns of V, or of Q, scaled. */
 template <int STRIDE, bool SINGLE, class Element>
 static __device__ __forceinline__ void load_rows(double x[2][4], const Element *rows,
                                                  const double *scale)
@@ -46,8 +47,8 @@ static __device__ __forceinline__ void load_rows(double x[2][4], const Element *
     }
 }
 
-/* What is to be multiplied: a tile of rows, which has Q up to block `first` of 16 columns, and V.
- */
+/* A tile of rows to be multiplied: it holds Q up to block `first` of 16 columns, and V from
+ * there on. */
 template <class Element> struct tile_rows {
     const Element *rows;        /* at the lane's own in the first column that it has */
     const double *scale, *ones; /* what V, and Q, are multiplied by, likewise */
@@ -55,7 +56,8 @@ template <class Element> struct tile_rows {
     int first;
 };
 
-/* sum := 16 columns of the product, block c of them, as deep as `depth` blocks, AHEAD at a time. */
+/* sum := block c of 16 columns of the product, of `depth` blocks of rows of T; AHEAD: how far
+ * the loop is unrolled. */
 template <int STRIDE, int AHEAD, bool SINGLE, class Element>
 static __device__ __forceinline__ void
 multiply_as(double sum[2][4], const struct tile_rows<Element> &tile, int c, int depth)
@@ -93,7 +95,7 @@ multiply(double sum[2][4], const struct tile_rows<Element> &tile, int c, int dep
         multiply_as<STRIDE, AHEAD, false>(sum, tile, c, depth);
 }
 
-/* The lane's part of a product to the tile. */
+/* Stores the lane's part of a product in the tile. */
 template <int STRIDE, class Element>
 static __device__ __forceinline__ void keep(Element *strip, const double sum[2][4])
 {
@@ -105,7 +107,7 @@ static __device__ __forceinline__ void keep(Element *strip, const double sum[2][
             strip[(8 * (e / 2) + group) * STRIDE + 8 * h + 2 * t + e % 2] = (Element)sum[h][e];
 }
 
-/* The lane's part of 16 columns of the tile. */
+/* Loads the lane's part of 16 columns of the tile. */
 template <int STRIDE, class Element>
 static __device__ __forceinline__ void fetch_back(double sum[2][4], const Element *strip)
 {
@@ -117,10 +119,11 @@ static __device__ __forceinline__ void fetch_back(double sum[2][4], const Elemen
             sum[h][e] = (double)strip[(8 * (e / 2) + group) * STRIDE + 8 * h + 2 * t + e % 2];
 }
 
-/* 16 columns of Q in place of V, of which more than one block of columns has some, by one warp: a
- * lane a row, of which it has eight columns. strip: these columns of 16 rows of the tile; sum: the
- * products with what is left of them; t: the block of T on its diagonal, 0 below; cuts: bit j: a
- * block begins with column j. A function of its own: its registers are wanted elsewhere. */
+/* Replaces 16 columns of V by Q where more than one block of columns begins among them, by one
+ * warp: a lane has a row and eight of its columns. strip: these columns of 16 rows of the tile;
+ * sum: the products with the columns before them; t: the block of T on its diagonal, 0 below;
+ * cuts: bit j: a block begins with column j. It is not inlined, because its registers are needed
+ * elsewhere. */
 template <int STRIDE, class Element>
 static __device__ __noinline__ void solve(Element *strip, const double sum[2][4],
                                           const double *scale, const double *t, unsigned cuts,
@@ -142,7 +145,7 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
     for (int begin = 0, end; begin < 16; begin = end) {
         const unsigned rest = cuts >> begin >> 1;
         end = rest ? begin + __ffs((int)rest) : 16;
-        /* From the last column on, which none of the others needs. */
+        /* From the last column on, which no other column needs. */
 #pragma unroll 1
         for (int j = end - 1; j >= begin; j--) {
             const double *column = t + 8 * (j % 8) + j / 8;
@@ -166,8 +169,8 @@ static __device__ __noinline__ void solve(Element *strip, const double sum[2][4]
     __syncwarp();
 }
 
-/* The lane's part of 16 columns of Q, of which there are `columns`, to V; whether a number of it is
- * not finite. */
+/* Stores the lane's part of 16 columns of Q, of which `columns` exist; returns whether an
+ * element is not finite. */
 template <class Element>
 static __device__ __forceinline__ int put_block(Element *to, int64_t ldv, const double sum[2][4],
                                                 int64_t rows, int columns, bool aligned)
@@ -181,23 +184,24 @@ static __device__ __forceinline__ int put_block(Element *to, int64_t ldv, const 
     return bad;
 }
 
-/* What a kernel has to do: V, and where T and the tiles are in shared memory. */
+/* What a kernel has to do: V and Q, and where T and the tiles are in shared memory. */
 template <class Element> struct work {
-    Element *v;
-    int64_t ldv, m;
+    const Element *v;
+    Element *q;
+    int64_t ldv, ldq, m;
     int n;
-    bool single, aligned;
+    bool single, aligned, aligned_q;
     const unsigned *starts; /* of blocks of columns: gram_decision */
     const double *packed, *scale, *ones;
     Element *stages;
 };
 
-/* All tiles of a thread block, CUT: where T has more than one block of columns. Whether a number is
- * not finite. */
+/* All tiles of a thread block. CUT: T has more than one block of columns. Returns whether an
+ * element is not finite. */
 template <bool CUT, int STAGES, int ROWS, class Element>
 static __device__ __forceinline__ int multiply_tiles(const struct work<Element> &w)
 {
-    constexpr int STRIDE = staged_stride<ROWS, Element>(), STRIPS = ROWS / 16,
+    constexpr int STRIDE = pipeline_stride<ROWS, Element>(), STRIPS = ROWS / 16,
                   SHARES = warps / STRIPS;
     constexpr int OWN = (ROWS == many_rows ? few_columns : most_columns) / 16 / SHARES;
     constexpr int AHEAD = CUT ? 1 : 2;
@@ -208,8 +212,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
     int bad = 0;
     auto cuts = [&](int c) { return gram_cuts(w.starts, c); };
     auto fetch = [&](int tile, int stage) {
-        staged_fetch<ROWS, STRIDE, threads>(w.stages + stage * size, w.v, w.ldv,
-                                            (int64_t)tile * ROWS, w.m, n, w.aligned);
+        pipeline_fetch<ROWS, STRIDE, threads>(w.stages + stage * size, w.v, w.ldv,
+                                              (int64_t)tile * ROWS, w.m, n, w.aligned);
     };
     auto take = [&](int tile, int stage) {
         Element *rows = w.stages + stage * size + 16 * strip;
@@ -221,8 +225,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
         now.first = 0;
         const int64_t row = (int64_t)tile * ROWS + 16 * strip + 2 * t;
         auto put = [&](int c, const double sum[2][4]) {
-            bad |=
-                put_block(w.v + row + 16 * c * w.ldv, w.ldv, sum, w.m - row, n - 16 * c, w.aligned);
+            bad |= put_block(w.q + row + 16 * c * w.ldq, w.ldq, sum, w.m - row, n - 16 * c,
+                             w.aligned_q);
         };
         for (int end; now.first < blocks; now.first = end) {
             const int first = now.first;
@@ -241,8 +245,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
             } else {
                 while (CUT && end < blocks && cuts(end) == 0)
                     end++;
-                /* There and back again from the last 16 columns, which are the most work; what was
-                 * in place of Q is replaced when all have had it. */
+                /* Shares go forth and back from the last 16 columns on, which are the most work.
+                 * V is replaced by Q after all warps have read it. */
                 auto own = [&](int turn) {
                     return end - 1 - turn * SHARES - (turn % 2 ? SHARES - 1 - share : share);
                 };
@@ -264,19 +268,19 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
                 __syncthreads();
         }
     };
-    staged_tiles<STAGES>((int)blockIdx.x, (int)gridDim.x, tiles, fetch, take);
+    pipeline_tiles<STAGES>((int)blockIdx.x, (int)gridDim.x, tiles, fetch, take);
     return bad;
 }
 
 template <int STAGES, int ROWS, class Element>
-__global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ struct gram_data d,
-                                                     Element *v, int64_t ldv, int64_t m,
-                                                     int *overflow)
+__global__ __launch_bounds__(threads, 1) void pipelined(const __grid_constant__ struct gram_data d,
+                                                        const Element *v, int64_t ldv, Element *q,
+                                                        int64_t ldq, int64_t m, int *overflow)
 {
     extern __shared__ __align__(16) double shared[];
     __shared__ double ones[16];
     __shared__ unsigned starts[most_columns / 32];
-    constexpr int STRIDE = staged_stride<ROWS, Element>();
+    constexpr int STRIDE = pipeline_stride<ROWS, Element>();
     const int n = d.n, blocks = blocks_of(n), size = 16 * blocks * STRIDE;
     const int packed_size = blocks * (blocks + 1) / 2 * block_size;
     double *packed = shared, *scale = packed + packed_size;
@@ -294,14 +298,17 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
         starts[threadIdx.x] = d.decision->starts[threadIdx.x];
     for (int e = n * STRIDE + threadIdx.x; e < size; e += threads)
         for (int stage = 0; stage < STAGES; stage++)
-            stages[stage * size + e] = 0; /* columns that there are not: and stay so */
+            stages[stage * size + e] = 0; /* columns from n on are 0 and stay so */
     struct work<Element> w;
     w.v = v;
+    w.q = q;
     w.ldv = ldv;
+    w.ldq = ldq;
     w.m = m;
     w.n = n;
     w.single = d.decision->single != 0;
-    w.aligned = staged_aligned(v, ldv);
+    w.aligned = pipeline_aligned(v, ldv);
+    w.aligned_q = pipeline_aligned(q, ldq);
     w.starts = starts;
     w.packed = packed;
     w.scale = scale;
@@ -314,56 +321,62 @@ __global__ __launch_bounds__(threads, 1) void staged(const __grid_constant__ str
 }
 
 /* Bytes of shared memory with so many stages. */
-template <int ROWS, class Element> static size_t staged_bytes(int n, int stages)
+template <int ROWS, class Element> static size_t pipelined_bytes(int n, int stages)
 {
-    const size_t blocks = (size_t)blocks_of(n), stride = (size_t)staged_stride<ROWS, Element>();
+    const size_t blocks = (size_t)blocks_of(n), stride = (size_t)pipeline_stride<ROWS, Element>();
     return (blocks * (blocks + 1) / 2 * block_size + 16 * blocks) * sizeof(double) +
            (size_t)stages * 16 * blocks * stride * sizeof(Element);
 }
 
 template <int STAGES, int ROWS, class Element>
-static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
+static enum bd_status launch(const struct gram_plan *plan, const Element *v, int64_t ldv,
+                             Element *q, int64_t ldq, int *overflow)
 {
     struct bd_cuda *cuda = plan->cuda;
     const int64_t tiles = (plan->m + ROWS - 1) / ROWS;
-    const auto kernel = staged<STAGES, ROWS, Element>;
+    const auto kernel = pipelined<STAGES, ROWS, Element>;
     enum bd_status status =
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status != BD_OK)
         return status;
     bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms)),
-                   dim3(threads), staged_bytes<ROWS, Element>(plan->data.n, STAGES), plan->data, v,
-                   ldv, plan->m, overflow);
+                   dim3(threads), pipelined_bytes<ROWS, Element>(plan->data.n, STAGES), plan->data,
+                   v, ldv, q, ldq, plan->m, overflow);
     return bd_cuda_launched("the product with a triangle");
 }
 
 template <int ROWS, class Element> static bool fits(const struct gram_plan *plan, int stages)
 {
-    return staged_bytes<ROWS, Element>(plan->data.n, stages) + static_shared <=
+    return pipelined_bytes<ROWS, Element>(plan->data.n, stages) + static_shared <=
            (size_t)plan->cuda->shared_most;
 }
 
-/* As many rows, and as many stages of them, as there is room for. */
+/* As many rows, and as many stages of them, as shared memory has room for. */
 template <class Element>
-static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
+static enum bd_status choose(const struct gram_plan *plan, const void *from, int64_t ldv, void *to,
+                             int64_t ldq, int *overflow)
 {
+    const Element *v = static_cast<const Element *>(from);
+    Element *q = static_cast<Element *>(to);
     const bool few = plan->data.n <= few_columns && plan->m > many_rows;
     if (few && fits<many_rows, Element>(plan, 2))
-        return fits<many_rows, Element>(plan, 3) ? launch<3, many_rows>(plan, v, ldv, overflow)
-                                                 : launch<2, many_rows>(plan, v, ldv, overflow);
-    return fits<few_rows, Element>(plan, 3) ? launch<3, few_rows>(plan, v, ldv, overflow)
-                                            : launch<2, few_rows>(plan, v, ldv, overflow);
+        return fits<many_rows, Element>(plan, 3)
+                   ? launch<3, many_rows>(plan, v, ldv, q, ldq, overflow)
+                   : launch<2, many_rows>(plan, v, ldv, q, ldq, overflow);
+    return fits<few_rows, Element>(plan, 3) ? launch<3, few_rows>(plan, v, ldv, q, ldq, overflow)
+                                            : launch<2, few_rows>(plan, v, ldv, q, ldq, overflow);
 }
 
-extern "C" int bd_cuda_triangular_is_staged(const struct gram_plan *plan)
+extern "C" int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan)
 {
     return plan->data.n <= most_columns && (plan->type == BD_F32 ? fits<few_rows, float>(plan, 2)
                                                                  : fits<few_rows, double>(plan, 2));
 }
 
-extern "C" enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v,
-                                                    int64_t ldv, int *overflow)
+extern "C" enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, const void *v,
+                                                       int64_t ldv, void *q, int64_t ldq,
+                                                       int *overflow)
 {
-    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
-                                : choose(plan, static_cast<double *>(v), ldv, overflow);
+    return plan->type == BD_F32 ? choose<float>(plan, v, ldv, q, ldq, overflow)
+                                : choose<double>(plan, v, ldv, q, ldq, overflow);
 }
