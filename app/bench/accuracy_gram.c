@@ -9,7 +9,6 @@
 
 #include "app/bench/bench.h"
 #include "app/bench/gram_tables.h"
-#include "app/interrupt.h"
 
 struct problem {
     const char *name;
@@ -92,38 +91,23 @@ static const struct {
 
 enum { svd_work = 64 }; /* doubles of dgesvd's work array for a row or column */
 
-static void close_state(struct state *s)
-{
-    bd_matrix_destroy(s->bench->backend, &s->v);
-    bd_matrix_destroy(s->bench->backend, &s->r);
-    free(s->problem.v);
-    free(s->q);
-    free(s->scratch);
-    free(s->r_host);
-    free(s->gram);
-    free(s->sigma);
-    free(s->work);
-}
-
 static enum bd_status open_state(struct state *s, struct bd_bench *bench,
                                  enum bd_published_matrix matrix)
 {
     *s = (struct state){ .bench = bench, .problem = problems[matrix].problem };
     struct problem *p = &s->problem;
-    size_t size = (size_t)(p->m * p->n), square = (size_t)(p->n * p->n);
-    p->v = calloc(size, sizeof *p->v);
-    s->q = malloc(size * sizeof *s->q);
-    s->scratch = malloc(size * sizeof *s->scratch);
-    s->r_host = malloc(square * sizeof *s->r_host);
-    s->gram = malloc(square * sizeof *s->gram);
-    s->sigma = malloc((size_t)p->n * sizeof *s->sigma);
-    s->work = malloc((size_t)(p->m + p->n) * svd_work * sizeof *s->work);
+    p->v = bd_bench_memory(bench, p->m * p->n, sizeof *p->v);
+    s->q = bd_bench_memory(bench, p->m * p->n, sizeof *s->q);
+    s->scratch = bd_bench_memory(bench, p->m * p->n, sizeof *s->scratch);
+    s->r_host = bd_bench_memory(bench, p->n * p->n, sizeof *s->r_host);
+    s->gram = bd_bench_memory(bench, p->n * p->n, sizeof *s->gram);
+    s->sigma = bd_bench_memory(bench, p->n, sizeof *s->sigma);
+    s->work = bd_bench_memory(bench, (p->m + p->n) * svd_work, sizeof *s->work);
     if (!p->v || !s->q || !s->scratch || !s->r_host || !s->gram || !s->sigma || !s->work)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the accuracy of QR");
+        return bd_bench_out_of_memory();
     problems[matrix].fill(p->v, p->m, p->n);
-    enum bd_status status = bd_matrix_create(bench->backend, &s->v, p->m, p->n, BD_F64);
-    if (!status)
-        status = bd_matrix_create(bench->backend, &s->r, p->n, p->n, BD_F64);
+    enum bd_status status = bd_bench_matrix(bench, &s->v, p->m, p->n, BD_F64);
+    BD_TRY(bd_bench_matrix(bench, &s->r, p->n, p->n, BD_F64));
     return status;
 }
 
@@ -189,16 +173,11 @@ static enum bd_status run(struct state *s, const struct bd_published_method *met
                                                 .mixed = method->mixed,
                                                 .max_passes = passes };
     struct bd_gram_qr *qr = NULL;
-    enum bd_status status =
-        bd_interrupted(NULL) ? bd_fail(BD_ERROR_INTERRUPTED, "interrupted") : BD_OK;
-    if (!status)
-        status = bd_gram_qr_create(&qr, &backend, &s->problem.m, 1, s->problem.n, BD_F64, &options);
-    if (!status)
-        status = bd_gram_qr_run(qr, &s->v, &s->r, report);
-    if (!status)
-        status = bd_matrix_download(backend, s->q, s->problem.m, &s->v);
-    if (!status)
-        status = bd_matrix_download(backend, s->r_host, s->problem.n, &s->r);
+    enum bd_status status = bd_bench_check_interrupt();
+    BD_TRY(bd_gram_qr_create(&qr, &backend, &s->problem.m, 1, s->problem.n, BD_F64, &options));
+    BD_TRY(bd_gram_qr_run(qr, &s->v, &s->r, report));
+    BD_TRY(bd_matrix_download(backend, s->q, s->problem.m, &s->v));
+    BD_TRY(bd_matrix_download(backend, s->r_host, s->problem.n, &s->r));
     bd_gram_qr_destroy(&qr);
     return status;
 }
@@ -304,7 +283,7 @@ static enum bd_status measure_figure(struct bd_bench *bench,
     }
     if (!status && !bench->options->quiet)
         print_figure(figure, &s.problem, measured, marks);
-    close_state(&s);
+    bd_bench_release(bench, NULL);
     return status;
 }
 
@@ -328,8 +307,7 @@ static enum bd_status measure_backward(struct bd_bench *bench,
         struct bd_gram_qr_report report;
         struct bd_bench_row row = bd_bench_row_begin("accuracy", s.problem.m, s.problem.n);
         status = bd_matrix_upload(bench->backend, &s.v, s.problem.v, s.problem.m);
-        if (!status)
-            status = run(&s, &figure->columns[k], figure->last, &report);
+        BD_TRY(run(&s, &figure->columns[k], figure->last, &report));
         if (status)
             break;
         error[k] = backward_error(&s);
@@ -347,7 +325,7 @@ static enum bd_status measure_backward(struct bd_bench *bench,
             print_pair(error[k], "", published->error[k], "");
         putchar('\n');
     }
-    close_state(&s);
+    bd_bench_release(bench, NULL);
     return status;
 }
 

@@ -1,45 +1,14 @@
 /* Updating a QR factorisation against factoring anew, over the tables of Andrew and Dingle. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "app/bench/cells.h"
 #include "app/bench/change.h"
-#include "app/bench/gpu/gpu.h"
-#include "app/interrupt.h"
-#include "base/clock.h"
 
 /* A way is run once to warm up and then until it has taken so many milliseconds, 5 times at most;
  * if the first run takes as long, it is the measurement, but for the first problem of all, in which
  * libraries load their kernels. */
 static const double cpu_task_ms = 250, gpu_task_ms = 100;
 enum { most_runs = 15 };
-
-static enum bd_status time_run(struct bd_bench *bench, const struct bd_bench_task *task, double *ms)
-{
-    enum bd_status status = task->prepare ? task->prepare(task->user) : BD_OK;
-    bd_bench_set_blas_threads(bench);
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu) {
-        if (!status)
-            status = bd_bench_gpu_mark(bench->gpu, 0);
-        if (!status)
-            status = task->run(task->user);
-        if (!status)
-            status = bd_bench_gpu_mark(bench->gpu, 1);
-        return status ? status : bd_bench_gpu_elapsed(bench->gpu, 0, 1, ms);
-    }
-#endif
-    if (!status)
-        status = bd_backend_sync(bench->backend);
-    double begin = bd_clock_seconds();
-    if (!status)
-        status = task->run(task->user);
-    if (!status)
-        status = bd_backend_sync(bench->backend);
-    *ms = (bd_clock_seconds() - begin) * 1e3;
-    return status;
-}
 
 /* Medians of tasks that take turns; those without `run`, and those that the backend does not have,
  * are left at ms = -1. */
@@ -57,9 +26,7 @@ static enum bd_status time_tasks(struct bd_bench *bench, struct bd_bench_task *t
             double ms = 0;
             if (!tasks[t].run || taken[t] >= enough)
                 continue;
-            if (bd_interrupted(NULL))
-                return bd_fail(BD_ERROR_INTERRUPTED, "interrupted");
-            enum bd_status status = time_run(bench, &tasks[t], &ms);
+            enum bd_status status = bench->platform->time_once(bench, &tasks[t], &ms);
             if (status == BD_ERROR_UNSUPPORTED) {
                 tasks[t].run = NULL;
                 continue;
@@ -158,27 +125,23 @@ static enum bd_status check(struct grid *g, const struct bd_bench_cell *c, struc
     const struct bd_bench_change *change = &g->change;
     struct bd_backend *backend = g->bench->backend;
     int64_t m = change->m, n = change->n;
-    float *a = malloc((size_t)(m * n) * sizeof *a), *r = malloc((size_t)(n * n) * sizeof *r);
-    float *q = c->with_q ? malloc((size_t)(m * m) * sizeof *q) : NULL;
-    enum bd_status status = BD_OK;
-    if (!a || !r || (c->with_q && !q))
-        status = bd_fail(BD_ERROR_MEMORY, "out of memory for checking an update");
-    if (!status)
-        status = bd_matrix_download(backend, a, m, &change->after);
-    if (!status)
-        status = bd_matrix_download(backend, r, n, &change->r);
-    if (!status && q)
-        status = bd_matrix_download(backend, q, m, &change->q);
+    struct bd_bench_held *held = g->bench->held;
+    float *a = bd_bench_memory(g->bench, m * n, sizeof *a);
+    float *r = bd_bench_memory(g->bench, n * n, sizeof *r);
+    float *q = c->with_q ? bd_bench_memory(g->bench, m * m, sizeof *q) : NULL;
+    enum bd_status status = a && r && (q || !c->with_q) ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_matrix_download(backend, a, m, &change->after));
+    BD_TRY(bd_matrix_download(backend, r, n, &change->r));
+    if (q)
+        BD_TRY(bd_matrix_download(backend, q, m, &change->q));
     bd_bench_set_blas_threads(g->bench);
-    if (!status && q)
-        status = bd_bench_norm_orthogonality(&row->orthogonality, q, m, m);
-    if (!status && q)
-        status = bd_bench_norm_backward(&row->residual, a, q, r, m, n);
-    if (!status && !q)
-        status = bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n);
-    free(a);
-    free(r);
-    free(q);
+    if (q) {
+        BD_TRY(bd_bench_norm_orthogonality(&row->orthogonality, q, m, m));
+        BD_TRY(bd_bench_norm_backward(&row->residual, a, q, r, m, n));
+    } else {
+        BD_TRY(bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n, m));
+    }
+    bd_bench_release(g->bench, held);
     return status;
 }
 
@@ -212,8 +175,7 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
     struct bd_bench_row row = bd_bench_row_begin("updates", c->m, c->n);
     bool anew = false;
     enum bd_status status = bd_bench_change_set(change, c->k, c->p);
-    if (!status)
-        status = time_anew(g, c);
+    BD_TRY(time_anew(g, c));
     if (!status && change->update)
         status = bd_bench_change_choice(change, &anew);
     struct bd_bench_task tasks[2] = { { bd_bench_change_restore, NULL, change, -1 },
@@ -222,8 +184,7 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
         tasks[0].run = bd_bench_change_update;
     if (change->update && anew)
         tasks[1].run = bd_bench_change_choose;
-    if (!status)
-        status = time_tasks(g->bench, tasks, 2, !g->warm);
+    BD_TRY(time_tasks(g->bench, tasks, 2, !g->warm));
     g->warm = true;
     if (status)
         return status;
@@ -243,10 +204,9 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
         bd_bench_extra(&row, "update_ms", tasks[0].ms);
     if (row.ms >= 0 && checked)
         status = check(g, c, &row);
-    if (!status)
-        status = add_row(g, c, &row, false);
-    if (!status && c->with_q && row.ms >= 0)
-        status = add_row(g, c, &row, true);
+    BD_TRY(add_row(g, c, &row, false));
+    if (c->with_q && row.ms >= 0)
+        BD_TRY(add_row(g, c, &row, true));
     g->table.paper_won += c->published->full_ms >= c->published->update_ms;
     double paper = (double)c->published->full_ms / c->published->update_ms;
     g->table.paper_best = paper > g->table.paper_best ? paper : g->table.paper_best;
@@ -306,8 +266,7 @@ enum bd_status bd_bench_updates(struct bd_bench *bench)
         }
         if (!g.open.published || first || !bd_bench_cell_same_problem(&g.open, &c))
             status = open_problem(&g, &c, scale);
-        if (!status)
-            status = measure_cell(&g, &c, first);
+        BD_TRY(measure_cell(&g, &c, first));
         published++;
     }
     if (!status)
