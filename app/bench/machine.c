@@ -1,13 +1,12 @@
 /* What the host can do, and how things are timed there. */
 #include <cblas.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app/bench/cpu.h"
 #include "base/clock.h"
+#include "base/pool.h"
 
-enum { most_repeats = 64, most_tasks = 8, most_threads = 256 };
+enum { most_repeats = 64, most_tasks = 12 };
 
 enum bd_status bd_bench_cpu_time_once(struct bd_bench *bench, const struct bd_bench_task *task,
                                       double *ms)
@@ -39,37 +38,26 @@ enum bd_status bd_bench_cpu_time(struct bd_bench *bench, struct bd_bench_task *t
     return status;
 }
 
-struct copy_part {
+/* A copy by a pool of threads, a part of `bytes` each. */
+struct copy {
+    struct bd_pool *pool;
     uint8_t *to;
     const uint8_t *from;
     size_t bytes;
 };
 
-static void *copy_part(void *user)
+static void copy_part(void *user, int64_t part, int thread)
 {
-    const struct copy_part *part = user;
-    memcpy(part->to, part->from, part->bytes);
-    return NULL;
+    const struct copy *copy = user;
+    const size_t at = (size_t)part * copy->bytes;
+    (void)thread;
+    memcpy(copy->to + at, copy->from + at, copy->bytes);
 }
-
-struct copy {
-    int threads;
-    struct copy_part parts[most_threads];
-};
 
 static enum bd_status run_copy(void *user)
 {
     struct copy *copy = user;
-    pthread_t threads[most_threads];
-    int started = 0;
-    for (int i = 1; i < copy->threads; i++, started++)
-        if (pthread_create(&threads[i], NULL, copy_part, &copy->parts[i]))
-            break;
-    copy_part(&copy->parts[0]);
-    for (int i = 1; i <= started; i++)
-        pthread_join(threads[i], NULL);
-    if (started < copy->threads - 1)
-        return bd_fail(BD_ERROR_MEMORY, "cannot start %d threads", copy->threads);
+    bd_pool_run(copy->pool, copy_part, copy, bd_pool_threads(copy->pool));
     return BD_OK;
 }
 
@@ -91,28 +79,28 @@ enum bd_status bd_bench_cpu_open(struct bd_bench *bench)
 {
     size_t bytes = (bench->options->quick ? (size_t)64 : (size_t)256) << 20;
     int n = bench->options->quick ? 1024 : 2048;
-    struct copy copy = { .threads = bench->threads < most_threads ? bench->threads : most_threads };
+    const int64_t square = (int64_t)n * n;
     uint8_t *from = bd_bench_memory(bench, (int64_t)bytes, 1);
     uint8_t *to = bd_bench_memory(bench, (int64_t)bytes, 1);
-    const int64_t square = (int64_t)n * n;
     float *data = bd_bench_memory(bench, 3 * square, sizeof *data);
-    if (!from || !to || !data) {
+    struct copy copy = { .to = to, .from = from, .bytes = bytes / (size_t)bench->threads };
+    enum bd_status status = from && to && data ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_pool_create(&copy.pool, bench->threads));
+    if (status) {
         bd_bench_release(bench, NULL);
-        return bd_bench_out_of_memory();
+        return status;
     }
     memset(from, 1, bytes);
     memset(to, 2, bytes);
-    size_t part = bytes / (size_t)copy.threads;
-    for (int i = 0; i < copy.threads; i++)
-        copy.parts[i] = (struct copy_part){ to + (size_t)i * part, from + (size_t)i * part, part };
     bd_bench_fill(data, 3 * square, 1);
     struct gemm gemm = { n, data, data + square, data + 2 * square };
     struct bd_bench_task tasks[2] = { { .run = run_copy, .user = &copy },
                                       { .run = run_gemm, .user = &gemm } };
-    enum bd_status status = bd_bench_cpu_time(bench, tasks, 2, 7);
-    bench->copy_rate = 2 * (double)part * copy.threads / (tasks[0].ms / 1e3);
+    status = bd_bench_cpu_time(bench, tasks, 2, 7);
+    bench->copy_rate = 2 * (double)copy.bytes * bench->threads / (tasks[0].ms / 1e3);
     bench->sgemm_rate = 2.0 * n * n * n / (tasks[1].ms / 1e3);
     bench->has_peers = true;
+    bd_pool_destroy(&copy.pool);
     bd_bench_release(bench, NULL);
     return status;
 }

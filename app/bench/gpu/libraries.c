@@ -15,46 +15,15 @@ static const char *const solver_names[] = { "libcusolver.so.12", "libcusolver.so
                                             "/usr/local/cuda/lib64/libcusolver.so.12",
                                             "/usr/local/cuda/lib64/libcusolver.so.11", NULL };
 
-#define SYMBOL(name)                               \
-    {                                              \
-#name, offsetof(struct bd_libraries, name) \
-    }
 struct symbol {
     const char *name;
     size_t offset;
 };
-static const struct symbol blas_symbols[] = { SYMBOL(cublasCreate_v2),
-                                              SYMBOL(cublasDestroy_v2),
-                                              SYMBOL(cublasSetStream_v2),
-                                              SYMBOL(cublasGetVersion_v2),
-                                              SYMBOL(cublasSgemm_v2),
-                                              SYMBOL(cublasDgemm_v2),
-                                              SYMBOL(cublasGemmEx),
-                                              SYMBOL(cublasDsyrk_v2),
-                                              SYMBOL(cublasDtrsm_v2),
-                                              SYMBOL(cublasStrsm_v2),
-                                              SYMBOL(cublasSnrm2_v2),
-                                              SYMBOL(cublasDnrm2_v2),
-                                              { NULL, 0 } };
-static const struct symbol solver_symbols[] = { SYMBOL(cusolverDnCreate),
-                                                SYMBOL(cusolverDnDestroy),
-                                                SYMBOL(cusolverDnSetStream),
-                                                SYMBOL(cusolverGetProperty),
-                                                SYMBOL(cusolverDnSgeqrf_bufferSize),
-                                                SYMBOL(cusolverDnSgeqrf),
-                                                SYMBOL(cusolverDnSorgqr_bufferSize),
-                                                SYMBOL(cusolverDnSorgqr),
-                                                SYMBOL(cusolverDnSormqr_bufferSize),
-                                                SYMBOL(cusolverDnSormqr),
-                                                SYMBOL(cusolverDnDpotrf_bufferSize),
-                                                SYMBOL(cusolverDnDpotrf),
-                                                SYMBOL(cusolverDnCreateGesvdjInfo),
-                                                SYMBOL(cusolverDnDestroyGesvdjInfo),
-                                                SYMBOL(cusolverDnSgesvdj_bufferSize),
-                                                SYMBOL(cusolverDnSgesvdj),
-                                                SYMBOL(cusolverDnSgesvdaStridedBatched_bufferSize),
-                                                SYMBOL(cusolverDnSgesvdaStridedBatched),
-                                                { NULL, 0 } };
+/* clang-format off */
+#define SYMBOL(name, arguments) { #name, offsetof(struct bd_libraries, name) },
+static const struct symbol blas_symbols[] = { BD_BLAS_CALLS(SYMBOL) { NULL, 0 } };
+static const struct symbol solver_symbols[] = { BD_SOLVER_CALLS(SYMBOL) { NULL, 0 } };
+/* clang-format on */
 
 /* The first library of `names` that opens and has all symbols; NULL if none has. */
 static void *load(struct bd_libraries *lib, const char *const *names, const struct symbol *symbols)
