@@ -56,7 +56,7 @@ static enum bd_status solve_wide(struct results *v, int64_t m, int64_t n)
     return BD_OK;
 }
 
-/* x of the whole problem factored anew in float32, then the update's x, R and Q. */
+/* x of the whole problem factored again in float32, then the update's x, R and Q. */
 static enum bd_status run(struct bd_bench_change *c, struct results *v, bool peer)
 {
     struct bd_backend *backend = c->bench->backend;

@@ -104,8 +104,8 @@ bool bd_bench_cell_same_problem(const struct bd_bench_cell *a, const struct bd_b
     return a->published->kind == b->published->kind && a->m == b->m && a->n == b->n;
 }
 
-/* What the grid takes at a scale, by and large: a quarter of the speed of a large product, twice
- * for two ways of factoring anew. */
+/* A rough estimate of what the grid takes at a scale: a quarter of the rate of a large product, and
+ * each problem is factored again in two ways. */
 static double expected_seconds(const struct bd_bench *bench, const bool *wanted, int64_t scale)
 {
     double operations = 0;

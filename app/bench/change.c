@@ -72,7 +72,8 @@ static enum bd_status allocate(struct bd_bench_change *c)
     return status == BD_ERROR_UNSUPPORTED ? BD_OK : status;
 }
 
-/* By the library: reflectors in `work`, whence R, Q^T b in place of work_b, and the full Q. */
+/* By the library: reflectors in place of `work`, then R, Q^T b in place of work_b, and (with_q) the
+ * full Q. */
 static enum bd_status factor(struct bd_bench_change *c, bool with_q)
 {
     enum bd_status status = BD_OK;
@@ -159,16 +160,16 @@ enum bd_status bd_bench_change_set(struct bd_bench_change *c, int64_t k, int64_t
                   : copy_columns(bench, &c->after, k + come, &c->pool, 0, right, s->n - right);
 }
 
-enum bd_status bd_bench_change_choice(struct bd_bench_change *c, bool *anew)
+enum bd_status bd_bench_change_choice(struct bd_bench_change *c, bool *refactor)
 {
     const struct bd_bench_change_shape *s = &c->shape;
     const struct bd_qr_change change = { s->kind, s->m, s->n, c->k, c->p, s->with_q };
     struct bd_qr_cost cost = { 0 };
-    *anew = false;
+    *refactor = false;
     enum bd_status status = bd_qr_update_cost(c->update, &change, &cost);
     if (status == BD_ERROR_UNSUPPORTED)
         return BD_OK;
-    *anew = cost.factor_seconds < cost.update_seconds;
+    *refactor = cost.factor_seconds < cost.update_seconds;
     return status;
 }
 

@@ -1,7 +1,7 @@
-/* A least-squares problem with one right-hand side, one change to it (columns or rows come or go),
- * and the ways to the factors and the solution after the change: updating, and factoring anew by
- * the library, by LAPACK, or on a GPU by cuSOLVER. For the suites that time them (updates.c)
- * and that look at their errors (accuracy.c). */
+/* A least-squares problem with one right-hand side, one change to it (columns or rows are inserted or
+ * removed), and the ways to the factors and the solution after the change: updating them, or
+ * factoring the problem again by the library, by LAPACK, or on a GPU by cuSOLVER. The suite updates
+ * times the ways, the suite accuracy looks at their errors. */
 #ifndef BD_APP_BENCH_CHANGE_H
 #define BD_APP_BENCH_CHANGE_H
 
@@ -23,14 +23,14 @@ struct bd_bench_change_shape {
 struct bd_bench_change {
     struct bd_bench *bench;
     struct bd_bench_change_shape shape;
-    int64_t k, p;                 /* of the change in hand */
+    int64_t k, p;                 /* of the change that was set */
     int64_t m, n;                 /* of A after it */
     struct bd_bench_peer_qr peer; /* made when it is first wanted */
     struct bd_qr_update *update;  /* NULL: the backend has none for this shape */
     struct bd_qr *qr;             /* for m x n; made when it is first wanted */
     struct bd_matrix pool;        /* all columns and rows that A ever has, and b */
     struct bd_matrix start_q, start_r, start_d;
-    /* The results of the way that was gone last: full Q (or none), R, d = Q^T b, x. cuSOLVER and
+    /* The results of the way that was run last: full Q (or none), R, d = Q^T b, x. cuSOLVER and
      * LAPACK leave d undefined. */
     struct bd_matrix q, r, d, x;
     struct bd_matrix after, after_b; /* A and b after the change */
@@ -56,7 +56,7 @@ enum bd_status bd_bench_change_need_peer(struct bd_bench_change *change);
 enum bd_status bd_bench_change_restore(void *user); /* the factors before the change */
 enum bd_status bd_bench_change_update(void *user);
 enum bd_status bd_bench_change_choose(void *user); /* after restore too: with A at hand, so that
-                                                      the library may factor it anew */
+                                                      the library may factor it again */
 enum bd_status bd_bench_change_load(void *user);   /* A and b after the change */
 enum bd_status bd_bench_change_solver(void *user);
 enum bd_status bd_bench_change_own(void *user);

@@ -1,7 +1,7 @@
 /* QR by the Gram matrix at the shapes of Yamazaki, Tomov, Dongarra (2016), figures 19 to 22, n =
  * 20, and longer ones: CholQR and SVQR, in float64 and in mixed precision, one pass and as many as
  * make Q orthogonal to 1e-12; on a GPU against the same in library calls. Each run
- * gets V anew. */
+ * starts from the same V. */
 #include "app/bench/platform.h"
 
 #include <cblas.h>

@@ -32,7 +32,7 @@ struct update_case {
     int slides;              /* of a run of many */
 };
 
-/* `cols` columns of the pool from one on; the caller sees to it that they do not wrap. */
+/* `cols` columns of the pool from one on; they must not wrap. */
 static struct bd_matrix columns(const struct update_case *c, int64_t from, int64_t cols)
 {
     struct bd_matrix view = c->pool;
