@@ -158,6 +158,12 @@ def updates(rows):
     return "\n".join(text)
 
 
+def marks(row, paper):
+    """What happened in an iteration, measured ("") or published ("paper_")."""
+    keys = (("f", "failed"), ("t", "truncated"), ("+", "float32"))
+    return "".join(mark for mark, key in keys if row.get(paper + key))
+
+
 def accuracy(rows):
     text = []
     plain = [r for r in rows if r["case"].startswith("table")]
@@ -189,9 +195,8 @@ def accuracy(rows):
                 cells = []
                 for method in methods:
                     r = line[method]
-                    marks = "".join(c for c, k in (("f", "failed"), ("t", "truncated"), ("+", "float32"))
-                                    if r.get(k))
-                    cells.append(f"{error(r[key])}{marks} ({error(r.get('paper_' + key))})")
+                    cells.append(f"{error(r[key])}{marks(r, '')} "
+                                 f"({error(r.get('paper_' + key))}{marks(r, 'paper_')})")
                 lines.append([iteration] + cells)
             text.append(f"{figure.capitalize()}, {problem}, {m} x {n}: {what}\n\n"
                         + table(["iteration"] + [f"{m}:" for m in methods], lines))

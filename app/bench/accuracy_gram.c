@@ -26,10 +26,10 @@ struct state {
     double *sigma, *work;  /* n, and for LAPACK */
 };
 
+/* Between 0 and 1, both excluded. */
 static double uniform(uint64_t *seed)
 {
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(*seed >> 12) + 0.5) * 0x1p-52;
+    return ((double)(bd_bench_random(seed) >> 12) + 0.5) * 0x1p-52;
 }
 
 /* Every third column, a random one times epsilon, and the two before it. Their mean, not their sum
@@ -200,6 +200,9 @@ static enum bd_status add_iteration(struct state *s, const struct bd_published_f
     bd_bench_extra(&row, "truncated", pass->truncated > 0);
     bd_bench_extra(&row, "float32", pass->single);
     bd_bench_extra(&row, "paper_orthogonality", paper->orthogonality);
+    bd_bench_extra(&row, "paper_failed", strchr(paper->marks, 'f') != NULL);
+    bd_bench_extra(&row, "paper_truncated", strchr(paper->marks, 't') != NULL);
+    bd_bench_extra(&row, "paper_float32", strchr(paper->marks, '+') != NULL);
     if (paper->condition > 0)
         bd_bench_extra(&row, "paper_condition", paper->condition);
     return bd_bench_add(s->bench, &row);

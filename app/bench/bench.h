@@ -7,7 +7,7 @@
 #include "app/options.h"
 #include <backdrop/matrix.h>
 
-enum { BD_BENCH_NAME = 64, bd_bench_extras = 8 };
+enum { BD_BENCH_NAME = 64, bd_bench_extras = 12 };
 
 /* One measurement. Negative numbers: not measured, null in JSON. */
 struct bd_bench_row {
@@ -106,6 +106,9 @@ enum bd_status bd_bench_check_interrupt(void);
  */
 void bd_bench_set_blas_threads(const struct bd_bench *bench);
 
+/* The next 64 random bits: SplitMix64 (Steele, Lea, Flood 2014). The kernel that fills matrices on
+ * a GPU has the same. */
+uint64_t bd_bench_random(uint64_t *state);
 /* `count` floats in -1..1, seeded. */
 void bd_bench_fill(float *data, int64_t count, uint64_t seed);
 

@@ -1,5 +1,5 @@
-/* A least-squares problem with one right-hand side, one change to it (columns or rows are inserted or
- * removed), and the ways to the factors and the solution after the change: updating them, or
+/* A least-squares problem with one right-hand side, one change to it (columns or rows are inserted
+ * or removed), and the ways to the factors and the solution after the change: updating them, or
  * factoring the problem again by the library, by LAPACK, or on a GPU by cuSOLVER. The suite updates
  * times the ways, the suite accuracy looks at their errors. */
 #ifndef BD_APP_BENCH_CHANGE_H

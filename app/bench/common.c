@@ -85,15 +85,19 @@ void bd_bench_set_blas_threads(const struct bd_bench *bench)
     bd_blas_set_threads(bench->threads);
 }
 
+uint64_t bd_bench_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
 void bd_bench_fill(float *data, int64_t count, uint64_t seed)
 {
-    uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
-    for (int64_t i = 0; i < count; i++) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        data[i] = (float)(int32_t)(state >> 32) * 0x1p-31F;
-    }
+    uint64_t state = seed << 40; /* seeds do not share a stretch */
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (float)(int32_t)(bd_bench_random(&state) >> 32) * 0x1p-31F;
 }
 
 static int compare(const void *a, const void *b)

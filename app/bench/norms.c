@@ -78,10 +78,8 @@ static double lanczos(const struct operands *x, operator_fn *apply, int size, do
 {
     double diagonal[most_steps], beside[most_steps], norms[most_steps], dots[most_steps];
     uint64_t state = 12345;
-    for (int i = 0; i < size; i++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        v[i] = (double)(int32_t)(state >> 32) * 0x1p-31;
-    }
+    for (int i = 0; i < size; i++)
+        v[i] = (double)(int64_t)bd_bench_random(&state) * 0x1p-63;
     cblas_dscal(size, 1 / cblas_dnrm2(size, v, 1), v, 1);
     for (int j = 0; j < most_steps; j++) {
         double *next = v + (size_t)(j + 1) * (size_t)size;

@@ -88,15 +88,6 @@ static enum bd_status run(void *user)
     return bd_gram_qr_run(task->qr, &c->v, &c->r, &c->report);
 }
 
-/* In -1 .. 1: SplitMix64. */
-static double uniform(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
-}
-
 static enum bd_status make_v(struct svqr_case *c, enum matrix_kind kind)
 {
     uint64_t state = 42;
@@ -105,7 +96,7 @@ static enum bd_status make_v(struct svqr_case *c, enum matrix_kind kind)
     if (!v)
         return bd_bench_out_of_memory();
     for (int64_t i = 0; i < m * n; i++)
-        v[i] = uniform(&state);
+        v[i] = (double)(int64_t)bd_bench_random(&state) * 0x1p-63;
     for (int64_t j = 1; j < n && kind == COLLINEAR; j++)
         for (int64_t i = 0; i < m; i++)
             v[i + j * m] = v[i] + 1e-10 * v[i + j * m];
