@@ -12,11 +12,6 @@ struct bd_bench_held {
     struct bd_matrix matrix; /* of the backend */
 };
 
-enum bd_status bd_bench_out_of_memory(void)
-{
-    return bd_fail(BD_ERROR_MEMORY, "out of memory for the bench");
-}
-
 static struct bd_bench_held *hold(struct bd_bench *bench)
 {
     struct bd_bench_held *held = calloc(1, sizeof *held);

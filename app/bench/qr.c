@@ -29,8 +29,8 @@ static const struct shape shapes[] = {
  */
 enum { method_count = 3, most_copies = 16 };
 static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CAQR, BD_QR_HOUSEHOLDER };
-static const char *const gpu_names[] = { "by policy", "CAQR", "Householder" };
-static const char *const cpu_names[] = { "CAQR" };
+static const char *const own_names[2][method_count] = { { "CAQR" },
+                                                        { "by policy", "CAQR", "Householder" } };
 
 /* The peers: reflectors, and the platform's second way, which the CPU has for R only. */
 enum { reflectors, second, peer_count };
@@ -208,9 +208,7 @@ static enum bd_status compare(struct qr_case *c, struct own *own, const struct s
                          : "R and thin Q",
                  c->m, c->n, shape->noise > 0 ? " collinear" : "");
         snprintf(row.method, sizeof row.method, "%s",
-                 t >= count ? names[t - count]
-                 : gpu      ? gpu_names[t]
-                            : cpu_names[t]);
+                 t < count ? own_names[gpu][t] : names[t - count]);
         row.ms = tasks[t].ms;
         row.floor_ms = bd_bench_work_floor(
             bench, (struct bd_bench_work){ (with_q ? 8 : 4) * elements, products,

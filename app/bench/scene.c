@@ -42,7 +42,7 @@ enum bd_status bd_bench_render(uint8_t **pictures, const struct bd_bench_scene *
 {
     struct bd_pool *pool = NULL;
     enum bd_status status = bd_pool_create(&pool, scene->threads);
-    const size_t threads = status ? 0 : (size_t)bd_pool_threads(pool);
+    const size_t threads = status ? 1 : (size_t)bd_pool_threads(pool);
     struct work work = { .scene = scene };
     work.pictures = malloc((size_t)scene->width * (size_t)scene->height * (size_t)scene->channels *
                            (size_t)scene->count);
