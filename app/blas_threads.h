@@ -4,5 +4,7 @@
 
 /* Has an effect on OpenBLAS only. */
 void bd_blas_set_threads(int threads);
+/* 0: not an OpenBLAS. */
+int bd_blas_threads(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include "app/interrupt.h"
 #include "app/option_table.h"
 #include "app/options.h"
+#include "app/version.h"
 #include "app/view/view.h"
 
 /* Messages of the libraries. Called from any thread; one fprintf is one line. */
@@ -39,7 +40,7 @@ static int run(const struct bd_options *options)
                                     : BD_COMMAND_HELP);
         return 0;
     case BD_COMMAND_VERSION:
-        puts("backdrop " BD_VERSION);
+        printf("backdrop %s (%s)\n", bd_version, bd_commit);
         return 0;
     }
     return 1;

@@ -1,12 +1,10 @@
-/* CUDA for the bench: finding the libraries, events, memory. */
-#include "app/bench/gpu/peer_cuda.h"
+/* Finds cuBLAS and cuSOLVER, and holds their handles and the events. */
+#include "app/bench/gpu/gpu.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "app/bench/gpu/kernels.h"
 
 /* Where the dynamic linker finds them, else in the default folder of the toolkit; the newest
  * first. */
@@ -17,50 +15,15 @@ static const char *const solver_names[] = { "libcusolver.so.12", "libcusolver.so
                                             "/usr/local/cuda/lib64/libcusolver.so.12",
                                             "/usr/local/cuda/lib64/libcusolver.so.11", NULL };
 
-#define SYMBOL(name)                               \
-    {                                              \
-#name, offsetof(struct bd_libraries, name) \
-    }
 struct symbol {
     const char *name;
     size_t offset;
 };
-static const struct symbol blas_symbols[] = {
-    SYMBOL(cublasCreate_v2),
-    SYMBOL(cublasDestroy_v2),
-    SYMBOL(cublasSetStream_v2),
-    SYMBOL(cublasGetVersion_v2),
-    SYMBOL(cublasSgemm_v2),
-    SYMBOL(cublasDgemm_v2),
-    SYMBOL(cublasGemmEx),
-    SYMBOL(cublasDsyrk_v2),
-    SYMBOL(cublasDtrsm_v2),
-    SYMBOL(cublasStrsm_v2),
-    SYMBOL(cublasSnrm2_v2),
-    SYMBOL(cublasDnrm2_v2),
-    { NULL, 0 },
-};
-static const struct symbol solver_symbols[] = {
-    SYMBOL(cusolverDnCreate),
-    SYMBOL(cusolverDnDestroy),
-    SYMBOL(cusolverDnSetStream),
-    SYMBOL(cusolverGetProperty),
-    SYMBOL(cusolverDnSgeqrf_bufferSize),
-    SYMBOL(cusolverDnSgeqrf),
-    SYMBOL(cusolverDnSorgqr_bufferSize),
-    SYMBOL(cusolverDnSorgqr),
-    SYMBOL(cusolverDnSormqr_bufferSize),
-    SYMBOL(cusolverDnSormqr),
-    SYMBOL(cusolverDnDpotrf_bufferSize),
-    SYMBOL(cusolverDnDpotrf),
-    SYMBOL(cusolverDnCreateGesvdjInfo),
-    SYMBOL(cusolverDnDestroyGesvdjInfo),
-    SYMBOL(cusolverDnSgesvdj_bufferSize),
-    SYMBOL(cusolverDnSgesvdj),
-    SYMBOL(cusolverDnSgesvdaStridedBatched_bufferSize),
-    SYMBOL(cusolverDnSgesvdaStridedBatched),
-    { NULL, 0 },
-};
+/* clang-format off */
+#define SYMBOL(name, arguments) { #name, offsetof(struct bd_libraries, name) },
+static const struct symbol blas_symbols[] = { BD_BLAS_CALLS(SYMBOL) { NULL, 0 } };
+static const struct symbol solver_symbols[] = { BD_SOLVER_CALLS(SYMBOL) { NULL, 0 } };
+/* clang-format on */
 
 /* The first library of `names` that opens and has all symbols; NULL if none has. */
 static void *load(struct bd_libraries *lib, const char *const *names, const struct symbol *symbols)
@@ -88,15 +51,6 @@ enum bd_status bd_bench_library(int code, const char *call)
     return code ? bd_fail(BD_ERROR_BACKEND, "%s failed with status %d", call, code) : BD_OK;
 }
 
-enum bd_status bd_bench_library_info(struct bd_bench_gpu *gpu, const int *info, int *value)
-{
-    cudaError_t error =
-        cudaMemcpyAsync(value, info, sizeof *value, cudaMemcpyDeviceToHost, gpu->cuda->stream);
-    if (error == cudaSuccess)
-        error = cudaStreamSynchronize(gpu->cuda->stream);
-    return bd_cuda_check(error, "fetching cuSOLVER's info");
-}
-
 /* Handles on the backend's stream. */
 static enum bd_status open_libraries(struct bd_bench_gpu *gpu)
 {
@@ -107,10 +61,8 @@ static enum bd_status open_libraries(struct bd_bench_gpu *gpu)
         snprintf(gpu->description, sizeof gpu->description, "peer not found: %s", blas_names[0]);
         return BD_OK;
     }
-    enum bd_status status = bd_bench_library(lib->cublasCreate_v2(&gpu->blas), "cublasCreate");
-    if (!status)
-        status = bd_bench_library(lib->cublasSetStream_v2(gpu->blas, gpu->cuda->stream),
-                                  "cublasSetStream");
+    enum bd_status status = BD_CALL(gpu, cublasCreate_v2, &gpu->blas);
+    BD_TRY(BD_CALL(gpu, cublasSetStream_v2, gpu->blas, gpu->cuda->stream));
     if (status)
         return status;
     lib->cublasGetVersion_v2(gpu->blas, &blas_version);
@@ -120,10 +72,8 @@ static enum bd_status open_libraries(struct bd_bench_gpu *gpu)
                  blas_version, solver_names[0]);
         return BD_OK;
     }
-    status = bd_bench_library(lib->cusolverDnCreate(&gpu->solver), "cusolverDnCreate");
-    if (!status)
-        status = bd_bench_library(lib->cusolverDnSetStream(gpu->solver, gpu->cuda->stream),
-                                  "cusolverDnSetStream");
+    status = BD_CALL(gpu, cusolverDnCreate, &gpu->solver);
+    BD_TRY(BD_CALL(gpu, cusolverDnSetStream, gpu->solver, gpu->cuda->stream));
     for (int i = 0; i < 3 && !status; i++)
         lib->cusolverGetProperty(i, &part[i]);
     snprintf(gpu->description, sizeof gpu->description, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d",
@@ -157,32 +107,16 @@ enum bd_status bd_bench_gpu_open(struct bd_bench_gpu **out, struct bd_backend *b
     struct bd_bench_gpu *gpu = calloc(1, sizeof *gpu);
     *out = gpu;
     if (!gpu)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the bench");
+        return bd_bench_out_of_memory();
     gpu->backend = backend;
     gpu->cuda = bd_cuda_of(backend);
     enum bd_status status = BD_OK;
     for (int i = 0; i < bd_bench_events && !status; i++)
         status = bd_cuda_check(cudaEventCreate(&gpu->events[i]), "making an event");
-    if (!status)
-        status = open_libraries(gpu);
+    BD_TRY(open_libraries(gpu));
     if (status)
         bd_bench_gpu_close(out);
     return status;
-}
-
-const char *bd_bench_gpu_description(const struct bd_bench_gpu *gpu)
-{
-    return gpu->description;
-}
-
-bool bd_bench_gpu_has_peers(const struct bd_bench_gpu *gpu)
-{
-    return gpu->blas && gpu->solver;
-}
-
-int64_t bd_bench_gpu_cache(const struct bd_bench_gpu *gpu)
-{
-    return (int64_t)gpu->cuda->l2;
 }
 
 enum bd_status bd_bench_gpu_mark(struct bd_bench_gpu *gpu, int event)
@@ -195,29 +129,8 @@ enum bd_status bd_bench_gpu_elapsed(struct bd_bench_gpu *gpu, int first, int sec
     float time = 0;
     enum bd_status status =
         bd_cuda_check(cudaEventSynchronize(gpu->events[second]), "what was timed");
-    if (!status)
-        status = bd_cuda_check(cudaEventElapsedTime(&time, gpu->events[first], gpu->events[second]),
-                               "timing");
+    BD_TRY(bd_cuda_check(cudaEventElapsedTime(&time, gpu->events[first], gpu->events[second]),
+                         "timing"));
     *ms = (double)time;
     return status;
-}
-
-enum bd_status bd_bench_gpu_copy(struct bd_bench_gpu *gpu, void *to, const void *from, size_t bytes)
-{
-    return bd_cuda_check(
-        cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, gpu->cuda->stream), "a copy");
-}
-
-enum bd_status bd_bench_gpu_fill(struct bd_bench_gpu *gpu, float *data, int64_t count,
-                                 uint64_t seed)
-{
-    bd_bench_kernel_fill(data, count, seed, gpu->cuda->stream);
-    return bd_cuda_launched("filling a matrix");
-}
-
-enum bd_status bd_bench_gpu_fill_collinear(struct bd_bench_gpu *gpu, float *data, int64_t m,
-                                           int64_t n, double noise, uint64_t seed)
-{
-    bd_bench_kernel_fill_collinear(data, m, n, (float)noise, seed, gpu->cuda->stream);
-    return bd_cuda_launched("filling a matrix");
 }

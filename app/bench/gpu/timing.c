@@ -1,9 +1,7 @@
-/* Timing on the GPU. */
+/* Timing on the GPU, by events. */
 #include "app/bench/gpu/gpu.h"
 
 #include <math.h>
-
-#include "app/interrupt.h"
 
 /* Runs of a task in a row: enough for 20 ms, so that neither an event's resolution (0.5 us) nor the
  * first launch counts. */
@@ -24,10 +22,8 @@ static enum bd_status measure_batch(struct bd_bench_gpu *gpu, const struct bd_be
     enum bd_status status = bd_bench_gpu_mark(gpu, 0);
     for (int i = 0; i < runs && !status; i++)
         status = task->run(task->user);
-    if (!status)
-        status = bd_bench_gpu_mark(gpu, 1);
-    if (!status)
-        status = bd_bench_gpu_elapsed(gpu, 0, 1, &sum);
+    BD_TRY(bd_bench_gpu_mark(gpu, 1));
+    BD_TRY(bd_bench_gpu_elapsed(gpu, 0, 1, &sum));
     *ms = sum / runs;
     return status;
 }
@@ -41,12 +37,9 @@ static enum bd_status measure_each(struct bd_bench_gpu *gpu, const struct bd_ben
     double sum = 0;
     for (int i = 0; i < runs && !status; i++) {
         status = task->prepare(task->user);
-        if (!status)
-            status = bd_bench_gpu_mark(gpu, 2 * i);
-        if (!status)
-            status = task->run(task->user);
-        if (!status)
-            status = bd_bench_gpu_mark(gpu, 2 * i + 1);
+        BD_TRY(bd_bench_gpu_mark(gpu, 2 * i));
+        BD_TRY(task->run(task->user));
+        BD_TRY(bd_bench_gpu_mark(gpu, 2 * i + 1));
     }
     for (int i = 0; i < runs && !status; i++) {
         double one = 0;
@@ -69,10 +62,8 @@ static enum bd_status calibrate(struct bd_bench *bench, const struct bd_bench_ta
     double ms = 0;
     int most = task->prepare ? bd_bench_events / 2 : most_runs;
     enum bd_status status = run_once(task);
-    if (!status)
-        status = bd_backend_sync(bench->backend);
-    if (!status)
-        status = measure(bench->gpu, task, 2, &ms);
+    BD_TRY(bd_backend_sync(bench->backend));
+    BD_TRY(measure(bench->gpu, task, 2, &ms));
     double wanted = ms > 0 ? ceil(batch_ms / ms) : most;
     *runs = wanted < 1 ? 1 : wanted > most ? most : (int)wanted;
     return status;
@@ -92,13 +83,26 @@ enum bd_status bd_bench_gpu_time(struct bd_bench *bench, struct bd_bench_task *t
     }
     for (int i = 0; i < repeats && !status; i++)
         for (int t = 0; t < count && !status; t++) {
-            if (bd_interrupted(NULL))
-                return bd_fail(BD_ERROR_INTERRUPTED, "interrupted");
-            if (tasks[t].run)
+            status = bd_bench_check_interrupt();
+            if (!status && tasks[t].run)
                 status = measure(bench->gpu, &tasks[t], runs[t], &times[t][i]);
         }
     for (int t = 0; t < count && !status; t++)
         if (tasks[t].run)
             tasks[t].ms = bd_bench_median(times[t], repeats);
+    return status;
+}
+
+enum bd_status bd_bench_gpu_time_once(struct bd_bench *bench, const struct bd_bench_task *task,
+                                      double *ms)
+{
+    enum bd_status status = bd_bench_check_interrupt();
+    if (task->prepare)
+        BD_TRY(task->prepare(task->user));
+    bd_bench_set_blas_threads(bench);
+    BD_TRY(bd_bench_gpu_mark(bench->gpu, 0));
+    BD_TRY(task->run(task->user));
+    BD_TRY(bd_bench_gpu_mark(bench->gpu, 1));
+    BD_TRY(bd_bench_gpu_elapsed(bench->gpu, 0, 1, ms));
     return status;
 }
