@@ -16,16 +16,11 @@ extern "C" {
 #include "gpu/core/gram.cuh"
 #include "gpu/qr/cholesky.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/backend.h>
 
 static struct bd_backend *backend;
 static uint64_t seed = 42;
-
-static double uniform(void) /* -1 .. 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / (double)(1ull << 52) - 1;
-}
 
 /* X(i, j) = bytes(i, j) - 100: a matrix that is nowhere in memory. */
 struct shifted_bytes {
@@ -141,7 +136,7 @@ static void check_matrix(int64_t m, int n, int64_t extra, int64_t offset)
         x[i] = NAN; /* between the columns */
     for (int j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++)
-            x[offset + i + j * ld] = (float)(uniform() * (j % 7 == 3 ? 1e-20 : 1));
+            x[offset + i + j * ld] = (float)(signed_uniform(&seed) * (j % 7 == 3 ? 1e-20 : 1));
     struct fixture f = setup(x, count * sizeof *x, m, n);
     const struct bd_gram_matrix loader = { static_cast<float *>(f.x) + offset, ld, m };
     assert_int_equal(bd_gram(f.cuda, f.g, loader, m, n, f.workspace, NULL), BD_OK);
@@ -194,7 +189,7 @@ static void test_formed_on_the_fly(void **)
     float *x = static_cast<float *>(malloc((size_t)(ld * n) * sizeof *x));
     assert_true(bytes && x);
     for (int64_t i = 0; i < ld * n; i++) {
-        bytes[i] = (uint8_t)(127.5 * (uniform() + 1));
+        bytes[i] = (uint8_t)(255 * uniform(&seed));
         x[i] = (float)bytes[i] - 100;
     }
     struct fixture f = setup(bytes, (size_t)(ld * n), m, n);
@@ -220,7 +215,7 @@ static void test_not_finite(void **)
             float *x = static_cast<float *>(malloc((size_t)(m * n) * sizeof *x));
             assert_non_null(x);
             for (int64_t i = 0; i < m * n; i++)
-                x[i] = (float)uniform();
+                x[i] = (float)signed_uniform(&seed);
             x[333 + at * m] = bad[b];
             struct fixture f = setup(x, (size_t)(m * n) * sizeof *x, m, n);
             const struct bd_gram_matrix loader = { static_cast<float *>(f.x), m, m };
@@ -249,7 +244,7 @@ static void test_stop(void **)
         float *x = static_cast<float *>(malloc((size_t)(m * n) * sizeof *x));
         assert_non_null(x);
         for (int64_t i = 0; i < m * n; i++)
-            x[i] = (float)uniform();
+            x[i] = (float)signed_uniform(&seed);
         struct fixture f = setup(x, (size_t)(m * n) * sizeof *x, m, n);
         const struct bd_gram_matrix loader = { static_cast<float *>(f.x), m, m };
         int *stop = static_cast<int *>(device_copy(f.cuda, &on, sizeof on));

@@ -16,16 +16,11 @@
 #include "gpu/svd/small_svd.h"
 #include "linalg/shared/svd_ops.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/matrix.h>
 
 static struct bd_backend *backend;
 static uint64_t seed;
-
-static double noise(void)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 40) / 8388608.0 - 1;
-}
 
 static void *zeros(int64_t count, size_t size)
 {
@@ -40,7 +35,8 @@ static void fill(float *r, double *g, int64_t n)
 {
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++)
-            r[i + j * n] = i > j ? 0 : (float)(noise() * pow(10, -4.0 * (double)i / (double)n));
+            r[i + j * n] =
+                i > j ? 0 : (float)(noise(&seed) * pow(10, -4.0 * (double)i / (double)n));
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++) {
             double sum = 0;
