@@ -15,11 +15,11 @@ extern "C" {
 
 #include "gpu/core/gram.cuh"
 #include "gpu/qr/cholesky.h"
+#include "tests/gpu/group.h"
 #include "tests/support/quick.h"
 #include "tests/support/random.h"
 #include <backdrop/backend.h>
 
-static struct bd_backend *backend;
 static uint64_t seed = 42;
 
 /* X(i, j) = bytes(i, j) - 100: a matrix that is nowhere in memory. */
@@ -147,8 +147,7 @@ static void check_matrix(int64_t m, int n, int64_t extra, int64_t offset)
 
 static void test_columns(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int cols[] = { 1,   2,   7,   8,   20,  24,  25,  32,  33,  64,  65,
                                 100, 104, 105, 128, 129, 192, 193, 208, 225, 385, 500 };
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
@@ -158,8 +157,7 @@ static void test_columns(void **)
 
 static void test_rows(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int64_t rows[] = { 1, 3, 16, 31, 32, 33, 64, 100, 4097, 4096 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows - test_quick(); i++) {
         check_matrix(rows[i], 20, 0, 0);
@@ -181,8 +179,7 @@ static void test_rows(void **)
 
 static void test_formed_on_the_fly(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     const int64_t m = 3003, ld = 3010;
     const int n = 100;
     uint8_t *bytes = static_cast<uint8_t *>(malloc((size_t)(ld * n)));
@@ -204,8 +201,7 @@ static void test_formed_on_the_fly(void **)
 /* Elements that a NaN or Inf belongs to are not finite, all others are. */
 static void test_not_finite(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int cols[] = { 20, 32, 60, 100, 120, 190, 210, 300 };
     static const float bad[] = { NAN, INFINITY };
     const int64_t m = 700;
@@ -235,8 +231,7 @@ static void test_not_finite(void **)
 /* With *stop != 0 nothing is written; with 0 all is. */
 static void test_stop(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int cols[] = { 20, 100, 230 };
     const int64_t m = 500;
     for (size_t c = 0; c < sizeof cols / sizeof *cols; c++) {
@@ -263,20 +258,6 @@ static void test_stop(void **)
     }
 }
 
-static int open_backend(void **)
-{
-    if (bd_backend_open(&backend, "cuda", 1) == BD_OK)
-        return 0;
-    print_message("%s\n", bd_error_detail());
-    return 0;
-}
-
-static int close_backend(void **)
-{
-    bd_backend_close(&backend);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,5 +267,5 @@ int main(void)
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_stop),
     };
-    return cmocka_run_group_tests(tests, open_backend, close_backend);
+    return cmocka_run_group_tests(tests, open_group, close_group);
 }

@@ -15,11 +15,11 @@
 #include "gpu/cuda.h"
 #include "gpu/svd/small_svd.h"
 #include "linalg/shared/svd_ops.h"
+#include "tests/gpu/group.h"
 #include "tests/support/quick.h"
 #include "tests/support/random.h"
 #include <backdrop/matrix.h>
 
-static struct bd_backend *backend;
 static uint64_t seed;
 
 static void *zeros(int64_t count, size_t size)
@@ -140,16 +140,14 @@ static void check_sizes(void)
 static void test_this_gpu(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     check_sizes();
 }
 
 static void test_without_clusters(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     struct bd_cuda *cuda = bd_cuda_of(backend);
     int capability = cuda->capability;
     cuda->capability = 80;
@@ -161,30 +159,12 @@ static void test_without_clusters(void **state)
 static void test_less_shared_memory(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     struct bd_cuda *cuda = bd_cuda_of(backend);
     int most = cuda->shared_most;
     cuda->shared_most = 99 * 1024;
     check_sizes();
     cuda->shared_most = most;
-}
-
-static int open_cuda(void **state)
-{
-    (void)state;
-    enum bd_status status = bd_backend_open(&backend, "cuda", 1);
-    if (status == BD_ERROR_UNSUPPORTED)
-        print_message("skipped: %s\n", bd_error_detail());
-    return status == BD_OK || status == BD_ERROR_UNSUPPORTED ? 0 : -1;
-}
-
-static int close_cuda(void **state)
-{
-    (void)state;
-    if (backend)
-        bd_backend_close(&backend);
-    return 0;
 }
 
 int main(void)
@@ -194,5 +174,5 @@ int main(void)
         cmocka_unit_test(test_without_clusters),
         cmocka_unit_test(test_less_shared_memory),
     };
-    return cmocka_run_group_tests(tests, open_cuda, close_cuda);
+    return cmocka_run_group_tests(tests, open_group, close_group);
 }
