@@ -6,7 +6,8 @@
 #include <backdrop/backend.h>
 #include <backdrop/least_squares.h>
 
-namespace {
+namespace
+{
 
 constexpr int rows = 100;
 
