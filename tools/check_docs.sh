@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Checks every Markdown page of the repository: links lead to files that exist, files and folders that
+# are named in `backticks` exist, and no sentence has more than 30 words. Prints each breach, and fails
+# where there is one. Names with capitals, as in gpu/ROOM/NAME.cu, stand for others.
+#
+#   tools/check_docs.sh [PAGE...]      all pages, or only those named
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+most_words=30
+failed=0
+[ $# -gt 0 ] || mapfile -t set_of_pages < <(git ls-files -- '*.md')
+[ $# -gt 0 ] && set_of_pages=("$@")
+
+breach()
+{
+    printf 'docs: %s\n' "$*" >&2
+    failed=1
+}
+
+# exists PAGE NAME: whether NAME is there, seen from the page's folder, the root or include/; * may stand
+# for a part of it.
+exists()
+{
+    local place
+    for place in "$(dirname "$1")/$2" "$2" "include/$2"; do
+        compgen -G "$place" >/dev/null && return
+    done
+    return 1
+}
+
+# The text without code blocks, which are fenced or indented.
+prose()
+{
+    awk '/^```/ { fenced = !fenced; next } !fenced && !/^(    |\t)/' "$1"
+}
+
+rooms='(app|assets|backends|base|cmake|docs|examples|gpu|include|lapack|linalg|separation|tests|tools|video)'
+for page in "${set_of_pages[@]}"; do
+    while read -r link; do
+        exists "$page" "${link%%#*}" || breach "$page links to $link, which does not exist"
+    done < <(prose "$page" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(//; s/\)$//' |
+        grep -vE '^(https?:|mailto:|#)')
+
+    # shellcheck disable=SC2016
+    while read -r name; do
+        exists "$page" "$name" || breach "$page names $name, which does not exist"
+    done < <(prose "$page" | grep -oE '`[^`]+`' | tr -d '`' |
+        grep -E "^($rooms/[^ ]*|\.ci/[^ ]*|[a-z_/]+\.(c|h|cu|cuh|inc|sh|svg|md|txt))$" |
+        grep -vE '[A-Z]{2}|:|^(api|status)\.h$' | sort -u)
+
+    while read -r sentence; do
+        breach "$page: more than $most_words words: $sentence"
+    done < <(prose "$page" | grep -vE '^ *\||^#|^ *!\[' |
+        awk '/^ *([-*]|[0-9]+\.) / || !NF { print ""; print ""; sub(/^ *([-*]|[0-9]+\.) /, "") }
+             { printf "%s ", $0 } END { print "" }' |
+        sed -E 's/([.!?:;])([*_)"]*) +/\1\2\n/g' |
+        awk -v most=$most_words 'NF > most')
+done
+exit $failed
