@@ -3,13 +3,13 @@
 # are named in `backticks` exist, and no sentence has more than 30 words. Prints each breach, and fails
 # where there is one. Names with capitals, as in gpu/ROOM/NAME.cu, stand for others.
 #
-#   tools/check_docs.sh [PAGE...]      all pages, or only those named
+#   tools/check_docs.sh [PAGE...]      all pages but the generated docs/measurements*.md, or PAGE...
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 most_words=30
 failed=0
-[ $# -gt 0 ] || mapfile -t set_of_pages < <(git ls-files -- '*.md')
-[ $# -gt 0 ] && set_of_pages=("$@")
+pages=("$@")
+[ $# -gt 0 ] || mapfile -t pages < <(git ls-files -- '*.md' ':!docs/measurements*')
 
 breach()
 {
@@ -35,7 +35,7 @@ prose()
 }
 
 rooms='(app|assets|backends|base|cmake|docs|examples|gpu|include|lapack|linalg|separation|tests|tools|video)'
-for page in "${set_of_pages[@]}"; do
+for page in "${pages[@]}"; do
     while read -r link; do
         exists "$page" "${link%%#*}" || breach "$page links to $link, which does not exist"
     done < <(prose "$page" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(//; s/\)$//' |
