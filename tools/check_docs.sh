@@ -17,15 +17,21 @@ breach()
     failed=1
 }
 
-# exists PAGE NAME: whether NAME is there, seen from the page's folder, the root or include/; * may stand
-# for a part of it.
+# exists PAGE NAME: whether NAME is there, seen from the page's folder, the root or include/. NAME may
+# have * and {a,b}, and nothing else that the shell would run.
 exists()
 {
-    local place
-    for place in "$(dirname "$1")/$2" "$2" "include/$2"; do
-        compgen -G "$place" >/dev/null && return
+    local names name place found
+    set -f
+    eval "names=($2)"
+    set +f
+    for name in "${names[@]}"; do
+        found=''
+        for place in "$(dirname "$1")/$name" "$name" "include/$name"; do
+            compgen -G "$place" >/dev/null && found=1 && break
+        done
+        [ -n "$found" ] || return 1
     done
-    return 1
 }
 
 # The text without code blocks, which are fenced or indented.
@@ -37,15 +43,16 @@ prose()
 rooms='(app|assets|backends|base|cmake|docs|examples|gpu|include|lapack|linalg|separation|tests|tools|video)'
 for page in "${pages[@]}"; do
     while read -r link; do
-        exists "$page" "${link%%#*}" || breach "$page links to $link, which does not exist"
-    done < <(prose "$page" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(//; s/\)$//' |
-        grep -vE '^(https?:|mailto:|#)')
+        exists "$page" "$link" || breach "$page links to $link, which does not exist"
+    done < <(prose "$page" | grep -oE '\]\([^)]+\)' | sed -E 's/^\]\(//; s/\)$//; s/#.*//' |
+        grep -E '^[A-Za-z0-9_./-]+$')
 
     # shellcheck disable=SC2016
     while read -r name; do
         exists "$page" "$name" || breach "$page names $name, which does not exist"
     done < <(prose "$page" | grep -oE '`[^`]+`' | tr -d '`' |
-        grep -E "^($rooms/[^ ]*|\.ci/[^ ]*|[a-z_/]+\.(c|h|cu|cuh|inc|sh|svg|md|txt))$" |
+        grep -E '^[A-Za-z0-9_./*{},-]+$' |
+        grep -E "^($rooms/.*|\.ci/.*|[a-z_/]+\.(c|h|cu|cuh|inc|sh|svg|md|txt))$" |
         grep -vE '[A-Z]{2}|:|^(api|status)\.h$' | sort -u)
 
     while read -r sentence; do
