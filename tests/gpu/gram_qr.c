@@ -162,7 +162,7 @@ static void test_breaks_off(void **state)
             continue;
         double *a = random_matrix(m, n, 5);
         memcpy(a + same * m, a + 3 * m, (size_t)m * sizeof *a);
-        for (int64_t i = 0; i < m; i++) /* less than rounding of G tells */
+        for (int64_t i = 0; i < m; i++) /* less than the rounding of G */
             a[i + same * m] *= 1 + (double)(i % 2) * DBL_EPSILON;
         const struct bd_gram_qr_options options = { .max_passes = 1 };
         struct outcome out = run_one(gpu, a, m, n, BD_F64, &options);
