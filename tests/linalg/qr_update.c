@@ -1,7 +1,7 @@
 /* QR updating: after every change Q R is the matrix that it should be, Q is orthonormal, R is
  * triangular; on every backend, against float64. */
 #include "linalg/shared/update_ops.h"
-#include "linalg/update/private.h"
+#include "linalg/shared/update_ops.h"
 #include "tests/support/qr_window.h"
 #include "tests/support/quick.h"
 
