@@ -1,4 +1,4 @@
-/* What becomes of the inner products of new columns with those of Q: coefficients of the next
+/* Turns the inner products of new columns with those of Q into coefficients of the next
  * projection, entries of R, and the decision whether a second projection is needed. One block. */
 #include <cfloat>
 
@@ -7,7 +7,7 @@
 namespace
 {
 
-/* Thread c takes column c of the inner products through the rotations; then all share them out. */
+/* Thread c applies the rotations to column c of the inner products; then all threads store them. */
 template <int P> __global__ void first_kernel(bd_update_job job)
 {
     if (bd_update_refused(job))

@@ -49,11 +49,6 @@ bool aligned(const float *data, int64_t ld)
     return (uintptr_t)data % 16 == 0 && ld % 4 == 0;
 }
 
-int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Removes p columns at k, a group at a time from the last to the first, so that no group's
  * rotations go through columns that are to go. q may be NULL. */
 void remove_columns(update *work, float *q, int64_t ldq, float *r, int64_t ldr, int64_t n,

@@ -1,15 +1,15 @@
-/* The joined pass of a QR update by one column: rotations of Q, the projection of the new column
- * and the inner products of what is left of it, with Q read once and written once.
+/* The joined pass of a slide by one column: rotations of Q, the projection of the new column, and
+ * the inner products of what is left of it, with Q read once and written once. The plain way is the
+ * three passes of q.cu (rotate, subtract, dots).
  *
- * A warp takes 128 rows at a time, 4 a lane, of all columns into its part of shared memory. A lane
- * meets only its own rows there, so warps need no barriers. In the first half of its work on these
- * rows a warp rotates, writes Q and subtracts; the second half needs the rows of Q again, for inner
- * products with what the first has left, and asks for the warp's next 128 rows of a column as soon
- * as it has done with it (asynchronous copies), so that memory is busy all the time. 90 % of the
- * speed of a copy on an H100; waiting for the rows of a tile in four parts, streaming stores, and
- * warps of a block in step made no difference. For 8 columns at a time the same was slower than one
- * pass that rotates and subtracts and one of inner products: too much work for the 3 warps that
- * there is shared memory for. */
+ * A warp takes 128 rows of all columns at a time, 4 rows a lane, into its part of shared memory. A
+ * lane reads only its own rows there, so warps need no barriers. First a warp rotates, writes Q and
+ * subtracts. Then it needs the rows of Q again, for inner products with what is left. As soon as it
+ * is done with a column, it starts an asynchronous copy of the column's next 128 rows, so that
+ * memory is always busy. The pass has 90 % of the speed of a copy on an H100. Waiting for the rows
+ * of a tile in four parts, streaming stores, and warps of a block in step made no difference. For 8
+ * columns at a time the joined pass was slower than one pass that rotates and subtracts and one of
+ * inner products: there is shared memory for only 3 warps, which is too few for the work. */
 #include "gpu/update/update.cuh"
 
 namespace
@@ -33,7 +33,7 @@ __host__ __device__ inline size_t sums_bytes(const tile_layout &layout)
     return (size_t)layout.warps * layout.values * sizeof(double);
 }
 
-/* 16 bytes to shared memory behind the thread's back; zeros if they are not there. */
+/* Starts an asynchronous copy of 16 bytes to shared memory; zeros if they do not exist. */
 __device__ __forceinline__ void copy_ahead(float *shared, const float *global, bool there)
 {
     unsigned to = (unsigned)__cvta_generic_to_shared(shared);
@@ -47,14 +47,14 @@ __device__ __forceinline__ void wait_for_copies()
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* The rows of a lane that it works on next. */
+/* The next rows of a lane. */
 struct next_rows {
     int64_t row;
     bool there;
 };
 
-/* Tiles go from the last rows to the first: the pass before has left the last in the cache, and the
- * pass after begins with the first. */
+/* Tiles go from the last rows to the first: the pass before leaves the last rows in the cache, and
+ * the pass after begins with the first. */
 __device__ __forceinline__ next_rows place_rows(int64_t first, int64_t end, int64_t tiles,
                                                 int64_t tile)
 {
@@ -63,8 +63,8 @@ __device__ __forceinline__ next_rows place_rows(int64_t first, int64_t end, int6
     return { there ? row : first, there };
 }
 
-/* v -= small x' for all columns x' that x becomes; they are written to Q and to their slots.
- * `slot`: the lane's rows of column 0; columns are tile_rows floats apart. */
+/* Rotates the columns of Q, writes them to Q and to shared memory, and subtracts `small` times each
+ * from v. slot: the lane's rows of column 0; columns are tile_rows floats apart. */
 __device__ __forceinline__ void rotate_tile(bd_rows<4> &v, float *slot, float *q,
                                             const bd_update_job &job, const float2 *cs,
                                             const float *small, bool active)
@@ -104,7 +104,7 @@ __device__ __forceinline__ void subtract_tile(bd_rows<4> &v, const float *slot, 
     }
 }
 
-/* Adds to acc the sums over the warp of Q^T V, and asks for the next rows of each column. */
+/* Adds to acc the sums over the warp of Q^T V, and starts the copies of the next rows. */
 __device__ __forceinline__ void dot_tile(double *acc, float *slot, const bd_update_job &job,
                                          const bd_rows<4> &v, next_rows next)
 {
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(32 * most_warps, 1)
     __syncthreads();
 
     double square[1] = {};
-    float *news = slot + job.n_in * tile_rows; /* the slot of U, after those of Q */
+    float *news = slot + job.n_in * tile_rows; /* the rows of U, after those of Q */
     int64_t tiles = (end_row - first_row + tile_rows - 1) / tile_rows;
     int64_t tile = blockIdx.x * layout.warps + warp, stride = (int64_t)gridDim.x * layout.warps;
     next_rows next = place_rows(first_row, end_row, tiles, tile);

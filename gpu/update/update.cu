@@ -112,7 +112,7 @@ bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t
  * after another. These kernels keep no full Q nor, where columns go, d. Blocked updates are faster
  * where many columns come or go, and for fewer where Q has few rows or is not kept. By a model of
  * 13 terms, fitted to times of both on an H100 for 852 changes, the choice of these bounds is more
- * than a tenth slower than the other in 28 cases, 0.7 % in the mean and 41 % at most; that of
+ * than a tenth slower than the other in 29 cases, 0.7 % in the mean and 41 % at most; that of
  * p <= 16 alone is 6 % slower in the mean. joined: rotations are faster than the bounds say. Sets
  * the rows of this call. */
 bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k, int64_t p,
@@ -122,7 +122,7 @@ bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k,
     if (work->full_q || n + (remove ? 0 : p) > (int64_t)bd_update_most_cols || (remove && f->rhs))
         return false;
     const bool faster = remove ? (n - k - p) * p <= 4000 && p <= (f->q ? 16 + m / 16000 : 8)
-                               : n * p <= 2500 + m / 32;
+                               : n * p <= 2500 + m / 20;
     if (work->blocked && !faster && !joined)
         return false;
     if (f->q)

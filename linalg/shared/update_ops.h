@@ -1,4 +1,5 @@
-/* The table of QR updating (backdrop/qr_update.h). */
+/* The table of QR updating (backdrop/qr_update.h), and a call that other rooms use beyond the
+ * public ones. */
 #ifndef BD_LINALG_SHARED_UPDATE_OPS_H
 #define BD_LINALG_SHARED_UPDATE_OPS_H
 
@@ -53,6 +54,12 @@ struct bd_update_ops {
     const struct bd_qr_update_costs *costs;
     enum bd_status (*append_gram)(void *work, float *r, int64_t ldr, int64_t n, const double *g);
 };
+
+/* bd_qr_append_gram with the inner products in the backend's memory: g is n + 1 doubles, A^T u and
+ * then u^T u, which have to be finite. Shapes are checked, numbers are not. Nothing is copied, and
+ * the host does not wait. BD_ERROR_ARGUMENT as for bd_qr_append_gram. */
+enum bd_status bd_qr_append_gram_device(struct bd_qr_update *update, struct bd_matrix *r,
+                                        const double *g);
 
 /* The implementations; cuda in builds that have it. */
 extern const struct bd_update_ops bd_cpu_update_ops, bd_cuda_update_ops;

@@ -1,4 +1,4 @@
-/* QR updating on the GPU beyond what its narrow kernels do (gpu/update/blocked/blocked.h): many
+/* QR updating on the GPU by blocks (gpu/update/blocked/blocked.h): many
  * columns, full Q, right-hand sides, many columns or rows at a time; shapes around the edges of its
  * windows and groups. Changes follow each other on one factorisation, and after each of them Q R,
  * Q^T Q and d are compared with A and b in float64, by products with random vectors. Skipped

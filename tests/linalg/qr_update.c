@@ -1,7 +1,6 @@
 /* QR updating: after every change Q R is the matrix that it should be, Q is orthonormal, R is
  * triangular; on every backend, against float64. */
 #include "linalg/shared/update_ops.h"
-#include "linalg/update/private.h"
 #include "tests/support/qr_window.h"
 #include "tests/support/quick.h"
 
@@ -329,7 +328,8 @@ static void test_bad_shapes(void **state)
     bd_backend_close(&backend);
 }
 
-/* Places and counts near the end of 64 bits are refused like any others, and told as they are. */
+/* Places and counts near the end of 64 bits are refused like any others, and the message has them
+ * in full. */
 static void assert_says(const char *part)
 {
     if (!strstr(bd_error_detail(), part))
@@ -369,7 +369,7 @@ static void test_ends_of_64_bits(void **state)
     close_window(&w);
 }
 
-/* Without Q rows come in anywhere, and the place says nothing. */
+/* Without Q rows come in anywhere, and k does not matter. */
 static void test_rows_anywhere(void **state)
 {
     (void)state;

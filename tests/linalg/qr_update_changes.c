@@ -4,7 +4,7 @@
 #include "tests/support/quick.h"
 #include "tests/support/update_problem.h"
 
-/* Whether the backend did it; what it cannot do yet is told once a form. */
+/* Whether the backend did it; prints what it does not support. */
 static int done(enum bd_status status, const char *what)
 {
     if (status == BD_ERROR_UNSUPPORTED) {
@@ -42,7 +42,7 @@ static int round_trip(struct problem *p, int third, int64_t block)
             check_problem(p, "remove rows");
         }
     }
-    int64_t least = p->f.q.data ? 0 : 1; /* what has no Q does not come back */
+    int64_t least = p->f.q.data ? 0 : 1; /* without Q, columns do not come back */
     if (p->n - block >= least) {
         if (!done(columns_out(p, column <= p->n - block ? column : p->n - block, block),
                   "remove columns"))
@@ -70,7 +70,7 @@ static void test_round_trips(void **state)
                     if (block > most || (test_quick() && (b % 3 || m > 50 || s % 2 == 0)))
                         continue;
                     struct problem p;
-                    /* without Q rows come four times and never go */
+                    /* without Q, rows come four times and never go */
                     open_problem(&p, name, form, m + 4 * most, n + most, most, b % 2 ? 3 : 0);
                     on = done(begin_problem(&p, m, n), "first columns");
                     if (form == NO_Q)

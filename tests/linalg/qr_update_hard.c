@@ -71,7 +71,7 @@ static void test_dependent_columns(void **state)
 }
 
 /* Columns that differ from the span of those that are there, or from each other, by less and less:
- * where a block is no longer enough, what is done instead must be. */
+ * where two rounds by blocks do not suffice, columns one by one must. */
 static void test_nearly_dependent_columns(void **state)
 {
     (void)state;

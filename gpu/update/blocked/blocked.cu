@@ -8,11 +8,6 @@ namespace
 
 enum { solve_rows = 64, solve_threads = 256, most_grid_y = 65535 };
 
-int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t rounded(int64_t x, int64_t to)
 {
     return (x + to - 1) / to * to;

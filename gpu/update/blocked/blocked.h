@@ -52,6 +52,11 @@ struct bd_cuda_blocked {
     struct house_box box;
 };
 
+static inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_update_shape *shape,
                                       struct bd_cuda_blocked **work);
 void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work); /* accepts NULL */
@@ -92,6 +97,11 @@ struct blocked_right {
 enum bd_status blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                               int64_t cols, int64_t all, int64_t band,
                               const struct blocked_right *q);
+/* a := Q of the last factorisation times an identity (s = NULL), or times its R again with noise
+ * for the columns j that depend on others (s(j, j) = 0) and add[j] of it for the others. */
+enum bd_status blocked_apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t lda,
+                                        int64_t rows, int64_t cols, const float *s, int64_t lds,
+                                        const float *add);
 /* r := the R (cols x cols) of the last factor, which had no band, and a := its thin Q. */
 enum bd_status blocked_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                             int64_t cols, float *r, int64_t ldr);

@@ -6,11 +6,6 @@ namespace
 
 const int64_t none = INT64_MAX / 4; /* a diagonal below everything */
 
-int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* What a sweep is applied to: see givens_lines. */
 struct lines {
     float *x;

@@ -4,11 +4,6 @@
 namespace
 {
 
-int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* After the reflectors, which took the p columns at `front` as columns 0 .. p-1 and those of Q
  * after them: Q := all of them in this order, as far as there is room. */
 enum bd_status order_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
