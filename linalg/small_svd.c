@@ -51,7 +51,7 @@ static enum bd_status check_square(const struct bd_small_svd *svd, const struct 
                                    const char *name)
 {
     enum bd_status status = bd_check_pointer(svd, "svd");
-    return status == BD_OK ? bd_check_matrix(matrix, BD_F32, svd->n, svd->n, name) : status;
+    return status == BD_OK ? bd_check_shape(matrix, BD_F32, svd->n, svd->n, name) : status;
 }
 
 enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, struct bd_matrix *v,

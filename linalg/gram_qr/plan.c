@@ -140,9 +140,9 @@ static enum bd_status check_views(const struct bd_gram_qr *qr, const struct bd_m
     for (int i = 0; status == BD_OK && i < qr->count; i++) {
         char name[32];
         snprintf(name, sizeof name, "V[%d]", i);
-        status = bd_check_matrix(&v[i], qr->type, qr->blocks[i].rows, qr->n, name);
+        status = bd_check_shape(&v[i], qr->type, qr->blocks[i].rows, qr->n, name);
     }
-    return status == BD_OK && r ? bd_check_matrix(r, qr->type, qr->n, qr->n, "R") : status;
+    return status == BD_OK && r ? bd_check_shape(r, qr->type, qr->n, qr->n, "R") : status;
 }
 
 enum bd_status bd_gram_qr_run(struct bd_gram_qr *qr, struct bd_matrix *v, struct bd_matrix *r,
