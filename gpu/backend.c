@@ -252,6 +252,11 @@ static enum bd_status cuda_sync(struct bd_backend *backend)
     return bd_cuda_check(cudaStreamSynchronize(bd_cuda_of(backend)->stream), "waiting for the GPU");
 }
 
+static enum bd_status cuda_attach(struct bd_backend *backend)
+{
+    return bd_cuda_check(cudaSetDevice(bd_cuda_of(backend)->device), "making the GPU current");
+}
+
 static enum bd_status cuda_alloc(struct bd_backend *backend, size_t bytes, void **data)
 {
     return bd_cuda_alloc(bd_cuda_of(backend), data, bytes, "a matrix");
@@ -296,6 +301,7 @@ const struct bd_device_ops bd_cuda_device_ops = {
     .open = cuda_open,
     .close = cuda_close,
     .sync = cuda_sync,
+    .attach = cuda_attach,
     .alloc = cuda_alloc,
     .free = cuda_free,
     .upload = cuda_upload,

@@ -40,8 +40,8 @@ enum bd_status bd_check_solve(enum bd_triangular_solve solve)
                    (int)solve);
 }
 
-enum bd_status bd_check_matrix(const struct bd_matrix *matrix, enum bd_type type, int64_t rows,
-                               int64_t cols, const char *name)
+enum bd_status bd_check_shape(const struct bd_matrix *matrix, enum bd_type type, int64_t rows,
+                              int64_t cols, const char *name)
 {
     enum bd_status status = bd_matrix_check(matrix, type, name);
     if (status == BD_OK && matrix->rows != rows)

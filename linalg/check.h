@@ -22,7 +22,7 @@ enum bd_status bd_check_float_type(enum bd_type type);
 enum bd_status bd_check_solve(enum bd_triangular_solve solve);
 
 /* The matrix has this type and is rows x cols; cols < 0: any number of columns. */
-enum bd_status bd_check_matrix(const struct bd_matrix *matrix, enum bd_type type, int64_t rows,
-                               int64_t cols, const char *name);
+enum bd_status bd_check_shape(const struct bd_matrix *matrix, enum bd_type type, int64_t rows,
+                              int64_t cols, const char *name);
 
 #endif

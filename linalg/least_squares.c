@@ -8,15 +8,13 @@
 enum bd_status bd_qr_solve(struct bd_qr_update *update, const struct bd_qr_factors *f,
                            struct bd_matrix *x)
 {
-    enum bd_status status = bd_check_pointer(update, "update");
-    if (status == BD_OK)
-        status = bd_check_pointer(f, "the factors");
+    enum bd_status status = bd_check_pointer(f, "the factors");
     if (status == BD_OK)
         status = bd_qr_update_check_r(update, &f->r);
     if (status == BD_OK)
         status = bd_matrix_check(&f->d, BD_F32, "d");
     if (status == BD_OK)
-        status = bd_check_matrix(x, BD_F32, f->r.cols, f->d.cols, "x");
+        status = bd_check_shape(x, BD_F32, f->r.cols, f->d.cols, "x");
     if (status != BD_OK)
         return status;
     int64_t n = f->r.cols, rhs = f->d.cols;
@@ -42,8 +40,8 @@ static enum bd_status check_problem(const struct bd_backend *backend, const stru
         status = bd_fail(BD_ERROR_ARGUMENT, "a is %lld x %lld: rows >= columns >= 1 are wanted",
                          (long long)a->rows, (long long)a->cols);
     if (status == BD_OK)
-        status = bd_check_matrix(b, BD_F32, a->rows, -1, "b");
-    return status == BD_OK ? bd_check_matrix(x, BD_F32, a->cols, b->cols, "x") : status;
+        status = bd_check_shape(b, BD_F32, a->rows, -1, "b");
+    return status == BD_OK ? bd_check_shape(x, BD_F32, a->cols, b->cols, "x") : status;
 }
 
 /* Everything that a call needs. */

@@ -95,7 +95,7 @@ static enum bd_status check(const struct bd_qr *qr, const struct bd_matrix *matr
         return status;
     const int64_t rows = shape == N_BY_N ? qr->n : qr->m;
     const int64_t cols = shape == M_BY_ANY ? -1 : shape == M_BY_M ? qr->m : qr->n;
-    return bd_check_matrix(matrix, BD_F32, rows, cols, name);
+    return bd_check_shape(matrix, BD_F32, rows, cols, name);
 }
 
 enum bd_status bd_qr_factor(struct bd_qr *qr, struct bd_matrix *a)

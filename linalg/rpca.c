@@ -195,7 +195,7 @@ static enum bd_status check_window(const struct bd_rpca *rpca, const struct bd_m
                                    enum bd_type type, const char *name)
 {
     enum bd_status status = bd_check_pointer(rpca, "rpca");
-    return status == BD_OK ? bd_check_matrix(matrix, type, rpca->m, rpca->n, name) : status;
+    return status == BD_OK ? bd_check_shape(matrix, type, rpca->m, rpca->n, name) : status;
 }
 
 enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
@@ -206,7 +206,9 @@ enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
     double start = bd_clock_seconds();
     if (out)
         *out = result;
-    enum bd_status status = check_window(rpca, m, m && m->type == BD_U8 ? BD_U8 : BD_F32, "m");
+    enum bd_status status = bd_check_pointer(m, "m");
+    if (status == BD_OK)
+        status = check_window(rpca, m, m->type == BD_U8 ? BD_U8 : BD_F32, "m");
     if (status != BD_OK)
         return status;
     rpca->solved = 0;

@@ -51,7 +51,7 @@ static enum bd_status check_square(const struct bd_small_svd *svd, const struct 
                                    const char *name)
 {
     enum bd_status status = bd_check_pointer(svd, "svd");
-    return status == BD_OK ? bd_check_matrix(matrix, BD_F32, svd->n, svd->n, name) : status;
+    return status == BD_OK ? bd_check_shape(matrix, BD_F32, svd->n, svd->n, name) : status;
 }
 
 enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, struct bd_matrix *v,
@@ -94,13 +94,14 @@ enum bd_status bd_small_svd_threshold(struct bd_small_svd *svd, struct bd_matrix
 static enum bd_status check_room(const struct bd_small_svd *svd, const struct bd_matrix *matrix,
                                  const char *name)
 {
-    struct bd_matrix whole;
-    if (svd && matrix) {
-        whole = *matrix;
-        whole.rows = whole.cols = svd->n;
-        matrix = &whole;
-    }
-    return check_square(svd, matrix, name);
+    enum bd_status status = bd_check_pointer(svd, "svd");
+    if (status == BD_OK)
+        status = bd_check_pointer(matrix, name);
+    if (status != BD_OK)
+        return status;
+    struct bd_matrix whole = *matrix;
+    whole.rows = whole.cols = svd->n;
+    return check_square(svd, &whole, name);
 }
 
 enum bd_status bd_small_svd_factor(struct bd_small_svd *svd, struct bd_matrix *f,

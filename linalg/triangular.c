@@ -56,9 +56,9 @@ static enum bd_status check(const struct bd_triangular *triangular, const struct
     if (status != BD_OK)
         return status;
     const int64_t m = triangular->m, n = triangular->n;
-    status = bd_check_matrix(r, triangular->type, n, n, "R");
+    status = bd_check_shape(r, triangular->type, n, n, "R");
     if (status == BD_OK)
-        status = bd_check_matrix(v, triangular->type, m, n, "V");
+        status = bd_check_shape(v, triangular->type, m, n, "V");
     if (status == BD_OK && mixed && triangular->type != BD_F64)
         status = bd_fail(BD_ERROR_ARGUMENT, "mixed: only for float64 matrices");
     return status;

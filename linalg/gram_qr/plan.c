@@ -36,6 +36,8 @@ static enum bd_status check_blocks(struct bd_backend *const *backends, const int
                                    int blocks, int64_t n, int64_t *m)
 {
     *m = 0;
+    if (!backends || !rows)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", backends ? "rows" : "backends");
     if (blocks < 1)
         return bd_fail(BD_ERROR_ARGUMENT, "%d blocks of rows: at least 1 is wanted", blocks);
     for (int i = 0; i < blocks; i++) {
@@ -62,11 +64,11 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
     const struct bd_gram_qr_options defaults = { 0 };
     int64_t m, first_row = 0;
     options = options ? options : &defaults;
-    enum bd_status status = bd_check_create(out, "qr", backends ? backends[0] : NULL);
-    if (status == BD_OK)
-        status = bd_check_pointer(rows, "rows");
-    if (status == BD_OK)
-        status = bd_check_float_type(type);
+    enum bd_status status = bd_check_pointer(out, "qr");
+    if (status != BD_OK)
+        return status;
+    *out = NULL;
+    status = bd_check_float_type(type);
     if (status == BD_OK)
         status = check_blocks(backends, rows, blocks, n, &m);
     if (status == BD_OK)
@@ -140,9 +142,9 @@ static enum bd_status check_views(const struct bd_gram_qr *qr, const struct bd_m
     for (int i = 0; status == BD_OK && i < qr->count; i++) {
         char name[32];
         snprintf(name, sizeof name, "V[%d]", i);
-        status = bd_check_matrix(&v[i], qr->type, qr->blocks[i].rows, qr->n, name);
+        status = bd_check_shape(&v[i], qr->type, qr->blocks[i].rows, qr->n, name);
     }
-    return status == BD_OK && r ? bd_check_matrix(r, qr->type, qr->n, qr->n, "R") : status;
+    return status == BD_OK && r ? bd_check_shape(r, qr->type, qr->n, qr->n, "R") : status;
 }
 
 enum bd_status bd_gram_qr_run(struct bd_gram_qr *qr, struct bd_matrix *v, struct bd_matrix *r,

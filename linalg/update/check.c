@@ -1,6 +1,7 @@
 /* Checks of arguments: whether they fit the workspace and each other. */
 #include <stddef.h>
 
+#include "linalg/check.h"
 #include "linalg/update/private.h"
 
 bool bd_qr_update_has_q(const struct bd_qr_factors *f)
@@ -10,7 +11,9 @@ bool bd_qr_update_has_q(const struct bd_qr_factors *f)
 
 enum bd_status bd_qr_update_check_r(const struct bd_qr_update *update, const struct bd_matrix *r)
 {
-    enum bd_status status = bd_matrix_check(r, BD_F32, "r");
+    enum bd_status status = bd_check_pointer(update, "update");
+    if (status == BD_OK)
+        status = bd_matrix_check(r, BD_F32, "r");
     if (status != BD_OK)
         return status;
     if (r->rows != r->cols || r->cols > update->shape.max_cols)

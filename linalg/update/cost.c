@@ -3,8 +3,8 @@
 
 #include <math.h>
 
+#include "linalg/check.h"
 #include "linalg/shared/update_ops.h"
-#include "linalg/sizes.h"
 #include "linalg/update/private.h"
 
 static bool changes_rows(enum bd_qr_change_kind kind)
@@ -78,10 +78,15 @@ static enum bd_status check_change(const struct bd_qr_change *c)
 enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
                                  const struct bd_qr_change *change, struct bd_qr_cost *cost)
 {
+    enum bd_status status = bd_check_pointer(cost, "cost");
+    if (status != BD_OK)
+        return status;
     *cost = (struct bd_qr_cost){ 0 };
-    if (!change)
-        return bd_fail(BD_ERROR_ARGUMENT, "the change is NULL");
-    enum bd_status status = check_change(change);
+    status = bd_check_pointer(update, "update");
+    if (status == BD_OK)
+        status = bd_check_pointer(change, "change");
+    if (status == BD_OK)
+        status = check_change(change);
     if (status != BD_OK)
         return status;
     const struct bd_qr_update_costs *costs = update->backend->ops->update->costs;

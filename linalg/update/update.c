@@ -2,16 +2,18 @@
 
 #include <stdlib.h>
 
+#include "linalg/check.h"
 #include "linalg/shared/update_ops.h"
-#include "linalg/sizes.h"
 #include "linalg/update/private.h"
 
 enum bd_status bd_qr_update_create(struct bd_qr_update **out, struct bd_backend *backend,
                                    const struct bd_qr_update_shape *shape)
 {
-    *out = NULL;
-    if (!shape)
-        return bd_fail(BD_ERROR_ARGUMENT, "QR update: shape is NULL");
+    enum bd_status status = bd_check_create(out, "update", backend);
+    if (status == BD_OK)
+        status = bd_check_pointer(shape, "shape");
+    if (status != BD_OK)
+        return status;
     if (shape->max_cols < 1 || shape->max_rows < shape->max_cols)
         return bd_fail(
             BD_ERROR_ARGUMENT,
@@ -24,8 +26,8 @@ enum bd_status bd_qr_update_create(struct bd_qr_update **out, struct bd_backend 
     if (shape->max_rhs < 0)
         return bd_fail(BD_ERROR_ARGUMENT, "QR update: max_rhs = %lld: 0 or more is wanted",
                        (long long)shape->max_rhs);
-    enum bd_status status = bd_check_elements("QR update", shape->max_rows,
-                                              shape->full_q ? shape->max_rows : shape->max_cols);
+    status = bd_check_elements("QR update", shape->max_rows,
+                               shape->full_q ? shape->max_rows : shape->max_cols);
     if (status == BD_OK)
         status = bd_check_elements("QR update: right-hand sides", shape->max_rows, shape->max_rhs);
     if (status == BD_OK)

@@ -20,10 +20,11 @@ static _Thread_local int current_device = OTHER_DEVICE;
 static enum bd_status attach_status;
 static atomic_int opened, closed_elsewhere;
 
-static enum bd_status fake_open(struct bd_backend *backend, int threads)
+static enum bd_status fake_open(struct bd_backend *backend, int threads, int device)
 {
     (void)backend;
     (void)threads;
+    (void)device;
     current_device = THE_DEVICE;
     opened++;
     return BD_OK;
@@ -56,7 +57,7 @@ enum bd_status bd_backend_open(struct bd_backend **backend, const char *name, in
     *backend = calloc(1, sizeof **backend);
     assert_non_null(*backend);
     (*backend)->ops = strcmp(name, "cuda") ? &cpu : &fake_gpu;
-    return (*backend)->ops->device->open(*backend, threads);
+    return (*backend)->ops->device->open(*backend, threads, -1);
 }
 
 void bd_backend_close(struct bd_backend **backend)

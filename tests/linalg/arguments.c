@@ -194,7 +194,32 @@ static void least_squares(struct fixture *f)
     refused(bd_least_squares(f->backend, &f->a, &f->a, NULL), "x is NULL");
     refused(bd_least_squares(f->backend, &f->a, &f->r, &f->r), "b has 3 rows");
     refused(bd_least_squares(f->backend, &f->a, &f->a, &f->a), "x has 8 rows");
-    refused(bd_qr_solve(NULL, &(struct bd_qr_factors){ 0 }, &f->r), "update is NULL");
+}
+
+static void updating(struct fixture *f)
+{
+    const struct bd_qr_update_shape shape = { .max_rows = 8, .max_cols = 3, .max_block = 1 };
+    struct bd_qr_update *update = (struct bd_qr_update *)f;
+    struct bd_qr_factors factors = { .q = f->a, .r = f->r };
+    refused(bd_qr_update_create(NULL, f->backend, &shape), "update is NULL");
+    refused(bd_qr_update_create(&update, NULL, &shape), "backend is NULL");
+    assert_null(update);
+    refused(bd_qr_update_create(&update, f->backend, NULL), "shape is NULL");
+    refused(bd_qr_solve(NULL, &factors, &f->r), "update is NULL");
+    refused(bd_qr_slide(NULL, &factors, &f->a, NULL), "update is NULL");
+    refused(bd_qr_remove_columns(NULL, &factors, 0, 1, NULL), "update is NULL");
+    assert_int_equal(bd_qr_update_create(&update, f->backend, &shape), BD_OK);
+    refused(bd_qr_slide(update, NULL, &f->a, NULL), "factors are NULL");
+    refused(bd_qr_slide(update, &factors, NULL, NULL), "u is NULL");
+    refused(bd_qr_solve(update, NULL, &f->r), "factors is NULL");
+    struct bd_qr_cost cost;
+    const struct bd_qr_change change = { .m = 8, .n = 3 };
+    refused(bd_qr_update_cost(NULL, &change, &cost), "update is NULL");
+    refused(bd_qr_update_cost(update, NULL, &cost), "change is NULL");
+    refused(bd_qr_update_cost(update, &change, NULL), "cost is NULL");
+    refused(bd_qr_append_gram(NULL, &f->r, NULL, 1), "update is NULL");
+    refused(bd_qr_append_gram(update, NULL, NULL, 1), "r is NULL");
+    bd_qr_update_destroy(&update);
 }
 
 #define EVERY(name)                                                                  \
@@ -217,6 +242,7 @@ EVERY(triangles)
 EVERY(svd)
 EVERY(rpca)
 EVERY(least_squares)
+EVERY(updating)
 
 int main(void)
 {
@@ -225,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_qr),        cmocka_unit_test(test_gram_qr),
         cmocka_unit_test(test_triangles), cmocka_unit_test(test_svd),
         cmocka_unit_test(test_rpca),      cmocka_unit_test(test_least_squares),
+        cmocka_unit_test(test_updating),
     };
     return cmocka_run_group_tests_name("arguments", tests, NULL, NULL);
 }

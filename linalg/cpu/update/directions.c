@@ -51,30 +51,17 @@ static void first_inner(const struct bd_directions *d)
 }
 
 struct reduction {
-    struct bd_tsqr *tsqr;
     int64_t width; /* its columns, at least p */
     const struct bd_directions *d;
 };
 
-static void push_rows(void *arg, int64_t item, int thread)
+static void fill_rows(const void *source, int64_t row, int64_t rows, float *block, int64_t ld)
 {
-    (void)thread;
-    const struct reduction *reduction = arg;
+    const struct reduction *reduction = source;
     const struct bd_directions *d = reduction->d;
-    struct bd_tsqr *tsqr = reduction->tsqr;
-    int64_t share = (d->m + bd_direction_parts - 1) / bd_direction_parts;
-    int64_t row = item * share, end = row + share < d->m ? row + share : d->m;
-    while (row < end) {
-        int64_t ld, most = bd_tsqr_block_rows(tsqr), rows = end - row < most ? end - row : most;
-        float *block = bd_tsqr_block(tsqr, (int)item, &ld);
-        for (int64_t j = 0; j < reduction->width; j++)
-            if (j < d->p)
-                memcpy(block + j * ld, d->v + row + j * d->ldv, (size_t)rows * sizeof *block);
-            else
-                memset(block + j * ld, 0, (size_t)rows * sizeof *block);
-        bd_tsqr_push(tsqr, (int)item, rows);
-        row += rows;
-    }
+    bd_cpu_copy(block, ld, d->v + row, d->ldv, rows, d->p);
+    for (int64_t j = d->p; j < reduction->width; j++)
+        memset(block + j * ld, 0, (size_t)rows * sizeof *block);
 }
 
 /* R (p x p, ld bd_givens_ld) of V. The parts do not depend on the number of threads. */
@@ -83,10 +70,9 @@ static void reduce(struct bd_cpu_update *work, const struct bd_directions *d, fl
     int kind = 0;
     while (d->p > bd_direction_width(kind))
         kind++;
-    struct reduction reduction = { work->tsqr[kind], bd_direction_width(kind), d };
-    bd_tsqr_reset(reduction.tsqr);
-    bd_pool_run(work->pool, push_rows, &reduction, bd_direction_parts);
-    bd_tsqr_finish(reduction.tsqr, r, bd_givens_ld);
+    const struct reduction reduction = { bd_direction_width(kind), d };
+    const int64_t share = (d->m + bd_direction_parts - 1) / bd_direction_parts;
+    bd_tsqr_run(work->tsqr[kind], work->pool, d->m, share, fill_rows, &reduction, r, bd_givens_ld);
 }
 
 /* V := V R^-1 */
