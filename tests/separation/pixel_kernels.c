@@ -285,7 +285,7 @@ static int plain_winner(const struct parts *parts)
     return winner;
 }
 
-/* value[channels] and noise of a pixel by the definition in separation/cpu/kernels/pixel_kernels.h;
+/* value[channels] and noise of a pixel by the definition in separation/shared/ops.h;
  * returns the number of members. */
 static int plain_lasting(const struct parts *parts, uint8_t *value, int *noise)
 {
