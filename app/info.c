@@ -16,6 +16,7 @@
 
 #include "app/cpu_name.h"
 #include "app/option_table.h"
+#include "app/version.h"
 #include "video/output/recipe.h"
 #include "video/synth/synth.h"
 #include <backdrop/backend.h>
@@ -120,7 +121,7 @@ static void print_encoders(void)
 
 int bd_info_run(const struct bd_options *options)
 {
-    printf("backdrop %s (%s)\n", BD_VERSION, BD_COMMIT);
+    printf("backdrop %s (%s)\n", bd_version, bd_commit);
     print_backends(options);
     char cpu[300];
     printf("CPU\n  %s\n", bd_cpu_name(cpu, sizeof cpu));

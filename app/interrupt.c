@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* A signal handler has no other place to write to. */
+/* A signal handler can only write to a global. */
 static atomic_bool asked;
 
 static void on_signal(int number)

@@ -9,7 +9,7 @@
 struct bd_json {
     FILE *file;
     int depth;
-    int filled; /* bit d: something was written at depth d already */
+    int filled; /* bit d: depth d has a value already */
 };
 
 /* `name` is the key inside an object and NULL inside an array or at the top. */

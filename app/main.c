@@ -9,6 +9,7 @@
 #include "app/interrupt.h"
 #include "app/option_table.h"
 #include "app/options.h"
+#include "app/version.h"
 #include "app/view/view.h"
 
 /* Messages of the libraries. Called from any thread; one fprintf is one line. */
@@ -39,7 +40,7 @@ static int run(const struct bd_options *options)
                                     : BD_COMMAND_HELP);
         return 0;
     case BD_COMMAND_VERSION:
-        puts("backdrop " BD_VERSION);
+        printf("backdrop %s (%s)\n", bd_version, bd_commit);
         return 0;
     }
     return 1;
@@ -58,10 +59,9 @@ int main(int argc, char **argv)
     } else {
         bd_log_set(print_message, &options);
         bd_interrupt_install();
-        /* All that separation leaves to the BLAS is the SVD of a small R; its other work the
-         * backends share out to threads of their own. OpenBLAS's, which wait busily, only take
-         * cores from them: five sequences of eval on two cores took 9.8 s with them and 6.9 s
-         * without. */
+        /* Separation uses the BLAS only for the SVD of a small R; the backends have threads of
+         * their own for everything else. Threads of OpenBLAS wait busily and take cores away from
+         * them: five sequences of eval on two cores took 9.8 s with them and 6.9 s without. */
         if (options.command != BD_COMMAND_BENCH)
             bd_blas_set_threads(1);
         exit_status = run(&options);

@@ -4,7 +4,7 @@
 
 static const char *const backends[] = { "auto", "cpu", "cuda", NULL };
 static const char *const solvers[] = { "live", "batch", NULL };
-static const char *const steadies[] = { "auto", "on", "off", NULL };
+static const char *const stabilise_modes[] = { "auto", "on", "off", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
 static const char *const progresses[] = { "auto", "plain", "none", NULL };
 static const char *const panes[] = { "input",   "background", "foreground", "mask",
@@ -42,14 +42,22 @@ const struct bd_option bd_option_table[] = {
     { "contact-sheet", 0, "FILE.png", BD_OPTION_TEXT, AT(contact_sheet), 0, 0, NULL, E | A, NULL,
       "one picture: export: what was found, at five moments; eval: the worst frames beside truth" },
     { "codec", 0, "NAME", BD_OPTION_TEXT, AT(codec), 0, 0, NULL, E, "by extension",
-      "FFmpeg encoder of the videos" },
+      "FFmpeg encoder of films; pictures are encoded as their extension says" },
+    { "mask-codec", 0, "NAME", BD_OPTION_TEXT, AT(mask_codec), 0, 0, NULL, E, "as --codec",
+      "FFmpeg encoder of --mask; must be able to keep every pixel" },
+    { "foreground-codec", 0, "NAME", BD_OPTION_TEXT, AT(foreground_codec), 0, 0, NULL, E,
+      "as --codec", "FFmpeg encoder of --foreground" },
+    { "background-codec", 0, "NAME", BD_OPTION_TEXT, AT(background_codec), 0, 0, NULL, E,
+      "as --codec", "FFmpeg encoder of --background" },
+    { "overlay-codec", 0, "NAME", BD_OPTION_TEXT, AT(overlay_codec), 0, 0, NULL, E, "as --codec",
+      "FFmpeg encoder of --overlay" },
     { "shadows", 0, NULL, BD_OPTION_FLAG, AT(shadows), 0, 0, NULL, E | A, NULL,
       "write 127 into masks where there is a shadow" },
     { "json", 0, "FILE", BD_OPTION_TEXT, AT(json), 0, 0, NULL, A | B, NULL,
       "the results as JSON; replaces FILE unless -n is given" },
     { "masks", 0, "FOLDER", BD_OPTION_TEXT, AT(masks), 0, 0, NULL, A, NULL,
       "save the masks as FOLDER/SEQUENCE/bin000001.png" },
-    { "against", 0, "DIR", BD_OPTION_TEXTS, AT(against), 0, 0, NULL, A, NULL,
+    { "compare", 0, "DIR", BD_OPTION_TEXTS, AT(compare), 0, 0, NULL, A, NULL,
       "score these masks too: DIR/SEQUENCE/bin000001.png; may be repeated" },
     { "jobs", 'j', "N", BD_OPTION_INT, AT(jobs), 0, 64, NULL, A, "0, by the cores",
       "sequences scored at once" },
@@ -77,6 +85,9 @@ const struct bd_option bd_option_table[] = {
     /* separation */
     { "backend", 0, "NAME", BD_OPTION_CHOICE, AT(backend), 0, 0, backends, VEA | B, "auto",
       "where the linear algebra runs" },
+    { "device", 0, "N", BD_OPTION_INT, AT(device), 0, 63, NULL, VEA | B,
+      "$BACKDROP_DEVICE, or the GPU with most multiprocessors",
+      "the GPU to use, as CUDA numbers them; implies --backend cuda" },
     { "threads", 0, "N", BD_OPTION_INT, AT(threads), 0, 1024, NULL, VEA | B, "0, one a core",
       "CPU threads" },
     { "solver", 0, "NAME", BD_OPTION_INDEX, AT(solver), 0, 0, solvers, VEA, "live",
@@ -84,7 +95,7 @@ const struct bd_option bd_option_table[] = {
     { "window", 0, "N", BD_OPTION_INT, AT(separator.window), 2, bd_max_window, NULL, VEA, NULL,
       "frames in the window" },
     { "memory", 0, "SECONDS", BD_OPTION_NUMBER, AT(separator.memory), 0.1, 86400, NULL, L, NULL,
-      "time the window spans; what stands still for longer becomes background" },
+      "time the window spans; what stays in place for longer becomes background" },
     { "lambda", 0, "GREY", BD_OPTION_NUMBER, AT(separator.lambda), 0.1, 255, NULL, L, NULL,
       "grey levels above which a difference is no noise of the background" },
     { "threshold", 0, "GREY", BD_OPTION_NUMBER, AT(separator.threshold), 0.1, 255, NULL, VEA, NULL,
@@ -95,7 +106,7 @@ const struct bd_option bd_option_table[] = {
       "refinements of the window each time a frame enters it" },
     { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, bd_max_rank, NULL, L, NULL,
       "largest rank of the background" },
-    { "steady", 0, "WHEN", BD_OPTION_INDEX, AT(steady), 0, 0, steadies, VEA, "auto",
+    { "stabilise", 0, "WHEN", BD_OPTION_INDEX, AT(stabilise), 0, 0, stabilise_modes, VEA, "auto",
       "register frames of a camera that shakes; auto: while it does" },
     { "median", 0, "N", BD_OPTION_ODD, AT(separator.median), 1, 15, NULL, VEA, NULL,
       "side of the median filter on the mask, 1: none" },
@@ -120,11 +131,18 @@ const struct bd_option bd_option_table[] = {
     { "quiet", 'q', NULL, BD_OPTION_FLAG, AT(quiet), 0, 0, NULL, VEA | B | I, NULL,
       "errors only" },
     { "verbose", 'v', NULL, BD_OPTION_FLAG, AT(verbose), 0, 0, NULL, VEA | B | I, NULL,
-      "also tell what is chosen and why" },
+      "also say what is chosen and why" },
     { "help", 'h', NULL, BD_OPTION_HELP, 0, 0, 0, NULL, VEA | B | I, NULL, "this text" },
     { "version", 0, NULL, BD_OPTION_VERSION, 0, 0, 0, NULL, VEA | B | I, NULL,
       "the version of the program" },
     { NULL, 0, NULL, BD_OPTION_FLAG, 0, 0, 0, NULL, 0, NULL, NULL }
+};
+
+const struct bd_option_alias bd_option_aliases[] = {
+    { "against", "compare" },
+    { "stabilize", "stabilise" },
+    { "steady", "stabilise" },
+    { NULL, NULL }
 };
 
 const struct bd_command_row bd_command_table[] = {

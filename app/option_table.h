@@ -16,7 +16,7 @@ enum bd_option_kind {
     BD_OPTION_TEXT,      /* const char * */
     BD_OPTION_TEXTS,     /* appended to a struct bd_texts */
     BD_OPTION_CHOICE,    /* const char *, one of `choices` */
-    BD_OPTION_INDEX,     /* int: which of `choices` */
+    BD_OPTION_INDEX,     /* int: the index in `choices` */
     BD_OPTION_GRAY,      /* bool: the first of `choices` is true */
     BD_OPTION_SIZE,      /* two ints: WxH, each min..max */
     BD_OPTION_KEY_VALUE, /* K=V, appended to input_options */
@@ -50,6 +50,14 @@ struct bd_option {
 };
 
 extern const struct bd_option bd_option_table[];
+
+/* Other spellings that are accepted and that --help does not list: those of earlier versions, and
+ * American ones. */
+struct bd_option_alias {
+    const char *alias, *name; /* long names, without the dashes; alias NULL ends the table */
+};
+
+extern const struct bd_option_alias bd_option_aliases[];
 
 struct bd_command_row {
     const char *name;

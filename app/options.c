@@ -8,7 +8,7 @@
 
 #include "app/option_table.h"
 
-/* What is being parsed: the option as the user wrote it, for messages. */
+/* The state of parsing. */
 struct parser {
     struct bd_options *options;
     const struct bd_command_row *command;
@@ -38,7 +38,7 @@ static int edit_distance(const char *a, const char *b)
     return row[length_b];
 }
 
-static void tell_unknown(const struct parser *parser, const char *text)
+static void fail_unknown(const struct parser *parser, const char *text)
 {
     char name[32];
     const char *bare = text + strspn(text, "-");
@@ -61,16 +61,28 @@ static void tell_unknown(const struct parser *parser, const char *text)
                       parser->command->name);
 }
 
+/* Whether `text`, as in "--window=50", gives the option of this long name. */
+static bool gives(const char *text, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(text, "--", 2) == 0 && strncmp(text + 2, name, length) == 0 &&
+           (!text[2 + length] || text[2 + length] == '=');
+}
+
+/* Whether `text` gives the option, by its name, its letter or an alias. */
+static bool is_option(const char *text, const struct bd_option *option)
+{
+    for (const struct bd_option_alias *other = bd_option_aliases; other->alias; other++)
+        if (gives(text, other->alias) && strcmp(option->name, other->name) == 0)
+            return true;
+    return gives(text, option->name) || (option->letter && text[1] == option->letter && !text[2]);
+}
+
 /* NULL with a detail if the command has no such option. */
 static const struct bd_option *find_option(const struct parser *parser, const char *text)
 {
-    bool is_long = text[1] == '-';
-    size_t length = is_long ? strcspn(text + 2, "=") : 1;
     for (const struct bd_option *option = bd_option_table; option->name; option++) {
-        bool same =
-            is_long ? strlen(option->name) == length && strncmp(option->name, text + 2, length) == 0
-                    : option->letter && text[1] == option->letter && !text[2];
-        if (!same)
+        if (!is_option(text, option))
             continue;
         if (option->commands & 1u << parser->command->command)
             return option;
@@ -81,7 +93,7 @@ static const struct bd_option *find_option(const struct parser *parser, const ch
                       option->name, parser->command->name, row->name ? row->name : "no command");
         return NULL;
     }
-    tell_unknown(parser, text);
+    fail_unknown(parser, text);
     return NULL;
 }
 
@@ -164,6 +176,9 @@ static enum bd_status parse_size(const struct bd_option *option, const char *val
     return BD_OK;
 }
 
+/* Bytes at the beginning of options->storage for the backend's name with the device. */
+enum { backend_size = 16 };
+
 /* The key is copied to options->storage, where all keys lie one after the other. */
 static enum bd_status parse_key_value(struct bd_options *options, const struct bd_option *option,
                                       const char *value)
@@ -175,7 +190,7 @@ static enum bd_status parse_key_value(struct bd_options *options, const struct b
         return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: more than %d of them", option->name, value,
                        bd_max_input_options);
     size_t length = (size_t)(equals - value);
-    char *key = options->storage;
+    char *key = options->storage + backend_size;
     for (int i = 0; i < options->input_option_count; i++)
         key += strlen(key) + 1;
     memcpy(key, value, length);
@@ -306,10 +321,22 @@ static enum bd_status check_solver(const struct parser *parser)
                    parser->live->name);
 }
 
+/* --device N makes the backend "cuda:N", for which all commands then ask. */
+static enum bd_status choose_device(struct bd_options *options)
+{
+    if (options->device < 0)
+        return BD_OK;
+    if (options->backend && strcmp(options->backend, "cpu") == 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "--device: chooses a GPU, and --backend cpu uses none");
+    snprintf(options->storage, backend_size, "cuda:%d", options->device);
+    options->backend = options->storage;
+    return BD_OK;
+}
+
 static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 {
-    *options = (struct bd_options){ .command = BD_COMMAND_VIEW };
-    size_t bytes = 1;
+    *options = (struct bd_options){ .command = BD_COMMAND_VIEW, .device = -1 };
+    size_t bytes = backend_size + 1;
     for (int i = 0; i < argc; i++)
         bytes += strlen(argv[i]) + 1;
     options->storage = calloc(bytes, 1);
@@ -320,10 +347,10 @@ static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 
 enum bd_status bd_options_parse(struct bd_options *options, int argc, char **argv)
 {
-    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1, NULL };
     enum bd_status status = prepare(options, argc, argv);
     if (status)
         return status;
+    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1, NULL };
     if (argc > 1 && bd_command_find(argv[1])) {
         parser.command = bd_command_find(argv[1]);
         parser.next = 2;
@@ -353,7 +380,9 @@ enum bd_status bd_options_parse(struct bd_options *options, int argc, char **arg
         return BD_OK;
     }
     status = check_arguments(&parser);
-    return status ? status : check_solver(&parser);
+    if (!status)
+        status = check_solver(&parser);
+    return status ? status : choose_device(options);
 }
 
 void bd_options_release(struct bd_options *options)

@@ -48,10 +48,11 @@ struct bd_options {
     double start, duration;
 
     /* separation; 0 = default, as in struct bd_separator_options */
-    const char *backend;
+    const char *backend; /* for bd_backend_open: bd_options_parse has put --device into it */
+    int device;          /* --device; negative: not given */
     int threads;
     int solver;                    /* enum bd_solver */
-    int steady;                    /* enum bd_stabilise_mode */
+    int stabilise;                 /* enum bd_stabilise_mode */
     bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
@@ -60,13 +61,14 @@ struct bd_options {
 
     /* outputs of export (NULL: not wanted) */
     const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
-    const char *codec;
+    const char *codec; /* of films whose own codec is NULL */
+    const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
     const char *json; /* eval, bench */
     bool quick;       /* bench: smaller sizes */
 
     /* eval; contact_sheet too */
     const char *masks;       /* folder for the masks as bin%06d.png */
-    struct bd_texts against; /* folders of other programs' masks */
+    struct bd_texts compare; /* folders of other programs' masks */
     int jobs;                /* sequences at once; 0: by the cores */
 
     /* view */
@@ -79,7 +81,7 @@ struct bd_options {
     int overwrite; /* enum bd_overwrite */
     bool quiet, verbose;
 
-    char *storage; /* what `input_options` points into; owned */
+    char *storage; /* what `input_options` and `backend` point into; owned */
 };
 
 /* Reads the command line. The strings of `options` point into argv (and `storage`), which must

@@ -1,4 +1,4 @@
-/* How far the work is, on stderr: a bar on a terminal, a plain line every few seconds elsewhere. */
+/* Progress on stderr: a bar on a terminal, a plain line every few seconds elsewhere. */
 #ifndef BD_APP_PROGRESS_H
 #define BD_APP_PROGRESS_H
 
@@ -10,7 +10,7 @@
 struct bd_meter {
     enum bd_progress mode; /* never BD_PROGRESS_AUTO with `bar` false on a terminal */
     bool bar;
-    bool shown; /* a bar stands in the current line of the terminal */
+    bool shown; /* there is a bar in the current line of the terminal */
     const char *label;
     int64_t total; /* frames; 0: unknown */
     double start, last;
@@ -20,7 +20,7 @@ struct bd_meter {
 void bd_meter_begin(struct bd_meter *meter, const struct bd_options *options, const char *label,
                     int64_t total);
 
-/* Draws if it is time to. */
+/* Draws, unless it has drawn a moment ago. */
 void bd_meter_update(struct bd_meter *meter, int64_t frames);
 
 /* Clears the line of the bar. */

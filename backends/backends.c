@@ -1,5 +1,7 @@
 #include <backdrop/backend.h>
 
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,14 +29,48 @@ const char *const *bd_backend_names(void)
     return names;
 }
 
-static enum bd_status open_one(struct bd_backend **out, const struct bd_backend_ops *ops,
-                               int threads)
+enum { no_device = -1, most_device = 1023 };
+
+/* The number of a GPU. `what` says where the text comes from. */
+static enum bd_status parse_device(const char *text, const char *what, int *device)
 {
+    char *end = NULL;
+    const long number = isdigit((unsigned char)*text) ? strtol(text, &end, 10) : -1;
+    if (number < 0 || number > most_device || *end)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: \"%s\" is no number of a GPU, 0 to %d", what, text,
+                       (int)most_device);
+    *device = (int)number;
+    return BD_OK;
+}
+
+/* Takes the number off "NAME:N". Without one *device := no_device. */
+static enum bd_status split_name(const char *full, char name[16], int *device)
+{
+    const char *colon = strchr(full, ':');
+    const size_t length = colon ? (size_t)(colon - full) : strlen(full);
+    *device = no_device;
+    snprintf(name, 16, "%.*s", (int)(length < 15 ? length : 15), full);
+    if (!colon)
+        return BD_OK;
+    if (strcmp(name, "cuda") != 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "backend %s: only cuda takes the number of a GPU", full);
+    return parse_device(colon + 1, "backend cuda", device);
+}
+
+static enum bd_status open_one(struct bd_backend **out, const struct bd_backend_ops *ops,
+                               int threads, int device)
+{
+    const char *wanted = getenv("BACKDROP_DEVICE");
+    if (device == no_device && ops != &bd_cpu_ops && wanted && *wanted) {
+        enum bd_status status = parse_device(wanted, "BACKDROP_DEVICE", &device);
+        if (status != BD_OK)
+            return status;
+    }
     struct bd_backend *backend = calloc(1, sizeof *backend);
     if (!backend)
         return bd_fail(BD_ERROR_MEMORY, "no memory for a backend");
     backend->ops = ops;
-    enum bd_status status = ops->device->open(backend, threads);
+    enum bd_status status = ops->device->open(backend, threads, device);
     if (status != BD_OK) {
         free(backend);
         return status;
@@ -43,25 +79,36 @@ static enum bd_status open_one(struct bd_backend **out, const struct bd_backend_
     return BD_OK;
 }
 
-enum bd_status bd_backend_open(struct bd_backend **backend, const char *name, int threads)
+static enum bd_status open_automatic(struct bd_backend **backend, int threads)
 {
-    *backend = NULL;
-    bool automatic = !name || !strcmp(name, "auto");
     enum bd_status status = BD_ERROR_UNSUPPORTED;
     for (size_t i = 0; i < BACKEND_COUNT; i++) {
-        if (!automatic && strcmp(name, backends[i]->name) != 0)
-            continue;
-        status = open_one(backend, backends[i], threads);
-        if (status == BD_OK || !automatic)
+        status = open_one(backend, backends[i], threads, no_device);
+        if (status == BD_OK || status == BD_ERROR_ARGUMENT)
             return status;
         bd_log(BD_LOG_INFO, "backend %s: %s", backends[i]->name, bd_error_detail());
     }
-    if (automatic)
+    return status;
+}
+
+enum bd_status bd_backend_open(struct bd_backend **backend, const char *full_name, int threads)
+{
+    char name[16];
+    int device;
+    *backend = NULL;
+    if (!full_name || !strcmp(full_name, "auto"))
+        return open_automatic(backend, threads);
+    enum bd_status status = split_name(full_name, name, &device);
+    if (status != BD_OK)
         return status;
+    for (size_t i = 0; i < BACKEND_COUNT; i++)
+        if (!strcmp(name, backends[i]->name))
+            return open_one(backend, backends[i], threads, device);
     if (!strcmp(name, "cuda"))
         return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "backend cuda: not in this build; use --backend cpu or auto");
-    return bd_fail(BD_ERROR_ARGUMENT, "backend %s: unknown; known are auto, cpu and cuda", name);
+                       "backend cuda: not in this build; the backends cpu and auto are");
+    return bd_fail(BD_ERROR_ARGUMENT, "backend %s: unknown; known are auto, cpu, cuda and cuda:N",
+                   full_name);
 }
 
 void bd_backend_close(struct bd_backend **backend)

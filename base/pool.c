@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-static const double patience_seconds = 50e-6; /* before a thread that waits falls asleep */
+static const double polling_seconds = 50e-6; /* that a waiting thread polls before it sleeps */
 
 struct worker {
     struct bd_pool *pool;
@@ -21,9 +21,9 @@ struct bd_pool {
     struct worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    /* Written under `lock`: the loop being run, its generation, whether it can still be joined, how
-     * many workers are in it, and how many sleep. A worker that wakes up when all items are given
-     * out is not waited for: on a machine that others keep busy that takes longer than the loop. */
+    /* Written under `lock`: the loop, its generation, whether workers may still join it, how many
+     * workers are in it, and how many sleep. The caller does not wait for a worker that wakes up
+     * when no item is left: on a busy machine that would take longer than the loop. */
     atomic_uint_fast64_t generation;
     atomic_int busy, quit;
     int open, asleep;
@@ -40,13 +40,14 @@ static void run_items(struct bd_pool *pool, int thread)
         pool->fn(pool->arg, item, thread);
 }
 
-/* Loops follow each other closely, and to fall asleep and be woken takes longer than many a loop:
- * so a thread looks for a while before it sleeps. It lets others have its core meanwhile. */
-static bool patience(double *until)
+/* Whether to poll once more. Loops follow each other closely, and to sleep and be woken takes
+ * longer than many loops, so a thread polls for a while before it sleeps, and yields its core
+ * meanwhile. */
+static bool keep_polling(double *until)
 {
     double now = bd_clock_seconds();
     if (*until == 0)
-        *until = now + patience_seconds;
+        *until = now + polling_seconds;
     sched_yield();
     return now < *until;
 }
@@ -55,7 +56,8 @@ static bool patience(double *until)
 static void wait_for_loop(struct bd_pool *pool, uint64_t seen)
 {
     double until = 0;
-    while (atomic_load(&pool->generation) == seen && !atomic_load(&pool->quit) && patience(&until))
+    while (atomic_load(&pool->generation) == seen && !atomic_load(&pool->quit) &&
+           keep_polling(&until))
         ;
     pthread_mutex_lock(&pool->lock);
     pool->asleep++;
@@ -174,7 +176,7 @@ void bd_pool_run(struct bd_pool *pool, bd_pool_fn *fn, void *arg, int64_t items)
     pool->open = 0;
     pthread_mutex_unlock(&pool->lock);
     double until = 0;
-    while (atomic_load(&pool->busy) && patience(&until))
+    while (atomic_load(&pool->busy) && keep_polling(&until))
         ;
     pthread_mutex_lock(&pool->lock);
     while (pool->busy)

@@ -1,4 +1,4 @@
-/* A fixed crew of threads that runs the items of one loop at a time. */
+/* A fixed set of threads that runs the items of one loop at a time. */
 #ifndef BD_BASE_POOL_H
 #define BD_BASE_POOL_H
 
@@ -16,11 +16,11 @@ struct bd_pool;
  * a loop, so it can index per-thread scratch memory. */
 typedef void bd_pool_fn(void *arg, int64_t item, int thread);
 
-/* `threads` counts the caller, which works too; 0: one a core (the process's CPU affinity). */
+/* `threads` includes the caller, which works too; 0: as many as bd_pool_cores. */
 enum bd_status bd_pool_create(struct bd_pool **pool, int threads);
 void bd_pool_destroy(struct bd_pool **pool);
 
-/* Cores that this process may use. */
+/* CPUs that this process may use: those of its affinity mask, at least 1. */
 int bd_pool_cores(void);
 
 int bd_pool_threads(const struct bd_pool *pool);

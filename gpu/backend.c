@@ -146,34 +146,47 @@ void bd_cuda_free_host(void *data)
     cudaFreeHost(data);
 }
 
-/* The device with the most multiprocessors among those that the kernels are built for. */
-static enum bd_status choose_device(int *device, struct cudaDeviceProp *best)
+static int runs_kernels(const struct cudaDeviceProp *p)
 {
-    int count = 0;
-    cudaError_t error = with_fault(cudaGetDeviceCount(&count), 0);
+    return p->major * 10 + p->minor >= oldest_capability;
+}
+
+/* Device `wanted`, or with -1 the one with the most multiprocessors among those that the kernels
+ * are built for. */
+static enum bd_status choose_device(int wanted, int *device, int *count,
+                                    struct cudaDeviceProp *best)
+{
+    *count = 0;
+    cudaError_t error = with_fault(cudaGetDeviceCount(count), 0);
     if (error == cudaErrorInsufficientDriver)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "backend cuda: no NVIDIA driver, or one too old for CUDA %d.%d; install a "
-                       "newer one or use --backend cpu",
+                       "newer one or use the backend cpu",
                        CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    if (error != cudaSuccess || count == 0)
+    if (error != cudaSuccess || *count == 0)
         return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "backend cuda: no usable NVIDIA GPU (%s); use --backend cpu",
+                       "backend cuda: no usable NVIDIA GPU (%s); use the backend cpu",
                        error != cudaSuccess ? cudaGetErrorString(error) : "none found");
+    if (wanted >= *count)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "backend cuda: no GPU %d; the GPUs are 0 to %d",
+                       wanted, *count - 1);
     best->multiProcessorCount = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = wanted < 0 ? 0 : wanted; i < (wanted < 0 ? *count : wanted + 1); i++) {
         struct cudaDeviceProp p;
-        if (cudaGetDeviceProperties(&p, i) != cudaSuccess ||
-            p.major * 10 + p.minor < oldest_capability ||
-            p.multiProcessorCount <= best->multiProcessorCount)
-            continue;
-        *best = p;
-        *device = i;
+        if (cudaGetDeviceProperties(&p, i) == cudaSuccess && runs_kernels(&p) &&
+            p.multiProcessorCount > best->multiProcessorCount) {
+            *best = p;
+            *device = i;
+        }
     }
     if (best->multiProcessorCount)
         return BD_OK;
+    if (wanted >= 0)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "backend cuda: GPU %d is older than compute capability %d.%d", wanted,
+                       oldest_capability / 10, oldest_capability % 10);
     return bd_fail(BD_ERROR_UNSUPPORTED,
-                   "backend cuda: no GPU of compute capability %d.%d or newer; use --backend cpu",
+                   "backend cuda: no GPU of compute capability %d.%d or newer; use the backend cpu",
                    oldest_capability / 10, oldest_capability % 10);
 }
 
@@ -197,11 +210,11 @@ static enum bd_status make_stream(cudaStream_t *stream)
     return bd_cuda_check(error, "making a stream");
 }
 
-static enum bd_status cuda_open(struct bd_backend *backend, int threads)
+static enum bd_status cuda_open(struct bd_backend *backend, int threads, int wanted)
 {
     struct cudaDeviceProp properties;
-    int device = 0, driver = 0;
-    enum bd_status status = choose_device(&device, &properties);
+    int device = 0, count = 0, driver = 0;
+    enum bd_status status = choose_device(wanted, &device, &count, &properties);
     if (status != BD_OK)
         return status;
     struct bd_cuda *cuda = calloc(1, sizeof *cuda);
@@ -226,10 +239,11 @@ static enum bd_status cuda_open(struct bd_backend *backend, int threads)
         return status;
     }
     cudaDriverGetVersion(&driver);
-    snprintf(backend->description, sizeof backend->description,
-             "cuda: %.100s, %zu GiB, compute capability %d.%d, driver for CUDA %d.%d",
-             properties.name, properties.totalGlobalMem >> 30, properties.major, properties.minor,
-             driver / 1000, driver % 1000 / 10);
+    snprintf(
+        backend->description, sizeof backend->description,
+        "cuda: %.100s (GPU %d of %d), %zu GiB, compute capability %d.%d, driver for CUDA %d.%d",
+        properties.name, device, count, properties.totalGlobalMem >> 30, properties.major,
+        properties.minor, driver / 1000, driver % 1000 / 10);
     return BD_OK;
 }
 

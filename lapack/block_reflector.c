@@ -12,14 +12,9 @@ static blasint narrow(int64_t size)
     return (blasint)size;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t bd_block_reflector_work(int64_t k, int64_t n)
 {
-    return k * k + k * least(n, CHUNK);
+    return k * k + k * bd_least(n, CHUNK);
 }
 
 /* C (m x n) := alpha op(A) op(B) + beta C, of k terms. */
@@ -35,7 +30,7 @@ static void product(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int64_t m, int64_t n
                     b, narrow(ldb), beta, c, narrow(ldc));
 }
 
-/* The top of V as it is meant: ones on the diagonal, zeros above. */
+/* The top of V with the ones on its diagonal and the zeros above, which are not stored. */
 static void copy_top(int64_t k, const float *v, int64_t ldv, float *top)
 {
     for (int64_t j = 0; j < k; j++) {
@@ -80,10 +75,10 @@ static void join(int64_t k, const float *g, int64_t ldg, const float *tau, float
 /* ---- inner products of tall columns ---------------------------------------------------------- */
 
 enum {
-    GRAM_ROWS = 256,  /* of V that stay in cache while all products of them are taken */
-    GRAM_COLS = 16,   /* columns of the result together */
-    GRAM_SHARES = 4,  /* parts of V a thread */
-    GRAM_LEAST = 1024 /* rows below which a matrix product is as good */
+    GRAM_ROWS = 256,  /* rows of V that stay in cache while all products of them are computed */
+    GRAM_COLS = 16,   /* columns of the result at a time */
+    GRAM_SHARES = 4,  /* parts of V for each thread */
+    GRAM_LEAST = 1024 /* rows below which a matrix product is as fast */
 };
 
 struct gram_job {
@@ -91,7 +86,7 @@ struct gram_job {
     int64_t m, k, step;
     const float *v;
     int64_t ldv;
-    double *sums; /* of each part, `size` of them: column blocks one after the other */
+    double *sums; /* `size` for each part: blocks of columns one after the other */
     int64_t size;
 };
 
@@ -99,22 +94,22 @@ static int64_t gram_size(int64_t k)
 {
     int64_t size = 0;
     for (int64_t j = 0; j < k; j += GRAM_COLS)
-        size += least(j + GRAM_COLS, k) * GRAM_COLS;
+        size += bd_least(j + GRAM_COLS, k) * GRAM_COLS;
     return size;
 }
 
-/* One part of V's rows, the same whichever thread takes it. */
+/* One part of V's rows: parts do not depend on the threads. */
 static void gram_part(void *arg, int64_t part, int thread)
 {
     const struct gram_job *job = arg;
-    const int64_t end = least((part + 1) * job->step, job->m);
+    const int64_t end = bd_least((part + 1) * job->step, job->m);
     (void)thread;
     memset(job->sums + part * job->size, 0, (size_t)job->size * sizeof(double));
     for (int64_t row = part * job->step; row < end; row += GRAM_ROWS) {
-        const int64_t rows = least(GRAM_ROWS, end - row);
+        const int64_t rows = bd_least(GRAM_ROWS, end - row);
         double *sums = job->sums + part * job->size;
         for (int64_t j = 0; j < job->k; j += GRAM_COLS) {
-            const int64_t next = least(j + GRAM_COLS, job->k);
+            const int64_t next = bd_least(j + GRAM_COLS, job->k);
             job->context->column->dots(rows, next, next - j, job->v + row, job->ldv,
                                        job->v + row + j * job->ldv, job->ldv, sums);
             sums += next * GRAM_COLS;
@@ -139,7 +134,7 @@ static void add_gram(struct bd_lapack *context, int64_t m, int64_t k, const floa
     for (int64_t part = 0; part < parts; part++) {
         const double *sums = job.sums + part * job.size;
         for (int64_t j = 0; j < k; j += GRAM_COLS) {
-            const int64_t next = least(j + GRAM_COLS, k);
+            const int64_t next = bd_least(j + GRAM_COLS, k);
             for (int64_t p = j; p < next; p++)
                 for (int64_t i = 0; i <= p; i++)
                     g[i + p * k] += (float)sums[i + (p - j) * next];
@@ -174,7 +169,7 @@ void bd_block_reflector_left(int transposed, int64_t m, int64_t n, int64_t k, co
     float *top = work, *w = work + k * k;
     copy_top(k, v, ldv, top);
     for (int64_t j = 0; j < n; j += CHUNK, c += CHUNK * ldc) {
-        const int64_t cols = least(CHUNK, n - j);
+        const int64_t cols = bd_least(CHUNK, n - j);
         product(CblasTrans, CblasNoTrans, k, cols, k, 1, top, k, c, ldc, 0, w, k);
         if (m > k)
             product(CblasTrans, CblasNoTrans, k, cols, m - k, 1, v + k, ldv, c + k, ldc, 1, w, k);
@@ -194,7 +189,7 @@ void bd_block_reflector_right(int transposed, int64_t m, int64_t n, int64_t k, c
     float *top = work, *w = work + k * k;
     copy_top(k, v, ldv, top);
     for (int64_t i = 0; i < m; i += CHUNK, c += CHUNK) {
-        const int64_t rows = least(CHUNK, m - i);
+        const int64_t rows = bd_least(CHUNK, m - i);
         product(CblasNoTrans, CblasNoTrans, rows, k, k, 1, c, ldc, top, k, 0, w, rows);
         if (n > k)
             product(CblasNoTrans, CblasNoTrans, rows, k, n - k, 1, c + k * ldc, ldc, v + k, ldv, 1,
@@ -248,17 +243,18 @@ static void times_rows(void *arg, int64_t item, int thread)
 {
     const struct times_job *job = arg;
     const struct bd_block_kernels *kernels = job->context->block;
-    const int64_t row = item * ROWS, rows = least(ROWS, job->m - row);
+    const int64_t row = item * ROWS, rows = bd_least(ROWS, job->m - row);
     float *a = job->a + row, *copy = job->copies + thread * ROWS * job->k;
     for (int64_t j = 0; j < job->k; j++)
         memcpy(copy + j * ROWS, a + j * job->lda, (size_t)rows * sizeof *copy);
     for (int64_t j = 0; j < job->k; j += COLS) {
-        const int64_t next = least(j + COLS, job->k), whole = (next - j) / TILE * TILE;
+        const int64_t next = bd_least(j + COLS, job->k), whole = (next - j) / TILE * TILE;
         kernels->gemm(rows, whole, next, copy, ROWS, job->x + j * job->ldx, job->ldx,
                       a + j * job->lda, job->lda);
         if (j + whole == next)
             continue;
-        /* Columns past whole tiles are slow one by one: a tile that begins before them is not. */
+        /* Columns after the last whole tile are slow one by one: a tile that begins earlier has
+         * them. */
         const int64_t first = next < TILE ? 0 : next - TILE;
         kernels->gemm(rows, next - first, next, copy, ROWS, job->x + first * job->ldx, job->ldx,
                       a + first * job->lda, job->lda);

@@ -1,4 +1,4 @@
-/* Private to the drop-in: blocks of reflectors as I - V T V^T, for matrix products.
+/* Private to the drop-in: blocks of reflectors as I - V T V^T, so that matrix products apply them.
  *
  * Schreiber, Van Loan: A Storage-Efficient WY Representation for Products of Householder
  * Transformations (1989). V (m x k, k <= m) is unit lower trapezoidal: its upper triangle and

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/shared/cpu.h"
-
-/* Contexts are kept for the next call, up to this number, with this much memory each. */
+/* At most so many contexts are kept for later calls, each with at most so much memory. */
 enum { KEPT = 4, KEPT_FLOATS = 16 * 1024 * 1024 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -23,7 +21,7 @@ static const char *const names[BD_LAPACK_ROUTINES] = {
     "sgemqr", "sgels",  "sqrinc", "sqrdec", "sqrinr", "sqrder",
 };
 
-/* The threads that OpenBLAS was told to use are what we use, too. Weak: other BLAS lack it. */
+/* We use as many threads as OpenBLAS does. Weak: other BLAS libraries lack this function. */
 int openblas_get_num_threads(void) __attribute__((weak));
 
 static void write_counts(void)
@@ -36,7 +34,7 @@ static void write_counts(void)
     fclose(file);
 }
 
-/* A child has none of the threads: what is stored is of no use there. */
+/* A child process has none of the threads, so it cannot use the contexts of the store. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&lock);
@@ -67,8 +65,17 @@ void bd_lapack_count(enum bd_lapack_routine routine)
     atomic_fetch_add_explicit(&counts[routine], 1, memory_order_relaxed);
 }
 
+struct bd_backend *bd_lapack_gpu(const struct bd_lapack *context)
+{
+    struct bd_backend *gpu = context->gpu;
+    if (gpu && gpu->ops->device->attach && gpu->ops->device->attach(gpu) != BD_OK)
+        return NULL;
+    return gpu;
+}
+
 static void destroy(struct bd_lapack *context)
 {
+    bd_lapack_gpu(context); /* it is closed with its device current */
     bd_tsqr_destroy(&context->tsqr);
     bd_backend_close(&context->gpu);
     bd_backend_close(&context->cpu);
@@ -96,7 +103,7 @@ static struct bd_lapack *create(void)
     return context;
 }
 
-/* Has room for `floats` floats, all of them free. */
+/* Makes room for `floats` floats, all of them free; 0: there is no memory. */
 static int reserve(struct bd_lapack *context, int64_t floats)
 {
     context->used = 0;
@@ -174,14 +181,14 @@ void bd_lapack_release(struct bd_lapack *context, int64_t mark)
     context->used = mark;
 }
 
-struct bd_tsqr *bd_lapack_tsqr(struct bd_lapack *context, int64_t n, int streams)
+struct bd_tsqr *bd_lapack_tsqr(struct bd_lapack *context, int64_t n, int count)
 {
-    if (context->tsqr && context->tsqr_cols == n && context->tsqr_streams == streams)
+    if (context->tsqr && context->tsqr_cols == n && context->tsqr_count == count)
         return context->tsqr;
     bd_tsqr_destroy(&context->tsqr);
-    if (bd_tsqr_create(&context->tsqr, n, 0, streams) != BD_OK)
+    if (bd_tsqr_create(&context->tsqr, n, 0, count) != BD_OK)
         context->tsqr = NULL;
     context->tsqr_cols = n;
-    context->tsqr_streams = streams;
+    context->tsqr_count = count;
     return context->tsqr;
 }

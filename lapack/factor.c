@@ -11,11 +11,11 @@
 
 enum {
     SMALL = 12000,         /* multiplications below which the plain code is as fast */
-    TALL = 16,             /* rows / columns of a panel that is reconstructed from TSQR, at least */
-    TALL_FLOATS = 1 << 16, /* and its size: less is not worth threads */
-    WIDEST_TALL = 192,     /* columns that one such panel takes, where it can take all */
-    WIDTH = 64,            /* of a panel otherwise */
-    FORM_WIDTH = 128       /* of a block of reflectors, where they are given */
+    TALL = 16,             /* least rows / columns of a panel that is reconstructed from TSQR */
+    TALL_FLOATS = 1 << 16, /* and its least size: a smaller one gains nothing by threads */
+    WIDEST_TALL = 192,     /* up to so many columns, one such panel has all of them */
+    WIDTH = 64,            /* columns of a panel otherwise */
+    FORM_WIDTH = 128       /* columns of a block of given reflectors */
 };
 
 static int64_t panel_width(int64_t m, int64_t k)

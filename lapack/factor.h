@@ -1,5 +1,5 @@
 /* Private to the drop-in: blocked Householder QR in LAPACK's format, forming Q and applying it. All
- * sizes may be 0; arguments were checked. Without memory the plain code of reflectors.h serves. */
+ * sizes may be 0; arguments were checked. Without memory the plain code of reflectors.h is used. */
 #ifndef BD_LAPACK_FACTOR_H
 #define BD_LAPACK_FACTOR_H
 

@@ -19,6 +19,6 @@ int64_t bd_fortran_block(const char *name, const char *options, int64_t n1, int6
 
 float bd_fortran_size(int64_t size)
 {
-    float told = (float)size;
-    return (double)told < (double)size ? nextafterf(told, INFINITY) : told;
+    float rounded = (float)size;
+    return (double)rounded < (double)size ? nextafterf(rounded, INFINITY) : rounded;
 }

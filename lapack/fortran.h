@@ -29,24 +29,14 @@ static inline int bd_fortran_is(const char *argument, char letter)
     return *argument == letter || *argument == letter + ('a' - 'A');
 }
 
-static inline int64_t bd_most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int64_t bd_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Tells XERBLA that argument -info of the routine `name` is bad. */
+/* Reports to XERBLA that argument -info of the routine `name` is bad. */
 void bd_fortran_complain(const char *name, fortran_int info);
 
 /* ILAENV's block size (its ISPEC = 1). */
 int64_t bd_fortran_block(const char *name, const char *options, int64_t n1, int64_t n2, int64_t n3,
                          int64_t n4);
 
-/* A size as LAPACK tells it in a REAL: where float32 cannot hold it, the next above. */
+/* A size as LAPACK returns it in a REAL: where float32 cannot hold it, the next above. */
 float bd_fortran_size(int64_t size);
 
 #endif

@@ -44,9 +44,9 @@ static double subtract(int64_t m, int64_t k, const float *q, int64_t ldq, float 
     return norm(m, u);
 }
 
-/* u (norm 1) := what is orthogonal to Q of it, of norm 1, its multiples of Q's columns into w;
- * returns how much of it that was. The less remains, the more of it is rounding that is not
- * orthogonal: it is done again, scaled, until most remains. */
+/* u (norm 1) := its part orthogonal to Q, scaled to norm 1; the multiples of Q's columns are added
+ * to w. Returns the norm that the part had. The smaller the part, the larger its share of rounding
+ * that is not orthogonal: this is repeated until most of u remains. */
 static double separate(int64_t m, int64_t k, const float *q, int64_t ldq, float *u, double unit,
                        float *w)
 {
@@ -64,8 +64,7 @@ static double separate(int64_t m, int64_t k, const float *q, int64_t ldq, float 
     return 0;
 }
 
-/* A unit vector of which enough is outside the span of Q: that of the row of Q with the least
- * norm. */
+/* A unit vector that is not nearly in the span of Q: e_i for the row i of Q with the least norm. */
 static void start(int64_t m, int64_t k, const float *q, int64_t ldq, float *u)
 {
     int64_t best = 0;
@@ -81,13 +80,13 @@ static void start(int64_t m, int64_t k, const float *q, int64_t ldq, float *u)
 
 float bd_orthogonal_append(int64_t m, int64_t k, float *q, int64_t ldq, const float *x, float *w)
 {
-    /* Less than this of x is what float32 rounding makes of an x in the span. */
+    /* Of an x in the span, float32 rounding leaves less than this part. */
     const double rounding = 0x1p-24 * sqrt((double)(k + 1));
     float *u = q + k * ldq;
     const double length = norm(m, x);
     memset(w, 0, (size_t)k * sizeof *w);
     double part = 0;
-    if (length != 0) { /* NaN too: it has to come out */
+    if (length != 0) { /* also for NaN, which must be returned */
         for (int64_t i = 0; i < m; i++)
             u[i] = (float)(x[i] / length);
         part = separate(m, k, q, ldq, u, length, w);

@@ -5,15 +5,10 @@
 
 enum { B = bd_kernel_inner };
 
-static int64_t round_up(int64_t x, int64_t step)
-{
-    return (x + step - 1) / step * step;
-}
-
-/* Rows below the one that an inner block starts in are whole vectors past the end at most. */
+/* An inner block may start in any row and is padded to whole vectors. */
 static int64_t leading(int64_t m)
 {
-    return round_up(m + bd_kernel_rows, 32) + 16;
+    return bd_round_up(m + bd_kernel_rows, 32) + 16;
 }
 
 int64_t bd_panel_work(int64_t m, int64_t n)
@@ -129,25 +124,25 @@ static inline void turn_top(int64_t m, const int cols, float *a, int64_t lda, co
     }
 }
 
-/* A block of cols (<= B) columns that geqrt has left at a, rows m and padded, with t, to LAPACK's
- * reflectors. */
+/* Turns the reflectors that geqrt has left in a (m x cols, cols <= B, padded) and t into LAPACK's.
+ */
 static void turn_block(const struct bd_lapack *context, int64_t m, int cols, float *a, int64_t lda,
                        const float *t, struct inner *inner, float *spare)
 {
-    /* The constant lets the compiler unroll nearly all of it. */
+    /* With the constant the compiler unrolls nearly all of it. */
     if (cols == B)
         turn_top(m, B, a, lda, t, inner);
     else
         turn_top(m, cols, a, lda, t, inner);
     if (m <= cols)
         return;
-    /* Of a block with NaN in it each column is made from those up to it: 0 * NaN is NaN. */
+    /* With NaN in the block each column is made from those up to it alone, since 0 * NaN is NaN. */
     int clean = 1;
     for (int j = 0; j < cols; j++)
         clean = clean && isfinite(inner->tau[j]);
     for (int j = 0, next; j < cols; j = next) {
         next = clean ? cols : j + 1;
-        context->block->gemm(round_up(m - cols, bd_kernel_rows), next - j, next, a + cols, lda,
+        context->block->gemm(bd_round_up(m - cols, bd_kernel_rows), next - j, next, a + cols, lda,
                              inner->turn + j * B, B, spare + j * lda, lda);
     }
     for (int j = 0; j < cols; j++)

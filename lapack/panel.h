@@ -1,11 +1,11 @@
 /* Private to the drop-in: QR of a panel into LAPACK's reflectors by the block kernels, 8 columns at
- * a time, in one thread: for panels that are not tall enough to share.
+ * a time, in one thread: for panels that are not tall enough for several threads.
  *
- * The kernels choose the signs of R's diagonal for accuracy in long chains (their reflectors may be
- * huge, with tiny scale factors); LAPACK's are those of minus the element that was there. So the
- * orthogonal factor of 8 columns is turned into LAPACK's reflectors by Householder reconstruction
- * (tall.h), of which only an 8 x 8 part is more than a product: both sets of reflectors span the
- * same space. */
+ * The kernels choose the signs of R's diagonal for accuracy in long sequences of folds (their
+ * reflectors may be huge, with tiny scale factors); LAPACK takes minus the sign of the element that
+ * was there. So the orthogonal factor of 8 columns is turned into LAPACK's reflectors by
+ * Householder reconstruction (tall.h). Both sets of reflectors span the same space, so that all but
+ * an 8 x 8 part of that is one product. */
 #ifndef BD_LAPACK_PANEL_H
 #define BD_LAPACK_PANEL_H
 

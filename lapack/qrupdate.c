@@ -1,7 +1,7 @@
 /* SQRINC, SQRDEC, SQRINR, SQRDER: a QR factorisation A = Q R after a column or a row of A was
  * inserted or deleted, with the interfaces of the qrupdate library (J. Hajek): Q m x k and R k x n,
  * k = m (full), or for columns k = n < m (economical). R's elements below the diagonal are not
- * read, and zeros where the new R ends.
+ * read; they are zeros in the new R.
  *
  * Golub, Van Loan: Matrix Computations, section 12.5; Hammarling, Lucas: Updating the QR
  * Factorization and the Least Squares Problem (2008). Faults of arguments go to XERBLA as there,
@@ -15,24 +15,24 @@
 #include "lapack/orthogonal.h"
 #include "lapack/rotations.h"
 
-/* What a call works with; chain has room for the longest chain. */
+/* What a call works with; there is room for its longest sequence of rotations. */
 struct update {
     struct bd_lapack *context;
-    struct bd_rotation *chain;
+    struct bd_rotation *rotations;
     float *own; /* where there is no context */
 };
 
-/* 0: no memory at all, and nothing can be done: LAPACK-like routines cannot tell. */
-static int begin(struct update *update, int64_t rotations)
+/* 0: there is no memory at all. Routines with this interface have no way to report that. */
+static int begin(struct update *update, int64_t count)
 {
-    const int64_t floats = 2 * bd_most(rotations, 1);
+    const int64_t floats = 2 * bd_most(count, 1);
     *update = (struct update){ .context = bd_lapack_take(bd_lapack_floats(floats), 0) };
     if (!update->context)
         update->own = malloc((size_t)floats * sizeof(float));
-    update->chain =
+    update->rotations =
         (struct bd_rotation *)(update->context ? bd_lapack_borrow(update->context, floats)
                                                : update->own);
-    return update->chain != NULL;
+    return update->rotations != NULL;
 }
 
 static void end(struct update *update)
@@ -42,35 +42,35 @@ static void end(struct update *update)
 }
 
 /* R (k rows), whose columns `first` .. n - 1 have one element below the diagonal, to upper
- * trapezoidal form; Q (m rows) goes along. */
+ * trapezoidal form; the rotations are applied to Q (m rows) too. */
 static void retriangularise(struct update *update, int64_t m, int64_t n, int64_t k, int64_t first,
                             float *q, int64_t ldq, float *r, int64_t ldr)
 {
     int64_t count = 0;
     for (int64_t group = first; group < n; group += bd_rotations_group) {
         const int64_t end = bd_least(group + bd_rotations_group, n), before = count;
-        bd_rotations_rise(update->chain, before, r + first + group * ldr, ldr, end - group);
-        /* And the rotations that the columns of the group itself make. */
+        bd_rotations_rise(update->rotations, before, r + first + group * ldr, ldr, end - group);
+        /* Then the rotations that come from the columns of the group itself. */
         for (int64_t j = group; j < end; j++) {
             float *column = r + j * ldr;
-            bd_rotations_rise(update->chain + before, count - before, column + first + before, ldr,
-                              1);
+            bd_rotations_rise(update->rotations + before, count - before, column + first + before,
+                              ldr, 1);
             if (j + 1 < k)
-                update->chain[count++] = bd_rotation_make(column + j, column + j + 1);
+                update->rotations[count++] = bd_rotation_make(column + j, column + j + 1);
         }
     }
-    bd_rotations_rise_columns(update->context, update->chain, count, m, q + first * ldq, ldq);
+    bd_rotations_rise_columns(update->context, update->rotations, count, m, q + first * ldq, ldq);
 }
 
-/* Rotations that reduce w (k) to its first `kept` elements, the last of which is not 0 then. R's
- * columns `first` .. n - 1 go along: column j has elements down to row j - shift, and one more
- * afterwards. So does Q. */
+/* Rotations that reduce w (k) to its first `kept` elements, of which the last is then not 0. They
+ * are applied to Q and to R's columns `first` .. n - 1: column j has elements down to row j -
+ * shift, and one more afterwards. */
 static void reduce(struct update *update, float *w, int64_t k, int64_t kept, int64_t m, int64_t n,
                    int64_t first, int64_t shift, float *q, int64_t ldq, float *r, int64_t ldr)
 {
     const int64_t top = kept - 1, count = k - kept;
     for (int64_t i = count - 1; i >= 0; i--)
-        update->chain[i] = bd_rotation_make(w + top + i, w + top + i + 1);
+        update->rotations[i] = bd_rotation_make(w + top + i, w + top + i + 1);
     for (int64_t group = first; group < n; group += bd_rotations_group) {
         const int64_t end = bd_least(group + bd_rotations_group, n);
         /* Column j needs the rotations from its last element up; all need those of the first one.
@@ -80,11 +80,11 @@ static void reduce(struct update *update, float *w, int64_t k, int64_t kept, int
             const int64_t last = j - shift, own = bd_least(count, last - top + 1) - all;
             if (last + 1 < k)
                 r[last + 1 + j * ldr] = 0;
-            bd_rotations_fall(update->chain + all, own, r + top + all + j * ldr, ldr, 1);
+            bd_rotations_fall(update->rotations + all, own, r + top + all + j * ldr, ldr, 1);
         }
-        bd_rotations_fall(update->chain, all, r + top + group * ldr, ldr, end - group);
+        bd_rotations_fall(update->rotations, all, r + top + group * ldr, ldr, end - group);
     }
-    bd_rotations_fall_columns(update->context, update->chain, count, m, q + top * ldq, ldq);
+    bd_rotations_fall_columns(update->context, update->rotations, count, m, q + top * ldq, ldq);
 }
 
 static fortran_int check_columns(int64_t m, int64_t n, int64_t k, int64_t ldq, int64_t ldr,
@@ -133,7 +133,7 @@ BD_EXPORT void sqrinc_(const fortran_int *m, const fortran_int *n, const fortran
         column[*k] = bd_orthogonal_append(rows, *k, q, *ldq, x, column);
     else
         bd_orthogonal_dots(rows, rows, q, *ldq, x, column);
-    /* With the new column at its place, all below the diagonal there has to go. */
+    /* Below the diagonal the new column is reduced to zeros. */
     const int64_t kept = bd_least(at + 1, rank);
     reduce(&update, column, rank, kept, rows, cols + 1, at + 1, 1, q, *ldq, r, ld);
     for (int64_t i = 0; i < *k; i++)
@@ -154,7 +154,7 @@ BD_EXPORT void sqrdec_(const fortran_int *m, const fortran_int *n, const fortran
         bd_fortran_complain("SQRDEC", info);
         return;
     }
-    if (*j > *n) { /* which the check allows, and what comes then does not */
+    if (*j > *n) { /* qrupdate's check allows this, and the routine that it calls does not */
         if (*k > *j)
             bd_fortran_complain("SQHQR", -2);
         return;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Four sums, so that additions do not wait for each other. */
+/* Four sums, so that additions do not depend on each other. */
 static double dot(int64_t n, const float *x, const float *y)
 {
     double sum[4] = { 0 };

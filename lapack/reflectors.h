@@ -1,10 +1,10 @@
 /* Private to the drop-in: elementary reflectors H = I - tau v v^T one after the other, in plain C
- * that needs no memory: for small matrices, and where there is no memory for anything better.
+ * that allocates nothing: for small matrices, and where there is no memory for the faster code.
  *
  * Conventions are LAPACK's: column j of V, m x k, has zeros above row j, one there (not stored),
  * and the rest below the diagonal of the matrix; Q = H_1 H_2 ... H_k. tau is 0 (H = I) or 1 to 2.
  * Sums are in float64, which holds the square of every float32: nothing overflows or underflows
- * that LAPACK's scaled norms would save. NaN and Inf spread as there. */
+ * where LAPACK's scaled norms would not. NaN and Inf spread as there. */
 #ifndef BD_LAPACK_REFLECTORS_H
 #define BD_LAPACK_REFLECTORS_H
 

@@ -18,71 +18,55 @@ struct bd_rotation bd_rotation_make(float *p, float *q)
     return rotation;
 }
 
-/* A chain carries one element of each column along and joins it with the next, up or down: the
- * finished one is left behind. `cols` is a constant where this is inlined. */
-static inline void carry_up(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
-                            const int cols)
+/* A sequence moves one element of each column along, up (rising = 1) or down, and combines it with
+ * the next one: the finished element stays behind. `rising` and `cols` are constants where this is
+ * inlined. */
+static inline void move(const int rising, const struct bd_rotation *rotations, int64_t count,
+                        float *x, int64_t ldx, const int cols)
 {
-    float carry[bd_rotations_group];
+    float moving[bd_rotations_group];
     for (int p = 0; p < cols; p++)
-        carry[p] = x[p * ldx];
-    for (int64_t i = 0; i < count; i++) {
-        const float c = chain[i].c, s = chain[i].s;
+        moving[p] = x[p * ldx + (rising ? 0 : count)];
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t i = rising ? k : count - 1 - k;
+        const float c = rotations[i].c, s = rising ? rotations[i].s : -rotations[i].s;
         for (int p = 0; p < cols; p++) {
-            const float next = x[p * ldx + i + 1];
-            x[p * ldx + i] = c * carry[p] + s * next;
-            carry[p] = c * next - s * carry[p];
+            const float next = x[p * ldx + i + rising];
+            x[p * ldx + i + !rising] = c * moving[p] + s * next;
+            moving[p] = c * next - s * moving[p];
         }
     }
     for (int p = 0; p < cols; p++)
-        x[p * ldx + count] = carry[p];
+        x[p * ldx + (rising ? count : 0)] = moving[p];
 }
 
-static inline void carry_down(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
-                              const int cols)
-{
-    float carry[bd_rotations_group];
-    for (int p = 0; p < cols; p++)
-        carry[p] = x[p * ldx + count];
-    for (int64_t i = count - 1; i >= 0; i--) {
-        const float c = chain[i].c, s = chain[i].s;
-        for (int p = 0; p < cols; p++) {
-            const float next = x[p * ldx + i];
-            x[p * ldx + i + 1] = c * carry[p] - s * next;
-            carry[p] = c * next + s * carry[p];
-        }
-    }
-    for (int p = 0; p < cols; p++)
-        x[p * ldx] = carry[p];
-}
-
-void bd_rotations_rise(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
-                       int64_t cols)
+static inline void move_columns(const int rising, const struct bd_rotation *rotations,
+                                int64_t count, float *x, int64_t ldx, int64_t cols)
 {
     int64_t j = 0;
     if (count <= 0)
         return;
     for (; j + bd_rotations_group <= cols; j += bd_rotations_group)
-        carry_up(chain, count, x + j * ldx, ldx, bd_rotations_group);
+        move(rising, rotations, count, x + j * ldx, ldx, bd_rotations_group);
     for (; j < cols; j++)
-        carry_up(chain, count, x + j * ldx, ldx, 1);
+        move(rising, rotations, count, x + j * ldx, ldx, 1);
 }
 
-void bd_rotations_fall(const struct bd_rotation *chain, int64_t count, float *x, int64_t ldx,
+void bd_rotations_rise(const struct bd_rotation *rotations, int64_t count, float *x, int64_t ldx,
                        int64_t cols)
 {
-    int64_t j = 0;
-    if (count <= 0)
-        return;
-    for (; j + bd_rotations_group <= cols; j += bd_rotations_group)
-        carry_down(chain, count, x + j * ldx, ldx, bd_rotations_group);
-    for (; j < cols; j++)
-        carry_down(chain, count, x + j * ldx, ldx, 1);
+    move_columns(1, rotations, count, x, ldx, cols);
+}
+
+void bd_rotations_fall(const struct bd_rotation *rotations, int64_t count, float *x, int64_t ldx,
+                       int64_t cols)
+{
+    move_columns(0, rotations, count, x, ldx, cols);
 }
 
 struct job {
     const struct bd_column_kernels *kernels;
-    const struct bd_rotation *chain;
+    const struct bd_rotation *rotations;
     int64_t count, m, ld;
     float *q;
 };
@@ -90,10 +74,10 @@ struct job {
 static void rotate(void *arg, int64_t item, int thread)
 {
     const struct job *job = arg;
-    const int64_t row = item * ROWS, rows = job->m - row < ROWS ? job->m - row : ROWS;
+    const int64_t row = item * ROWS, rows = bd_least(job->m - row, ROWS);
     (void)thread;
     job->kernels->rotate(rows, job->count, 1, job->q + row, job->ld, job->q + row, job->ld,
-                         &job->chain->c, 1);
+                         &job->rotations->c, 1);
 }
 
 static void run(struct bd_lapack *context, struct job *job)
@@ -109,23 +93,25 @@ static void run(struct bd_lapack *context, struct job *job)
             rotate(job, i, 0);
 }
 
-void bd_rotations_rise_columns(struct bd_lapack *context, const struct bd_rotation *chain,
+void bd_rotations_rise_columns(struct bd_lapack *context, const struct bd_rotation *rotations,
                                int64_t count, int64_t m, float *q, int64_t ldq)
 {
-    struct job job = { .chain = chain, .count = count, .m = m, .ld = ldq, .q = q };
+    struct job job = { .rotations = rotations, .count = count, .m = m, .ld = ldq, .q = q };
     run(context, &job);
 }
 
-/* The kernel carries one column along and combines it with the next, from the last column to the
- * first here: the chain backwards, and (p, q) change places, so s changes sign. */
-void bd_rotations_fall_columns(struct bd_lapack *context, struct bd_rotation *chain, int64_t count,
-                               int64_t m, float *q, int64_t ldq)
+/* The kernel moves one column along and combines it with the next. Here it goes from the last
+ * column to the first: the sequence is reversed, p and q change places, and so s changes sign. */
+void bd_rotations_fall_columns(struct bd_lapack *context, struct bd_rotation *rotations,
+                               int64_t count, int64_t m, float *q, int64_t ldq)
 {
     for (int64_t i = 0, j = count - 1; i <= j; i++, j--) {
-        const struct bd_rotation first = chain[i], last = chain[j];
-        chain[i] = (struct bd_rotation){ last.c, -last.s };
-        chain[j] = (struct bd_rotation){ first.c, -first.s };
+        const struct bd_rotation first = rotations[i], last = rotations[j];
+        rotations[i] = (struct bd_rotation){ last.c, -last.s };
+        rotations[j] = (struct bd_rotation){ first.c, -first.s };
     }
-    struct job job = { .chain = chain, .count = count, .m = m, .ld = -ldq, .q = q + count * ldq };
+    struct job job = {
+        .rotations = rotations, .count = count, .m = m, .ld = -ldq, .q = q + count * ldq
+    };
     run(context, &job);
 }

@@ -10,7 +10,7 @@
 #include "lapack/factor.h"
 #include "lapack/fortran.h"
 
-/* LAPACK's LQ, for when there is no memory for the transpose. */
+/* LAPACK's LQ, used where there is no memory for the transpose. */
 void sgelqf_(const fortran_int *m, const fortran_int *n, float *a, const fortran_int *lda,
              float *tau, float *work, const fortran_int *lwork, fortran_int *info);
 void sormlq_(const char *side, const char *trans, const fortran_int *m, const fortran_int *n,
@@ -44,7 +44,7 @@ static float largest(int64_t m, int64_t n, const float *a, int64_t lda)
     return magnitude;
 }
 
-/* A := A to / from, without overflow on the way. */
+/* A := A to / from, without overflow of the factor. */
 static void scale(int64_t m, int64_t n, float *a, int64_t lda, double from, double to)
 {
     const double factor = to / from;
@@ -83,7 +83,7 @@ static fortran_int solve_triangle(CBLAS_UPLO uplo, int transposed, int64_t k, co
     return 0;
 }
 
-/* F is factored, tau goes there. */
+/* Factors F, with tau, and solves; returns as solve_triangle does. */
 static fortran_int solve(const struct problem *p, float *f, int64_t ldf, float *tau)
 {
     struct bd_lapack_factors factors = {
@@ -113,7 +113,7 @@ static void transpose(int64_t m, int64_t n, const float *from, int64_t ldf, floa
                     to[j + i * ldt] = from[i + j * ldf];
 }
 
-/* A is cols x rows of the problem: its transpose is factored, and given back as an LQ. */
+/* A has more columns than rows: its transpose is factored, and returned as an LQ. */
 static fortran_int solve_wide(const struct problem *p, float *a, int64_t lda, float *work,
                               int64_t lwork)
 {

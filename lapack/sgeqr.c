@@ -1,10 +1,10 @@
 /* SGEQR and SGEMQR: QR in a format of the implementation's own.
  *
- * Ours is that of SGEQRF, with tau in T from its sixth element on, which the least T that LAPACK
- * asks for has room for. To LAPACK's own SGEMQR it is a factorisation in one block of rows (T(2))
- * with one column a block of reflectors (T(3)): code that was linked with LAPACK statically reads
- * it as well, and SGEMQR here hands on what other formats it is given. Argument checks and the
- * sizes that queries tell are LAPACK's. */
+ * Ours is that of SGEQRF, with tau in T from its sixth element on; the least T that LAPACK asks for
+ * has room for that. LAPACK's own SGEMQR reads it as a factorisation in one block of rows (T(2))
+ * with one column in a block of reflectors (T(3)), so that programs linked statically with LAPACK
+ * can read it. SGEMQR here passes other formats on to LAPACK's. Argument checks and the sizes that
+ * queries return are LAPACK's. */
 #include <dlfcn.h>
 
 #include "lapack/context.h"

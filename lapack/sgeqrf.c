@@ -27,7 +27,7 @@ BD_EXPORT void sgeqrf_(const fortran_int *m, const fortran_int *n, float *a, con
         bd_fortran_complain("SGEQRF", *info);
         return;
     }
-    /* The size that LAPACK asks for, though the workspace that we need is our own. */
+    /* The size that LAPACK asks for, though our workspace comes from the context. */
     const int64_t best = k == 0 ? 1 : *n * bd_fortran_block("SGEQRF", " ", *m, *n, -1, -1);
     if (*lwork != -1)
         bd_lapack_factor(*m, *n, a, *lda, tau, NULL);

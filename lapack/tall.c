@@ -8,13 +8,13 @@
 #include "lapack/block_reflector.h"
 #include <backdrop/qr.h>
 
-/* Bounds on ||(R D)^-1||_F with the columns of R D of norm 1, in sqrt(k), which is what it is for
- * orthogonal columns. A R^-1 is orthonormal to about that many roundings: WELL takes what rounding
- * over k columns is allowed anyway. Up to FAIR it is still far from singular, so that a second pass
- * finishes it. */
+/* Bounds on ||(R D)^-1||_F / sqrt(k), where D scales the columns of R to norm 1; for orthogonal
+ * columns it is 1. A R^-1 is orthonormal to about that many roundings: up to WELL that is within
+ * the error allowed for k columns. Up to FAIR, A R^-1 is far from singular, and a second pass is
+ * enough. */
 static const double WELL = 4, FAIR = 4096;
 
-/* Norms of columns within which nothing overflows on the way. */
+/* Norms of columns between which no intermediate result overflows. */
 static const double LEAST_NORM = 0x1p-60, MOST_NORM = 0x1p60;
 
 /* k x k, column-major, upper triangular ones with zeros below. */
@@ -22,11 +22,11 @@ struct tall {
     int64_t m, k;
     float *a;
     int64_t lda;
-    float *r;        /* R of A as it is */
-    float *x;        /* R of A as it was before a first pass, then what A is multiplied by */
+    float *r; /* R of A */
+    float *x; /* with two passes R of the first one; then the factor that A is multiplied by */
     double *inverse; /* R^-1 */
     double *top;     /* Q's top, then V_top and U */
-    double *sum;     /* T, then U^-1 and what comes of it */
+    double *sum;     /* T, then U^-1, then R^-1 U^-1 */
     double *sign;    /* k */
     double *column;  /* k */
 };
@@ -39,46 +39,16 @@ int64_t bd_tall_floats(int64_t k)
 
 /* ---- R by TSQR ------------------------------------------------------------------------------- */
 
-struct reduce_job {
-    const struct tall *tall;
-    struct bd_tsqr *tsqr;
-    int64_t step; /* rows of a stream */
-};
-
-/* One stream of rows through its own accumulator, so that the result does not depend on threads'
- * timing. */
-static void reduce_stream(void *arg, int64_t stream, int thread)
-{
-    const struct reduce_job *job = arg;
-    const struct tall *tall = job->tall;
-    const int64_t most = bd_tsqr_block_rows(job->tsqr), start = stream * job->step;
-    const int64_t end = start + job->step < tall->m ? start + job->step : tall->m;
-    (void)thread;
-    for (int64_t row = start; row < end; row += most) {
-        int64_t ld, rows = end - row < most ? end - row : most;
-        float *block = bd_tsqr_block(job->tsqr, (int)stream, &ld);
-        for (int64_t j = 0; j < tall->k; j++)
-            memcpy(block + j * ld, tall->a + row + j * tall->lda, (size_t)rows * sizeof *block);
-        bd_tsqr_push(job->tsqr, (int)stream, rows);
-    }
-}
-
-/* Streams cost k rows more each, and more of them than threads even out what else the machine
- * does. */
+/* R of A by several accumulators. Each costs as much as k more rows; more of them than threads
+ * even out the other load of the machine. */
 static int reduce(struct bd_lapack *context, struct tall *tall)
 {
     int64_t streams = 4 * (int64_t)bd_pool_threads(context->pool);
-    if (tall->m < 8 * tall->k * streams)
-        streams = tall->m / (8 * tall->k) > 1 ? tall->m / (8 * tall->k) : 1;
-    struct reduce_job job = { .tall = tall, .step = (tall->m + streams - 1) / streams };
-    job.step = (job.step + bd_kernel_rows - 1) / bd_kernel_rows * bd_kernel_rows;
-    job.tsqr = bd_lapack_tsqr(context, tall->k, (int)streams);
-    if (!job.tsqr)
-        return 0;
-    bd_tsqr_reset(job.tsqr);
-    bd_pool_run(context->pool, reduce_stream, &job, streams);
-    bd_tsqr_finish(job.tsqr, tall->r, tall->k);
-    return 1;
+    streams = bd_least(streams, bd_most(1, tall->m / (8 * tall->k)));
+    struct bd_tsqr *tsqr = bd_lapack_tsqr(context, tall->k, (int)streams);
+    if (tsqr)
+        bd_tsqr_run_matrix(tsqr, context->pool, tall->m, tall->a, tall->lda, tall->r, tall->k);
+    return tsqr != NULL;
 }
 
 /* ---- small triangular matrices in float64 ---------------------------------------------------- */
@@ -126,7 +96,7 @@ static int is_finite(const struct tall *tall)
     return 1;
 }
 
-/* R^-1, and ||(R D)^-1||_F / sqrt(k); infinite where it would not be safe to use R^-1. */
+/* Forms R^-1 and returns ||(R D)^-1||_F / sqrt(k), infinite where R^-1 must not be used. */
 static double examine(struct tall *tall)
 {
     const int64_t k = tall->k;
@@ -137,7 +107,7 @@ static double examine(struct tall *tall)
             tall->top[i + j * k] = tall->r[i + j * k];
             square += (double)tall->r[i + j * k] * tall->r[i + j * k];
         }
-        tall->sign[j] = sqrt(square); /* the norm, for now */
+        tall->sign[j] = sqrt(square); /* here the norm */
         if (!(tall->sign[j] > LEAST_NORM && tall->sign[j] < MOST_NORM) || tall->r[j + j * k] == 0)
             return INFINITY;
     }
@@ -189,7 +159,7 @@ static void make_t(const struct tall *tall, double *spare, float *tau, float *t,
     }
 }
 
-/* From Q's top in tall->top to everything, the rest of V being the rows of A below the top times
+/* From Q's top in tall->top to R, V, T and tau. The rest of V is the rows of A below the top times
  * R^-1 U^-1, or times U^-1 where A is Q already. */
 static void finish(struct bd_lapack *context, struct tall *tall, int is_q, float *tau, float *t,
                    int64_t ldt)
@@ -235,14 +205,14 @@ static void take_top(struct tall *tall)
 
 /* ---- Q formed -------------------------------------------------------------------------------- */
 
-/* A := Q and R of it by the backend's QR; 0 where that fails, with A as it was. */
+/* A := Q, and its R, by the backend's QR. 0: that failed, and A is unchanged. */
 static int thin(struct bd_backend *backend, struct tall *tall)
 {
     const int64_t m = tall->m, k = tall->k;
     const int on_host = !strcmp(bd_backend_name(backend), "cpu");
     struct bd_qr *qr = NULL;
     struct bd_matrix r = bd_matrix_host_view(tall->r, k, k, k), q = r;
-    /* CAQR makes an orthonormal Q of any matrix; a GPU knows best how. */
+    /* CAQR makes an orthonormal Q of any matrix; on a GPU the library chooses the method. */
     const struct bd_qr_options options = { .method = on_host ? BD_QR_CAQR : BD_QR_AUTO };
     enum bd_status status = bd_qr_create(&qr, backend, m, k, &options);
     if (on_host) {
@@ -283,12 +253,12 @@ static void finish_q(struct bd_lapack *context, struct tall *tall, float *tau, f
     finish(context, tall, 1, tau, t, ldt);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the factorisation ----------------------------------------------------------------------- */
 
-/* What the copies to a GPU and back are worth it for: elements of A. */
+/* Elements of A from which on a GPU is faster, copies included. */
 enum { GPU_ELEMENTS = 1 << 20 };
 
-/* A := A R^-1, R := that of the new A, with the old one kept in x. */
+/* A := A R^-1, and R of the new A; the old R is kept in x. */
 static int first_pass(struct bd_lapack *context, struct tall *tall)
 {
     const blasint k = (blasint)tall->k;
@@ -300,7 +270,8 @@ static int first_pass(struct bd_lapack *context, struct tall *tall)
 
 static int factor(struct bd_lapack *context, struct tall *tall, float *tau, float *t, int64_t ldt)
 {
-    if (context->gpu && tall->m * tall->k >= GPU_ELEMENTS && thin(context->gpu, tall)) {
+    struct bd_backend *gpu = tall->m * tall->k >= GPU_ELEMENTS ? bd_lapack_gpu(context) : NULL;
+    if (gpu && thin(gpu, tall)) {
         finish_q(context, tall, tau, t, ldt);
         return 1;
     }

@@ -6,10 +6,10 @@
  * of signs that LAPACK would choose, Q - [S; 0] = V U without pivoting gives the reflectors V,
  * their T = -U S V_top^-T, whose diagonal is tau, and LAPACK's R, which is S R.
  *
- * R comes from TSQR in one reading of A. Where its columns, scaled, are well-conditioned, Q need
- * not be formed: only its top does, and the rest of V is A (U R)^-1, one product in place. Where
- * they are not, A R^-1 is taken first, and its QR then; where R is next to singular, Q comes from
- * CAQR (bd_qr_thin), on the GPU if there is one. */
+ * R comes from TSQR in one reading of A. Where its scaled columns are well-conditioned, only the
+ * top of Q is formed, and the rest of V is A (U R)^-1, one product in place. Where they are not, A
+ * is first replaced by A R^-1, which is factored again. Where R is nearly singular, Q comes from
+ * CAQR (bd_qr_thin). A GPU, if there is one, forms Q of any large A. */
 #ifndef BD_LAPACK_TALL_H
 #define BD_LAPACK_TALL_H
 

@@ -1,5 +1,6 @@
 #include <backdrop/least_squares.h>
 
+#include "linalg/check.h"
 #include "linalg/shared/update_ops.h"
 #include "linalg/update/private.h"
 #include <backdrop/qr.h>
@@ -7,13 +8,15 @@
 enum bd_status bd_qr_solve(struct bd_qr_update *update, const struct bd_qr_factors *f,
                            struct bd_matrix *x)
 {
-    if (!f)
-        return bd_fail(BD_ERROR_ARGUMENT, "the factors are NULL");
-    enum bd_status status = bd_qr_update_check_r(update, &f->r);
+    enum bd_status status = bd_check_pointer(update, "update");
+    if (status == BD_OK)
+        status = bd_check_pointer(f, "the factors");
+    if (status == BD_OK)
+        status = bd_qr_update_check_r(update, &f->r);
     if (status == BD_OK)
         status = bd_matrix_check(&f->d, BD_F32, "d");
     if (status == BD_OK)
-        status = bd_matrix_check(x, BD_F32, "x");
+        status = bd_check_matrix(x, BD_F32, f->r.cols, f->d.cols, "x");
     if (status != BD_OK)
         return status;
     int64_t n = f->r.cols, rhs = f->d.cols;
@@ -23,35 +26,24 @@ enum bd_status bd_qr_solve(struct bd_qr_update *update, const struct bd_qr_facto
                        "wanted",
                        (long long)f->d.rows, (long long)rhs, (long long)n,
                        (long long)update->shape.max_rhs);
-    if (x->rows != n || x->cols != rhs)
-        return bd_fail(BD_ERROR_ARGUMENT, "x is %lld x %lld: %lld x %lld is wanted",
-                       (long long)x->rows, (long long)x->cols, (long long)n, (long long)rhs);
     if (n == 0 || rhs == 0)
         return BD_OK;
     return update->backend->ops->update->solve(update->work, f->r.data, f->r.ld, n, f->d.data,
                                                f->d.ld, rhs, x->data, x->ld);
 }
 
-static enum bd_status check_problem(const struct bd_matrix *a, const struct bd_matrix *b,
-                                    const struct bd_matrix *x)
+static enum bd_status check_problem(const struct bd_backend *backend, const struct bd_matrix *a,
+                                    const struct bd_matrix *b, const struct bd_matrix *x)
 {
-    enum bd_status status = bd_matrix_check(a, BD_F32, "a");
+    enum bd_status status = bd_check_pointer(backend, "backend");
     if (status == BD_OK)
-        status = bd_matrix_check(b, BD_F32, "b");
+        status = bd_matrix_check(a, BD_F32, "a");
+    if (status == BD_OK && (a->cols < 1 || a->rows < a->cols))
+        status = bd_fail(BD_ERROR_ARGUMENT, "a is %lld x %lld: rows >= columns >= 1 are wanted",
+                         (long long)a->rows, (long long)a->cols);
     if (status == BD_OK)
-        status = bd_matrix_check(x, BD_F32, "x");
-    if (status != BD_OK)
-        return status;
-    if (a->cols < 1 || a->rows < a->cols)
-        return bd_fail(BD_ERROR_ARGUMENT, "a is %lld x %lld: rows >= columns >= 1 are wanted",
-                       (long long)a->rows, (long long)a->cols);
-    if (b->rows != a->rows || x->rows != a->cols || x->cols != b->cols)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "b is %lld x %lld and x is %lld x %lld: %lld x any and %lld x as many are "
-                       "wanted",
-                       (long long)b->rows, (long long)b->cols, (long long)x->rows,
-                       (long long)x->cols, (long long)a->rows, (long long)a->cols);
-    return BD_OK;
+        status = bd_check_matrix(b, BD_F32, a->rows, -1, "b");
+    return status == BD_OK ? bd_check_matrix(x, BD_F32, a->cols, b->cols, "x") : status;
 }
 
 /* Everything that a call needs. */
@@ -99,7 +91,7 @@ static enum bd_status solve(struct room *room, const struct bd_matrix *a, const 
 enum bd_status bd_least_squares(struct bd_backend *backend, const struct bd_matrix *a,
                                 const struct bd_matrix *b, struct bd_matrix *x)
 {
-    enum bd_status status = check_problem(a, b, x);
+    enum bd_status status = check_problem(backend, a, b, x);
     if (status != BD_OK || b->cols == 0)
         return status;
     struct room room = { 0 };

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "linalg/shared/ops.h"
-#include "linalg/sizes.h"
+#include "linalg/check.h"
 
 int64_t bd_type_size(enum bd_type type)
 {
@@ -30,14 +29,29 @@ enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type
     return BD_OK;
 }
 
+static enum bd_status check_type(enum bd_type type)
+{
+    if (type == BD_F32 || type == BD_U8 || type == BD_F64)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32, BD_U8 or BD_F64", (int)type);
+}
+
 enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *matrix, int64_t rows,
                                 int64_t cols, enum bd_type type)
 {
+    enum bd_status status = bd_check_pointer(matrix, "matrix");
+    if (status != BD_OK)
+        return status;
     memset(matrix, 0, sizeof *matrix);
+    status = bd_check_pointer(backend, "backend");
+    if (status == BD_OK)
+        status = check_type(type);
+    if (status != BD_OK)
+        return status;
     if (rows < 0 || cols < 0)
         return bd_fail(BD_ERROR_ARGUMENT, "matrix of %lld x %lld: sizes must not be negative",
                        (long long)rows, (long long)cols);
-    enum bd_status status = bd_check_elements("matrix", rows, cols ? cols : 1);
+    status = bd_check_elements("matrix", rows, cols ? cols : 1);
     if (status != BD_OK)
         return status;
     int64_t size = bd_type_size(type), step = 64 / size;
@@ -67,9 +81,29 @@ struct bd_matrix bd_matrix_host_view(float *data, int64_t rows, int64_t cols, in
     return (struct bd_matrix){ .rows = rows, .cols = cols, .ld = ld, .type = BD_F32, .data = data };
 }
 
+static enum bd_status check_copy(const struct bd_backend *backend, const struct bd_matrix *matrix,
+                                 const void *host, int64_t ld)
+{
+    enum bd_status status = bd_check_pointer(backend, "backend");
+    if (status == BD_OK)
+        status = bd_matrix_check(matrix, matrix ? matrix->type : BD_F32, "matrix");
+    if (status == BD_OK)
+        status = check_type(matrix->type);
+    if (status == BD_OK && (ld < matrix->rows || ld < 1))
+        status =
+            bd_fail(BD_ERROR_ARGUMENT, "ld = %lld: at least the rows of matrix, %lld, are wanted",
+                    (long long)ld, (long long)matrix->rows);
+    if (status == BD_OK && matrix->rows && matrix->cols)
+        status = bd_check_pointer(host, "host");
+    return status;
+}
+
 enum bd_status bd_matrix_upload(struct bd_backend *backend, const struct bd_matrix *matrix,
                                 const void *host, int64_t ld)
 {
+    enum bd_status status = check_copy(backend, matrix, host, ld);
+    if (status != BD_OK)
+        return status;
     size_t size = (size_t)bd_type_size(matrix->type);
     return backend->ops->device->upload(backend, matrix->data, (size_t)matrix->ld * size, host,
                                         (size_t)ld * size, (size_t)matrix->rows * size,
@@ -79,6 +113,9 @@ enum bd_status bd_matrix_upload(struct bd_backend *backend, const struct bd_matr
 enum bd_status bd_matrix_download(struct bd_backend *backend, void *host, int64_t ld,
                                   const struct bd_matrix *matrix)
 {
+    enum bd_status status = check_copy(backend, matrix, host, ld);
+    if (status != BD_OK)
+        return status;
     size_t size = (size_t)bd_type_size(matrix->type);
     return backend->ops->device->download(backend, host, (size_t)ld * size, matrix->data,
                                           (size_t)matrix->ld * size, (size_t)matrix->rows * size,

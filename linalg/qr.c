@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "linalg/check.h"
 #include "linalg/shared/qr_ops.h"
-#include "linalg/sizes.h"
 
 struct bd_qr {
     struct bd_backend *backend;
@@ -49,12 +49,13 @@ static enum bd_status check_options(const struct bd_qr_options *options, int64_t
 enum bd_status bd_qr_create(struct bd_qr **out, struct bd_backend *backend, int64_t m, int64_t n,
                             const struct bd_qr_options *options)
 {
-    *out = NULL;
-    if (n < 1 || m < n)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "QR of a %lld x %lld matrix: rows >= columns >= 1 are wanted", (long long)m,
-                       (long long)n);
-    enum bd_status status = bd_backend_require(backend, backend->ops->qr, "QR factorisation");
+    enum bd_status status = bd_check_create(out, "qr", backend);
+    if (status == BD_OK && (n < 1 || m < n))
+        status = bd_fail(BD_ERROR_ARGUMENT,
+                         "QR of a %lld x %lld matrix: rows >= columns >= 1 are wanted",
+                         (long long)m, (long long)n);
+    if (status == BD_OK)
+        status = bd_backend_require(backend, backend->ops->qr, "QR factorisation");
     if (status == BD_OK)
         status = bd_check_elements("QR", m, n);
     if (status == BD_OK)
@@ -83,25 +84,23 @@ void bd_qr_destroy(struct bd_qr **qr)
     *qr = NULL;
 }
 
-/* A float32 matrix `name` of rows x cols; cols < 0: any number of them. */
-static enum bd_status check_shape(const struct bd_matrix *matrix, int64_t rows, int64_t cols,
-                                  const char *name)
+enum shape { M_BY_N, N_BY_N, M_BY_M, M_BY_ANY };
+
+/* The plan is there, and a float32 matrix `name` of that shape. */
+static enum bd_status check(const struct bd_qr *qr, const struct bd_matrix *matrix,
+                            enum shape shape, const char *name)
 {
-    enum bd_status status = bd_matrix_check(matrix, BD_F32, name);
+    enum bd_status status = bd_check_pointer(qr, "qr");
     if (status != BD_OK)
         return status;
-    if (matrix->rows != rows)
-        return bd_fail(BD_ERROR_ARGUMENT, "%s has %lld rows: the QR plan wants %lld", name,
-                       (long long)matrix->rows, (long long)rows);
-    if (cols >= 0 && matrix->cols != cols)
-        return bd_fail(BD_ERROR_ARGUMENT, "%s has %lld columns: the QR plan wants %lld", name,
-                       (long long)matrix->cols, (long long)cols);
-    return BD_OK;
+    const int64_t rows = shape == N_BY_N ? qr->n : qr->m;
+    const int64_t cols = shape == M_BY_ANY ? -1 : shape == M_BY_M ? qr->m : qr->n;
+    return bd_check_matrix(matrix, BD_F32, rows, cols, name);
 }
 
 enum bd_status bd_qr_factor(struct bd_qr *qr, struct bd_matrix *a)
 {
-    enum bd_status status = check_shape(a, qr->m, qr->n, "A");
+    enum bd_status status = check(qr, a, M_BY_N, "A");
     if (status != BD_OK)
         return status;
     qr->state = EMPTY;
@@ -116,7 +115,7 @@ enum bd_status bd_qr_factor(struct bd_qr *qr, struct bd_matrix *a)
 
 enum bd_status bd_qr_get_r(struct bd_qr *qr, struct bd_matrix *r)
 {
-    enum bd_status status = check_shape(r, qr->n, qr->n, "R");
+    enum bd_status status = check(qr, r, N_BY_N, "R");
     if (status != BD_OK)
         return status;
     if (qr->state == EMPTY)
@@ -137,7 +136,7 @@ static enum bd_status check_factored(const struct bd_qr *qr)
 
 enum bd_status bd_qr_form_q(struct bd_qr *qr, struct bd_matrix *q)
 {
-    enum bd_status status = check_shape(q, qr->m, qr->n, "Q");
+    enum bd_status status = check(qr, q, M_BY_N, "Q");
     if (status == BD_OK)
         status = check_factored(qr);
     if (status != BD_OK)
@@ -160,7 +159,7 @@ static bool overlap(const struct bd_matrix *a, const void *b, int64_t cols, int6
 
 enum bd_status bd_qr_form_full_q(struct bd_qr *qr, struct bd_matrix *q)
 {
-    enum bd_status status = check_shape(q, qr->m, qr->m, "Q");
+    enum bd_status status = check(qr, q, M_BY_M, "Q");
     if (status == BD_OK)
         status = check_factored(qr);
     if (status != BD_OK)
@@ -173,11 +172,12 @@ enum bd_status bd_qr_form_full_q(struct bd_qr *qr, struct bd_matrix *q)
 
 enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix *c)
 {
-    enum bd_status status = check_shape(c, qr->m, -1, "C");
+    enum bd_status status = check(qr, c, M_BY_ANY, "C");
     if (status == BD_OK)
         status = check_factored(qr);
     if (status == BD_OK && op != BD_QR_Q && op != BD_QR_Q_TRANSPOSED)
-        status = bd_fail(BD_ERROR_ARGUMENT, "op = %d: must be BD_QR_Q or BD_QR_Q_TRANSPOSED", op);
+        status =
+            bd_fail(BD_ERROR_ARGUMENT, "op = %d: must be BD_QR_Q or BD_QR_Q_TRANSPOSED", (int)op);
     if (status != BD_OK || c->cols == 0)
         return status;
     return qr->backend->ops->qr->apply(qr->plan, op, c->data, c->ld, c->cols);
@@ -185,9 +185,9 @@ enum bd_status bd_qr_apply(struct bd_qr *qr, enum bd_qr_op op, struct bd_matrix 
 
 enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *r)
 {
-    enum bd_status status = check_shape(a, qr->m, qr->n, "A");
+    enum bd_status status = check(qr, a, M_BY_N, "A");
     if (status == BD_OK)
-        status = check_shape(r, qr->n, qr->n, "R");
+        status = check(qr, r, N_BY_N, "R");
     if (status != BD_OK)
         return status;
     return qr->backend->ops->qr->reduce(qr->plan, a->data, a->ld, r->data, r->ld);
@@ -196,11 +196,11 @@ enum bd_status bd_qr_reduce(struct bd_qr *qr, const struct bd_matrix *a, struct 
 enum bd_status bd_qr_thin(struct bd_qr *qr, const struct bd_matrix *a, struct bd_matrix *q,
                           struct bd_matrix *r)
 {
-    enum bd_status status = check_shape(a, qr->m, qr->n, "A");
+    enum bd_status status = check(qr, a, M_BY_N, "A");
     if (status == BD_OK)
-        status = check_shape(q, qr->m, qr->n, "Q");
+        status = check(qr, q, M_BY_N, "Q");
     if (status == BD_OK)
-        status = check_shape(r, qr->n, qr->n, "R");
+        status = check(qr, r, N_BY_N, "R");
     if (status == BD_OK && q->data == a->data && q->ld != a->ld)
         status = bd_fail(BD_ERROR_ARGUMENT, "Q and A share memory but not ld: %lld and %lld",
                          (long long)q->ld, (long long)a->ld);

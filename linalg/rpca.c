@@ -5,15 +5,16 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "linalg/check.h"
 #include "linalg/shared/rpca_ops.h"
-#include "linalg/sizes.h"
 
 enum { most_columns = 4096 };
 
-/* What is known of every step before it is taken: the host can enqueue it without waiting. */
+/* The parameters of a step. They do not depend on results, so that the host can enqueue steps
+ * without waiting. */
 struct schedule {
-    struct bd_rpca_step step; /* the one to come */
-    double mu, most;          /* of that step; mu's bound */
+    struct bd_rpca_step step; /* the next one */
+    double mu, most;          /* mu of that step; upper bound of mu */
 };
 
 struct bd_rpca {
@@ -63,14 +64,13 @@ static enum bd_status take_options(struct bd_rpca *rpca, const struct bd_rpca_op
 enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, int64_t m,
                               int64_t n, const struct bd_rpca_options *options)
 {
-    *out = NULL;
-    if (m < 1 || n < 1)
-        return bd_fail(BD_ERROR_ARGUMENT, "Robust PCA of %lld x %lld: at least 1 x 1 is wanted",
-                       (long long)m, (long long)n);
-    if (n > most_columns)
-        return bd_fail(BD_ERROR_ARGUMENT, "Robust PCA of %lld columns: at most %d are possible",
-                       (long long)n, most_columns);
-    enum bd_status status = bd_check_elements("Robust PCA", m, n);
+    enum bd_status status = bd_check_create(out, "rpca", backend);
+    if (status == BD_OK && (m < 1 || n < 1 || n > most_columns))
+        status = bd_fail(BD_ERROR_ARGUMENT,
+                         "Robust PCA of %lld x %lld: rows >= 1 and columns of 1 to %d are wanted",
+                         (long long)m, (long long)n, most_columns);
+    if (status == BD_OK)
+        status = bd_check_elements("Robust PCA", m, n);
     if (status == BD_OK)
         status = bd_backend_require(backend, backend->ops->rpca, "Robust PCA");
     if (status != BD_OK)
@@ -121,7 +121,7 @@ static struct schedule first_step(const struct bd_rpca_options *options,
     return s;
 }
 
-/* The state that has been written becomes the one to be read. */
+/* To the next step: it reads the state that this one writes. */
 static void advance(struct schedule *s, const struct bd_rpca_options *options)
 {
     double next = fmin(s->mu * options->rho, s->most);
@@ -133,16 +133,16 @@ static void advance(struct schedule *s, const struct bd_rpca_options *options)
     s->mu = next;
 }
 
-/* Takes the outcomes there are; waits until fewer than `most` are outstanding. *done: the
+/* Polls the outcomes that are ready; waits until fewer than `most` are outstanding. *done: the
  * tolerance has been reached. */
 static enum bd_status take_outcomes(struct bd_rpca *rpca, int enqueued, int most, double norm_f,
                                     struct bd_rpca_result *result, int *done)
 {
     while (!*done && result->iterations < enqueued) {
         struct bd_rpca_outcome outcome;
-        int told, wait = enqueued - result->iterations >= most;
-        enum bd_status status = rpca->backend->ops->rpca->poll(rpca->plan, wait, &outcome, &told);
-        if (status != BD_OK || !told)
+        int ready, wait = enqueued - result->iterations >= most;
+        enum bd_status status = rpca->backend->ops->rpca->poll(rpca->plan, wait, &outcome, &ready);
+        if (status != BD_OK || !ready)
             return status;
         if (!isfinite(outcome.residual))
             return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: NaN or Inf in iteration %d",
@@ -157,8 +157,8 @@ static enum bd_status take_outcomes(struct bd_rpca *rpca, int enqueued, int most
     return BD_OK;
 }
 
-/* Iterations are enqueued before the outcomes of those before them are known, so that a GPU never
- * waits for the host; the backend leaves out those that turn out to be too many. */
+/* Iterations are enqueued before the outcomes of earlier ones are known, so that a GPU never waits
+ * for the host. The backend skips those enqueued after the last one needed. */
 static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpca_result *result)
 {
     const struct bd_rpca_options *options = &rpca->options;
@@ -191,6 +191,13 @@ static enum bd_status iterate(struct bd_rpca *rpca, double norm_f, struct bd_rpc
                    result->residual, result->iterations, options->tolerance);
 }
 
+static enum bd_status check_window(const struct bd_rpca *rpca, const struct bd_matrix *matrix,
+                                   enum bd_type type, const char *name)
+{
+    enum bd_status status = bd_check_pointer(rpca, "rpca");
+    return status == BD_OK ? bd_check_matrix(matrix, type, rpca->m, rpca->n, name) : status;
+}
+
 enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
                              struct bd_rpca_result *out)
 {
@@ -199,15 +206,9 @@ enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
     double start = bd_clock_seconds();
     if (out)
         *out = result;
-    if (!m)
-        return bd_fail(BD_ERROR_ARGUMENT, "m is NULL");
-    enum bd_status status = bd_matrix_check(m, m->type == BD_U8 ? BD_U8 : BD_F32, "m");
+    enum bd_status status = check_window(rpca, m, m && m->type == BD_U8 ? BD_U8 : BD_F32, "m");
     if (status != BD_OK)
         return status;
-    if (m->rows != rpca->m || m->cols != rpca->n)
-        return bd_fail(BD_ERROR_ARGUMENT, "m is %lld x %lld: %lld x %lld is wanted",
-                       (long long)m->rows, (long long)m->cols, (long long)rpca->m,
-                       (long long)rpca->n);
     rpca->solved = 0;
     status = rpca->backend->ops->rpca->start(rpca->plan, m->data, m->ld, m->type, &norms);
     if (status == BD_OK) {
@@ -223,26 +224,15 @@ enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix *m,
     return status;
 }
 
-static enum bd_status check_output(const struct bd_rpca *rpca, const struct bd_matrix *matrix,
-                                   const char *name)
-{
-    enum bd_status status = bd_matrix_check(matrix, BD_F32, name);
-    if (status == BD_OK && (matrix->rows != rpca->m || matrix->cols != rpca->n))
-        return bd_fail(BD_ERROR_ARGUMENT, "%s is %lld x %lld: %lld x %lld is wanted", name,
-                       (long long)matrix->rows, (long long)matrix->cols, (long long)rpca->m,
-                       (long long)rpca->n);
-    return status;
-}
-
 enum bd_status bd_rpca_get(struct bd_rpca *rpca, struct bd_matrix *l, struct bd_matrix *s)
 {
-    enum bd_status status = BD_OK;
-    if (!rpca->solved)
-        return bd_fail(BD_ERROR_ARGUMENT, "Robust PCA: nothing has been solved yet");
-    if (l)
-        status = check_output(rpca, l, "l");
+    enum bd_status status = bd_check_pointer(rpca, "rpca");
+    if (status == BD_OK && !rpca->solved)
+        status = bd_fail(BD_ERROR_ARGUMENT, "Robust PCA: nothing has been solved yet");
+    if (status == BD_OK && l)
+        status = check_window(rpca, l, BD_F32, "l");
     if (status == BD_OK && s)
-        status = check_output(rpca, s, "s");
+        status = check_window(rpca, s, BD_F32, "s");
     if (status != BD_OK || (!l && !s))
         return status;
     return rpca->backend->ops->rpca->get(rpca->plan, &rpca->schedule.step, l ? l->data : NULL,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "linalg/check.h"
 #include "linalg/shared/svd_ops.h"
 
 enum { max_size = 4096 };
@@ -16,11 +17,11 @@ struct bd_small_svd {
 
 enum bd_status bd_small_svd_create(struct bd_small_svd **out, struct bd_backend *backend, int64_t n)
 {
-    *out = NULL;
-    if (n < 1 || n > max_size)
-        return bd_fail(BD_ERROR_ARGUMENT, "SVD of %lld x %lld: 1 to %d are possible", (long long)n,
-                       (long long)n, max_size);
-    enum bd_status status = bd_backend_require(backend, backend->ops->svd, "SVD");
+    enum bd_status status = bd_check_create(out, "svd", backend);
+    if (status == BD_OK && (n < 1 || n > max_size))
+        status = bd_fail(BD_ERROR_ARGUMENT, "n = %lld: must be 1 to %d", (long long)n, max_size);
+    if (status == BD_OK)
+        status = bd_backend_require(backend, backend->ops->svd, "SVD");
     if (status != BD_OK)
         return status;
     struct bd_small_svd *svd = calloc(1, sizeof *svd);
@@ -49,12 +50,8 @@ void bd_small_svd_destroy(struct bd_small_svd **svd)
 static enum bd_status check_square(const struct bd_small_svd *svd, const struct bd_matrix *matrix,
                                    const char *name)
 {
-    enum bd_status status = bd_matrix_check(matrix, BD_F32, name);
-    if (status == BD_OK && (matrix->rows != svd->n || matrix->cols != svd->n))
-        return bd_fail(BD_ERROR_ARGUMENT, "%s is %lld x %lld: %lld x %lld is wanted", name,
-                       (long long)matrix->rows, (long long)matrix->cols, (long long)svd->n,
-                       (long long)svd->n);
-    return status;
+    enum bd_status status = bd_check_pointer(svd, "svd");
+    return status == BD_OK ? bd_check_matrix(matrix, BD_F32, svd->n, svd->n, name) : status;
 }
 
 enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma, struct bd_matrix *v,
@@ -93,16 +90,17 @@ enum bd_status bd_small_svd_threshold(struct bd_small_svd *svd, struct bd_matrix
     return svd->backend->ops->svd->weights(svd->work, w->data, w->ld, rank ? rank : &count, tau);
 }
 
-/* `matrix` is n x n, or less after an earlier call, with room for that. */
+/* `matrix` has room for n x n; after an earlier call it may be less than that. */
 static enum bd_status check_room(const struct bd_small_svd *svd, const struct bd_matrix *matrix,
                                  const char *name)
 {
-    struct bd_matrix whole = { 0 };
-    if (matrix) {
+    struct bd_matrix whole;
+    if (svd && matrix) {
         whole = *matrix;
         whole.rows = whole.cols = svd->n;
+        matrix = &whole;
     }
-    return bd_matrix_check(matrix ? &whole : NULL, BD_F32, name);
+    return check_square(svd, matrix, name);
 }
 
 enum bd_status bd_small_svd_factor(struct bd_small_svd *svd, struct bd_matrix *f,

@@ -3,8 +3,8 @@
 #
 #     tools/make_standing.sh .../sequences/CaVignal .../standing
 #
-# CaVignal played backwards is a man who comes and stands still; its last 120 frames are then played
-# to and fro until the sequence has 1650 frames, 66 seconds.
+# CaVignal played backwards shows a man who comes and stands still. Its last 120 frames are then played
+# forwards and backwards until the sequence has 1650 frames, 66 seconds.
 set -euo pipefail
 from=$(realpath "$1") to=$2
 frames=1650 last=258 still=120

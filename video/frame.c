@@ -36,6 +36,13 @@ enum bd_status bd_frame_ensure(struct bd_frame *frame, int width, int height,
     return bd_frame_create(frame, width, height, format);
 }
 
+void bd_frame_copy_times(struct bd_frame *dst, const struct bd_frame *src)
+{
+    dst->index = src->index;
+    dst->pts = src->pts;
+    dst->duration = src->duration;
+}
+
 enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src)
 {
     enum bd_status status = bd_frame_ensure(dst, src->width, src->height, src->format);
@@ -44,8 +51,6 @@ enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src)
     for (int y = 0; y < src->height; y++)
         memcpy(dst->data + y * dst->stride, src->data + y * src->stride,
                (size_t)src->width * src->format);
-    dst->index = src->index;
-    dst->pts = src->pts;
-    dst->duration = src->duration;
+    bd_frame_copy_times(dst, src);
     return BD_OK;
 }

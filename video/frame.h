@@ -38,6 +38,9 @@ void bd_frame_destroy(struct bd_frame *frame);
  * the format differs. `dst` must be all zero or created. */
 enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src);
 
+/* Copies index, pts and duration. */
+void bd_frame_copy_times(struct bd_frame *dst, const struct bd_frame *src);
+
 /* Makes sure that `frame` has this size and format; its pixels are undefined when it had not. */
 enum bd_status bd_frame_ensure(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format);

@@ -54,6 +54,13 @@ const char *bd_libav_reason(int error, char *buffer, size_t size)
     return buffer;
 }
 
+enum AVPixelFormat bd_libav_format(enum bd_pixel_format format)
+{
+    return format == BD_GRAY8   ? AV_PIX_FMT_GRAY8
+           : format == BD_RGB24 ? AV_PIX_FMT_RGB24
+                                : AV_PIX_FMT_RGBA;
+}
+
 enum bd_status bd_libav_status(int error)
 {
     switch (error) {

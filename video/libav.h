@@ -1,18 +1,19 @@
-/* Private: what every user of FFmpeg's libraries in this folder shares: one-time set-up, the route
- * of their log lines, and the translation of their errors. */
+/* Private to video/: what all users of FFmpeg's libraries share: set-up, forwarding of their log
+ * lines, and translation of their errors. */
 #ifndef BD_VIDEO_LIBAV_H
 #define BD_VIDEO_LIBAV_H
 
+#include <libavutil/pixfmt.h>
 #include <stddef.h>
 
-#include <backdrop/status.h>
+#include "video/frame.h"
 
 /* Registers devices and the network and sends the libraries' own log lines to bd_log at
  * BD_LOG_DEBUG, once a process. Any thread, any number of times. */
 void bd_libav_init(void);
 
-/* Forgets the error line kept for the calling thread. Call before an operation whose failure will
- * be told with bd_libav_reason(). */
+/* Forgets the error line kept for the calling thread. Call before an operation whose failure is
+ * described by bd_libav_reason(). */
 void bd_libav_forget(void);
 
 /* Why `error` (an AVERROR) happened: the first error line that the libraries logged in this thread
@@ -20,7 +21,10 @@ void bd_libav_forget(void);
  * Writes into and returns `buffer`. */
 const char *bd_libav_reason(int error, char *buffer, size_t size);
 
-/* The status that stands for an AVERROR: missing, refused, disconnected, … BD_ERROR_IO; unreadable
+/* FFmpeg's name of a pixel format. */
+enum AVPixelFormat bd_libav_format(enum bd_pixel_format format);
+
+/* The status for an AVERROR: missing, refused, disconnected, … BD_ERROR_IO; unreadable
  * data BD_ERROR_FORMAT; no such demuxer, decoder or protocol BD_ERROR_UNSUPPORTED. */
 enum bd_status bd_libav_status(int error);
 

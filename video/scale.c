@@ -22,26 +22,13 @@ struct bd_scaler {
     AVFrame *from, *to; /* libswscale's threads want pictures in this form */
 };
 
-/* From this many pixels on threads pay; libswscale has them since FFmpeg 5.0. */
+/* Threads are faster from this many pixels on; libswscale has them since FFmpeg 5.0. */
 enum { large_picture = 500000 };
 #if LIBSWSCALE_VERSION_MAJOR >= 6
 #define HAVE_SWS_THREADS 1
 #else
 #define HAVE_SWS_THREADS 0
 #endif
-
-static enum AVPixelFormat libav_format(enum bd_pixel_format format)
-{
-    switch (format) {
-    case BD_GRAY8:
-        return AV_PIX_FMT_GRAY8;
-    case BD_RGB24:
-        return AV_PIX_FMT_RGB24;
-    case BD_RGBA32:
-        return AV_PIX_FMT_RGBA;
-    }
-    return AV_PIX_FMT_NONE;
-}
 
 static bool same_plan(const struct plan *a, const struct plan *b)
 {
@@ -63,12 +50,12 @@ static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *pla
         return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
     av_opt_set_int(scaler->sws, "srcw", plan->src_width, 0);
     av_opt_set_int(scaler->sws, "srch", plan->src_height, 0);
-    av_opt_set_int(scaler->sws, "src_format", libav_format(plan->src_format), 0);
+    av_opt_set_int(scaler->sws, "src_format", bd_libav_format(plan->src_format), 0);
     av_opt_set_int(scaler->sws, "dstw", plan->dst_width, 0);
     av_opt_set_int(scaler->sws, "dsth", plan->dst_height, 0);
-    av_opt_set_int(scaler->sws, "dst_format", libav_format(plan->dst_format), 0);
-    /* libswscale scales RGB as YUV: with chroma at full resolution and exact rounding the detour
-     * costs at most a grey level or two; without, colours smear over two pixels. */
+    av_opt_set_int(scaler->sws, "dst_format", bd_libav_format(plan->dst_format), 0);
+    /* libswscale scales RGB as YUV. With chroma at full resolution and accurate rounding the error
+     * is at most two grey levels; without, colours smear over two pixels. */
     av_opt_set_int(scaler->sws, "sws_flags",
                    flags[plan->filter] | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP,
                    0);
@@ -85,15 +72,8 @@ static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *pla
     return BD_OK;
 }
 
-static void copy_times(struct bd_frame *dst, const struct bd_frame *src)
-{
-    dst->index = src->index;
-    dst->pts = src->pts;
-    dst->duration = src->duration;
-}
-
-/* Same format, nearest pixel: every value of `dst` is a value of `src`, which libswscale's detour
- * over YUV would not keep. */
+/* Same format, nearest pixel: every value of `dst` is a value of `src`, which libswscale's
+ * conversion over YUV would not keep. */
 static void pick_nearest(struct bd_frame *dst, const struct bd_frame *src)
 {
     int bytes = src->format;
@@ -116,7 +96,7 @@ static void keep(void *opaque, uint8_t *data)
     (void)data;
 }
 
-/* Makes `out` stand for the pixels of `frame`, which stay the frame's. */
+/* Makes `out` refer to the pixels of `frame`, which keeps them. */
 static int wrap(AVFrame **out, const struct bd_frame *frame)
 {
     if (!*out)
@@ -130,7 +110,7 @@ static int wrap(AVFrame **out, const struct bd_frame *frame)
     (*out)->linesize[0] = (int)frame->stride;
     (*out)->width = frame->width;
     (*out)->height = frame->height;
-    (*out)->format = libav_format(frame->format);
+    (*out)->format = bd_libav_format(frame->format);
     return (*out)->buf[0] ? 0 : -1;
 }
 
@@ -180,7 +160,7 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         return bd_frame_copy(dst, src);
     if (filter == BD_SCALE_NEAREST && plan.src_format == plan.dst_format) {
         pick_nearest(dst, src);
-        copy_times(dst, src);
+        bd_frame_copy_times(dst, src);
         return BD_OK;
     }
     enum bd_status status = *scaler ? BD_OK : bd_scaler_create(scaler, 0);
@@ -193,7 +173,7 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
     }
     if (run(*scaler, dst, src) < 0)
         return bd_fail(BD_ERROR_FORMAT, "libswscale could not scale a picture");
-    copy_times(dst, src);
+    bd_frame_copy_times(dst, src);
     return BD_OK;
 }
 

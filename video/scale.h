@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-struct bd_scaler; /* holds the plan for one pair of sizes and formats; one thread at a time */
+struct bd_scaler; /* for one pair of sizes and formats at a time; one thread at a time */
 
 enum bd_scale_filter {
     BD_SCALE_AREA,     /* for making pictures smaller */

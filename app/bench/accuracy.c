@@ -2,12 +2,10 @@
 #include <inttypes.h>
 #include <lapacke.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "app/bench/change.h"
 #include "app/bench/tables.h"
-#include "app/interrupt.h"
 
 enum { full_rows = 4000, full_cols = 2000, full_most_p = 900, quick_scale = 10 };
 
@@ -18,33 +16,19 @@ struct results {
     double *wide, *solution;       /* m x n, m: the same problem in float64, and its x */
 };
 
-static void release(struct results *v)
+static enum bd_status allocate(struct results *v, struct bd_bench *bench, int64_t m, int64_t n,
+                               bool with_q)
 {
-    free(v->a);
-    free(v->b);
-    free(v->r);
-    free(v->x);
-    free(v->x_full);
-    free(v->q);
-    free(v->wide);
-    free(v->solution);
-}
-
-static enum bd_status allocate(struct results *v, int64_t m, int64_t n, bool with_q)
-{
-    size_t rows = (size_t)m, cols = (size_t)n;
-    v->a = malloc(rows * cols * sizeof *v->a);
-    v->b = malloc(rows * sizeof *v->b);
-    v->r = malloc(cols * cols * sizeof *v->r);
-    v->x = malloc(cols * sizeof *v->x);
-    v->x_full = malloc(cols * sizeof *v->x_full);
-    v->q = with_q ? malloc(rows * rows * sizeof *v->q) : NULL;
-    v->wide = malloc(rows * cols * sizeof *v->wide);
-    v->solution = malloc(rows * sizeof *v->solution);
-    if (v->a && v->b && v->r && v->x && v->x_full && (v->q || !with_q) && v->wide && v->solution)
-        return BD_OK;
-    return bd_fail(BD_ERROR_MEMORY,
-                   "out of memory for the errors of a %" PRId64 " x %" PRId64 " problem", m, n);
+    v->a = bd_bench_memory(bench, m * n, sizeof *v->a);
+    v->b = bd_bench_memory(bench, m, sizeof *v->b);
+    v->r = bd_bench_memory(bench, n * n, sizeof *v->r);
+    v->x = bd_bench_memory(bench, n, sizeof *v->x);
+    v->x_full = bd_bench_memory(bench, n, sizeof *v->x_full);
+    v->q = with_q ? bd_bench_memory(bench, m * m, sizeof *v->q) : NULL;
+    v->wide = bd_bench_memory(bench, m * n, sizeof *v->wide);
+    v->solution = bd_bench_memory(bench, m, sizeof *v->solution);
+    const bool all = v->a && v->b && v->r && v->x && v->x_full && v->wide && v->solution;
+    return all && (v->q || !with_q) ? BD_OK : bd_bench_out_of_memory();
 }
 
 /* ||x - wanted||_2 / ||wanted||_2. */
@@ -72,27 +56,20 @@ static enum bd_status solve_wide(struct results *v, int64_t m, int64_t n)
     return BD_OK;
 }
 
-/* x of the whole problem factored anew in float32, then the update's x, R and Q. */
+/* x of the whole problem factored again in float32, then the update's x, R and Q. */
 static enum bd_status run(struct bd_bench_change *c, struct results *v, bool peer)
 {
     struct bd_backend *backend = c->bench->backend;
     enum bd_status status = bd_bench_change_load(c);
-    if (!status)
-        status = (peer ? bd_bench_change_solver : bd_bench_change_own)(c);
-    if (!status)
-        status = bd_matrix_download(backend, v->x_full, c->n, &c->x);
-    if (!status)
-        status = bd_bench_change_restore(c);
-    if (!status)
-        status = bd_bench_change_update(c);
-    if (!status)
-        status = bd_matrix_download(backend, v->x, c->n, &c->x);
-    if (!status)
-        status = bd_matrix_download(backend, v->r, c->n, &c->r);
+    BD_TRY((peer ? bd_bench_change_solver : bd_bench_change_own)(c));
+    BD_TRY(bd_matrix_download(backend, v->x_full, c->n, &c->x));
+    BD_TRY(bd_bench_change_restore(c));
+    BD_TRY(bd_bench_change_update(c));
+    BD_TRY(bd_matrix_download(backend, v->x, c->n, &c->x));
+    BD_TRY(bd_matrix_download(backend, v->r, c->n, &c->r));
     if (!status && v->q)
         status = bd_matrix_download(backend, v->q, c->m, &c->q);
-    if (!status)
-        status = bd_matrix_download(backend, v->a, c->m, &c->after);
+    BD_TRY(bd_matrix_download(backend, v->a, c->m, &c->after));
     return status ? status : bd_matrix_download(backend, v->b, c->m, &c->after_b);
 }
 
@@ -133,7 +110,8 @@ static enum bd_status add_row(struct bd_bench_change *c, const struct bd_publish
     if (!status && v->q)
         status = bd_bench_norm_backward(&row.residual, v->a, v->q, v->r, c->m, c->n);
     if (!status && !v->q)
-        status = bd_bench_check(&row.residual, &row.orthogonality, v->a, NULL, v->r, c->m, c->n);
+        status =
+            bd_bench_check(&row.residual, &row.orthogonality, v->a, NULL, v->r, c->m, c->n, c->m);
     if (status)
         return status;
     bd_bench_extra(&row, "forward_float64", forward_error(v->x, v->solution, c->n));
@@ -148,17 +126,15 @@ static enum bd_status measure(struct bd_bench_change *c, const struct bd_publish
 {
     struct results v = { 0 };
     const char *peer = bd_bench_solver_name(c->bench, false);
-    enum bd_status status =
-        bd_interrupted(NULL) ? bd_fail(BD_ERROR_INTERRUPTED, "interrupted") : BD_OK;
-    if (!status)
-        status = bd_bench_change_set(c, 0, u->p / scale);
-    if (!status)
-        status = allocate(&v, c->m, c->n, c->shape.with_q);
-    if (!status)
-        status = run(c, &v, peer != NULL);
-    if (!status)
-        status = add_row(c, u, &v, peer);
-    release(&v);
+    enum bd_status status = bd_bench_check_interrupt();
+    BD_TRY(bd_bench_change_set(c, 0, u->p / scale));
+    if (peer) /* its workspace stays for the next change */
+        BD_TRY(bd_bench_change_need_peer(c));
+    struct bd_bench_held *held = c->bench->held;
+    BD_TRY(allocate(&v, c->bench, c->m, c->n, c->shape.with_q));
+    BD_TRY(run(c, &v, peer != NULL));
+    BD_TRY(add_row(c, u, &v, peer));
+    bd_bench_release(c->bench, held);
     return status;
 }
 

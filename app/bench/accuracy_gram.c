@@ -9,7 +9,6 @@
 
 #include "app/bench/bench.h"
 #include "app/bench/gram_tables.h"
-#include "app/interrupt.h"
 
 struct problem {
     const char *name;
@@ -27,10 +26,10 @@ struct state {
     double *sigma, *work;  /* n, and for LAPACK */
 };
 
+/* Between 0 and 1, both excluded. */
 static double uniform(uint64_t *seed)
 {
-    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(*seed >> 12) + 0.5) * 0x1p-52;
+    return ((double)(bd_bench_random(seed) >> 12) + 0.5) * 0x1p-52;
 }
 
 /* Every third column, a random one times epsilon, and the two before it. Their mean, not their sum
@@ -92,38 +91,23 @@ static const struct {
 
 enum { svd_work = 64 }; /* doubles of dgesvd's work array for a row or column */
 
-static void close_state(struct state *s)
-{
-    bd_matrix_destroy(s->bench->backend, &s->v);
-    bd_matrix_destroy(s->bench->backend, &s->r);
-    free(s->problem.v);
-    free(s->q);
-    free(s->scratch);
-    free(s->r_host);
-    free(s->gram);
-    free(s->sigma);
-    free(s->work);
-}
-
 static enum bd_status open_state(struct state *s, struct bd_bench *bench,
                                  enum bd_published_matrix matrix)
 {
     *s = (struct state){ .bench = bench, .problem = problems[matrix].problem };
     struct problem *p = &s->problem;
-    size_t size = (size_t)(p->m * p->n), square = (size_t)(p->n * p->n);
-    p->v = calloc(size, sizeof *p->v);
-    s->q = malloc(size * sizeof *s->q);
-    s->scratch = malloc(size * sizeof *s->scratch);
-    s->r_host = malloc(square * sizeof *s->r_host);
-    s->gram = malloc(square * sizeof *s->gram);
-    s->sigma = malloc((size_t)p->n * sizeof *s->sigma);
-    s->work = malloc((size_t)(p->m + p->n) * svd_work * sizeof *s->work);
+    p->v = bd_bench_memory(bench, p->m * p->n, sizeof *p->v);
+    s->q = bd_bench_memory(bench, p->m * p->n, sizeof *s->q);
+    s->scratch = bd_bench_memory(bench, p->m * p->n, sizeof *s->scratch);
+    s->r_host = bd_bench_memory(bench, p->n * p->n, sizeof *s->r_host);
+    s->gram = bd_bench_memory(bench, p->n * p->n, sizeof *s->gram);
+    s->sigma = bd_bench_memory(bench, p->n, sizeof *s->sigma);
+    s->work = bd_bench_memory(bench, (p->m + p->n) * svd_work, sizeof *s->work);
     if (!p->v || !s->q || !s->scratch || !s->r_host || !s->gram || !s->sigma || !s->work)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the accuracy of QR");
+        return bd_bench_out_of_memory();
     problems[matrix].fill(p->v, p->m, p->n);
-    enum bd_status status = bd_matrix_create(bench->backend, &s->v, p->m, p->n, BD_F64);
-    if (!status)
-        status = bd_matrix_create(bench->backend, &s->r, p->n, p->n, BD_F64);
+    enum bd_status status = bd_bench_matrix(bench, &s->v, p->m, p->n, BD_F64);
+    BD_TRY(bd_bench_matrix(bench, &s->r, p->n, p->n, BD_F64));
     return status;
 }
 
@@ -189,122 +173,57 @@ static enum bd_status run(struct state *s, const struct bd_published_method *met
                                                 .mixed = method->mixed,
                                                 .max_passes = passes };
     struct bd_gram_qr *qr = NULL;
-    enum bd_status status =
-        bd_interrupted(NULL) ? bd_fail(BD_ERROR_INTERRUPTED, "interrupted") : BD_OK;
-    if (!status)
-        status = bd_gram_qr_create(&qr, &backend, &s->problem.m, 1, s->problem.n, BD_F64, &options);
-    if (!status)
-        status = bd_gram_qr_run(qr, &s->v, &s->r, report);
-    if (!status)
-        status = bd_matrix_download(backend, s->q, s->problem.m, &s->v);
-    if (!status)
-        status = bd_matrix_download(backend, s->r_host, s->problem.n, &s->r);
+    enum bd_status status = bd_bench_check_interrupt();
+    BD_TRY(bd_gram_qr_create(&qr, &backend, &s->problem.m, 1, s->problem.n, BD_F64, &options));
+    BD_TRY(bd_gram_qr_run(qr, &s->v, &s->r, report));
+    BD_TRY(bd_matrix_download(backend, s->q, s->problem.m, &s->v));
+    BD_TRY(bd_matrix_download(backend, s->r_host, s->problem.n, &s->r));
     bd_gram_qr_destroy(&qr);
     return status;
 }
 
-/* A row for the JSON file; the table is printed by the caller. */
-static enum bd_status keep(struct bd_bench *bench, const struct bd_bench_row *row)
+/* Adds the row of an iteration: measured, and beside it what the paper has. */
+static enum bd_status add_iteration(struct state *s, const struct bd_published_figure *figure,
+                                    int i, int k, const struct bd_gram_qr_pass *pass)
 {
-    const struct bd_options *options = bench->options;
-    struct bd_options quiet = *options;
-    quiet.quiet = true;
-    bench->options = &quiet;
-    enum bd_status status = bd_bench_add(bench, row);
-    bench->options = options;
-    return status;
-}
-
-static void print_pair(double measured, const char *marks, double published,
-                       const char *published_marks)
-{
-    printf("  %7.1e%-2s (%7.1e%-2s)", measured, marks, published, published_marks);
-}
-
-static void print_head(const struct bd_published_method *columns, int count)
-{
-    printf("# iteration");
-    for (int k = 0; k < count; k++)
-        printf("  %-21s", columns[k].name);
-    putchar('\n');
-}
-
-/* measured[i][k] as the figure has them: one table of orthogonality, one of conditions. */
-static void print_figure(const struct bd_published_figure *figure, const struct problem *problem,
-                         struct bd_published_iteration (*measured)[bd_gram_most_columns],
-                         char (*marks)[bd_gram_most_columns][4])
-{
-    printf("# figure %d, %s, %d x %d: ||I - Q^T Q||_2, measured (published)\n", figure->number,
-           problem->name, (int)problem->m, (int)problem->n);
-    for (int table = 0; table < (figure->iteration[0][0].condition > 0 ? 2 : 1); table++) {
-        if (table)
-            puts("# and kappa(Q)");
-        print_head(figure->columns, figure->column_count);
-        for (int i = 0; i <= figure->last - figure->first; i++) {
-            printf("# %9d", i + figure->first);
-            for (int k = 0; k < figure->column_count; k++) {
-                const struct bd_published_iteration *paper = &figure->iteration[i][k];
-                print_pair(table ? measured[i][k].condition : measured[i][k].orthogonality,
-                           marks[i][k], table ? paper->condition : paper->orthogonality,
-                           paper->marks);
-            }
-            putchar('\n');
-        }
-    }
-    fflush(stdout);
-}
-
-static enum bd_status keep_iteration(struct state *s, const struct bd_published_figure *figure,
-                                     int i, int k, const struct bd_published_iteration *measured)
-{
-    const struct bd_published_iteration *paper = &figure->iteration[i][k];
+    const struct bd_published_iteration *paper = &figure->iteration[i - figure->first][k];
     struct bd_bench_row row = bd_bench_row_begin("accuracy", s->problem.m, s->problem.n);
+    const double condition = condition_number(s, s->q);
+    row.orthogonality = gram_norm(s, s->q, true);
+    if (row.orthogonality < 0 || condition < 0)
+        return bd_fail(BD_ERROR_NUMERIC, "LAPACK: no convergence");
     snprintf(row.name, sizeof row.name, "figure %d: %s, iteration %d", figure->number,
-             s->problem.name, i + figure->first);
+             s->problem.name, i);
     snprintf(row.method, sizeof row.method, "%s", figure->columns[k].name);
-    row.orthogonality = measured->orthogonality;
-    bd_bench_extra(&row, "condition", measured->condition);
-    bd_bench_extra(&row, "failed", strchr(measured->marks, 'f') != NULL);
-    bd_bench_extra(&row, "truncated", strchr(measured->marks, 't') != NULL);
-    bd_bench_extra(&row, "float32", strchr(measured->marks, '+') != NULL);
+    bd_bench_extra(&row, "condition", condition);
+    bd_bench_extra(&row, "failed", pass->failed);
+    bd_bench_extra(&row, "truncated", pass->truncated > 0);
+    bd_bench_extra(&row, "float32", pass->single);
     bd_bench_extra(&row, "paper_orthogonality", paper->orthogonality);
+    bd_bench_extra(&row, "paper_failed", strchr(paper->marks, 'f') != NULL);
+    bd_bench_extra(&row, "paper_truncated", strchr(paper->marks, 't') != NULL);
+    bd_bench_extra(&row, "paper_float32", strchr(paper->marks, '+') != NULL);
     if (paper->condition > 0)
         bd_bench_extra(&row, "paper_condition", paper->condition);
-    return keep(s->bench, &row);
+    return bd_bench_add(s->bench, &row);
 }
 
 static enum bd_status measure_figure(struct bd_bench *bench,
                                      const struct bd_published_figure *figure)
 {
     struct state s;
-    struct bd_published_iteration measured[bd_gram_most_iterations][bd_gram_most_columns];
-    char marks[bd_gram_most_iterations][bd_gram_most_columns][4] = { { "" } };
     enum bd_status status = open_state(&s, bench, figure->matrix);
     for (int k = 0; k < figure->column_count && !status; k++) {
         status = bd_matrix_upload(bench->backend, &s.v, s.problem.v, s.problem.m);
         memcpy(s.q, s.problem.v, (size_t)(s.problem.m * s.problem.n) * sizeof *s.q);
         for (int i = figure->first ? 1 : 0; i <= figure->last && !status; i++) {
             struct bd_gram_qr_report report = { 0 };
-            const struct bd_gram_qr_pass *pass = &report.pass[0];
-            int row = i - figure->first;
             if (i)
                 status = run(&s, &figure->columns[k], 1, &report);
-            snprintf(marks[row][k], sizeof marks[row][k], "%s%s%s", pass->failed ? "f" : "",
-                     pass->truncated ? "t" : "", pass->single ? "+" : "");
-            if (status)
-                break;
-            measured[row][k] =
-                (struct bd_published_iteration){ gram_norm(&s, s.q, true),
-                                                 condition_number(&s, s.q), marks[row][k] };
-            if (measured[row][k].orthogonality < 0 || measured[row][k].condition < 0)
-                status = bd_fail(BD_ERROR_NUMERIC, "LAPACK: no convergence");
-            else
-                status = keep_iteration(&s, figure, row, k, &measured[row][k]);
+            BD_TRY(add_iteration(&s, figure, i, k, &report.pass[0]));
         }
     }
-    if (!status && !bench->options->quiet)
-        print_figure(figure, &s.problem, measured, marks);
-    close_state(&s);
+    bd_bench_release(bench, NULL);
     return status;
 }
 
@@ -322,48 +241,38 @@ static enum bd_status measure_backward(struct bd_bench *bench,
 {
     struct state s;
     const struct bd_published_figure *figure = figure_of(published->matrix);
-    double error[bd_gram_most_columns] = { 0 };
     enum bd_status status = open_state(&s, bench, published->matrix);
     for (int k = 0; k < figure->column_count && !status; k++) {
         struct bd_gram_qr_report report;
         struct bd_bench_row row = bd_bench_row_begin("accuracy", s.problem.m, s.problem.n);
         status = bd_matrix_upload(bench->backend, &s.v, s.problem.v, s.problem.m);
-        if (!status)
-            status = run(&s, &figure->columns[k], figure->last, &report);
+        BD_TRY(run(&s, &figure->columns[k], figure->last, &report));
         if (status)
             break;
-        error[k] = backward_error(&s);
+        const double error = backward_error(&s);
         snprintf(row.name, sizeof row.name, "figure 18: %s", s.problem.name);
         snprintf(row.method, sizeof row.method, "%s", figure->columns[k].name);
-        row.residual = error[k] / sqrt(gram_norm(&s, s.problem.v, false));
+        row.residual = error / sqrt(gram_norm(&s, s.problem.v, false));
         row.orthogonality = gram_norm(&s, s.q, true);
-        bd_bench_extra(&row, "backward", error[k]);
+        bd_bench_extra(&row, "backward", error);
         bd_bench_extra(&row, "paper_backward", published->error[k]);
-        status = keep(bench, &row);
+        status = bd_bench_add(bench, &row);
     }
-    if (!status && !bench->options->quiet) {
-        printf("# %9s", s.problem.name);
-        for (int k = 0; k < figure->column_count; k++)
-            print_pair(error[k], "", published->error[k], "");
-        putchar('\n');
-    }
-    close_state(&s);
+    bd_bench_release(bench, NULL);
     return status;
 }
 
 enum bd_status bd_bench_accuracy_gram(struct bd_bench *bench)
 {
+    const bool quiet = bench->options->quiet;
     enum bd_status status = BD_OK;
-    bool quiet = bench->options->quiet;
     if (!quiet)
-        puts("# accuracy: Yamazaki, Tomov and Dongarra's figures 2 and 12 to 18. f: Cholesky "
-             "failed, t: singular values truncated,\n# +: solved in float32 (their dagger)");
+        puts("# accuracy: Yamazaki, Tomov and Dongarra's figures 2 and 12 to 18: orthogonality "
+             "||I - Q^T Q||_2 and condition of Q after\n# an iteration; failed: Cholesky; "
+             "truncated: "
+             "singular values; float32: the solve; figure 18: backward ||V - Q R||_2");
     for (int i = 0; i < bd_published_figure_count && !status; i++)
         status = measure_figure(bench, &bd_published_figures[i]);
-    if (!status && !quiet) {
-        puts("# figure 18: ||V - Q R||_2 after the last of these iterations, measured (published)");
-        print_head(figure_of(BD_PUBLISHED_KRYLOV)->columns, bd_gram_most_columns);
-    }
     for (int i = 0; i < bd_published_backward_count && !status; i++)
         status = measure_backward(bench, &bd_published_backwards[i]);
     if (status != BD_ERROR_UNSUPPORTED)

@@ -1,4 +1,4 @@
-#include "app/bench/bench.h"
+#include "app/bench/platform.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -6,38 +6,32 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "app/bench/gpu/gpu.h"
+#include "app/blas_threads.h"
 #include "app/cpu_name.h"
-#include "app/interrupt.h"
 #include "app/json.h"
+#include "app/version.h"
+#include "base/pool.h"
 
 struct suite {
     const char *name;
     enum bd_status (*run)(struct bd_bench *bench);
-    enum bd_status (*run_gpu)(struct bd_bench *bench); /* on cuda; NULL: as on the cpu */
-    bool has_parts;                                    /* NAME:PART asks for some of it */
+    bool has_parts; /* NAME:PART asks for some of it */
 };
 
-#ifdef BD_HAVE_CUDA
-#define GPU(run) run
-#else
-#define GPU(run) NULL
-#endif
-
 static const struct suite suites[] = {
-    { "qr", bd_bench_qr, GPU(bd_bench_gpu_qr), false },
-    { "update", bd_bench_update, GPU(bd_bench_gpu_update), false },
-    { "updates", bd_bench_updates, NULL, true },
-    { "wy", bd_bench_wy, NULL, true },
-    { "svd", bd_bench_svd, GPU(bd_bench_gpu_svd), false },
-    { "svqr", bd_bench_svqr, NULL, true },
-    { "rpca", bd_bench_rpca, GPU(bd_bench_gpu_rpca), false },
-    { "separate", bd_bench_separate, NULL, false },
-    { "accuracy", bd_bench_accuracy, NULL, true },
+    { "qr", bd_bench_qr, false },
+    { "update", bd_bench_update, false },
+    { "updates", bd_bench_updates, true },
+    { "wy", bd_bench_wy, true },
+    { "svd", bd_bench_svd, false },
+    { "svqr", bd_bench_svqr, true },
+    { "rpca", bd_bench_rpca, false },
+    { "separate", bd_bench_separate, false },
+    { "accuracy", bd_bench_accuracy, true },
 #ifdef BD_BENCH_VIDEO
-    { "export", bd_bench_export, NULL, false },
+    { "export", bd_bench_export, false },
 #endif
-    { NULL, NULL, NULL, false },
+    { NULL, NULL, false },
 };
 
 struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
@@ -113,13 +107,6 @@ enum bd_status bd_bench_add(struct bd_bench *bench, const struct bd_bench_row *r
     return BD_OK;
 }
 
-double bd_bench_floor(const struct bd_bench *bench, double bytes, double operations)
-{
-    double memory = bytes / bench->copy_rate * 1e3;
-    double arithmetic = bench->sgemm_rate > 0 ? operations / bench->sgemm_rate * 1e3 : 0;
-    return memory > arithmetic ? memory : arithmetic;
-}
-
 /* Measured values; what was not measured becomes null. */
 static void write_value(struct bd_json *json, const char *name, double value)
 {
@@ -159,6 +146,12 @@ static enum bd_status write_json(const struct bd_bench *bench)
         }
         for (int e = 0; e < row->extra_count; e++)
             bd_json_number(&json, row->extra[e].name, row->extra[e].value, 6);
+        bd_json_text(&json, "date", bench->date);
+        bd_json_text(&json, "device", bd_backend_description(bench->backend));
+        bd_json_text(&json, "cpu", bench->cpu);
+        bd_json_text(&json, "commit", bd_commit);
+        bd_json_integer(&json, "threads", bench->threads);
+        bd_json_integer(&json, "blas_threads", bd_blas_threads());
         bd_json_close(&json, '}');
     }
     bd_json_close(&json, ']');
@@ -207,48 +200,37 @@ static enum bd_status check_arguments(const struct bd_options *options)
     return BD_OK;
 }
 
-static void print_machine(const struct bd_bench *bench)
+/* What the row says of the run. */
+static void describe_run(struct bd_bench *bench)
 {
-    char date[32];
     time_t now = time(NULL);
     struct tm parts;
-    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &parts));
-    char cpu[300];
-    printf("# cpu %s\n", bd_cpu_name(cpu, sizeof cpu));
-    printf("# backdrop %s (%s), %s; %s\n", BD_VERSION, BD_COMMIT, date,
+    strftime(bench->date, sizeof bench->date, "%Y-%m-%d %H:%M UTC", gmtime_r(&now, &parts));
+    bd_cpu_name(bench->cpu, sizeof bench->cpu);
+}
+
+static void print_machine(const struct bd_bench *bench)
+{
+    printf("# cpu %s\n", bench->cpu);
+    printf("# backdrop %s (%s), %s; %s\n", bd_version, bd_commit, bench->date,
            bd_backend_description(bench->backend));
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu) {
-        const struct bd_bench_ceilings *c = bd_bench_gpu_ceilings(bench->gpu);
-        printf("# copy %.0f GB/s, upload %.1f, download %.1f; products of 8192: fp32 %.1f TFLOP/s, "
-               "tf32 %.0f, fp64 %.1f\n",
-               c->copy / 1e9, c->upload / 1e9, c->download / 1e9, c->fp32 / 1e12, c->tf32 / 1e12,
-               c->fp64 / 1e12);
-        printf("# peers: %s\n", bd_bench_gpu_description(bench->gpu));
-    }
-#endif
-    if (!bench->gpu)
-        printf("# %d threads; copy %.1f GB/s, sgemm %.1f GFLOP/s\n", bench->threads,
-               bench->copy_rate / 1e9, bench->sgemm_rate / 1e9);
+    bench->platform->print_machine(bench);
     print_header();
     fflush(stdout);
 }
 
-/* What the machine can do: the host, or the GPU that the backend runs on. */
-static enum bd_status measure(struct bd_bench *bench)
+static enum bd_status open_backend(struct bd_bench *bench)
 {
-#ifdef BD_HAVE_CUDA
-    if (strcmp(bd_backend_name(bench->backend), "cuda") == 0) {
-        struct bd_bench_ceilings ceilings = { 0 };
-        enum bd_status status = bd_bench_gpu_open(&bench->gpu, bench->backend);
-        if (!status)
-            status = bd_bench_gpu_measure(bench->gpu, &ceilings, bench->options->quick);
-        bench->copy_rate = ceilings.copy;
-        bench->sgemm_rate = ceilings.fp32;
+    const struct bd_options *options = bench->options;
+    enum bd_status status = bd_backend_open(&bench->backend, options->backend, options->threads);
+    if (status)
         return status;
-    }
+    bench->platform = &bd_bench_cpu;
+#ifdef BD_HAVE_CUDA
+    if (strcmp(bd_backend_name(bench->backend), "cuda") == 0)
+        bench->platform = &bd_bench_cuda;
 #endif
-    return bd_bench_measure_machine(bench);
+    return bench->platform->open(bench);
 }
 
 int bd_bench_run(const struct bd_options *options)
@@ -256,18 +238,16 @@ int bd_bench_run(const struct bd_options *options)
     struct bd_bench bench = { .options = options, .threads = options->threads };
     int exit_status = 1;
     if (bench.threads == 0)
-        bench.threads = (int)sysconf(_SC_NPROCESSORS_ONLN);
+        bench.threads = bd_pool_cores();
     enum bd_status status = check_arguments(options);
-    if (!status)
-        status = bd_backend_open(&bench.backend, options->backend, options->threads);
-    if (!status)
-        status = measure(&bench);
+    describe_run(&bench);
+    BD_TRY(open_backend(&bench));
     if (!status && !options->quiet)
         print_machine(&bench);
     for (const struct suite *suite = suites; suite->name && !status; suite++) {
         exit_status = 3;
         if (asked_for(&bench, suite))
-            status = (bench.gpu && suite->run_gpu ? suite->run_gpu : suite->run)(&bench);
+            status = suite->run(&bench);
     }
     if (!status)
         exit_status = 0;
@@ -285,9 +265,9 @@ int bd_bench_run(const struct bd_options *options)
     if (status == BD_ERROR_INTERRUPTED)
         exit_status = 4;
     free(bench.rows);
-#ifdef BD_HAVE_CUDA
-    bd_bench_gpu_close(&bench.gpu);
-#endif
+    bd_bench_release(&bench, NULL);
+    if (bench.platform)
+        bench.platform->close(&bench);
     bd_backend_close(&bench.backend);
     return exit_status;
 }

@@ -7,7 +7,7 @@
 #include "app/options.h"
 #include <backdrop/matrix.h>
 
-enum { BD_BENCH_NAME = 64, bd_bench_extras = 8 };
+enum { BD_BENCH_NAME = 64, bd_bench_extras = 12 };
 
 /* One measurement. Negative numbers: not measured, null in JSON. */
 struct bd_bench_row {
@@ -30,19 +30,34 @@ struct bd_bench_row {
     int extra_count;
 };
 
-struct bd_bench_gpu;
+/* One thing to time: `prepare` (may be NULL) is not timed, `run` is. */
+struct bd_bench_task {
+    enum bd_status (*prepare)(void *user);
+    enum bd_status (*run)(void *user);
+    void *user;
+    double ms; /* result: median */
+};
 
 struct bd_bench {
     const struct bd_options *options;
     struct bd_backend *backend;
-    int threads;
-    struct bd_bench_gpu *gpu; /* of the cuda backend; NULL on others */
-    double copy_rate;         /* bytes read and written a second, of the backend's memory */
-    double sgemm_rate;        /* floating-point operations a second; 0: not measured */
+    const struct bd_bench_platform *platform; /* where the data live (platform.h) */
+    struct bd_bench_gpu *gpu;                 /* of the cuda backend; NULL on others */
+    bool has_peers;                           /* the platform's library is there */
+    int threads;                              /* of the cpu backend and of its peers */
+    /* Measured in this run; 0: not measured. Bytes read and written a second in the backend's
+     * memory, floating-point operations a second of large products, and bytes a second of each
+     * direction of a GPU's bus. */
+    double copy_rate, sgemm_rate, tf32_rate, fp64_rate, upload_rate, download_rate;
+    char date[32], cpu[300]; /* when it began, and on what processor */
     struct bd_bench_row *rows;
     int count;
+    struct bd_bench_held *held; /* what bd_bench_release frees */
     const char *part; /* what follows ':' in the suite's name as the user gave it; NULL: all */
 };
+
+/* Takes a step if all steps before it succeeded: `status` is the caller's variable. */
+#define BD_TRY(step) (status = status ? status : (step))
 
 /* Returns the exit status of the program. */
 int bd_bench_run(const struct bd_options *options);
@@ -56,36 +71,57 @@ void bd_bench_extra(struct bd_bench_row *row, const char *name, double value);
 /* Prints a row and keeps it for the JSON file. */
 enum bd_status bd_bench_add(struct bd_bench *bench, const struct bd_bench_row *row);
 
-/* Least time in milliseconds for moving `bytes` and computing `operations`. */
+/* Memory until bd_bench_release: a zeroed array of the host, NULL if there is none; a matrix of the
+ * backend; the same with ld = rows (its elements stay together); elements without a shape. */
+void *bd_bench_memory(struct bd_bench *bench, int64_t count, size_t size);
+enum bd_status bd_bench_matrix(struct bd_bench *bench, struct bd_matrix *matrix, int64_t rows,
+                               int64_t cols, enum bd_type type);
+enum bd_status bd_bench_tight(struct bd_bench *bench, struct bd_matrix *matrix, int64_t rows,
+                              int64_t cols, enum bd_type type);
+enum bd_status bd_bench_elements(struct bd_bench *bench, void **data, int64_t count,
+                                 enum bd_type type);
+
+/* Frees what was taken since `held` was bench->held; NULL: everything. */
+void bd_bench_release(struct bd_bench *bench, struct bd_bench_held *held);
+
+static inline enum bd_status bd_bench_out_of_memory(void)
+{
+    bd_fail(BD_ERROR_MEMORY, "out of memory for the bench");
+    return BD_ERROR_MEMORY; /* as a constant, which static analysis follows */
+}
+
+/* Least time in milliseconds for moving `bytes` and computing `operations` in float32. */
 double bd_bench_floor(const struct bd_bench *bench, double bytes, double operations);
 
-/* One thing to time: `prepare` (may be NULL) is not timed, `run` is. */
-struct bd_bench_task {
-    enum bd_status (*prepare)(void *user);
-    enum bd_status (*run)(void *user);
-    void *user;
-    double ms; /* result: median */
+/* What a factorisation cannot do without, and its least time in milliseconds. */
+struct bd_bench_work {
+    double bytes;
+    double gram; /* m n^2 of an R: symmetric products, counted as half of the full ones. By a
+                    float64 Gram matrix on tensor cores, or twice that by reflectors */
+    double
+        triangular; /* m n^2 of a thin Q: a GPU multiplies by a triangle, the CPU by reflectors */
+    double product; /* operations of float32 products: fp32, or three TF32 products */
 };
+double bd_bench_work_floor(const struct bd_bench *bench, struct bd_bench_work work);
 
-/* Runs all tasks `repeats` times (<= 64), in turn, so that all see the same state of the machine.
- * BD_ERROR_INTERRUPTED when the user asks to stop. */
-enum bd_status bd_bench_time(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
-                             int repeats);
+/* BD_ERROR_INTERRUPTED when the user asks to stop. */
+enum bd_status bd_bench_check_interrupt(void);
 
-/* Measures copy_rate and sgemm_rate. */
-enum bd_status bd_bench_measure_machine(struct bd_bench *bench);
-
-/* Gives OpenBLAS, where that is the BLAS, bench->threads threads. */
+/* Gives OpenBLAS, where that is the BLAS, bench->threads threads: as many as the cpu backend has.
+ */
 void bd_bench_set_blas_threads(const struct bd_bench *bench);
 
+/* The next 64 random bits: SplitMix64 (Steele, Lea, Flood 2014). The kernel that fills matrices on
+ * a GPU has the same. */
+uint64_t bd_bench_random(uint64_t *state);
 /* `count` floats in -1..1, seeded. */
 void bd_bench_fill(float *data, int64_t count, uint64_t seed);
 
 /* ||A - Q R||_F / ||A||_F, or where q is NULL ||A^T A - R^T R||_F / ||A||_F^2, and
- * ||Q^T Q - I||_F; all float64. Host arrays: a, q m x n with leading dimension m, r n x n, upper.
- */
+ * ||Q^T Q - I||_F; all float64. Host arrays: a, q m x n with leading dimension ld, r n x n, upper,
+ * tight. */
 enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
-                              const float *q, const float *r, int64_t m, int64_t n);
+                              const float *q, const float *r, int64_t m, int64_t n, int64_t ld);
 
 /* ||G - R^T R||_F of a symmetric G (n x n, upper half) and an upper triangular R, both tight; r =
  * NULL: ||G - I||_F. Negative: out of memory. */

@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/gpu/gpu.h"
-
 /* Seconds that the grid should take. The largest of these fractions of the papers' sizes that is
  * expected to fit is taken: 1 on a large GPU. */
 static const double budget = 120, quick_budget = 2;
@@ -73,11 +71,7 @@ static struct work work_of(const struct bd_bench_cell *c)
 double bd_bench_cell_floor(const struct bd_bench *bench, const struct bd_bench_cell *c)
 {
     struct work w = work_of(c);
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu)
-        return bd_bench_gpu_floor(bench->gpu, (struct bd_bench_work){ w.bytes, 0, w.operations });
-#endif
-    return bd_bench_floor(bench, w.bytes, w.operations);
+    return bd_bench_work_floor(bench, (struct bd_bench_work){ w.bytes, 0, 0, w.operations });
 }
 
 /* Which tables: those of a list such as "2,7", or all. */
@@ -110,8 +104,8 @@ bool bd_bench_cell_same_problem(const struct bd_bench_cell *a, const struct bd_b
     return a->published->kind == b->published->kind && a->m == b->m && a->n == b->n;
 }
 
-/* What the grid takes at a scale, by and large: a quarter of the speed of a large product, twice
- * for two ways of factoring anew. */
+/* A rough estimate of what the grid takes at a scale: a quarter of the rate of a large product, and
+ * each problem is factored again in two ways. */
 static double expected_seconds(const struct bd_bench *bench, const bool *wanted, int64_t scale)
 {
     double operations = 0;

@@ -1,25 +1,15 @@
 #include "app/bench/change.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "app/bench/gpu/gpu.h"
+#include "app/bench/platform.h"
 #include <backdrop/least_squares.h>
 
 /* Within the backend's memory. */
 static enum bd_status copy(struct bd_bench *bench, void *to, const void *from, int64_t floats)
 {
-    size_t bytes = (size_t)floats * sizeof(float);
-    if (floats <= 0)
-        return BD_OK;
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu)
-        return bd_bench_gpu_copy(bench->gpu, to, from, bytes);
-#endif
-    (void)bench;
-    memcpy(to, from, bytes);
-    return BD_OK;
+    return floats <= 0 ? BD_OK
+                       : bench->platform->copy(bench, to, from, (size_t)floats * sizeof(float));
 }
 
 static float *at(const struct bd_matrix *a, int64_t i, int64_t j)
@@ -45,17 +35,6 @@ static enum bd_status copy_matrix(struct bd_bench *bench, struct bd_matrix *to,
     return copy_columns(bench, to, 0, from, 0, 0, from->cols);
 }
 
-static enum bd_status fill(struct bd_bench *bench, const struct bd_matrix *a, uint64_t seed)
-{
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu)
-        return bd_bench_gpu_fill(bench->gpu, a->data, a->ld * a->cols, seed);
-#endif
-    (void)bench;
-    bd_bench_fill(a->data, a->ld * a->cols, seed);
-    return BD_OK;
-}
-
 static bool of_columns(enum bd_qr_change_kind kind)
 {
     return kind == BD_QR_INSERT_COLUMNS || kind == BD_QR_REMOVE_COLUMNS;
@@ -70,7 +49,6 @@ static int64_t rows_above(const struct bd_bench_change *c)
 static enum bd_status allocate(struct bd_bench_change *c)
 {
     const struct bd_bench_change_shape *s = &c->shape;
-    struct bd_backend *backend = c->bench->backend;
     int64_t m = s->m + rows_above(c);
     int64_t n = s->n + (s->kind == BD_QR_INSERT_COLUMNS ? s->most_p : 0);
     int64_t q = s->with_q ? m : 0, d = s->with_q ? m : n;
@@ -83,30 +61,27 @@ static enum bd_status allocate(struct bd_bench_change *c)
         { &c->r, n, n },        { &c->start_d, d, 1 }, { &c->d, d, 1 },    { &c->x, n, 1 },
     };
     enum bd_status status = BD_OK;
-    for (size_t i = 0; i < sizeof all / sizeof *all && !status; i++)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].rows)
-            status = bd_matrix_create(backend, all[i].matrix, all[i].rows, all[i].cols, BD_F32);
-    if (!status)
-        status = fill(c->bench, &c->pool, 7);
+            BD_TRY(bd_bench_matrix(c->bench, all[i].matrix, all[i].rows, all[i].cols, BD_F32));
+    BD_TRY(c->bench->platform->fill(c->bench, c->pool.data, c->pool.ld * c->pool.cols, 7));
     if (status)
         return status;
     struct bd_qr_update_shape shape = { m, n, s->most_p, 1, s->with_q };
-    status = bd_qr_update_create(&c->update, backend, &shape);
+    status = bd_qr_update_create(&c->update, c->bench->backend, &shape);
     return status == BD_ERROR_UNSUPPORTED ? BD_OK : status;
 }
 
-/* By the library: reflectors in `work`, whence R, Q^T b in place of work_b, and the full Q. */
+/* By the library: reflectors in place of `work`, then R, Q^T b in place of work_b, and (with_q) the
+ * full Q. */
 static enum bd_status factor(struct bd_bench_change *c, bool with_q)
 {
     enum bd_status status = BD_OK;
     if (!c->qr)
         status = bd_qr_create(&c->qr, c->bench->backend, c->work.rows, c->work.cols, NULL);
-    if (!status)
-        status = bd_qr_factor(c->qr, &c->work);
-    if (!status)
-        status = bd_qr_get_r(c->qr, &c->r);
-    if (!status)
-        status = bd_qr_apply(c->qr, BD_QR_Q_TRANSPOSED, &c->work_b);
+    BD_TRY(bd_qr_factor(c->qr, &c->work));
+    BD_TRY(bd_qr_get_r(c->qr, &c->r));
+    BD_TRY(bd_qr_apply(c->qr, BD_QR_Q_TRANSPOSED, &c->work_b));
     if (!status && with_q)
         status = bd_qr_form_full_q(c->qr, &c->q);
     return status;
@@ -132,19 +107,14 @@ static enum bd_status start(struct bd_bench_change *c)
     c->m = s->m;
     c->n = c->after.cols = s->n;
     enum bd_status status = copy_columns(bench, &c->after, 0, &c->pool, rows_above(c), 0, s->n);
-    if (!status)
-        status = copy_columns(bench, &c->after_b, 0, &c->pool, rows_above(c), c->pool.cols - 1, 1);
-    if (!status)
-        status = bd_bench_change_load(c);
-    if (!status)
-        status = factor(c, s->with_q);
-    if (!status)
-        status = copy_matrix(bench, &c->start_r, &c->r);
+    BD_TRY(copy_columns(bench, &c->after_b, 0, &c->pool, rows_above(c), c->pool.cols - 1, 1));
+    BD_TRY(bd_bench_change_load(c));
+    BD_TRY(factor(c, s->with_q));
+    BD_TRY(copy_matrix(bench, &c->start_r, &c->r));
     if (!status && s->with_q)
         status = copy_matrix(bench, &c->start_q, &c->q);
     c->start_d.rows = s->with_q ? s->m : s->n;
-    if (!status)
-        status = copy(bench, c->start_d.data, c->work_b.data, c->start_d.rows);
+    BD_TRY(copy(bench, c->start_d.data, c->work_b.data, c->start_d.rows));
     bd_qr_destroy(&c->qr);
     return status;
 }
@@ -159,14 +129,9 @@ enum bd_status bd_bench_change_open(struct bd_bench_change *c, struct bd_bench *
 
 void bd_bench_change_close(struct bd_bench_change *c)
 {
-    struct bd_matrix *const all[] = { &c->pool, &c->start_q, &c->start_r, &c->start_d, &c->q,
-                                      &c->r,    &c->d,       &c->x,       &c->after,   &c->after_b,
-                                      &c->work, &c->work_b,  NULL };
-    for (int i = 0; all[i]; i++)
-        bd_matrix_destroy(c->bench->backend, all[i]);
-    bd_bench_solver_destroy(&c->solver);
     bd_qr_update_destroy(&c->update);
     bd_qr_destroy(&c->qr);
+    bd_bench_release(c->bench, NULL);
 }
 
 enum bd_status bd_bench_change_set(struct bd_bench_change *c, int64_t k, int64_t p)
@@ -177,9 +142,8 @@ enum bd_status bd_bench_change_set(struct bd_bench_change *c, int64_t k, int64_t
     int64_t rows = of_columns(s->kind) ? 0 : sign * p, cols = of_columns(s->kind) ? sign * p : 0;
     if (p > s->most_p || k < 0 || (!of_columns(s->kind) && k))
         return bd_fail(BD_ERROR_ARGUMENT, "no change of %" PRId64 " at %" PRId64, p, k);
-    if (c->m != s->m + rows || c->n != s->n + cols) {
+    if (c->m != s->m + rows || c->n != s->n + cols)
         bd_qr_destroy(&c->qr);
-    }
     c->k = k;
     c->p = p;
     c->m = c->after.rows = c->after_b.rows = s->m + rows;
@@ -190,24 +154,22 @@ enum bd_status bd_bench_change_set(struct bd_bench_change *c, int64_t k, int64_t
     int64_t come = cols > 0 ? p : 0, right = cols < 0 ? k + p : k;
     if (!of_columns(s->kind))
         k = right = s->n;
-    if (!status)
-        status = copy_columns(bench, &c->after, 0, &c->pool, first, 0, k);
-    if (!status)
-        status = copy_columns(bench, &c->after, k, &c->pool, 0, s->n, come);
+    BD_TRY(copy_columns(bench, &c->after, 0, &c->pool, first, 0, k));
+    BD_TRY(copy_columns(bench, &c->after, k, &c->pool, 0, s->n, come));
     return status ? status
                   : copy_columns(bench, &c->after, k + come, &c->pool, 0, right, s->n - right);
 }
 
-enum bd_status bd_bench_change_choice(struct bd_bench_change *c, bool *anew)
+enum bd_status bd_bench_change_choice(struct bd_bench_change *c, bool *refactor)
 {
     const struct bd_bench_change_shape *s = &c->shape;
     const struct bd_qr_change change = { s->kind, s->m, s->n, c->k, c->p, s->with_q };
     struct bd_qr_cost cost = { 0 };
-    *anew = false;
+    *refactor = false;
     enum bd_status status = bd_qr_update_cost(c->update, &change, &cost);
     if (status == BD_ERROR_UNSUPPORTED)
         return BD_OK;
-    *anew = cost.factor_seconds < cost.update_seconds;
+    *refactor = cost.factor_seconds < cost.update_seconds;
     return status;
 }
 
@@ -216,8 +178,7 @@ enum bd_status bd_bench_change_restore(void *user)
     struct bd_bench_change *c = user;
     enum bd_status status = copy_matrix(c->bench, &c->r, &c->start_r);
     c->x.rows = c->n;
-    if (!status)
-        status = copy_matrix(c->bench, &c->d, &c->start_d);
+    BD_TRY(copy_matrix(c->bench, &c->d, &c->start_d));
     if (!status && c->shape.with_q)
         status = copy_matrix(c->bench, &c->q, &c->start_q);
     return status;
@@ -267,38 +228,63 @@ enum bd_status bd_bench_change_choose(void *user)
     return change_factors(c, &after);
 }
 
-static enum bd_status need_solver(struct bd_bench_change *c)
+enum bd_status bd_bench_change_need_peer(struct bd_bench_change *c)
 {
-    const struct bd_bench_change_shape *s = &c->shape;
-    return c->solver ? BD_OK
-                     : bd_bench_solver_create(&c->solver, c->bench, s->m + rows_above(c),
-                                              c->pool.cols - 1, s->with_q);
+    const int64_t m = c->shape.m + rows_above(c), n = c->pool.cols - 1;
+    return c->peer.bench
+               ? BD_OK
+               : bd_bench_peer_qr_create(&c->peer, c->bench, m, n, c->shape.with_q ? m : 0);
+}
+
+/* Of min ||A x - b|| by the peer: x in the first n rows of b, R and reflectors in place of A. */
+static enum bd_status solve_peer(struct bd_bench_change *c, struct bd_matrix *a)
+{
+    const struct bd_bench_platform *p = c->bench->platform;
+    struct bd_matrix *b = &c->work_b;
+    const int64_t m = a->rows, n = a->cols;
+    enum bd_status status = bd_bench_change_need_peer(c);
+    BD_TRY(p->geqrf(&c->peer, m, n, a->data, a->ld));
+    BD_TRY(p->ormqr(&c->peer, m, n, a->data, a->ld, b->data, b->ld));
+    BD_TRY(p->solve(c->bench, n, a->data, a->ld, b->data));
+    return status;
 }
 
 enum bd_status bd_bench_change_solver(void *user)
 {
     struct bd_bench_change *c = user;
-    enum bd_status status = need_solver(c);
-    if (!status)
-        status = bd_bench_solver_run(c->solver, &c->work, &c->r, &c->work_b, false);
-    return status ? status : copy(c->bench, c->x.data, c->work_b.data, c->n);
+    enum bd_status status = solve_peer(c, &c->work);
+    BD_TRY(copy(c->bench, c->x.data, c->work_b.data, c->n));
+    return status;
 }
 
 enum bd_status bd_bench_change_load_q(void *user)
 {
     struct bd_bench_change *c = user;
     enum bd_status status = bd_bench_change_load(c);
-    return status ? status : copy_matrix(c->bench, &c->q, &c->after);
+    BD_TRY(copy_matrix(c->bench, &c->q, &c->after));
+    return status;
 }
 
 enum bd_status bd_bench_change_solver_q(void *user)
 {
     struct bd_bench_change *c = user;
-    enum bd_status status = need_solver(c);
-    if (!status)
-        status = bd_bench_solver_run(c->solver, &c->q, &c->r, &c->work_b, true);
+    const struct bd_bench_platform *p = c->bench->platform;
+    const int64_t m = c->q.rows, n = c->q.cols;
+    enum bd_status status = solve_peer(c, &c->q);
+    BD_TRY(p->take_r(c->bench, n, c->r.data, c->r.ld, c->q.data, c->q.ld));
+    BD_TRY(p->orgqr(&c->peer, m, m, n, c->q.data, c->q.ld));
     c->q.cols = c->m;
-    return status ? status : copy(c->bench, c->x.data, c->work_b.data, c->n);
+    BD_TRY(copy(c->bench, c->x.data, c->work_b.data, c->n));
+    return status;
+}
+
+const char *bd_bench_solver_name(const struct bd_bench *bench, bool full_q)
+{
+    if (!bench->has_peers)
+        return NULL;
+    if (bench->gpu)
+        return full_q ? "cuSOLVER geqrf+ormqr+trsm+orgqr" : "cuSOLVER geqrf+ormqr+trsm";
+    return full_q ? "LAPACK sgeqrf+sormqr+strtrs+sorgqr" : "LAPACK sgeqrf+sormqr+strtrs";
 }
 
 /* d is Q^T b, of which the solution takes the first n rows. */

@@ -1,26 +1,16 @@
-/* A least-squares problem with one right-hand side, one change to it (columns or rows come or go),
- * and the ways to the factors and the solution after the change: updating, and factoring anew by
- * the library, by LAPACK, or on a GPU by cuSOLVER. For the suites that time them (updates.c)
- * and that look at their errors (accuracy.c). */
+/* A least-squares problem with one right-hand side, one change to it (columns or rows are inserted
+ * or removed), and the ways to the factors and the solution after the change: updating them, or
+ * factoring the problem again by the library, by LAPACK, or on a GPU by cuSOLVER. The suite updates
+ * times the ways, the suite accuracy looks at their errors. */
 #ifndef BD_APP_BENCH_CHANGE_H
 #define BD_APP_BENCH_CHANGE_H
 
-#include "app/bench/bench.h"
+#include "app/bench/platform.h"
 #include <backdrop/qr.h>
 #include <backdrop/qr_update.h>
 
-/* LAPACK on the host, cuSOLVER on a GPU. */
-struct bd_bench_solver;
-enum bd_status bd_bench_solver_create(struct bd_bench_solver **solver, struct bd_bench *bench,
-                                      int64_t most_m, int64_t most_n, bool full_q);
-void bd_bench_solver_destroy(struct bd_bench_solver **solver);
-/* What it is called; NULL: there is none. */
+/* What the peer's least squares are called; NULL: there is none. */
 const char *bd_bench_solver_name(const struct bd_bench *bench, bool full_q);
-/* Of min ||A x - b||: b (m x 1) := x in its first n rows. R stays in A; with full_q it goes to r (n
- * x n; what is below it is not written), and the m x m Q takes the place of A, whose array has room
- * for it. */
-enum bd_status bd_bench_solver_run(struct bd_bench_solver *solver, struct bd_matrix *a,
-                                   struct bd_matrix *r, struct bd_matrix *b, bool full_q);
 
 /* The problem before the change: A (m x n) and b are random, in -1..1. Rows come and go at k = 0
  * only. Q, where it is kept, is full. */
@@ -33,14 +23,14 @@ struct bd_bench_change_shape {
 struct bd_bench_change {
     struct bd_bench *bench;
     struct bd_bench_change_shape shape;
-    int64_t k, p;                   /* of the change in hand */
-    int64_t m, n;                   /* of A after it */
-    struct bd_bench_solver *solver; /* made when it is first wanted */
-    struct bd_qr_update *update;    /* NULL: the backend has none for this shape */
-    struct bd_qr *qr;               /* for m x n; made when it is first wanted */
-    struct bd_matrix pool;          /* all columns and rows that A ever has, and b */
+    int64_t k, p;                 /* of the change that was set */
+    int64_t m, n;                 /* of A after it */
+    struct bd_bench_peer_qr peer; /* made when it is first wanted */
+    struct bd_qr_update *update;  /* NULL: the backend has none for this shape */
+    struct bd_qr *qr;             /* for m x n; made when it is first wanted */
+    struct bd_matrix pool;        /* all columns and rows that A ever has, and b */
     struct bd_matrix start_q, start_r, start_d;
-    /* The results of the way that was gone last: full Q (or none), R, d = Q^T b, x. cuSOLVER and
+    /* The results of the way that was run last: full Q (or none), R, d = Q^T b, x. cuSOLVER and
      * LAPACK leave d undefined. */
     struct bd_matrix q, r, d, x;
     struct bd_matrix after, after_b; /* A and b after the change */
@@ -58,12 +48,15 @@ enum bd_status bd_bench_change_set(struct bd_bench_change *change, int64_t k, in
 /* What updating is expected to save: BD_OK and factor = false also where there is no model. */
 enum bd_status bd_bench_change_choice(struct bd_bench_change *change, bool *factor);
 
+/* Makes the peer's workspace, which the first run of the peer does otherwise. */
+enum bd_status bd_bench_change_need_peer(struct bd_bench_change *change);
+
 /* The ways, as tasks of which user is the change: the first of each pair prepares the second. All
  * end with x; update, choose, own_q and solver_q give the full Q as well (of changes with Q). */
 enum bd_status bd_bench_change_restore(void *user); /* the factors before the change */
 enum bd_status bd_bench_change_update(void *user);
 enum bd_status bd_bench_change_choose(void *user); /* after restore too: with A at hand, so that
-                                                      the library may factor it anew */
+                                                      the library may factor it again */
 enum bd_status bd_bench_change_load(void *user);   /* A and b after the change */
 enum bd_status bd_bench_change_solver(void *user);
 enum bd_status bd_bench_change_own(void *user);

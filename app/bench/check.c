@@ -47,14 +47,14 @@ double bd_bench_gram_distance(const double *g, const float *r, int64_t n)
 }
 
 enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
-                              const float *q, const float *r, int64_t m, int64_t n)
+                              const float *q, const float *r, int64_t m, int64_t n, int64_t ld)
 {
     size_t square = (size_t)(n * n), tall = (size_t)(check_rows * n);
     double *memory = calloc(2 * square + 2 * tall, sizeof *memory);
     double norm = 0, difference = 0;
     int k = (int)n;
     if (!memory)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for checking a factorisation");
+        return bd_bench_out_of_memory();
     double *gram = memory, *rd = memory + square;
     double *block_a = memory + 2 * square, *block_q = block_a + tall;
     for (int64_t j = 0; j < n; j++)
@@ -62,10 +62,10 @@ enum bd_status bd_bench_check(double *residual, double *orthogonality, const flo
             rd[i + j * n] = (double)r[i + j * n];
     for (int64_t first = 0; first < m; first += check_rows) {
         int rows = (int)(m - first < check_rows ? m - first : check_rows);
-        take_block(block_a, a, m, first, rows, n);
+        take_block(block_a, a, ld, first, rows, n);
         norm += square_sum(block_a, rows * n);
         if (q)
-            take_block(block_q, q, m, first, rows, n);
+            take_block(block_q, q, ld, first, rows, n);
         cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, k, rows, 1, q ? block_q : block_a, rows,
                     1, gram, k);
         if (!q)
@@ -78,8 +78,7 @@ enum bd_status bd_bench_check(double *residual, double *orthogonality, const flo
     *residual = q ? sqrt(difference / norm) : distance / norm;
     *orthogonality = q ? distance : -1;
     free(memory);
-    return distance < 0 ? bd_fail(BD_ERROR_MEMORY, "out of memory for checking a factorisation")
-                        : BD_OK;
+    return distance < 0 ? bd_bench_out_of_memory() : BD_OK;
 }
 
 void bd_bench_check_svd(double *residual, double *orthogonality, const float *r, const float *sigma,

@@ -5,7 +5,6 @@
 #include "app/bench/bench.h"
 #include "app/bench/scene.h"
 #include "app/export/export.h"
-#include "app/interrupt.h"
 #include "base/clock.h"
 #include "video/output/writer.h"
 
@@ -31,10 +30,8 @@ static enum bd_status make_video(const char *path, const struct film *film, int 
         int left = film->frames - first, count = left < batch ? left : batch;
         struct bd_bench_scene scene = { film->width, film->height, 3, first, count, threads };
         uint8_t *pictures = NULL;
-        if (bd_interrupted(NULL))
-            status = bd_fail(BD_ERROR_INTERRUPTED, "interrupted");
-        else
-            status = bd_bench_render(&pictures, &scene);
+        status = bd_bench_check_interrupt();
+        BD_TRY(bd_bench_render(&pictures, &scene));
         for (int i = 0; i < count && !status; i++) {
             struct bd_frame frame = { .width = film->width,
                                       .height = film->height,
@@ -56,8 +53,9 @@ static enum bd_status run_export(const struct bd_options *options, double *secon
     double begin = bd_clock_seconds();
     int exit_status = bd_export_run(options);
     *seconds = bd_clock_seconds() - begin;
-    if (bd_interrupted(NULL))
-        return bd_fail(BD_ERROR_INTERRUPTED, "interrupted");
+    enum bd_status status = bd_bench_check_interrupt();
+    if (status)
+        return status;
     return exit_status ? bd_fail(BD_ERROR_IO, "the export suite failed") : BD_OK;
 }
 
@@ -82,8 +80,7 @@ static enum bd_status time_export(struct bd_bench *bench, const struct film *fil
         options.frames = 0;
         status = run_export(&options, &whole[i]);
         options.frames = film->frames / 2;
-        if (!status)
-            status = run_export(&options, &half[i]);
+        BD_TRY(run_export(&options, &half[i]));
     }
     unlink(mask);
     if (status)

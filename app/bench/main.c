@@ -4,6 +4,7 @@
 
 #include "app/bench/bench.h"
 #include "app/interrupt.h"
+#include "app/version.h"
 
 int main(int argc, char **argv)
 {
@@ -23,7 +24,7 @@ int main(int argc, char **argv)
         bd_options_help(stdout, BD_COMMAND_BENCH);
         exit_status = 0;
     } else if (options.command == BD_COMMAND_VERSION) {
-        puts("backdrop-bench " BD_VERSION);
+        printf("backdrop-bench %s (%s)\n", bd_version, bd_commit);
         exit_status = 0;
     } else {
         bd_interrupt_install();

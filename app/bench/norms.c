@@ -78,10 +78,8 @@ static double lanczos(const struct operands *x, operator_fn *apply, int size, do
 {
     double diagonal[most_steps], beside[most_steps], norms[most_steps], dots[most_steps];
     uint64_t state = 12345;
-    for (int i = 0; i < size; i++) {
-        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        v[i] = (double)(int32_t)(state >> 32) * 0x1p-31;
-    }
+    for (int i = 0; i < size; i++)
+        v[i] = (double)(int64_t)bd_bench_random(&state) * 0x1p-63;
     cblas_dscal(size, 1 / cblas_dnrm2(size, v, 1), v, 1);
     for (int j = 0; j < most_steps; j++) {
         double *next = v + (size_t)(j + 1) * (size_t)size;
@@ -101,10 +99,12 @@ static double lanczos(const struct operands *x, operator_fn *apply, int size, do
     return norms[most_steps - 1];
 }
 
-static double *widen(const float *data, int64_t count)
+/* `count` doubles of `memory`, which moves behind them, set to floats or (NULL) not set. */
+static double *take(double **memory, const float *data, int64_t count)
 {
-    double *wide = malloc((size_t)count * sizeof *wide);
-    for (int64_t i = 0; wide && i < count; i++)
+    double *wide = *memory;
+    *memory += count;
+    for (int64_t i = 0; data && i < count; i++)
         wide[i] = (double)data[i];
     return wide;
 }
@@ -117,37 +117,32 @@ static enum bd_status out_of_memory(int64_t m, int64_t n)
 
 enum bd_status bd_bench_norm_orthogonality(double *norm, const float *q, int64_t m, int64_t k)
 {
+    double *memory = malloc((size_t)(k * (most_steps + 1) + m * k + m) * sizeof *memory),
+           *at = memory;
+    if (!memory)
+        return out_of_memory(m, k);
     struct operands x = { .m = (int)m, .k = (int)k };
-    double *v = malloc((size_t)(k * (most_steps + 1)) * sizeof *v);
-    x.q = widen(q, m * k);
-    x.y = malloc((size_t)m * sizeof *x.y);
-    bool all = v && x.q && x.y;
-    if (all)
-        *norm = lanczos(&x, orthogonality, x.k, v);
-    free(v);
-    free(x.q);
-    free(x.y);
-    return all ? BD_OK : out_of_memory(m, k);
+    x.q = take(&at, q, m * k);
+    x.y = take(&at, NULL, m);
+    *norm = lanczos(&x, orthogonality, x.k, at);
+    free(memory);
+    return BD_OK;
 }
 
 enum bd_status bd_bench_norm_backward(double *norm, const float *a, const float *q, const float *r,
                                       int64_t m, int64_t n)
 {
+    const int64_t count = n * (most_steps + 1) + 2 * m * n + n * n + m + n;
+    double *memory = malloc((size_t)count * sizeof *memory), *at = memory;
+    if (!memory)
+        return out_of_memory(m, n);
     struct operands x = { .m = (int)m, .n = (int)n, .k = (int)n };
-    double *v = malloc((size_t)(n * (most_steps + 1)) * sizeof *v);
-    x.a = widen(a, m * n);
-    x.q = widen(q, m * n);
-    x.r = widen(r, n * n);
-    x.y = malloc((size_t)m * sizeof *x.y);
-    x.z = malloc((size_t)n * sizeof *x.z);
-    bool all = v && x.a && x.q && x.r && x.y && x.z;
-    if (all)
-        *norm = sqrt(lanczos(&x, backward, x.n, v) / lanczos(&x, gram, x.n, v));
-    free(v);
-    free(x.a);
-    free(x.q);
-    free(x.r);
-    free(x.y);
-    free(x.z);
-    return all ? BD_OK : out_of_memory(m, n);
+    x.a = take(&at, a, m * n);
+    x.q = take(&at, q, m * n);
+    x.r = take(&at, r, n * n);
+    x.y = take(&at, NULL, m);
+    x.z = take(&at, NULL, n);
+    *norm = sqrt(lanczos(&x, backward, x.n, at) / lanczos(&x, gram, x.n, at));
+    free(memory);
+    return BD_OK;
 }

@@ -1,213 +1,225 @@
-/* CAQR against LAPACK: R only, and R with the thin Q. */
+/* QR against LAPACK, or cuSOLVER and cuBLAS: R only, and R with the thin Q. */
 #include <inttypes.h>
-#include <lapacke.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "app/bench/bench.h"
+#include "app/bench/platform.h"
 #include <backdrop/qr.h>
-
-/* TSQR of LAPACK 3.7 and later; not all versions of lapacke.h declare it. */
-extern void slatsqr_(const lapack_int *m, const lapack_int *n, const lapack_int *mb,
-                     const lapack_int *nb, float *a, const lapack_int *lda, float *t,
-                     const lapack_int *ldt, float *work, const lapack_int *lwork, lapack_int *info);
 
 struct shape {
     int64_t m, n;
+    bool gpu;
+    bool with_q;  /* R and thin Q too */
+    bool quick;   /* part of --quick */
+    double noise; /* 0: random elements; else nearly collinear columns, as frames are */
+    int methods;  /* of the library's, the first so many: Householder where it shows something */
     int repeats;
-    bool quick; /* part of --quick too */
 };
 
 static const struct shape shapes[] = {
-    { 20000, 50, 7, true },
-    { 110592, 100, 11, false },
-    { 500000, 192, 3, false },
-    { 1000000, 20, 7, false },
+    { 20000, 50, false, true, true, 0, 1, 7 },      { 110592, 100, false, true, false, 0, 1, 11 },
+    { 500000, 192, false, true, false, 0, 1, 3 },   { 1000000, 20, false, true, false, 0, 1, 7 },
+    { 20000, 50, true, true, true, 0, 3, 9 },       { 1024, 1024, true, true, false, 0, 3, 9 },
+    { 2048, 512, true, true, false, 0, 3, 9 },      { 4000, 1000, true, true, false, 0, 3, 9 },
+    { 8192, 1024, true, true, false, 0, 3, 9 },     { 110592, 100, true, true, false, 0, 3, 9 },
+    { 110592, 100, true, true, false, 1e-4, 3, 9 }, { 500000, 192, true, false, false, 0, 2, 9 },
+    { 1000000, 20, true, false, false, 0, 2, 9 },   { 1000000, 192, true, true, false, 0, 2, 9 },
+    { 2073600, 100, true, true, false, 0, 2, 9 },
+};
+
+/* The library's ways: on a GPU the method that it chooses by itself comes first; the CPU has one.
+ */
+enum { method_count = 3, most_copies = 16 };
+static const enum bd_qr_method methods[] = { BD_QR_AUTO, BD_QR_CAQR, BD_QR_HOUSEHOLDER };
+static const char *const own_names[2][method_count] = { { "CAQR" },
+                                                        { "by policy", "CAQR", "Householder" } };
+
+/* The peers: reflectors, and the platform's second way, which the CPU has for R only. */
+enum { reflectors, second, peer_count };
+static const char *const peer_names[2][2][peer_count] = {
+    { { "LAPACKE_sgeqrf", "slatsqr" }, { "sgeqrf + sorgqr", NULL } },
+    { { "cuSOLVER geqrf", "float64-Gram Cholesky" },
+      { "cuSOLVER geqrf + orgqr", "float64-Gram CholQR" } },
 };
 
 struct qr_case {
     int64_t m, n;
-    float *a, *work; /* host, m x n: the matrix, and what LAPACK overwrites */
-    float *tau, *t, *slatsqr_work;
-    lapack_int block_rows, block_cols;
-    struct bd_backend *backend;
-    struct bd_matrix source, factored, r;
+    struct bd_bench *bench;
+    struct bd_matrix copies[most_copies]; /* of the same matrix, so that no run finds its input in
+                                             the cache of the one before */
+    int count, next;
+    struct bd_matrix q, r;
+    struct bd_bench_peer_qr peer;
+    void *second;
+};
+
+/* One of the library's methods on a case. */
+struct own {
+    struct qr_case *c;
     struct bd_qr *qr;
 };
 
-static enum bd_status restore_work(void *user)
+static const struct bd_matrix *next_copy(struct qr_case *c)
 {
-    struct qr_case *c = user;
-    memcpy(c->work, c->a, (size_t)(c->m * c->n) * sizeof *c->work);
-    return BD_OK;
+    c->next = (c->next + 1) % c->count;
+    return &c->copies[c->next];
 }
 
-static enum bd_status run_sgeqrf(void *user)
+/* What is overwritten. */
+static enum bd_status restore(void *user)
 {
     struct qr_case *c = user;
-    if (LAPACKE_sgeqrf(LAPACK_COL_MAJOR, (lapack_int)c->m, (lapack_int)c->n, c->work,
-                       (lapack_int)c->m, c->tau))
-        return bd_fail(BD_ERROR_NUMERIC, "LAPACKE_sgeqrf failed");
-    return BD_OK;
+    return c->bench->platform->copy(c->bench, c->q.data, next_copy(c)->data,
+                                    (size_t)(c->m * c->n) * sizeof(float));
 }
 
-static enum bd_status run_sorgqr(void *user)
+static enum bd_status restore_own(void *user)
 {
-    struct qr_case *c = user;
-    enum bd_status status = run_sgeqrf(c);
-    if (!status && LAPACKE_sorgqr(LAPACK_COL_MAJOR, (lapack_int)c->m, (lapack_int)c->n,
-                                  (lapack_int)c->n, c->work, (lapack_int)c->m, c->tau))
-        return bd_fail(BD_ERROR_NUMERIC, "LAPACKE_sorgqr failed");
-    return status;
-}
-
-static enum bd_status run_slatsqr(void *user)
-{
-    struct qr_case *c = user;
-    lapack_int m = (lapack_int)c->m, n = (lapack_int)c->n, info = 0;
-    lapack_int lwork = c->block_cols * n;
-    slatsqr_(&m, &n, &c->block_rows, &c->block_cols, c->work, &m, c->t, &c->block_cols,
-             c->slatsqr_work, &lwork, &info);
-    return info ? bd_fail(BD_ERROR_NUMERIC, "slatsqr failed") : BD_OK;
+    return restore(((struct own *)user)->c);
 }
 
 static enum bd_status run_reduce(void *user)
 {
-    struct qr_case *c = user;
-    return bd_qr_reduce(c->qr, &c->source, &c->r);
-}
-
-static enum bd_status restore_factored(void *user)
-{
-    struct qr_case *c = user;
-    return bd_matrix_upload(c->backend, &c->factored, c->a, c->m);
+    struct own *own = user;
+    return bd_qr_reduce(own->qr, next_copy(own->c), &own->c->r);
 }
 
 static enum bd_status run_thin(void *user)
 {
+    struct own *own = user;
+    return bd_qr_thin(own->qr, next_copy(own->c), &own->c->q, &own->c->r);
+}
+
+/* In place, as the CPU is timed. */
+static enum bd_status run_in_place(void *user)
+{
+    struct own *own = user;
+    enum bd_status status = bd_qr_factor(own->qr, &own->c->q);
+    BD_TRY(bd_qr_get_r(own->qr, &own->c->r));
+    BD_TRY(bd_qr_form_q(own->qr, &own->c->q));
+    return status;
+}
+
+static enum bd_status run_geqrf(void *user)
+{
     struct qr_case *c = user;
-    enum bd_status status = bd_qr_factor(c->qr, &c->factored);
-    if (!status)
-        status = bd_qr_get_r(c->qr, &c->r);
-    if (!status)
-        status = bd_qr_form_q(c->qr, &c->factored);
+    return c->bench->platform->geqrf(&c->peer, c->m, c->n, c->q.data, c->m);
+}
+
+static enum bd_status take_r(struct qr_case *c)
+{
+    return c->bench->platform->take_r(c->bench, c->n, c->r.data, c->n, c->q.data, c->m);
+}
+
+static enum bd_status run_orgqr(void *user)
+{
+    struct qr_case *c = user;
+    enum bd_status status = run_geqrf(c);
+    BD_TRY(take_r(c));
+    BD_TRY(c->bench->platform->orgqr(&c->peer, c->m, c->n, c->n, c->q.data, c->m));
     return status;
 }
 
-static void close_case(struct qr_case *c)
+static enum bd_status run_second_r(void *user)
 {
-    bd_qr_destroy(&c->qr);
-    bd_matrix_destroy(c->backend, &c->source);
-    bd_matrix_destroy(c->backend, &c->factored);
-    bd_matrix_destroy(c->backend, &c->r);
-    free(c->a);
-    free(c->work);
-    free(c->tau);
-    free(c->t);
-    free(c->slatsqr_work);
+    struct qr_case *c = user;
+    const struct bd_bench_platform *p = c->bench->platform;
+    return p->second_run(c->bench, c->second, NULL, c->r.data,
+                         p->second_overwrites ? c->q.data : next_copy(c)->data);
 }
 
-static enum bd_status open_case(struct qr_case *c, struct bd_backend *backend, int64_t m, int64_t n)
+static enum bd_status run_second_q(void *user)
 {
-    size_t count = (size_t)(m * n);
-    /* Blocks of slatsqr: the fastest at 110592 x 100 (OpenBLAS 0.3.21, 2 cores, medians of 9) of
-     * 256..32768 rows x 4..100 columns: 6144 x 32 takes 43.6 ms, 8192 x 32 44.5, 4096 x 32 46.5,
-     * 8192 x 16 46.1, 2048 x 32 54.1, 1024 x 8 52.0, 256 x 100 348. */
-    *c = (struct qr_case){ .m = m, .n = n, .backend = backend, .block_rows = 6144 };
-    c->block_cols = n < 32 ? (lapack_int)n : 32;
-    size_t blocks = (size_t)(m / (c->block_rows - n) + 2);
-    c->a = malloc(count * sizeof *c->a);
-    c->work = malloc(count * sizeof *c->work);
-    c->tau = calloc((size_t)n, sizeof *c->tau);
-    c->t = calloc((size_t)(c->block_cols * n) * blocks, sizeof *c->t);
-    c->slatsqr_work = calloc((size_t)(c->block_cols * n), sizeof *c->slatsqr_work);
-    if (!c->a || !c->work || !c->tau || !c->t || !c->slatsqr_work)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for a %" PRId64 " x %" PRId64 " matrix", m,
-                       n);
-    bd_bench_fill(c->a, m * n, 2);
-    enum bd_status status = bd_matrix_create(backend, &c->source, m, n, BD_F32);
-    if (!status)
-        status = bd_matrix_create(backend, &c->factored, m, n, BD_F32);
-    if (!status)
-        status = bd_matrix_create(backend, &c->r, n, n, BD_F32);
-    if (!status)
-        status = bd_qr_create(&c->qr, backend, m, n, NULL);
-    if (!status)
-        status = bd_matrix_upload(backend, &c->source, c->a, m);
-    return status;
+    struct qr_case *c = user;
+    return c->bench->platform->second_run(c->bench, c->second, c->q.data, c->r.data,
+                                          next_copy(c)->data);
 }
 
-/* Residuals of what the last runs left: R of the backend against the Gram matrix, Q R, and the same
- * of LAPACK, whose R lies in the upper half of `work`. */
-static enum bd_status check_own(struct qr_case *c, bool with_q, struct bd_bench_row *row)
+static enum bd_status open_case(struct qr_case *c, struct bd_bench *bench,
+                                const struct shape *shape)
 {
-    float *r = malloc((size_t)(c->n * c->n) * sizeof *r);
-    if (!r)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for R");
-    enum bd_status status = with_q ? restore_factored(c) : BD_OK;
-    if (!status)
-        status = with_q ? run_thin(c) : run_reduce(c);
-    if (!status)
-        status = bd_matrix_download(c->backend, r, c->n, &c->r);
-    if (!status && with_q)
-        status = bd_matrix_download(c->backend, c->work, c->m, &c->factored);
-    if (!status)
-        status = bd_bench_check(&row->residual, &row->orthogonality, c->a, with_q ? c->work : NULL,
-                                r, c->m, c->n);
-    free(r);
-    return status;
-}
-
-static enum bd_status check_lapack(struct qr_case *c, enum bd_status (*factor)(void *), bool with_q,
-                                   struct bd_bench_row *row)
-{
-    float *r = calloc((size_t)(c->n * c->n), sizeof *r);
-    if (!r)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for R");
-    restore_work(c);
-    enum bd_status status = factor(c);
-    for (int64_t j = 0; j < c->n && !status; j++)
-        memcpy(r + j * c->n, c->work + j * c->m, (size_t)(j + 1) * sizeof *r);
-    if (!status && with_q &&
-        LAPACKE_sorgqr(LAPACK_COL_MAJOR, (lapack_int)c->m, (lapack_int)c->n, (lapack_int)c->n,
-                       c->work, (lapack_int)c->m, c->tau))
-        status = bd_fail(BD_ERROR_NUMERIC, "LAPACKE_sorgqr failed");
-    if (!status)
-        status = bd_bench_check(&row->residual, &row->orthogonality, c->a, with_q ? c->work : NULL,
-                                r, c->m, c->n);
-    free(r);
-    return status;
-}
-
-enum { own_r, own_q, sgeqrf, slatsqr, sorgqr, task_count };
-
-static enum bd_status add_rows(struct bd_bench *bench, struct qr_case *c,
-                               const struct bd_bench_task *tasks)
-{
-    static const char *const names[task_count] = { "CAQR", "CAQR", "LAPACKE_sgeqrf", "slatsqr",
-                                                   "sgeqrf + sorgqr" };
-    double elements = (double)(c->m * c->n), products = 2 * elements * (double)c->n;
-    int faster = tasks[slatsqr].ms < tasks[sgeqrf].ms ? slatsqr : sgeqrf;
+    const struct bd_bench_platform *platform = bench->platform;
+    int64_t m = shape->m, n = shape->n, bytes = m * n * (int64_t)sizeof(float);
+    int64_t wanted = 4 * platform->cache(bench) / bytes + 1;
+    *c = (struct qr_case){ .m = m, .n = n, .bench = bench };
+    c->count = (int)(wanted > most_copies ? most_copies : wanted);
     enum bd_status status = BD_OK;
-    for (int t = 0; t < task_count && !status; t++) {
-        bool with_q = t == own_q || t == sorgqr;
+    for (int i = 0; i < c->count && !status; i++) {
+        float *const *first = (float *const *)&c->copies[0].data;
+        status = bd_bench_tight(bench, &c->copies[i], m, n, BD_F32);
+        if (i > 0)
+            BD_TRY(platform->copy(bench, c->copies[i].data, *first, (size_t)bytes));
+        else if (shape->noise > 0)
+            BD_TRY(platform->fill_collinear(bench, *first, m, n, shape->noise, 2));
+        else
+            BD_TRY(platform->fill(bench, *first, m * n, 2));
+    }
+    BD_TRY(bd_bench_tight(bench, &c->q, m, n, BD_F32));
+    BD_TRY(bd_bench_tight(bench, &c->r, n, n, BD_F32));
+    if (bench->has_peers) {
+        BD_TRY(bd_bench_peer_qr_create(&c->peer, bench, m, n, n));
+        BD_TRY(platform->second_create(bench, m, n, &c->second));
+    }
+    return status;
+}
+
+/* Runs a task once more and measures what it left. */
+static enum bd_status check(struct qr_case *c, const struct bd_bench_task *task, bool with_q,
+                            struct bd_bench_row *row)
+{
+    const struct bd_bench_platform *p = c->bench->platform;
+    enum bd_status status = task->prepare ? task->prepare(task->user) : BD_OK;
+    BD_TRY(task->run(task->user));
+    if (task->run == run_geqrf || (task->run == run_second_r && p->second_overwrites))
+        BD_TRY(take_r(c));
+    BD_TRY(p->check(c->bench, &row->residual, &row->orthogonality, c->copies[0].data,
+                    with_q ? c->q.data : NULL, c->r.data, c->m, c->n, c->m));
+    return status;
+}
+
+/* R only, or R and Q: times all ways in turn and adds a row for each. */
+static enum bd_status compare(struct qr_case *c, struct own *own, const struct shape *shape,
+                              bool with_q)
+{
+    struct bd_bench *bench = c->bench;
+    const bool gpu = bench->gpu, in_place = with_q && !gpu;
+    const bool second_prepares = bench->platform->second_overwrites;
+    const char *const *names = peer_names[gpu][with_q];
+    struct bd_bench_task tasks[method_count + peer_count] = { 0 };
+    double elements = (double)(c->m * c->n), products = elements * (double)c->n;
+    const int count = shape->methods;
+    int all = bench->has_peers ? count + (names[second] ? 2 : 1) : count;
+    for (int i = 0; i < count; i++)
+        tasks[i] = (struct bd_bench_task){ in_place ? restore_own : NULL,
+                                           in_place ? run_in_place
+                                           : with_q ? run_thin
+                                                    : run_reduce,
+                                           &own[i], -1 };
+    tasks[count] = (struct bd_bench_task){ restore, with_q ? run_orgqr : run_geqrf, c, -1 };
+    tasks[count + 1] = (struct bd_bench_task){ second_prepares ? restore : NULL,
+                                               with_q ? run_second_q : run_second_r, c, -1 };
+    enum bd_status status = bench->platform->time(bench, tasks, all, shape->repeats);
+    /* The faster one; but R alone on a GPU is compared with what cuSOLVER has for it. */
+    const bool may_be_second = all > count + 1 && (with_q || !gpu);
+    const int peer = count + (may_be_second && tasks[count + 1].ms < tasks[count].ms);
+    for (int t = 0; t < all && !status; t++) {
         struct bd_bench_row row = bd_bench_row_begin("qr", c->m, c->n);
-        snprintf(row.name, sizeof row.name, "%s %" PRId64 "x%" PRId64,
-                 with_q ? "R and thin Q" : "R only", c->m, c->n);
-        snprintf(row.method, sizeof row.method, "%s", names[t]);
+        snprintf(row.name, sizeof row.name, "%s %" PRId64 "x%" PRId64 "%s",
+                 !with_q ? "R only"
+                 : gpu   ? "R, thin Q"
+                         : "R and thin Q",
+                 c->m, c->n, shape->noise > 0 ? " collinear" : "");
+        snprintf(row.method, sizeof row.method, "%s",
+                 t < count ? own_names[gpu][t] : names[t - count]);
         row.ms = tasks[t].ms;
-        row.floor_ms =
-            bd_bench_floor(bench, (with_q ? 8 : 4) * elements, (with_q ? 2 : 1) * products);
-        int peer = t == own_r ? faster : t == own_q ? sorgqr : -1;
-        if (peer >= 0) {
-            snprintf(row.peer, sizeof row.peer, "%s", names[peer]);
-            row.peer_ms = tasks[peer].ms;
-            status = check_own(c, with_q, &row);
-        } else {
-            status = check_lapack(c, t == slatsqr ? run_slatsqr : run_sgeqrf, with_q, &row);
+        row.floor_ms = bd_bench_work_floor(
+            bench, (struct bd_bench_work){ (with_q ? 8 : 4) * elements, products,
+                                           with_q ? products : 0, 0 });
+        if (t < count) {
+            snprintf(row.peer, sizeof row.peer, "%s",
+                     bench->has_peers ? names[peer - count] : "peer not found");
+            row.peer_ms = bench->has_peers ? tasks[peer].ms : -1;
         }
-        if (!status)
-            status = bd_bench_add(bench, &row);
+        status = check(c, &tasks[t], with_q, &row);
+        BD_TRY(bd_bench_add(bench, &row));
     }
     return status;
 }
@@ -216,22 +228,23 @@ enum bd_status bd_bench_qr(struct bd_bench *bench)
 {
     enum bd_status status = BD_OK;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes && !status; i++) {
+        const struct shape *shape = &shapes[i];
         struct qr_case c;
-        if (shapes[i].quick != bench->options->quick)
+        struct own own[method_count] = { 0 };
+        if (shape->quick != bench->options->quick || shape->gpu != (bench->gpu != NULL))
             continue;
-        status = open_case(&c, bench->backend, shapes[i].m, shapes[i].n);
-        struct bd_bench_task tasks[task_count] = {
-            [own_r] = { NULL, run_reduce, &c, 0 },
-            [own_q] = { restore_factored, run_thin, &c, 0 },
-            [sgeqrf] = { restore_work, run_sgeqrf, &c, 0 },
-            [slatsqr] = { restore_work, run_slatsqr, &c, 0 },
-            [sorgqr] = { restore_work, run_sorgqr, &c, 0 },
-        };
-        if (!status)
-            status = bd_bench_time(bench, tasks, task_count, shapes[i].repeats);
-        if (!status)
-            status = add_rows(bench, &c, tasks);
-        close_case(&c);
+        status = open_case(&c, bench, shape);
+        for (int k = 0; k < shape->methods && !status; k++) {
+            struct bd_qr_options options = { .method = methods[k] };
+            own[k].c = &c;
+            status = bd_qr_create(&own[k].qr, bench->backend, c.m, c.n, &options);
+        }
+        BD_TRY(compare(&c, own, shape, false));
+        if (shape->with_q)
+            BD_TRY(compare(&c, own, shape, true));
+        for (int k = 0; k < method_count; k++)
+            bd_qr_destroy(&own[k].qr);
+        bd_bench_release(bench, NULL);
     }
     return status;
 }

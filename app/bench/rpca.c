@@ -1,27 +1,27 @@
-/* An iteration of the batch solver against the textbook form on LAPACK. */
-#include <cblas.h>
+/* An iteration of the batch solver against the textbook form, as the papers have it, in calls of
+ * LAPACK, or of cuSOLVER and cuBLAS. */
 #include <inttypes.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "app/bench/bench.h"
+#include "app/bench/platform.h"
 #include "app/bench/scene.h"
 #include <backdrop/rpca.h>
 
+enum { tall_count = 5 };
+
 struct rpca_case {
-    int width, height;
     int64_t m, n;
-    struct bd_backend *backend;
-    uint8_t *pictures; /* M: m x n bytes */
+    struct bd_bench *bench;
+    uint8_t *pictures; /* host: M, m x n */
     struct bd_matrix x;
     struct bd_rpca *rpca;
     struct bd_rpca_result result;
-    /* the textbook's arrays, m x n and n x n */
-    float *l, *s, *y, *t, *r, *u, *vt, *p;
-    float *tau, *sigma;
-    float mu;
+    /* The textbook's arrays: M, L, S, Y and T, m x n, and R and W, n x n. */
+    void *frames, *l, *s, *y, *t, *r, *w;
+    struct bd_bench_peer_qr qr;
+    void *svd;
+    float mu, norm; /* norm: ||M||_F */
 };
 
 static enum bd_status run_solve(void *user)
@@ -30,102 +30,179 @@ static enum bd_status run_solve(void *user)
     return bd_rpca_solve(c->rpca, &c->x, &c->result);
 }
 
-static enum bd_status prepare_textbook(void *user)
+/* mu starts at 1.25 / ||M||_2, and ||M||_2 is nearly ||M||_F for frames. */
+static enum bd_status start_textbook(void *user)
 {
     struct rpca_case *c = user;
-    size_t bytes = (size_t)(c->m * c->n) * sizeof *c->l;
-    memset(c->l, 0, bytes);
-    memset(c->s, 0, bytes);
-    memset(c->y, 0, bytes);
-    return BD_OK;
+    const size_t bytes = (size_t)(c->m * c->n) * sizeof(float);
+    c->mu = 1.25F / c->norm;
+    enum bd_status status = c->bench->platform->zero(c->bench, c->s, bytes);
+    BD_TRY(c->bench->platform->zero(c->bench, c->y, bytes));
+    return status;
 }
 
-/* L := SVT(M - S + Y/mu, 1/mu) by QR, SVD of R, and L = Q P with P = U shrink(sigma) V^T. */
-static enum bd_status threshold_singular_values(struct rpca_case *c)
-{
-    lapack_int m = (lapack_int)c->m, n = (lapack_int)c->n;
-    memset(c->r, 0, (size_t)(c->n * c->n) * sizeof *c->r);
-    if (LAPACKE_sgeqrf(LAPACK_COL_MAJOR, m, n, c->t, m, c->tau))
-        return bd_fail(BD_ERROR_NUMERIC, "LAPACKE_sgeqrf failed");
-    for (int64_t j = 0; j < c->n; j++)
-        memcpy(c->r + j * c->n, c->t + j * c->m, (size_t)(j + 1) * sizeof *c->r);
-    if (LAPACKE_sorgqr(LAPACK_COL_MAJOR, m, n, n, c->t, m, c->tau) ||
-        LAPACKE_sgesdd(LAPACK_COL_MAJOR, 'S', n, n, c->r, n, c->sigma, c->u, n, c->vt, n))
-        return bd_fail(BD_ERROR_NUMERIC, "sorgqr or sgesdd failed");
-    for (int64_t j = 0; j < c->n; j++)
-        cblas_sscal(n, fmaxf(0, c->sigma[j] - 1 / c->mu), c->u + j * c->n, 1);
-    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, c->u, n, c->vt, n, 0, c->p,
-                n);
-    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, n, 1, c->t, m, c->p, n, 0, c->l,
-                m);
-    return BD_OK;
-}
-
-/* One iteration with L, S and Y stored, as the papers have it. */
+/* L := SVT(M - S + Y / mu, 1 / mu) by QR, SVD of R, and L = Q W with W = U shrink(sigma) V^T; then
+ * S and Y. */
 static enum bd_status run_textbook(void *user)
 {
     struct rpca_case *c = user;
-    size_t count = (size_t)(c->m * c->n);
-    float step = 1 / (sqrtf((float)c->m) * c->mu);
-    for (size_t i = 0; i < count; i++)
-        c->t[i] = (float)c->pictures[i] - c->s[i] + c->y[i] / c->mu;
-    enum bd_status status = threshold_singular_values(c);
-    for (size_t i = 0; i < count; i++) {
-        float rest = (float)c->pictures[i] - c->l[i] + c->y[i] / c->mu;
-        c->s[i] = rest - fmaxf(-step, fminf(step, rest));
-    }
-    for (size_t i = 0; i < count; i++)
-        c->y[i] += c->mu * ((float)c->pictures[i] - c->l[i] - c->s[i]);
+    struct bd_bench *bench = c->bench;
+    const struct bd_bench_platform *p = bench->platform;
+    const int64_t m = c->m, n = c->n, count = m * n;
+    const float mu = c->mu, step = 1 / (sqrtf((float)m) * mu);
+    enum bd_status status =
+        p->formula(bench, BD_BENCH_FORM, c->t, c->frames, c->s, c->y, mu, 0, count);
+    BD_TRY(p->geqrf(&c->qr, m, n, c->t, m));
+    BD_TRY(p->take_r(bench, n, c->r, n, c->t, m));
+    BD_TRY(p->orgqr(&c->qr, m, n, n, c->t, m));
+    BD_TRY(p->svd_run(bench, c->svd, BD_PEER_SVD_TALL, c->r));
+    BD_TRY(p->svd_shrink(bench, c->svd, 1 / mu, c->w));
+    BD_TRY(p->gemm(bench, m, n, n, c->t, c->w, c->l));
+    BD_TRY(p->formula(bench, BD_BENCH_SHRINK, c->s, c->frames, c->l, c->y, mu, step, count));
+    BD_TRY(p->formula(bench, BD_BENCH_DUAL, c->y, c->frames, c->l, c->s, mu, 0, count));
+    c->mu *= 1.5F;
     return status;
 }
 
 static void close_case(struct rpca_case *c)
 {
     bd_rpca_destroy(&c->rpca);
-    bd_matrix_destroy(c->backend, &c->x);
+    c->bench->platform->svd_destroy(c->bench, c->svd);
+    bd_bench_release(c->bench, NULL);
     free(c->pictures);
-    free(c->l);
-    free(c->s);
-    free(c->y);
-    free(c->t);
-    free(c->r);
-    free(c->u);
-    free(c->vt);
-    free(c->p);
-    free(c->tau);
-    free(c->sigma);
 }
 
-static enum bd_status open_case(struct rpca_case *c, struct bd_backend *backend, int width,
-                                int height, int n)
+static enum bd_status open_textbook(struct rpca_case *c)
 {
-    *c = (struct rpca_case){ .width = width, .height = height, .n = n, .backend = backend };
-    c->m = (int64_t)width * height;
-    size_t count = (size_t)(c->m * c->n), square = (size_t)(c->n * c->n);
-    float **const tall[] = { &c->l, &c->s, &c->y, &c->t };
-    float **const small[] = { &c->r, &c->u, &c->vt, &c->p, &c->tau, &c->sigma };
-    bool good = true;
-    for (size_t i = 0; i < sizeof tall / sizeof *tall; i++)
-        good = (*tall[i] = malloc(count * sizeof(float))) && good;
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-        good = (*small[i] = malloc(square * sizeof(float))) && good;
-    if (!good)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for a window of %d frames", n);
+    struct bd_bench *bench = c->bench;
+    void **const all[] = { &c->frames, &c->l, &c->s, &c->y, &c->t, &c->r, &c->w };
+    enum bd_status status = bd_bench_peer_qr_create(&c->qr, bench, c->m, c->n, c->n);
+    BD_TRY(bench->platform->svd_create(bench, c->n, &c->svd));
+    for (int i = 0; i < 7 && !status; i++)
+        status = bd_bench_elements(bench, all[i], (i < tall_count ? c->m : c->n) * c->n, BD_F32);
+    BD_TRY(bench->platform->from_bytes(bench, c->frames, &c->x));
+    BD_TRY(bench->platform->norm(bench, c->frames, c->m * c->n, &c->norm));
+    return status;
+}
+
+static enum bd_status open_case(struct rpca_case *c, struct bd_bench *bench, int width, int height,
+                                int n)
+{
+    *c = (struct rpca_case){ .m = (int64_t)width * height, .n = n, .bench = bench };
     struct bd_bench_scene scene = {
-        .width = width, .height = height, .channels = 1, .count = n, .threads = 1
+        .width = width, .height = height, .channels = 1, .count = n, .threads = bench->threads
     };
     enum bd_status status = bd_bench_render(&c->pictures, &scene);
-    if (!status)
-        status = bd_matrix_create(backend, &c->x, c->m, n, BD_U8);
-    if (!status)
-        status = bd_rpca_create(&c->rpca, backend, c->m, n, NULL);
-    if (!status)
-        status = bd_matrix_upload(backend, &c->x, c->pictures, c->m);
-    /* what the iteration starts with: 1.25 / ||M||_2, and ||M||_2 is nearly ||M||_F here */
-    double sum = 0;
-    for (size_t i = 0; i < count && !status; i++)
-        sum += (double)c->pictures[i] * c->pictures[i];
-    c->mu = (float)(1.25 / sqrt(sum));
+    BD_TRY(bd_bench_matrix(bench, &c->x, c->m, n, BD_U8));
+    BD_TRY(bd_rpca_create(&c->rpca, bench->backend, c->m, n, NULL));
+    BD_TRY(bd_matrix_upload(bench->backend, &c->x, c->pictures, c->m));
+    if (bench->has_peers)
+        BD_TRY(open_textbook(c));
+    return status;
+}
+
+/* The textbook's residual, ||M - L - S||_F / ||M||_F, after as many iterations as the solver took.
+ */
+static enum bd_status check_textbook(struct rpca_case *c, int iterations, double *residual)
+{
+    const struct bd_bench_platform *p = c->bench->platform;
+    float rest = 0;
+    enum bd_status status = start_textbook(c);
+    for (int i = 0; i < iterations && !status; i++)
+        status = run_textbook(c);
+    BD_TRY(p->formula(c->bench, BD_BENCH_REST, c->t, c->frames, c->l, c->s, 0, 0, c->m * c->n));
+    BD_TRY(p->norm(c->bench, c->t, c->m * c->n, &rest));
+    *residual = (double)(rest / c->norm);
+    return status;
+}
+
+/* Two sweeps, which nothing can join: R of X needs all of M (a byte an element) and T (4); then M
+ * and T are read again and T is written. */
+static double floor_of(const struct bd_bench *bench, const struct rpca_case *c)
+{
+    double elements = (double)(c->m * c->n), products = elements * (double)c->n;
+    return bd_bench_work_floor(bench, (struct bd_bench_work){ 5 * elements, products, 0, 0 }) +
+           bd_bench_work_floor(bench, (struct bd_bench_work){ 9 * elements, 0, 0, 2 * products });
+}
+
+static enum bd_status compare(struct rpca_case *c)
+{
+    struct bd_bench *bench = c->bench;
+    const bool peers = bench->has_peers;
+    const int repeats = bench->gpu ? 7 : bench->options->quick ? 3 : 5;
+    const char *textbook = bench->gpu ? "L, S, Y stored; cuSOLVER" : "L, S, Y stored; LAPACK";
+    struct bd_bench_task tasks[] = { { NULL, run_solve, c, -1 },
+                                     { start_textbook, peers ? run_textbook : NULL, c, -1 } };
+    struct bd_bench_row row = bd_bench_row_begin("rpca", c->m, c->n);
+    enum bd_status status = bench->platform->time(bench, tasks, 2, repeats);
+    int iterations = c->result.iterations > 0 ? c->result.iterations : 1;
+    snprintf(row.name, sizeof row.name, "iteration, %d to %.0e, rank %" PRId64, iterations,
+             c->result.residual, c->result.rank);
+    snprintf(row.method, sizeof row.method, "one array, %s", bench->gpu ? "two sweeps" : "CAQR");
+    snprintf(row.peer, sizeof row.peer, "%s", peers ? textbook : "peer not found");
+    row.ms = tasks[0].ms / iterations;
+    row.peer_ms = tasks[1].ms;
+    row.floor_ms = floor_of(bench, c);
+    row.residual = c->result.residual;
+    BD_TRY(bd_bench_add(bench, &row));
+    if (status || !peers || !bench->gpu)
+        return status;
+    snprintf(row.method, sizeof row.method, "%s", textbook);
+    row.peer[0] = 0;
+    row.ms = tasks[1].ms;
+    row.peer_ms = -1;
+    status = check_textbook(c, iterations, &row.residual);
+    BD_TRY(bd_bench_add(bench, &row));
+    return status;
+}
+
+/* L (m x n, tight, host) of a backend for the case's frames. */
+static enum bd_status solve_on(struct bd_backend *backend, const struct rpca_case *c, float *l)
+{
+    struct bd_matrix x = { 0 }, low = { 0 };
+    struct bd_rpca *rpca = NULL;
+    enum bd_status status = bd_matrix_create(backend, &x, c->m, c->n, BD_U8);
+    BD_TRY(bd_matrix_create(backend, &low, c->m, c->n, BD_F32));
+    BD_TRY(bd_matrix_upload(backend, &x, c->pictures, c->m));
+    BD_TRY(bd_rpca_create(&rpca, backend, c->m, c->n, NULL));
+    BD_TRY(bd_rpca_solve(rpca, &x, NULL));
+    BD_TRY(bd_rpca_get(rpca, &low, NULL));
+    BD_TRY(bd_matrix_download(backend, l, c->m, &low));
+    bd_rpca_destroy(&rpca);
+    bd_matrix_destroy(backend, &x);
+    bd_matrix_destroy(backend, &low);
+    return status;
+}
+
+/* How far L is from the cpu backend's, on a small window. */
+static enum bd_status agree(struct bd_bench *bench)
+{
+    struct rpca_case c;
+    struct bd_backend *cpu = NULL;
+    enum bd_status status = open_case(&c, bench, 160, 120, 30);
+    const int64_t count = c.m * c.n;
+    float *here = bd_bench_memory(bench, count, sizeof *here);
+    float *there = bd_bench_memory(bench, count, sizeof *there);
+    BD_TRY(here && there ? BD_OK : bd_bench_out_of_memory());
+    BD_TRY(bd_backend_open(&cpu, "cpu", bench->threads));
+    BD_TRY(solve_on(bench->backend, &c, here));
+    BD_TRY(solve_on(cpu, &c, there));
+    double difference = 0, norm = 0;
+    for (int64_t i = 0; i < count && !status; i++) {
+        double d = (double)here[i] - (double)there[i];
+        difference += d * d;
+        norm += (double)there[i] * (double)there[i];
+    }
+    struct bd_bench_row row = bd_bench_row_begin("rpca", c.m, c.n);
+    struct bd_bench_task task = { NULL, run_solve, &c, -1 };
+    BD_TRY(bench->platform->time(bench, &task, 1, 5));
+    snprintf(row.name, sizeof row.name, "solve; residual: L against the cpu's");
+    snprintf(row.method, sizeof row.method, "one array, two sweeps");
+    row.ms = task.ms;
+    row.residual = sqrt(difference / norm);
+    BD_TRY(bd_bench_add(bench, &row));
+    bd_backend_close(&cpu);
+    close_case(&c);
     return status;
 }
 
@@ -134,24 +211,10 @@ enum bd_status bd_bench_rpca(struct bd_bench *bench)
     struct rpca_case c;
     bool quick = bench->options->quick;
     enum bd_status status =
-        open_case(&c, bench->backend, quick ? 160 : 384, quick ? 120 : 288, quick ? 30 : 100);
-    struct bd_bench_task tasks[] = { { NULL, run_solve, &c, 0 },
-                                     { prepare_textbook, run_textbook, &c, 0 } };
-    if (!status)
-        status = bd_bench_time(bench, tasks, 2, quick ? 3 : 5);
-    struct bd_bench_row row = bd_bench_row_begin("rpca", c.m, c.n);
-    double elements = (double)(c.m * c.n);
-    int iterations = c.result.iterations > 0 ? c.result.iterations : 1;
-    snprintf(row.name, sizeof row.name, "iteration, %d to %.0e, rank %" PRId64, iterations,
-             c.result.residual, c.result.rank);
-    snprintf(row.method, sizeof row.method, "one array, CAQR");
-    snprintf(row.peer, sizeof row.peer, "L, S, Y stored; LAPACK");
-    row.ms = tasks[0].ms / iterations;
-    row.peer_ms = tasks[1].ms;
-    row.floor_ms = bd_bench_floor(bench, 14 * elements, 4 * elements * (double)c.n);
-    row.residual = c.result.residual;
-    if (!status)
-        status = bd_bench_add(bench, &row);
+        open_case(&c, bench, quick ? 160 : 384, quick ? 120 : 288, quick ? 30 : 100);
+    BD_TRY(compare(&c));
     close_case(&c);
+    if (bench->gpu)
+        BD_TRY(agree(bench));
     return status;
 }

@@ -1,22 +1,16 @@
 #include "app/bench/scene.h"
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
 #include "video/synth/synth.h"
 
-enum { most_threads = 64 };
-
-/* What one thread renders: every `step`-th picture from `offset` on. */
-struct share {
+struct work {
     const struct bd_bench_scene *scene;
     uint8_t *pictures;
-    int offset, step;
-    enum bd_status status;
-    char detail[256]; /* of a failure: details belong to a thread */
+    struct bd_frame *frames; /* of the threads */
+    enum bd_status *status;  /* of the pictures */
 };
 
 static void convert(uint8_t *to, const struct bd_frame *frame, const struct bd_bench_scene *scene)
@@ -32,55 +26,42 @@ static void convert(uint8_t *to, const struct bd_frame *frame, const struct bd_b
     }
 }
 
-static void *render_share(void *user)
+static void render(void *user, int64_t i, int thread)
 {
-    struct share *share = user;
-    const struct bd_bench_scene *scene = share->scene;
-    const struct bd_synth_scene *street = bd_synth_find("street");
+    struct work *w = user;
+    const struct bd_bench_scene *scene = w->scene;
+    struct bd_frame *frame = &w->frames[thread];
     size_t bytes = (size_t)scene->width * (size_t)scene->height * (size_t)scene->channels;
-    struct bd_frame frame = { 0 };
-    for (int i = share->offset; i < scene->count && !share->status; i += share->step) {
-        share->status =
-            bd_synth_render(street, scene->width, scene->height, 1, scene->first + i, &frame, NULL);
-        if (!share->status)
-            convert(share->pictures + bytes * (size_t)i, &frame, scene);
-    }
-    if (share->status)
-        snprintf(share->detail, sizeof share->detail, "%s", bd_error_detail());
-    bd_frame_destroy(&frame);
-    return NULL;
+    w->status[i] = bd_synth_render(bd_synth_find("street"), scene->width, scene->height, 1,
+                                   scene->first + (int)i, frame, NULL);
+    if (!w->status[i])
+        convert(w->pictures + bytes * (size_t)i, frame, scene);
 }
 
 enum bd_status bd_bench_render(uint8_t **pictures, const struct bd_bench_scene *scene)
 {
-    struct share shares[most_threads] = { 0 };
-    pthread_t threads[most_threads];
-    bool started[most_threads] = { false };
-    int count = scene->threads < 1              ? 1
-                : scene->threads > most_threads ? most_threads
-                                                : scene->threads;
-    enum bd_status status = BD_OK;
-    *pictures = malloc((size_t)scene->width * (size_t)scene->height * (size_t)scene->channels *
-                       (size_t)scene->count);
-    if (!*pictures)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for %d pictures", scene->count);
-    for (int i = 0; i < count; i++)
-        shares[i] =
-            (struct share){ .scene = scene, .pictures = *pictures, .offset = i, .step = count };
-    for (int i = 1; i < count; i++)
-        started[i] = pthread_create(&threads[i], NULL, render_share, &shares[i]) == 0;
-    for (int i = 0; i < count; i++) /* this thread's share, and of threads that did not start */
-        if (!started[i])
-            render_share(&shares[i]);
-    for (int i = 0; i < count; i++) {
-        if (started[i])
-            pthread_join(threads[i], NULL);
-        if (shares[i].status && !status)
-            status = bd_fail(shares[i].status, "%s", shares[i].detail);
-    }
-    if (status) {
-        free(*pictures);
-        *pictures = NULL;
-    }
+    struct bd_pool *pool = NULL;
+    enum bd_status status = bd_pool_create(&pool, scene->threads);
+    const size_t threads = status ? 1 : (size_t)bd_pool_threads(pool);
+    struct work work = { .scene = scene };
+    work.pictures = malloc((size_t)scene->width * (size_t)scene->height * (size_t)scene->channels *
+                           (size_t)scene->count);
+    work.frames = calloc(threads, sizeof *work.frames);
+    work.status = calloc((size_t)scene->count, sizeof *work.status);
+    if (!status && (!work.pictures || !work.frames || !work.status))
+        status = bd_fail(BD_ERROR_MEMORY, "out of memory for %d pictures", scene->count);
+    if (!status)
+        bd_pool_run(pool, render, &work, scene->count);
+    for (int i = 0; i < scene->count && !status; i++)
+        if (work.status[i])
+            status = bd_fail(work.status[i], "cannot render picture %d of the scene", i);
+    for (size_t i = 0; i < threads && work.frames; i++)
+        bd_frame_destroy(&work.frames[i]);
+    bd_pool_destroy(&pool);
+    free(work.frames);
+    free(work.status);
+    if (status)
+        free(work.pictures);
+    *pictures = status ? NULL : work.pictures;
     return status;
 }

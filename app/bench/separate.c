@@ -2,12 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/bench.h"
+#include "app/bench/platform.h"
 #include "app/bench/scene.h"
 #include <backdrop/separator.h>
-#ifdef BD_HAVE_CUDA
-#include "app/bench/gpu/gpu.h"
-#endif
 
 /* What is separated. Frames come 30 a second and the window spans a minute, so that it slides as
  * often as in use: once in 18 frames with n = 100. */
@@ -75,9 +72,8 @@ static enum bd_status run_block(void *user)
     for (int i = 0; i < c->block && !status; i++) {
         if (bd_separator_in_flight(c->separator) == bd_separator_depth(c->separator))
             status = receive(c);
-        if (!status)
-            status = bd_separator_submit(c->separator, picture_at(c, c->pushed),
-                                         (int64_t)s->width * s->channels, (double)c->pushed / fps);
+        BD_TRY(bd_separator_submit(c->separator, picture_at(c, c->pushed),
+                                   (int64_t)s->width * s->channels, (double)c->pushed / fps));
         c->pushed++;
     }
     return status;
@@ -125,7 +121,6 @@ static void close_case(struct separate_case *c)
 {
     bd_separator_destroy(&c->separator);
     free(c->pictures);
-    free(c->masks);
 }
 
 /* A frame is read, its background formed from the basis (rank columns of floats) and written, the
@@ -140,15 +135,12 @@ static double floor_of(const struct bd_bench *bench, const struct separate_case 
     double ms = bd_bench_floor(
         bench, 2 * m + 4 * rank * m + 2 * pixels + 2 * m * s->window / frames_a_slide,
         4 * rank * m);
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu) {
-        const struct bd_bench_ceilings *ceilings = bd_bench_gpu_ceilings(bench->gpu);
-        double up = m / ceilings->upload * 1e3;
-        double down = (s->outputs ? pixels : m + 2 * pixels) / ceilings->download * 1e3;
+    if (bench->upload_rate > 0) {
+        double up = m / bench->upload_rate * 1e3;
+        double down = (s->outputs ? pixels : m + 2 * pixels) / bench->download_rate * 1e3;
         ms = up > ms ? up : ms;
         ms = down > ms ? down : ms;
     }
-#endif
     return ms;
 }
 
@@ -194,8 +186,7 @@ static enum bd_status time_case(struct bd_bench *bench, const struct shape *shap
     struct separate_case c;
     enum bd_status status = open_case(&c, bench, shape);
     struct bd_bench_task task = { NULL, run_block, &c, 0 };
-    if (!status)
-        status = bd_bench_time(bench, &task, 1, bench->options->quick ? 3 : 7);
+    BD_TRY(bench->platform->time(bench, &task, 1, bench->options->quick ? 3 : 7));
     if (!status) {
         struct bd_bench_row row = row_of(bench, &c);
         row.ms = task.ms / c.block;
@@ -217,7 +208,7 @@ static enum bd_status time_long(struct bd_bench *bench)
     c.block = 50;
     while (!status && c.pushed < frames) {
         /* one repeat after one warm-up: two blocks a call */
-        status = bd_bench_time(bench, &task, 1, 1);
+        status = bench->platform->time(bench, &task, 1, 1);
         sum += task.ms;
         blocks++;
         if (c.pushed == 2 * c.block)
@@ -246,33 +237,22 @@ static enum bd_status agree(struct bd_bench *bench)
     struct bd_bench_task task = { NULL, run_block, &there, 0 };
     enum bd_status status = open_case(&here, bench, &agreement_shape);
     bytes *= (size_t)here.block;
-    here.masks = calloc(bytes, 1);
-    there = (struct separate_case){ .shape = &agreement_shape,
-                                    .pictures = here.pictures,
-                                    .block = here.block,
-                                    .masks = calloc(bytes, 1) };
-    if (!status && (!here.masks || !there.masks))
-        status = bd_fail(BD_ERROR_MEMORY, "out of memory for comparing masks");
-    if (!status)
-        status = bd_backend_open(&cpu, "cpu", bench->threads);
-    if (!status)
-        status = start_separator(&there, cpu);
-    if (!status)
-        status = run_block(&here);
-    if (!status)
-        status = finish(&here);
-    if (!status)
-        status = run_block(&there);
-    if (!status)
-        status = finish(&there);
+    here.masks = bd_bench_memory(bench, (int64_t)bytes, 1);
+    there = here;
+    there.separator = NULL;
+    there.masks = bd_bench_memory(bench, (int64_t)bytes, 1);
+    BD_TRY(here.masks && there.masks ? BD_OK : bd_bench_out_of_memory());
+    BD_TRY(bd_backend_open(&cpu, "cpu", bench->threads));
+    BD_TRY(start_separator(&there, cpu));
+    BD_TRY(run_block(&here));
+    BD_TRY(finish(&here));
+    BD_TRY(run_block(&there));
+    BD_TRY(finish(&there));
     for (size_t i = 0; i < bytes && !status; i++)
         different += here.masks[i] != there.masks[i];
-    free(there.masks);
-    free(here.masks);
-    there.masks = here.masks = NULL;
+    there.masks = here.masks = NULL; /* from here on the time is taken */
     struct bd_bench_task tasks[] = { { NULL, run_block, &here, 0 }, task };
-    if (!status)
-        status = bd_bench_time(bench, tasks, 2, 3);
+    BD_TRY(bench->platform->time(bench, tasks, 2, 3));
     if (!status) {
         struct bd_bench_row row = row_of(bench, &here);
         snprintf(row.name, sizeof row.name, "%dx%d; residual: other mask bits",
@@ -286,6 +266,7 @@ static enum bd_status agree(struct bd_bench *bench)
     bd_separator_destroy(&there.separator);
     bd_backend_close(&cpu);
     close_case(&here);
+    bd_bench_release(bench, NULL);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* QR by the Gram matrix at the shapes of Yamazaki, Tomov, Dongarra (2016), figures 19 to 22, n =
  * 20, and longer ones: CholQR and SVQR, in float64 and in mixed precision, one pass and as many as
- * make Q orthogonal to 1e-12; on a GPU against the same in library calls (svqr.h). Each run
- * gets V anew. */
-#include "app/bench/svqr.h"
+ * make Q orthogonal to 1e-12; on a GPU against the same in library calls. Each run
+ * starts from the same V. */
+#include "app/bench/platform.h"
 
 #include <cblas.h>
 #include <inttypes.h>
@@ -60,7 +60,7 @@ struct svqr_case {
     int64_t m, n;
     double *host[kind_count]; /* V, m x n, tight */
     struct bd_matrix start[kind_count], v, r;
-    struct bd_bench_peer_svqr *peer;
+    void *peer;                      /* NULL: none */
     struct bd_gram_qr_report report; /* of the library's last run */
 };
 
@@ -70,71 +70,39 @@ struct task {
     struct bd_gram_qr *qr;
 };
 
-static enum bd_status copy_v(struct svqr_case *c, enum matrix_kind kind)
-{
-    const size_t bytes = (size_t)(c->v.ld * c->n) * sizeof(double);
-#ifdef BD_HAVE_CUDA
-    if (c->bench->gpu)
-        return bd_bench_gpu_copy(c->bench->gpu, c->v.data, c->start[kind].data, bytes);
-#endif
-    memcpy(c->v.data, c->start[kind].data, bytes);
-    return BD_OK;
-}
-
 static enum bd_status restore(void *user)
 {
     const struct task *task = user;
-    return copy_v(task->c, ways[task->way].kind);
+    struct svqr_case *c = task->c;
+    return c->bench->platform->copy(c->bench, c->v.data, c->start[ways[task->way].kind].data,
+                                    (size_t)(c->v.ld * c->n) * sizeof(double));
 }
 
 static enum bd_status run(void *user)
 {
     const struct task *task = user;
     struct svqr_case *c = task->c;
-#ifdef BD_HAVE_CUDA
     if (ways[task->way].way >= 0)
-        return bd_bench_peer_svqr_run(c->peer, (enum bd_bench_svqr_way)ways[task->way].way,
-                                      c->v.data);
-#endif
+        return c->bench->platform->svqr_run(c->peer, (enum bd_bench_svqr_way)ways[task->way].way,
+                                            c->v.data);
     return bd_gram_qr_run(task->qr, &c->v, &c->r, &c->report);
-}
-
-/* In -1 .. 1: SplitMix64. */
-static double uniform(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
 }
 
 static enum bd_status make_v(struct svqr_case *c, enum matrix_kind kind)
 {
     uint64_t state = 42;
     const int64_t m = c->m, n = c->n;
-    double *v = c->host[kind] = calloc((size_t)(m * n), sizeof *v);
+    double *v = c->host[kind] = bd_bench_memory(c->bench, m * n, sizeof *v);
     if (!v)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the bench");
+        return bd_bench_out_of_memory();
     for (int64_t i = 0; i < m * n; i++)
-        v[i] = uniform(&state);
+        v[i] = (double)(int64_t)bd_bench_random(&state) * 0x1p-63;
     for (int64_t j = 1; j < n && kind == COLLINEAR; j++)
         for (int64_t i = 0; i < m; i++)
             v[i + j * m] = v[i] + 1e-10 * v[i + j * m];
-    enum bd_status status = bd_matrix_create(c->bench->backend, &c->start[kind], m, n, BD_F64);
-    return status ? status : bd_matrix_upload(c->bench->backend, &c->start[kind], v, m);
-}
-
-static void close_case(struct svqr_case *c)
-{
-    for (int kind = 0; kind < kind_count; kind++) {
-        free(c->host[kind]);
-        bd_matrix_destroy(c->bench->backend, &c->start[kind]);
-    }
-    bd_matrix_destroy(c->bench->backend, &c->v);
-    bd_matrix_destroy(c->bench->backend, &c->r);
-#ifdef BD_HAVE_CUDA
-    bd_bench_peer_svqr_destroy(&c->peer);
-#endif
+    enum bd_status status = bd_bench_matrix(c->bench, &c->start[kind], m, n, BD_F64);
+    BD_TRY(bd_matrix_upload(c->bench->backend, &c->start[kind], v, m));
+    return status;
 }
 
 static enum bd_status open_case(struct svqr_case *c, struct bd_bench *bench,
@@ -144,14 +112,10 @@ static enum bd_status open_case(struct svqr_case *c, struct bd_bench *bench,
     enum bd_status status = BD_OK;
     for (int kind = 0; kind < kind_count && !status; kind++)
         status = make_v(c, (enum matrix_kind)kind);
-    if (!status)
-        status = bd_matrix_create(bench->backend, &c->v, c->m, c->n, BD_F64);
-    if (!status)
-        status = bd_matrix_create(bench->backend, &c->r, c->n, c->n, BD_F64);
-#ifdef BD_HAVE_CUDA
-    if (!status && bench->gpu && bd_bench_gpu_has_peers(bench->gpu))
-        status = bd_bench_peer_svqr_create(&c->peer, bench->gpu, c->m, c->n, c->v.ld);
-#endif
+    BD_TRY(bd_bench_matrix(bench, &c->v, c->m, c->n, BD_F64));
+    BD_TRY(bd_bench_matrix(bench, &c->r, c->n, c->n, BD_F64));
+    if (bench->platform->svqr_create && bench->has_peers)
+        BD_TRY(bench->platform->svqr_create(bench, c->m, c->n, c->v.ld, &c->peer));
     return status;
 }
 
@@ -161,18 +125,15 @@ static enum bd_status check(struct task *task, struct bd_bench_row *row)
     struct svqr_case *c = task->c;
     const int64_t m = c->m, n = c->n;
     const double *v = c->host[ways[task->way].kind];
-    double *q = malloc((size_t)(2 * m * n) * sizeof *q), *rest = q + m * n;
-    double *r = calloc((size_t)(2 * n * n), sizeof *r), *gram = r + n * n;
-    enum bd_status status =
-        q && r ? BD_OK : bd_fail(BD_ERROR_MEMORY, "out of memory for checking a factorisation");
-    if (!status)
-        status = bd_matrix_download(c->bench->backend, q, m, &c->v);
-#ifdef BD_HAVE_CUDA
-    if (!status && ways[task->way].way >= 0)
-        status = bd_bench_peer_svqr_get_r(c->peer, r);
-#endif
-    if (!status && ways[task->way].way < 0)
-        status = bd_matrix_download(c->bench->backend, r, n, &c->r);
+    struct bd_bench_held *held = c->bench->held;
+    double *q = bd_bench_memory(c->bench, 2 * m * n, sizeof *q), *rest = q + m * n;
+    double *r = bd_bench_memory(c->bench, 2 * n * n, sizeof *r), *gram = r + n * n;
+    enum bd_status status = q && r ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_matrix_download(c->bench->backend, q, m, &c->v));
+    if (ways[task->way].way >= 0)
+        BD_TRY(c->bench->platform->svqr_get_r(c->peer, r));
+    else
+        BD_TRY(bd_matrix_download(c->bench->backend, r, n, &c->r));
     if (!status) {
         memcpy(rest, q, (size_t)(m * n) * sizeof *q);
         cblas_dtrmm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, (int)m,
@@ -183,16 +144,9 @@ static enum bd_status check(struct task *task, struct bd_bench_row *row)
         row->residual = sqrt(sum) / cblas_dnrm2((int)(m * n), v, 1);
         cblas_dsyrk(CblasColMajor, CblasUpper, CblasTrans, (int)n, (int)m, 1, q, (int)m, 0, gram,
                     (int)n);
-        row->orthogonality = 0;
-        for (int64_t j = 0; j < n; j++)
-            for (int64_t i = 0; i <= j; i++) {
-                const double x = gram[i + j * n] - (i == j);
-                row->orthogonality += (i == j ? 1 : 2) * x * x;
-            }
-        row->orthogonality = sqrt(row->orthogonality);
+        row->orthogonality = bd_bench_gram_distance(gram, NULL, n);
     }
-    free(q);
-    free(r);
+    bd_bench_release(c->bench, held);
     return status;
 }
 
@@ -219,10 +173,8 @@ static enum bd_status add_rows(struct svqr_case *c, struct task *own, const doub
         if (ms[t] < 0)
             continue;
         status = restore(&own[t]);
-        if (!status)
-            status = run(&own[t]);
-        if (!status)
-            status = check(&own[t], &row);
+        BD_TRY(run(&own[t]));
+        BD_TRY(check(&own[t], &row));
         if (ways[t].way < 0)
             for (int p = 0; p < c->report.passes; p++)
                 passes += !c->report.pass[p].skipped;
@@ -246,8 +198,7 @@ static enum bd_status add_rows(struct svqr_case *c, struct task *own, const doub
             bd_bench_extra(&row, "float64_ms", time_of(ms, kind, false, ways[t].max_passes, -1));
         if (ways[t].way < 0)
             bd_bench_extra(&row, "passes", passes);
-        if (!status)
-            status = bd_bench_add(c->bench, &row);
+        BD_TRY(bd_bench_add(c->bench, &row));
     }
     return status;
 }
@@ -276,19 +227,15 @@ static enum bd_status run_case(struct bd_bench *bench, const struct shape *shape
                                                     .max_passes = ways[t].max_passes };
         status = bd_gram_qr_create(&own[t].qr, &bench->backend, &c.m, 1, c.n, BD_F64, &options);
     }
-#ifdef BD_HAVE_CUDA
-    if (!status && bench->gpu)
-        status = bd_bench_gpu_time(bench, tasks, count, 5);
-#endif
-    if (!status && !bench->gpu)
-        status = bd_bench_time(bench, tasks, count, 5);
+    BD_TRY(bench->platform->time(bench, tasks, count, 5));
     for (int i = 0; i < count && !status; i++)
         ms[((const struct task *)tasks[i].user)->way] = tasks[i].ms;
-    if (!status)
-        status = add_rows(&c, own, ms);
+    BD_TRY(add_rows(&c, own, ms));
     for (int t = 0; t < way_count; t++)
         bd_gram_qr_destroy(&own[t].qr);
-    close_case(&c);
+    if (c.peer)
+        bench->platform->svqr_destroy(c.peer);
+    bd_bench_release(bench, NULL);
     return status;
 }
 

@@ -1,45 +1,14 @@
-/* Updating a QR factorisation against factoring anew, over the tables of Andrew and Dingle. */
+/* Updating a QR factorisation against factoring again, over the tables of Andrew and Dingle. */
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "app/bench/cells.h"
 #include "app/bench/change.h"
-#include "app/bench/gpu/gpu.h"
-#include "app/interrupt.h"
-#include "base/clock.h"
 
-/* A way is run once to warm up and then until it has taken so many milliseconds, 5 times at most;
+/* A way is run once to warm up and then until it has taken so many milliseconds, 15 times at most;
  * if the first run takes as long, it is the measurement, but for the first problem of all, in which
  * libraries load their kernels. */
 static const double cpu_task_ms = 250, gpu_task_ms = 100;
 enum { most_runs = 15 };
-
-static enum bd_status time_run(struct bd_bench *bench, const struct bd_bench_task *task, double *ms)
-{
-    enum bd_status status = task->prepare ? task->prepare(task->user) : BD_OK;
-    bd_bench_set_blas_threads(bench);
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu) {
-        if (!status)
-            status = bd_bench_gpu_mark(bench->gpu, 0);
-        if (!status)
-            status = task->run(task->user);
-        if (!status)
-            status = bd_bench_gpu_mark(bench->gpu, 1);
-        return status ? status : bd_bench_gpu_elapsed(bench->gpu, 0, 1, ms);
-    }
-#endif
-    if (!status)
-        status = bd_backend_sync(bench->backend);
-    double begin = bd_clock_seconds();
-    if (!status)
-        status = task->run(task->user);
-    if (!status)
-        status = bd_backend_sync(bench->backend);
-    *ms = (bd_clock_seconds() - begin) * 1e3;
-    return status;
-}
 
 /* Medians of tasks that take turns; those without `run`, and those that the backend does not have,
  * are left at ms = -1. */
@@ -57,9 +26,7 @@ static enum bd_status time_tasks(struct bd_bench *bench, struct bd_bench_task *t
             double ms = 0;
             if (!tasks[t].run || taken[t] >= enough)
                 continue;
-            if (bd_interrupted(NULL))
-                return bd_fail(BD_ERROR_INTERRUPTED, "interrupted");
-            enum bd_status status = time_run(bench, &tasks[t], &ms);
+            enum bd_status status = bench->platform->time_once(bench, &tasks[t], &ms);
             if (status == BD_ERROR_UNSUPPORTED) {
                 tasks[t].run = NULL;
                 continue;
@@ -77,12 +44,12 @@ static enum bd_status time_tasks(struct bd_bench *bench, struct bd_bench_task *t
     return BD_OK;
 }
 
-/* Ways of factoring anew. */
-enum { anew_solver, anew_own, anew_solver_q, anew_own_q, anew_count };
+/* Ways of factoring again. */
+enum { again_solver, again_own, again_solver_q, again_own_q, again_count };
 
 struct table {
     int number;
-    int cells, won, won_q; /* measured; at least as fast as factoring anew */
+    int cells, won, won_q; /* measured; at least as fast as factoring again */
     double best, best_q;   /* the highest speed-up */
     int paper_won;
     double paper_best;
@@ -92,63 +59,64 @@ struct grid {
     struct bd_bench *bench;
     struct bd_bench_change change;
     struct bd_bench_cell open; /* the problem that `change` holds; published = NULL: none */
-    int64_t anew_m, anew_n;
+    int64_t again_m, again_n;
     bool warm; /* everything has run once */
-    double anew_ms[anew_count];
+    double again_ms[again_count];
     struct table table;
 };
 
-static const char *anew_name(const struct grid *g, int way)
+static const char *again_name(const struct grid *g, int way)
 {
-    bool with_q = way == anew_solver_q || way == anew_own_q;
-    if (way == anew_own || way == anew_own_q)
+    bool with_q = way == again_solver_q || way == again_own_q;
+    if (way == again_own || way == again_own_q)
         return with_q ? "bd_qr, Q^T b, x, full Q" : "bd_qr, Q^T b, x";
     return bd_bench_solver_name(g->bench, with_q);
 }
 
 /* Of the ways with or without Q the fastest; -1: none was measured. */
-static int fastest_anew(const struct grid *g, bool with_q)
+static int fastest_again(const struct grid *g, bool with_q)
 {
-    int solver = with_q ? anew_solver_q : anew_solver, own = with_q ? anew_own_q : anew_own;
-    double solver_ms = g->anew_ms[solver], own_ms = g->anew_ms[own];
+    int solver = with_q ? again_solver_q : again_solver, own = with_q ? again_own_q : again_own;
+    double solver_ms = g->again_ms[solver], own_ms = g->again_ms[own];
     if (solver_ms < 0 && own_ms < 0)
         return -1;
     return solver_ms >= 0 && (own_ms < 0 || solver_ms <= own_ms) ? solver : own;
 }
 
-/* Factoring the problem after the change anew, where that was not the last one so measured. */
-static enum bd_status time_anew(struct grid *g, const struct bd_bench_cell *c)
+/* Times the ways to factor the problem after the change again, unless the last cell had the same
+ * problem. */
+static enum bd_status time_again(struct grid *g, const struct bd_bench_cell *c)
 {
     struct bd_bench_change *change = &g->change;
     bool peer = bd_bench_solver_name(g->bench, false) != NULL;
-    if (g->anew_m == change->m && g->anew_n == change->n)
+    if (g->again_m == change->m && g->again_n == change->n)
         return BD_OK;
-    struct bd_bench_task tasks[anew_count] = {
-        [anew_own] = { bd_bench_change_load, bd_bench_change_own, change, -1 },
+    struct bd_bench_task tasks[again_count] = {
+        [again_own] = { bd_bench_change_load, bd_bench_change_own, change, -1 },
     };
     if (c->with_q)
-        tasks[anew_own_q] =
+        tasks[again_own_q] =
             (struct bd_bench_task){ bd_bench_change_load, bd_bench_change_own_q, change, -1 };
     if (peer)
-        tasks[anew_solver] =
+        tasks[again_solver] =
             (struct bd_bench_task){ bd_bench_change_load, bd_bench_change_solver, change, -1 };
     if (peer && c->with_q)
-        tasks[anew_solver_q] =
+        tasks[again_solver_q] =
             (struct bd_bench_task){ bd_bench_change_load_q, bd_bench_change_solver_q, change, -1 };
-    enum bd_status status = time_tasks(g->bench, tasks, anew_count, !g->warm);
-    for (int t = 0; t < anew_count && !status; t++) {
-        g->anew_ms[t] = tasks[t].ms;
+    enum bd_status status = time_tasks(g->bench, tasks, again_count, !g->warm);
+    for (int t = 0; t < again_count && !status; t++) {
+        g->again_ms[t] = tasks[t].ms;
         if (tasks[t].ms < 0)
             continue;
         struct bd_bench_row row = bd_bench_row_begin("updates", change->m, change->n);
         snprintf(row.name, sizeof row.name, "table %d: anew %" PRId64 "x%" PRId64,
                  c->published->table, change->m, change->n);
-        snprintf(row.method, sizeof row.method, "%s", anew_name(g, t));
+        snprintf(row.method, sizeof row.method, "%s", again_name(g, t));
         row.ms = tasks[t].ms;
         status = bd_bench_add(g->bench, &row);
     }
-    g->anew_m = change->m;
-    g->anew_n = change->n;
+    g->again_m = change->m;
+    g->again_n = change->n;
     return status;
 }
 
@@ -158,41 +126,37 @@ static enum bd_status check(struct grid *g, const struct bd_bench_cell *c, struc
     const struct bd_bench_change *change = &g->change;
     struct bd_backend *backend = g->bench->backend;
     int64_t m = change->m, n = change->n;
-    float *a = malloc((size_t)(m * n) * sizeof *a), *r = malloc((size_t)(n * n) * sizeof *r);
-    float *q = c->with_q ? malloc((size_t)(m * m) * sizeof *q) : NULL;
-    enum bd_status status = BD_OK;
-    if (!a || !r || (c->with_q && !q))
-        status = bd_fail(BD_ERROR_MEMORY, "out of memory for checking an update");
-    if (!status)
-        status = bd_matrix_download(backend, a, m, &change->after);
-    if (!status)
-        status = bd_matrix_download(backend, r, n, &change->r);
-    if (!status && q)
-        status = bd_matrix_download(backend, q, m, &change->q);
+    struct bd_bench_held *held = g->bench->held;
+    float *a = bd_bench_memory(g->bench, m * n, sizeof *a);
+    float *r = bd_bench_memory(g->bench, n * n, sizeof *r);
+    float *q = c->with_q ? bd_bench_memory(g->bench, m * m, sizeof *q) : NULL;
+    enum bd_status status = a && r && (q || !c->with_q) ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_matrix_download(backend, a, m, &change->after));
+    BD_TRY(bd_matrix_download(backend, r, n, &change->r));
+    if (q)
+        BD_TRY(bd_matrix_download(backend, q, m, &change->q));
     bd_bench_set_blas_threads(g->bench);
-    if (!status && q)
-        status = bd_bench_norm_orthogonality(&row->orthogonality, q, m, m);
-    if (!status && q)
-        status = bd_bench_norm_backward(&row->residual, a, q, r, m, n);
-    if (!status && !q)
-        status = bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n);
-    free(a);
-    free(r);
-    free(q);
+    if (q) {
+        BD_TRY(bd_bench_norm_orthogonality(&row->orthogonality, q, m, m));
+        BD_TRY(bd_bench_norm_backward(&row->residual, a, q, r, m, n));
+    } else {
+        BD_TRY(bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n, m));
+    }
+    bd_bench_release(g->bench, held);
     return status;
 }
 
-/* A row for one of the two readings: against solving anew without Q, as the paper has it, or with
+/* A row for one of the two comparisons: with solving again without Q, as the paper has it, or with
  * the full Q that the update keeps. */
 static enum bd_status add_row(struct grid *g, const struct bd_bench_cell *c,
                               const struct bd_bench_row *row, bool peer_with_q)
 {
     struct bd_bench_row it = *row;
     struct table *table = &g->table;
-    int peer = fastest_anew(g, peer_with_q);
+    int peer = fastest_again(g, peer_with_q);
     if (peer >= 0 && it.ms >= 0) {
-        snprintf(it.peer, sizeof it.peer, "%s", anew_name(g, peer));
-        it.peer_ms = g->anew_ms[peer];
+        snprintf(it.peer, sizeof it.peer, "%s", again_name(g, peer));
+        it.peer_ms = g->again_ms[peer];
         double ratio = it.peer_ms / it.ms, *best = peer_with_q ? &table->best_q : &table->best;
         *(peer_with_q ? &table->won_q : &table->won) += ratio >= 1;
         *best = ratio > *best ? ratio : *best;
@@ -210,43 +174,40 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
 {
     struct bd_bench_change *change = &g->change;
     struct bd_bench_row row = bd_bench_row_begin("updates", c->m, c->n);
-    bool anew = false;
+    bool refactor = false;
     enum bd_status status = bd_bench_change_set(change, c->k, c->p);
-    if (!status)
-        status = time_anew(g, c);
+    BD_TRY(time_again(g, c));
     if (!status && change->update)
-        status = bd_bench_change_choice(change, &anew);
+        status = bd_bench_change_choice(change, &refactor);
     struct bd_bench_task tasks[2] = { { bd_bench_change_restore, NULL, change, -1 },
                                       { bd_bench_change_restore, NULL, change, -1 } };
     if (change->update)
         tasks[0].run = bd_bench_change_update;
-    if (change->update && anew)
+    if (change->update && refactor)
         tasks[1].run = bd_bench_change_choose;
-    if (!status)
-        status = time_tasks(g->bench, tasks, 2, !g->warm);
+    BD_TRY(time_tasks(g->bench, tasks, 2, !g->warm));
     g->warm = true;
     if (status)
         return status;
-    anew = anew && tasks[1].ms >= 0;
-    row.ms = tasks[anew].ms;
+    refactor = refactor && tasks[1].ms >= 0;
+    row.ms = tasks[refactor].ms;
     row.floor_ms = bd_bench_cell_floor(g->bench, c);
     snprintf(row.name, sizeof row.name,
              "table %d: %" PRId64 "x%" PRId64 " k=%" PRId64 " p=%" PRId64, c->published->table,
              c->m, c->n, c->k, c->p);
-    snprintf(row.method, sizeof row.method, "%s%s", anew ? "anew (model)" : "update",
+    snprintf(row.method, sizeof row.method, "%s%s", refactor ? "anew (model)" : "update",
              c->with_q ? " Q R d x" : " R d x");
     if (row.ms < 0)
         snprintf(row.method, sizeof row.method, "the backend has none");
     else
         g->table.cells++;
-    if (anew)
+    if (refactor)
         bd_bench_extra(&row, "update_ms", tasks[0].ms);
     if (row.ms >= 0 && checked)
         status = check(g, c, &row);
-    if (!status)
-        status = add_row(g, c, &row, false);
-    if (!status && c->with_q && row.ms >= 0)
-        status = add_row(g, c, &row, true);
+    BD_TRY(add_row(g, c, &row, false));
+    if (c->with_q && row.ms >= 0)
+        BD_TRY(add_row(g, c, &row, true));
     g->table.paper_won += c->published->full_ms >= c->published->update_ms;
     double paper = (double)c->published->full_ms / c->published->update_ms;
     g->table.paper_best = paper > g->table.paper_best ? paper : g->table.paper_best;
@@ -264,7 +225,7 @@ static enum bd_status open_problem(struct grid *g, const struct bd_bench_cell *c
     }
     if (g->open.published)
         bd_bench_change_close(&g->change);
-    g->anew_m = g->anew_n = 0;
+    g->again_m = g->again_n = 0;
     g->open = *c;
     return bd_bench_change_open(&g->change, g->bench, &shape);
 }
@@ -274,10 +235,10 @@ static void print_summary(const struct grid *g, bool with_q, int published)
     const struct table *t = &g->table;
     if (!t->number || g->bench->options->quiet)
         return;
-    printf("# table %d: at least as fast as solving anew in %d of %d cells, at best %.2f times",
+    printf("# table %d: at least as fast as solving again in %d of %d cells, at best %.2f times",
            t->number, t->won, t->cells, t->best);
     if (with_q)
-        printf("; as factoring anew with Q in %d, at best %.2f", t->won_q, t->best_q);
+        printf("; as factoring again with Q in %d, at best %.2f", t->won_q, t->best_q);
     printf("; the paper: %d of %d, at best %.2f\n", t->paper_won, published, t->paper_best);
     fflush(stdout);
 }
@@ -306,8 +267,7 @@ enum bd_status bd_bench_updates(struct bd_bench *bench)
         }
         if (!g.open.published || first || !bd_bench_cell_same_problem(&g.open, &c))
             status = open_problem(&g, &c, scale);
-        if (!status)
-            status = measure_cell(&g, &c, first);
+        BD_TRY(measure_cell(&g, &c, first));
         published++;
     }
     if (!status)

@@ -1,15 +1,9 @@
 /* Blocked Householder QR with all m x m elements of Q, on the sizes of Kerr, Campbell, Richards: QR
  * Decomposition on GPUs (2009), table 1, against LAPACK or cuSOLVER. */
 #include <inttypes.h>
-#include <lapacke.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/bench.h"
-#ifdef BD_HAVE_CUDA
-#include "app/bench/gpu/gpu.h"
-#endif
+#include "app/bench/platform.h"
 #include <backdrop/qr.h>
 
 /* m = 2 n; the paper's count of operations, in 1e9: their blocked algorithm's, which forms W and
@@ -27,34 +21,21 @@ static const struct shape {
 /* The fastest rate in the paper, of all of it: GeForce GTX 280. */
 static const double published_gflops = 143;
 
-struct lapack {
-    float *tau, *work;
-    lapack_int lwork;
-};
-
 struct wy_case {
     struct bd_bench *bench;
     int64_t m, n;
     struct bd_qr *qr;
     struct bd_matrix a, work; /* m x n: as it is; what the library overwrites */
     struct bd_matrix q;       /* m x m, the result; what the peers overwrite */
-    struct bd_matrix r;       /* n x n, tight */
-    struct lapack lapack;
-#ifdef BD_HAVE_CUDA
-    struct bd_bench_peer_qr *peer;
-#endif
+    struct bd_matrix r;       /* n x n */
+    struct bd_bench_peer_qr peer;
 };
 
-/* A to the first columns of `to`; all are tight, since m is a multiple of 512. */
+/* A to the first columns of `to`; all are tight. */
 static enum bd_status copy_a(struct wy_case *c, const struct bd_matrix *to)
 {
-    const size_t bytes = (size_t)(c->m * c->n) * sizeof(float);
-#ifdef BD_HAVE_CUDA
-    if (c->bench->gpu)
-        return bd_bench_gpu_copy(c->bench->gpu, to->data, c->a.data, bytes);
-#endif
-    memcpy(to->data, c->a.data, bytes);
-    return BD_OK;
+    return c->bench->platform->copy(c->bench, to->data, c->a.data,
+                                    (size_t)(c->m * c->n) * sizeof(float));
 }
 
 static enum bd_status prepare_own(void *user)
@@ -73,10 +54,8 @@ static enum bd_status run_own(void *user)
 {
     struct wy_case *c = user;
     enum bd_status status = bd_qr_factor(c->qr, &c->work);
-    if (!status)
-        status = bd_qr_get_r(c->qr, &c->r);
-    if (!status)
-        status = bd_qr_form_full_q(c->qr, &c->q);
+    BD_TRY(bd_qr_get_r(c->qr, &c->r));
+    BD_TRY(bd_qr_form_full_q(c->qr, &c->q));
     return status;
 }
 
@@ -89,113 +68,35 @@ static enum bd_status prepare_peer(void *user)
 static enum bd_status run_peer_factor(void *user)
 {
     struct wy_case *c = user;
-#ifdef BD_HAVE_CUDA
-    if (c->bench->gpu)
-        return bd_bench_peer_geqrf(c->peer, c->q.data);
-#endif
-    if (LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)c->m, (lapack_int)c->n, c->q.data,
-                            (lapack_int)c->m, c->lapack.tau, c->lapack.work, c->lapack.lwork))
-        return bd_fail(BD_ERROR_NUMERIC, "sgeqrf failed");
-    return BD_OK;
-}
-
-static enum bd_status form_lapack(struct wy_case *c)
-{
-    const lapack_int m = (lapack_int)c->m, n = (lapack_int)c->n;
-    float *r = c->r.data;
-    memset(r, 0, (size_t)(c->n * c->n) * sizeof *r);
-    if (LAPACKE_slacpy_work(LAPACK_COL_MAJOR, 'U', n, n, c->q.data, m, r, n) ||
-        LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, m, n, c->q.data, m, c->lapack.tau, c->lapack.work,
-                            c->lapack.lwork))
-        return bd_fail(BD_ERROR_NUMERIC, "sorgqr failed");
-    return BD_OK;
+    return c->bench->platform->geqrf(&c->peer, c->m, c->n, c->q.data, c->m);
 }
 
 static enum bd_status run_peer(void *user)
 {
     struct wy_case *c = user;
+    const struct bd_bench_platform *p = c->bench->platform;
     enum bd_status status = run_peer_factor(c);
-    if (status)
-        return status;
-#ifdef BD_HAVE_CUDA
-    if (c->bench->gpu) {
-        status = bd_bench_peer_take_r(c->peer, c->r.data, c->q.data);
-        return status ? status : bd_bench_peer_orgqr(c->peer, c->q.data);
-    }
-#endif
-    return form_lapack(c);
+    BD_TRY(p->take_r(c->bench, c->n, c->r.data, c->n, c->q.data, c->m));
+    BD_TRY(p->orgqr(&c->peer, c->m, c->m, c->n, c->q.data, c->m));
+    return status;
 }
 
 static void close_case(struct wy_case *c)
 {
     bd_qr_destroy(&c->qr);
-    bd_matrix_destroy(c->bench->backend, &c->a);
-    bd_matrix_destroy(c->bench->backend, &c->work);
-    bd_matrix_destroy(c->bench->backend, &c->q);
-    bd_matrix_destroy(c->bench->backend, &c->r);
-    free(c->lapack.tau);
-    free(c->lapack.work);
-#ifdef BD_HAVE_CUDA
-    bd_bench_peer_qr_destroy(&c->peer);
-#endif
-}
-
-static enum bd_status open_lapack(struct wy_case *c)
-{
-    const lapack_int m = (lapack_int)c->m, n = (lapack_int)c->n;
-    float sizes[2] = { 0 };
-    LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, m, n, NULL, m, NULL, &sizes[0], -1);
-    LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, m, n, NULL, m, NULL, &sizes[1], -1);
-    c->lapack.lwork = (lapack_int)(sizes[0] > sizes[1] ? sizes[0] : sizes[1]);
-    c->lapack.tau = malloc((size_t)n * sizeof(float));
-    c->lapack.work = malloc((size_t)c->lapack.lwork * sizeof(float));
-    if (c->lapack.tau && c->lapack.work)
-        return BD_OK;
-    return bd_fail(BD_ERROR_MEMORY, "out of memory for LAPACK's workspace");
-}
-
-/* Whether the peer is there. */
-static bool has_peer(const struct bd_bench *bench)
-{
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu)
-        return bd_bench_gpu_has_peers(bench->gpu);
-#endif
-    (void)bench;
-    return true;
-}
-
-static enum bd_status fill(struct wy_case *c)
-{
-    struct bd_bench *bench = c->bench;
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu)
-        return bd_bench_gpu_fill(bench->gpu, c->a.data, c->m * c->n, 3);
-#endif
-    (void)bench;
-    bd_bench_fill(c->a.data, c->m * c->n, 3);
-    return BD_OK;
+    bd_bench_release(c->bench, NULL);
 }
 
 static enum bd_status open_case(struct wy_case *c, struct bd_bench *bench, int64_t m, int64_t n)
 {
     *c = (struct wy_case){ .bench = bench, .m = m, .n = n };
-    enum bd_status status = bd_matrix_create(bench->backend, &c->a, m, n, BD_F32);
-    if (!status)
-        status = bd_matrix_create(bench->backend, &c->work, m, n, BD_F32);
-    if (!status)
-        status = bd_matrix_create(bench->backend, &c->q, m, m, BD_F32);
-    if (!status)
-        status = bd_matrix_create(bench->backend, &c->r, n * n, 1, BD_F32);
-    c->r.rows = c->r.cols = c->r.ld = n;
-    if (!status)
-        status = fill(c);
-    if (!bench->gpu && !status)
-        status = open_lapack(c);
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu && has_peer(bench) && !status)
-        status = bd_bench_peer_qr_create(&c->peer, bench->gpu, m, n, m);
-#endif
+    enum bd_status status = bd_bench_tight(bench, &c->a, m, n, BD_F32);
+    BD_TRY(bd_bench_tight(bench, &c->work, m, n, BD_F32));
+    BD_TRY(bd_bench_tight(bench, &c->q, m, m, BD_F32));
+    BD_TRY(bd_bench_tight(bench, &c->r, n, n, BD_F32));
+    BD_TRY(bench->platform->fill(bench, c->a.data, m * n, 3));
+    if (bench->has_peers)
+        BD_TRY(bd_bench_peer_qr_create(&c->peer, bench, m, n, m));
     return status;
 }
 
@@ -203,39 +104,25 @@ enum { OWN, OWN_FACTOR, PEER, PEER_FACTOR, task_count };
 
 static enum bd_status time_case(struct wy_case *c, struct bd_bench_task *tasks)
 {
-    const bool peer = has_peer(c->bench);
-    const int count = peer ? task_count : PEER;
+    const int count = c->bench->has_peers ? task_count : PEER;
+    const int repeats = c->bench->gpu ? c->m > 4096 ? 3 : 7 : c->m > 2048 ? 1 : 3;
     tasks[OWN] = (struct bd_bench_task){ prepare_own, run_own, c, -1 };
     tasks[OWN_FACTOR] = (struct bd_bench_task){ prepare_own, run_own_factor, c, -1 };
     tasks[PEER] = (struct bd_bench_task){ prepare_peer, run_peer, c, -1 };
     tasks[PEER_FACTOR] = (struct bd_bench_task){ prepare_peer, run_peer_factor, c, -1 };
-#ifdef BD_HAVE_CUDA
-    if (c->bench->gpu)
-        return bd_bench_gpu_time(c->bench, tasks, count, c->m > 4096 ? 3 : 7);
-#endif
-    return bd_bench_time(c->bench, tasks, count, c->m > 2048 ? 1 : 3);
-}
-
-/* Of the m x n matrix a, with k columns of Q and R: as bd_bench_check. */
-static enum bd_status check(struct wy_case *c, double *residual, double *orthogonality,
-                            const float *a, const float *r, int64_t k)
-{
-#ifdef BD_HAVE_CUDA
-    if (c->bench->gpu)
-        return bd_bench_gpu_check(c->bench, residual, orthogonality, a, c->q.data, r, c->m, k,
-                                  c->m);
-#endif
-    bd_bench_set_blas_threads(c->bench);
-    return bd_bench_check(residual, orthogonality, a, c->q.data, r, c->m, k);
+    return c->bench->platform->time(c->bench, tasks, count, repeats);
 }
 
 /* A = Q R with the first columns of Q, and ||Q^T Q - I||_F of all. */
 static enum bd_status measure(struct wy_case *c, struct bd_bench_row *row)
 {
+    const struct bd_bench_platform *p = c->bench->platform;
+    const float *q = c->q.data;
     double none;
-    enum bd_status status = check(c, &row->residual, &none, c->a.data, c->r.data, c->n);
-    if (!status) /* any matrices will do for A and R */
-        status = check(c, &none, &row->orthogonality, c->q.data, c->q.data, c->m);
+    enum bd_status status =
+        p->check(c->bench, &row->residual, &none, c->a.data, q, c->r.data, c->m, c->n, c->m);
+    /* any matrices will do for A and R */
+    BD_TRY(p->check(c->bench, &none, &row->orthogonality, q, q, q, c->m, c->m, c->m));
     return status;
 }
 
@@ -247,12 +134,7 @@ static double floor_of(const struct bd_bench *bench, double m, double n)
     const double factor = 2 * n * n * (m - n / 3);
     const double form = 4.0 / 3 * (m * m * m - kept * kept * kept);
     const double bytes = sizeof(float) * (m * n + n * n + m * m);
-#ifdef BD_HAVE_CUDA
-    if (bench->gpu)
-        return bd_bench_gpu_floor(
-            bench->gpu, (struct bd_bench_work){ .bytes = bytes, .product = factor + form });
-#endif
-    return bd_bench_floor(bench, bytes, factor + form);
+    return bd_bench_work_floor(bench, (struct bd_bench_work){ bytes, 0, 0, factor + form });
 }
 
 static struct bd_bench_row begin_row(const struct wy_case *c, const struct shape *shape, double ms,
@@ -271,54 +153,39 @@ static struct bd_bench_row begin_row(const struct wy_case *c, const struct shape
     return row;
 }
 
-/* The library's method, with what the peer takes. */
-static enum bd_status add_own(struct wy_case *c, const struct shape *shape,
-                              const struct bd_bench_task *tasks, const char *name, const char *peer)
+/* Runs a way once more and adds its row: the library's with what the peer takes. */
+static enum bd_status add_row(struct wy_case *c, const struct shape *shape,
+                              const struct bd_bench_task *tasks, int way, const char *name,
+                              const char *peer)
 {
-    struct bd_bench_row row = begin_row(c, shape, tasks[OWN].ms, tasks[OWN_FACTOR].ms);
+    struct bd_bench_row row = begin_row(c, shape, tasks[way].ms, tasks[way + 1].ms);
     snprintf(row.method, sizeof row.method, "%s", name);
-    if (has_peer(c->bench)) {
+    if (way == OWN && c->bench->has_peers) {
         snprintf(row.peer, sizeof row.peer, "%s", peer);
         row.peer_ms = tasks[PEER].ms;
         bd_bench_extra(&row, "peer_factor_ms", tasks[PEER_FACTOR].ms);
     }
-    enum bd_status status = prepare_own(c);
-    if (!status)
-        status = run_own(c);
-    if (!status)
-        status = measure(c, &row);
-    return status ? status : bd_bench_add(c->bench, &row);
-}
-
-static enum bd_status add_peer(struct wy_case *c, const struct shape *shape,
-                               const struct bd_bench_task *tasks, const char *peer)
-{
-    struct bd_bench_row row = begin_row(c, shape, tasks[PEER].ms, tasks[PEER_FACTOR].ms);
-    snprintf(row.method, sizeof row.method, "%s", peer);
-    enum bd_status status = prepare_peer(c);
-    if (!status)
-        status = run_peer(c);
-    if (!status)
-        status = measure(c, &row);
-    return status ? status : bd_bench_add(c->bench, &row);
+    enum bd_status status = tasks[way].prepare(c);
+    BD_TRY(tasks[way].run(c));
+    BD_TRY(measure(c, &row));
+    BD_TRY(bd_bench_add(c->bench, &row));
+    return status;
 }
 
 /* The library's methods: on the CPU blocked Householder is LAPACK's, and its own is CAQR. */
 static enum bd_status run_shape(struct bd_bench *bench, const struct shape *shape)
 {
     const char *peer = bench->gpu ? "cuSOLVER geqrf+orgqr" : "LAPACK sgeqrf+sorgqr";
+    const char *own = bench->gpu ? "Householder" : "CAQR";
     const struct bd_qr_options options = { .method = bench->gpu ? BD_QR_HOUSEHOLDER : BD_QR_CAQR };
     struct bd_bench_task tasks[task_count];
     struct wy_case c;
     enum bd_status status = open_case(&c, bench, shape->m, shape->m / 2);
-    if (!status)
-        status = bd_qr_create(&c.qr, bench->backend, c.m, c.n, &options);
-    if (!status)
-        status = time_case(&c, tasks);
-    if (!status)
-        status = add_own(&c, shape, tasks, bench->gpu ? "Householder" : "CAQR", peer);
-    if (!status && has_peer(bench))
-        status = add_peer(&c, shape, tasks, peer);
+    BD_TRY(bd_qr_create(&c.qr, bench->backend, c.m, c.n, &options));
+    BD_TRY(time_case(&c, tasks));
+    BD_TRY(add_row(&c, shape, tasks, OWN, own, peer));
+    if (bench->has_peers)
+        BD_TRY(add_row(&c, shape, tasks, PEER, peer, NULL));
     close_case(&c);
     return status;
 }

@@ -66,14 +66,14 @@ static inline int bd_truth_code(uint8_t truth, uint8_t roi)
     return roi < 128 ? BD_TRUTH_OUTSIDE : truth;
 }
 
-/* Is a pixel of a mask foreground? 127 is what others (MOG2) write for shadow, which is not. */
+/* Is a pixel of a mask foreground? Some programs (MOG2) write 127 for shadows, which are not. */
 static inline bool bd_mask_moving(uint8_t mask)
 {
     return mask >= 128;
 }
 
-/* Adds a frame: `mask` (BD_GRAY8) against `truth`. BD_ERROR_FORMAT if their sizes differ, or that
- * of the region of interest. */
+/* Adds a frame: compares `mask` (BD_GRAY8) with `truth`. BD_ERROR_FORMAT if their sizes differ, or
+ * that of the region of interest. */
 enum bd_status bd_score_add(struct bd_score *score, const struct bd_sequence *sequence,
                             const struct bd_frame *mask, const struct bd_frame *truth);
 
@@ -85,7 +85,7 @@ double bd_score_precision(const struct bd_score *score);
 double bd_score_recall(const struct bd_score *score);
 double bd_score_f_measure(const struct bd_score *score);
 
-/* Pictures of its input, as far as can be told without opening it; 0: unknown. */
+/* The number of its input pictures, as far as the folder shows it; 0: unknown. */
 int64_t bd_sequence_length(const char *folder);
 
 /* Calls `found` for FOLDER if it is a sequence (has a folder input, or is synth:NAME), else for

@@ -1,4 +1,4 @@
-/* Masks that another program made for a sequence, to be scored beside ours. */
+/* Masks of a sequence that another program made (--compare), scored by the same rules as ours. */
 #ifndef BD_APP_EVAL_COMPARE_H
 #define BD_APP_EVAL_COMPARE_H
 
@@ -20,8 +20,8 @@ enum bd_status bd_eval_masks_open(struct bd_eval_masks *masks, const char *folde
                                   const struct bd_sequence *sequence, bool alone, bool all);
 void bd_eval_masks_close(struct bd_eval_masks *masks);
 
-/* Reads the mask of input `number` and adds it to `score`, against `truth`. BD_ERROR_FORMAT if it
- * has another size; the reader's errors. */
+/* Reads the mask of input `number`, compares it with `truth` and adds the result to `score`.
+ * BD_ERROR_FORMAT if it has another size; the reader's errors. */
 enum bd_status bd_eval_masks_score(struct bd_eval_masks *masks, const struct bd_sequence *sequence,
                                    int64_t number, const struct bd_frame *truth,
                                    struct bd_score *score);

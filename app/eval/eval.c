@@ -16,8 +16,8 @@
 #include "app/interrupt.h"
 #include "app/progress.h"
 
-/* Threads take the jobs one after another and run them; the main thread waits for them in the order
- * of the command line, prints and draws the bar. */
+/* Threads run the jobs one after another. The main thread waits for the jobs in the order of the
+ * command line, prints their results, and draws the progress bar. */
 struct crew {
     struct bd_eval_plan *plan;
     pthread_t *threads;
@@ -25,8 +25,8 @@ struct crew {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* Guarded by the mutex: */
-    int next;      /* in plan->order: to be started */
-    bool *is_done; /* a job; what is in it is the main thread's from then on */
+    int next;      /* index in plan->order of the next job to start */
+    bool *is_done; /* of each job; a job that is done belongs to the main thread */
     int done_count;
 };
 
@@ -75,7 +75,7 @@ static void end(struct crew *crew)
     free(crew->is_done);
 }
 
-/* Waits for a job, drawing the bar. */
+/* Waits for a job, and draws the bar meanwhile. */
 static void wait_for(struct crew *crew, int job, struct bd_meter *meter, char *label, size_t size)
 {
     struct bd_eval_setup *setup = &crew->plan->setup;
@@ -98,9 +98,9 @@ static void wait_for(struct crew *crew, int job, struct bd_meter *meter, char *l
     pthread_mutex_unlock(&crew->mutex);
 }
 
-/* What went wrong with a sequence, on stderr. `last` is what was told before: what is wrong with
- * every sequence is told once. */
-static void tell(const char *name, const char *line, char *last)
+/* Prints what went wrong with a sequence on stderr. `last` holds the line printed before: a line
+ * that is the same for all sequences is printed once. */
+static void print_failure(const char *name, const char *line, char *last)
 {
     if (strcmp(line, last) == 0)
         return;
@@ -120,26 +120,26 @@ static bool report(const struct bd_eval_plan *plan, const struct bd_eval_job *jo
         snprintf(line, sizeof line, "%s: interrupted, F %.4f over the first %lld frames to score",
                  job->name, bd_score_f_measure(&job->ours.score),
                  (long long)job->ours.score.frames);
-        tell(job->name, line, last);
+        print_failure(job->name, line, last);
     } else if (job->ours.status && job->ours.status != BD_ERROR_INTERRUPTED) {
-        tell(job->name, job->ours.detail, last);
+        print_failure(job->name, job->ours.detail, last);
     }
     for (int i = 0; i < plan->setup.peer_count; i++) {
-        if (!job->against[i].status)
+        if (!job->peers[i].status)
             continue;
-        tell(job->name, job->against[i].detail, last);
+        print_failure(job->name, job->peers[i].detail, last);
         whole = false;
     }
     if (job->damaged > 0) {
         snprintf(line, sizeof line, "%.400s: %lld damaged pictures were skipped", job->folder,
                  (long long)job->damaged);
-        tell(job->name, line, last);
+        print_failure(job->name, line, last);
         whole = false;
     }
     return whole;
 }
 
-/* Runs all jobs and prints their results. *whole: all are. */
+/* Runs all jobs and prints their results. *whole: all were scored in full. */
 static enum bd_status run_jobs(struct bd_eval_plan *plan, bool *whole, double *seconds)
 {
     struct crew crew;
@@ -160,7 +160,7 @@ static enum bd_status run_jobs(struct bd_eval_plan *plan, bool *whole, double *s
     return status;
 }
 
-/* An hour of separation must not end in a file that cannot be written. */
+/* Checks before the work begins that the file can be written. */
 static enum bd_status check_output(const struct bd_options *options, const char *name,
                                    const char *path)
 {
@@ -189,7 +189,7 @@ static enum bd_status check_sheet(const char *path)
     return bd_fail(BD_ERROR_ARGUMENT, "--contact-sheet %s: must end in .png or .jpg", path);
 }
 
-/* The exit status of a run of which nothing was scored: that of its first failure. */
+/* The exit status if nothing was scored: that of the first failure. */
 static int nothing_scored(const struct bd_eval_plan *plan)
 {
     for (int i = 0; i < plan->count; i++) {
@@ -200,8 +200,8 @@ static int nothing_scored(const struct bd_eval_plan *plan)
     return 2;
 }
 
-/* Writes what was asked for: the results, or what kept us from any. Returns whether all could be
- * written. */
+/* Writes the files that were asked for, also after failures. Returns whether all could be written.
+ */
 static bool write_files(const struct bd_eval_plan *plan, double seconds)
 {
     const struct bd_options *options = plan->setup.options;
@@ -220,7 +220,7 @@ static bool write_files(const struct bd_eval_plan *plan, double seconds)
     return written;
 }
 
-/* What the run as a whole took: a sequence's own rate is that beside others. */
+/* Prints the rate of the whole run: the rate of a sequence is measured while others run. */
 static void summarize(const struct bd_eval_plan *plan, double seconds)
 {
     int64_t frames = atomic_load(&plan->setup.done);

@@ -62,14 +62,14 @@ static enum bd_status save_mask(const struct bd_options *options, const char *na
     return bd_picture_write(path, mask);
 }
 
-/* What cannot be scored of others is known before the work begins, and does not hinder it. */
-static void open_against(struct run *run)
+/* Finds the masks of other programs. What is missing is stored in the job and does not stop it. */
+static void open_peers(struct run *run)
 {
     const struct bd_eval_setup *setup = run->setup;
     bool all = run->options.start <= 0 && run->options.duration <= 0;
     for (int i = 0; i < setup->peer_count; i++)
-        note(&run->job->against[i], bd_eval_masks_open(&run->masks[i], setup->peers[i].folder,
-                                                       &run->sequence, setup->alone, all));
+        note(&run->job->peers[i], bd_eval_masks_open(&run->masks[i], setup->peers[i].folder,
+                                                     &run->sequence, setup->alone, all));
 }
 
 static enum bd_status open_run(struct run *run)
@@ -79,7 +79,7 @@ static enum bd_status open_run(struct run *run)
     enum bd_status status = bd_sequence_open(&run->sequence, job->folder);
     if (status)
         return status;
-    open_against(run);
+    open_peers(run);
     run->options = *setup->options;
     run->options.threads = setup->threads;
     run->options.arguments[0] = run->sequence.input.pattern;
@@ -109,10 +109,10 @@ static enum bd_status open_run(struct run *run)
 }
 
 /* Scores the masks of others for the frame whose truth is in run->truth. */
-static void score_against(struct run *run, struct bd_worst_offer *offer)
+static void score_peers(struct run *run, struct bd_worst_offer *offer)
 {
     for (int i = 0; i < run->setup->peer_count; i++) {
-        struct bd_eval_result *result = &run->job->against[i];
+        struct bd_eval_result *result = &run->job->peers[i];
         if (result->status)
             continue;
         note(result, bd_eval_masks_score(&run->masks[i], &run->sequence, offer->number, &run->truth,
@@ -138,7 +138,7 @@ static enum bd_status score_frame(struct run *run, int64_t number, const struct 
     if (status)
         return status == BD_END ? BD_OK : status; /* BD_END: this frame does not count */
     bd_score_pool(&run->job->ours.score, &offer.scores[0]);
-    score_against(run, &offer);
+    score_peers(run, &offer);
     return run->worst ? bd_worst_offer(run->worst, &offer) : BD_OK;
 }
 

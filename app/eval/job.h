@@ -13,7 +13,7 @@ struct bd_eval_peer {
     char name[NAME_MAX + 1];
 };
 
-/* What all jobs of a run share. Set before they start, but for the numbers of frames. */
+/* What all jobs of a run share. Constant while they run, except the numbers of frames. */
 struct bd_eval_setup {
     const struct bd_options *options;
     struct bd_eval_peer peers[bd_max_texts];
@@ -38,17 +38,17 @@ struct bd_eval_job {
     int64_t inputs; /* its pictures; 0 where they cannot be read */
 
     /* The results; the thread that runs the job writes them. */
-    struct bd_eval_result ours, against[bd_max_texts];
+    struct bd_eval_result ours, peers[bd_max_texts];
     int64_t frames;  /* separated, scored or not */
-    double seconds;  /* for them, without reading the ground truth */
+    double seconds;  /* spent on separating them, without reading the ground truth */
     int64_t damaged; /* pictures that could not be read */
     struct bd_separator_options settings;
     char backend[256];
-    struct bd_worst *worst; /* finished; NULL: not asked for, or nothing was scored */
+    struct bd_worst *worst; /* NULL: not wanted, or nothing was scored */
 };
 
-/* Runs the job to its end, a failure or an interruption, and notes its results; what was scored
- * until then is kept with them. Any thread, one a job. */
+/* Runs the job to its end, a failure or an interruption, and stores its results, with the scores
+ * until then. Any thread; one thread a job. */
 void bd_eval_job_run(struct bd_eval_job *job, struct bd_eval_setup *setup);
 
 #endif

@@ -77,7 +77,7 @@ static struct kind *kind_of(struct kind **kinds, int *count, const char *name,
     return kind;
 }
 
-/* The order in which a folder is read is no one's to rely on. */
+/* The kind with most pictures; equal ones by name, since the order of a folder is arbitrary. */
 static const struct kind *largest(const struct kind *kinds, int count)
 {
     const struct kind *best = kinds;

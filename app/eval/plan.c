@@ -8,10 +8,10 @@
 
 #include "base/pool.h"
 
-/* Sequences at a time, unless the user wants more: each takes 100 to 200 MB. */
+/* Most sequences at the same time unless --jobs says more: each takes 100 to 200 MB. */
 enum { most_at_once = 16 };
 
-/* Jobs a thread, up to which the longest are started first. */
+/* The longest jobs are started first if there are at most so many per thread. */
 enum { few_jobs = 4 };
 
 /* Frames of a contact sheet, over all its sequences, and of one sequence. */
@@ -37,7 +37,7 @@ static struct bd_eval_job *new_job(struct bd_eval_plan *plan, const char *folder
     return job;
 }
 
-/* For bd_sequence_find. Whatever is wrong with the sequence its job will find. */
+/* For bd_sequence_find. The job itself reports what is wrong with its sequence. */
 static enum bd_status add_sequence(void *user, const char *folder)
 {
     struct bd_eval_plan *plan = user;
@@ -70,7 +70,7 @@ static enum bd_status find_sequences(struct bd_eval_plan *plan)
     return BD_OK;
 }
 
-/* How many jobs before this one have its name. */
+/* How many of the first `end` jobs have this name. */
 static int namesakes(const struct bd_eval_plan *plan, int end, const char *name)
 {
     int count = 0;
@@ -79,7 +79,7 @@ static int namesakes(const struct bd_eval_plan *plan, int end, const char *name)
     return count;
 }
 
-/* Names tell the results apart, and the folders of --masks. */
+/* The results and the folders of --masks need different names. */
 static enum bd_status make_names_differ(struct bd_eval_plan *plan)
 {
     bool *twice = calloc((size_t)plan->count + 1, sizeof *twice);
@@ -103,29 +103,29 @@ static enum bd_status make_names_differ(struct bd_eval_plan *plan)
 static enum bd_status find_peers(struct bd_eval_plan *plan)
 {
     struct bd_eval_setup *setup = &plan->setup;
-    const struct bd_texts *against = &setup->options->against;
-    for (int i = 0; i < against->count; i++) {
+    const struct bd_texts *peers = &setup->options->compare;
+    for (int i = 0; i < peers->count; i++) {
         struct bd_eval_peer *peer = &setup->peers[i];
         struct stat info;
-        peer->folder = against->items[i];
+        peer->folder = peers->items[i];
         if (stat(peer->folder, &info) == 0 && !S_ISDIR(info.st_mode))
             errno = ENOTDIR;
         if (stat(peer->folder, &info) || !S_ISDIR(info.st_mode))
-            return bd_fail(BD_ERROR_IO, "--against %s: %s", peer->folder, strerror(errno));
+            return bd_fail(BD_ERROR_IO, "--compare %s: %s", peer->folder, strerror(errno));
         if (setup->options->masks && same_folder(peer->folder, setup->options->masks))
-            return bd_fail(BD_ERROR_ARGUMENT, "--against %s: is the folder of --masks too",
+            return bd_fail(BD_ERROR_ARGUMENT, "--compare %s: is the folder of --masks too",
                            peer->folder);
         bd_sequence_name(peer->folder, 1, peer->name);
         for (int j = 0; j < i; j++)
             if (strcmp(setup->peers[j].name, peer->name) == 0)
                 bd_sequence_name(peer->folder, 2, peer->name);
     }
-    setup->peer_count = against->count;
+    setup->peer_count = peers->count;
     return BD_OK;
 }
 
-/* With few jobs a thread the longest first, so that none runs on alone at the end. With many that
- * gains little, and results are seen sooner in the order in which they are asked for. */
+/* With few jobs a thread, the longest start first, so that none runs alone at the end. With many,
+ * that gains little, and the order of the command line shows results sooner. */
 static void choose_order(struct bd_eval_plan *plan)
 {
     int at_once = plan->setup.at_once;

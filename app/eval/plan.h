@@ -1,5 +1,5 @@
-/* What `backdrop eval` has to do: its sequences, in the order of the command line, and how many of
- * them at a time. */
+/* The work of `backdrop eval`: its sequences, in the order of the command line, and how many of
+ * them run at the same time. */
 #ifndef BD_APP_EVAL_PLAN_H
 #define BD_APP_EVAL_PLAN_H
 
@@ -7,7 +7,7 @@
 
 struct bd_eval_plan {
     struct bd_eval_setup setup;
-    struct bd_eval_job *jobs; /* what was asked for and cannot be found has failed already */
+    struct bd_eval_job *jobs; /* a sequence that was not found is a job that has failed */
     int count;
     int *order; /* count: the jobs in the order in which to start them */
 };

@@ -11,7 +11,7 @@ enum { least_column = 24, peer_indent = 2 };
 
 static const struct bd_eval_result *result_of(const struct bd_eval_job *job, int peer)
 {
-    return peer < 0 ? &job->ours : &job->against[peer];
+    return peer < 0 ? &job->ours : &job->peers[peer];
 }
 
 bool bd_eval_scored(const struct bd_eval_job *job, int peer)
@@ -83,7 +83,7 @@ void bd_eval_print_job(const struct bd_eval_plan *plan, const struct bd_eval_job
            bd_score_precision(score), bd_score_recall(score), bd_score_f_measure(score),
            (long long)score->frames, rate(job->frames, job->seconds));
     for (int i = 0; i < plan->setup.peer_count; i++) {
-        score = &job->against[i].score;
+        score = &job->peers[i].score;
         if (!bd_eval_scored(job, i))
             continue;
         print_peer(plan, i, bd_score_precision(score), bd_score_recall(score),
@@ -139,7 +139,7 @@ static void write_job(struct bd_json *json, const struct bd_eval_plan *plan,
             continue;
         bd_json_open(json, NULL, '{');
         bd_json_text(json, "name", plan->setup.peers[i].name);
-        write_score(json, &job->against[i].score);
+        write_score(json, &job->peers[i].score);
         bd_json_close(json, '}');
     }
     if (plan->setup.peer_count)

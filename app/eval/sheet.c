@@ -7,10 +7,10 @@
 
 #include "video/output/writer.h"
 
-/* Sequences on a sheet: it is to stay a picture that can be opened. */
+/* Most sequences on a sheet: viewers cannot open pictures of any height. */
 enum { most_sequences = 60 };
 
-/* Pixels. A caption stands above its picture. */
+/* Pixels. A caption is above its picture. */
 enum {
     margin = 16,
     gap = 8,
@@ -38,7 +38,7 @@ struct pen {
 
 static int columns(const struct bd_eval_plan *plan)
 {
-    return BD_WORST_AGAINST + plan->setup.peer_count;
+    return BD_WORST_PEERS + plan->setup.peer_count;
 }
 
 static int column_left(int column)
@@ -54,7 +54,7 @@ static void fill(struct bd_frame *sheet, int left, int top, int width, int heigh
             memcpy(sheet->data + y * sheet->stride + (int64_t)3 * x, &color, 3);
 }
 
-/* A number with its thousands apart. */
+/* A number with spaces between its thousands. */
 static const char *grouped(char *text, size_t size, int64_t number)
 {
     char digits[32];
@@ -119,13 +119,13 @@ static void draw_heading(struct pen *pen, const struct bd_eval_job *job)
                text);
     pen->y += name_height;
     for (int i = 0; i < columns(pen->plan); i++) {
-        int peer = i - BD_WORST_AGAINST;
+        int peer = i - BD_WORST_PEERS;
         const char *title = peer < 0 ? titles[i] : setup->peers[peer].name;
         x = write_text(pen, column_left(i), pen->y, caption_size, bright, title);
         if (i < BD_WORST_MASK)
             continue;
-        bool scored = peer < 0 || job->against[peer].status == BD_OK;
-        score = peer < 0 ? &job->ours.score : &job->against[peer].score;
+        bool scored = peer < 0 || job->peers[peer].status == BD_OK;
+        score = peer < 0 ? &job->ours.score : &job->peers[peer].score;
         snprintf(text, sizeof text, scored ? "F %.4f" : "not scored", bd_score_f_measure(score));
         write_text(pen, x + margin, pen->y, caption_size, bright, text);
     }

@@ -1,5 +1,5 @@
-/* Lettering on pictures: strokes of our own, smooth at any size, so that no font need be installed
- * where scores are made. */
+/* Text on pictures, drawn from a built-in stroke font: scores are often made on servers where no
+ * font is installed, which SDL_ttf and FFmpeg's drawtext need. */
 #ifndef BD_APP_EVAL_TEXT_H
 #define BD_APP_EVAL_TEXT_H
 

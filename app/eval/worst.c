@@ -5,11 +5,11 @@
 
 #include "video/scale.h"
 
-/* Stretches for each frame that is chosen: with more, the chosen ones are nearer to the worst ones
- * there are, with fewer they differ more. */
+/* Stretches per chosen frame: with more of them the chosen frames are worse, with fewer they differ
+ * more. */
 enum { stretches = 4 };
 
-/* Red and blue that those who see no red can tell apart. */
+/* This red and blue can be distinguished by the colour-blind too. */
 const struct bd_eval_color bd_worst_found = { 255, 255, 255 };
 const struct bd_eval_color bd_worst_missed = { 40, 130, 255 };
 const struct bd_eval_color bd_worst_wrong = { 255, 90, 40 };
@@ -95,7 +95,7 @@ static struct bd_eval_color color_of(int code, bool moving)
     return moving ? bd_worst_wrong : bd_worst_nothing;
 }
 
-/* Draws the truth, or with a mask what is right and wrong in it. */
+/* Draws the truth, or, with a mask, its right and wrong pixels. */
 static enum bd_status draw(struct bd_worst *worst, const struct bd_worst_offer *offer,
                            const struct bd_frame *mask)
 {

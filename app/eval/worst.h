@@ -1,5 +1,5 @@
-/* The frames of a sequence whose masks are worst, as small pictures, found while frames go by. One
- * thread at a time. */
+/* The frames of a sequence with the worst masks, as small pictures, chosen while the sequence is
+ * scored. One thread at a time. */
 #ifndef BD_APP_EVAL_WORST_H
 #define BD_APP_EVAL_WORST_H
 
@@ -15,8 +15,8 @@ enum {
     BD_WORST_BACKGROUND,
     BD_WORST_TRUTH, /* its codes, 85 outside of the region of interest too */
     BD_WORST_MASK,  /* found white, missed blue, wrongly found red, not scored gray */
-    BD_WORST_AGAINST,
-    bd_worst_pictures = BD_WORST_AGAINST + bd_max_texts /* the last ones: masks of others */
+    BD_WORST_PEERS,
+    bd_worst_pictures = BD_WORST_PEERS + bd_max_texts /* the last ones: masks of others */
 };
 
 extern const struct bd_eval_color bd_worst_found, bd_worst_missed, bd_worst_wrong,
@@ -28,7 +28,7 @@ struct bd_worst_frame {
     struct bd_frame pictures[bd_worst_pictures]; /* BD_RGB24; empty where there is none */
 };
 
-/* What there is of a frame, full size. */
+/* A scored frame, full size. */
 struct bd_worst_offer {
     int64_t number;
     const struct bd_frame *input, *background, *truth;
@@ -39,18 +39,18 @@ struct bd_worst_offer {
 
 struct bd_worst;
 
-/* To find at most `rows` frames among the numbers from..to. What is wrong in a frame are the pixels
- * that ours has wrong, as they count in the score of the sequence; frames near each other look
- * alike, so the worst of each stretch of the sequence stands for it, and no two come from less than
- * half a stretch apart. Memory does not grow with the number of frames. */
+/* Finds at most `rows` frames among the numbers from..to. A frame is the worse the more pixels of
+ * our mask are wrong, as the score counts them. Neighbouring frames look alike: only the worst
+ * frame of each stretch of the sequence is considered, and two chosen frames are at least half a
+ * stretch apart. Memory does not grow with the number of frames. */
 enum bd_status bd_worst_create(struct bd_worst **worst, int rows, int64_t from, int64_t to);
 void bd_worst_destroy(struct bd_worst **worst);
 
-/* Shows it a scored frame. */
+/* Considers a scored frame. */
 enum bd_status bd_worst_offer(struct bd_worst *worst, const struct bd_worst_offer *offer);
 
-/* Chooses, once all are shown; what was not chosen is freed. Frames without a wrong pixel are not
- * among them. */
+/* Chooses among all considered frames and frees the others. Frames without a wrong pixel are never
+ * chosen. */
 void bd_worst_finish(struct bd_worst *worst);
 
 /* The chosen frames, worst first. bd_worst_get: `i` in 0 .. count - 1. */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Copies that may wait: enough to even out key frames, few enough for 4K pictures with alpha. */
+/* Copies in the queue: enough to even out key frames, few enough for 4K pictures with alpha. */
 enum { capacity = 4 };
 
 struct bd_async_writer {
@@ -13,11 +13,11 @@ struct bd_async_writer {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    /* Guarded by the mutex, but for the pixels: those of the oldest `count` frames from `first` on
-     * are the thread's, the others the caller's. */
+    /* Guarded by the mutex, except the pixels: the thread owns those of the `count` oldest frames,
+     * from `first` on, and the caller owns the others. */
     struct bd_frame frames[capacity];
     int first, count;
-    bool stop, told;
+    bool stop, reported;
     enum bd_status failure;
     char detail[bd_detail_size];
 };
@@ -78,12 +78,12 @@ enum bd_status bd_async_writer_open(struct bd_async_writer **writer, const char 
     return BD_OK;
 }
 
-/* The failure of a frame before, if it has not been told. Called with the mutex held. */
-static enum bd_status tell(struct bd_async_writer *self)
+/* Returns the failure of an earlier frame, once. Called with the mutex held. */
+static enum bd_status report_failure(struct bd_async_writer *self)
 {
-    if (!self->failure || self->told)
+    if (!self->failure || self->reported)
         return BD_OK;
-    self->told = true;
+    self->reported = true;
     return bd_fail(self->failure, "%s", self->detail);
 }
 
@@ -92,7 +92,7 @@ enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struc
     pthread_mutex_lock(&writer->mutex);
     while (writer->count == capacity)
         pthread_cond_wait(&writer->changed, &writer->mutex);
-    enum bd_status status = tell(writer);
+    enum bd_status status = report_failure(writer);
     struct bd_frame *slot = &writer->frames[(writer->first + writer->count) % capacity];
     pthread_mutex_unlock(&writer->mutex);
     if (!status)
@@ -116,7 +116,7 @@ enum bd_status bd_async_writer_close(struct bd_async_writer **writer)
     pthread_cond_broadcast(&self->changed);
     pthread_mutex_unlock(&self->mutex);
     pthread_join(self->thread, NULL);
-    enum bd_status closed = bd_writer_close(&self->writer), status = tell(self);
+    enum bd_status closed = bd_writer_close(&self->writer), status = report_failure(self);
     for (int i = 0; i < capacity; i++)
         bd_frame_destroy(&self->frames[i]);
     pthread_cond_destroy(&self->changed);

@@ -1,5 +1,5 @@
-/* A writer of film or pictures (video/output/writer.h) with a thread of its own, so that encoding
- * goes on while the next frames are separated.
+/* A writer of films or pictures (video/output/writer.h) with a thread of its own, so that encoding
+ * overlaps with the separation of the next frames.
  *
  *   bd_async_writer_write -> bounded queue of copies -> thread -> bd_writer_write
  *
@@ -11,16 +11,16 @@
 
 struct bd_async_writer;
 
-/* As bd_writer_open; all that can be found wrong at once is found here. */
+/* As bd_writer_open, with its errors; BD_ERROR_MEMORY also if the thread cannot be started. */
 enum bd_status bd_async_writer_open(struct bd_async_writer **writer, const char *path,
                                     const struct bd_writer_options *options);
 
-/* Takes a copy of the frame; waits while the encoder is behind. A failure is that of a frame taken
- * earlier, told once; nothing is written after it. */
+/* Copies the frame to the queue; waits while the queue is full. An error of an earlier frame is
+ * returned here once; nothing is written after it. */
 enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struct bd_frame *frame);
 
-/* Writes what waits, finalises the file, ends the thread and nulls. Returns the first failure that
- * bd_async_writer_write has not told. Safe on NULL. */
+/* Writes the waiting frames, finalises the file, ends the thread and nulls. Returns the first error
+ * that bd_async_writer_write has not returned. Safe on NULL. */
 enum bd_status bd_async_writer_close(struct bd_async_writer **writer);
 
 #endif

@@ -2,13 +2,12 @@
 
 #include <stdlib.h>
 
-/* A row's uninterrupted stretch of set pixels. Runs form a forest by `parent`; a root carries the
- * sums of its tree. */
+/* A run: adjacent set pixels of a row. Runs form a forest by `parent` (union-find); a root holds
+ * the sums of its tree. */
 struct run {
     int y, from, to; /* from <= x < to */
     int parent;
-    int left, right, top; /* of the tree; the bottom follows from the last run joined */
-    int bottom;
+    int left, right, top, bottom; /* bounding box of the tree */
     int64_t area;
 };
 
@@ -70,8 +69,8 @@ static void join(struct run *runs, int a, int b)
     root->bottom = other->bottom > root->bottom ? other->bottom : root->bottom;
 }
 
-/* Joins the runs first..last-1 of a row with those above..first-1 of the row before. Both are in
- * order, so one sweep finds all that touch, also at corners. */
+/* Joins the runs first..last-1 of a row with the runs above..first-1 of the previous row. Both are
+ * in order, so that one sweep finds all pairs that touch, also at corners. */
 static void join_rows(struct run *runs, int above, int first, int last)
 {
     int i = above, j = first;

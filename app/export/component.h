@@ -4,7 +4,7 @@
 
 #include "video/frame.h"
 
-struct bd_component_finder; /* scratch memory; grows to what the busiest mask needs */
+struct bd_component_finder; /* memory of the search, reused from mask to mask */
 
 struct bd_box {
     int x, y, width, height; /* pixels */

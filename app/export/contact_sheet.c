@@ -5,8 +5,9 @@
 
 #include "video/scale.h"
 
-/* Twice as many moments are collected as are drawn: when all are used, neighbours are merged in
- * pairs and each stands for twice as many frames, so that the length need not be known. */
+/* Twice as many moments are kept as are drawn. When all are used, neighbours are merged in pairs,
+ * and each moment covers twice as many frames from then on. The length of the film need not be
+ * known. */
 enum { rows = 5, moments = 2 * rows, kinds = 4, most_width = 320, gap = 4, ground = 24 };
 
 struct moment {
@@ -18,8 +19,8 @@ struct bd_contact_sheet {
     int cell_width, cell_height;
     struct moment moments[moments];
     int count;       /* moments begun */
-    int64_t span;    /* frames a moment stands for */
-    int64_t in_last; /* frames the last one has seen */
+    int64_t span;    /* frames that a moment covers */
+    int64_t in_last; /* frames added to the last one */
     struct bd_scaler *scalers[kinds];
 };
 
@@ -60,7 +61,7 @@ void bd_contact_sheet_destroy(struct bd_contact_sheet **sheet)
     *sheet = NULL;
 }
 
-/* Keeps the better of each pair of neighbours; the buffers of the others become free. */
+/* Keeps the better one of each pair of neighbours; the buffers of the others become free. */
 static void merge(struct bd_contact_sheet *sheet)
 {
     struct moment sorted[moments];
@@ -94,7 +95,7 @@ enum bd_status bd_contact_sheet_add(struct bd_contact_sheet *sheet, const struct
     }
     sheet->in_last++;
     struct moment *moment = &sheet->moments[sheet->count - 1];
-    /* an eighth more, so that a thing that comes nearer is not scaled anew in every frame */
+    /* an eighth more, so that an approaching object is not scaled again in every frame */
     if (moment->foreground >= 0 &&
         result->foreground_pixels <= moment->foreground + moment->foreground / 8)
         return BD_OK;
@@ -114,7 +115,7 @@ void bd_contact_sheet_size(const struct bd_contact_sheet *sheet, int *width, int
     *height = rows * sheet->cell_height + (rows + 1) * gap;
 }
 
-/* All moments are shared out to the rows, in order; a row shows the best of its share. */
+/* The moments are divided among the rows, in order; a row shows the best one of its share. */
 static const struct moment *best_for_row(const struct bd_contact_sheet *sheet, int row)
 {
     int shown = sheet->count < rows ? sheet->count : rows;

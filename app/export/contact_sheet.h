@@ -1,5 +1,5 @@
-/* One picture that tells what was found: a row a moment, with input, background, mask and overlay
- * side by side. The moments are spread over all frames and are those with most foreground. */
+/* A picture that summarises an export. Each row shows a moment: input, background, mask and overlay
+ * side by side. The moments are spread over all frames and have most foreground. */
 #ifndef BD_APP_EXPORT_CONTACT_SHEET_H
 #define BD_APP_EXPORT_CONTACT_SHEET_H
 

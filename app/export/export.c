@@ -27,7 +27,7 @@ static void note_failure(struct export *export)
         snprintf(export->detail, sizeof export->detail, "%s", bd_error_detail());
 }
 
-static void tell_settings(const struct export *export)
+static void log_settings(const struct export *export)
 {
     const struct bd_reader_info *info = bd_pipeline_info(export->pipeline);
     struct bd_separator_options settings = bd_pipeline_settings(export->pipeline);
@@ -129,7 +129,7 @@ int bd_export_run(const struct bd_options *options)
     if (status) {
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
     } else {
-        tell_settings(&export);
+        log_settings(&export);
         run_frames(&export);
         if (bd_outputs_close(&export.outputs, &export.event_count))
             note_failure(&export);

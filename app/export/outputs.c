@@ -15,14 +15,15 @@
 #include "video/input/image_pattern.h"
 #include "video/output/writer.h"
 
-/* What kinds of output there are. Videos take a picture of bd_result a frame; the others have code
- * of their own below. */
+/* The kinds of output. Films get one picture of bd_result a frame; the others have code of their
+ * own below. */
 struct kind {
     const char *name;
     size_t option; /* offset in struct bd_options */
     unsigned wants;
     bool video, lossless;
     size_t picture; /* offset in struct bd_result */
+    size_t codec;   /* of its own, if `video`: offset in struct bd_options */
 };
 
 #define OPTION(member) offsetof(struct bd_options, member)
@@ -32,13 +33,17 @@ enum { videos = 4, plate = 4, contact_sheet = 5, events = 6, kind_count = 7 };
 
 /* clang-format off */
 static const struct kind kinds[kind_count] = {
-    { "mask", OPTION(mask), 0, true, true, PICTURE(labels) },
-    { "foreground", OPTION(foreground), BD_WANT_FOREGROUND, true, false, PICTURE(foreground) },
-    { "background", OPTION(background), BD_WANT_BACKGROUND, true, false, PICTURE(background) },
-    { "overlay", OPTION(overlay), BD_WANT_OVERLAY, true, false, PICTURE(overlay) },
-    { "plate", OPTION(plate), BD_WANT_BACKGROUND, false, false, PICTURE(background) },
-    { "contact-sheet", OPTION(contact_sheet), BD_WANT_BACKGROUND | BD_WANT_OVERLAY, false, false, 0 },
-    { "events", OPTION(events), 0, false, false, 0 },
+    { "mask", OPTION(mask), 0, true, true, PICTURE(labels), OPTION(mask_codec) },
+    { "foreground", OPTION(foreground), BD_WANT_FOREGROUND, true, false, PICTURE(foreground),
+      OPTION(foreground_codec) },
+    { "background", OPTION(background), BD_WANT_BACKGROUND, true, false, PICTURE(background),
+      OPTION(background_codec) },
+    { "overlay", OPTION(overlay), BD_WANT_OVERLAY, true, false, PICTURE(overlay),
+      OPTION(overlay_codec) },
+    { "plate", OPTION(plate), BD_WANT_BACKGROUND, false, false, PICTURE(background), 0 },
+    { "contact-sheet", OPTION(contact_sheet), BD_WANT_BACKGROUND | BD_WANT_OVERLAY, false, false,
+      0, 0 },
+    { "events", OPTION(events), 0, false, false, 0, 0 },
 };
 /* clang-format on */
 
@@ -51,9 +56,20 @@ struct bd_outputs {
     const struct bd_frame *last_background; /* the pipeline's; NULL before the first frame */
 };
 
+static const char *text_at(const struct bd_options *options, size_t offset)
+{
+    return *(const char *const *)((const char *)options + offset);
+}
+
 static const char *path_of(const struct bd_options *options, int i)
 {
-    return *(const char *const *)((const char *)options + kinds[i].option);
+    return text_at(options, kinds[i].option);
+}
+
+/* The codec that is given for this output alone; NULL: none is. */
+static const char *codec_of(const struct bd_options *options, int i)
+{
+    return kinds[i].video ? text_at(options, kinds[i].codec) : NULL;
 }
 
 unsigned bd_outputs_wants(const struct bd_options *options, int *count)
@@ -99,7 +115,7 @@ static bool would_replace(const char *path)
     int first, beyond_gap;
     if (bd_image_pattern_is(path))
         return bd_image_pattern_find(path, &first, &beyond_gap) == BD_OK;
-    /* devices such as /dev/null and /dev/full are not replaced but written to */
+    /* devices such as /dev/null are written to, not replaced */
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
@@ -122,9 +138,28 @@ static enum bd_status ask(const struct bd_options *options, int i)
     return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", kinds[i].name, path_of(options, i));
 }
 
+/* Codecs must exist, and an output with a codec of its own must be asked for. */
+static enum bd_status check_codecs(const struct bd_options *options)
+{
+    if (options->codec && bd_writer_check_codec(options->codec))
+        return bd_fail(BD_ERROR_ARGUMENT, "--codec %s", bd_error_detail());
+    for (int i = 0; i < videos; i++) {
+        const char *codec = codec_of(options, i), *name = kinds[i].name;
+        if (codec && !path_of(options, i))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s-codec %s: --%s is not given", name, codec,
+                           name);
+        if (codec && bd_writer_check_codec(codec))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s-codec %s", name, bd_error_detail());
+    }
+    return BD_OK;
+}
+
 enum bd_status bd_outputs_check(const struct bd_options *options)
 {
     char file[PATH_MAX], other[PATH_MAX], input[PATH_MAX];
+    enum bd_status codecs = check_codecs(options);
+    if (codecs)
+        return codecs;
     first_file(input, options->arguments[0]);
     for (int i = 0; i < kind_count; i++) {
         const char *path = path_of(options, i);
@@ -174,7 +209,8 @@ static enum bd_status open_writer(struct bd_outputs *outputs, int i,
                                         .pixel_aspect = info->pixel_aspect,
                                         .lossless = kinds[i].lossless,
                                         .overwrite = true, /* bd_outputs_check has asked */
-                                        .codec = kinds[i].video ? options->codec : NULL };
+                                        .codec = codec_of(options, i),
+                                        .film_codec = options->codec };
     if (i == contact_sheet) {
         writer.width = outputs->sheet_picture.width;
         writer.height = outputs->sheet_picture.height;
@@ -257,7 +293,7 @@ static enum bd_status write_pictures(struct bd_outputs *outputs)
     return status;
 }
 
-/* Remembers the first failure; later ones overwrite the thread's detail. */
+/* Keeps the first failure with its detail, which later failures overwrite. */
 static void note(enum bd_status *first, char *detail, enum bd_status status)
 {
     if (!status || *first)

@@ -6,18 +6,19 @@
 
 struct bd_outputs;
 
-/* BD_WANT_ bits of what the outputs asked for need; *count is how many are asked for. */
+/* BD_WANT_ bits that the given outputs need; *count is the number of outputs given. */
 unsigned bd_outputs_wants(const struct bd_options *options, int *count);
 
-/* Fails if an output is the input itself, if two outputs are the same file, or if one exists and
- * may not be replaced (asks on a terminal). Before anything is opened. */
+/* Fails if a codec does not exist or has no output, if an output is the input itself, if two
+ * outputs are the same file, or if one exists and may not be replaced (asks on a terminal). Before
+ * anything is opened. */
 enum bd_status bd_outputs_check(const struct bd_options *options);
 
-/* Opens everything asked for; on failure nothing stays open. */
+/* Opens all given outputs; on failure nothing stays open. */
 enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,
                                const struct bd_pipeline *pipeline);
 
-/* Writes one separated frame to all. */
+/* Writes a separated frame to all outputs. */
 enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_result *result);
 
 /* Finalises all files and nulls; returns the first failure. Safe on NULL. `events` (may be NULL) is

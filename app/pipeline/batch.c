@@ -8,30 +8,31 @@
 struct bd_batch {
     struct bd_backend *backend;
     struct bd_separator_options settings;
-    struct bd_stabiliser *steady;
+    struct bd_stabiliser *stabiliser;
     size_t rows;     /* of a small frame: pixels x channels */
     int window;      /* frames a full window has */
-    int count, next; /* frames in the window in hand; the next to deliver */
-    int solved;      /* columns `rpca` was made for; 0: there is none */
+    int count, next; /* frames in the current window; the next one to deliver */
+    int solved;      /* columns of `rpca`; 0: there is none */
     bool started;    /* a full window has been delivered */
     int64_t rank;
 
     struct bd_frame *frames; /* window, full size */
-    struct bd_shift *shifts; /* window: as they are registered */
+    struct bd_shift *shifts; /* window: shifts of the frames */
     int64_t registered;      /* frames */
     uint8_t *columns;        /* rows x window: the small frames, tight */
     struct bd_matrix m, l;
     struct bd_rpca_options solver;
     struct bd_rpca *rpca;
-    struct bd_separator *masker; /* makes masks from the backgrounds found here, learns the noise */
-    int64_t masked;              /* frames shown to it */
+    struct bd_separator *masker; /* makes masks from our backgrounds and learns the noise */
+    int64_t masked;              /* frames given to it */
 
     float *column;       /* rows: one of L */
     uint8_t *background; /* rows: the same as bytes */
 };
 
-/* The live separator's mask stage alone. Its own window, which no frame enters, is the smallest;
- * and it never takes what stands still for background, since L does not. */
+/* A live separator of which only the mask stage is used. No frame enters its window, which is
+ * therefore the smallest possible. Its memory is endless: objects that stop stay foreground, as
+ * they do in L. */
 static enum bd_status open_masker(struct bd_batch *batch)
 {
     struct bd_separator_options settings = batch->settings;
@@ -43,7 +44,7 @@ static enum bd_status open_masker(struct bd_batch *batch)
 
 enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backend,
                                const struct bd_separator_options *settings,
-                               struct bd_stabiliser *steady, bool (*interrupted)(void *user),
+                               struct bd_stabiliser *stabiliser, bool (*interrupted)(void *user),
                                void *user)
 {
     *batch = NULL;
@@ -53,7 +54,7 @@ enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backe
     self->backend = backend;
     self->solver = (struct bd_rpca_options){ .interrupted = interrupted, .user = user };
     self->settings = *settings;
-    self->steady = steady;
+    self->stabiliser = stabiliser;
     self->window = settings->window;
     self->rows = (size_t)settings->width * (size_t)settings->height * (size_t)settings->channels;
     self->frames = calloc((size_t)self->window, sizeof *self->frames);
@@ -102,7 +103,7 @@ void bd_batch_restart(struct bd_batch *batch)
 {
     batch->count = batch->next = 0;
     batch->started = false;
-    bd_stabiliser_seek(batch->steady);
+    bd_stabiliser_seek(batch->stabiliser);
 }
 
 static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame *frame,
@@ -114,17 +115,17 @@ static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame
         return status;
     uint8_t *column = batch->columns + (size_t)j * batch->rows;
     double time = (double)batch->registered++ / batch->settings.frame_rate;
-    bd_stabiliser_take(batch->steady, picture, time, &picture, &batch->shifts[j]);
+    bd_stabiliser_register(batch->stabiliser, picture, time, &picture, &batch->shifts[j]);
     for (int y = 0; y < batch->settings.height; y++)
         memcpy(column + (size_t)y * tight, picture->data + (int64_t)y * picture->stride, tight);
     return BD_OK;
 }
 
-/* Moves the last `keep` frames of the window before to the front and the `fresh` first after them.
- */
+/* Reorders the window: first the last `keep` frames of the previous window, then the `fresh` new
+ * ones. */
 static void rotate(struct bd_batch *batch, int fresh, int keep)
 {
-    /* the fresh ones lie at 0..fresh-1, the old ones still at fresh..window-1 */
+    /* the new ones are at 0..fresh-1, the old ones still at fresh..window-1 */
     for (int step = 0; step < fresh; step++) {
         struct bd_frame first = batch->frames[0];
         memmove(batch->frames, batch->frames + 1,
@@ -157,8 +158,8 @@ static enum bd_status fill(struct bd_batch *batch, struct bd_queue *queue)
             break;
         fresh++;
     }
-    /* Who interrupts waits for no solution. Whatever else ended the stream comes again from the
-     * queue once these frames are delivered. */
+    /* After an interruption the window is not solved. The queue returns any other end of the stream
+     * again, once these frames are delivered. */
     if (fresh == 0 || status == BD_ERROR_MEMORY || status == BD_ERROR_INTERRUPTED)
         return status;
     int keep = batch->started ? batch->window - fresh : 0;
@@ -199,7 +200,7 @@ static enum bd_status mask_frame(struct bd_batch *batch, int j, struct bd_separa
                                    time, separation);
 }
 
-/* Shows the masker the whole window before the first frame of it is delivered. */
+/* Gives the masker the whole window before its first frame is delivered. */
 static enum bd_status learn_noise(struct bd_batch *batch)
 {
     struct bd_separation separation;
@@ -226,7 +227,7 @@ static enum bd_status solve(struct bd_batch *batch)
         status = bd_matrix_upload(batch->backend, &batch->m, batch->columns, (int64_t)batch->rows);
     if (!status)
         status = bd_rpca_solve(batch->rpca, &batch->m, &result);
-    if (status == BD_ERROR_NUMERIC) { /* bytes are never NaN: the iteration limit */
+    if (status == BD_ERROR_NUMERIC) { /* the iteration limit: bytes are never NaN */
         bd_log(BD_LOG_WARNING, "batch: %s", bd_error_detail());
         status = BD_OK;
     }
@@ -247,13 +248,13 @@ enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
         if (!status)
             status = solve(batch);
         if (status)
-            batch->next = batch->count; /* there is nothing to be told of this window */
+            batch->next = batch->count; /* this window has no results */
     }
     if (!status)
         status = mask_frame(batch, batch->next, separation);
     if (status)
         return status;
-    bd_stabiliser_give(batch->steady, batch->shifts[batch->next], separation);
+    bd_stabiliser_restore(batch->stabiliser, batch->shifts[batch->next], separation);
     *frame = &batch->frames[batch->next++];
     separation->rank = (int)batch->rank;
     separation->columns = batch->count;

@@ -10,14 +10,14 @@ double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_fram
     return (double)frame->pts * (double)base.num / (double)base.den;
 }
 
-/* Gives the frame held for longest back to the queue. */
+/* Returns the oldest frame that is held to the queue. */
 static void release(struct bd_in_flight *flight)
 {
     bd_queue_release(flight->queue);
     flight->held--;
 }
 
-/* The next frame of the queue goes to the separator. */
+/* Submits the next frame of the queue. */
 static enum bd_status submit_next(struct bd_in_flight *flight)
 {
     const struct bd_frame *frame, *picture;
@@ -26,53 +26,53 @@ static enum bd_status submit_next(struct bd_in_flight *flight)
         return status;
     flight->held++;
     double begin = bd_clock_seconds(), time = bd_in_flight_time(flight, frame);
-    struct bd_shift *shift = &flight->shifts[flight->flying_count];
-    bd_stabiliser_take(flight->steady, picture, time, &picture, shift);
+    struct bd_shift *shift = &flight->shifts[flight->submitted_count];
+    bd_stabiliser_register(flight->stabiliser, picture, time, &picture, shift);
     status = bd_separator_submit(flight->separator, picture->data, picture->stride, time);
     if (!status)
-        flight->flying[flight->flying_count++] = frame;
+        flight->submitted[flight->submitted_count++] = frame;
     flight->seconds = bd_clock_seconds() - begin;
     return status;
 }
 
-/* The frame that the separator has had for longest is done. */
+/* Receives the result of the oldest submitted frame. */
 static enum bd_status receive_oldest(struct bd_in_flight *flight, const struct bd_frame **frame,
                                      struct bd_separation *separation)
 {
     struct bd_shift shift = flight->shifts[0];
-    *frame = flight->flying[0];
-    flight->flying_count--;
-    for (int i = 0; i < flight->flying_count; i++) {
-        flight->flying[i] = flight->flying[i + 1];
+    *frame = flight->submitted[0];
+    flight->submitted_count--;
+    for (int i = 0; i < flight->submitted_count; i++) {
+        flight->submitted[i] = flight->submitted[i + 1];
         flight->shifts[i] = flight->shifts[i + 1];
     }
     enum bd_status status = bd_separator_receive(flight->separator, separation);
     if (!status)
-        bd_stabiliser_give(flight->steady, shift, separation);
+        bd_stabiliser_restore(flight->stabiliser, shift, separation);
     return status;
 }
 
-/* Whether one more frame is to go to the separator. None goes ahead of a camera's new place, which
- * is learned when no frame is in flight. */
+/* Whether one more frame must be submitted. After a relocation none is, until no frame is in flight
+ * and the new scene has been learned. */
 static bool wants_more(const struct bd_in_flight *flight, int depth)
 {
     if (flight->ended)
         return false;
-    return !flight->flying_count ||
-           (flight->flying_count < depth && !bd_stabiliser_moved(flight->steady));
+    return !flight->submitted_count ||
+           (flight->submitted_count < depth && !bd_stabiliser_moved(flight->stabiliser));
 }
 
-/* Before each frame: what is frozen learns no new place either. */
-static enum bd_status learn_place(struct bd_in_flight *flight)
+/* Before each frame: learns the new scene after a relocation, unless the separator is frozen. */
+static enum bd_status learn_relocation(struct bd_in_flight *flight)
 {
-    bd_stabiliser_freeze(flight->steady, bd_separator_frozen(flight->separator));
-    if (flight->flying_count || !bd_stabiliser_moved(flight->steady))
+    bd_stabiliser_freeze(flight->stabiliser, bd_separator_frozen(flight->separator));
+    if (flight->submitted_count || !bd_stabiliser_moved(flight->stabiliser))
         return BD_OK;
-    return bd_stabiliser_learn(flight->steady, flight->separator);
+    return bd_stabiliser_learn(flight->stabiliser, flight->separator);
 }
 
-/* Frames of a camera are not kept waiting for the next, and while the separator is frozen none goes
- * ahead, since that may be meant for one frame alone. */
+/* Only one frame is in flight for a live camera, so that no frame waits for the next one. The same
+ * holds while the separator is frozen, because a freeze may be meant for a single frame. */
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
                                  struct bd_separation *separation)
 {
@@ -81,17 +81,17 @@ enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_fr
     if (depth > bd_queue_most_held - 1)
         depth = bd_queue_most_held - 1;
     flight->seconds = 0;
-    if (flight->held > flight->flying_count)
+    if (flight->held > flight->submitted_count)
         release(flight);
     while (wants_more(flight, depth)) {
-        flight->ended = learn_place(flight);
+        flight->ended = learn_relocation(flight);
         if (!flight->ended)
             flight->ended = submit_next(flight);
         if (flight->ended)
             snprintf(flight->detail, sizeof flight->detail, "%s", bd_error_detail());
     }
     enum bd_status ended = flight->ended;
-    if (!flight->flying_count)
+    if (!flight->submitted_count)
         return ended == BD_END ? BD_END : bd_fail(ended, "%s", flight->detail);
     return receive_oldest(flight, frame, separation);
 }
@@ -99,17 +99,17 @@ enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_fr
 enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)
 {
     enum bd_status status = BD_OK;
-    /* A frame of which submit failed may be in flight too. */
+    /* A frame whose submission failed may be in flight too. */
     while (!status && bd_separator_in_flight(flight->separator)) {
         struct bd_separation separation;
         status = bd_separator_receive(flight->separator, &separation);
     }
-    flight->flying_count = 0;
+    flight->submitted_count = 0;
     while (flight->held)
         release(flight);
     if (!status)
         status = bd_queue_seek(flight->queue, seconds);
-    bd_stabiliser_seek(flight->steady);
+    bd_stabiliser_seek(flight->stabiliser);
     if (!status)
         flight->ended = BD_OK;
     return status;

@@ -1,5 +1,5 @@
-/* Frames of a queue that a live separator has, as many at a time as it takes, so that decoding,
- * separation and what is made of the results go on side by side. */
+/* The frames in flight: those submitted to a live separator and not received yet. There are as many
+ * as the separator can take, so that decoding, separation and the making of outputs overlap. */
 #ifndef BD_APP_PIPELINE_IN_FLIGHT_H
 #define BD_APP_PIPELINE_IN_FLIGHT_H
 
@@ -8,33 +8,32 @@
 #include "video/input/reader.h"
 #include <backdrop/separator.h>
 
-/* The first four are the owner's, who sets them and has all the rest 0; they stay the owner's. */
+/* The owner sets the first four members and zeroes the rest; it keeps the objects they point to. */
 struct bd_in_flight {
     struct bd_queue *queue;
     struct bd_separator *separator;
     const struct bd_reader_info *info;
-    struct bd_stabiliser *steady; /* may be NULL */
+    struct bd_stabiliser *stabiliser; /* may be NULL */
 
-    /* Frames that the separator has and that have not been returned, oldest first. */
-    const struct bd_frame *flying[bd_queue_most_held];
-    struct bd_shift shifts[bd_queue_most_held]; /* theirs, as registered */
-    int flying_count;
-    int held;             /* frames of the queue: those, and one that the caller may look at */
+    /* Oldest first. */
+    const struct bd_frame *submitted[bd_queue_most_held];
+    struct bd_shift shifts[bd_queue_most_held]; /* of the submitted frames */
+    int submitted_count;
+    int held; /* frames of the queue: the submitted ones, and the one that was returned last */
     enum bd_status ended; /* BD_OK while frames come */
     char detail[bd_detail_size];
-    double
-        seconds; /* spent on handing over frames in the last call, without waiting for the queue */
+    double seconds; /* spent on submitting frames in the last call, without waiting for the queue */
 };
 
 /* Seconds from the beginning of the input. */
 double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_frame *frame);
 
-/* The next frame and its separation, valid until the next call. What ended the stream is told when
- * the frames before it have been returned: BD_END, or the queue's or the separator's failure. */
+/* The next frame and its separation, valid until the next call. The end of the stream
+ * (BD_END, or a failure of the queue or the separator) is returned after all frames before it. */
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
                                  struct bd_separation *separation);
 
-/* Takes back all frames and lets the queue go on at `seconds` (bd_queue_seek). */
+/* Receives and drops all frames in flight, then continues at `seconds` (bd_queue_seek). */
 enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds);
 
 #endif

@@ -8,45 +8,45 @@
 
 #include "video/scale.h"
 
-/* Fewer frames make no better background than the first frame alone. */
+/* With fewer frames the background is no better than the first frame alone. */
 enum { handful = 5 };
 
-/* Memory for pictures that wait: a window of 50 at the usual size is 46 MB. Where it is full the
- * thread waits. */
+/* Most memory for pictures; a window of 50 at the usual size takes 46 MB. A thread waits while it
+ * is used up. */
 enum { most_bytes = 128 << 20 };
 
-/* Threads of a part's decoder, where there are several parts. */
+/* Threads of the decoder of a part, if there are several parts. */
 enum { part_threads = 4 };
 
-/* A stretch of the pictures, and the thread that makes them. */
+/* A range of the pictures, and the thread that makes them. */
 struct part {
-    struct bd_initialiser *prime;
+    struct bd_initialiser *initialiser;
     pthread_t thread;
-    int begin, end; /* the pictures' numbers */
+    int begin, end; /* numbers of its pictures */
     /* Guarded by the mutex: */
-    bool ended; /* makes no more pictures, because of `status` */
+    bool ended; /* `status` says why it makes no more pictures */
     enum bd_status status;
     char detail[bd_detail_size];
 };
 
 struct bd_initialiser {
     const char *input;
-    struct bd_reader_options options; /* `interrupted` asks for `stop` too */
+    struct bd_reader_options options; /* with our own `interrupted`, which checks `stop` too */
     bool (*interrupted)(void *user);
     void *user;
     int width, height, window;
     double memory; /* seconds */
     enum bd_pixel_format format;
-    atomic_bool stop; /* asked by the reader without the mutex */
+    atomic_bool stop; /* the reader reads it without the mutex */
 
     struct part parts[bd_initialiser_most_parts];
     int part_count;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 
-    /* Guarded by the mutex. Picture i is at i % capacity, its part's while it is made, and the
-     * consumer's when it is shown. */
-    struct bd_frame *pictures; /* each made when it is used first */
+    /* Guarded by the mutex. Picture i is at i % capacity. It belongs to its part while it is made,
+     * and to the consumer from then on until `shown` passes it. */
+    struct bd_frame *pictures; /* capacity; allocated on first use */
     bool *made;                /* window */
     int capacity;
     int shown; /* pictures that the consumer is done with */
@@ -54,74 +54,77 @@ struct bd_initialiser {
 
 static bool asked_to_stop(void *user)
 {
-    struct bd_initialiser *prime = user;
-    return atomic_load(&prime->stop) || (prime->interrupted && prime->interrupted(prime->user));
+    struct bd_initialiser *initialiser = user;
+    return atomic_load(&initialiser->stop) ||
+           (initialiser->interrupted && initialiser->interrupted(initialiser->user));
 }
 
-/* Where picture `number` is to be made, when there is room for it; NULL if it is wanted no more. */
-static struct bd_frame *place_for(struct bd_initialiser *prime, int number)
+/* Waits for room for picture `number`; NULL if the threads are to stop. */
+static struct bd_frame *place_for(struct bd_initialiser *initialiser, int number)
 {
     struct bd_frame *picture = NULL;
-    pthread_mutex_lock(&prime->mutex);
-    while (number >= prime->shown + prime->capacity && !prime->stop)
-        pthread_cond_wait(&prime->changed, &prime->mutex);
-    if (!prime->stop)
-        picture = &prime->pictures[number % prime->capacity];
-    pthread_mutex_unlock(&prime->mutex);
+    pthread_mutex_lock(&initialiser->mutex);
+    while (number >= initialiser->shown + initialiser->capacity && !initialiser->stop)
+        pthread_cond_wait(&initialiser->changed, &initialiser->mutex);
+    if (!initialiser->stop)
+        picture = &initialiser->pictures[number % initialiser->capacity];
+    pthread_mutex_unlock(&initialiser->mutex);
     return picture;
 }
 
-/* Makes a picture of the frame and lets it wait. */
-static enum bd_status add_picture(struct bd_initialiser *prime, int number,
+/* Scales the frame to picture `number`. */
+static enum bd_status add_picture(struct bd_initialiser *initialiser, int number,
                                   struct bd_scaler **scaler, const struct bd_frame *frame)
 {
-    struct bd_frame *picture = place_for(prime, number);
+    struct bd_frame *picture = place_for(initialiser, number);
     if (!picture)
-        return bd_fail(BD_ERROR_INTERRUPTED, "the look ahead was ended");
-    enum bd_status status = bd_frame_ensure(picture, prime->width, prime->height, prime->format);
+        return bd_fail(BD_ERROR_INTERRUPTED, "the look-ahead was ended");
+    enum bd_status status =
+        bd_frame_ensure(picture, initialiser->width, initialiser->height, initialiser->format);
     if (!status)
         status = bd_scale(scaler, picture, frame, BD_SCALE_AREA);
     if (status)
         return status;
-    pthread_mutex_lock(&prime->mutex);
-    prime->made[number] = true;
-    pthread_cond_broadcast(&prime->changed);
-    pthread_mutex_unlock(&prime->mutex);
+    pthread_mutex_lock(&initialiser->mutex);
+    initialiser->made[number] = true;
+    pthread_cond_broadcast(&initialiser->changed);
+    pthread_mutex_unlock(&initialiser->mutex);
     return BD_OK;
 }
 
-/* Seconds from a picture to the next. */
-static double step_of(const struct bd_initialiser *prime, const struct bd_reader_info *info)
+/* Seconds between two pictures. */
+static double step_of(const struct bd_initialiser *initialiser, const struct bd_reader_info *info)
 {
-    const struct bd_reader_options *options = &prime->options;
-    double span = fmin(prime->memory, bd_initialiser_most_seconds);
+    const struct bd_reader_options *options = &initialiser->options;
+    double span = fmin(initialiser->memory, bd_initialiser_most_seconds);
     double length = options->duration > 0 ? options->duration : info->duration - options->start;
     if (length > 0)
         span = fmin(span, length);
-    return span / prime->window;
+    return span / initialiser->window;
 }
 
-/* Adds the part's pictures. BD_END: the input has no more. */
+/* Makes the pictures of the part. BD_END: the input has no more frames. */
 static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
 {
-    struct bd_initialiser *prime = part->prime;
+    struct bd_initialiser *initialiser = part->initialiser;
     const struct bd_reader_info *info = bd_reader_get_info(reader);
     struct bd_scaler *scaler = NULL;
     struct bd_frame frame = { 0 };
     double tick = (double)info->time_base.num / (double)info->time_base.den;
-    double step = step_of(prime, info), span = step * prime->window;
+    double step = step_of(initialiser, info), span = step * initialiser->window;
     /* Times count from the first frame. */
     enum bd_status status = bd_reader_read(reader, &frame);
     int64_t first = frame.pts;
     if (!status && part->begin > 0)
-        status = bd_reader_seek(reader, fmax(0, prime->options.start + part->begin * step - tick));
+        status =
+            bd_reader_seek(reader, fmax(0, initialiser->options.start + part->begin * step - tick));
     for (int i = part->begin; !status && i < part->end; i++) {
         if (i > 0)
             status =
                 bd_reader_read_from(reader, first + (int64_t)ceil(i * step / tick - 0.5), &frame);
         if (status || (double)(frame.pts - first) * tick >= span)
             break;
-        status = add_picture(prime, i, &scaler, &frame);
+        status = add_picture(initialiser, i, &scaler, &frame);
     }
     bd_scaler_destroy(&scaler);
     bd_frame_destroy(&frame);
@@ -131,63 +134,63 @@ static enum bd_status add_pictures(struct part *part, struct bd_reader *reader)
 static void *look_ahead(void *user)
 {
     struct part *part = user;
-    struct bd_initialiser *prime = part->prime;
+    struct bd_initialiser *initialiser = part->initialiser;
     struct bd_reader *reader = NULL;
-    enum bd_status status = bd_reader_open(&reader, prime->input, &prime->options);
+    enum bd_status status = bd_reader_open(&reader, initialiser->input, &initialiser->options);
     if (!status)
         status = add_pictures(part, reader);
     bd_reader_close(&reader);
-    pthread_mutex_lock(&prime->mutex);
+    pthread_mutex_lock(&initialiser->mutex);
     part->status = status;
     if (status)
         snprintf(part->detail, sizeof part->detail, "%s", bd_error_detail());
     part->ended = true;
-    pthread_cond_broadcast(&prime->changed);
-    pthread_mutex_unlock(&prime->mutex);
+    pthread_cond_broadcast(&initialiser->changed);
+    pthread_mutex_unlock(&initialiser->mutex);
     return NULL;
 }
 
-/* Ends the threads that were started, and frees. */
-static void end(struct bd_initialiser *prime)
+/* Stops the threads that were started, and frees everything. */
+static void end(struct bd_initialiser *initialiser)
 {
-    pthread_mutex_lock(&prime->mutex);
-    atomic_store(&prime->stop, true);
-    pthread_cond_broadcast(&prime->changed);
-    pthread_mutex_unlock(&prime->mutex);
-    for (int i = 0; i < prime->part_count; i++)
-        pthread_join(prime->parts[i].thread, NULL);
-    for (int i = 0; prime->pictures && i < prime->capacity; i++)
-        bd_frame_destroy(&prime->pictures[i]);
-    free(prime->pictures);
-    free(prime->made);
-    pthread_cond_destroy(&prime->changed);
-    pthread_mutex_destroy(&prime->mutex);
-    free(prime);
+    pthread_mutex_lock(&initialiser->mutex);
+    atomic_store(&initialiser->stop, true);
+    pthread_cond_broadcast(&initialiser->changed);
+    pthread_mutex_unlock(&initialiser->mutex);
+    for (int i = 0; i < initialiser->part_count; i++)
+        pthread_join(initialiser->parts[i].thread, NULL);
+    for (int i = 0; initialiser->pictures && i < initialiser->capacity; i++)
+        bd_frame_destroy(&initialiser->pictures[i]);
+    free(initialiser->pictures);
+    free(initialiser->made);
+    pthread_cond_destroy(&initialiser->changed);
+    pthread_mutex_destroy(&initialiser->mutex);
+    free(initialiser);
 }
 
-static bool start_parts(struct bd_initialiser *prime, int parts)
+static bool start_parts(struct bd_initialiser *initialiser, int parts)
 {
     for (int i = 0; i < parts; i++) {
-        struct part *part = &prime->parts[i];
-        *part = (struct part){ .prime = prime,
-                               .begin = i * prime->window / parts,
-                               .end = (i + 1) * prime->window / parts };
+        struct part *part = &initialiser->parts[i];
+        *part = (struct part){ .initialiser = initialiser,
+                               .begin = i * initialiser->window / parts,
+                               .end = (i + 1) * initialiser->window / parts };
         if (pthread_create(&part->thread, NULL, look_ahead, part))
             return false;
-        prime->part_count++;
+        initialiser->part_count++;
     }
     return true;
 }
 
-enum bd_status bd_initialiser_start(struct bd_initialiser **prime, const char *input,
+enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const char *input,
                                     const struct bd_reader_options *options,
                                     const struct bd_separator_options *settings,
                                     enum bd_pixel_format format, int parts)
 {
-    *prime = NULL;
+    *initialiser = NULL;
     struct bd_initialiser *self = calloc(1, sizeof *self);
     if (!self)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the look ahead");
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the look-ahead");
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->changed, NULL);
     self->input = input;
@@ -203,7 +206,7 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **prime, const char *i
     self->format = format;
     double room = most_bytes / ((double)self->width * self->height * (double)format);
     self->capacity = (int)fmax(1, fmin(self->window, room));
-    if (self->capacity < self->window) /* the later parts would have to wait for the first */
+    if (self->capacity < self->window) /* later parts would wait for the first one */
         parts = 1;
     if (parts > 1 && !self->options.threads)
         self->options.threads = part_threads;
@@ -211,74 +214,76 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **prime, const char *i
     self->made = calloc((size_t)self->window, sizeof *self->made);
     if (!self->pictures || !self->made || !start_parts(self, parts)) {
         end(self);
-        return bd_fail(BD_ERROR_MEMORY, "cannot start the look ahead");
+        return bd_fail(BD_ERROR_MEMORY, "cannot start the look-ahead");
     }
-    *prime = self;
+    *initialiser = self;
     return BD_OK;
 }
 
 /* The part that picture `number` is in. */
-static const struct part *part_of(const struct bd_initialiser *prime, int number)
+static const struct part *part_of(const struct bd_initialiser *initialiser, int number)
 {
     int i = 0;
-    while (number >= prime->parts[i].end)
+    while (number >= initialiser->parts[i].end)
         i++;
-    return &prime->parts[i];
+    return &initialiser->parts[i];
 }
 
-/* The next picture, when it is made. NULL: no more come, *status says why. */
-static const struct bd_frame *next_picture(struct bd_initialiser *prime, enum bd_status *status)
+/* Waits for the next picture. NULL: there are no more, and *status says why. */
+static const struct bd_frame *next_picture(struct bd_initialiser *initialiser,
+                                           enum bd_status *status)
 {
     const struct bd_frame *picture = NULL;
-    int number = prime->shown;
+    int number = initialiser->shown;
     *status = BD_OK;
-    if (number == prime->window)
+    if (number == initialiser->window)
         return NULL;
-    const struct part *part = part_of(prime, number);
-    pthread_mutex_lock(&prime->mutex);
-    while (!prime->made[number] && !part->ended)
-        pthread_cond_wait(&prime->changed, &prime->mutex);
-    if (prime->made[number])
-        picture = &prime->pictures[number % prime->capacity];
+    const struct part *part = part_of(initialiser, number);
+    pthread_mutex_lock(&initialiser->mutex);
+    while (!initialiser->made[number] && !part->ended)
+        pthread_cond_wait(&initialiser->changed, &initialiser->mutex);
+    if (initialiser->made[number])
+        picture = &initialiser->pictures[number % initialiser->capacity];
     else if (part->status != BD_OK && part->status != BD_END)
         *status = bd_fail(part->status, "%s", part->detail);
-    pthread_mutex_unlock(&prime->mutex);
+    pthread_mutex_unlock(&initialiser->mutex);
     return picture;
 }
 
-static void release(struct bd_initialiser *prime)
+static void release(struct bd_initialiser *initialiser)
 {
-    pthread_mutex_lock(&prime->mutex);
-    prime->shown++;
-    pthread_cond_broadcast(&prime->changed);
-    pthread_mutex_unlock(&prime->mutex);
+    pthread_mutex_lock(&initialiser->mutex);
+    initialiser->shown++;
+    pthread_cond_broadcast(&initialiser->changed);
+    pthread_mutex_unlock(&initialiser->mutex);
 }
 
-enum bd_status bd_initialiser_finish(struct bd_initialiser **prime, struct bd_separator *separator,
-                                     struct bd_stabiliser *steady)
+enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
+                                     struct bd_separator *separator,
+                                     struct bd_stabiliser *stabiliser)
 {
     const struct bd_frame *picture, *registered;
     struct bd_shift shift;
     enum bd_status status = BD_OK;
     int shown = 0;
-    while (!status && (picture = next_picture(*prime, &status))) {
-        bd_stabiliser_take(steady, picture, bd_stabiliser_ahead, &registered, &shift);
+    while (!status && (picture = next_picture(*initialiser, &status))) {
+        bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &shift);
         status = bd_separator_look_ahead(separator, registered->data, registered->stride);
-        release(*prime);
+        release(*initialiser);
         shown++;
     }
     if (status == BD_OK)
         status =
             shown >= handful ? bd_separator_initialise(separator) : bd_separator_reset(separator);
     else if (status != BD_ERROR_INTERRUPTED && shown > 0)
-        status = bd_separator_reset(separator); /* the main reader will meet the same damage */
-    bd_initialiser_close(prime);
+        status = bd_separator_reset(separator); /* the main reader will report the same damage */
+    bd_initialiser_close(initialiser);
     return status;
 }
 
-void bd_initialiser_close(struct bd_initialiser **prime)
+void bd_initialiser_close(struct bd_initialiser **initialiser)
 {
-    if (*prime)
-        end(*prime);
-    *prime = NULL;
+    if (*initialiser)
+        end(*initialiser);
+    *initialiser = NULL;
 }

@@ -3,17 +3,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Orange-red stands out from asphalt, grass and skin; tried on the street clips. */
+/* Orange-red differs from asphalt, grass and skin; chosen on street clips. */
 static const uint8_t tint[3] = { 255, 64, 32 };
 static const uint8_t line[3] = { 255, 224, 64 };
 enum { tint_share = 96 }; /* of 256 */
-
-static void carry_times(struct bd_frame *to, const struct bd_frame *from)
-{
-    to->index = from->index;
-    to->pts = from->pts;
-    to->duration = from->duration;
-}
 
 void bd_foreground_draw(struct bd_frame *foreground, const struct bd_frame *input,
                         const struct bd_frame *mask)
@@ -33,7 +26,7 @@ void bd_foreground_draw(struct bd_frame *foreground, const struct bd_frame *inpu
             out[3] = 255;
         }
     }
-    carry_times(foreground, input);
+    bd_frame_copy_times(foreground, input);
 }
 
 /* Is the foreground pixel (x, y) next to background, or at the rim of the picture? `width` is the
@@ -73,5 +66,5 @@ void bd_overlay_draw(struct bd_frame *overlay, const struct bd_frame *input,
             }
         }
     }
-    carry_times(overlay, input);
+    bd_frame_copy_times(overlay, input);
 }

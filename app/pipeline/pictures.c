@@ -38,7 +38,7 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
                                   int threads)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
-    enum { most = 4 }; /* threads: 1920x1080 takes one of them less than a millisecond */
+    enum { most = 4 }; /* threads: one frame of 1920x1080 takes less than a millisecond */
     bool small = settings->width != width || settings->height != height;
     *pictures = NULL;
     struct bd_pictures *self = calloc(1, sizeof *self);
@@ -95,13 +95,6 @@ static enum bd_status make_background(struct bd_pictures *self, const uint8_t *b
     return bd_scale(&self->enlarge, &self->background, &self->small_background, BD_SCALE_BILINEAR);
 }
 
-static void carry_times(struct bd_frame *to, const struct bd_frame *from)
-{
-    to->index = from->index;
-    to->pts = from->pts;
-    to->duration = from->duration;
-}
-
 static void make_mask(struct bd_pictures *self, const struct bd_frame *frame,
                       const struct bd_separation *separation,
                       const struct bd_separator_options *settings)
@@ -117,7 +110,7 @@ static void make_mask(struct bd_pictures *self, const struct bd_frame *frame,
         bd_upscale_mask(self->upscaler, &self->mask, frame, &small);
     else
         copy_tight(&self->mask, separation->mask);
-    carry_times(&self->mask, frame);
+    bd_frame_copy_times(&self->mask, frame);
 }
 
 /* The mask, with shadows where it is black and the region of interest is not. */
@@ -136,7 +129,7 @@ static void make_labels(struct bd_pictures *self, const uint8_t *shadow, const s
         }
     }
     bd_roi_apply(&self->labels, roi);
-    carry_times(&self->labels, mask);
+    bd_frame_copy_times(&self->labels, mask);
 }
 
 enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *result,
@@ -155,7 +148,7 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
         enum bd_status status = make_background(self, separation->background);
         if (status)
             return status;
-        carry_times(&self->background, frame);
+        bd_frame_copy_times(&self->background, frame);
         result->background = &self->background;
     }
     if (self->wants & BD_WANT_FOREGROUND) {

@@ -17,17 +17,17 @@
 #include "base/pool.h"
 #include "video/scale.h"
 
-/* Frames decoded ahead: enough to even out key frames, few enough for 4K pictures. */
+/* Decoded frames that may wait: enough to even out key frames, few enough for 4K pictures. */
 enum { queue_frames = 8, live_queue_frames = 2 };
 
-/* Threads that scale frames: 1920x1080 in colour takes one 5 ms. */
+/* Threads that scale frames: a colour frame of 1920x1080 takes one thread 5 ms. */
 enum { scaling_threads = 4 };
 
-/* Seconds of film that are looked through in several parts. */
+/* Seconds of look-ahead from which on it is read in several parts. */
 enum { least_for_parts = 10 };
 
-/* Larger pictures are processed at about this many pixels, on every backend, so that all give the
- * same masks. */
+/* Larger pictures are scaled down to about this many pixels, the same on every backend, so that all
+ * give the same masks. */
 enum { most_pixels = 640 * 480 };
 
 struct bd_pipeline {
@@ -46,15 +46,15 @@ struct bd_pipeline {
     struct bd_batch *batch;         /* batch solver */
     struct bd_separator_options settings;
     struct bd_initialiser
-        *prime; /* live solver: the look ahead, until the first frame is asked for */
+        *initialiser; /* live solver: the look-ahead, until the first frame is wanted */
 
     enum bd_pixel_format small_format;               /* of what is separated */
     bool smaller;                                    /* than the input */
     struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
     struct bd_frame roi;                             /* empty: none */
 
-    struct bd_stabiliser *steady; /* registers frames; NULL: not wanted */
-    struct bd_in_flight flight;   /* live solver: between the queue and the separator */
+    struct bd_stabiliser *stabiliser; /* registers frames; NULL: not wanted */
+    struct bd_in_flight flight;       /* live solver: between the queue and the separator */
     struct bd_pictures *pictures;
 };
 
@@ -92,7 +92,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
-/* The size at which frames are processed: as asked, or their own, or of about most_pixels. */
+/* The processing size: --scale, or that of the frames, or about most_pixels. */
 static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int *height)
 {
     const struct bd_options *options = pipeline->options;
@@ -115,7 +115,7 @@ static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int 
     return BD_OK;
 }
 
-/* What the solver is to do, as far as the input says. */
+/* The settings of the separator, from the options and the input. */
 static enum bd_status choose_settings(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
@@ -140,8 +140,8 @@ static enum bd_status choose_settings(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
-/* Parts cost what is decoded to get to them, from a key frame on: for films of ten seconds
- * and more on machines with cores for that. */
+/* Each part has to decode from the key frame before it. Several parts pay for films of ten seconds
+ * and more, on machines with enough cores. */
 static int parts_to_look_through(const struct bd_pipeline *pipeline)
 {
     const struct bd_separator_options *settings = &pipeline->settings;
@@ -154,7 +154,7 @@ static int parts_to_look_through(const struct bd_pipeline *pipeline)
                : 1;
 }
 
-/* Starts to collect what a live separator's first background is made of. */
+/* Starts the look-ahead, where it is possible. */
 static enum bd_status look_ahead(struct bd_pipeline *pipeline)
 {
     const char *input = pipeline->options->arguments[0];
@@ -162,13 +162,13 @@ static enum bd_status look_ahead(struct bd_pipeline *pipeline)
                     !pipeline->info->live && strcmp(input, "-") != 0;
     if (!possible)
         return BD_OK;
-    return bd_initialiser_start(&pipeline->prime, input, &pipeline->reader_options,
+    return bd_initialiser_start(&pipeline->initialiser, input, &pipeline->reader_options,
                                 &pipeline->settings, pipeline->small_format,
                                 parts_to_look_through(pipeline));
 }
 
-/* Opening a GPU takes most of a second, in which the thread of the look ahead gets on: the input
- * comes first. Where both fail it is the backend's failure that is told. */
+/* Opening a GPU takes most of a second. The input is opened first, so that the look-ahead runs
+ * meanwhile. If both fail, the failure of the backend is reported. */
 static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
@@ -190,11 +190,11 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     const struct bd_reader_info *info = pipeline->info;
     const struct bd_separator_options *settings = &pipeline->settings;
     enum bd_status status =
-        bd_stabiliser_create(&pipeline->steady, (enum bd_stabilise_mode)options->steady, settings,
-                             pipeline->small_format);
+        bd_stabiliser_create(&pipeline->stabiliser, (enum bd_stabilise_mode)options->stabilise,
+                             settings, pipeline->small_format);
     if (!status && options->solver == BD_SOLVER_BATCH)
-        status = bd_batch_create(&pipeline->batch, pipeline->backend, settings, pipeline->steady,
-                                 asked_to_stop, pipeline);
+        status = bd_batch_create(&pipeline->batch, pipeline->backend, settings,
+                                 pipeline->stabiliser, asked_to_stop, pipeline);
     else if (!status)
         status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
     if (!status)
@@ -203,7 +203,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     return status;
 }
 
-/* What the solver is shown, where that is not the frame itself. Called by threads of the queue. */
+/* Scales a frame to the processing size and format. Called by the threads of the queue. */
 static enum bd_status shrink(void *user, int thread, struct bd_frame *picture,
                              const struct bd_frame *frame)
 {
@@ -215,8 +215,9 @@ static enum bd_status shrink(void *user, int thread, struct bd_frame *picture,
     return bd_scale(&pipeline->shrink[thread], picture, frame, BD_SCALE_AREA);
 }
 
-/* A frame of a film is scaled by one thread, beside others: threads that share a frame wait for
- * each other. A camera's, which comes alone, is scaled by all. */
+/* Frames of a film are scaled by one thread each, several at a time: threads that share a frame
+ * would wait for each other. Frames of a camera come one by one, so all threads scale the same one.
+ */
 static enum bd_status open_queue(struct bd_pipeline *pipeline, bool drop)
 {
     bool whole = !pipeline->smaller && pipeline->reader_options.format == pipeline->small_format;
@@ -249,14 +250,14 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
     enum bd_status status = open_input_and_backend(self);
     if (status == BD_OK)
         status = open_solver(self);
-    if (status == BD_OK && options->roi) /* a failure is not the input's: bd_open_exit_status */
+    if (status == BD_OK && options->roi) /* its errors are not the input's: bd_open_exit_status */
         status = bd_roi_load(&self->roi, options->roi, self->info->width, self->info->height);
     if (status == BD_OK)
         status = open_queue(self, self->info->live && drop);
     self->flight = (struct bd_in_flight){ .queue = self->queue,
                                           .separator = self->separator,
                                           .info = self->info,
-                                          .steady = self->steady };
+                                          .stabiliser = self->stabiliser };
     if (status) {
         bd_pipeline_close(&self);
         return status;
@@ -278,8 +279,9 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     struct bd_separation separation = { 0 };
     *result = (struct bd_result){ 0 };
     enum bd_status status = BD_OK;
-    if (pipeline->prime)
-        status = bd_initialiser_finish(&pipeline->prime, pipeline->separator, pipeline->steady);
+    if (pipeline->initialiser)
+        status = bd_initialiser_finish(&pipeline->initialiser, pipeline->separator,
+                                       pipeline->stabiliser);
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
     else if (!status)
@@ -355,11 +357,11 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     if (!self)
         return;
     atomic_store(&self->closing, true); /* ends a blocking read */
-    bd_initialiser_close(&self->prime);
+    bd_initialiser_close(&self->initialiser);
     bd_queue_close(&self->queue);
     bd_reader_close(&self->reader);
     bd_separator_destroy(&self->separator);
-    bd_stabiliser_destroy(&self->steady);
+    bd_stabiliser_destroy(&self->stabiliser);
     bd_batch_destroy(&self->batch);
     bd_backend_close(&self->backend);
     for (int i = 0; i < bd_queue_most_threads; i++)

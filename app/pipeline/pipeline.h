@@ -1,7 +1,7 @@
 /* From INPUT to separated frames: a decoding thread, a bounded queue, and the separator.
  *
- *   decoder thread -> queue, whose threads scale -> bd_pipeline_next (caller's thread: separation,
- * full-size outputs)
+ *   decoding thread -> queue, whose threads scale -> bd_pipeline_next: separation and full-size
+ *   outputs, in the caller's thread
  *
  * The queue blocks the decoder for files; for live sources in `drop` mode it drops the oldest frame
  * and counts it. A pipeline belongs to one thread at a time. */
@@ -48,28 +48,28 @@ struct bd_result {
 /* Opens the input, the backend and the separator as the options say, and starts the decoder.
  * `drop`: live sources may drop frames. `interrupted` as in bd_reader_options. BD_ERROR_IO or
  * BD_ERROR_FORMAT if the input cannot be read (whatever the reader's own code), other codes if
- * something else is wrong; bd_open_exit_status tells them apart. `options` must stay. */
+ * something else is wrong; bd_open_exit_status distinguishes them. `options` must stay. */
 enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_options *options,
                                 bool drop, unsigned wants, bool (*interrupted)(void *), void *user);
 
 /* The exit status of the program when bd_pipeline_open failed: 2 input, 4 interrupted, 1 others. */
 int bd_open_exit_status(enum bd_status status);
 
-/* The next frame, separated; the pictures stay valid until the next call. BD_END at the end. The
- * first call shows a live separator frames from the first seconds of a seekable file, so that it
- * starts with a good background. */
+/* The next frame, separated; the pictures stay valid until the next call. BD_END at the end. For
+ * a seekable file, the first call initialises the background of a live separator from frames of the
+ * first seconds. */
 enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result);
 
 const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline);
-/* Frames to come in all, by --start and --duration; 0 where unknown. */
+/* Number of frames that --start and --duration leave; 0 where unknown. */
 int64_t bd_pipeline_frame_count(const struct bd_pipeline *pipeline);
 const char *bd_pipeline_backend(const struct bd_pipeline *pipeline); /* description, one line */
 int64_t bd_pipeline_damaged(const struct bd_pipeline *pipeline);
 
-/* What the separation really uses, defaults filled in. */
+/* The settings in use, defaults filled in. */
 struct bd_separator_options bd_pipeline_settings(const struct bd_pipeline *pipeline);
 
-/* For the live solver's keys: freeze, reset, lambda, threshold. NULL in batch mode. */
+/* For freeze, reset, lambda and threshold of the live solver. NULL with the batch solver. */
 struct bd_separator *bd_pipeline_separator(struct bd_pipeline *pipeline);
 
 /* Files: continues at `seconds` from the beginning; the learned background stays. */

@@ -31,13 +31,12 @@ struct bd_queue {
     struct worker workers[bd_queue_most_threads];
     int worker_count; /* started */
     pthread_mutex_t mutex;
-    /* Each wakes one kind of thread, so that a frame's way costs few wake-ups. */
-    pthread_cond_t room;    /* the decoder: a place is free, or a seek is wanted */
+    /* Each wakes one kind of thread, so that a frame causes few wake-ups. */
+    pthread_cond_t room;    /* the decoder: there is room, or a seek is wanted */
     pthread_cond_t decoded; /* a worker: there is a frame to prepare */
-    pthread_cond_t
-        ready; /* the consumer: the oldest frame is ready, or what it waits for is done */
+    pthread_cond_t ready;   /* the consumer: the oldest frame is ready, or a seek is done */
 
-    /* A slot is in one place: the decoder's hand, the consumer's hand, free, or waiting. */
+    /* A slot is in exactly one state: with the decoder, held by the consumer, free, or waiting. */
     struct slot slots[max_frames];
     int free[max_frames], free_count;
     int waiting[max_capacity], waiting_count; /* oldest first */
@@ -45,7 +44,7 @@ struct bd_queue {
     int held[bd_queue_most_held], held_count; /* by the consumer, oldest first */
 
     bool stop, seek_wanted, seek_done;
-    bool pause; /* no worker begins with a frame */
+    bool pause; /* workers start no further frame */
     double seek_to;
     enum bd_status ended; /* BD_OK while frames come */
     enum bd_status seek_status;
@@ -53,7 +52,7 @@ struct bd_queue {
     int64_t dropped, damaged;
 };
 
-/* Takes number `i` out of those that wait. */
+/* Removes number `i` from the waiting slots and returns its slot. */
 static int take(struct bd_queue *queue, int i)
 {
     int index = queue->waiting[i];
@@ -63,7 +62,7 @@ static int take(struct bd_queue *queue, int i)
     return index;
 }
 
-/* The oldest waiting frame that no worker has in work; the workers are fewer than the places. */
+/* The oldest waiting frame that no worker has in work; there are fewer workers than `capacity`. */
 static int take_to_drop(struct bd_queue *queue)
 {
     int i = 0;
@@ -73,7 +72,7 @@ static int take_to_drop(struct bd_queue *queue)
 }
 
 /* Wakes the consumer if it can go on. */
-static void tell_consumer(struct bd_queue *queue)
+static void wake_consumer(struct bd_queue *queue)
 {
     bool none = !queue->waiting_count;
     if (none ? queue->ended != BD_OK : queue->slots[queue->waiting[0]].stage == READY)
@@ -97,7 +96,7 @@ static void seek_now(struct bd_queue *queue)
     pthread_cond_signal(&queue->ready);
 }
 
-/* Lets a decoded frame wait. */
+/* Appends a decoded frame to the waiting ones. */
 static void add(struct bd_queue *queue, int index)
 {
     if (queue->waiting_count == queue->options.capacity) {
@@ -128,7 +127,7 @@ static void read_now(struct bd_queue *queue, int index)
     } else {
         add(queue, index);
     }
-    tell_consumer(queue);
+    wake_consumer(queue);
 }
 
 static void *decode(void *user)
@@ -148,7 +147,7 @@ static void *decode(void *user)
     return NULL;
 }
 
-/* The oldest frame that nobody has begun to prepare; NULL: there is none. */
+/* The oldest frame that no worker has started to prepare; NULL: there is none. */
 static struct slot *next_to_prepare(struct bd_queue *queue)
 {
     for (int i = 0; i < queue->waiting_count && !queue->pause; i++)
@@ -173,7 +172,7 @@ static void prepare_now(struct bd_queue *queue, struct slot *slot, int thread)
         snprintf(slot->detail, sizeof slot->detail, "%s", bd_error_detail());
     if (queue->pause)
         pthread_cond_signal(&queue->ready);
-    tell_consumer(queue);
+    wake_consumer(queue);
 }
 
 static void *work(void *user)
@@ -230,7 +229,7 @@ static void destroy(struct bd_queue *queue)
     free(queue);
 }
 
-/* Starts those that prepare, then the decoder. */
+/* Starts the workers, then the decoder. */
 static enum bd_status start(struct bd_queue *queue)
 {
     int wanted = queue->options.prepare ? queue->options.threads : 0;
@@ -258,7 +257,7 @@ enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader,
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the frame queue");
     self->reader = reader;
     self->options = *options;
-    /* those that can wait, one for the decoder's hand, and the consumer's */
+    /* for the waiting frames, the one that is decoded, and those that the consumer holds */
     for (int i = 0; i < options->capacity + 1 + bd_queue_most_held; i++)
         self->free[self->free_count++] = i;
     pthread_mutex_init(&self->mutex, NULL);
@@ -311,7 +310,7 @@ enum bd_status bd_queue_next(struct bd_queue *queue, const struct bd_frame **fra
     return status;
 }
 
-/* The decoder needs no call: it waits for a place, and there are slots for all places and hands. */
+/* The decoder is not woken: it waits for room among the waiting frames, never for a free slot. */
 void bd_queue_release(struct bd_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);

@@ -1,8 +1,8 @@
-/* Notices that a camera has been moved for good, and has pictures of what it sees since.
+/* Relocation: notices that a camera has been moved for good, and keeps pictures of the new view.
  *
- * Nothing is where it was, for some seconds, and among themselves the frames of those seconds
- * agree: or what was seen is still in sight, but elsewhere, and stays there for as long as a
- * background is remembered. */
+ * There are two cases. Either the old scene has been out of sight for some seconds, and the frames
+ * of those seconds agree with each other. Or the old scene is still in sight but shifted, and has
+ * stayed at this shift for as long as the separator's memory. */
 #ifndef BD_APP_PIPELINE_RELOCATION_H
 #define BD_APP_PIPELINE_RELOCATION_H
 
@@ -13,24 +13,25 @@
 
 struct bd_relocation;
 
-/* For pictures of this size; `memory` in seconds. Takes all memory. */
-enum bd_status bd_relocation_create(struct bd_relocation **place, int width, int height,
+/* For pictures of this size; `memory` in seconds. All memory is allocated here. */
+enum bd_status bd_relocation_create(struct bd_relocation **relocation, int width, int height,
                                     enum bd_pixel_format format, double memory);
-void bd_relocation_destroy(struct bd_relocation **place);
+void bd_relocation_destroy(struct bd_relocation **relocation);
 
-/* Shows it a frame, in their order: its time in seconds, what has been found of it, where the
- * camera was last (`held`), and where it is expected (`origin`). True once it has a new place, and
- * as long as it stays there. */
-bool bd_relocation_watch(struct bd_relocation *place, const struct bd_frame *picture, double time,
-                         enum bd_global_motion_verdict verdict, struct bd_shift held,
+/* Adds the next frame: its time in seconds, the verdict of the motion estimate about it, the last
+ * known shift of the camera, and the shift at which the camera is expected (`origin`). Returns true
+ * once the camera has been relocated, and as long as it stays there. */
+bool bd_relocation_watch(struct bd_relocation *relocation, const struct bd_frame *picture,
+                         double time, enum bd_global_motion_verdict verdict, struct bd_shift last,
                          struct bd_shift origin);
 
-/* The next frame is from another time, or all is well. */
-void bd_relocation_forget(struct bd_relocation *place);
+/* Starts again: the next frame does not follow the last one in time, or the new scene is learned.
+ */
+void bd_relocation_forget(struct bd_relocation *relocation);
 
-/* Lets the separator learn the new place, from which `shake` counts shifts from now on. For when
- * bd_relocation_watch has said true of the last frame. Errors: the separator's. */
-enum bd_status bd_relocation_learn(struct bd_relocation *place, struct bd_separator *separator,
-                                   struct bd_global_motion *shake);
+/* Lets the separator learn the new scene; from now on `motion` measures shifts from there. Only
+ * after bd_relocation_watch has returned true for the last frame. Errors: the separator's. */
+enum bd_status bd_relocation_learn(struct bd_relocation *relocation, struct bd_separator *separator,
+                                   struct bd_global_motion *motion);
 
 #endif

@@ -7,49 +7,48 @@
 #include "app/pipeline/relocation.h"
 #include "video/motion/global_motion.h"
 
-/* Shake is a shift of at least so many pixels of a picture of 240 rows, */
+/* Lengths are in pixels of a picture of 240 rows. A shift counts as camera shake from `noticed` on.
+ * Registration starts when the counted shifts of about the last second add up to `enough`. Cameras
+ * at rest, with the transmission of their signals, were seen to reach 1.7 within three frames. */
 static const double noticed = 0.5;
-/* and there is some when those of the frames of about the last second add up to this. Still
- * cameras, and what transmits their signals, have been seen to make 1.7 of it in three frames. */
 static const double enough = 2.5;
-static const double forgotten = 1; /* seconds after which a frame counts a third */
+static const double decay = 1; /* seconds after which the weight of a shift is 1/e */
 
-/* Seconds for which frames are registered after the last shake. */
+/* Seconds for which frames are still registered after the last shake. */
 static const double calm = 10;
 
-/* Less than this, in pixels, is not worth moving a picture for: the rounding of one that is. */
+/* Pixels. Smaller shifts are ignored: bd_shift_picture rounds to this. */
 static const double nothing = 1.0 / 16;
 
-/* The place that counts as none follows the camera by this much, in pixels of a picture of 240
- * rows, within the memory time: the background follows as well then. */
+/* The origin follows the camera by at most this much, in pixels of a picture of 240 rows, within
+ * the memory time. The background model follows at this rate too. */
 static const double creep = 0.25;
 
 struct bd_stabiliser {
     enum bd_stabilise_mode mode;
     int width, height, channels;
     double scale, memory;
-    struct bd_global_motion *shake;
+    struct bd_global_motion *motion;
     struct bd_shifter *shifter;
-    struct bd_shift origin, held; /* the place that counts as none; where the camera was last */
+    struct bd_shift origin, last; /* where shifts count as 0; the camera's last known shift */
     double time;                  /* of the last frame; bd_stabiliser_ahead before */
-    double seen;                  /* the sum of shifts, forgotten with time */
-    double until;                 /* frames are registered, once they are */
-    bool active, filled;          /* they are; `picture` holds what was seen */
+    double seen;                  /* the sum of shifts, with exponential decay */
+    double until;                 /* once active, frames are registered until this time */
+    bool active, filled;          /* frames are registered; `picture` holds earlier content */
     struct bd_frame picture;      /* registered */
-    struct bd_relocation *place;
+    struct bd_relocation *relocation;
     bool moved, frozen;
     uint8_t *background, *difference, *mask, *shadow;
 };
 
-static void forget_times(struct bd_stabiliser *steady)
+static void forget_times(struct bd_stabiliser *stabiliser)
 {
-    steady->time = bd_stabiliser_ahead;
-    steady->moved = false;
-    bd_relocation_forget(steady->place);
+    stabiliser->time = bd_stabiliser_ahead;
+    stabiliser->moved = false;
+    bd_relocation_forget(stabiliser->relocation);
 }
 
-static enum bd_status take_memory(struct bd_stabiliser *self, enum bd_pixel_format format,
-                                  int outputs)
+static enum bd_status allocate(struct bd_stabiliser *self, enum bd_pixel_format format, int outputs)
 {
     size_t pixels = (size_t)self->width * (size_t)self->height;
     size_t bytes = pixels * (size_t)self->channels;
@@ -60,20 +59,20 @@ static enum bd_status take_memory(struct bd_stabiliser *self, enum bd_pixel_form
     if (!self->mask || (!self->background && (outputs & BD_SEPARATOR_BACKGROUND)) ||
         (!self->difference && (outputs & BD_SEPARATOR_DIFFERENCE)) ||
         (!self->shadow && (outputs & BD_SEPARATOR_SHADOW)))
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for a camera that shakes");
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for stabilisation");
     return bd_frame_create(&self->picture, self->width, self->height, format);
 }
 
-enum bd_status bd_stabiliser_create(struct bd_stabiliser **steady, enum bd_stabilise_mode mode,
+enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_stabilise_mode mode,
                                     const struct bd_separator_options *settings,
                                     enum bd_pixel_format format)
 {
-    *steady = NULL;
+    *stabiliser = NULL;
     if (mode == BD_STABILISE_OFF)
         return BD_OK;
     struct bd_stabiliser *self = calloc(1, sizeof *self);
     if (!self)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for a camera that shakes");
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for stabilisation");
     self->mode = mode;
     self->width = settings->width;
     self->height = settings->height;
@@ -81,31 +80,31 @@ enum bd_status bd_stabiliser_create(struct bd_stabiliser **steady, enum bd_stabi
     self->memory = settings->memory;
     self->active = mode == BD_STABILISE_ON;
     enum bd_status status =
-        bd_global_motion_create(&self->shake, self->width, self->height, format);
+        bd_global_motion_create(&self->motion, self->width, self->height, format);
     if (!status)
-        status =
-            bd_relocation_create(&self->place, self->width, self->height, format, self->memory);
+        status = bd_relocation_create(&self->relocation, self->width, self->height, format,
+                                      self->memory);
     if (!status)
         status = bd_shifter_create(&self->shifter, self->width, self->height, self->channels);
     if (!status)
-        status = take_memory(self, format, settings->outputs);
+        status = allocate(self, format, settings->outputs);
     if (status) {
         bd_stabiliser_destroy(&self);
         return status;
     }
-    self->scale = bd_global_motion_scale(self->shake);
+    self->scale = bd_global_motion_scale(self->motion);
     forget_times(self);
-    *steady = self;
+    *stabiliser = self;
     return BD_OK;
 }
 
-void bd_stabiliser_destroy(struct bd_stabiliser **steady)
+void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser)
 {
-    struct bd_stabiliser *self = *steady;
+    struct bd_stabiliser *self = *stabiliser;
     if (!self)
         return;
-    bd_relocation_destroy(&self->place);
-    bd_global_motion_destroy(&self->shake);
+    bd_relocation_destroy(&self->relocation);
+    bd_global_motion_destroy(&self->motion);
     bd_shifter_destroy(&self->shifter);
     bd_frame_destroy(&self->picture);
     free(self->background);
@@ -113,7 +112,7 @@ void bd_stabiliser_destroy(struct bd_stabiliser **steady)
     free(self->mask);
     free(self->shadow);
     free(self);
-    *steady = NULL;
+    *stabiliser = NULL;
 }
 
 static double limited(double value, double most)
@@ -121,156 +120,158 @@ static double limited(double value, double most)
     return value > most ? most : value < -most ? -most : value;
 }
 
-/* Where nothing is registered, and what that is, follow the camera slowly. */
-static void follow(struct bd_stabiliser *steady, double passed)
+/* Moves the origin towards the camera, by no more than its rate allows. */
+static void follow(struct bd_stabiliser *stabiliser, double passed)
 {
-    double most = creep * steady->scale * passed / steady->memory;
-    struct bd_shift way = bd_shift_minus(steady->held, steady->origin);
-    steady->origin.x += limited(way.x, most);
-    steady->origin.y += limited(way.y, most);
+    double most = creep * stabiliser->scale * passed / stabiliser->memory;
+    struct bd_shift distance = bd_shift_minus(stabiliser->last, stabiliser->origin);
+    stabiliser->origin.x += limited(distance.x, most);
+    stabiliser->origin.y += limited(distance.y, most);
 }
 
-/* Whether frames are registered now. Of a look ahead, each frame shows another moment, and one that
- * shook is enough. */
-static void decide(struct bd_stabiliser *steady, bool found, double passed)
+/* Decides whether frames are registered from now on. The frames of the look-ahead are far apart in
+ * time, so one shifted frame among them is enough. */
+static void decide(struct bd_stabiliser *stabiliser, bool found, double passed)
 {
-    double size = bd_shift_size(bd_shift_minus(steady->held, steady->origin)) / steady->scale;
-    bool ahead = steady->time < 0;
-    steady->seen *= exp(-passed / forgotten);
+    double size =
+        bd_shift_size(bd_shift_minus(stabiliser->last, stabiliser->origin)) / stabiliser->scale;
+    bool ahead = stabiliser->time < 0;
+    stabiliser->seen *= exp(-passed / decay);
     if (found && size >= noticed) {
-        steady->seen += size;
-        if (!steady->active && (ahead || steady->seen >= enough)) {
-            steady->active = true;
+        stabiliser->seen += size;
+        if (!stabiliser->active && (ahead || stabiliser->seen >= enough)) {
+            stabiliser->active = true;
             bd_log(BD_LOG_INFO, "the camera shakes: frames are registered");
         }
-        steady->until = steady->time + calm;
+        stabiliser->until = stabiliser->time + calm;
     }
-    if (steady->mode == BD_STABILISE_AUTO && !ahead && steady->time >= steady->until &&
-        size * steady->scale < nothing)
-        steady->active = false; /* without a jump */
+    if (stabiliser->mode == BD_STABILISE_AUTO && !ahead && stabiliser->time >= stabiliser->until &&
+        size * stabiliser->scale < nothing)
+        stabiliser->active = false; /* the shift is 0 now, so nothing jumps */
 }
 
-/* Finds where the camera was in a frame of a look ahead: one far from the others. */
-static void locate_ahead(struct bd_stabiliser *steady, const struct bd_frame *picture)
+/* Estimates the shift of a frame of the look-ahead, which may be far from the previous frame. */
+static void locate_ahead(struct bd_stabiliser *stabiliser, const struct bd_frame *picture)
 {
     struct bd_shift shift;
-    bool found = bd_global_motion_find(steady->shake, picture, &shift) == BD_SHAKE_FOUND;
-    steady->held = found ? shift : steady->origin;
-    decide(steady, found, 0);
+    bool found = bd_global_motion_find(stabiliser->motion, picture, &shift) == BD_MOTION_FOUND;
+    stabiliser->last = found ? shift : stabiliser->origin;
+    decide(stabiliser, found, 0);
 }
 
-/* Finds where the camera was in a frame; where there is no answer, where it was before. */
-static void locate(struct bd_stabiliser *steady, const struct bd_frame *picture, double time)
+/* Estimates the shift of a frame; where that fails the last known shift stays. */
+static void locate(struct bd_stabiliser *stabiliser, const struct bd_frame *picture, double time)
 {
     struct bd_shift shift;
-    enum bd_global_motion_verdict verdict = bd_global_motion_find(steady->shake, picture, &shift);
-    bool first = steady->time < 0;
-    double passed = !first && time > steady->time ? time - steady->time : 0;
-    steady->time = time;
-    if (verdict == BD_SHAKE_FOUND)
-        steady->held = shift;
+    enum bd_global_motion_verdict verdict =
+        bd_global_motion_find(stabiliser->motion, picture, &shift);
+    bool first = stabiliser->time < 0;
+    double passed = !first && time > stabiliser->time ? time - stabiliser->time : 0;
+    stabiliser->time = time;
+    if (verdict == BD_MOTION_FOUND)
+        stabiliser->last = shift;
     if (first)
-        steady->until = time + calm;
-    if (!steady->frozen)
-        follow(steady, passed);
-    decide(steady, verdict == BD_SHAKE_FOUND, passed);
-    steady->moved =
-        bd_relocation_watch(steady->place, picture, time, verdict, steady->held, steady->origin);
+        stabiliser->until = time + calm;
+    if (!stabiliser->frozen)
+        follow(stabiliser, passed);
+    decide(stabiliser, verdict == BD_MOTION_FOUND, passed);
+    stabiliser->moved = bd_relocation_watch(stabiliser->relocation, picture, time, verdict,
+                                            stabiliser->last, stabiliser->origin);
 }
 
-void bd_stabiliser_take(struct bd_stabiliser *steady, const struct bd_frame *picture, double time,
-                        const struct bd_frame **registered, struct bd_shift *shift)
+void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                            double time, const struct bd_frame **registered, struct bd_shift *shift)
 {
     *registered = picture;
     *shift = (struct bd_shift){ 0, 0 };
-    if (!steady)
+    if (!stabiliser)
         return;
     if (time < 0)
-        locate_ahead(steady, picture);
+        locate_ahead(stabiliser, picture);
     else
-        locate(steady, picture, time);
-    if (!steady->active) {
-        steady->filled = false;
+        locate(stabiliser, picture, time);
+    if (!stabiliser->active) {
+        stabiliser->filled = false;
         return;
     }
-    struct bd_shift by = bd_shift_minus(steady->held, steady->origin);
+    struct bd_shift by = bd_shift_minus(stabiliser->last, stabiliser->origin);
     if (bd_shift_size(by) < nothing)
         by = (struct bd_shift){ 0, 0 };
-    struct bd_frame *out = &steady->picture;
-    bd_shift_picture(steady->shifter, out->data, out->stride, picture->data, picture->stride,
-                     steady->channels, by, steady->filled ? BD_SHIFT_KEEP : BD_SHIFT_REPLICATE);
-    steady->filled = true;
+    struct bd_frame *out = &stabiliser->picture;
+    bd_shift_picture(stabiliser->shifter, out->data, out->stride, picture->data, picture->stride,
+                     stabiliser->channels, by,
+                     stabiliser->filled ? BD_SHIFT_KEEP : BD_SHIFT_REPLICATE);
+    stabiliser->filled = true;
     if (by.x == 0 && by.y == 0)
         return;
-    out->index = picture->index;
-    out->pts = picture->pts;
-    out->duration = picture->duration;
+    bd_frame_copy_times(out, picture);
     *registered = out;
     *shift = by;
 }
 
-/* Moves one picture of `channels` back, if there is one. */
-static void give_picture(struct bd_stabiliser *steady, const uint8_t **picture, uint8_t *out,
-                         int channels, struct bd_shift back)
+/* Moves a picture of `channels` back, if there is one. */
+static void restore_picture(struct bd_stabiliser *stabiliser, const uint8_t **picture, uint8_t *out,
+                            int channels, struct bd_shift back)
 {
-    int64_t stride = (int64_t)steady->width * channels;
+    int64_t stride = (int64_t)stabiliser->width * channels;
     if (!*picture || !out)
         return;
-    bd_shift_picture(steady->shifter, out, stride, *picture, stride, channels, back,
+    bd_shift_picture(stabiliser->shifter, out, stride, *picture, stride, channels, back,
                      BD_SHIFT_REPLICATE);
     *picture = out;
 }
 
-static void give_mask(struct bd_stabiliser *steady, const uint8_t **mask, uint8_t *out,
-                      struct bd_shift back)
+static void restore_mask(struct bd_stabiliser *stabiliser, const uint8_t **mask, uint8_t *out,
+                         struct bd_shift back)
 {
     if (!*mask || !out)
         return;
-    bd_shift_mask(steady->shifter, out, steady->width, *mask, steady->width, back);
+    bd_shift_mask(stabiliser->shifter, out, stabiliser->width, *mask, stabiliser->width, back);
     *mask = out;
 }
 
-void bd_stabiliser_give(struct bd_stabiliser *steady, struct bd_shift shift,
-                        struct bd_separation *separation)
+void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_shift shift,
+                           struct bd_separation *separation)
 {
-    if (!steady || (shift.x == 0 && shift.y == 0))
+    if (!stabiliser || (shift.x == 0 && shift.y == 0))
         return;
     struct bd_shift back = { -shift.x, -shift.y };
-    size_t pixels = (size_t)steady->width * (size_t)steady->height;
-    give_picture(steady, &separation->background, steady->background, steady->channels, back);
-    give_picture(steady, &separation->difference, steady->difference, 1, back);
-    give_mask(steady, &separation->mask, steady->mask, back);
-    give_mask(steady, &separation->shadow, steady->shadow, back);
+    size_t pixels = (size_t)stabiliser->width * (size_t)stabiliser->height;
+    restore_picture(stabiliser, &separation->background, stabiliser->background,
+                    stabiliser->channels, back);
+    restore_picture(stabiliser, &separation->difference, stabiliser->difference, 1, back);
+    restore_mask(stabiliser, &separation->mask, stabiliser->mask, back);
+    restore_mask(stabiliser, &separation->shadow, stabiliser->shadow, back);
     if (!separation->mask)
         return;
     separation->foreground = 0;
     for (size_t i = 0; i < pixels; i++)
         separation->foreground += separation->mask[i] & 1;
     for (size_t i = 0; i < pixels && separation->shadow; i++)
-        steady->shadow[i] &= (uint8_t)~separation->mask[i];
+        stabiliser->shadow[i] &= (uint8_t)~separation->mask[i];
 }
 
-void bd_stabiliser_freeze(struct bd_stabiliser *steady, bool frozen)
+void bd_stabiliser_freeze(struct bd_stabiliser *stabiliser, bool frozen)
 {
-    if (steady)
-        steady->frozen = frozen;
+    if (stabiliser)
+        stabiliser->frozen = frozen;
 }
 
-bool bd_stabiliser_moved(const struct bd_stabiliser *steady)
+bool bd_stabiliser_moved(const struct bd_stabiliser *stabiliser)
 {
-    return steady && steady->moved && !steady->frozen;
+    return stabiliser && stabiliser->moved && !stabiliser->frozen;
 }
 
-enum bd_status bd_stabiliser_learn(struct bd_stabiliser *steady, struct bd_separator *separator)
+enum bd_status bd_stabiliser_learn(struct bd_stabiliser *stabiliser, struct bd_separator *separator)
 {
-    steady->origin = steady->held = (struct bd_shift){ 0, 0 };
-    steady->moved = steady->filled = false;
-    bd_log(BD_LOG_INFO, "the camera has been moved: what it sees now is learned");
-    return bd_relocation_learn(steady->place, separator, steady->shake);
+    stabiliser->origin = stabiliser->last = (struct bd_shift){ 0, 0 };
+    stabiliser->moved = stabiliser->filled = false;
+    bd_log(BD_LOG_INFO, "the camera has been moved: a new background is learned");
+    return bd_relocation_learn(stabiliser->relocation, separator, stabiliser->motion);
 }
 
-void bd_stabiliser_seek(struct bd_stabiliser *steady)
+void bd_stabiliser_seek(struct bd_stabiliser *stabiliser)
 {
-    if (steady)
-        forget_times(steady);
+    if (stabiliser)
+        forget_times(stabiliser);
 }

@@ -1,14 +1,14 @@
-/* Frames of a camera that shakes, shown to a separator as if it stood still, and the separator's
- * answers moved to where each frame had been.
+/* Stabilisation: a separator sees the frames of a shaking camera as if the camera were at rest, and
+ * its results are moved back to where each frame was.
  *
- *   frame -> bd_stabiliser_take -> registered picture -> separator -> bd_stabiliser_give -> as the
- * frame
+ *   frame -> bd_stabiliser_register -> registered picture -> separator -> bd_stabiliser_restore
  *
- * The camera's place is found for every frame (video/motion/global_motion.h). Unless shake has been
- * seen lately frames go through untouched. Places count from the first picture, but follow the
- * camera as slowly as the background can. A camera that has been moved for good is noticed after
- * some seconds in which nothing is where it was; then the separator learns anew, from what has been
- * seen since. */
+ * The shift of the camera is estimated for every frame (video/motion/global_motion.h). Frames are
+ * passed on unchanged unless the camera has shaken recently. Shifts are measured from an origin,
+ * which is the first picture; the origin follows the camera, at most as fast as the background
+ * model can follow. If nothing has been at its old position for some seconds, the camera has been
+ * relocated: the separator then learns a new background from the frames since that time
+ * (relocation.h). */
 #ifndef BD_APP_PIPELINE_STABILISE_H
 #define BD_APP_PIPELINE_STABILISE_H
 
@@ -27,36 +27,41 @@ enum bd_stabilise_mode {
 struct bd_stabiliser;
 
 /* For a separator with these settings (defaults filled in); its pictures are of `format`. All
- * memory is taken here. *steady is NULL for BD_STABILISE_OFF; all functions take that for a camera
- * that stands still. */
-enum bd_status bd_stabiliser_create(struct bd_stabiliser **steady, enum bd_stabilise_mode mode,
+ * memory is allocated here. *stabiliser is NULL for BD_STABILISE_OFF; all functions accept NULL and
+ * then pass everything on unchanged. */
+enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_stabilise_mode mode,
                                     const struct bd_separator_options *settings,
                                     enum bd_pixel_format format);
-void bd_stabiliser_destroy(struct bd_stabiliser **steady);
+void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser);
 
-/* *registered is what the separator is to be shown for `picture`: the picture itself, if *shift is
- * 0, or its content moved back by *shift, valid until the next call. What has left the picture is
- * as it was seen last. `time` in seconds, not decreasing; a frame before separation starts (a look
- * ahead) has bd_stabiliser_ahead. */
+/* Registers a frame: *registered is what the separator must see instead of `picture`. It is
+ * `picture` itself if *shift is 0, else a copy with its content moved back by *shift, valid until
+ * the next call. Parts of the scene that are outside of `picture` keep the values that were seen
+ * there last. `time` in seconds, not decreasing; frames of the look-ahead, which come before the
+ * first frame of the separation, have the time bd_stabiliser_ahead. */
 #define bd_stabiliser_ahead (-1.0)
-void bd_stabiliser_take(struct bd_stabiliser *steady, const struct bd_frame *picture, double time,
-                        const struct bd_frame **registered, struct bd_shift *shift);
+void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
+                            double time, const struct bd_frame **registered,
+                            struct bd_shift *shift);
 
-/* Moves the pictures of a separation to where the frame was, of which bd_stabiliser_take said
- * *shift; they are then valid until the next call. Along the sides, where the frame sees what the
- * background does not hold, they are as beside it. */
-void bd_stabiliser_give(struct bd_stabiliser *steady, struct bd_shift shift,
-                        struct bd_separation *separation);
+/* Moves the pictures of a separation back to where the frame was. `shift` is what
+ * bd_stabiliser_register returned for this frame. The pictures are valid until the next call. At
+ * the sides, where the frame shows parts of the scene that the background does not hold, the
+ * nearest column or row is repeated. */
+void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_shift shift,
+                           struct bd_separation *separation);
 
-/* True if the camera has been moved for good: bd_stabiliser_learn, while no frame is in flight,
- * lets the separator learn the new scene. */
-bool bd_stabiliser_moved(const struct bd_stabiliser *steady);
-enum bd_status bd_stabiliser_learn(struct bd_stabiliser *steady, struct bd_separator *separator);
+/* True if the camera has been relocated. bd_stabiliser_learn then lets the separator learn the new
+ * scene; no frame may be in flight. */
+bool bd_stabiliser_moved(const struct bd_stabiliser *stabiliser);
+enum bd_status bd_stabiliser_learn(struct bd_stabiliser *stabiliser,
+                                   struct bd_separator *separator);
 
-/* While the separator is frozen, nothing follows the camera for good. */
-void bd_stabiliser_freeze(struct bd_stabiliser *steady, bool frozen);
+/* While the separator is frozen, the origin does not follow the camera and no relocation is
+ * reported. */
+void bd_stabiliser_freeze(struct bd_stabiliser *stabiliser, bool frozen);
 
-/* The next frame is from another time. */
-void bd_stabiliser_seek(struct bd_stabiliser *steady);
+/* The next frame does not follow the last one in time. */
+void bd_stabiliser_seek(struct bd_stabiliser *stabiliser);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a full-size row or column lies among the small ones. */
+/* The position of a full-size row or column among the small ones. */
 struct place {
     int cell;  /* the small pixel it falls into */
     int first; /* of the two that are interpolated; the other is `second` */
@@ -22,12 +22,12 @@ struct bd_upscaler {
     struct scratch *scratch; /* one a thread */
 };
 
-/* A thread's, for the small row in hand. */
+/* Memory of a thread, for the small row that it works on. */
 struct scratch {
     uint8_t *memory; /* of all below but the runs */
     uint8_t *local;  /* small_width: threshold of each cell; 0: not in the band */
-    /* Of each cell with those above and below it, small_width and one more at either end: masks or
-     * and and, the largest difference. */
+    /* Of each cell and those above and below it: OR and AND of the masks, and the largest
+     * difference. small_width values, and one more at either end. */
     uint8_t *any, *all, *most;
     uint8_t *line; /* width: the small mask's row, enlarged */
     int *runs;     /* small_width + 1: first cell of a run in the band, first after it, and so on */
@@ -120,8 +120,8 @@ void bd_upscaler_destroy(struct bd_upscaler **upscaler)
     *upscaler = NULL;
 }
 
-/* Takes a row of the small result in. Byte by byte without branches: the compiler works on 16 and
- * more at a time, here and in settle. */
+/* Adds a row of the small result to the three columns. There are no branches, so that the compiler
+ * vectorises the loop, here and in find_thresholds. */
 static void gather(uint8_t *restrict any, uint8_t *restrict all, uint8_t *restrict most,
                    const uint8_t *restrict mask, const uint8_t *restrict difference, int count)
 {
@@ -132,10 +132,10 @@ static void gather(uint8_t *restrict any, uint8_t *restrict all, uint8_t *restri
     }
 }
 
-/* From columns of three to squares of nine. `least` >= 1. */
-static void settle(uint8_t *restrict local, const uint8_t *restrict any,
-                   const uint8_t *restrict all, const uint8_t *restrict most, uint8_t least,
-                   int count)
+/* Combines columns of three cells to squares of nine. `least` >= 1. */
+static void find_thresholds(uint8_t *restrict local, const uint8_t *restrict any,
+                            const uint8_t *restrict all, const uint8_t *restrict most,
+                            uint8_t least, int count)
 {
     for (int x = 0; x < count; x++) {
         uint8_t one = any[x - 1] | any[x] | any[x + 1];
@@ -161,11 +161,12 @@ static void find_band(struct scratch *scratch, const struct bd_small_result *sma
     for (int j = from; j <= to; j++)
         gather(scratch->any, scratch->all, scratch->most, small->mask + (size_t)j * (size_t)width,
                small->difference + (size_t)j * (size_t)width, width);
-    /* beyond the ends stands what changes nothing */
+    /* neutral values beyond the ends */
     scratch->any[-1] = scratch->any[width] = 0;
     scratch->all[-1] = scratch->all[width] = 255;
     scratch->most[-1] = scratch->most[width] = 0;
-    settle(scratch->local, scratch->any, scratch->all, scratch->most, (uint8_t)least, width);
+    find_thresholds(scratch->local, scratch->any, scratch->all, scratch->most, (uint8_t)least,
+                    width);
 }
 
 /* The first of `count` bytes from `at` on that is not `value`; `count` if there is none. */
@@ -179,7 +180,7 @@ static int run_end(const uint8_t *bytes, int at, int count, uint8_t value)
     return at;
 }
 
-/* Lists the runs of cells in the band, and returns how many numbers that are. */
+/* Lists the runs of cells in the band; returns the number of entries of `runs`. */
 static int list_runs(struct scratch *scratch, int count)
 {
     int numbers = 0;
@@ -192,7 +193,7 @@ static int list_runs(struct scratch *scratch, int count)
     return numbers;
 }
 
-/* A row of the small mask at full width. */
+/* Enlarges a row of the small mask to full width. */
 static void widen(const struct bd_upscaler *self, uint8_t *line, const uint8_t *small_row)
 {
     for (int i = 0, end; i < self->small_width; i = end) {
@@ -232,7 +233,7 @@ static uint8_t decide(const struct bd_small_result *small, const struct place *x
         if (d > difference)
             difference = d;
     }
-    /* The smooth mask is a prior: even odds where it is a half, certainty at 0 and 255. */
+    /* The smooth mask is a prior: even odds at one half, certainty at 0 and 255. */
     return difference * smooth >= threshold * (255 - smooth) ? 255 : 0;
 }
 

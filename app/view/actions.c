@@ -36,7 +36,7 @@ static void seek(struct bd_view_session *view, int seconds)
     char message[64];
     if (info->live || !info->seekable) {
         bd_view_session_say(view, info->live ? "live: no going back or on"
-                                             : "this input cannot be searched");
+                                             : "this input is not seekable");
         return;
     }
     bd_view_player_seek(&view->player, seconds, view->options->start, last);
@@ -44,7 +44,8 @@ static void seek(struct bd_view_session *view, int seconds)
     bd_view_session_say(view, message);
 }
 
-/* One of the two settings, moved by a key. Refreshing needs to go back by a frame. */
+/* Changes one of the two settings. The picture on the screen is separated again where the input is
+ * seekable. */
 static void adjust(struct bd_view_session *view, const char *name, double *setting, int step,
                    void (*set)(struct bd_view_worker *, double))
 {

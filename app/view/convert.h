@@ -1,4 +1,4 @@
-/* Frames to what a texture holds: 32 bits a pixel, 0xAARRGGBB in machine order. */
+/* Converts frames to the format of textures: 32 bits a pixel, 0xAARRGGBB in machine order. */
 #ifndef BD_APP_VIEW_CONVERT_H
 #define BD_APP_VIEW_CONVERT_H
 

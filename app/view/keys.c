@@ -46,7 +46,7 @@ static int find_character(const struct bd_view_key *row, const char *text)
     return at ? (int)(at - row->characters) : -1;
 }
 
-/* Holding a key down repeats only what is done in steps: a repeated switch would flicker. */
+/* Holding a key down repeats only actions that go in steps: repeated switching would flicker. */
 static bool repeats(enum bd_view_action action)
 {
     return action == BD_VIEW_SEEK || action == BD_VIEW_STEP || action == BD_VIEW_THRESHOLD ||

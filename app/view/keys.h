@@ -23,13 +23,13 @@ enum bd_view_action {
     BD_VIEW_LEAVE /* leaves full screen, else quits */
 };
 
-/* A line of the help panel, and the keys that it speaks of. */
+/* A line of the help panel, and its keys. */
 struct bd_view_key {
     const char *label; /* the keys, in words */
     const char *help;
     enum bd_view_action action;
-    /* Keys by name: letters and those that type nothing. Digits and punctuation are matched by the
-     * character typed instead, because on many layouts they need Shift or AltGr. */
+    /* Letters and keys that type no character. Digits and punctuation are matched by the typed
+     * character instead, because many layouts need Shift or AltGr for them. */
     SDL_Keycode keys[2];
     const char *characters;
     int values[6]; /* of keys[i] or characters[i] */

@@ -1,10 +1,10 @@
 #include "app/view/pacer.h"
 
-/* More is visible as a lag of the picture behind the clock, less would let ordinary jitter of the
- * scheduler slow the film down. */
+/* Seconds. A larger delay is visible; with less, jitter of the scheduler would slow the film down.
+ */
 static const double late = 0.1;
 
-/* Long enough for a steady figure, short enough to follow a change. */
+/* Seconds: long enough for a stable figure, short enough to follow a change. */
 static const double rate_span = 1.5;
 
 void bd_view_pacer_stop(struct bd_view_pacer *pacer)

@@ -1,5 +1,5 @@
-/* The text over the pictures: the figures, the names of panes, the help, and short messages. Main
- * thread only; coordinates are output pixels. Without a font nothing is drawn. */
+/* The text over the pictures: figures, names of panes, help, and short messages. Main thread only;
+ * coordinates are output pixels. Without a font nothing is drawn. */
 #ifndef BD_APP_VIEW_PANEL_H
 #define BD_APP_VIEW_PANEL_H
 
@@ -12,11 +12,11 @@ struct bd_view_figures {
     double rate, speed;        /* frames a second, and against real time; 0: unknown */
     int rank, columns, window;
     double foreground; /* share, 0..1 */
-    bool adjustable;   /* the four below mean something */
+    bool adjustable;   /* threshold, lambda and frozen are meaningful */
     double threshold, lambda;
     bool frozen;
     bool paused, ended, live;
-    const char *error; /* why the input broke off; NULL: it did not */
+    const char *error; /* why the input ended early; NULL: it did not */
     int64_t dropped;
     const char *backend;
 };

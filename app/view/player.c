@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-/* After a start or a seek we wait so long, at most, for a reserve of results to build up. */
+/* Longest wait, after a start or a seek, until the queue is half full; seconds. */
 static const double buffer_time = 0.3;
 
-/* A result is shown if it is due within this time: less than the resolution of waiting. */
+/* A result that is due within this time is shown at once: waiting is not more exact. Seconds. */
 static const double soon = 0.0015;
 
-/* Half a millisecond before a frame's time, so that rounding cannot make us seek to the next. */
+/* Seeks go to this time before a frame, so that rounding cannot lead to the next one. Seconds. */
 static const double before = 0.0005;
 
 void bd_view_player_init(struct bd_view_player *player, struct bd_view_worker *worker)
@@ -26,7 +26,7 @@ void bd_view_player_close(struct bd_view_player *player)
         bd_view_worker_release(player->worker, &player->current);
 }
 
-/* Takes the next result, or for live sources the latest, onto the screen. */
+/* Shows the next result, or for live sources the latest. */
 static bool show(struct bd_view_player *player, double now)
 {
     struct bd_view_result *next = bd_view_worker_take(player->worker, player->live);
@@ -46,7 +46,7 @@ static bool no_more(const struct bd_view_player *player)
     return state == BD_VIEW_ENDED || state == BD_VIEW_BROKEN_OFF;
 }
 
-/* Whether the reserve is there and the media clock can go on. */
+/* Whether the queue is filled enough for the media clock to run. */
 static bool buffered(struct bd_view_player *player, double now, double *wait)
 {
     int half = (bd_view_worker_capacity(player->worker) + 1) / 2;
@@ -57,7 +57,7 @@ static bool buffered(struct bd_view_player *player, double now, double *wait)
     return false;
 }
 
-/* Drops results whose successor is due as well: the screen cannot follow the media. */
+/* Drops results whose successor is due too: drawing is slower than the film. */
 static void skip_missed(struct bd_view_player *player, double now)
 {
     for (;;) {

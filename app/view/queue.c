@@ -31,7 +31,7 @@ void bd_view_queue_destroy(struct bd_view_queue *queue)
     memset(queue, 0, sizeof *queue);
 }
 
-/* Takes the oldest that waits out of the order. */
+/* Removes the oldest waiting result. */
 static struct bd_view_result *shift(struct bd_view_queue *queue)
 {
     struct bd_view_result *result = queue->ready[0];
@@ -57,7 +57,7 @@ void bd_view_queue_push(struct bd_view_queue *queue, struct bd_view_result *resu
     queue->ready[queue->ready_count++] = result;
 }
 
-void bd_view_queue_give_back(struct bd_view_queue *queue, struct bd_view_result *result)
+void bd_view_queue_release(struct bd_view_queue *queue, struct bd_view_result *result)
 {
     queue->unused[queue->unused_count++] = result;
 }
@@ -71,7 +71,7 @@ struct bd_view_result *bd_view_queue_take(struct bd_view_queue *queue, bool late
 {
     while (latest && queue->ready_count > 1) {
         queue->dropped++;
-        bd_view_queue_give_back(queue, shift(queue));
+        bd_view_queue_release(queue, shift(queue));
     }
     return queue->ready_count > 0 ? shift(queue) : NULL;
 }
@@ -79,5 +79,5 @@ struct bd_view_result *bd_view_queue_take(struct bd_view_queue *queue, bool late
 void bd_view_queue_clear(struct bd_view_queue *queue)
 {
     while (queue->ready_count > 0)
-        bd_view_queue_give_back(queue, shift(queue));
+        bd_view_queue_release(queue, shift(queue));
 }

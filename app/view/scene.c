@@ -11,7 +11,7 @@ struct grid {
     int columns, rows, x, y, cell_width, cell_height, gap;
 };
 
-/* Chooses as many columns as leave the pictures largest. */
+/* Chooses the number of columns that makes the pictures largest. */
 static struct grid make_grid(int width, int height, double shape, int gap)
 {
     struct grid grid = { .columns = 3, .rows = 2, .gap = gap };

@@ -8,7 +8,7 @@
 
 struct bd_view_scene {
     const struct bd_view_result *result; /* NULL: none yet */
-    int64_t serial;                      /* another number for every other result */
+    int64_t serial;                      /* differs between results */
     enum bd_pane pane;
     bool overlay; /* text */
     bool help;

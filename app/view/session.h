@@ -1,5 +1,5 @@
-/* The live window while it runs: what the loop, the keys and the drawing share. Main thread only.
- */
+/* The state of the live window, shared by the event loop, the keys and the drawing. Main thread
+ * only. */
 #ifndef BD_APP_VIEW_SESSION_H
 #define BD_APP_VIEW_SESSION_H
 
@@ -30,7 +30,7 @@ struct bd_view_session {
 
     enum bd_pane pane;
     bool overlay, help, frozen;
-    double threshold, lambda; /* as asked for by keys */
+    double threshold, lambda; /* as set by keys */
     char message[160], waiting[160];
     double message_until; /* clock time */
 
@@ -43,13 +43,13 @@ struct bd_view_session {
 /* Ends the loop. An exit status that is not BD_VIEW_DONE stays. */
 void bd_view_session_leave(struct bd_view_session *view, int exit_status);
 
-/* Tells on stderr what went wrong, and leaves. */
+/* Prints what went wrong on stderr, and ends the loop. */
 void bd_view_session_fail(struct bd_view_session *view, int exit_status, const char *detail);
 
 /* Shows a line at the bottom of the window for a while. */
 void bd_view_session_say(struct bd_view_session *view, const char *message);
 
-/* Seconds from the beginning of the input to where it, or --duration, ends; 0: unknown. */
+/* Seconds from the beginning of the input to its end, or to that of --duration; 0: unknown. */
 double bd_view_session_duration(const struct bd_view_session *view);
 
 /* What the window has to show now; points into `view`. */

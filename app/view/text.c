@@ -52,25 +52,25 @@ static bool try_font(struct bd_view_text *text, const FcPattern *candidate)
 }
 
 /* The first scalable font, best match first, that can be opened. DejaVu Sans and its like have
- * digits of one width, so that figures do not dance; any other sans serif will do. */
+ * digits of one width, so that numbers do not jitter; any other sans serif will do. */
 static bool find_font(struct bd_view_text *text)
 {
     bool found = false;
     FcResult result;
     FcConfig *config = FcInitLoadConfigAndFonts();
-    FcPattern *wish = FcNameParse((const FcChar8 *)"DejaVu Sans,Noto Sans,Liberation Sans,"
-                                                   "sans-serif:scalable=true:lang=en");
-    if (config && wish) {
-        FcConfigSubstitute(config, wish, FcMatchPattern);
-        FcDefaultSubstitute(wish);
-        FcFontSet *set = FcFontSort(config, wish, FcTrue, NULL, &result);
+    FcPattern *pattern = FcNameParse((const FcChar8 *)"DejaVu Sans,Noto Sans,Liberation Sans,"
+                                                      "sans-serif:scalable=true:lang=en");
+    if (config && pattern) {
+        FcConfigSubstitute(config, pattern, FcMatchPattern);
+        FcDefaultSubstitute(pattern);
+        FcFontSet *set = FcFontSort(config, pattern, FcTrue, NULL, &result);
         for (int i = 0; set && i < set->nfont && !found; i++)
             found = try_font(text, set->fonts[i]);
         if (set)
             FcFontSetDestroy(set);
     }
-    if (wish)
-        FcPatternDestroy(wish);
+    if (pattern)
+        FcPatternDestroy(pattern);
     if (config)
         FcConfigDestroy(config);
     return found;
@@ -147,7 +147,7 @@ static bool is_line(const struct line *line, int size, SDL_Color color, const ch
            strcmp(line->string, string) == 0;
 }
 
-/* Renders a line into the cache entry that was not used for longest. */
+/* Renders a line into the least recently used cache entry `line`. */
 static struct line *render(struct bd_view_text *text, struct line *line, SDL_Color color,
                            const char *string)
 {

@@ -8,7 +8,7 @@
 #include "app/view/session.h"
 #include "base/clock.h"
 
-/* How long a quick failure to open may take so that no window flashes up for it, seconds. */
+/* Seconds to wait for the input before the window opens, so that a failure shows no window. */
 static const double patience = 0.4;
 
 static const char no_display[] = "no window can be opened (%s); without a display use: "
@@ -37,7 +37,7 @@ static void handle(struct bd_view_session *view, const SDL_Event *event)
     }
 }
 
-/* Called by the separator thread: ends the main thread's waiting. */
+/* Called by the separator thread: wakes the main thread. */
 static void notify(void *user)
 {
     (void)user;
@@ -59,7 +59,7 @@ static void wait_for_events(struct bd_view_session *view, double seconds)
         while (!view->quit && SDL_PollEvent(&event));
 }
 
-/* Looks at what the separator thread has to say. */
+/* Handles notices, failures and the end of the separator thread. */
 static void check_worker(struct bd_view_session *view)
 {
     char notice[sizeof view->message];
@@ -94,7 +94,7 @@ static double pixel_aspect(const struct bd_reader_info *info)
     return known ? (double)info->pixel_aspect.num / (double)info->pixel_aspect.den : 1;
 }
 
-/* The input is open: the window takes its shape, the player can start. */
+/* The input is open: fits the window to it and starts the player. */
 static void start_playing(struct bd_view_session *view)
 {
     const struct bd_reader_info *info = &view->source->info;
@@ -110,7 +110,7 @@ static void start_playing(struct bd_view_session *view)
     view->dirty = true;
 }
 
-/* Whether a run of a given number of frames is over. */
+/* Whether --frames have been shown. */
 static bool counted_out(const struct bd_view_session *view)
 {
     int frames = view->options->frames;
@@ -168,7 +168,7 @@ static enum bd_status open_window(struct bd_view_session *view)
     return BD_OK;
 }
 
-/* Waits a little for the input, so that the window opens in its shape, or not at all. */
+/* Waits a little for the input, so that the window opens with the right size, or not at all. */
 static void wait_for_input(struct bd_view_session *view)
 {
     double end = bd_clock_seconds() + patience;

@@ -26,16 +26,16 @@ static const SDL_Color board[2] = { { 38, 40, 45, 255 }, { 48, 50, 56, 255 } };
 
 enum bd_status bd_view_display_open(void)
 {
-    /* Ctrl-C is ours, and a film should not be interrupted by a screen saver. */
+    /* The program handles Ctrl-C itself, and no screen saver must interrupt a film. */
     SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1");
     SDL_SetHint(SDL_HINT_VIDEO_ALLOW_SCREENSAVER, "0");
     SDL_SetHint(SDL_HINT_APP_NAME, "Backdrop");
-    /* Bypassing makes desktops without need flicker when a window opens. */
+    /* Bypassing the compositor makes desktops flicker when a window opens. */
     SDL_SetHint(SDL_HINT_VIDEO_X11_NET_WM_BYPASS_COMPOSITOR, "0");
     SDL_SetHint(SDL_HINT_RENDER_SCALE_QUALITY, "linear");
     bool asked = SDL_getenv("SDL_VIDEODRIVER") != NULL;
-    /* Left alone SDL tries every driver, and libwayland complains on stderr where it is not used.
-     * By the variable, because SDL 2.0.20 has no hint for it. */
+    /* SDL would try every driver, and libwayland prints errors where Wayland is not used.
+     * SDL 2.0.20 has no hint for the driver, so the environment variable is set. */
     if (!asked && !SDL_getenv("WAYLAND_DISPLAY"))
         SDL_setenv("SDL_VIDEODRIVER", SDL_getenv("DISPLAY") ? "x11" : "kmsdrm", 0);
     SDL_SetMainReady();
@@ -46,7 +46,7 @@ enum bd_status bd_view_display_open(void)
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s%s%s", x11 && !asked ? x11 : "",
                        x11 && !asked ? ": " : "", SDL_GetError());
     }
-    /* Some builds of SDL fall back to a driver that shows nothing: that must be asked for. */
+    /* Some builds of SDL fall back to a driver that shows nothing; it is used only on request. */
     const char *driver = SDL_GetCurrentVideoDriver();
     bool blind = strcmp(driver, "dummy") == 0 || strcmp(driver, "offscreen") == 0;
     if (blind && !asked)
@@ -78,7 +78,7 @@ static void choose_size(int *window_width, int *window_height, int width, int he
     *window_height = (int)(h * scale + 0.5) > 160 ? (int)(h * scale + 0.5) : 160;
 }
 
-/* The fastest renderer that works: the GPU's in step with the screen, else plain memory. */
+/* The fastest renderer that works: on the GPU with vertical sync, on the GPU, in memory. */
 static SDL_Renderer *create_renderer(SDL_Window *window)
 {
     static const Uint32 flags[] = { SDL_RENDERER_ACCELERATED | SDL_RENDERER_PRESENTVSYNC,
@@ -228,7 +228,7 @@ static enum bd_status ensure_texture(struct bd_view_window *window, struct pictu
     return BD_OK;
 }
 
-/* Brings the frame into the pane's texture, unless it is there. */
+/* Uploads the frame to the texture of the pane, unless it is there. */
 static enum bd_status upload(struct bd_view_window *window, enum bd_pane pane,
                              const struct bd_frame *frame, int64_t serial, const SDL_Rect *place)
 {

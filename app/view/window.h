@@ -24,7 +24,8 @@ enum bd_status bd_view_window_create(struct bd_view_window **window, const char 
 /* Safe on NULL; nulls. */
 void bd_view_window_destroy(struct bd_view_window **window);
 
-/* The same choice of a size again, for a window opened before the pictures were known. */
+/* Chooses the size again, for a window that was opened before the size of the pictures was known.
+ */
 void bd_view_window_fit(struct bd_view_window *window, int width, int height, double pixel_aspect,
                         bool grid);
 
@@ -37,22 +38,22 @@ double bd_view_window_density(const struct bd_view_window *window);
 bool bd_view_window_full_screen(const struct bd_view_window *window);
 void bd_view_window_set_full_screen(struct bd_view_window *window, bool full_screen);
 
-/* Whether drawing makes sense: not minimised. */
+/* False while the window is minimised or hidden: nothing needs to be drawn. */
 bool bd_view_window_visible(const struct bd_view_window *window);
 
-/* Width to height of a frame as it is shown, with its pixels' own shape. */
+/* Width over height of a frame as it is shown, with the aspect of its pixels. */
 double bd_view_window_shape(const struct bd_view_window *window, const struct bd_frame *frame);
 
-/* Starts a picture of the window: all dark. */
+/* Begins a new picture of the window: all dark. */
 void bd_view_window_clear(struct bd_view_window *window);
 
-/* Draws the frame of a pane as large as it fits into `area`, centred. `serial` says whether it is
- * still the same frame, so that it need not be uploaded again. `where` gets the place. */
+/* Draws the frame of a pane as large as it fits into `area`, centred. A frame
+ * with the same `serial` as before is not uploaded again. *where becomes its rectangle. */
 enum bd_status bd_view_window_draw(struct bd_view_window *window, enum bd_pane pane,
                                    const struct bd_frame *frame, int64_t serial,
                                    const SDL_Rect *area, SDL_Rect *where);
 
-/* Forgets what was uploaded: after SDL_RENDER_TARGETS_RESET and the like. */
+/* Drops the uploaded pictures, which SDL_RENDER_TARGETS_RESET and the like make invalid. */
 void bd_view_window_invalidate(struct bd_view_window *window);
 
 /* Fills a rectangle, translucent where alpha < 255. */
@@ -61,7 +62,7 @@ void bd_view_window_fill(struct bd_view_window *window, const SDL_Rect *rect, SD
 /* Reads what was drawn since clear, before present, into `frame` (BD_RGB24, made to fit). */
 enum bd_status bd_view_window_capture(struct bd_view_window *window, struct bd_frame *frame);
 
-/* Shows what was drawn; waits for the screen's refresh where there is one. */
+/* Shows what was drawn; waits for the refresh of the screen where SDL supports it. */
 void bd_view_window_present(struct bd_view_window *window);
 
 #endif

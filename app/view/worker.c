@@ -102,7 +102,7 @@ void bd_view_worker_release(struct bd_view_worker *worker, struct bd_view_result
     if (!*result)
         return;
     pthread_mutex_lock(&worker->lock);
-    bd_view_queue_give_back(&worker->queue, *result);
+    bd_view_queue_release(&worker->queue, *result);
     pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
     *result = NULL;
@@ -127,14 +127,14 @@ bool bd_view_worker_notice(struct bd_view_worker *worker, char *text, int size)
     return there;
 }
 
-/* The mailbox of a locked worker, whose thread is woken when the post is closed. */
-static struct bd_view_mailbox *open_post(struct bd_view_worker *worker)
+/* Locks the worker and returns its mailbox; unlock_mailbox wakes the separator thread. */
+static struct bd_view_mailbox *lock_mailbox(struct bd_view_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
     return &worker->mailbox;
 }
 
-static void close_post(struct bd_view_worker *worker)
+static void unlock_mailbox(struct bd_view_worker *worker)
 {
     worker->mailbox.any = true;
     pthread_cond_signal(&worker->wake);
@@ -143,43 +143,43 @@ static void close_post(struct bd_view_worker *worker)
 
 void bd_view_worker_seek(struct bd_view_worker *worker, double seconds, bool repeat)
 {
-    struct bd_view_mailbox *mail = open_post(worker);
+    struct bd_view_mailbox *mail = lock_mailbox(worker);
     mail->seek = true;
     mail->repeat = repeat;
     mail->seconds = seconds;
     worker->generation++;
     worker->state = BD_VIEW_RUNNING;
     bd_view_queue_clear(&worker->queue);
-    close_post(worker);
+    unlock_mailbox(worker);
 }
 
 void bd_view_worker_set_threshold(struct bd_view_worker *worker, double threshold)
 {
-    struct bd_view_mailbox *mail = open_post(worker);
+    struct bd_view_mailbox *mail = lock_mailbox(worker);
     mail->threshold_set = true;
     mail->threshold = threshold;
-    close_post(worker);
+    unlock_mailbox(worker);
 }
 
 void bd_view_worker_set_lambda(struct bd_view_worker *worker, double lambda)
 {
-    struct bd_view_mailbox *mail = open_post(worker);
+    struct bd_view_mailbox *mail = lock_mailbox(worker);
     mail->lambda_set = true;
     mail->lambda = lambda;
-    close_post(worker);
+    unlock_mailbox(worker);
 }
 
 void bd_view_worker_freeze(struct bd_view_worker *worker, bool frozen)
 {
-    struct bd_view_mailbox *mail = open_post(worker);
+    struct bd_view_mailbox *mail = lock_mailbox(worker);
     mail->freeze_set = true;
     mail->frozen = frozen;
-    close_post(worker);
+    unlock_mailbox(worker);
 }
 
 void bd_view_worker_reset(struct bd_view_worker *worker)
 {
-    struct bd_view_mailbox *mail = open_post(worker);
+    struct bd_view_mailbox *mail = lock_mailbox(worker);
     mail->reset = true;
-    close_post(worker);
+    unlock_mailbox(worker);
 }

@@ -1,9 +1,9 @@
 /* The separator thread of the live window: it owns the pipeline (and so the backend) and puts
  * separated frames into a short queue.
  *
- * Everything here is called by the main thread, which never touches the pipeline. What goes
- * between the two threads is in struct bd_view_worker, under its lock: results one way, and the
- * other way a mailbox that holds the latest wish of each kind. A result belongs to the main thread
+ * Everything here is called by the main thread, which never touches the pipeline. The
+ * two threads exchange data in struct bd_view_worker, under its lock: results one way, and the
+ * other way a mailbox with the latest request of each kind. A result belongs to the main thread
  * from bd_view_worker_take to bd_view_worker_release. */
 #ifndef BD_APP_VIEW_WORKER_H
 #define BD_APP_VIEW_WORKER_H
@@ -16,15 +16,15 @@
 
 struct bd_view_worker;
 
-/* A separated frame: a copy, so that the pipeline can go on. */
+/* A separated frame. It is a copy, so that the pipeline can continue. */
 struct bd_view_result {
     struct bd_frame pictures[BD_PICTURES]; /* by enum bd_pane, formats as in struct bd_result */
     double position;                       /* seconds from the beginning of the input */
     double foreground;                     /* share of the pixels, 0..1 */
     int rank, columns;
-    int64_t dropped; /* live frames dropped before separation */
-    double seconds;  /* that separating this frame took */
-    bool jump;       /* not the successor of the frame before: after a seek or a loop */
+    int64_t dropped; /* frames of a live source dropped before separation */
+    double seconds;  /* spent on separating this frame */
+    bool jump; /* does not follow the last frame in time: after a seek, or a new round of --loop */
 };
 
 /* What is known once the input is open. */
@@ -39,8 +39,8 @@ struct bd_view_source {
 enum bd_view_state {
     BD_VIEW_OPENING,
     BD_VIEW_RUNNING,
-    BD_VIEW_ENDED,      /* all results are in the queue or were taken */
-    BD_VIEW_BROKEN_OFF, /* as ended, by an error */
+    BD_VIEW_ENDED,      /* no more results will come */
+    BD_VIEW_BROKEN_OFF, /* ended by an error */
     BD_VIEW_OPEN_FAILED
 };
 
@@ -78,21 +78,21 @@ const struct bd_view_result *bd_view_worker_peek(struct bd_view_worker *worker, 
 /* Takes the oldest result, or with `latest` the newest, dropping those before it; NULL if none. */
 struct bd_view_result *bd_view_worker_take(struct bd_view_worker *worker, bool latest);
 
-/* Gives a result back and nulls. Safe on NULL. */
+/* Returns a result to the worker and nulls. Safe on NULL. */
 void bd_view_worker_release(struct bd_view_worker *worker, struct bd_view_result **result);
 
-/* Live results dropped unseen, because a later one was there. */
+/* Results of a live source that were dropped unseen because a later one was there. */
 int64_t bd_view_worker_dropped(struct bd_view_worker *worker);
 
-/* Wishes; they take effect with the next frame that is separated. Seeking drops all results in the
- * queue; `repeat` separates the frame at `seconds` once more, without learning from it. */
+/* Requests; they take effect with the next frame that is separated. Seeking drops all results in
+ * the queue; `repeat` separates the frame at `seconds` again, without learning from it. */
 void bd_view_worker_seek(struct bd_view_worker *worker, double seconds, bool repeat);
 void bd_view_worker_set_threshold(struct bd_view_worker *worker, double threshold);
 void bd_view_worker_set_lambda(struct bd_view_worker *worker, double lambda);
 void bd_view_worker_freeze(struct bd_view_worker *worker, bool frozen);
 void bd_view_worker_reset(struct bd_view_worker *worker);
 
-/* Moves the line that the separator thread wants the user to see, if any, into `text`. */
+/* Moves the message of the separator thread for the user into `text`. False if there is none. */
 bool bd_view_worker_notice(struct bd_view_worker *worker, char *text, int size);
 
 #endif

@@ -21,8 +21,8 @@ static void set_state(struct bd_view_worker *worker, enum bd_view_state state,
     worker->options.notify(worker->options.user);
 }
 
-/* Tells the user about a wish that could not be fulfilled. */
-static void check_wish(struct bd_view_worker *worker, enum bd_status status)
+/* Leaves a notice for the user about a request that failed. */
+static void check_request(struct bd_view_worker *worker, enum bd_status status)
 {
     if (status == BD_OK || status == BD_END)
         return;
@@ -53,7 +53,7 @@ static enum bd_status open_pipeline(struct bd_view_worker *worker)
     return status;
 }
 
-/* Tells that no more results will come, unless the main thread has asked for others meanwhile. */
+/* Sets the state to ended, unless the main thread has asked for a seek meanwhile. */
 static void end_of_input(struct bd_view_worker *worker, enum bd_status status, int64_t generation)
 {
     pthread_mutex_lock(&worker->lock);
@@ -63,16 +63,16 @@ static void end_of_input(struct bd_view_worker *worker, enum bd_status status, i
         set_state(worker, status == BD_END ? BD_VIEW_ENDED : BD_VIEW_BROKEN_OFF, status);
 }
 
-/* Does what the mailbox asks for. Returns whether it moved in the input. */
-static bool obey(struct bd_view_worker *worker, const struct bd_view_mailbox *mail)
+/* Does what the mailbox asks for. Returns whether it sought in the input. */
+static bool apply_requests(struct bd_view_worker *worker, const struct bd_view_mailbox *mail)
 {
     struct bd_separator *separator = bd_pipeline_separator(worker->pipeline);
     if (separator && mail->threshold_set)
-        check_wish(worker, bd_separator_set_threshold(separator, mail->threshold));
+        check_request(worker, bd_separator_set_threshold(separator, mail->threshold));
     if (separator && mail->lambda_set)
-        check_wish(worker, bd_separator_set_lambda(separator, mail->lambda));
+        check_request(worker, bd_separator_set_lambda(separator, mail->lambda));
     if (separator && mail->reset)
-        check_wish(worker, bd_separator_reset(separator));
+        check_request(worker, bd_separator_reset(separator));
     if (separator && mail->freeze_set) {
         worker->frozen = mail->frozen;
         bd_separator_freeze(separator, worker->frozen);
@@ -83,7 +83,7 @@ static bool obey(struct bd_view_worker *worker, const struct bd_view_mailbox *ma
     if (worker->repeating)
         bd_separator_freeze(separator, true);
     worker->jump = true;
-    check_wish(worker, bd_pipeline_seek(worker->pipeline, mail->seconds));
+    check_request(worker, bd_pipeline_seek(worker->pipeline, mail->seconds));
     return true;
 }
 
@@ -92,7 +92,7 @@ static void describe(struct bd_view_worker *worker, struct bd_view_result *out,
 {
     const struct bd_reader_info *info = &worker->source.info;
     if (!worker->first_time_known) {
-        /* With --start the first result is not the first frame: its number says how far it is. */
+        /* With --start the first result is not the first frame: its index gives its time. */
         double rate = info->frame_rate.num > 0 && info->frame_rate.den > 0
                           ? (double)info->frame_rate.num / (double)info->frame_rate.den
                           : 0;
@@ -139,17 +139,17 @@ static enum bd_status separate(struct bd_view_worker *worker, struct bd_view_res
 static enum bd_status start_again(struct bd_view_worker *worker)
 {
     const struct bd_options *options = worker->options.options;
-    bool nothing_came = worker->jump; /* since the last start: do not spin */
+    bool nothing_came = worker->jump; /* since the last start: do not loop without a frame */
     if (!options->loop || worker->source.info.live || nothing_came)
         return BD_END;
     worker->jump = true;
     enum bd_status status = bd_pipeline_seek(worker->pipeline, options->start);
-    check_wish(worker, status);
+    check_request(worker, status);
     return status == BD_OK ? BD_OK : BD_END;
 }
 
 /* Waits for something to do. Returns false to stop; else *out is a slot to fill, or NULL if there
- * was only mail. */
+ * were only requests. */
 static bool next_task(struct bd_view_worker *worker, bool at_end, struct bd_view_mailbox *mail,
                       struct bd_view_result **out, int64_t *generation)
 {
@@ -169,7 +169,7 @@ static bool next_task(struct bd_view_worker *worker, bool at_end, struct bd_view
     return !atomic_load(&worker->stop);
 }
 
-/* Puts a filled slot into the queue, or back if it failed or a seek made it worthless. */
+/* Puts a filled slot into the queue, or frees it if it failed or a seek has made it obsolete. */
 static void deliver(struct bd_view_worker *worker, struct bd_view_result *out, bool good,
                     int64_t generation)
 {
@@ -177,7 +177,7 @@ static void deliver(struct bd_view_worker *worker, struct bd_view_result *out, b
     if (good && generation == worker->generation)
         bd_view_queue_push(&worker->queue, out);
     else
-        bd_view_queue_give_back(&worker->queue, out);
+        bd_view_queue_release(&worker->queue, out);
     pthread_mutex_unlock(&worker->lock);
     worker->options.notify(worker->options.user);
 }
@@ -189,7 +189,7 @@ static void separate_all(struct bd_view_worker *worker)
     int64_t generation;
     bool at_end = false;
     while (next_task(worker, at_end, &mail, &out, &generation)) {
-        if (obey(worker, &mail))
+        if (apply_requests(worker, &mail))
             at_end = false;
         if (!out)
             continue;

@@ -1,4 +1,4 @@
-/* The two sides of the separator thread, private to view_worker*.c. */
+/* What both sides of the separator thread share. Private to worker.c and worker_thread.c. */
 #ifndef BD_APP_VIEW_WORKER_THREAD_H
 #define BD_APP_VIEW_WORKER_THREAD_H
 
@@ -9,7 +9,7 @@
 #include "app/view/queue.h"
 #include "app/view/worker.h"
 
-/* The latest wish of each kind; written by the main thread, emptied by the separator thread. */
+/* The latest request of each kind; the main thread writes it, the separator thread empties it. */
 struct bd_view_mailbox {
     bool any; /* of the following */
     bool seek, repeat, threshold_set, lambda_set, freeze_set, reset;
@@ -24,13 +24,14 @@ struct bd_view_worker {
 
     /* Under the lock. */
     pthread_mutex_t lock;
-    pthread_cond_t wake; /* of the separator thread: room in the queue, mail, stop */
+    pthread_cond_t wake; /* wakes the separator thread: room in the queue, a request, stop */
     struct bd_view_mailbox mailbox;
     enum bd_view_state state;
     enum bd_status status;
     char detail[bd_detail_size], notice[160];
     struct bd_view_queue queue;
-    int64_t generation; /* of results: a seek makes those before it worthless */
+    int64_t
+        generation; /* of results: a seek starts a new one and makes the earlier ones obsolete */
 
     /* Written by the separator thread before the state leaves OPENING, constant afterwards. */
     struct bd_view_source source;

@@ -1,8 +1,8 @@
-/* A kernel that begins before the one that was launched before it has ended (programmatic dependent
- * launch, from compute capability 9.0 on; before, it follows as any kernel): bd_cuda_overlap in the
- * launch, bd_cuda_let_follow in the kernel before, if it is to begin before that one's last block
- * does, and bd_cuda_await in itself. What a kernel reads before bd_cuda_await must not have been
- * written by the one before it. */
+/* A kernel that begins before the kernel before it has ended (programmatic dependent launch,
+ * from compute capability 9.0 on; on older GPUs it waits for the end, as any kernel does). The
+ * launch calls bd_cuda_overlap, and the kernel calls bd_cuda_await. If the kernel is to begin
+ * before the last block of the kernel before has ended, that one calls bd_cuda_let_follow. What
+ * a kernel reads before bd_cuda_await must not have been written by the kernel before it. */
 #ifndef BD_GPU_CORE_DEPENDENT_LAUNCH_CUH
 #define BD_GPU_CORE_DEPENDENT_LAUNCH_CUH
 
@@ -24,7 +24,7 @@ static __device__ __forceinline__ void bd_cuda_let_follow(void)
 #endif
 }
 
-/* The launch may overlap with the one before it. The attributes have room for one more. */
+/* Lets the launch overlap with the one before it. launch->attrs must have room for one more. */
 static inline void bd_cuda_overlap(const struct bd_cuda *cuda, cudaLaunchConfig_t *launch)
 {
     if (cuda->capability < 90)
@@ -34,8 +34,8 @@ static inline void bd_cuda_overlap(const struct bd_cuda *cuda, cudaLaunchConfig_
     overlap->val.programmaticStreamSerializationAllowed = 1;
 }
 
-/* Launches a kernel so that it may overlap with the one before it, with `bytes` of dynamic shared
- * memory. A failure is seen by bd_cuda_launched. */
+/* Launches a kernel with `bytes` of dynamic shared memory so that it may overlap with the one
+ * before it. bd_cuda_launched reports a failure. */
 template <class Kernel, class... Values>
 static void bd_cuda_follow(const struct bd_cuda *cuda, Kernel *kernel, dim3 grid, dim3 block,
                            size_t bytes, const Values &...values)

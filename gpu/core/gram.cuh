@@ -3,12 +3,16 @@
  * (gpu/qr/cholesky.h) is as good in float32 as one from Householder reflectors.
  *
  * X comes from a Loader, which may form it on the fly:
- *     struct Loader { __device__ void load4(int64_t i, int j, float x[4]) const; };
- * gives rows i .. i + 3 (i a multiple of 4; rows >= m as 0) of column j, 0 <= j < n. It is passed
- * to the kernels by value. NaN and Inf in X make the elements of G they belong to NaN or Inf.
  *
- * Work is cut along the rows into tiles, shared out to a persistent grid; the sums of the blocks
- * are added by a second kernel in a fixed order, so that the same X gives the same bits. */
+ *     struct Loader { __device__ void load4(int64_t i, int j, float x[4]) const; };
+ *
+ * load4 gives rows i .. i + 3 (i a multiple of 4; rows >= m as 0) of column j, 0 <= j < n. The
+ * Loader is passed to the kernels by value. NaN and Inf in X make the elements of G they belong to
+ * NaN or Inf.
+ *
+ * The rows are cut into tiles, which are shared out to as many thread blocks as the device
+ * holds. A second kernel adds the sums of the blocks in a fixed order, so that the same X gives
+ * the same bits. The plain version is a float64 syrk on the host (tests/gpu/gram.cu). */
 #ifndef BD_GPU_CORE_GRAM_CUH
 #define BD_GPU_CORE_GRAM_CUH
 
@@ -54,9 +58,9 @@ struct bd_gram_matrix {
     }
 };
 
-/* G (n x n) := sums over the thread blocks; part is units x blocks x Slots::count. A warp adds
- * blocks w, w + 32, .. of 32 slots, then lane l of warp w has the sum of warp l for slot w of
- * these, and lane l of warp 0 the sum for slot l. */
+/* G (n x n) := sums over the thread blocks; part is units x blocks x Slots::count. Warp w adds
+ * blocks w, w + 32, .. for 32 slots. Then lane l of warp w has what warp l added for slot w, and
+ * in the end lane l of warp 0 has the whole sum for slot l. */
 template <class Slots>
 __global__ __launch_bounds__(1024) void bd_gram_sum(double *g, const double *part, int n,
                                                     int blocks, const int *stop)
@@ -65,13 +69,13 @@ __global__ __launch_bounds__(1024) void bd_gram_sum(double *g, const double *par
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, slot0 = blockIdx.x * 32;
     const double *p = part + (int64_t)blockIdx.y * blocks * Slots::count + slot0 + lane;
     double sum = 0;
-    bd_cuda_await(); /* stopped or not: what is launched next waits for this kernel alone */
+    bd_cuda_await(); /* also if stopped: the next launch waits for this kernel alone */
     if (stop && *stop)
         return;
     for (int block = warp; block < blocks; block += 5 * 32) {
         double x[5];
 #pragma unroll
-        for (int k = 0; k < 5; k++) /* all on their way at once */
+        for (int k = 0; k < 5; k++) /* the five loads are independent */
             x[k] = block + 32 * k < blocks ? p[(int64_t)(block + 32 * k) * Slots::count] : 0.0;
 #pragma unroll
         for (int k = 0; k < 5; k++)
@@ -138,8 +142,8 @@ static inline size_t bd_gram_workspace(const struct bd_cuda *cuda, int64_t m, in
     return bytes > more ? bytes : more;
 }
 
-/* The sums are added up by a kernel that may be launched while they are still being formed, which
- * hides how long a launch takes. */
+/* Launches the kernel that adds the sums of the thread blocks; it may begin while they are still
+ * being formed. */
 template <class Slots>
 static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, int n, int blocks,
                            int units, const int *stop)
@@ -148,55 +152,68 @@ static void bd_gram_add_up(struct bd_cuda *cuda, double *g, const double *part, 
                    0, g, part, n, blocks, stop);
 }
 
+/* Launches a kernel that forms sums, with `bytes` of dynamic shared memory. */
+template <class Kernel, class... Values>
+static enum bd_status bd_gram_launch(struct bd_cuda *cuda, Kernel *kernel, dim3 grid, int threads,
+                                     int bytes, const Values &...values)
+{
+    enum bd_status status = bd_cuda_check(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "the shared memory of the Gram matrix");
+    if (status == BD_OK)
+        kernel<<<grid, (unsigned)threads, bytes, cuda->stream>>>(values...);
+    return status;
+}
+
 template <class Loader, class Part>
 static enum bd_status bd_gram_run(struct bd_cuda *cuda, double *g, const Loader &loader, int64_t m,
                                   int n, double *part, int units, const int *stop)
 {
-    const int bytes = 2 * Part::columns * 8 * (int)sizeof(float4);
-    int blocks = bd_gram_blocks(cuda, 1, units, (m + 31) / 32);
-    enum bd_status status =
-        bd_cuda_check(cudaFuncSetAttribute(bd_gram_tiles<Loader, Part>,
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                      "the shared memory of the Gram matrix");
-    if (status != BD_OK)
-        return status;
-    bd_gram_tiles<Loader, Part>
-        <<<dim3((unsigned)blocks, (unsigned)units), 32 * Part::warps, bytes, cuda->stream>>>(
-            part, loader, m, n, stop);
-    bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, units, stop);
-    return BD_OK;
+    const int blocks = bd_gram_blocks(cuda, 1, units, (m + 31) / 32);
+    enum bd_status status = bd_gram_launch(
+        cuda, bd_gram_tiles<Loader, Part>, dim3((unsigned)blocks, (unsigned)units),
+        32 * Part::warps, 2 * Part::columns * 8 * (int)sizeof(float4), part, loader, m, n, stop);
+    if (status == BD_OK)
+        bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, units, stop);
+    return status;
 }
 
 template <class Loader, class Part>
-static enum bd_status bd_gram_run_fed(struct bd_cuda *cuda, double *g, const Loader &loader,
-                                      int64_t m, int n, double *part, const int *stop)
+static enum bd_status bd_gram_run_specialised(struct bd_cuda *cuda, double *g, const Loader &loader,
+                                              int64_t m, int n, double *part, const int *stop)
 {
-    const int bytes = bd_gram_stages<Part>::bytes;
-    const int64_t row_blocks = (m + 15) / 16;
-    int blocks = bd_gram_blocks(cuda, 1, 1, (m + 31) / 32);
-    const int share = (int)((row_blocks + blocks - 1) / blocks);
-    blocks = (int)((row_blocks + share - 1) / share); /* none without rows */
+    const int64_t row_blocks = (m + 15) / 16, most = bd_gram_blocks(cuda, 1, 1, (m + 31) / 32);
+    const int share = (int)((row_blocks + most - 1) / most);
+    const int blocks = (int)((row_blocks + share - 1) / share); /* none without rows */
+    using stages = bd_gram_stages<Part>;
     enum bd_status status =
-        bd_cuda_check(cudaFuncSetAttribute(bd_gram_fed<Loader, Part>,
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-                      "the shared memory of the Gram matrix");
-    if (status != BD_OK)
-        return status;
-    bd_gram_fed<Loader, Part>
-        <<<(unsigned)blocks, bd_gram_stages<Part>::threads, bytes, cuda->stream>>>(part, loader, m,
-                                                                                   n, share, stop);
-    bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, 1, stop);
-    return BD_OK;
+        bd_gram_launch(cuda, bd_gram_specialised<Loader, Part>, dim3((unsigned)blocks),
+                       stages::threads, stages::bytes, part, loader, m, n, share, stop);
+    if (status == BD_OK)
+        bd_gram_add_up<bd_gram_slots<Part>>(cuda, g, part, n, blocks, 1, stop);
+    return status;
 }
 
-template <class Loader, int GROUPS>
-static void bd_gram_run_narrow(struct bd_cuda *cuda, double *g, const Loader &loader, int64_t m,
-                               int n, double *part, const int *stop)
+/* The same of up to 32 columns, whose rows come from `rows` (gram_narrow.cuh). */
+template <class Rows, int GROUPS>
+static void bd_gram_run_narrow(struct bd_cuda *cuda, double *g, const Rows &rows, int64_t m, int n,
+                               double *part, const int *stop)
 {
-    int blocks = bd_gram_blocks(cuda, GROUPS == 3 ? 2 : 1, 1, (m + 255) / 256);
-    bd_gram_narrow<Loader, GROUPS>
-        <<<(unsigned)blocks, 256, 0, cuda->stream>>>(part, loader, m, n, stop);
+    const int share = 128 * Rows::blocks; /* rows that a thread block takes at a time */
+    const int blocks = bd_gram_blocks(cuda, GROUPS == 3 ? 2 : 1, 1, (m + share - 1) / share);
+    bd_cuda_follow(cuda, bd_gram_narrow<Rows, GROUPS>, dim3((unsigned)blocks), dim3(256), 0, part,
+                   rows, m, n, stop);
     bd_gram_add_up<bd_gram_narrow_slots<GROUPS>>(cuda, g, part, n, blocks, 1, stop);
+}
+
+template <class Rows>
+static void bd_gram_of_rows(struct bd_cuda *cuda, double *g, const Rows &rows, int64_t m, int n,
+                            double *part, const int *stop)
+{
+    if (n <= 24)
+        bd_gram_run_narrow<Rows, 3>(cuda, g, rows, m, n, part, stop);
+    else
+        bd_gram_run_narrow<Rows, 4>(cuda, g, rows, m, n, part, stop);
 }
 
 /* G := X^T X, n x n, float64, column-major, ld = n, both triangles. X is m x n, m >= 1,
@@ -209,16 +226,14 @@ enum bd_status bd_gram(struct bd_cuda *cuda, double *g, const Loader &loader, in
     double *part = static_cast<double *>(workspace);
     int triangles = bd_gram_triangles(n), pairs = 2 * triangles * (triangles - 1);
     enum bd_status status = BD_OK;
-    if (n <= 24)
-        bd_gram_run_narrow<Loader, 3>(cuda, g, loader, m, n, part, stop);
-    else if (n <= 32)
-        bd_gram_run_narrow<Loader, 4>(cuda, g, loader, m, n, part, stop);
+    if (n <= 32)
+        bd_gram_of_rows(cuda, g, bd_gram_loaded_rows<Loader>{ loader }, m, n, part, stop);
     else if (n <= 64)
-        status = bd_gram_run_fed<Loader, bd_gram_to_64>(cuda, g, loader, m, n, part, stop);
+        status = bd_gram_run_specialised<Loader, bd_gram_to_64>(cuda, g, loader, m, n, part, stop);
     else if (n <= 104)
-        status = bd_gram_run_fed<Loader, bd_gram_to_104>(cuda, g, loader, m, n, part, stop);
+        status = bd_gram_run_specialised<Loader, bd_gram_to_104>(cuda, g, loader, m, n, part, stop);
     else if (n <= 128)
-        status = bd_gram_run_fed<Loader, bd_gram_to_128>(cuda, g, loader, m, n, part, stop);
+        status = bd_gram_run_specialised<Loader, bd_gram_to_128>(cuda, g, loader, m, n, part, stop);
     else
         status = bd_gram_run<Loader, bd_gram_to_192>(cuda, g, loader, m, n, part, triangles, stop);
     if (status == BD_OK && pairs > 0)

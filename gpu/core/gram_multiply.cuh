@@ -1,11 +1,11 @@
-/* Private to the CUDA backend: the FP64 matrix instruction, for gram.cuh and what else multiplies
- * small blocks in float64.
+/* Private to the CUDA backend: the FP64 matrix instruction, for gram.cuh and everything else that
+ * multiplies small blocks in float64.
  *
- * It multiplies 16 x 16 by 16 x 8. In a Gram matrix both operands are columns of X, and the order
- * of the rows does not matter as long as both agree, so lane 4 g + t of a warp holds rows 4 t .. 4
- * t + 3 of column g of a group of 8 columns: what one load4 gives, whichever operand it is for. Two
- * such groups are the left operand (16 columns), one is the right. Compute capability 8.0 has a
- * smaller instruction, of which it takes eight. */
+ * It multiplies 16 x 16 by 16 x 8. In a Gram matrix both operands are columns of X, and the
+ * order of the rows does not matter as long as both agree. So lane 4 g + t of a warp holds rows
+ * 4 t .. 4 t + 3 of column g of a group of 8 columns: what one load4 gives, for either operand.
+ * Two groups make the left operand (16 columns), one the right. Compute capability 8.0 has a
+ * smaller instruction; it takes eight of them. */
 #ifndef BD_GPU_CORE_GRAM_MULTIPLY_CUH
 #define BD_GPU_CORE_GRAM_MULTIPLY_CUH
 
@@ -35,7 +35,8 @@ __device__ __forceinline__ void bd_gram_multiply(double c[4], const double low[4
 #endif
 }
 
-__device__ __forceinline__ void bd_gram_widen(double wide[4], const float x[4])
+template <class Element>
+__device__ __forceinline__ void bd_gram_widen(double wide[4], const Element x[4])
 {
 #pragma unroll
     for (int k = 0; k < 4; k++)

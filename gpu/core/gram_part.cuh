@@ -11,15 +11,15 @@
  * `share` is the largest number of tiles of a warp. On the diagonal the first two column groups are
  * those of the row group.
  *
- * The upper triangle of 8 C columns, folded and cut: row groups p and 2 pairs - 1 - p together are
- * about as long for every p < pairs; each such pair is cut into pieces for a warp each, which
- * differ by at most a tile, so that 8 warps have the same work, two on each quarter of a
- * multiprocessor. FEEDERS more warps load (gram_producer.cuh): 8 where registers last, since a
- * loader that waits within load4, as the live separator's, takes 77 us with 4 and 52 with 8 (110592
- * x 100, H100; the others differ by 2%). */
-template <int C, int FEEDERS> struct bd_gram_cut {
+ * bd_gram_cut: the upper triangle of 8 C columns, folded and cut. Row groups p and 2 pairs - 1 -
+ * p together are about as long for every p < pairs. Each such pair is cut into pieces for a warp
+ * each, which differ by at most a tile, so that 8 warps have the same work, two on each quarter
+ * of a multiprocessor. PRODUCERS more warps load (gram_producer.cuh): 8 where there are
+ * registers enough, since a loader that waits within load4, as the live separator's does, takes
+ * 77 us with 4 and 52 with 8 (110592 x 100, H100; other loaders differ by 2%). */
+template <int C, int PRODUCERS> struct bd_gram_cut {
     static constexpr int rows = (C + 1) / 2, columns = 16 * rows, pairs = (rows + 1) / 2;
-    static constexpr int warps = 8, feeders = FEEDERS, pieces = warps / pairs;
+    static constexpr int warps = 8, producers = PRODUCERS, pieces = warps / pairs;
     static constexpr int share = (C + (2 * pairs > rows ? 0 : 2) + pieces - 1) / pieces;
     static constexpr bool pair = false;
 
@@ -65,9 +65,9 @@ template <int C, int FEEDERS> struct bd_gram_cut {
 };
 
 /* The triangle of 16 T columns, cyclically, T even: warp w has row group w by the T + 2 column
- * groups from its own on, modulo 2 T. So each two row groups meet (those farthest apart twice: 7%
- * more work than needed for T = 12), and all warps have the same code, which fits in fewer
- * registers than a folded triangle's. */
+ * groups from its own on, modulo 2 T. So any two row groups meet (those farthest apart meet
+ * twice: 7% more work than needed for T = 12), and all warps have the same code, which needs
+ * fewer registers than a folded triangle's. */
 template <int T> struct bd_gram_cyclic {
     static constexpr int columns = 16 * T, warps = T, share = T + 2;
     static constexpr bool pair = false;

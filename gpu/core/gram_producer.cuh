@@ -1,10 +1,11 @@
 /* Private to the CUDA backend: the sums of a Gram matrix (gram.cuh) of 33 to 128 columns, which the
  * matrix instruction bounds.
  *
- * Some warps only load: they form the rows of X in shared memory; the others only multiply. A warp
- * has few means (scoreboards) to wait for what is on its way, and loads from global memory share
- * them with whatever else it waits for: one that did both would wait for global memory at most of
- * its instructions. (On an H100, 110592 x 100 of Robust PCA took 56 us that way.) */
+ * The kernel is warp-specialised. Producer warps load rows of X and form them in shared memory;
+ * consumer warps only multiply. A warp has few scoreboards to wait for loads, and loads from
+ * global memory share them with everything else that it waits for: a warp that did both would
+ * wait for global memory at most of its instructions. (On an H100, 110592 x 100 of Robust PCA
+ * took 56 us that way.) The plain version, in which each warp does both, is gram_tiles.cuh. */
 #ifndef BD_GPU_CORE_GRAM_PRODUCER_CUH
 #define BD_GPU_CORE_GRAM_PRODUCER_CUH
 
@@ -21,19 +22,20 @@ template <class Part> struct bd_gram_stages {
         block = Part::columns * 4, /* quads of a row block */
         stage = bd_gram_step * block,
         bytes = 2 * stage * (int)sizeof(float4),
-        threads = 32 * (Part::warps + Part::feeders)
+        threads = 32 * (Part::warps + Part::producers)
     };
 };
 
-/* What the loading warps do with rows `begin` .. of X, `blocks` row blocks: those of a step go from
- * registers to the stage that is not being read, then those of the next one set out, all of them
- * after the last store: a store that waits for its quad waits for what set out since as well.
- * Thread t has quad t % 16 of a step's 64 rows, in columns t / 16, t / 16 + STEP, .. */
+/* The producer warps, for rows `begin` .. of X, `blocks` row blocks. In each step they store
+ * rows from registers to the stage that is not being read, and then begin to load the rows of
+ * the step after the next. All loads come after the last store, because a store waits for every
+ * load that began before it. Thread t has quad t % 16 of a step's 64 rows, in columns t / 16, t
+ * / 16 + STEP, .. */
 template <class Loader, class Part>
-static __device__ __forceinline__ void bd_gram_feed(float4 *stages, const Loader &loader,
-                                                    int64_t begin, int blocks, int n)
+static __device__ __forceinline__ void bd_gram_produce(float4 *stages, const Loader &loader,
+                                                       int64_t begin, int blocks, int n)
 {
-    constexpr int QUADS = 4 * bd_gram_step, STEP = 32 * Part::feeders / QUADS;
+    constexpr int QUADS = 4 * bd_gram_step, STEP = 32 * Part::producers / QUADS;
     constexpr int PER = Part::columns / STEP;
     static_assert(PER * STEP == Part::columns, "columns are shared out evenly");
     static_assert(STEP % 2 == 0,
@@ -72,7 +74,7 @@ static __device__ __forceinline__ void bd_gram_feed(float4 *stages, const Loader
             if (column + u * STEP < n)
                 stage[u * STEP * 4] = x[u].form(loader, true);
     };
-    /* From -2 on, so that this code, which is long, is there and fetched once. */
+    /* From -2 on, so that the compiler makes this long code once. */
 #pragma unroll 1
     for (int step = -2; step * bd_gram_step < blocks; step++) {
         if (step >= -1)
@@ -84,9 +86,9 @@ static __device__ __forceinline__ void bd_gram_feed(float4 *stages, const Loader
     bd_cuda_let_follow();
 }
 
-/* The tiles of a segment over one row block, `rows` as in bd_gram_fragment. All numbers are known
- * when this is compiled: tile t is column group FIRST + t, and those of the row group itself are at
- * hand. */
+/* The tiles of a segment over one row block, `rows` as in bd_gram_fragment. All numbers are
+ * known at compile time: tile t is column group FIRST + t, and the fragments of the row group
+ * itself are loaded already. */
 template <int ROW, int FIRST, int LENGTH>
 static __device__ __forceinline__ void bd_gram_segment(double (*sum)[4], const float4 *rows)
 {
@@ -107,9 +109,10 @@ static __device__ __forceinline__ void bd_gram_segment(double (*sum)[4], const f
     }
 }
 
-/* What multiplying warp WARP does, in step with the loading ones. */
+/* Consumer warp WARP; it passes the same barriers as the producers. */
 template <class Part, int WARP>
-static __device__ __forceinline__ void bd_gram_sums(double2 *out, const float4 *stages, int blocks)
+static __device__ __forceinline__ void bd_gram_consume(double2 *out, const float4 *stages,
+                                                       int blocks)
 {
     constexpr int L0 = Part::length(WARP, 0), L1 = Part::length(WARP, 1);
     using memory = bd_gram_stages<Part>;
@@ -142,28 +145,28 @@ static __device__ __forceinline__ void bd_gram_by_warp(int warp, double2 *out, c
                                                        int blocks)
 {
     if (warp == WARP)
-        bd_gram_sums<Part, WARP>(out, stages, blocks);
+        bd_gram_consume<Part, WARP>(out, stages, blocks);
     else if constexpr (WARP + 1 < Part::warps)
         bd_gram_by_warp<Part, WARP + 1>(warp, out, stages, blocks);
 }
 
 /* Sums of thread block b, over `share` row blocks from number b * share on, to part[b][slot].
  *
- * The warps take different ways, but pass as many barriers, and these are all of the whole thread
- * block: after barriers of some of its warps compute-sanitizer (CUDA 13.0) finds races across
- * barriers of all. */
+ * Producers and consumers run different code but pass the same number of barriers, each of which
+ * is for the whole thread block: after barriers of only some warps compute-sanitizer (CUDA 13.0)
+ * reports races across barriers of all. */
 template <class Loader, class Part>
-__global__ __launch_bounds__(bd_gram_stages<Part>::threads,
-                             1) void bd_gram_fed(double *part,
-                                                 const __grid_constant__ Loader loader, int64_t m,
-                                                 int n, int share, const int *stop)
+__global__
+__launch_bounds__(bd_gram_stages<Part>::threads,
+                  1) void bd_gram_specialised(double *part, const __grid_constant__ Loader loader,
+                                              int64_t m, int n, int share, const int *stop)
 {
     extern __shared__ float4 bd_gram_memory[];
     if (stop && *stop)
         return;
     const int64_t first = (int64_t)blockIdx.x * share, left = (m + 15) / 16 - first;
     const int blocks = left < share ? (int)left : share, warp = threadIdx.x / 32;
-    /* Columns that X has not: nobody stages them. */
+    /* Columns from n on are 0: no producer writes them. */
     for (int q = threadIdx.x; q < 2 * bd_gram_stages<Part>::stage; q += blockDim.x)
         bd_gram_memory[q] = make_float4(0, 0, 0, 0);
     __syncthreads();
@@ -173,7 +176,7 @@ __global__ __launch_bounds__(bd_gram_stages<Part>::threads,
                                      (int64_t)blockIdx.x * bd_gram_slots<Part>::count / 2,
                                  bd_gram_memory, blocks);
     else
-        bd_gram_feed<Loader, Part>(bd_gram_memory, loader, 16 * first, blocks, n);
+        bd_gram_produce<Loader, Part>(bd_gram_memory, loader, 16 * first, blocks, n);
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* Private to the CUDA backend: how rows of X are staged in shared memory for the sums of a Gram
- * matrix (gram.cuh) of more than 32 columns: each of their elements is wanted by many warps. */
+/* Private to the CUDA backend: the layout in shared memory of rows of X for the sums of a Gram
+ * matrix (gram_producer.cuh, gram_tiles.cuh), and how a Loader fills it. */
 #ifndef BD_GPU_CORE_GRAM_STAGE_CUH
 #define BD_GPU_CORE_GRAM_STAGE_CUH
 
@@ -9,17 +9,17 @@
 
 #include "gpu/core/gram_multiply.cuh"
 
-/* Staged rows: in blocks of 16, in each of these the columns one after the other, a column's four
- * quads (of 4 floats) together. The 8 columns of a group are so 32 adjacent quads, number l for
- * lane l; in odd blocks neighbouring columns are exchanged, which takes what a column's threads
- * store in two blocks to different banks. */
+/* The place of a quad of rows. Rows come in blocks of 16; in each block the columns follow each
+ * other, and the four quads (of 4 floats) of a column are together. So the 8 columns of a group
+ * are 32 adjacent quads, number l for lane l. In odd blocks neighbouring columns are exchanged,
+ * so that what the threads of a column store in two blocks goes to different banks. */
 template <int COLS> __device__ __forceinline__ int bd_gram_quad(int block, int col, int quad)
 {
     return (block * COLS + (col ^ (block & 1))) * 4 + quad;
 }
 
-/* The fragment of column group `group` (of 8); `rows` are the quads of a row block, moved on by the
- * lane's own. */
+/* The fragment of column group `group` (of 8); `rows` points to the lane's own quad of the row
+ * block. */
 __device__ __forceinline__ void bd_gram_fragment(double wide[4], const float4 *rows, int group)
 {
     float4 v = rows[32 * group];
@@ -27,11 +27,13 @@ __device__ __forceinline__ void bd_gram_fragment(double wide[4], const float4 *r
     bd_gram_widen(wide, x);
 }
 
-/* Four rows of a column on their way from the loader. A loader may have, beside load4,
+/* Four rows of a column while they are being loaded. A loader may have, beside load4,
+ *
  *     struct raw { .. };
- *     __device__ raw fetch(int64_t i, int j) const;          the loads of load4 and no more
- *     __device__ void form(const raw &r, float x[4]) const;  what load4 makes of them
- * so that nothing waits for the loads before X is wanted. */
+ *     __device__ raw fetch(int64_t i, int j) const;          the loads of load4 only
+ *     __device__ void form(const raw &r, float x[4]) const;  what load4 computes from them
+ *
+ * so that nothing waits for the loads before X is needed. */
 template <class Loader, class = void> struct bd_gram_rows {
     float4 r;
 

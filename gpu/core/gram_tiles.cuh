@@ -1,6 +1,6 @@
-/* Private to the CUDA backend: the sums of a Gram matrix (gram.cuh) of more than 128 columns, which
- * the matrix instruction bounds. The sums of so many columns leave no registers for warps that only
- * load (gram_producer.cuh): every warp does both. */
+/* Private to the CUDA backend: the sums of a Gram matrix (gram.cuh) of more than 128 columns,
+ * which the matrix instruction bounds. The sums of so many columns leave no registers for
+ * producer warps (gram_producer.cuh), so every warp loads and multiplies. */
 #ifndef BD_GPU_CORE_GRAM_TILES_CUH
 #define BD_GPU_CORE_GRAM_TILES_CUH
 
@@ -30,9 +30,9 @@ static __device__ __forceinline__ void bd_gram_row(double (*sum)[4], const float
     }
 }
 
-/* Sums of thread block blockIdx.x of unit blockIdx.y to part[unit][block][slot]. Row tiles are of
- * 32 rows, in two stages: while a tile is multiplied, the next one is on its way to registers, one
- * half of it during each row block, and then to the other stage. */
+/* Sums of thread block blockIdx.x of unit blockIdx.y to part[unit][block][slot]. Row tiles have
+ * 32 rows and there are two stages: while a tile is multiplied, the next one is loaded to
+ * registers, one half during each row block, and then stored to the other stage. */
 template <class Loader, class Part>
 __global__ __launch_bounds__(32 * Part::warps,
                              1) void bd_gram_tiles(double *part,

@@ -6,9 +6,9 @@
 #include <cstdint>
 
 /* Calls put(column, row, element, wanted) for the elements of the upper triangle of g (n x n, ld
- * n), by all warps of the block: 32 PARTS rows of four columns a warp at a time, so that enough
- * loads are on their way at once. Places that are not in the triangle are given as others that are,
- * with `wanted` false, so that the code has no branches that would keep its loads apart. */
+ * n), by all warps of the block. A warp loads 32 PARTS rows of four columns at a time, so that
+ * enough loads are outstanding. Places outside the triangle are replaced by places inside, with
+ * `wanted` false, so that no branch separates the loads. */
 template <int PARTS, class Put>
 static __device__ __forceinline__ void bd_cuda_load_triangle(const double *g, int n, const Put &put)
 {

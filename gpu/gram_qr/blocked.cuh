@@ -1,12 +1,13 @@
-/* Private to factor.cu and gpu/qr/cholesky_rows.cuh: Cholesky and its condition estimate
- * in blocks of 16 x 16 of a matrix in shared memory, by one thread block (small.cuh), n <=
- * 128.
+/* Private to gpu/gram_qr and gpu/qr/cholesky_rows.cuh: Cholesky in blocks of 16 x 16 of a matrix in
+ * shared (or global) memory, by one thread block, and its condition estimate for up to 128 columns
+ * (small.cuh).
  *
- * Row by row there is little to do and all of it waits: for a pivot, its inverse, a barrier. So one
- * warp makes the 16 rows of a diagonal block, for which it needs no barrier, while the others take
- * the products of the rows before from the rest, and one of them estimates the condition number of
- * the rows that are there. The same warp makes the inverse of the diagonal block W, of which the
- * lower triangle has room for the transpose: W(i, j), i < j, is a[j * ld + i]. */
+ * Row by row there is little to do and all of it waits: for a pivot, its inverse, a barrier. So
+ * one warp makes the 16 rows of a diagonal block, without barriers, while the others subtract
+ * the products of the rows before from the rest, and one of them estimates the condition number
+ * of the rows made so far. The same warp makes the inverse W of the diagonal block, whose
+ * transpose is kept in the lower triangle: W(i, j), i < j, is a[j * ld + i]. The plain version
+ * is linalg/cpu/gram_qr/factor.c. */
 #ifndef BD_GPU_GRAM_QR_BLOCKED_CUH
 #define BD_GPU_GRAM_QR_BLOCKED_CUH
 
@@ -17,13 +18,14 @@
 enum {
     gram_side = 16,
     gram_columns_once = 4, /* of gram_load_columns */
-    /* Of 16 rows the condition estimate takes so many while the rows right of the next diagonal
-     * block are being made, the others while that is: it should not be waited for. */
+    /* The condition estimate takes 16 rows at a time: so many of them while the rows right of
+     * the next diagonal block are being made, the others while that block is. So nothing waits
+     * for it. */
     gram_side_left = 4
 };
 
-/* Columns j, j + apart, .. of the upper triangle of a tight n x n matrix, rows i0 + lane, .., by
- * one warp: all at once, as each would be waited for. */
+/* Loads columns j, j + apart, .. of the upper triangle of a tight n x n matrix, rows i0 + lane,
+ * .., by one warp: all loads are independent. */
 static __device__ __forceinline__ void gram_load_columns(double x[gram_columns_once][4],
                                                          const double *from, int n, int j,
                                                          int apart, int i0)
@@ -36,8 +38,8 @@ static __device__ __forceinline__ void gram_load_columns(double x[gram_columns_o
     }
 }
 
-/* Block (i, c) less the product of blocks (j, i)^T and (j, c), on and above the diagonal; by one
- * warp. */
+/* Block (i, c), on and above the diagonal, loses the product of blocks (j, i)^T and (j, c); by
+ * one warp. */
 static __device__ __forceinline__ void gram_take_product(double *a, int ld, int n, int j, int i,
                                                          int c)
 {
@@ -75,10 +77,10 @@ static __device__ __forceinline__ void gram_take_product(double *a, int ld, int 
 }
 
 /* The diagonal block at j0 becomes R, and below its diagonal W transposed; reciprocal: of R's
- * diagonal, and so the diagonal of W. By one warp; *end: the first row, if any, whose pivot is not
- * positive. Lane c has column c, lane 16 + c that of the unit matrix, which the same steps make the
- * column of R^-T: R^T times it is the unit vector. Two rows a step (gram_pivots); what the roots of
- * pivots divide is divided last. */
+ * diagonal, which is the diagonal of W. *end becomes the first row whose pivot is not positive,
+ * if there is one. By one warp: lane c has column c, lane 16 + c that of the unit matrix, which
+ * the same steps turn into the column of R^-T. A step makes two rows (gram_pivots); division by
+ * the roots of pivots comes last. */
 static __device__ __forceinline__ void
 gram_factor_diagonal(double *a, int ld, int n, int j0, double floor, double *reciprocal, int *end)
 {
@@ -119,8 +121,8 @@ gram_factor_diagonal(double *a, int ld, int n, int j0, double floor, double *rec
         *end = j0 + first;
 }
 
-/* The first `rows` rows of R from j0 on right of their diagonal block, a thread a column, by
- * substitution: products with W would cost the condition number of the block. */
+/* The first `rows` rows of R from j0 on, right of their diagonal block, a thread a column, by
+ * substitution: products with W would cost accuracy by the condition number of the block. */
 static __device__ __forceinline__ void gram_factor_right(double *a, int ld, int n, int j0, int rows,
                                                          const double *reciprocal)
 {
@@ -145,19 +147,18 @@ static __device__ __forceinline__ void gram_factor_right(double *a, int ld, int 
             a[(j0 + i) * ld + c] = x[i];
 }
 
-/* What the warps of gram_cholesky_blocked tell each other, and what it has found in the end: in
- * shared memory. */
+/* What the warps of gram_cholesky_blocked share, and its results: in shared memory. */
 struct gram_progress {
     int end;                /* the first row whose pivot was not positive, or n */
     double greatest, least; /* singular values of R^, squared, estimated */
     double squared;         /* the condition number, estimated */
 };
 
-/* Columns `from` .. `to` - 1, of the 16 from j0 on, are taken into the estimate: gram_take_columns,
- * but without end. Before column 0 the vectors are 0; with what the values are then any column
- * joins them as it is. The lanes have the products of those 16 columns once more, so that one can
- * be had from another lane; what they have of columns taken before means nothing. By one warp.
- * vectors: 2 n; by: 1 / norm, which all columns have in common. */
+/* Takes columns `from` .. `to` - 1, of the 16 from j0 on, into the estimate, by one warp:
+ * gram_take_columns without an early end. Before column 0 the vectors are 0; with the values of
+ * that time any column joins them as it is. The lanes hold the products of those 16 columns a
+ * second time, so that a shuffle gives one; what they hold of columns taken before means
+ * nothing. vectors: 2 n; by: 1 / norm, which is the same for all columns. */
 static __device__ __forceinline__ void gram_estimate_along(struct gram_progress *p, double *vectors,
                                                            const double *a, int ld, int n,
                                                            double by, int j0, int from, int to)
@@ -180,8 +181,8 @@ static __device__ __forceinline__ void gram_estimate_along(struct gram_progress 
     for (int j = from; j < to; j++) {
         const double along = __shfl_sync(~0u, large[parts], j % gram_side);
         const double other = __shfl_sync(~0u, small[parts], j % gram_side);
-        const struct gram_turn up = gram_widen(greatest, along, gamma);
-        const struct gram_turn down = gram_widen(least, other, gamma);
+        const struct gram_turn<double> up = gram_widen(greatest, along, gamma);
+        const struct gram_turn<double> down = gram_widen(least, other, gamma);
         greatest = up.largest;
         least = least * (gamma * gamma) * gram_inverse(down.largest);
         gamma = __shfl_sync(~0u, gammas, (j + 1) % gram_side);
@@ -206,9 +207,11 @@ static __device__ __forceinline__ void gram_estimate_along(struct gram_progress 
     __syncwarp();
 }
 
-/* As gram_cholesky, with the inverses of diagonal blocks in the lower triangle, and the condition
- * number in *p unless by (gram_estimate_along) is 0 or rows are missing. x: 3 n, of which the first
- * n are reciprocals of R's diagonal then. */
+/* Cholesky: row i of the upper triangle of a becomes row i of R, from the diagonal on, with R^T R =
+ * a, as long as pivots are positive; pivots below `floor`, if that is above 0, count as `floor`.
+ * The lower triangle gets the inverses of diagonal blocks. Returns the number of rows made. Where
+ * all are made and by (gram_estimate_along) is not 0, *p gets the condition number, for n <= 128. x
+ * has 3 n doubles, or n if by is 0; the first n become the reciprocals of R's diagonal. */
 static __device__ __forceinline__ int gram_cholesky_blocked(double *a, int ld, int n, double floor,
                                                             double by, double *x,
                                                             struct gram_progress *p)
@@ -221,8 +224,8 @@ static __device__ __forceinline__ int gram_cholesky_blocked(double *a, int ld, i
     __syncthreads();
 #pragma unroll 1
     for (int j = 0; j < blocks && end == n; j++) {
-        /* Else the compiler keeps whatever follows from these alone from block to block, for which
-         * there are too few registers. */
+        /* Otherwise the compiler keeps what depends on these alone in registers, which are too
+         * few. */
         int j0 = gram_side * j;
         asm volatile("" : "+r"(j0), "+r"(ld), "+r"(n));
         const int before = j0 - gram_side, along = j0 - gram_side_left;
@@ -235,8 +238,8 @@ static __device__ __forceinline__ int gram_cholesky_blocked(double *a, int ld, i
         } else if (j > 0 && estimates) {
             gram_estimate_along(p, x + n, a, ld, n, by, before, before, along);
         } else if (j > 0 && (warp % 4 == 1 || warp % 4 == 2)) {
-            /* Block (j + i, j + c) is number c (c + 1) / 2 + i. The matrix instruction is long, and
-             * no one should wait for it who shares a scheduler with warp 0 or the last. */
+            /* Block (j + i, j + c) is number c (c + 1) / 2 + i. The matrix instruction is long,
+             * so no warp that shares a scheduler with warp 0 or the last warp runs it. */
             int c = 0;
 #pragma unroll 1
             for (int e = warp / 4 * 2 + warp % 4; e < left * (left + 1) / 2; e += warps / 2) {

@@ -1,9 +1,10 @@
-/* Private to factor.cu: T and R_total in blocks of 16 x 16 from what
- * gram_cholesky_blocked leaves, by one thread block.
+/* Private to factor.cu: T and R_total in blocks of 16 x 16 from what gram_cholesky_blocked leaves,
+ * by one thread block.
  *
- * A warp makes half a block's columns of T after the other, all rows of them: that waits for no
- * other warp. What is there of T is kept as the inverses of diagonal blocks are, transposed in the
- * lower triangle, its diagonal apart. */
+ * A warp makes half a block of columns of T at a time, all rows of them, so that it waits for no
+ * other warp. The finished part of T is kept as the inverses of diagonal blocks are: transposed
+ * in the lower triangle, with its diagonal apart. The plain version is gram_invert_column
+ * (solver.cuh). */
 #ifndef BD_GPU_GRAM_QR_BLOCKED_SOLVER_CUH
 #define BD_GPU_GRAM_QR_BLOCKED_SOLVER_CUH
 
@@ -26,8 +27,8 @@ static __device__ __forceinline__ double gram_lower(const struct gram_pair &p, i
     return i > j || j >= p.n ? 0.0 : i < j ? p.a[j * p.ld + i] : p.diagonal[i];
 }
 
-/* sum += block (i, k) of R times block (k, .) of the other's columns 8 half .. 8 half + 7, as
- * bd_gram_multiply has it. */
+/* sum += block (i, k) of R times columns 8 half .. 8 half + 7 of block (k, .) of the other
+ * matrix, as bd_gram_multiply has it. */
 static __device__ __forceinline__ void gram_join_blocks(double sum[4], const struct gram_pair &p,
                                                         int i, int k, int half)
 {
@@ -43,7 +44,8 @@ static __device__ __forceinline__ void gram_join_blocks(double sum[4], const str
     bd_gram_multiply(sum, low, high, right);
 }
 
-/* Block (i, .) of columns 8 half .. of the other := -sum, i above the diagonal block. */
+/* Stores -sum as block (i, .) of columns 8 half .. of the other matrix, i above the diagonal
+ * block. */
 static __device__ __forceinline__ void gram_keep_block(const double sum[4],
                                                        const struct gram_pair &p, int i, int half)
 {
@@ -57,7 +59,7 @@ static __device__ __forceinline__ void gram_keep_block(const double sum[4],
     __syncwarp();
 }
 
-/* The same block, b, becomes W b, W the inverse of diagonal block i. */
+/* That block, b, becomes W b, W the inverse of diagonal block i. */
 static __device__ __forceinline__ void gram_solve_block(const struct gram_pair &p, int i, int half)
 {
     const int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4, i0 = gram_side * i;
@@ -73,8 +75,8 @@ static __device__ __forceinline__ void gram_solve_block(const struct gram_pair &
     gram_keep_block(sum, p, i, half);
 }
 
-/* Columns 8 half .. 8 half + 7 of T to d.packed, by one warp; those of R^ in the same block of
- * columns as they begin with 16 `first`. p.diagonal: of T. */
+/* Writes columns 8 half .. 8 half + 7 of T to d.packed, by one warp. Their block of columns
+ * begins with block `first` of 16. p.diagonal: of T. */
 static __device__ __forceinline__ void gram_invert_half(const struct gram_data &d,
                                                         const struct gram_pair &p, int half,
                                                         int first, bool single)
@@ -99,7 +101,7 @@ static __device__ __forceinline__ void gram_invert_half(const struct gram_data &
     }
 }
 
-/* T to d.packed. whole: the inverses of all diagonal blocks are there. */
+/* Writes T to d.packed. whole: the inverses of all diagonal blocks are there. */
 static __device__ __forceinline__ void gram_invert_blocked(const struct gram_data &d,
                                                            const struct gram_pair &p,
                                                            const unsigned *starts, bool whole,
@@ -114,7 +116,7 @@ static __device__ __forceinline__ void gram_invert_blocked(const struct gram_dat
             while (!cuts(first))
                 first--;
             gram_invert_half(d, p, half, first, single);
-        } else { /* few rows are solved for, or the diagonal blocks are others */
+        } else { /* few rows are to be solved for, or the inverses are of other blocks */
 #pragma unroll 1
             for (int j = 8 * half; j < min(8 * half + 8, p.n); j++)
                 gram_invert_column<4>(d, starts, p.a, p.ld, j, single,

@@ -1,78 +1,82 @@
-/* Private to gpu/gram_qr*.cu and gpu/triangular/triangular.cu: incremental condition estimation
+/* Private to gpu/gram_qr and gpu/triangular/triangular.cu: incremental condition estimation
  * (Bischof: Incremental condition estimation, 1990) of R^ (plan.h) by a thread block, and where
  * blocks of columns begin because of it. R^(i, j) is a[i * ld + j].
  *
- * With x of norm 1 for which x^T R has about the largest (or smallest) norm sigma, the next column
- * (v; gamma) and (s x; c): the norm squared is that of [s c] [sigma^2 + alpha^2, alpha gamma; .,
- * gamma^2] [s c]^T, alpha = x^T v. Columns count as scaled to norm 1. What the vectors x are
- * multiplied by is kept for all columns to come, and the squares of these, so that no column has to
- * wait for sums. */
+ * Let x have norm 1 and let x^T R have about the largest (or smallest) norm, sigma. With the
+ * next column (v; gamma) x becomes (s x; c), whose norm squared is [s c] [sigma^2 + alpha^2,
+ * alpha gamma; ., gamma^2] [s c]^T, alpha = x^T v. Columns count as scaled to norm 1. The
+ * products of the vectors x with all columns to come are kept, and their squares, so that no
+ * column has to wait for sums. The plain version is linalg/cpu/gram_qr (test
+ * condition_estimate). */
 #ifndef BD_GPU_GRAM_QR_ESTIMATE_CUH
 #define BD_GPU_GRAM_QR_ESTIMATE_CUH
 
 #include "gpu/gram_qr/small.cuh"
 
-/* The larger eigenvalue of a 2 x 2 matrix and its unit vector, `by` times (keep, take). */
-struct gram_turn {
-    double largest, keep, take, by;
+/* The larger eigenvalue of a 2 x 2 matrix, and its unit vector: `by` times (keep, take). */
+template <class Real> struct gram_turn {
+    Real largest, keep, take, by;
 };
 
-/* Of [before + along^2, along gamma; along gamma, gamma^2]. Half the angle between an axis and the
- * vector has its cosine squared without another root, and what is multiplied by the vector need not
- * wait for that of the cosine. */
-static __device__ __forceinline__ struct gram_turn gram_widen(double before, double along,
-                                                              double gamma)
-{
-    const double own = gamma * gamma, apart = fma(along, along, before - own);
-    const double side = along * gamma, square = fma(apart, apart, 4 * side * side);
-    const bool turns = square > 1e-280; /* else all vectors are as good */
-    const double by_root = turns ? gram_rough_inverse_root(square) : 0.0;
-    const double near = fma(0.5 * fabs(apart), by_root, turns ? 0.5 : 1.0);
-    const double far = side * by_root;
-    struct gram_turn t;
-    t.largest = 0.5 * (fma(along, along, before + own) + square * by_root);
+/* Of [before + along^2, along gamma; along gamma, gamma^2]. The square of the cosine follows
+ * from half the angle between an axis and the vector without another root, and products with the
+ * vector need not wait for the cosine's root. */
+template <class Real>
+static __device__ __forceinline__ struct gram_turn<Real> gram_widen(Real before, Real along,
+                                                                    Real gamma) {
+    constexpr Real half = (Real)0.5, tiny = sizeof(Real) == 8 ? (Real)1e-280 : (Real)1e-36;
+    const Real own = gamma * gamma, apart = fma(along, along, before - own);
+    const Real side = along * gamma, square = fma(apart, apart, 4 * side * side);
+    const bool turns = square > tiny; /* otherwise any vector will do */
+    const Real by_root = turns ? gram_rough_inverse_root(square) : (Real)0;
+    const Real near = fma(half * fabs(apart), by_root, turns ? half : (Real)1);
+    const Real far = side * by_root;
+    struct gram_turn<Real> t;
+    t.largest = half * (fma(along, along, before + own) + square * by_root);
     t.keep = apart >= 0 ? near : far;
     t.take = apart >= 0 ? far : near;
     t.by = gram_rough_inverse_root(near);
     return t;
 }
 
-/* What the vectors x are multiplied by, x with one more row, v. */
-static __device__ __forceinline__ double gram_turn_large(const struct gram_turn &t, double x,
-                                                         double v)
+/* The products with a vector x that has one more row, v. */
+template <class Real>
+static __device__ __forceinline__ Real gram_turn_large(const struct gram_turn<Real> &t, Real x,
+                                                       Real v)
 {
     return fma(x, t.keep, v * t.take) * t.by;
 }
 
-/* That of the smaller eigenvalue is orthogonal to that of the larger. */
-static __device__ __forceinline__ double gram_turn_small(const struct gram_turn &t, double x,
-                                                         double v)
+/* The same for the smaller eigenvalue, whose vector is orthogonal to the other. */
+template <class Real>
+static __device__ __forceinline__ Real gram_turn_small(const struct gram_turn<Real> &t, Real x,
+                                                       Real v)
 {
     return fma(v, t.keep, -x * t.take) * t.by;
 }
 
-/* Of a block of columns of which some have been taken: the singular values squared, and what thread
- * x keeps of columns x, THREADS + x, .. */
+/* The estimate of a block of columns of which some have been taken: the singular values squared,
+ * and what thread x keeps of columns x, THREADS + x, .. */
 template <int THREADS, int PARTS> struct gram_estimate {
     double greatest, least;
     double large[PARTS], small[PARTS]; /* products with the vectors x */
     double norm[PARTS];                /* of the rows taken, squared */
 
-    /* What there is of columns j0 .. last - 1, which are next, to shared memory. */
-    __device__ __forceinline__ void tell(double (*told)[3], int j0, int last) const
+    /* Writes what is kept of columns j0 .. last - 1, which are next, to shared memory. */
+    __device__ __forceinline__ void publish(double (*published)[3], int j0, int last) const
     {
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
             const int k = part * THREADS + (int)threadIdx.x;
             if (k >= j0 && k < last) {
-                told[k - j0][0] = large[part];
-                told[k - j0][1] = small[part];
-                told[k - j0][2] = norm[part];
+                published[k - j0][0] = large[part];
+                published[k - j0][1] = small[part];
+                published[k - j0][2] = norm[part];
             }
         }
     }
 
-    /* Row j of R^, of the first column of a block. */
+    /* Takes row j of R^, of the first column of a block. */
     __device__ __forceinline__ void begin(const double row[PARTS + 1])
     {
         greatest = least = 1;
@@ -83,8 +87,9 @@ template <int THREADS, int PARTS> struct gram_estimate {
         }
     }
 
-    /* Row j of R^, when the vectors have turned to take column j. */
-    __device__ __forceinline__ void turn(const struct gram_turn &up, const struct gram_turn &down,
+    /* Takes row j of R^, after the vectors have turned to take column j. */
+    __device__ __forceinline__ void turn(const struct gram_turn<double> &up,
+                                         const struct gram_turn<double> &down,
                                          const double row[PARTS + 1])
     {
 #pragma unroll
@@ -96,8 +101,8 @@ template <int THREADS, int PARTS> struct gram_estimate {
     }
 };
 
-/* Of 32 columns j0 .. what each lane of a warp keeps of column j0 + lane once more, so that the
- * next one is had from another lane. */
+/* What each lane of a warp keeps once more of column j0 + lane, of 32 columns, so that a shuffle
+ * gives the next column. */
 struct gram_next {
     double diagonal, large, small, norm;
     double by; /* 1 / the norm of the column with its diagonal */
@@ -107,8 +112,8 @@ struct gram_next {
         by = gram_rough_inverse_root(fma(diagonal, diagonal, norm));
     }
 
-    /* Takes a row into what does not wait for the vectors; the diagonal element of the column that
-     * lane `next` has, scaled. */
+    /* Takes a row into what does not wait for the vectors. Returns the scaled diagonal element
+     * of the column of lane `next`. */
     __device__ __forceinline__ double take(double v, int next)
     {
         norm = fma(v, v, norm);
@@ -117,17 +122,18 @@ struct gram_next {
     }
 };
 
-/* Takes columns from .. to - 1, as long as the condition number squared stays below `most`, and
- * returns the first that is not taken, or `to`; by THREADS threads, all of the block. begins:
- * column `from` is the first of its block. Warps without columns are told what there is in the end.
- * Rows are read a few at a time and before they are wanted: they may be in global memory. */
+/* Takes columns from .. to - 1 as long as the condition number squared stays below `most`.
+ * Returns the first column that is not taken, or `to`. By THREADS threads, all of the block.
+ * begins: column `from` is the first of its block. Warps without columns get the result in the
+ * end. Rows are read a few at a time and ahead of their use, because they may be in global
+ * memory. */
 template <int THREADS, int PARTS>
 static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THREADS, PARTS> *e,
                                                         const double *a, int ld, int n, int from,
                                                         int to, bool begins, double most)
 {
     constexpr int ONCE = 4;
-    __shared__ double told[32][3], values[2];
+    __shared__ double published[32][3], values[2];
     __shared__ int reached;
     const int lane = threadIdx.x % 32;
     int end = to;
@@ -148,15 +154,15 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
                 }
         };
         if (!starts)
-            e->tell(told, j0, last);
+            e->publish(published, j0, last);
         __syncthreads();
         if ((int)threadIdx.x - lane < n) {
             const bool in = own < last;
             struct gram_next next;
             next.diagonal = in ? a[(int64_t)own * ld + own] : 1.0;
-            next.large = in && !starts ? told[lane][0] : 0.0;
-            next.small = in && !starts ? told[lane][1] : 0.0;
-            next.norm = in && !starts ? told[lane][2] : 0.0;
+            next.large = in && !starts ? published[lane][0] : 0.0;
+            next.small = in && !starts ? published[lane][1] : 0.0;
+            next.norm = in && !starts ? published[lane][2] : 0.0;
             next.scale();
             double gamma = __shfl_sync(~0u, next.diagonal * next.by, 0);
             load(j0);
@@ -179,9 +185,9 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
                         next.large = next.small = v;
                     } else {
                         const double product = e->least * (gamma * gamma);
-                        const struct gram_turn up = gram_widen(e->greatest, along, gamma);
-                        const struct gram_turn down = gram_widen(e->least, other, gamma);
-                        if (!(up.largest * down.largest <= most * product)) { /* NaN: of 0 */
+                        const struct gram_turn<double> up = gram_widen(e->greatest, along, gamma);
+                        const struct gram_turn<double> down = gram_widen(e->least, other, gamma);
+                        if (!(up.largest * down.largest <= most * product)) { /* NaN comes from 0 */
                             end = j;
                             break;
                         }
@@ -208,12 +214,13 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
     return end;
 }
 
-/* Condition numbers of more than that, squared, are not told from infinity. */
+/* Condition numbers above this, squared, count as infinite. */
 static constexpr double gram_most_squared = 1e60;
 
-/* Where blocks begin (gram_decision), by a thread block; kappa: the condition number of R^. In
- * blocks of 16 columns of `packed` a cut within one is one at its begin and end too
- * (gpu/triangular/wide.cu). starts: gram_most / 32, in shared memory. */
+/* Decides where blocks begin (gram_decision), by a thread block; kappa: the condition number of
+ * R^. Where T is packed, a block that begins within 16 columns makes blocks begin at the first
+ * of these and after the last, too (gpu/triangular/wide.cu). starts: gram_most / 32, in shared
+ * memory. */
 template <int THREADS, int PARTS>
 static __device__ __forceinline__ void gram_cut(unsigned *starts, bool packed, const double *a,
                                                 int ld, int n, int solve, double kappa, double tau)
@@ -232,7 +239,7 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, bool packed, c
     for (int j = 0, to = n; j < n;) {
         j = gram_take_columns(&block, a, ld, to, j, to, true, limit * limit);
         begin_at(j);
-        if (packed && j % 16 && j < n) { /* further cuts only within these 16 columns */
+        if (packed && j % 16 && j < n) { /* further blocks begin only within these 16 columns */
             begin_at(j & ~15);
             to = min(n, (j & ~15) + 16);
             begin_at(to);

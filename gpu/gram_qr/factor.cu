@@ -1,19 +1,21 @@
-/* R and T from G (plan.h), in one thread block, where R^ has room in its shared memory. */
+/* R and T from G (plan.h) in one thread block, where R^ has room in its shared memory. The plain
+ * version is linalg/cpu/gram_qr/factor.c. */
 #include <math.h>
 
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/gram_qr/blocked_solver.cuh"
+#include "gpu/gram_qr/clamp.cuh"
 #include "gpu/gram_qr/estimate.cuh"
 #include "gpu/gram_qr/large/large.h"
 #include "gpu/gram_qr/parts.cuh"
-#include "gpu/gram_qr/raise.cuh"
 
 enum {
     threads = 512,
     static_shared = 2048 /* bytes of shared memory that are not dynamic, or more */
 };
 
-/* Neither rows nor columns share banks, and diagonals, of which Jacobi's rotations are, few. */
+/* Elements between rows, so that elements of a row, of a column, and mostly those of a diagonal,
+ * which Jacobi's rotations read, are in different banks. */
 static __host__ __device__ __forceinline__ int small_ld(int n)
 {
     int ld = n | 1;
@@ -22,7 +24,7 @@ static __host__ __device__ __forceinline__ int small_ld(int n)
     return ld;
 }
 
-/* With so many matrices. */
+/* Bytes of shared memory with so many matrices. */
 static size_t factor_bytes(int n, size_t matrices)
 {
     return (5 * (size_t)n + 2 + matrices * (size_t)n * (size_t)small_ld(n)) * sizeof(double);
@@ -33,8 +35,8 @@ static bool fits_shared(const struct bd_cuda *cuda, int n, size_t matrices)
     return n <= 128 && factor_bytes(n, matrices) + static_shared <= (size_t)cuda->shared_most;
 }
 
-/* Beside the small arrays b is in dynamic shared memory, and the others unless they are apart, in
- * global memory. */
+/* The small arrays and b are in dynamic shared memory; so are the other matrices, unless they
+ * are `apart`, in global memory. */
 static __device__ __forceinline__ struct gram_memory_of_r
 take_memory(double *shared, const struct gram_data &d, bool apart)
 {
@@ -50,7 +52,7 @@ take_memory(double *shared, const struct gram_data &d, bool apart)
     return f;
 }
 
-/* Norms of columns; whether G cannot be worked with. */
+/* Computes the norms of columns; returns whether G is unusable. */
 static __device__ __forceinline__ int take_norms(const struct gram_data &d,
                                                  const struct gram_memory_of_r &f)
 {
@@ -104,7 +106,7 @@ take_scaled(const struct gram_data &d, const struct gram_memory_of_r &f, double 
     return gram_sum_warp(lane < warps ? sums[lane] : 0.0);
 }
 
-/* What gram_raise has left apart, to f.b. */
+/* Copies what gram_clamp left in global memory to f.b. */
 static __device__ __forceinline__ void bring_back(const struct gram_memory_of_r &f, int n)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -139,20 +141,20 @@ __global__ __launch_bounds__(threads,
         record.orthogonality = gram_root(take_scaled(d, f, s.shift, sums));
         record.skipped = record.orthogonality < s.enough;
         idle = record.skipped;
-        record.condition = 1 + record.orthogonality; /* of a skipped one: to first order */
+        record.condition = 1 + record.orthogonality; /* of a skipped pass: to first order */
     }
     if (!idle) {
-        record.bad = record.skipped = 0; /* as they are, but no registers keep it */
+        record.bad = record.skipped = 0; /* as they are already; so no registers hold them */
         const double by = gram_inverse_root(1 + s.shift);
         const int end = gram_cholesky_blocked(f.b, f.ld, n, 0, by, f.x, &progress);
         whole = end == n;
         record.failed = !s.svd && !whole;
         record.condition = whole ? progress.squared : HUGE_VAL;
-        if (s.svd && gram_is_to_raise(record.condition, n)) {
+        if (s.svd && gram_needs_clamp(record.condition, n)) {
             const double squares = gram_sum_warp(lane < warps ? sums[32 + lane] : 0.0);
             double bound;
             gram_take_again(d, f);
-            record.bad = idle = !gram_raise(f.b, f.a, f.c, f.ld, n, squares, f.x, &bound, &record);
+            record.bad = idle = !gram_clamp(f.b, f.a, f.c, f.ld, n, squares, f.x, &bound, &record);
             if (s.apart)
                 bring_back(f, n);
             else
@@ -185,7 +187,7 @@ __global__ __launch_bounds__(threads,
     __syncthreads();
     for (int j = threadIdx.x; j < n; j += threads)
         d.exponents[j] = 0;
-    if (threadIdx.x == 0) { /* across the bus; the first warp has the least of T */
+    if (threadIdx.x == 0) { /* slow, across the bus; the first warp has the least of T to do */
         d.decision->identity = 0;
         d.decision->single = record.single;
         gram_write(out, record, s.number);

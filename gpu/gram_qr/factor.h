@@ -12,13 +12,13 @@ extern "C" {
 struct gram_factor_step {
     int svd, solve, mixed, pass;
     int number;  /* gram_record */
-    int in_copy; /* V is in gram_plan.copy if the solve before was in float32 */
+    int in_copy; /* V is in gram_plan.copy if the product before was in float32 */
     double shift, enough;
-    int apart; /* what singular values are raised with has no room in shared memory beside R^ */
+    int apart; /* shared memory has no room beside R^ for the matrices that clamping needs */
 };
 
-/* gram_factor of the table. plan->data.total is R_total before, other after; the record is written
- * by the GPU. */
+/* gram_factor of the table: plan->data.total is R_total before the pass, other after it. The GPU
+ * writes the record. */
 enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
                                            const struct bd_gram_step *step,
                                            struct gram_record *record);
@@ -28,7 +28,7 @@ enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
                                            const struct gram_factor_step *step,
                                            struct gram_record *record);
 
-/* Doubles of data.packed; 0: there is none. */
+/* Doubles of data.packed, 0 if T is not packed. */
 size_t bd_cuda_gram_packed_size(int n);
 
 #ifdef __cplusplus

@@ -1,77 +1,48 @@
 /* G = V^T V in float64 (plan.h): of float32 by gpu/core/gram.cuh, of float64 by the kernels here,
  * on the FP64 tensor cores too. Of 16 rows lane 4 g + t holds rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2
- * t of column g of a group of 8 (gpu/core/gram_multiply.cuh: any order will do): two loads of 16
- * bytes, each of which is 64 adjacent bytes of a column for the four lanes of it. */
+ * t of column g of a group of 8 (any order will do: gpu/core/gram_multiply.cuh). These are two
+ * loads of 16 bytes, each of which is 64 adjacent bytes of a column for the four lanes of the
+ * column. */
 #include "gpu/core/gram.cuh"
+#include "gpu/gram_qr/pipelined.cuh"
 #include "gpu/gram_qr/plan.h"
-#include "gpu/gram_qr/staged.cuh"
 
 enum { narrow_most = 32 };
 
-/* Rows i, i + 1, i + 8, i + 9 of column j, 0 where there are none. `aligned`: columns begin at
- * multiples of 16 bytes. */
-static __device__ __forceinline__ void load4(double x[4], const double *v, int64_t ldv, int64_t i,
-                                             int j, int64_t m, int n, bool aligned)
-{
-    const double *p = v + i + j * ldv;
-    if (j < n && aligned && i + 10 <= m) {
-        const double2 low = *reinterpret_cast<const double2 *>(p),
-                      high = *reinterpret_cast<const double2 *>(p + 8);
-        x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
-    } else {
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            x[k] = j < n && i + k % 2 + k / 2 * 8 < m ? p[k % 2 + k / 2 * 8] : 0.0;
-    }
-}
+/* Rows of V for bd_gram_narrow: t has rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
+struct rows_of_v {
+    using element = double;
+    static constexpr int blocks = 1;
+    const double *v;
+    int64_t ldv, m;
 
-/* Up to 8 GROUPS columns, as bd_gram_narrow: bound by memory, a warp takes 16 rows at a time
- * straight from V, the next ones on their way. part: blocks x tiles x 128. */
-template <int GROUPS>
-__global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void narrow(double *part, const double *v,
-                                                                   int64_t ldv, int64_t m, int n)
-{
-    constexpr int TILES = bd_gram_narrow_slots<GROUPS>::tiles;
-    __shared__ double2 others[4][TILES * 2][32];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int64_t tiles = (m + 15) / 16, step = (int64_t)gridDim.x * 8;
-    const bool aligned = staged_aligned(v, ldv);
-    double sum[TILES][4] = {}, x[4][4] = {}, next[GROUPS][4];
-    bd_cuda_await();
-
-    auto load = [&](int64_t tile, double to[][4]) {
-#pragma unroll
-        for (int group = 0; group < GROUPS; group++)
-            load4(to[group], v, ldv, tile * 16 + 2 * (lane % 4), 8 * group + lane / 4,
-                  tile < tiles ? m : 0, n, aligned);
-    };
-    int64_t tile = (int64_t)blockIdx.x * 8 + warp;
-    load(tile, x);
-    for (; tile < tiles; tile += step) {
-        load(tile + step, next);
-        bd_gram_narrow_multiply<GROUPS>(sum, x);
-#pragma unroll
-        for (int group = 0; group < GROUPS; group++)
+    __device__ __forceinline__ void load(int64_t first, int t, int j, double x[4]) const
+    {
+        const int64_t i = first + 2 * t;
+        const double *p = v + i + j * ldv;
+        if (pipeline_aligned(v, ldv) && i + 10 <= m) {
+            const double2 low = *reinterpret_cast<const double2 *>(p),
+                          high = *reinterpret_cast<const double2 *>(p + 8);
+            x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+        } else {
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                x[group][k] = next[group][k];
+                x[k] = i + k % 2 + k / 2 * 8 < m ? p[k % 2 + k / 2 * 8] : 0.0;
+        }
     }
-    bd_cuda_let_follow();
-
-    bd_gram_narrow_join<8, TILES>(part, sum, others);
-}
+};
 
 static int panel_count(int n)
 {
     return n <= triangle<8>::most ? 1 : (n + square::panel - 1) / square::panel;
 }
 
-/* All of the device once; units of a single panel have as many thread blocks less as they have less
- * to do. */
+/* Fills the device once. Units of a single panel get fewer thread blocks, in proportion to their
+ * work. */
 template <class Shape>
-static struct staged_counts staged_counts(const struct bd_cuda *cuda, int64_t m, int n)
+static struct block_counts block_counts(const struct bd_cuda *cuda, int64_t m, int n)
 {
-    const int64_t tiles = (m + staged_memory<Shape>::rows - 1) / staged_memory<Shape>::rows;
+    const int64_t tiles = (m + pipelined_memory<Shape>::rows - 1) / pipelined_memory<Shape>::rows;
     const int singles = panel_count(n), pairs = singles * (singles - 1) / 2;
     const int single = square::single_cost, pair = square::pair_cost;
     auto limited = [&](int64_t blocks) {
@@ -83,32 +54,32 @@ static struct staged_counts staged_counts(const struct bd_cuda *cuda, int64_t m,
     return { pair_blocks, limited((cuda->sms - pairs * pair_blocks) / singles) };
 }
 
-static size_t block_count(const struct staged_counts &counts, int n)
+static size_t block_count(const struct block_counts &counts, int n)
 {
     const size_t singles = (size_t)panel_count(n);
     return singles * (size_t)counts.single + singles * (singles - 1) / 2 * (size_t)counts.pair;
 }
 
-template <class Shape> static size_t staged_parts(const struct bd_cuda *cuda, int64_t m, int n)
+template <class Shape> static size_t pipelined_parts(const struct bd_cuda *cuda, int64_t m, int n)
 {
-    return block_count(staged_counts<Shape>(cuda, m, n), n) * Shape::count * sizeof(double);
+    return block_count(block_counts<Shape>(cuda, m, n), n) * Shape::count * sizeof(double);
 }
 
 template <class Shape, int STAGES>
 static enum bd_status launch_stages(const struct gram_plan *plan, const double *v, int64_t ldv,
-                                    const struct staged_counts &counts)
+                                    const struct block_counts &counts)
 {
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n, panels = panel_count(n);
     const size_t blocks = block_count(counts, n);
-    const auto kernel = staged<Shape, STAGES>;
+    const auto kernel = pipelined<Shape, STAGES>;
     double *part = static_cast<double *>(plan->parts), *g = plan->data.g;
     enum bd_status status =
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status != BD_OK)
         return status;
-    bd_cuda_follow(cuda, kernel, dim3((unsigned)blocks), dim3(staged_memory<Shape>::threads),
-                   staged_memory<Shape>::bytes(n, STAGES), part, v, ldv, plan->m, n, counts);
+    bd_cuda_follow(cuda, kernel, dim3((unsigned)blocks), dim3(pipelined_memory<Shape>::threads),
+                   pipelined_memory<Shape>::bytes(n, STAGES), part, v, ldv, plan->m, n, counts);
     if constexpr (Shape::panel > 0)
         bd_cuda_follow(cuda, add_squares,
                        dim3(square::count / 256, (unsigned)(panels * (panels + 1) / 2)), dim3(256),
@@ -118,27 +89,22 @@ static enum bd_status launch_stages(const struct gram_plan *plan, const double *
     return bd_cuda_launched("the Gram matrix");
 }
 
-/* What is launched last has room on every GPU that there is code for. */
+/* Every GPU that there is code for has shared memory for the last of these. */
 template <class Shape>
 static enum bd_status launch_triangle(const struct gram_plan *plan, const double *v, int64_t ldv)
 {
-    const struct staged_counts counts = staged_counts<Shape>(plan->cuda, plan->m, plan->data.n);
-    return staged_memory<Shape>::bytes(plan->data.n, 4) <= (size_t)plan->cuda->shared_most
+    const struct block_counts counts = block_counts<Shape>(plan->cuda, plan->m, plan->data.n);
+    return pipelined_memory<Shape>::bytes(plan->data.n, 4) <= (size_t)plan->cuda->shared_most
                ? launch_stages<Shape, 4>(plan, v, ldv, counts)
                : launch_stages<Shape, 2>(plan, v, ldv, counts);
 }
 
 static enum bd_status launch_squares(const struct gram_plan *plan, const double *v, int64_t ldv)
 {
-    const struct staged_counts counts = staged_counts<square>(plan->cuda, plan->m, plan->data.n);
-    return staged_memory<square>::bytes(plan->data.n, 3) <= (size_t)plan->cuda->shared_most
+    const struct block_counts counts = block_counts<square>(plan->cuda, plan->m, plan->data.n);
+    return pipelined_memory<square>::bytes(plan->data.n, 3) <= (size_t)plan->cuda->shared_most
                ? launch_stages<square, 3>(plan, v, ldv, counts)
                : launch_stages<low_square, 2>(plan, v, ldv, counts);
-}
-
-static int narrow_blocks(const struct bd_cuda *cuda, int64_t m, int n)
-{
-    return bd_gram_blocks(cuda, n <= 24 ? 2 : 1, 1, (m + 127) / 128);
 }
 
 extern "C" {
@@ -147,13 +113,11 @@ size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n,
 {
     if (m == 0)
         return 0;
-    if (type == BD_F32)
+    if (type == BD_F32 || n <= narrow_most)
         return bd_gram_workspace(cuda, m, n);
-    if (n <= narrow_most)
-        return (size_t)narrow_blocks(cuda, m, n) * 6 * 128 * sizeof(double);
-    return n <= triangle<4>::most   ? staged_parts<triangle<4>>(cuda, m, n)
-           : n <= triangle<8>::most ? staged_parts<triangle<8>>(cuda, m, n)
-                                    : staged_parts<square>(cuda, m, n);
+    return n <= triangle<4>::most   ? pipelined_parts<triangle<4>>(cuda, m, n)
+           : n <= triangle<8>::most ? pipelined_parts<triangle<8>>(cuda, m, n)
+                                    : pipelined_parts<square>(cuda, m, n);
 }
 
 enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const void *v, int64_t ldv)
@@ -170,15 +134,7 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
     }
     const double *wide = static_cast<const double *>(v);
     if (n <= narrow_most) {
-        const int blocks = narrow_blocks(cuda, plan->m, n);
-        const dim3 grid((unsigned)blocks), block(256);
-        if (n <= 24) {
-            bd_cuda_follow(cuda, narrow<3>, grid, block, 0, part, wide, ldv, plan->m, n);
-            bd_gram_add_up<bd_gram_narrow_slots<3>>(cuda, g, part, n, blocks, 1, NULL);
-        } else {
-            bd_cuda_follow(cuda, narrow<4>, grid, block, 0, part, wide, ldv, plan->m, n);
-            bd_gram_add_up<bd_gram_narrow_slots<4>>(cuda, g, part, n, blocks, 1, NULL);
-        }
+        bd_gram_of_rows(cuda, g, rows_of_v{ wide, ldv, plan->m }, plan->m, n, part, NULL);
         return bd_cuda_launched("the Gram matrix");
     }
     return n <= triangle<4>::most   ? launch_triangle<triangle<4>>(plan, wide, ldv)

@@ -1,4 +1,4 @@
-/* The slots gram_* of the table (linalg/shared/ops.h). */
+/* The functions gram_* of the table (linalg/shared/gram_qr_ops.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +14,8 @@ static struct gram_plan *plan_of(void *work)
     return static_cast<struct gram_plan *>(work);
 }
 
-/* largest[j] := max |v_ij|, by the bits, of which those of NaN are above those of Inf. Columns by
- * blockIdx.y, `gridDim.x` blocks for each. */
+/* largest[j] := max |v_ij| as bits, in whose order NaN is above Inf and Inf above all numbers.
+ * blockIdx.y: the column; `gridDim.x` blocks share it. */
 template <class Element>
 __global__ __launch_bounds__(256) void measure(unsigned long long *largest, const Element *v,
                                                int64_t ldv, int64_t m)
@@ -43,8 +43,8 @@ static __device__ __forceinline__ double noise(uint64_t row, uint64_t column)
 }
 
 template <class Element>
-__global__ __launch_bounds__(256) void mend(Element *v, int64_t ldv, int64_t m, int64_t first_row,
-                                            const int *exponents)
+__global__ __launch_bounds__(256) void repair(Element *v, int64_t ldv, int64_t m, int64_t first_row,
+                                              const int *exponents)
 {
     Element *column = v + blockIdx.y * ldv;
     const int exponent = exponents[blockIdx.y];
@@ -56,8 +56,9 @@ __global__ __launch_bounds__(256) void mend(Element *v, int64_t ldv, int64_t m, 
                                              : (Element)scalbn((double)column[i], exponent);
 }
 
-/* aside: along with the kernel before, V R^-1, which waited for R_total itself and is only waited
- * for in the end, so that this one counts as done after it. */
+/* Rounds R_total to R. aside: the kernel before is V R^-1, which has itself waited for R_total;
+ * this kernel then runs beside it, and waits for it only at its end, so that this kernel counts
+ * as done after it. */
 template <class Element>
 __global__ __launch_bounds__(256) void round_r(Element *r, int64_t ldr, const double *total, int n,
                                                int aside)
@@ -71,7 +72,7 @@ __global__ __launch_bounds__(256) void round_r(Element *r, int64_t ldr, const do
         bd_cuda_await();
 }
 
-/* V from its copy, if it is there. */
+/* Copies V back from its copy, if that is where it is. */
 __global__ __launch_bounds__(256) void fetch(double *v, int64_t ldv, const float *copy, int64_t m,
                                              const struct gram_decision *decision)
 {
@@ -88,8 +89,9 @@ static dim3 column_grid(const struct gram_plan *plan)
     return dim3((unsigned)(blocks < 64 ? blocks : 64), (unsigned)plan->data.n);
 }
 
-/* What is to read or change V otherwise than gram_solve: its elements are in V again. */
-static void settle(struct gram_plan *plan, void *v, int64_t ldv)
+/* Must come before V is read or changed by anything but gram_solve: afterwards its elements are
+ * in V. */
+static void restore_v(struct gram_plan *plan, void *v, int64_t ldv)
 {
     if (plan->copy && plan->formed && plan->m > 0)
         fetch<<<column_grid(plan), 256, 0, plan->cuda->stream>>>(
@@ -98,7 +100,7 @@ static void settle(struct gram_plan *plan, void *v, int64_t ldv)
     plan->solved = 0;
 }
 
-/* All of data in one piece of memory. */
+/* Allocates all of plan->data in one piece of memory. */
 static enum bd_status make_data(struct gram_plan *plan)
 {
     struct gram_data *d = &plan->data;
@@ -111,7 +113,7 @@ static enum bd_status make_data(struct gram_plan *plan)
         bd_cuda_alloc(plan->cuda, &plan->memory, bytes, "QR by the Gram matrix");
     if (status != BD_OK)
         return status;
-    /* packed is read by two doubles: first. */
+    /* packed comes first, because it is read two doubles at a time */
     double *next = static_cast<double *>(plan->memory);
     d->packed = packed ? next : NULL;
     d->g = next += packed;
@@ -154,7 +156,7 @@ static enum bd_status make_plan(struct gram_plan *plan)
     plan->host = reinterpret_cast<double *>(plan->records + bd_gram_qr_max_passes);
     plan->host_exponents = reinterpret_cast<int *>(plan->host + n);
     plan->status = plan->host_exponents + n;
-    return bd_cuda_gram_resident_create(plan);
+    return bd_cuda_gram_persistent_create(plan);
 }
 
 extern "C" {
@@ -168,7 +170,7 @@ static void gram_destroy(void *work)
     bd_cuda_free(plan->parts);
     bd_cuda_free(plan->copy);
     bd_cuda_free_host(plan->records);
-    bd_cuda_gram_resident_destroy(plan);
+    bd_cuda_gram_persistent_destroy(plan);
     free(plan);
 }
 
@@ -202,7 +204,7 @@ static enum bd_status gram_create(struct bd_backend *backend, int64_t m, int64_t
 static enum bd_status gram_form(void *work, const void *v, int64_t ldv)
 {
     struct gram_plan *plan = plan_of(work);
-    settle(plan, const_cast<void *>(v), ldv); /* of the caller's, who has it in V by rights */
+    restore_v(plan, const_cast<void *>(v), ldv); /* the caller's V, which the caller may change */
     plan->down = 1;
     return bd_cuda_gram_form_enqueue(plan, v, ldv);
 }
@@ -257,9 +259,9 @@ static enum bd_status gram_solve(void *work, void *v, int64_t ldv, int form)
     return status;
 }
 
-/* Waits for the record itself: an event after gram_factor would keep gram_solve, which is enqueued
- * next, from beginning before that has ended. Now and then whether there is anything to wait for.
- */
+/* Waits for the record itself: an event after gram_factor would keep gram_solve, which is
+ * enqueued next, from beginning before gram_factor has ended. Now and then it asks whether there
+ * is still anything to wait for. */
 static enum bd_status gram_report(void *work, int pass, struct bd_gram_qr_pass *record)
 {
     struct gram_plan *plan = plan_of(work);
@@ -277,11 +279,11 @@ static enum bd_status gram_report(void *work, int pass, struct bd_gram_qr_pass *
         error = cudaSuccess;
     else if (error == cudaSuccess)
         error = cudaErrorLaunchFailure;
-    cudaGetLastError(); /* which "not ready" may have become */
+    cudaGetLastError(); /* "not ready" may have become the last error */
     const enum bd_status status = bd_cuda_check(error, "QR by the Gram matrix");
     if (status != BD_OK)
         return status;
-    *record = gram_told(*own);
+    *record = gram_pass_of(*own);
     return own->bad ? BD_ERROR_NUMERIC : BD_OK;
 }
 
@@ -304,7 +306,7 @@ static enum bd_status gram_magnitudes(void *work, const void *v, int64_t ldv, do
     struct gram_plan *plan = plan_of(work);
     const size_t bytes = (size_t)plan->data.n * sizeof(double);
     cudaStream_t stream = plan->cuda->stream;
-    settle(plan, const_cast<void *>(v), ldv);
+    restore_v(plan, const_cast<void *>(v), ldv);
     unsigned long long *bits = reinterpret_cast<unsigned long long *>(plan->largest);
     cudaError_t error = cudaMemsetAsync(bits, 0, bytes, stream);
     if (plan->m > 0 && plan->type == BD_F64)
@@ -330,16 +332,16 @@ static enum bd_status gram_repair(void *work, void *v, int64_t ldv, const int *e
     struct gram_plan *plan = plan_of(work);
     const size_t bytes = (size_t)plan->data.n * sizeof *exponent;
     cudaStream_t stream = plan->cuda->stream;
-    settle(plan, v, ldv);
-    memcpy(plan->host_exponents, exponent, bytes); /* free: bad passes have been waited for */
+    restore_v(plan, v, ldv);
+    memcpy(plan->host_exponents, exponent, bytes); /* not in use: bad passes have been waited for */
     cudaError_t error = cudaMemcpyAsync(plan->data.exponents, plan->host_exponents, bytes,
                                         cudaMemcpyHostToDevice, stream);
     if (plan->m > 0 && plan->type == BD_F64)
-        mend<<<column_grid(plan), 256, 0, stream>>>(static_cast<double *>(v), ldv, plan->m,
-                                                    first_row, plan->data.exponents);
+        repair<<<column_grid(plan), 256, 0, stream>>>(static_cast<double *>(v), ldv, plan->m,
+                                                      first_row, plan->data.exponents);
     else if (plan->m > 0)
-        mend<<<column_grid(plan), 256, 0, stream>>>(static_cast<float *>(v), ldv, plan->m,
-                                                    first_row, plan->data.exponents);
+        repair<<<column_grid(plan), 256, 0, stream>>>(static_cast<float *>(v), ldv, plan->m,
+                                                      first_row, plan->data.exponents);
     if (error == cudaSuccess)
         error = cudaGetLastError();
     return bd_cuda_check(error, "scaling columns of V");

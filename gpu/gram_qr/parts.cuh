@@ -1,20 +1,20 @@
-/* Private to factor.cu and gpu/gram_qr/large/large.cu: what a pass does with R^, wherever its
- * memory is, by one thread block. */
+/* Private to factor.cu and gpu/gram_qr/large/large.cu: what a pass does with R^, in shared or
+ * global memory, by one thread block. */
 #ifndef BD_GPU_GRAM_QR_PARTS_CUH
 #define BD_GPU_GRAM_QR_PARTS_CUH
 
 #include "gpu/gram_qr/small.cuh"
 
-/* The small arrays, and the matrices: b, which becomes R^, and those that gram_raise needs beside
- * it. */
+/* The small arrays, and the matrices: b, which becomes R^, and those that gram_clamp needs
+ * beside it. */
 struct gram_memory_of_r {
     double *norm, *inverse; /* n, n */
-    double *x;              /* 3 n in shared memory, else 2 n + 3 of SVQR alone */
+    double *x;              /* 3 n in shared memory; 2 n + 3, for SVQR only, otherwise */
     double *a, *b, *c;      /* n x n, ld apart; c only in shared memory */
     int ld;
 };
 
-/* G scaled to unit diagonal, with both triangles, to f.a. */
+/* f.a := G scaled to unit diagonal, both triangles. */
 static __device__ __forceinline__ void gram_take_again(const struct gram_data &d,
                                                        const struct gram_memory_of_r &f)
 {
@@ -29,7 +29,7 @@ static __device__ __forceinline__ void gram_take_again(const struct gram_data &d
     __syncthreads();
 }
 
-/* R_total of a pass with R = I. What gram_repair did is undone, but by a bad pass. */
+/* R_total of a pass with R = I. What gram_repair did is undone, unless the pass was bad. */
 static __device__ __forceinline__ void gram_keep_total(const struct gram_data &d, int pass,
                                                        bool undo)
 {
@@ -46,7 +46,7 @@ static __device__ __forceinline__ void gram_keep_total(const struct gram_data &d
             d.exponents[j] = 0;
 }
 
-/* R is I from row `end` on: with norms that are powers of 2, so that 1 it is. */
+/* R becomes I from row `end` on, with norms that are powers of 2, so that the product is exact. */
 static __device__ __forceinline__ void gram_break_off(const struct gram_memory_of_r &f, int n,
                                                       int end)
 {

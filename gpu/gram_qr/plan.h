@@ -1,12 +1,12 @@
-/* Private to gpu/gram_qr* and gpu/triangular*: the workspace of QR by the Gram matrix
- * (linalg/shared/ops.h, the slots gram_*).
+/* Private to gpu/gram_qr, gpu/triangular and gpu/qr: the workspace of QR by the Gram matrix (the
+ * functions of linalg/shared/gram_qr_ops.h).
  *
- * R of a pass is kept as R^ D, D the norms of V's columns and R^ of about unit columns, row by row:
- * element (i, j) is r[i * n + j]. V R^-1 is computed as one product with T, n x n, upper
- * triangular: the diagonal blocks of R^ are inverted, in a block [j0, j1) of columns T = W, the
- * inverse of the diagonal block, and above it T = -R^(0 .. j0, j0 .. j1) W; then column j of Q is
- * the sum over k < j0 of Q(:, k) T(k, j), and over k = j0 .. j of V(:, k) / D(k) T(k, j). Blocks of
- * one column are substitution, one block is the product with the inverse. */
+ * R of a pass is kept as R^ D, D the norms of V's columns and R^ of about unit columns, row by
+ * row: element (i, j) is r[i * n + j]. V R^-1 is computed as one product with T, n x n, upper
+ * triangular, as follows. The diagonal blocks of R^ are inverted; in a block [j0, j1) of columns
+ * T = W, the inverse of the diagonal block, and above it T = -R^(0 .. j0, j0 .. j1) W. Column j
+ * of Q is the sum over k < j0 of Q(:, k) T(k, j), and over k = j0 .. j of V(:, k) / D(k) T(k,
+ * j). Blocks of one column are substitution; one block is the product with the inverse. */
 #ifndef BD_GPU_GRAM_QR_PLAN_H
 #define BD_GPU_GRAM_QR_PLAN_H
 
@@ -20,11 +20,11 @@ enum {
     gram_narrow_most = 32 /* up to here rows of V are solved for in registers */
 };
 
-/* What a pass did; in page-locked memory, which the GPU writes, `number` last. */
+/* What a pass did; in page-locked memory. The GPU writes it, `number` last. */
 struct gram_record {
     double orthogonality, condition;
     int truncated, failed, single, skipped, bad;
-    int number; /* of the gram_factor that wrote it */
+    int number; /* of the call of gram_factor that wrote it */
 };
 
 /* How V is to be multiplied. */
@@ -51,16 +51,16 @@ struct gram_data {
     double *packed;  /* T in blocks (gram_packed); of more columns */
     double *total;   /* n x n, ld n: R_total, upper */
     double *other;   /* n x n, ld n: R_total after the pass */
-    /* gram_matrices n x n: where shared memory is too small. Of gpu/gram_qr/large/large.h: first 2
-     * n sums of columns, then the condition estimate, 2 + 3 n; in the end the diagonal blocks of T.
-     */
+    /* gram_matrices n x n, for when shared memory is too small. Of gpu/gram_qr/large: first 2 n
+     * sums of columns, then the condition estimate, 2 + 3 n; in the end the diagonal blocks of
+     * T. */
     double *scratch;
     int *exponents; /* n: of gram_repair; 0: nothing to undo */
     struct gram_decision *decision;
 };
 
 #ifdef __CUDACC__
-/* Bit j: a block begins with column j of the 16 columns of this number. */
+/* For 16 columns, number `number` of such: bit j: a block begins with column j of these. */
 static __device__ __forceinline__ unsigned gram_cuts(const unsigned *starts, int number)
 {
     return starts[number / 2] >> number % 2 * 16 & 0xffffu;
@@ -68,16 +68,17 @@ static __device__ __forceinline__ unsigned gram_cuts(const unsigned *starts, int
 #endif
 
 /* The first passes in one launch (gpu/gram_qr/narrow/persistent.cu). */
-struct gram_resident_outcome {
-    int passes, more; /* how many there were; whether there are to be more, for which there is G */
+struct gram_persistent_outcome {
+    int passes; /* that were made */
+    int more;   /* whether more are to follow; then G is there */
 };
 
-struct gram_resident {
-    const void *kernel;                    /* NULL: none */
-    int blocks, kept;                      /* thread blocks; tiles of rows that one of them keeps */
-    size_t shared;                         /* bytes of its shared memory */
-    void *words;                           /* from block to block */
-    struct gram_resident_outcome *outcome; /* page-locked, written by the GPU */
+struct gram_persistent {
+    const void *kernel; /* NULL: there is no such kernel */
+    int blocks, kept;   /* thread blocks; tiles of rows that each keeps in shared memory */
+    size_t shared;      /* bytes of its shared memory */
+    void *words;        /* from block to block */
+    struct gram_persistent_outcome *outcome; /* page-locked, written by the GPU */
 };
 
 struct gram_plan {
@@ -100,11 +101,11 @@ struct gram_plan {
     int down;                           /* the next sweep goes from the last rows to the first */
     int formed; /* the last gram_solve has formed G, and nothing has changed V since */
     int solved; /* the last kernels are those of gram_solve */
-    struct gram_resident resident;
+    struct gram_persistent persistent;
 };
 
-/* What R is made of and with: for the SVD one more, and another where products of up to 64 rows are
- * rotated from one to the other (gram_jacobi). */
+/* Matrices of n x n that R is made in: one; for the SVD one more, and a third where products of
+ * up to 64 rows are rotated from one to the other (gram_jacobi). */
 #ifdef __CUDACC__
 __host__ __device__
 #endif

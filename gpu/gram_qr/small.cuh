@@ -1,6 +1,6 @@
-/* Private to gpu/gram_qr*: the parts of making R^ (plan.h) from the scaled Gram
- * matrix, by one thread block. Matrices are n x n float64 in shared or global memory, ld apart, and
- * element (i, j) is a[i * ld + j]. */
+/* Private to gpu/gram_qr, gpu/triangular and gpu/qr: the parts of making R^ (plan.h) from the
+ * scaled Gram matrix, by one thread block. Matrices are n x n float64 in shared or global
+ * memory, ld apart, and element (i, j) is a[i * ld + j]. */
 #ifndef BD_GPU_GRAM_QR_SMALL_CUH
 #define BD_GPU_GRAM_QR_SMALL_CUH
 
@@ -10,8 +10,8 @@
 
 #include "gpu/gram_qr/plan.h"
 
-/* 1 / x and 1 / sqrt(x) to about an ulp for x > 0 that is a normal number, as its inverse is,
- * without the branches for others. */
+/* 1 / x and 1 / sqrt(x) to about an ulp, for an x > 0 that is a normal number and whose inverse
+ * is one. There are no branches for other numbers. */
 static __device__ __forceinline__ double gram_inverse(double x)
 {
     double y;
@@ -35,12 +35,17 @@ static __device__ __forceinline__ float gram_inverse_root(float x)
     return y;
 }
 
-/* To 6 digits. */
+/* The same to 6 digits. */
 static __device__ __forceinline__ double gram_rough_inverse_root(double x)
 {
     double y;
     asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
     return y;
+}
+
+static __device__ __forceinline__ float gram_rough_inverse_root(float x)
+{
+    return gram_inverse_root(x);
 }
 
 static __device__ __forceinline__ double gram_root(double x)
@@ -56,14 +61,15 @@ static __device__ __forceinline__ double gram_sum_warp(double x)
     return x;
 }
 
-/* Whether a G with this on its diagonal cannot be worked with. */
+/* Whether a G with this element on its diagonal is unusable. */
 static __device__ __forceinline__ bool gram_is_bad(double square)
 {
     return !(square >= 0x1p-900 && square <= 0x1p1000);
 }
 
-/* Whether a scaled G is so near to I, apart = ||G - I||_F^2, that its condition number needs no
- * estimate; and what it is at most: eigenvalues are as far from 1 as that root at most. */
+/* Whether a scaled G is so near to I that its condition number needs no estimate, where apart =
+ * ||G - I||_F^2; and the most that the condition number then is: no eigenvalue is farther from 1
+ * than the root of `apart`. */
 static __device__ __forceinline__ bool gram_is_near(double apart)
 {
     return apart < 1.0 / 9;
@@ -75,15 +81,16 @@ static __device__ __forceinline__ double gram_near_condition(double apart)
     return (1 + far) * gram_inverse(1 - far);
 }
 
-/* Whether R^ of Cholesky is not that of the SVD: that is where no eigenvalue is raised. The
- * estimate is seldom a tenth of the condition number of R^, so its square not a hundredth. */
-static __device__ __forceinline__ bool gram_is_to_raise(double condition, int n)
+/* Whether R^ of Cholesky may differ from that of the SVD, because an eigenvalue is to be clamped
+ * to the lower bound. The estimate is seldom below a tenth of the condition number of R^, so its
+ * square is not below a hundredth. */
+static __device__ __forceinline__ bool gram_needs_clamp(double condition, int n)
 {
     return !(condition * 1e4 * n * DBL_EPSILON < 1);
 }
 
-/* Of a product of V by T: whether it is in float32, and, for gram_cut, the condition number of R^
- * and what T may lose by that. */
+/* Whether the product of V by T is in float32, and, for gram_cut, the condition number of R^ and
+ * what T may lose by it. */
 static __device__ __forceinline__ bool gram_is_single(double condition, bool mixed)
 {
     return mixed && condition >= 1 / DBL_EPSILON;
@@ -91,7 +98,7 @@ static __device__ __forceinline__ bool gram_is_single(double condition, bool mix
 
 static __device__ __forceinline__ double gram_kappa(double condition, int n)
 {
-    /* what was raised, or broken off, has this at most */
+    /* what was clamped, or broken off, has this at most */
     return gram_root(fmin(condition, gram_inverse(n) / DBL_EPSILON));
 }
 
@@ -100,7 +107,7 @@ static __device__ __forceinline__ double gram_tau(bool single)
     return single ? 0x1.6a09e667f3bcdp-12 : 0x1p-26; /* epsilon^1/2 */
 }
 
-/* The power of 2 that is not above x > 0, which is between 2^-1000 and 2^1000, and its inverse. */
+/* The greatest power of 2 that is not above x, 2^-1000 < x < 2^1000, and its inverse. */
 static __device__ __forceinline__ double gram_power(double x)
 {
     return __longlong_as_double(__double_as_longlong(x) & 0x7ff0000000000000);
@@ -112,20 +119,21 @@ static __device__ __forceinline__ double gram_power_inverse(double x)
                                 (__double_as_longlong(x) & 0x7ff0000000000000));
 }
 
-/* What gram_repair did to a column, undone. */
+/* The factor that undoes what gram_repair did to a column. */
 static __device__ __forceinline__ double gram_undone(int exponent)
 {
     return exponent == bd_gram_fill ? 0.0 : exponent ? scalbn(1.0, -exponent) : 1.0;
 }
 
-/* As the table has it. */
-static inline __host__ __device__ struct bd_gram_qr_pass gram_told(const struct gram_record &record)
+/* The record in the form of the table. */
+static inline __host__ __device__ struct bd_gram_qr_pass
+gram_pass_of(const struct gram_record &record)
 {
     return { record.orthogonality, record.condition,   record.truncated,
              record.failed != 0,   record.single != 0, record.skipped != 0 };
 }
 
-/* The record of a pass, by one thread: the host waits for its number. */
+/* Writes the record of a pass, by one thread; the host waits for its number. */
 static __device__ __forceinline__ void gram_write(struct gram_record *out,
                                                   const struct gram_record &record, int number)
 {
@@ -134,8 +142,8 @@ static __device__ __forceinline__ void gram_write(struct gram_record *out,
     *(volatile int *)&out->number = number;
 }
 
-/* Two pivots of Cholesky, of rows k and k + 1 of what is left, and how many of them are positive.
- * Row k + 1 is to lose `share` times row k first. */
+/* Two pivots of Cholesky, of rows k and k + 1 of what is left, and how many of them are
+ * positive. First row k + 1 loses `share` times row k. */
 struct gram_pivots {
     int positive;
     double first, second, by_first, by_second, share;
@@ -148,7 +156,7 @@ static __device__ __forceinline__ struct gram_pivots gram_pivots_of(double first
     const double least = 0x1p-200; /* of 1 on the diagonal */
     struct gram_pivots p;
     p.first = floor > 0 ? fmax(first, floor) : first;
-    /* Of both: so that the second inverse need not wait for the first. */
+    /* the determinant of both rows: the second inverse need not wait for the first */
     double both = fma(p.first, below, -side * side);
     if (floor > 0)
         both = fmax(both, floor * p.first);
@@ -160,52 +168,12 @@ static __device__ __forceinline__ struct gram_pivots gram_pivots_of(double first
     return p;
 }
 
-/* Of a last row alone `second` means nothing. */
+/* The same of rows k and k + 1 of a; if k is the last row, `second` means nothing. */
 static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const double *a, int ld, int n,
                                                                      int k, double floor)
 {
     const int next = min(k + 1, n - 1);
     return gram_pivots_of(a[k * ld + k], a[k * ld + next], a[next * ld + next], floor);
-}
-
-/* Cholesky: row k of a becomes row k of R, from the diagonal on, with R^T R = a; only the upper
- * triangle is used. Pivots below `floor`, above 0, count as that. A step has two rows and one
- * barrier: the second of them, and what the roots of pivots divide, is made last. */
-static __device__ __forceinline__ void gram_cholesky(double *a, int ld, int n, double floor)
-{
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-#pragma unroll 1
-    for (int k = 0; k < n; k += 2) {
-        __syncthreads();
-        const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
-        const double *top = a + k * ld, *low = top + ld;
-#pragma unroll 1
-        for (int i = k + 2 + warp; i < n; i += warps) {
-            const double x = top[i] * p.by_first, y = fma(-p.share, top[i], low[i]) * p.by_second;
-#pragma unroll 1
-            for (int j = (i & ~31) + lane; j < n; j += 32)
-                if (j >= i)
-                    a[i * ld + j] -= fma(y, fma(-p.share, top[j], low[j]), x * top[j]);
-        }
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int k = 2 * warp; k < n; k += 2 * warps) {
-        const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
-        const double by = gram_inverse_root(p.first);
-        const double second = k + 1 < n ? gram_inverse_root(p.second) : 0;
-        __syncwarp();
-#pragma unroll 1
-        for (int j = (k & ~31) + lane; j < n; j += 32) {
-            const double x = a[k * ld + j];
-            if (j >= k)
-                a[k * ld + j] = (j == k ? p.first : x) * by;
-            if (j > k && k + 1 < n)
-                a[(k + 1) * ld + j] =
-                    (j == k + 1 ? p.second : fma(-p.share, x, a[(k + 1) * ld + j])) * second;
-        }
-    }
-    __syncthreads();
 }
 
 #endif

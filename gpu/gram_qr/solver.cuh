@@ -1,14 +1,13 @@
-/* Private to gpu/gram_qr_blocked*.cuh, gpu/gram_qr/large/inverse.cu and
- * gpu/triangular/triangular.cu: from R^ to T (plan.h), column by column. R^(i, j) is a[i * ld + j].
- */
+/* Private to gpu/gram_qr, gpu/triangular and gpu/qr: from R^ to T (plan.h), column by column.
+ * R^(i, j) is a[i * ld + j]. */
 #ifndef BD_GPU_GRAM_QR_SOLVER_CUH
 #define BD_GPU_GRAM_QR_SOLVER_CUH
 
 #include "gpu/gram_qr/small.cuh"
 
-/* Where T(k, j), k <= j, is in `packed`: blocks of 16 x 16, block (k, j) number j (j + 1) / 2 + k;
- * in it, a double2 for each of four times four rows and lane 4 g + t, row t of columns g and 8 + g:
- * the left operand of bd_gram_multiply as its registers have it. */
+/* Where T(k, j), k <= j, is in `packed`. Blocks are 16 x 16; block (k, j) is number j (j + 1) /
+ * 2 + k. A block has a double2 for each of four times four rows and lane 4 g + t: row t of
+ * columns g and 8 + g, which is the left operand of bd_gram_multiply as its registers have it. */
 static __host__ __device__ __forceinline__ int gram_packed(int k, int j)
 {
     const int block = (j / 16) * (j / 16 + 1) / 2 + k / 16, s = k % 16 / 4;
@@ -31,9 +30,9 @@ static __device__ __forceinline__ void gram_put_t(const struct gram_data &d, int
         d.t[j * d.n + k] = x;
 }
 
-/* Column j of T, by one warp: back substitution R^ x = e_j from row j up to the first of the block,
- * all rows above that along. reciprocal(i) = 1 / R^(i, i). Lane l has rows l, 32 + l, .. False
- * where one of the lane's is not finite. */
+/* Column j of T, by one warp: back substitution R^ x = e_j from row j up to the first row of the
+ * block, with all rows above updated along. reciprocal(i) = 1 / R^(i, i). Lane l has rows l, 32
+ * + l, .. Returns false where an element of the lane is not finite. */
 template <int PARTS, class Reciprocal>
 static __device__ __forceinline__ bool
 gram_invert_column(const struct gram_data &d, const unsigned *starts, const double *a, int ld,

@@ -1,12 +1,12 @@
 /* R from a Gram matrix (cholesky.h): blocked Cholesky, G = L L^T, R = L^T.
  *
- * Up to about n = 200 one panel of 32 columns at a time, right-looking: one warp factors the
- * diagonal block (diagonal_block), then a thread a row solves for the rows below it (solve_row),
- * then the trailing matrix is updated on the FP64 tensor cores (update_tile). All that is one
- * thread block with the triangle in shared memory, in which the diagonal blocks, one warp's work,
- * are most of the time and the rest goes on beside them. Row i of L has its elements 0 .. i
- * adjacent, one row after the other. Larger matrices stay in global memory, left-looking, a launch
- * for 32 rows of R (cholesky_rows.cuh). */
+ * Up to about 200 columns one panel of 32 columns at a time, right-looking, by one thread block
+ * with the triangle in shared memory: one warp factors the diagonal block (diagonal_block), then a
+ * thread per row solves for the rows below it (solve_row), then the trailing matrix is updated
+ * on the FP64 tensor cores (update_tile). The diagonal blocks, one warp's work, take most of the
+ * time, and the rest goes on beside them. Row i of L has its elements 0 .. i adjacent, one row
+ * after the other. Larger matrices stay in global memory, left-looking, 32 rows of R a launch
+ * (cholesky_rows.cuh). The plain version is on the host, in tests/gpu/gram.cu. */
 #include "gpu/qr/cholesky.h"
 
 #include "gpu/core/dependent_launch.cuh"
@@ -16,14 +16,14 @@
 
 enum { block_warps = 12, most = 224 /* columns in a thread block's shared memory */ };
 
-/* 1 / x for the scaling of columns: zero columns stay zero, NaN and Inf make NaN. */
+/* 1 / x for the scaling of columns: zero columns stay zero, NaN and Inf give NaN. */
 static __device__ __forceinline__ double reciprocal(double x)
 {
     return x == 0 ? 0 : 1 / x;
 }
 
-/* The bytes of shared memory of factor_block: diagonal, scales and their inverses, copy of a panel,
- * triangle. */
+/* Bytes of shared memory of factor_block: diagonal, scales and their inverses, the copy of a
+ * panel, the triangle. */
 static size_t block_bytes(int n)
 {
     size_t below = n > width ? (size_t)(n - width) : 0;
@@ -37,13 +37,13 @@ static __device__ __forceinline__ void wait_for_all(void)
     asm volatile("bar.sync 0;" : : : "memory");
 }
 
-/* L in place of the scaled G, by all warps of a thread block; `strict`: gives up after a panel with
- * a pivot below `lowest`, and returns false.
+/* L in place of the scaled G, by all warps of a thread block. strict: it stops after a panel with a
+ * pivot below `lowest` and returns false.
  *
  * Warp 0 factors diagonal blocks, eight columns from barrier to barrier, and the warps with rows
- * below follow it eight columns behind. Of the trailing matrix, what the next diagonal block needs
- * is updated first, the rest while warp 0 has its first eight columns. So each panel has six
- * barriers, each warp its own way from one to the next. */
+ * below follow it eight columns behind. What the next diagonal block needs of the trailing
+ * matrix is updated first, the rest while warp 0 has its first eight columns. So each panel has
+ * six barriers, and each warp has code of its own between them. */
 static __device__ __forceinline__ bool factor_triangle(const struct packed_rows &row,
                                                        struct diagonal *d, double *copy, int n,
                                                        double lowest, bool strict)
@@ -84,7 +84,8 @@ static __device__ __forceinline__ bool factor_triangle(const struct packed_rows 
     }
 }
 
-/* All in one thread block. With a report, R in float64 to the upper triangle of g. */
+/* The whole factorisation in one thread block. With a report, R in float64 goes to the upper
+ * triangle of g. */
 __global__ __launch_bounds__(384, 1) void factor_block(float *r, int64_t ldr, double *g, int n,
                                                        double *report, const int *stop)
 {
@@ -135,8 +136,8 @@ __global__ __launch_bounds__(384, 1) void factor_block(float *r, int64_t ldr, do
         report[0] = shift;
 }
 
-/* Larger matrices, always shifted: R^ row by row in the lower triangle of g and its diagonal.
- * Behind g are the norms of the columns, and their inverses. */
+/* Larger matrices, always shifted. R^ is made row by row in the lower triangle of g and on its
+ * diagonal. Behind g are the norms of the columns and their inverses. */
 __global__ void find_scales(double *g, int n, double *report, const int *stop)
 {
     double *scale = g + (int64_t)n * n;
@@ -160,7 +161,7 @@ __global__ __launch_bounds__(rows_threads, 1) void make_rows(double *g, int n, i
     __shared__ struct rows_memory memory;
     const struct rows_job job = { n, g, g + (int64_t)n * n + n, g, 1 + noise(n), noise(n) / 16 };
     double sum[rows_tiles][4];
-    rows_take_g(sum, job, j0); /* of kernels before the one before */
+    rows_take_g(sum, job, j0); /* G was written by kernels before the one before */
     bd_cuda_await();
     bd_cuda_let_follow();
     if (stop && *stop)
@@ -168,7 +169,7 @@ __global__ __launch_bounds__(rows_threads, 1) void make_rows(double *g, int n, i
     rows_make(sum, job, memory, j0);
 }
 
-/* 32 x 32 elements of R; in float64 to the upper triangle of g, too, if that is to be kept. */
+/* Writes 32 x 32 elements of R; in float64 to the upper triangle of g, too, with `keep`. */
 __global__ __launch_bounds__(256) void write_r(float *r, int64_t ldr, double *g, int n, int keep,
                                                const int *stop)
 {

@@ -3,13 +3,14 @@
 #define BD_GPU_QR_CHOLESKY_PANEL_CUH
 
 #include "gpu/core/gram_multiply.cuh"
+#include "gpu/gram_qr/small.cuh"
 
 enum {
     width = 32, /* columns of a panel: the lanes of a warp */
     stride = 36 /* doubles between rows of a panel's copy: no bank conflicts in fragments */
 };
 
-/* A diagonal block while it is factored, for the rows below it: column k of L is column k of the
+/* A diagonal block while it is factored, for the rows below it. Column k of L is column k of the
  * remaining matrix at that step, divided by the root of the pivot. */
 struct diagonal {
     double column[width][width]; /* [k][i], i >= k: not divided */
@@ -37,20 +38,11 @@ struct panel_copy {
     }
 };
 
-/* What the rounding of G and of its factorisation stays below, for a unit diagonal: pivots below it
- * mean nothing, and with it added to the diagonal all of them are positive. */
+/* A bound of the rounding errors of G and of its factorisation, for a unit diagonal: pivots
+ * below it mean nothing, and with it added to the diagonal all pivots are positive. */
 static __device__ __forceinline__ double noise(int n)
 {
     return 8.0 * n * 0x1p-53;
-}
-
-/* 1 / sqrt(x) to double precision for x of ordinary size (or NaN), with no branch for others. */
-static __device__ __forceinline__ double inverse_root(double x)
-{
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    double e = fma(-x * y, y, 1.0); /* y is good to 20 bits, a step of third order to 60 */
-    return fma(y * e, fma(0.375, e, 0.5), y);
 }
 
 /* a(m) -= part c(m), m = 0 .. 7; c is 16-byte aligned in shared memory, the same for all lanes. */
@@ -66,9 +58,9 @@ static __device__ __forceinline__ void take_column(double a[8], double part, con
     }
 }
 
-/* Takes eight columns of the block, k0 .. k0 + 7, from elements 8 .. 31 of a row, whose element 0
- * is that of column k0; `part` is its elements 0 .. 7 over the pivots. The row then moves left by
- * 8, so that loops over k0 need no more code than one turn of them. */
+/* Subtracts eight columns of the block, k0 .. k0 + 7, from elements 8 .. 31 of a row, whose
+ * element 0 is that of column k0; `part` is its elements 0 .. 7 divided by the pivots. The row
+ * then moves left by 8, so that loops over k0 have the same code for every k0. */
 static __device__ __forceinline__ void take_eight(double a[width], const double part[8],
                                                   const struct diagonal *d, int k0)
 {
@@ -84,16 +76,17 @@ static __device__ __forceinline__ void take_eight(double a[width], const double 
 }
 
 /* L of the `cols` x `cols` block at row and column j0, in place and in `d`, by one warp: lane i has
- * row i. Pivots below `lowest` are raised to it (NaN as well: the norm of its column brings it
- * back). tell(k0) says that columns k0 .. k0 + 7 are in `d`.
+ * row i. Pivots below `lowest`, and NaN, become `lowest` (the norm of the column brings NaN back).
+ * signal(k0) reports that columns k0 .. k0 + 7 are in `d`.
  *
- * The time is that from pivot to pivot. So a lane keeps its own diagonal element (rest) apart: with
- * x its element of the column, y a rough inverse of the pivot p and e = 1 - p y, the element loses
- * x^2 / p = x^2 y (1 + e + e^2 ..), three operations after y. Roots come later, eight at once. */
-template <class Tell>
+ * The time is that from pivot to pivot. So a lane keeps its own diagonal element (rest) apart:
+ * with x its element of the column, y a rough inverse of the pivot p and e = 1 - p y, the
+ * element loses x^2 / p = x^2 y (1 + e + e^2 ..), three operations after y. Roots are computed
+ * later, eight at once. */
+template <class Signal>
 static __device__ __forceinline__ void diagonal_block(const struct packed_rows &row,
                                                       struct diagonal *d, int j0, int cols,
-                                                      double lowest, const Tell &tell)
+                                                      double lowest, const Signal &signal)
 {
     const int lane = threadIdx.x % 32;
     double a[width], rest = 1, smallest = 1, *mine = row(j0 + (lane < cols ? lane : 0)) + j0;
@@ -125,11 +118,11 @@ static __device__ __forceinline__ void diagonal_block(const struct packed_rows &
             __syncwarp();
             take_column(a, part[s], &d->column[k][k0], s + 1);
         }
-        const double root = inverse_root(own);
+        const double root = gram_inverse_root(own);
         if (lane < 8)
             d->root[k0 + lane] = root;
         __syncwarp();
-        tell(k0);
+        signal(k0);
 #pragma unroll
         for (int s = 0; s < 8; s++) {
             const int k = k0 + s;
@@ -184,10 +177,10 @@ static __device__ __forceinline__ void tile_place(int t, int *ti, int *tj)
     *tj = t;
 }
 
-/* Rows i0 .. i0 + 15 and columns c0 .. c0 + 15 of the trailing matrix, by one warp: less the
- * products of the rows of the panel; panel(i) points to the 32 elements of row i of it, i < n.
- * Fragments (gpu/core/gram_multiply.cuh): lane 4 g + t has elements t, 4 + t, 8 + t, 12 + t of row
- * g. */
+/* Rows i0 .. i0 + 15 and columns c0 .. c0 + 15 of the trailing matrix lose the products of the
+ * rows of the panel, by one warp. panel(i) points to the 32 elements of row i of the panel, i <
+ * n. Fragments (gpu/core/gram_multiply.cuh): lane 4 g + t has elements t, 4 + t, 8 + t, 12 + t
+ * of row g. */
 static __device__ __forceinline__ void
 update_tile(const struct packed_rows &row, const struct panel_copy &panel, int i0, int c0, int n)
 {

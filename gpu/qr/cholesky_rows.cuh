@@ -1,9 +1,10 @@
-/* Private to cholesky.cu and gpu/gram_qr/large/cholesky.cu: R^ of a scaled Gram matrix that shared
- * memory has no room for, over the device, 32 rows a launch.
+/* Private to cholesky.cu and gpu/gram_qr/large: R^ of a scaled Gram matrix that is too large for
+ * shared memory, over the device, 32 rows a launch.
  *
- * A thread block makes 32 columns of these rows: it takes the products of all rows before from
- * them, and factors the diagonal block for itself, which is less than another launch. R^(i, j) is
- * r[i * n + j]. */
+ * A thread block makes 32 columns of these rows: it subtracts the products of all rows before
+ * from them, and factors its own copy of the diagonal block, which takes less time than another
+ * launch. R^(i, j) is r[i * n + j]. The plain version is gram_cholesky_blocked
+ * (gpu/gram_qr/blocked.cuh). */
 #ifndef BD_GPU_QR_CHOLESKY_ROWS_CUH
 #define BD_GPU_QR_CHOLESKY_ROWS_CUH
 
@@ -11,10 +12,11 @@
 
 enum {
     rows_threads = 256,
-    rows_side = 32,                  /* rows, and columns of a thread block */
-    rows_tiles = 8,                  /* of eight columns: of the diagonal block, and these */
-    rows_splits = rows_threads / 64, /* of the rows before, each two warps, 16 rows for each */
-    rows_ld = 2 * rows_side + 1,     /* neither rows nor columns share banks */
+    rows_side = 32, /* rows, and columns of a thread block */
+    rows_tiles = 8, /* of eight columns: of the diagonal block, and these */
+    rows_splits =
+        rows_threads / 64, /* of the rows before; each has two warps, with 16 of the 32 rows each */
+    rows_ld = 2 * rows_side + 1, /* neither rows nor columns share banks */
     rows_slot =
         rows_side * rows_ld / 2 + 8 /* of a warp's sums; two of them have room for all rows */
 };
@@ -24,15 +26,16 @@ static_assert(rows_slot >= 4 * rows_tiles * 32 && 2 * rows_slot >= rows_side * r
               "room in a slot");
 
 /* What is to be factored: the upper triangle of g (n x n, ld n) without its diagonal, rows and
- * columns times `inverse`, and `diagonal` on it. r may be the lower triangle of g with its
- * diagonal. Pivots below `floor` are raised to it, if that is above 0. */
+ * columns times `inverse`, with `diagonal` on the diagonal. r may be the lower triangle of g
+ * with its diagonal. Pivots below `floor`, if that is above 0, count as `floor`. */
 struct rows_job {
     int n;
     const double *g, *inverse;
     double *r, diagonal, floor;
 };
 
-/* Of a thread block: slots of warps first, then the rows, and reciprocals of their diagonal. */
+/* Shared memory of a thread block: slots of warps first, later the rows; and reciprocals of the
+ * diagonal. */
 struct rows_memory {
     double a[4 * rows_slot], reciprocal[rows_side];
     int end; /* the first row, if any, whose pivot is not positive */
@@ -61,8 +64,7 @@ static __device__ __forceinline__ int rows_split(void)
     return (int)threadIdx.x / 64;
 }
 
-/* What products are added to: the scaled G, less than 0, of the two tiles of a split, and 0 of the
- * others. */
+/* The start of the sums: minus the scaled G, in the two tiles of a split, and 0 in the others. */
 static __device__ __forceinline__ void rows_take_g(double sum[rows_tiles][4],
                                                    const struct rows_job &job, int j0)
 {
@@ -78,7 +80,7 @@ static __device__ __forceinline__ void rows_take_g(double sum[rows_tiles][4],
     }
 }
 
-/* The products of the rows before j0, of which a split has 16 in each rows_splits times 16. */
+/* Adds the products of the rows before j0; a split has 16 rows of each rows_splits times 16. */
 static __device__ __forceinline__ void rows_add_products(double sum[rows_tiles][4],
                                                          const struct rows_job &job, int j0)
 {
@@ -101,7 +103,8 @@ static __device__ __forceinline__ void rows_add_products(double sum[rows_tiles][
     }
 }
 
-/* The sums of all splits, by their first, less than 0, to the rows in a; by all threads. */
+/* Adds the sums of all splits; the first split writes them, negated, to the rows in a. By all
+ * threads. */
 static __device__ __forceinline__ void rows_add_splits(double sum[rows_tiles][4], double *a)
 {
     const int lane = threadIdx.x % 32, split = rows_split(), h = threadIdx.x / 32 % 2;
@@ -126,7 +129,7 @@ static __device__ __forceinline__ void rows_add_splits(double sum[rows_tiles][4]
     __syncthreads();
 }
 
-/* `count` rows of R^ in place of what is left, all `columns` of them; by all threads. */
+/* Makes `count` rows of R^ in place, all `columns` of them; by all threads. */
 static __device__ __forceinline__ void rows_factor(struct rows_memory &memory, int count,
                                                    int columns, double floor)
 {
@@ -148,8 +151,8 @@ static __device__ __forceinline__ void rows_factor(struct rows_memory &memory, i
     }
 }
 
-/* Rows j0 .. j0 + 31 from what rows_take_g has left; how many there are of them before one whose
- * pivot is not positive. */
+/* Makes rows j0 .. j0 + 31 from the sums of rows_take_g. Returns how many rows come before the
+ * first one whose pivot is not positive. */
 static __device__ __forceinline__ int
 rows_make(double sum[rows_tiles][4], const struct rows_job &job, struct rows_memory &memory, int j0)
 {

@@ -1,47 +1,49 @@
-/* The qr group of the CUDA backend (backdrop/qr.h): which algorithm serves what.
+/* The qr group of the CUDA backend (backdrop/qr.h): which algorithm serves which function.
  *
- * bd_qr_factor and what follows it use reflectors: CAQR (gpu/qr/caqr/caqr.h) or blocked Householder
- * (gpu/qr/householder/householder.h). R alone, and R with the thin Q, may come from the float64
- * Gram matrix: G = A^T A, R from G by Cholesky, Q = A R^-1. In float64 the rounding of G shifts the
- * singular values of A by about kappa^2 2^-53 of themselves, kappa the condition number of A with
- * its columns scaled to norm 1. So Q departs from orthonormality by that much: one pass does while
- * it is below float32 rounding, or what is wanted; up to where it reaches 1 a second pass over Q,
- * whose columns are then nearly orthonormal, repairs it (CholeskyQR2: Yamamoto, Nakatsukasa,
- * Yanagisawa, Fukaya 2015); beyond that only reflectors give a Q. R alone is backward stable always
- * (cholesky.h).
- */
+ * bd_qr_factor and the functions that follow it use reflectors: CAQR (gpu/qr/caqr/caqr.h) or
+ * blocked Householder (gpu/qr/householder/householder.h). R alone, and R with the thin Q, may
+ * come from the float64 Gram matrix: G = A^T A, R from G by Cholesky, Q = A R^-1
+ * (gpu/triangular). In float64 the rounding of G shifts the singular values of A by about
+ * kappa^2 2^-53 of themselves, kappa the condition number of A with its columns scaled to norm
+ * 1. So Q departs from orthonormality by that much. One pass is enough while that is below
+ * float32 rounding, or below what the caller asks for. Up to where it reaches 1, a second pass
+ * over Q, whose columns are then nearly orthonormal, repairs it (CholeskyQR2: Yamamoto,
+ * Nakatsukasa, Yanagisawa, Fukaya 2015). Beyond that only reflectors give a Q. R alone is always
+ * backward stable (cholesky.h). */
 #include <math.h>
 #include <stdlib.h>
 
 #include "gpu/core/columns.h"
 #include "gpu/core/gram.cuh"
+#include "gpu/gram_qr/solver.cuh"
 #include "gpu/qr/caqr/caqr.h"
 #include "gpu/qr/cholesky.h"
 #include "gpu/qr/cholqr.h"
 #include "gpu/qr/householder/householder.h"
+#include "gpu/triangular/triangular.h"
 #include "linalg/shared/qr_ops.h"
 
-/* The squared Frobenius norm of the inverse of the scaled R is between kappa^2 / n and kappa^2 n. G
- * is rounded by about `rounding` (for the sums that gpu/core/gram.cuh makes; of its diagonal) and
- * shifted by what cholesky.h adds to it. */
+/* The squared Frobenius norm of the inverse of the scaled R is between kappa^2 / n and kappa^2
+ * n. G is rounded by about `rounding` (for the sums that gpu/core/gram.cuh makes; relative to
+ * its diagonal), and cholesky.h adds a shift to it. */
 static const double rounding = 4 * 0x1p-53;
 
 enum passes { ONE_PASS, TWO_PASSES, REFLECTORS };
 
-/* orthogonality: what bd_qr_options wants. */
+/* orthogonality: of bd_qr_options. */
 static enum passes passes_wanted(double inverse_norm, double shift, double orthogonality)
 {
     const double enough = orthogonality > 0x1p-24 ? orthogonality : 0x1p-24;
     if (inverse_norm * (rounding + shift) <= enough)
         return ONE_PASS;
-    /* The second pass starts from singular values of 0.7 .. 1.3. Where the smallest one of A is
-     * lost in the shift, the norm says nothing. */
+    /* The second pass starts from singular values of 0.7 .. 1.3. If the shift has swamped the
+     * smallest singular value of A, the norm says nothing. */
     if (inverse_norm * rounding <= 0.25 && inverse_norm * shift <= 0.5)
         return TWO_PASSES;
     return REFLECTORS; /* also for NaN */
 }
 
-/* Which method serves what: reflectors, R with the thin Q, R alone. */
+/* Which method serves which request: reflectors, R with the thin Q, R alone. */
 struct choice {
     enum bd_qr_method factor, thin, reduce;
 };
@@ -51,17 +53,17 @@ struct qr {
     int64_t m, n;
     enum bd_qr_method asked;
     struct choice by;
-    double orthogonality;                    /* that is wanted, 0: float32 rounding */
+    double orthogonality;                    /* that the caller asks for; 0: float32 rounding */
     struct bd_cuda_caqr *caqr;               /* where a choice is CAQR */
     struct bd_cuda_householder *householder; /* likewise */
     /* For Cholesky: */
     /* Of bd_cuda_cholesky_size: Gram matrices, then R in their upper triangles. */
     double *g, *g2;
-    double *w;         /* packed R^-1 */
-    double *report;    /* of the Cholesky factorisation, 1 + n */
-    double *condition; /* of the inversion, n */
-    double *seen;      /* the same on the host; or R's last element, a float */
-    void *workspace;   /* of the Gram matrix */
+    struct gram_plan product; /* A R^-1: its cuda, m, type, and of data what it needs */
+    double *report;           /* of the Cholesky factorisation, 1 + n */
+    double *condition;        /* of the inversion, n */
+    double *seen;             /* the same on the host; or R's last element, a float */
+    void *workspace;          /* of the Gram matrix */
 };
 
 /* What BD_QR_AUTO takes, R and Q by Cholesky unless A is too ill-conditioned for it: the first row
@@ -112,7 +114,7 @@ static struct choice choose(int sms, int64_t m, int64_t n, const struct bd_qr_op
     case BD_QR_CHOLESKY:
         by.thin = by.reduce = BD_QR_CHOLESKY;
         break;
-    default: /* a shape of blocks is one of CAQR's */
+    default: /* a block shape is an option of CAQR */
         if (options && (options->block_rows || options->panel_cols)) {
             by.factor = BD_QR_CAQR;
             if (by.reduce == BD_QR_HOUSEHOLDER)
@@ -133,7 +135,9 @@ static void qr_destroy(void *data)
     bd_cuda_householder_destroy(plan->householder);
     bd_cuda_free(plan->g);
     bd_cuda_free(plan->g2);
-    bd_cuda_free(plan->w);
+    bd_cuda_free(plan->product.data.packed);
+    bd_cuda_free(plan->product.data.inverse);
+    bd_cuda_free(plan->product.data.decision);
     bd_cuda_free(plan->report);
     bd_cuda_free(plan->workspace);
     bd_cuda_free_host(plan->seen);
@@ -144,13 +148,20 @@ static enum bd_status alloc_cholesky(struct qr *plan)
 {
     struct bd_cuda *cuda = plan->cuda;
     const size_t n = (size_t)plan->n;
+    struct gram_data *t = &plan->product.data;
+    plan->product.cuda = cuda;
+    plan->product.m = plan->m;
+    plan->product.type = BD_F32;
+    t->n = (int)n;
     const struct {
         void **data;
         size_t bytes;
     } parts[] = {
         { (void **)&plan->g, bd_cuda_cholesky_size(plan->n) * sizeof(double) },
         { (void **)&plan->g2, bd_cuda_cholesky_size(plan->n) * sizeof(double) },
-        { (void **)&plan->w, bd_cuda_cholqr_packed((int)n) * sizeof(double) },
+        { (void **)&t->packed, gram_packed_size((int)n) * sizeof(double) },
+        { (void **)&t->inverse, n * sizeof(double) },
+        { (void **)&t->decision, sizeof(struct gram_decision) },
         { (void **)&plan->report, (1 + 2 * n) * sizeof(double) },
         { &plan->workspace, bd_gram_workspace(cuda, plan->m, (int)n) },
     };
@@ -277,7 +288,7 @@ static enum bd_status qr_reduce(void *data, const float *a, int64_t lda, float *
     return status;
 }
 
-/* R (float32 to r, float64 to g) and W = R^-1 of A. */
+/* R (float32 to r, float64 to g) and the T = R^-1 of plan->product, of A. */
 static enum bd_status find_r(struct qr *plan, double *g, const float *a, int64_t lda, float *r,
                              int64_t ldr)
 {
@@ -286,12 +297,12 @@ static enum bd_status find_r(struct qr *plan, double *g, const float *a, int64_t
     if (status == BD_OK)
         status = bd_cuda_cholesky_keep(plan->cuda, r, ldr, g, n, plan->report, NULL);
     if (status == BD_OK)
-        status =
-            bd_cuda_cholqr_invert(plan->cuda, plan->w, plan->condition, g, plan->report + 1, n);
+        status = bd_cuda_cholqr_invert(plan->cuda, &plan->product.data, plan->condition, g,
+                                       plan->report + 1);
     return status;
 }
 
-/* Waits for the device. */
+/* Waits for the device, and decides how many passes A needs. */
 static enum bd_status see_condition(struct qr *plan, enum passes *wanted)
 {
     cudaStream_t stream = plan->cuda->stream;
@@ -307,8 +318,8 @@ static enum bd_status see_condition(struct qr *plan, enum passes *wanted)
     return bd_cuda_check(error, "waiting for the condition of a matrix");
 }
 
-/* NaN and Inf in a column of A spread over its column of R and all that follow: the last element
- * shows them, which is fetched while Q is formed. */
+/* Fetches the last element of R, while Q is formed. NaN and Inf in a column of A spread over its
+ * column of R and all that follow, so that the last element shows them. */
 static enum bd_status look_at_r(struct qr *plan, const float *r, int64_t ldr)
 {
     return bd_cuda_check(cudaMemcpyAsync(plan->seen, r + (plan->n - 1) * (ldr + 1), sizeof *r,
@@ -350,7 +361,6 @@ static enum bd_status qr_thin(void *data, const float *a, int64_t lda, float *q,
                               float *r, int64_t ldr)
 {
     struct qr *plan = static_cast<struct qr *>(data);
-    const int n = (int)plan->n;
     enum passes wanted;
     if (plan->by.thin != BD_QR_CHOLESKY)
         return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
@@ -366,14 +376,14 @@ static enum bd_status qr_thin(void *data, const float *a, int64_t lda, float *q,
                        "Cholesky QR: the columns are dependent, or nearly, or not finite; use "
                        "BD_QR_AUTO, BD_QR_CAQR or BD_QR_HOUSEHOLDER");
     }
-    status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, a, lda, plan->w, plan->m, n);
+    status = bd_cuda_triangular_product(&plan->product, a, lda, q, ldq);
     if (status != BD_OK || wanted == ONE_PASS)
         return status;
     status = find_r(plan, plan->g2, q, ldq, r, ldr);
     if (status == BD_OK)
-        status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, q, ldq, plan->w, plan->m, n);
+        status = bd_cuda_triangular_product(&plan->product, q, ldq, q, ldq);
     if (status == BD_OK)
-        status = bd_cuda_cholqr_join(plan->cuda, r, ldr, plan->g2, plan->g, n);
+        status = bd_cuda_cholqr_join(plan->cuda, r, ldr, plan->g2, plan->g, (int)plan->n);
     return status;
 }
 

@@ -138,7 +138,7 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
         tiles[at].fetch(job, tile_of(i), lane);
         bd_rpca_barrier_arrive(bd_rpca_shared(full + at));
         if (lane == 0)
-            bd_rpca_tell_copy(bd_rpca_shared(number + at), i);
+            bd_rpca_announce_copy(bd_rpca_shared(number + at), i);
     };
 #pragma unroll 1
     for (int i = warp; i < ring; i += warps) {

@@ -1,4 +1,4 @@
-/* Private to the CUDA backend: what the kernels of the second sweep share. */
+/* Private to gpu/rpca: what the kernels of the second sweep share. */
 #ifndef BD_GPU_RPCA_ITERATION_CUH
 #define BD_GPU_RPCA_ITERATION_CUH
 
@@ -55,7 +55,7 @@ template <class Element> struct bd_rpca_job {
     }
 };
 
-/* Two floats at once: left to itself, the compiler takes them apart. */
+/* Two floats in one store: the compiler would make two. */
 __device__ __forceinline__ void bd_rpca_store(float *to, float first, float second)
 {
     asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(first), "f"(second) : "memory");
@@ -83,8 +83,8 @@ __device__ __forceinline__ double bd_rpca_block_sum(double x)
     return x;
 }
 
-/* The end of a sweep: `square` is a thread's sum of squares from renew. The block that is last adds
- * those of all in a fixed order and tells the outcome. */
+/* The end of a sweep: `square` is a thread's sum of squares from renew. The last block adds
+ * those of all blocks in a fixed order and writes the outcome. */
 template <class Element>
 __device__ __forceinline__ void bd_rpca_finish(const bd_rpca_job<Element> &job, double square)
 {
@@ -110,7 +110,7 @@ __device__ __forceinline__ void bd_rpca_finish(const bd_rpca_job<Element> &job, 
     s.outcome->residual = residual;
     s.outcome->rank = s.ranks[0];
     *s.blocks = 0;
-    *s.stop = !(residual >= s.enough);
+    *s.stop = !(residual >= s.stop_below);
     __threadfence_system();
 }
 

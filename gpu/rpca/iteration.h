@@ -1,4 +1,4 @@
-/* Private to the CUDA backend: the second sweep of a batch Robust PCA iteration. */
+/* Private to gpu/rpca: the second sweep of a batch Robust PCA iteration. */
 #ifndef BD_GPU_RPCA_ITERATION_H
 #define BD_GPU_RPCA_ITERATION_H
 
@@ -26,11 +26,11 @@ struct bd_rpca_sweep {
     float *l, *s; /* rows x n or NULL */
     int64_t ldl, lds;
     /* For the end of an iteration. */
-    double enough;
+    double stop_below;
     double *partial;  /* a value for each 16 rows */
     unsigned *blocks; /* 0: thread blocks that are done */
-    int *stop; /* *stop != 0: nothing is done; set when the residual is below enough, or NaN */
-    const int *ranks;                /* ranks[0] is the rank told */
+    int *stop; /* *stop != 0: nothing is done; set when the residual is below stop_below, or NaN */
+    const int *ranks;                /* ranks[0] is the rank reported */
     struct bd_rpca_outcome *outcome; /* in page-locked host memory; written at the end */
 };
 

@@ -1,4 +1,4 @@
-/* Private to the CUDA backend: 16 rows of X times W on the tensor cores, in half precision with
+/* Private to gpu/rpca: 16 rows of X times W on the tensor cores, in half precision with
  * three products for each one: with x = x1 + x2 and w = w1 + w2, each part with 11 bits, x w is
  * x1 w1 + x1 w2 + x2 w1 to float32 accuracy. TF32 has the same 11 bits and more range, but half the
  * rate; here the range is known: X is scaled to |M| <= 2^8 (bytes are there), which leaves a factor

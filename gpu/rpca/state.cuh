@@ -1,5 +1,5 @@
-/* Private to the CUDA backend: the state of the batch Robust PCA (backdrop/rpca.h) and how its
- * elements come about.
+/* Private to gpu/rpca: the state of the batch Robust PCA (backdrop/rpca.h) and how its
+ * elements are formed.
  *
  * T (m x n) is kept in tiles of 16 rows: tile k holds rows 16 k .. 16 k + 15, column by column, so
  * that it lies in one piece. Rows from m on are 0 in T, and taken as 0 in M. */

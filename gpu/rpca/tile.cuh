@@ -1,5 +1,5 @@
-/* Private to the CUDA backend: a tile of M and T in shared memory, for the second sweep of batch
- * Robust PCA, and the barriers that tell when its copy is done. */
+/* Private to gpu/rpca: a tile of M and T in shared memory, for the second sweep of batch
+ * Robust PCA, and the barriers that are passed when its copy is done. */
 #ifndef BD_GPU_RPCA_TILE_CUH
 #define BD_GPU_RPCA_TILE_CUH
 
@@ -30,8 +30,8 @@ __device__ __forceinline__ void bd_rpca_barrier_arrive(unsigned barrier)
                  : "memory");
 }
 
-/* The number of what is being copied to a place, for bd_rpca_await_copy. */
-__device__ __forceinline__ void bd_rpca_tell_copy(unsigned number, int i)
+/* Publishes the number of the tile that is being copied to a place, for bd_rpca_await_copy. */
+__device__ __forceinline__ void bd_rpca_announce_copy(unsigned number, int i)
 {
     asm volatile("st.release.cta.shared.b32 [%0], %1;" ::"r"(number), "r"(i) : "memory");
 }

@@ -1,4 +1,4 @@
-/* Private to the CUDA backend: 64 rows of X times W (up to 104 x 104) by the warpgroup instruction
+/* Private to gpu/rpca: 64 rows of X times W (up to 104 x 104) by the warpgroup instruction
  * of sm_90a: what multiply.cuh does by warps, with W read once for four tiles of 16 rows
  * and at the full rate of the tensor cores. Elsewhere this file is empty. */
 #ifndef BD_GPU_RPCA_WARPGROUP_CUH

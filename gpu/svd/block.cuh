@@ -1,13 +1,12 @@
-/* What a thread block of the SVD works on, and how the blocks tell each other of it
- * (small_svd.cuh).
+/* What a thread block of the SVD works on, and how the blocks exchange values (small_svd.cuh).
  *
- * A turn has three meetings of all blocks: at the barrier when V has been turned, for then its
- * columns are sent around; when the Rayleigh quotients of all columns have been told; and when the
- * sums of the tangents have. In a cluster what is told is stored straight into the shared memory of
- * all blocks and counted by a post there, an mbarrier, whose phase is the number of the turn: no
- * fence and no barrier of the cluster. Each post is met once a turn by all blocks, those without
- * columns too, so nobody is two phases ahead. Without clusters it goes through global memory, and
- * the meeting is a barrier of tickets. */
+ * All blocks wait for each other three times a turn: at the barrier after V has been turned, since
+ * its columns are then sent around; until the Rayleigh quotients of all columns have arrived; and
+ * until the sums of the tangents have. In a cluster a value is stored straight into the shared
+ * memory of all blocks and counted there by a post, an mbarrier, whose phase is the number of the
+ * turn. That needs no fence and no barrier of the cluster. Every block, with columns or without,
+ * waits at each post once a turn, so that no block is two phases ahead. Without clusters values go
+ * through global memory, and the blocks wait at a barrier of tickets. */
 #ifndef BD_GPU_SVD_BLOCK_CUH
 #define BD_GPU_SVD_BLOCK_CUH
 
@@ -26,14 +25,14 @@ struct svd_block {
     /* Sums of each warp: of its columns, a row of them a warp, and of all. */
     double *shift;
     float2 *turn, *left;
-    struct svd_told *told;
-    unsigned far;  /* told of the block that is this lane's, as clusters address it */
-    unsigned pass; /* turns begun before: selects the phase of the posts */
+    struct svd_exchange *exchange;
+    unsigned far;  /* cluster address of `exchange` in the block that this lane stores to */
+    unsigned pass; /* number of the turn: selects the phase of the posts */
 };
 
-/* What svd_wait counts from, of the tickets that blocks without a cluster draw: a multiple of their
- * number, which is a power of two. Nobody is in the second round before this block is in the first.
- */
+/* Blocks without a cluster draw tickets: the number of tickets from which svd_wait counts, a
+ * multiple of the number of blocks, which is a power of two. No block is in the second round before
+ * this block is in the first. */
 __device__ inline unsigned svd_first_round(const struct svd_data &d)
 {
     return d.cluster ? 0 : *(volatile unsigned *)d.tickets & ~(gridDim.x - 1);
@@ -45,15 +44,15 @@ __device__ inline int svd_warps()
     return (int)blockDim.x / 32;
 }
 
-/* svd_arrive and svd_wait are a barrier of all threads of all blocks: what was written before the
- * one, to global memory or to the shared memory of another block, is seen after the other. What is
- * done between them is done while others arrive. */
+/* svd_arrive and svd_wait are a barrier of all threads of all blocks: what was written before
+ * svd_arrive, to global memory or to the shared memory of another block, can be read after
+ * svd_wait. Work between the two overlaps with the arrival of other blocks. */
 __device__ inline void svd_arrive(const struct svd_data &d)
 {
 #if __CUDA_ARCH__ >= 900
     if (d.cluster) {
         /* one fence a block, after its barrier, covers the writes of all its threads; a release by
-         * each warp is dearer */
+         * each warp costs more */
         __syncthreads();
         if (threadIdx.x == 0)
             asm volatile("fence.acq_rel.cluster;" ::: "memory");
@@ -96,28 +95,28 @@ __device__ inline void svd_open_posts(const struct svd_data &d, struct svd_block
     if (!d.cluster)
         return;
     if (threadIdx.x < svd_post_count)
-        asm volatile(
-            "mbarrier.init.shared::cta.b64 [%0], 1;\n"
-            "fence.mbarrier_init.release.cluster;" ::"r"(svd_address(b.told->posts + threadIdx.x))
-            : "memory");
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n"
+                     "fence.mbarrier_init.release.cluster;" ::"r"(
+                         svd_address(b.exchange->posts + threadIdx.x))
+                     : "memory");
     asm("mapa.shared::cluster.u32 %0, %1, %2;"
         : "=r"(b.far)
-        : "r"(svd_address(b.told)), "r"(threadIdx.x % gridDim.x));
+        : "r"(svd_address(b.exchange)), "r"(threadIdx.x % gridDim.x));
 #endif
 }
 
-/* All blocks are to know `value`, 8 bytes, which in each of them is `element` of b.told: a lane
- * stores it for each. By a whole warp. */
+/* Sends `value`, 8 bytes, to `element` of b.exchange in all blocks: one lane stores it for each
+ * block. Called by a whole warp. */
 template <class T>
-__device__ inline void svd_tell(const struct svd_data &d, const struct svd_block &b, T *element,
+__device__ inline void svd_send(const struct svd_data &d, const struct svd_block &b, T *element,
                                 T value, enum svd_post post)
 {
     const int lane = threadIdx.x % 32;
-    static_assert(sizeof value == 8, "what is told is counted in eights of bytes");
+    static_assert(sizeof value == 8, "values are counted in eights of bytes");
 #if __CUDA_ARCH__ >= 900
     if (d.cluster) {
-        const unsigned to = b.far + (unsigned)((char *)element - (char *)b.told);
-        const unsigned bar = b.far + (unsigned)offsetof(struct svd_told, posts) + 8 * post;
+        const unsigned to = b.far + (unsigned)((char *)element - (char *)b.exchange);
+        const unsigned bar = b.far + (unsigned)offsetof(struct svd_exchange, posts) + 8 * post;
         if (lane >= (int)gridDim.x)
             return;
         if (post == svd_at_barrier)
@@ -134,28 +133,28 @@ __device__ inline void svd_tell(const struct svd_data &d, const struct svd_block
 #endif
     (void)post;
     if (lane == 0)
-        *(T *)((char *)d.told + ((char *)element - (char *)b.told)) = value;
+        *(T *)((char *)d.exchange + ((char *)element - (char *)b.exchange)) = value;
 }
 
-/* Without clusters, after the barrier: `count` of what was told, from `element` on, to b.told. */
+/* Without clusters, after the barrier: copies `count` values from `element` on to b.exchange. */
 template <class T>
-__device__ inline void svd_hear(const struct svd_data &d, const struct svd_block &b, T *element,
-                                int count)
+__device__ inline void svd_receive(const struct svd_data &d, const struct svd_block &b, T *element,
+                                   int count)
 {
     if (d.cluster)
         return;
-    const T *from = (const T *)((char *)d.told + ((char *)element - (char *)b.told));
+    const T *from = (const T *)((char *)d.exchange + ((char *)element - (char *)b.exchange));
     for (int i = threadIdx.x; i < count; i += (int)blockDim.x)
         element[i] = __ldcg(from + i);
     __syncthreads();
 }
 
-/* With clusters. This block expects `bytes` at a post, of this pass; by one thread. */
+/* With clusters: this block expects `bytes` at a post in this turn. Called by one thread. */
 __device__ inline void svd_expect(const struct svd_block &b, enum svd_post post, int bytes)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     svd_address(b.told->posts + post)),
+                     svd_address(b.exchange->posts + post)),
                  "r"(bytes)
                  : "memory");
 #endif
@@ -171,14 +170,14 @@ __device__ inline void svd_await(const struct svd_block &b, enum svd_post post)
                      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
                      "selp.u32 %0, 1, 0, p;\n}"
                      : "=r"(done)
-                     : "r"(svd_address(b.told->posts + post)), "r"(b.pass % 2)
+                     : "r"(svd_address(b.exchange->posts + post)), "r"(b.pass % 2)
                      : "memory");
 #endif
 }
 
-/* Copies `bytes` of global memory to `to` in shared memory, from where they arrive at a post: by
- * one thread, which knows by a barrier that others have written the one and read the other, and has
- * called svd_before_fetch. Addresses and bytes are multiples of 16. */
+/* Copies `bytes` of global memory to `to` in shared memory; a post counts them. Called by one
+ * thread, after a barrier behind which others have written the source and read the destination, and
+ * after svd_before_fetch. Addresses and bytes are multiples of 16. */
 __device__ inline void svd_fetch(const struct svd_block &b, enum svd_post post, void *to,
                                  const void *from, int bytes)
 {
@@ -186,21 +185,21 @@ __device__ inline void svd_fetch(const struct svd_block &b, enum svd_post post, 
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1], %2, [%3];" ::"r"(svd_address(to)),
                  "l"(__cvta_generic_to_global(from)), "r"(bytes),
-                 "r"(svd_address(b.told->posts + post))
+                 "r"(svd_address(b.exchange->posts + post))
                  : "memory");
 #endif
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* The same, but to all blocks' shared memory at once, which takes little more than half the time
- * for all of V. This is no part of plain sm_90. */
+/* The same to the shared memory of all blocks at once, which takes little more than half the time
+ * for all of V. Plain sm_90 does not have it. */
 __device__ inline void svd_cast(const struct svd_block &b, enum svd_post post, void *to,
                                 const void *from, int bytes)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
                  ".multicast::cluster [%0], [%1], %2, [%3], %4;" ::"r"(svd_address(to)),
                  "l"(__cvta_generic_to_global(from)), "r"(bytes),
-                 "r"(svd_address(b.told->posts + post)), "h"((uint16_t)((1 << gridDim.x) - 1))
+                 "r"(svd_address(b.exchange->posts + post)), "h"((uint16_t)((1 << gridDim.x) - 1))
                  : "memory");
 }
 #endif
@@ -212,7 +211,7 @@ __device__ inline void svd_before_fetch()
 #endif
 }
 
-/* Waits until all `count` values have been told. No barrier of the block's own threads. */
+/* Waits until all `count` values have arrived. This is no barrier of the block's own threads. */
 __device__ inline void svd_meet(const struct svd_data &d, const struct svd_block &b,
                                 enum svd_post post, int count, unsigned *round)
 {

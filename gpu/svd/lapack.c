@@ -1,4 +1,4 @@
-/* SVD of R above bd_cuda_svd_most: by LAPACK on the host, with the svd group of the cpu backend. */
+/* SVD of R above bd_cuda_svd_most: by LAPACK on the host, with the cpu backend's table. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* What the blocks of the SVD begin with, and how V comes to all of them (small_svd.cuh). */
+/* How the blocks of the SVD load G and the first V, and how V reaches all of them (small_svd.cuh).
+ */
 #ifndef BD_GPU_SVD_LOAD_CUH
 #define BD_GPU_SVD_LOAD_CUH
 
@@ -6,7 +7,8 @@
 
 #include "gpu/svd/turn.cuh"
 
-/* The block's columns of V of the compute before, also to `own`, and of G where they must be made.
+/* Loads the block's columns of V of the compute before, also to `own`, and forms those of G if
+ * `form`.
  */
 template <int NT>
 __device__ inline void svd_begin(const struct svd_data &d, int first, int form, float *own)
@@ -43,7 +45,7 @@ __device__ inline void svd_begin(const struct svd_data &d, int first, int form, 
         return;
     const auto left = [&](int half, int k) { return pair(k, row + 8 * half); };
     const auto right = [&](int t, int k) { return pair(k, column + t * svd_columns); };
-    /* loads of global memory: many under way */
+    /* loads of global memory: many in flight */
     svd_multiply<NT, NT == 1 ? 8 : 2>(sum, svd_padded(last), left, right);
 #pragma unroll
     for (int t = 0; t < NT; t++)
@@ -53,8 +55,8 @@ __device__ inline void svd_begin(const struct svd_data &d, int first, int form, 
                 d.g[svd_row(c) + (first + svd_column(t, c)) * d.ld] = sum[t][c];
 }
 
-/* G, ldg apart, to g (ld x padded), which is shared memory and 0 from n on: all copies are under
- * way at once. */
+/* Copies G (columns ldg apart) to g (ld x padded) in shared memory, which is 0 from n on: all
+ * copies are in flight at once. */
 __device__ inline void svd_take_g(const struct svd_data &d, const struct svd_block &b,
                                   const double *from, int64_t ldg, double *g)
 {
@@ -89,8 +91,8 @@ __device__ inline void svd_take_g(const struct svd_data &d, const struct svd_blo
     __syncthreads();
 }
 
-/* Whether G is finite: each column of what it is the Gram matrix of is in one element of its
- * diagonal. */
+/* Whether G is finite. Its diagonal is enough: element j has the squares of all of column j of R.
+ */
 __device__ inline int svd_is_finite(const struct svd_block &b)
 {
     int bad = 0;

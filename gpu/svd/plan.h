@@ -1,4 +1,4 @@
-/* Private to gpu/small_svd*: the data of an SVD (small_svd.cuh), and what svd_create makes. */
+/* Private to gpu/svd: the data of an SVD (small_svd.cuh), and the plan that svd_create makes. */
 #ifndef BD_GPU_SVD_PLAN_H
 #define BD_GPU_SVD_PLAN_H
 
@@ -13,12 +13,13 @@ enum { svd_blocks_most = 16 };
 /* Results besides sigma, in the same piece of memory for one download. */
 struct svd_info {
     int status;     /* 0, or one of: */
-    int iterations; /* how often V was turned */
+    int iterations; /* turns of V */
 };
 enum { svd_not_finite = 1, svd_not_converged = 2 };
 
-/* What is told arrives at one of the posts of each block, barriers in shared memory that count the
- * bytes; or it may be heard after the barrier of all. */
+/* Where values that blocks send each other arrive. A post is an mbarrier in the shared memory of
+ * each block, which counts the bytes; svd_at_barrier: they are read after the barrier of all
+ * blocks. */
 enum svd_post {
     svd_post_g,
     svd_post_v,
@@ -28,9 +29,9 @@ enum svd_post {
     svd_at_barrier = svd_post_count
 };
 
-/* What the blocks tell each other, all of it eight bytes at a time. Without clusters it is in
- * global memory. */
-struct svd_told {
+/* What the blocks send each other, eight bytes at a time. Without clusters it is in global memory.
+ */
+struct svd_exchange {
     double lambda[bd_cuda_svd_most];  /* Rayleigh quotients: of G and the columns of V */
     double refined[bd_cuda_svd_most]; /* the eigenvalues to second order */
     float2 turn[bd_cuda_svd_most];    /* sum of the tangents of a column, and of their squares */
@@ -49,10 +50,10 @@ struct svd_data {
     const float *r;
     int64_t ldr;
     const double *gram;
-    const int *stop;       /* NULL, or: return at once where not 0 */
-    double *g;             /* G, ld x n, rows from n on 0 */
-    float *v, *other;      /* V, ld x n, rows from n on 0, and room for the next */
-    struct svd_told *told; /* without clusters */
+    const int *stop;               /* NULL, or: return at once where not 0 */
+    double *g;                     /* G, ld x n, rows from n on 0 */
+    float *v, *other;              /* V, ld x n, rows from n on 0, and room for the next */
+    struct svd_exchange *exchange; /* without clusters */
     unsigned *tickets;
     int *cold; /* the next compute starts from V = I */
     /* Results: sigma (n) and V (n x n, tight), descending. */
@@ -71,7 +72,7 @@ struct svd_plan {
     /* Page-locked: n sigma and svd_info after them; ranks. */
     float *host_sigma;
     int *host_ranks;
-    /* Above bd_cuda_svd_most: the svd group of the cpu backend, and R, V on the host. */
+    /* Above bd_cuda_svd_most: the SVD of the cpu backend, and R, V on the host. */
     void *lapack;
     float *host_r, *host_v;
 };
@@ -80,8 +81,7 @@ struct svd_plan {
 extern "C" {
 #endif
 
-/* The route above bd_cuda_svd_most: lapack.c. It waits; NaN or Inf in R is
- * BD_ERROR_NUMERIC. */
+/* Above bd_cuda_svd_most: lapack.c. Waits; NaN or Inf in R is BD_ERROR_NUMERIC. */
 enum bd_status bd_cuda_svd_lapack_open(struct svd_plan *plan);
 void bd_cuda_svd_lapack_close(struct svd_plan *plan);
 enum bd_status bd_cuda_svd_lapack(struct svd_plan *plan, const float *r, int64_t ldr,

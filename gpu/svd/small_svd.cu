@@ -1,4 +1,4 @@
-/* The SVD of the small R (small_svd.cuh): its kernel, and the slots of the group. */
+/* The SVD of the small R (small_svd.cuh): its kernel, and the table. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,13 +15,13 @@
 static const float bound_first = 2, bound_least = 0.5f, bound_most = 50;
 static const float bound_grows = 1.2f, bound_shrinks = 0.7f, bound_back = 0.3f;
 static const float skew_small = 0.2f, skew_large = 1, skew_most = 4;
-/* With all squares below it, a turn is the last one: the error after it is about that. */
+/* A turn whose squares add up to less is the last one: the error after it is about that. */
 static const float square_last = 1e-7f;
 enum { turns_most = 400 };
 
-/* Up to this n, G and V are in shared memory. Bytes that the kernel's static shared memory is sure
- * not to exceed. */
-enum { staged_most = 112, static_shared = 8192 };
+/* Up to this n, G and V are in shared memory. An upper bound of the bytes of the kernel's static
+ * shared memory. */
+enum { in_shared_most = 112, static_shared = 8192 };
 
 /* sigma and V become NaN; the next compute starts cold. */
 __device__ static void give_nan(const struct svd_data &d)
@@ -44,7 +44,7 @@ __device__ static void sort(const struct svd_data &d, const struct svd_block &b,
                             int *place)
 {
     const int lane = threadIdx.x % 32;
-    const double *lambda = b.told->refined;
+    const double *lambda = b.exchange->refined;
     for (int own = threadIdx.x / 32; own < columns; own += svd_warps()) {
         const int j = b.first + own;
         int before = 0;
@@ -61,19 +61,19 @@ __device__ static void sort(const struct svd_data &d, const struct svd_block &b,
     __syncthreads();
 }
 
-template <int WARPS, int NT, bool STAGED>
+template <int WARPS, int NT, bool IN_SHARED>
 __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
 {
     constexpr int columns = NT * svd_columns;
     extern __shared__ double2 shared[];
-    __shared__ struct svd_told told;
+    __shared__ struct svd_exchange exchange;
     __shared__ float2 left[WARPS];
     __shared__ int place[columns];
     if (d.stop && *d.stop)
         return;
-    const int padded = svd_padded(d.n), square = STAGED ? padded * d.ld : 0;
+    const int padded = svd_padded(d.n), square = IN_SHARED ? padded * d.ld : 0;
     const int strip = columns * d.ld, sums = columns * WARPS, first = blockIdx.x * columns;
-    const int form = !STAGED || !d.gram, idle = first >= d.n;
+    const int form = !IN_SHARED || !d.gram, idle = first >= d.n;
     double *g = (double *)shared;
     float *v = (float *)(g + square + strip + sums);
     struct svd_block b = {};
@@ -82,33 +82,33 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
     b.padded = padded;
     b.first = first;
     b.used = (d.n + columns - 1) / columns;
-    b.g = STAGED ? g : d.g;
+    b.g = IN_SHARED ? g : d.g;
     b.z = g + square;
     b.shift = b.z + strip;
     b.own = v + square;
     b.e = b.own + strip;
     b.turn = (float2 *)(b.e + strip);
     b.left = left;
-    b.told = &told;
+    b.exchange = &exchange;
 
     unsigned round = svd_first_round(d);
     svd_open_posts(d, b);
     svd_begin<NT>(d, first, form, b.own);
     for (int i = threadIdx.x; i < strip; i += (int)blockDim.x)
         b.e[i] = 0; /* rows from n on stay so, as do rows of G, and columns of G and V */
-    for (int j = threadIdx.x / 32; STAGED && j < padded; j += WARPS)
+    for (int j = threadIdx.x / 32; IN_SHARED && j < padded; j += WARPS)
         for (int i = (j < d.n ? d.n : 0) + (int)threadIdx.x % 32; i < d.ld; i += 32) {
             g[i + j * d.ld] = 0;
             v[i + j * d.ld] = 0;
         }
     svd_arrive(d);
     svd_wait(d, &round);
-    if (STAGED)
+    if (IN_SHARED)
         svd_take_g(d, b, form ? d.g : d.gram, form ? d.ld : d.n, g);
     const int finite = svd_is_finite(b);
     svd_arrive(d);
     if (!finite) {
-        svd_wait(d, &round); /* all have read what is overwritten now */
+        svd_wait(d, &round); /* all blocks have read what is overwritten now */
         give_nan(d);
         return;
     }
@@ -120,26 +120,26 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
         if (!idle)
             svd_form_z<NT>(b);
         svd_wait(d, &round);
-        if (STAGED)
+        if (IN_SHARED)
             svd_take_v(d, b, v, strip);
         else
             __syncthreads();
-        b.v = STAGED ? v : d.v;
+        b.v = IN_SHARED ? v : d.v;
         if (!idle) {
             svd_form<NT>(b, s, q);
-            svd_tell_lambda<NT>(d, b, s, q);
+            svd_send_lambda<NT>(d, b, s, q);
         }
         svd_meet(d, b, svd_post_lambda, d.n, &round);
-        svd_hear(d, b, told.lambda, d.n);
+        svd_receive(d, b, exchange.lambda, d.n);
         if (b.pass == 0)
             top = svd_top(b, &scale);
         if (!idle)
             svd_tangents<WARPS, NT>(d, b, top, scale, s, q, a, p);
         const double old_top = top, old_scale = scale;
-        top = svd_top(b, &scale); /* for the next turn, while others come */
+        top = svd_top(b, &scale); /* for the next turn, while other blocks arrive */
         svd_meet(d, b, svd_post_turn, d.n + b.used, &round);
-        svd_hear(d, b, told.turn, d.n);
-        svd_hear(d, b, told.left, b.used);
+        svd_receive(d, b, exchange.turn, d.n);
+        svd_receive(d, b, exchange.left, b.used);
         const float2 sums = svd_sum_blocks(b);
         const float off = sums.y;
         if (sums.x + off < square_last)
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
         svd_refine<WARPS, NT>(d, b, s, q, a, p);
     svd_arrive(d);
     svd_wait(d, &round);
-    svd_hear(d, b, told.refined, d.n);
+    svd_receive(d, b, exchange.refined, d.n);
     if (!idle) {
         sort(d, b, columns, place);
         svd_turn<NT>(b, a, p, bound_most,
@@ -191,28 +191,29 @@ __global__ void __launch_bounds__(32 * WARPS, 1) svd_kernel(struct svd_data d)
 struct shape {
     const void *kernel;
     int warps, columns; /* of a block */
-    size_t shared; /* bytes: G and V where they are staged, then the block's columns of Z, V and
-                    * E, and what it adds up */
+    size_t shared; /* bytes: G and V where they are in shared memory, then the block's columns of Z,
+                    * V and E, and its sums */
 };
 
-static struct shape shape_with(const struct svd_data *d, bool staged)
+static struct shape shape_with(const struct svd_data *d, bool in_shared)
 {
     struct shape shape = { (const void *)svd_kernel<8, 1, true>, 8, svd_columns, 0 };
-    if (!staged)
+    if (!in_shared)
         shape = { (const void *)svd_kernel<16, 2, false>, 16, 2 * svd_columns, 0 };
-    const size_t square = staged ? (size_t)svd_padded(d->n) * d->ld : 0;
+    const size_t square = in_shared ? (size_t)svd_padded(d->n) * d->ld : 0;
     const size_t strip = (size_t)shape.columns * d->ld, sums = (size_t)shape.columns * shape.warps;
     shape.shared =
         (square + strip + sums) * sizeof(double) + (square + 2 * strip + 2 * sums) * sizeof(float);
     return shape;
 }
 
-/* Staged up to staged_most columns, on GPUs that have that much shared memory. */
+/* G and V are in shared memory up to in_shared_most columns, on GPUs that have so much of it. */
 static struct shape shape_of(const struct svd_plan *plan)
 {
-    const struct shape staged = shape_with(&plan->data, true);
-    if (plan->n <= staged_most && staged.shared + static_shared <= (size_t)plan->cuda->shared_most)
-        return staged;
+    const struct shape shape = shape_with(&plan->data, true);
+    if (plan->n <= in_shared_most &&
+        shape.shared + static_shared <= (size_t)plan->cuda->shared_most)
+        return shape;
     return shape_with(&plan->data, false);
 }
 
@@ -251,7 +252,7 @@ static int clusters_fit(struct svd_plan *plan, const struct shape *shape)
             cudaSuccess ||
         cudaOccupancyMaxActiveClusters(&clusters, shape->kernel, &config) != cudaSuccess)
         clusters = 0;
-    cudaGetLastError(); /* no failure: later checks must not see it */
+    cudaGetLastError(); /* not a failure: later checks must not see it */
     return clusters > 0;
 }
 
@@ -274,11 +275,11 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     d->g = (double *)memory;
     d->v = (float *)(d->g + square);
     d->other = d->v + square;
-    status = bd_cuda_alloc(cuda, &memory, sizeof(struct svd_told) + 2 * sizeof(int), "an SVD");
+    status = bd_cuda_alloc(cuda, &memory, sizeof(struct svd_exchange) + 2 * sizeof(int), "an SVD");
     if (status != BD_OK)
         return status;
-    d->told = (struct svd_told *)memory;
-    d->tickets = (unsigned *)(d->told + 1);
+    d->exchange = (struct svd_exchange *)memory;
+    d->tickets = (unsigned *)(d->exchange + 1);
     d->cold = (int *)(d->tickets + 1);
     bd_cuda_svd_forget(plan);
     status = bd_cuda_allow_shared(cuda, shape.kernel, "shared memory for the SVD");
@@ -295,7 +296,7 @@ static void svd_destroy(void *work)
     if (!plan)
         return;
     bd_cuda_free(plan->data.g);
-    bd_cuda_free(plan->data.told);
+    bd_cuda_free(plan->data.exchange);
     bd_cuda_free(plan->data.sigma);
     bd_cuda_free(plan->data.v_out);
     bd_cuda_free(plan->device_ranks);

@@ -2,21 +2,22 @@
  *
  * Up to 16 thread blocks, one cluster where the GPU has clusters, do a whole SVD in one launch.
  * They find the eigenvectors V and eigenvalues lambda = sigma^2 of G = R^T R, in float64, in which
- * the products of float32 are exact: sigma is right to about 1e-8 sigma_1. V of the compute before
- * (I at first) is turned until V^T G V is diagonal, all pairs of columns at once: V := V (I + E),
- * E(i, j) the tangent of the Jacobi rotation of columns i and j, plus (I - V^T V) / 2, which makes
- * V orthonormal again. A turn is nothing but four products of small matrices on the FP64 tensor
- * cores.
+ * the products of float32 are exact: the error of sigma is about 1e-8 sigma_1. V of the compute
+ * before (I at first) is turned until V^T G V is diagonal, all pairs of columns at once: V := V (I
+ * + E), E(i, j) the tangent of the Jacobi rotation of columns i and j, plus (I - V^T V) / 2, which
+ * makes V orthonormal again. A turn is nothing but four products of small matrices on the FP64
+ * tensor cores.
  *
  * - Where the tangents are small this is the refinement of Ogita and Aishima ("Iterative refinement
  *   for symmetric eigenvalue decomposition", 2018), which converges quadratically.
  * - A pair that is far from orthogonal, alone, is solved by one turn, however large its angle.
  * - Many large tangents at once would not be rotations any more. So the tangents of a column are
  *   scaled down where their sum is above a bound, a trust region: the bound grows while V stays
- *   nearly orthonormal and shrinks where it does not; a turn that went too far is taken back.
+ *   nearly orthonormal and shrinks where it does not; a turn that went too far is undone.
  *
- * Turns for n = 100: 3 to 11 in Robust PCA (8 in the mean, two clips), 17 after each element of R
- * was changed by 0.1 %, 60 from V = I; for n = 256: 26 and 105. */
+ * The plain version is LAPACK's dgesdd (linalg/cpu/svd), which the tests compare with. Turns for n
+ * = 100: 3 to 11 in Robust PCA (8 in the mean, two clips), 17 after each element of R was changed
+ * by 0.1 %, 60 from V = I; for n = 256: 26 and 105. */
 #ifndef BD_GPU_SVD_SMALL_SVD_CUH
 #define BD_GPU_SVD_SMALL_SVD_CUH
 
@@ -26,7 +27,7 @@
 #include "gpu/svd/plan.h"
 
 /* |v_i . G v_j| <= SVD_TOLERANCE * 2 * sigma_1 * max(sigma_i, sigma_j): columns i and j of R V are
- * orthogonal as far as float32 data tell. */
+ * orthogonal to the accuracy of float32 data. */
 #define SVD_TOLERANCE FLT_EPSILON
 
 /* Tiles of a product are 16 x 8. Element c of lane is row lane / 4 + 8 (c / 2), column
@@ -36,7 +37,7 @@ enum { svd_rows = 16, svd_columns = 8 };
 /* sum[t] := tile t of NT along a row of A B, summed over k < count, a multiple of 16. a(half, k)
  * gives elements k and k + 1 of row lane / 4 + 8 half of A; b(t, k) those of column lane / 4 of
  * tile t of B. Of every sixteen k a lane takes 2 (lane % 4), the one after it and both 8 on: which
- * lane takes which does not matter to the sum. */
+ * lane takes which does not matter for the sum. */
 template <int NT, int UNROLL = (NT > 2 ? 1 : 4), class A, class B>
 __device__ inline void svd_multiply(double (&sum)[NT][4], int count, A a, B b)
 {

@@ -1,5 +1,5 @@
 /* SVD of the small R on the GPU: what other parts of the backend enqueue without the host waiting.
- * `work` is what the svd_create slot made. All pointers but work are device memory. */
+ * `work` is what bd_cuda_svd_ops.create made. All pointers but work are device memory. */
 #ifndef BD_GPU_SVD_SMALL_SVD_H
 #define BD_GPU_SVD_SMALL_SVD_H
 
@@ -16,7 +16,7 @@ extern "C" {
 enum { bd_cuda_svd_most = 256 };
 
 /* R (n x n, upper triangle read, columns ldr apart) = U diag(sigma) V^T: sigma (descending) and V
- * are then what the slots svd_sigma and svd_v point to. Starts from the V of the compute before.
+ * are then where the table's sigma and v point to. Starts from the V of the compute before.
  * NaN or Inf in R: sigma and V become NaN, and the next compute starts cold. `stop` (may be NULL):
  * where *stop != 0 the kernels return at once, and sigma and V stay as they are. */
 enum bd_status bd_cuda_svd_enqueue(void *work, const float *r, int64_t ldr, const int *stop);

@@ -78,7 +78,7 @@ __device__ inline void svd_form(const struct svd_block &b, struct svd_part<NT> &
         }
 }
 
-/* 1 / x to some 2^-40, which is far more than is left of lambda in float32. */
+/* 1 / x to about 2^-40, far more accurate than lambda in float32. */
 __device__ inline double svd_reciprocal(double x)
 {
     double y;
@@ -86,10 +86,10 @@ __device__ inline double svd_reciprocal(double x)
     return fma(y, fma(-x, y, 1.0), y);
 }
 
-/* Tells lambda of the block's columns: the diagonal of S over that of Q. Element (i, i) of eight
+/* Sends lambda of the block's columns: the diagonal of S over that of Q. Element (i, i) of eight
  * rows and columns is with lane 4 i + i / 2. */
 template <int NT>
-__device__ inline void svd_tell_lambda(const struct svd_data &d, const struct svd_block &b,
+__device__ inline void svd_send_lambda(const struct svd_data &d, const struct svd_block &b,
                                        const struct svd_part<NT> &s, const struct svd_part<NT> &q)
 {
     const int lane = threadIdx.x % 32, odd = lane / 4 % 2;
@@ -107,7 +107,7 @@ __device__ inline void svd_tell_lambda(const struct svd_data &d, const struct sv
             for (int i = 0; i < svd_columns; i++) {
                 const double of_i = __shfl_sync(~0u, lambda, 4 * i + i / 2);
                 if (column + i < b.n)
-                    svd_tell(d, b, b.told->lambda + column + i, of_i, svd_post_lambda);
+                    svd_send(d, b, b.exchange->lambda + column + i, of_i, svd_post_lambda);
             }
         }
 }
@@ -118,15 +118,15 @@ __device__ inline double svd_top(const struct svd_block &b, double *scale)
 {
     int high = 0;
     for (int j = threadIdx.x % 32; j < b.n; j += 32)
-        high = max(high, __double2hiint(b.told->lambda[j]));
+        high = max(high, __double2hiint(b.exchange->lambda[j]));
     high = __reduce_max_sync(~0u, high);
     *scale = __hiloint2double(0x7fd00000 - (high & 0x7ff00000), 0);
     return __hiloint2double(high, 0);
 }
 
 /* The tangent, within +-1, of the rotation that makes two columns orthogonal: tan(2 angle) = 2 off
- * / gap, |off|, |gap| <= 1. A gap of 0 takes the sign of `order`. To a few bits of float32: what a
- * turn leaves, the next one does. */
+ * / gap, |off|, |gap| <= 1. A gap of 0 takes the sign of `order`. Accurate to all but a few bits of
+ * float32: the next turn corrects the rest. */
 __device__ inline float svd_tangent(float off, float gap, float order)
 {
     const float square = fmaf(gap, gap, 4 * off * off);
@@ -143,12 +143,11 @@ template <class T> __device__ inline T svd_sum(T x, int apart, int count)
     return x;
 }
 
-/* From S and Q, the tangents `a` of the block's columns and `p` = (I - Q) / 2; tells of them.
- * A(i, j) comes from off = S(i, j) - (lambda_i + lambda_j) / 2 Q(i, j), which is what of S is left
- * off the diagonal once V has been made orthonormal. Pairs that are orthogonal already take part
- * only where their tangent is tiny and their gap is no rounding, which is where they are no
- * cluster. `top`: the largest lambda, of this turn or the one before, and `scale` about 1 /
- * top. */
+/* From S and Q, the tangents `a` of the block's columns and `p` = (I - Q) / 2; sends their sums.
+ * A(i, j) comes from off = S(i, j) - (lambda_i + lambda_j) / 2 Q(i, j), which is S(i, j) once V has
+ * been made orthonormal. Pairs that are orthogonal already are turned only where their tangent is
+ * tiny and their gap is more than rounding, that is, where their eigenvalues are no cluster. `top`:
+ * the largest lambda, of this turn or the one before, and `scale` about 1 / top. */
 template <int WARPS, int NT>
 __device__ inline void svd_tangents(const struct svd_data &d, const struct svd_block &b, double top,
                                     double scale, const struct svd_part<NT> &s,
@@ -156,7 +155,7 @@ __device__ inline void svd_tangents(const struct svd_data &d, const struct svd_b
                                     float (&p)[NT][4])
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, columns = NT * svd_columns;
-    const double *lambda = b.told->lambda;
+    const double *lambda = b.exchange->lambda;
     const double tiny = (double)SVD_TOLERANCE * SVD_TOLERANCE * top, limit = 4 * tiny;
     const double gap_least = 0x1p-26 * top;
     float open = 0, skew = 0, turn[NT][2] = {}, square[NT][2] = {};
@@ -202,20 +201,20 @@ __device__ inline void svd_tangents(const struct svd_data &d, const struct svd_b
         all.x = svd_sum(all.x, 1, WARPS);
         all.y = svd_sum(all.y, 1, WARPS);
         if (own == columns)
-            svd_tell(d, b, b.told->left + blockIdx.x, all, svd_post_turn);
+            svd_send(d, b, b.exchange->left + blockIdx.x, all, svd_post_turn);
         else if (j < b.n)
-            svd_tell(d, b, b.told->turn + j, all, svd_post_turn);
+            svd_send(d, b, b.exchange->turn + j, all, svd_post_turn);
     }
 }
 
-/* Tells the eigenvalues to second order: lambda and what the last turn adds. */
+/* Sends the eigenvalues to second order: lambda and what the last turn adds. */
 template <int WARPS, int NT>
 __device__ inline void svd_refine(const struct svd_data &d, const struct svd_block &b,
                                   const struct svd_part<NT> &s, const struct svd_part<NT> &q,
                                   const float (&a)[NT][4], const float (&p)[NT][4])
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, columns = NT * svd_columns;
-    const double *lambda = b.told->lambda;
+    const double *lambda = b.exchange->lambda;
     double shift[NT][2] = {};
     svd_each<NT>(b, [&](int t, int c, int i, int j) {
         if (i != j)
@@ -233,15 +232,15 @@ __device__ inline void svd_refine(const struct svd_data &d, const struct svd_blo
     for (int own = warp; own < columns && b.first + own < b.n; own += WARPS) {
         const int j = b.first + own;
         const double all = svd_sum(b.shift[lane % WARPS * columns + own], 1, WARPS);
-        svd_tell(d, b, b.told->refined + j, lambda[j] + all, svd_at_barrier);
+        svd_send(d, b, b.exchange->refined + j, lambda[j] + all, svd_at_barrier);
     }
 }
 
-/* Sums over the blocks of what they told to be left. */
+/* Sums of `left` over the blocks. */
 __device__ inline float2 svd_sum_blocks(const struct svd_block &b)
 {
     const int from = threadIdx.x % svd_blocks_most;
-    float2 all = from < b.used ? b.told->left[from] : make_float2(0, 0);
+    float2 all = from < b.used ? b.exchange->left[from] : make_float2(0, 0);
     all.x = svd_sum(all.x, 1, svd_blocks_most);
     all.y = svd_sum(all.y, 1, svd_blocks_most);
     return all;
@@ -249,12 +248,12 @@ __device__ inline float2 svd_sum_blocks(const struct svd_block &b)
 
 /* The block's columns of V (I + E), to store(i, j, value). E is the tangents, those of a column
  * scaled down where their sum is above `most`, plus (I - Q) / 2. Columns of I + the tangents are
- * made to have norm 1, so that a pair that turns alone turns exactly. */
+ * scaled to norm 1, so that a pair that turns alone turns exactly. */
 template <int NT, class Store>
 __device__ inline void svd_turn(const struct svd_block &b, const float (&a)[NT][4],
                                 const float (&p)[NT][4], float most, Store store)
 {
-    const float2 *turn = b.told->turn;
+    const float2 *turn = b.exchange->turn;
     const float *e = b.e + threadIdx.x % 32 / 4 * b.ld;
     svd_each<NT>(b, [&](int t, int c, int i, int j) {
         const float scale = __fdividef(most, fmaxf(most, fmaxf(turn[i].x, turn[j].x)));

@@ -1,4 +1,4 @@
-/* V := V T (gpu/gram_qr/plan.h) of up to gram_narrow_most columns: a thread a row
+/* V := V T (gpu/gram_qr/plan.h) of up to gram_narrow_most columns: a thread computes a row
  * (rows.cuh), so that V is read and written once. */
 #include "gpu/core/gram.cuh"
 #include "gpu/triangular/rows.cuh"
@@ -6,18 +6,18 @@
 
 enum { threads = 128, warps = threads / 32 };
 
-/* Thread blocks of a multiprocessor, for the registers that a thread may have. */
+/* Thread blocks of a multiprocessor; it limits the registers of a thread. */
 static __host__ __device__ constexpr int blocks_of(int n, bool form)
 {
     return form ? (n <= 8 ? 4 : n <= 24 ? 3 : 2) : (n <= 8 ? 8 : n <= 12 ? 5 : n <= 20 ? 4 : 3);
 }
 
-/* What a sweep does beside the product: with `part` the sums of G of the new V, blocks x tiles x
- * 128; overflow (may be NULL) becomes 1 where an element is not finite. Rows are taken from the
- * last to the first (down) or from the first, so that those which the sweep before touched last,
- * which may still be in the cache, come first. copy (m x n, tight, may be NULL): where Q of a
- * float32 product goes if it will be read again, and where it is then read from: it has no more
- * digits. */
+/* What a sweep over V does beside the product. part: where the sums of G of the new V go, blocks
+ * x tiles x 128, or NULL. overflow (may be NULL) becomes 1 where an element is not finite. down:
+ * rows are taken from the last to the first, so that the rows that the sweep before took last,
+ * which may still be in the cache, come first. copy (m x n, tight, may be NULL): a Q of a
+ * float32 product that will be read again is written there, and read from there, because it has
+ * no more digits. */
 struct sweep {
     float *copy;
     double *part;
@@ -32,7 +32,7 @@ __global__ __launch_bounds__(threads, blocks_of(N, FORM)) void narrow(
     const __grid_constant__ struct sweep s)
 {
     constexpr int GROUPS = bd_rows_groups(N), TILES = bd_gram_narrow_slots<GROUPS>::tiles;
-    /* also half of the warps' sums (bd_gram_narrow_join) */
+    /* bd_gram_narrow_join needs half of the warps' sums here, too */
     constexpr int JOINED = warps / 2 * TILES * 128, STAGED = warps * bd_rows_stage(N);
     constexpr int STAGE = !FORM ? 2 : JOINED > STAGED ? JOINED : STAGED;
     __shared__ __align__(16) double t[N * N], stages[STAGE];
@@ -75,7 +75,7 @@ __global__ __launch_bounds__(threads, blocks_of(N, FORM)) void narrow(
             for (int j = 0; j < N; j++)
                 x[j] = in && (j + 8 < N || j < n) ? v[i + j * ldv] : (Element)0;
         if (identity)
-            ; /* only to be moved, or looked at */
+            ; /* V is only moved, or used to form G */
         else if (single)
             bd_rows_solve<N, float>(x, scale, reinterpret_cast<const float *>(t), starts);
         else

@@ -1,8 +1,8 @@
 /* Private to narrow.cu and gpu/gram_qr/narrow/persistent.cu: rows of V times T
- * (gpu/gram_qr/plan.h) of up to gram_narrow_most columns, a thread a row, which is in registers;
- * and the sums of the Gram matrix of such rows. The code is made for some numbers of columns N;
- * what is between has columns of 0. (Yamazaki, Tomov, Dongarra, section 4, which has code for each
- * N.) */
+ * (gpu/gram_qr/plan.h) of up to gram_narrow_most columns, where a thread has a row in registers;
+ * and the sums of the Gram matrix of such rows. The code is compiled for some numbers of columns
+ * N; for numbers between, columns of 0 are added. (Yamazaki, Tomov, Dongarra, section 4, have
+ * code for each N.) */
 #ifndef BD_GPU_TRIANGULAR_ROWS_CUH
 #define BD_GPU_TRIANGULAR_ROWS_CUH
 
@@ -11,9 +11,10 @@
 #include "gpu/core/gram_narrow.cuh"
 #include "gpu/gram_qr/plan.h"
 
-/* What a warp stages of its rows for the Gram matrix: 16 at a time, whole groups of 8 columns. */
+/* A warp puts its rows into shared memory for the Gram matrix, 16 at a time, in whole groups of
+ * 8 columns. */
 enum {
-    bd_rows_stride = 18 /* doubles between staged columns: fragments without bank conflicts */
+    bd_rows_stride = 18 /* doubles between columns: fragments without bank conflicts */
 };
 
 /* Groups of 8 columns of the Gram matrix (gpu/core/gram_narrow.cuh). */
@@ -22,7 +23,7 @@ static __host__ __device__ constexpr int bd_rows_groups(int n)
     return n <= 24 ? 3 : 4;
 }
 
-/* Doubles of a warp's stage. */
+/* Doubles of shared memory that a warp needs for that. */
 static __host__ __device__ constexpr int bd_rows_stage(int n)
 {
     return 8 * bd_rows_groups(n) * bd_rows_stride;
@@ -58,7 +59,7 @@ static __device__ __forceinline__ void bd_rows_load_t(float t[4], const float *f
     t[0] = x.x, t[1] = x.y, t[2] = x.z, t[3] = x.w;
 }
 
-/* Column j of the product with T: of w, in which columns right of j are no longer those of V. */
+/* Column j of the product with T. Columns of w right of j are no longer those of V. */
 template <int N, class Real>
 static __device__ __forceinline__ Real bd_rows_column(const Real w[N], const Real *t, int j)
 {
@@ -75,14 +76,18 @@ static __device__ __forceinline__ Real bd_rows_column(const Real w[N], const Rea
     return sum[0] + sum[1];
 }
 
-/* w := its product with T, in place: blocks of columns one after the other, so that what is before
- * a block is of Q by then; in a block from the last column on, which none of the others needs. t:
- * column j of T at j N. */
+/* w := w T, in place: blocks of columns one after the other, so that the columns before a block
+ * are of Q by then; in a block from the last column on, which no other column needs. t: column j
+ * of T is at j N. */
 template <int N, class Real>
 static __device__ __forceinline__ void bd_rows_product(Real w[N], const Real *t, unsigned starts)
 {
     unsigned rest = N < 32 ? starts & ((1u << N % 32) - 1) : starts;
-    asm volatile("" : : : "memory"); /* T is not to be kept in registers from row to row */
+    asm volatile(
+        ""
+        :
+        :
+        : "memory"); /* so that the compiler does not keep T in registers from row to row */
     if (rest == 1) {
 #pragma unroll
         for (int j = N - 1; j >= 0; j--)

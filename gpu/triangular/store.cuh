@@ -1,5 +1,5 @@
-/* Private to staged.cu and panels.cu: what a product with T^T on the
- * left has left in registers, to V. */
+/* Private to pipelined.cu and panels.cu: they store Q from the registers of a product with T^T
+ * on the left. */
 #ifndef BD_GPU_TRIANGULAR_STORE_CUH
 #define BD_GPU_TRIANGULAR_STORE_CUH
 
@@ -7,7 +7,7 @@
 
 #include <cuda_runtime.h>
 
-/* Rows `row` and row + 1 of a column of Q, of which there are `rows`. */
+/* Stores two rows of a column of Q, of which `rows` exist. */
 template <class Element>
 static __device__ __forceinline__ void put_rows(Element *to, Element low, Element high,
                                                 int64_t rows, bool aligned)
@@ -25,9 +25,9 @@ static __device__ __forceinline__ void put_rows(Element *to, Element low, Elemen
     }
 }
 
-/* Eight rows of 16 columns of Q, of which there are `columns`, as bd_gram_multiply leaves them: the
- * lane's two rows of columns `group` and 8 + group, of which there are `rows`; `to` is at the first
- * of these in column 0. */
+/* Stores eight rows of 16 columns of Q, of which `columns` exist, as bd_gram_multiply leaves
+ * them: the lane's two rows, of which `rows` exist, of columns `group` and 8 + group. `to` is
+ * the first of these rows in column 0. */
 template <class Element>
 static __device__ __forceinline__ void put_columns(Element *to, int64_t ldv, const double sum[4],
                                                    int64_t rows, int columns, bool aligned)
@@ -40,8 +40,8 @@ static __device__ __forceinline__ void put_columns(Element *to, int64_t ldv, con
                      aligned);
 }
 
-/* NaN where a number of these is not finite as an Element, else 0. What is beyond the last row or
- * column is 0, or not finite because T is not. */
+/* NaN if one of these numbers is not finite as an Element, else 0. Beyond the last row or column
+ * they are 0, or not finite because T is not. */
 template <class Element> static __device__ __forceinline__ double probe(const double sum[4])
 {
     double sum_of_zeros = 0;

@@ -1,4 +1,4 @@
-/* The slots triangular_* of the table: T of an R of the caller's. */
+/* The functions triangular_* of bd_cuda_gram_qr_ops: T of an R of the caller. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/gram_qr/estimate.cuh"
 #include "gpu/gram_qr/large/large.h"
@@ -18,9 +18,9 @@ static __device__ __forceinline__ double element(const void *r, int64_t ldr, enu
 
 enum { prepare_threads = 512, parts = gram_most / prepare_threads };
 
-/* R^ in d.r, with columns times powers of two that bring them to about 1; where blocks begin. With
- * COPY, T := R. status[0]: what is wrong with R; then V is to be left as it is. One thread block.
- */
+/* Puts R^ into d.r, with columns scaled by powers of two to about 1, and decides where blocks
+ * begin. With COPY: T := R. status[0]: what is wrong with R; if anything is, V stays as it is.
+ * One thread block. */
 template <bool COPY>
 __global__
 __launch_bounds__(prepare_threads) void prepare(const __grid_constant__ struct gram_data d,
@@ -73,7 +73,7 @@ __launch_bounds__(prepare_threads) void prepare(const __grid_constant__ struct g
     if (wrong != r_good)
         return;
     double kappa =
-        0; /* of any R but one that is solved for adaptively one block is made, or none */
+        0; /* R is made of one block of columns or of none unless it is solved for adaptively */
     if (!COPY && solve == BD_TRIANGULAR_ADAPTIVE) {
         struct gram_estimate<prepare_threads, parts> e;
         const int end = gram_take_columns(&e, d.r, n, n, 0, n, true, gram_most_squared);
@@ -86,7 +86,7 @@ __launch_bounds__(prepare_threads) void prepare(const __grid_constant__ struct g
         c->starts[w] = starts[w];
 }
 
-/* V := V T, and what has become of it. */
+/* V := V T; waits for it and reports what went wrong. */
 static enum bd_status finish(const struct gram_plan *plan, void *v, int64_t ldv, int mixed,
                              const char *product)
 {

@@ -1,5 +1,5 @@
-/* Private to gpu/gram_qr* and gpu/triangular*: products of rows of V with T (gpu/gram_qr/plan.h).
- */
+/* Private to gpu/gram_qr, gpu/triangular and gpu/qr: products of rows of V with T
+ * (gpu/gram_qr/plan.h). */
 #ifndef BD_GPU_TRIANGULAR_TRIANGULAR_H
 #define BD_GPU_TRIANGULAR_TRIANGULAR_H
 
@@ -9,25 +9,33 @@
 extern "C" {
 #endif
 
-/* V := V T as data.decision says, nothing where that is the identity. Of up to gram_narrow_most
- * columns; mixed = 0 promises that data.decision->single is 0; form (up to gram_narrow_most
- * columns): G of the new V too, and that may then be left in plan->copy. Of more columns always in
- * float64. overflow (may be NULL, NULL with form): becomes 1 where a number is not finite. */
+/* V := V T as data.decision says; V stays as it is where that is the identity. Up to
+ * gram_narrow_most columns. mixed = 0 promises that data.decision->single is 0. form: G of the
+ * new V, too, and the new V may then be left in plan->copy. overflow becomes 1 where an element
+ * is not finite; it may be NULL, and is NULL with form. */
 enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, int64_t ldv,
                                          int mixed, int form, int *overflow);
-/* Whether rows of so many columns have room in shared memory. */
+/* Whether shared memory has room for rows of so many columns. */
 int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n);
-/* Bytes of plan->parts for `form`. */
+/* Bytes of plan->parts that `form` needs. */
 size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n);
-/* The same of more columns: those that staged.cu has room for, and others, of which
- * panels.cu has those for which bd_cuda_triangular_is_product. */
-int bd_cuda_triangular_is_staged(const struct gram_plan *plan);
-enum bd_status bd_cuda_triangular_staged(const struct gram_plan *plan, void *v, int64_t ldv,
-                                         int *overflow);
-enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v, int64_t ldv,
-                                         int *overflow);
+
+/* The same of more columns, always in float64. */
 enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, int64_t ldv,
                                        int *overflow);
+
+/* Q := V T (plan->m rows each, of plan->type) where bd_cuda_triangular_is_product is known to hold;
+ * q may be v. Of `plan` it takes cuda, m, type and, of data, n, inverse, packed and decision. */
+enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, const void *v, int64_t ldv,
+                                          void *q, int64_t ldq);
+
+/* Q := V T, q may be v: pipelined.cu takes any T if bd_cuda_triangular_is_pipelined; panels.cu does
+ * nothing unless bd_cuda_triangular_is_product. */
+int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan);
+enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, const void *v,
+                                            int64_t ldv, void *q, int64_t ldq, int *overflow);
+enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, const void *v, int64_t ldv,
+                                         void *q, int64_t ldq, int *overflow);
 
 #ifdef __cplusplus
 }

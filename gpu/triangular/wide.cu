@@ -1,12 +1,14 @@
-/* V := V T (gpu/gram_qr/plan.h) of more columns than staged.cu has room for, where T has
- * more than one block of columns or the product is in float32 (panels.cu has the
- * others), on the FP64 tensor cores: a thread block has a tile of rows in shared memory, columns of
- * V and, from the left, more and more of Q. T is read in blocks of 16 x 16 in the order of the
- * fragments (gram_packed). A block of columns that are whole blocks of 16 is a product, taken from
- * the right so that V is there as long as it is wanted, as many 16 columns at a time as there are
- * warps for them. Where a block of columns begins within 16, its part of T above them is a product
- * too, and these 16 are solved for a thread a row. Of a product in float32 all factors are, and Q;
- * its sums are float64, which cost nothing here. */
+/* V := V T (gpu/gram_qr/plan.h) of more columns than pipelined.cu has room for, where T has more
+ * than one block of columns or the product is in float32 (panels.cu has the other cases), on the
+ * FP64 tensor cores. A thread block has a tile of rows in shared memory: columns of V and, from the
+ * left, more and more of Q. T is read in blocks of 16 x 16 in the order of the fragments
+ * (gram_packed).
+ *
+ * A block of columns that consists of whole blocks of 16 is a product, taken from the right so
+ * that V is not overwritten while it is needed; as many blocks of 16 columns at a time as there
+ * are warps for them. Where a block of columns begins within 16, its part of T above them is a
+ * product too, and then a thread solves for one row of these 16. If the product is in float32,
+ * all factors and Q are rounded to float32; the sums are float64, which costs nothing here. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
 #include "gpu/triangular/triangular.h"
@@ -176,7 +178,7 @@ static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t l
 {
     const size_t most = (size_t)plan->cuda->shared_most, half = most / 2 - 1024;
     const int n = plan->data.n;
-    /* As many rows as two thread blocks of a multiprocessor have room for, one of which can load
+    /* As many rows as two thread blocks of a multiprocessor have room for, so that one can load
      * while the other multiplies. */
     if (wide_bytes(n, 4) <= half)
         return launch<4, Element>(plan, v, ldv, overflow);
@@ -193,11 +195,19 @@ extern "C" int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n)
 extern "C" enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v,
                                                   int64_t ldv, int *overflow)
 {
-    if (bd_cuda_triangular_is_staged(plan))
-        return bd_cuda_triangular_staged(plan, v, ldv, overflow);
-    const enum bd_status status = bd_cuda_triangular_panels(plan, v, ldv, overflow);
+    if (bd_cuda_triangular_is_pipelined(plan))
+        return bd_cuda_triangular_pipelined(plan, v, ldv, v, ldv, overflow);
+    const enum bd_status status = bd_cuda_triangular_panels(plan, v, ldv, v, ldv, overflow);
     if (status != BD_OK)
         return status;
     return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
                                 : choose(plan, static_cast<double *>(v), ldv, overflow);
+}
+
+extern "C" enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, const void *v,
+                                                     int64_t ldv, void *q, int64_t ldq)
+{
+    return bd_cuda_triangular_is_pipelined(plan)
+               ? bd_cuda_triangular_pipelined(plan, v, ldv, q, ldq, NULL)
+               : bd_cuda_triangular_panels(plan, v, ldv, q, ldq, NULL);
 }

@@ -1,5 +1,5 @@
-/* A column appended to an R that has more columns than a thread block has threads, from inner
- * products: R^T z = g by one block, 64 rows at a time, in float64. R is read once. */
+/* Appends a column to an R of more columns than a thread block has threads, from inner products:
+ * one block solves R^T z = g, 64 rows at a time, in float64. R is read once. */
 #include "gpu/update/update.cuh"
 
 namespace
@@ -7,9 +7,9 @@ namespace
 
 enum { append_threads = 1024, append_rows = 64 };
 
-/* y, elements lane and lane + 32 in a lane, := z with triangle^T z = y, by a warp; triangle[c] is
- * column c. What goes beyond *left, which is what is left of ||u||^2, is rounding over a small
- * pivot. */
+/* y := z with triangle^T z = y, by a warp; a lane has elements lane and lane + 32, and triangle[c]
+ * is column c. *left is what is left of ||u||^2: only rounding, divided by a small pivot, makes z
+ * exceed it. */
 __device__ __forceinline__ void
 append_triangle(double (&y)[2], const float (&triangle)[append_rows][append_rows + 1], int cols,
                 int lane, double *left)

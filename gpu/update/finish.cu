@@ -1,9 +1,9 @@
 /* The end of Gram-Schmidt for a group of new columns, after two projections from the columns before
- * the group: they are made orthogonal to each other and of norm 1. What the numbers ask for beyond
- * that is rare (a column that lies nearly, or entirely, in the span of the others) and is decided
- * on the GPU, by one launch whose blocks meet between passes; all blocks add the same sums in the
- * same order and so decide alike. A thread has the same rows in every pass. Products are in
- * float64.
+ * the group: they are made orthogonal to each other and of norm 1. Rarely a column lies nearly, or
+ * entirely, in the span of the others and needs more. The GPU decides that, in one launch whose
+ * blocks synchronise between passes; all blocks add the same sums in the same order, and so decide
+ * alike. A thread has the same rows in every pass. Products are in float64. The CPU's version is
+ * finish_column in linalg/cpu/update/append.c.
  *
  * Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt
  * orthogonalization process (2005). */
@@ -31,8 +31,7 @@ struct finish {
     int64_t row, stride; /* the thread's rows */
 };
 
-/* What is left of a column of norm 1 that lies in the span of Q, as on the CPU: rounding of u - Q
- * w, and the error of Q R itself after many updates. */
+/* bd_update_negligible of the CPU (linalg/cpu/update/update.h). */
 __device__ double negligible(int n)
 {
     return 4 * FLT_EPSILON * (1 + sqrt((double)n));
@@ -44,7 +43,7 @@ __device__ double *gathering(const finish &f, int count)
            blockIdx.x * (int64_t)count;
 }
 
-/* coef[0 .. count-1] := the sums over the blocks of what each has put at gathering(). */
+/* coef[0 .. count-1] := the sums over the blocks of what each wrote to gathering(). */
 __device__ void gather(finish &f, int count)
 {
     cooperative_groups::this_grid().sync();
@@ -164,8 +163,8 @@ __device__ void fresh_direction(finish &f, int n, float *v)
     }
 }
 
-/* Column c of the group has been projected away from the first n columns; that left `norm` of the
- * `whole`, and so little that once more is needed if `unsafe`. */
+/* Ends column c of the group. Its projections from the first n columns left `norm` of `whole`;
+ * unsafe: so little that it needs another. */
 __device__ void finish_column(finish &f, int c, double whole, double norm, bool unsafe)
 {
     const bd_update_job &job = f.job;

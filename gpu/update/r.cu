@@ -1,7 +1,7 @@
-/* The small matrices of a QR update. R is brought back to triangular form by one block, a thread a
- * column, in float64 in between; the rotations are rounded to float32 first, so that Q sees the
- * same ones. R goes through shared memory in panels of neighbouring rows, as a column is contiguous
- * in memory and a thread's steps go along rows. */
+/* The small matrices of a QR update. One block makes R triangular again, a thread a column, in
+ * float64; the rotations are rounded to float32 first, so that Q gets the same ones. R goes through
+ * shared memory in panels of neighbouring rows: a column is contiguous in memory, but a thread's
+ * steps go along rows. The CPU's version is linalg/cpu/update/r.c. */
 #include <cfloat>
 
 #include "gpu/update/update.cuh"
@@ -127,10 +127,9 @@ template <int P> struct window {
     }
 };
 
-/* Make: the rotations are made on the way, each step's by the thread whose column it brings to its
- * length. Up to 32 steps are a warp's; it goes ahead with them alone, its lanes telling each other
- * by `made`, and then the warps after it follow. (All warps step by step: 54 us instead of 43 for
- * n = 100.) made: 2 x 32 P. */
+/* Make: the rotations are made on the way, those of a step by the thread whose column they shorten.
+ * Up to 32 steps are made by one warp, whose lanes exchange rotations in `made`; then the warps
+ * after it follow. (All warps step by step: 54 us instead of 43 for n = 100.) made: 2 x 32 P. */
 template <int P, bool Make>
 __device__ void move_columns(const moving_rows &rows, float2 *cs, float *tile, float2 *made)
 {
@@ -261,14 +260,14 @@ __device__ void make_chain(double *x, int64_t stride, int steps, int s, int p, f
 template <int P>
 __device__ void follow_chain(double *x, int64_t stride, int steps, int s, int p, const float2 *cs)
 {
-    double carry = x[0];
+    double carried = x[0];
     for (int i = 1; i <= steps; i++) {
         float2 g = cs[(i - 1) * P + p - 1 - s];
         double upper = x[-i * stride], c = g.x, sine = -(double)g.y;
-        x[-(i - 1) * stride] = c * carry - sine * upper;
-        carry = c * upper + sine * carry;
+        x[-(i - 1) * stride] = c * carried - sine * upper;
+        carried = c * upper + sine * carried;
     }
-    x[-steps * stride] = carry;
+    x[-steps * stride] = carried;
 }
 
 /* The chains as one of groups of p rotations, step i of which works on rows n - 1 - i .. n - 1 - i
@@ -316,19 +315,19 @@ __global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_j
         job.r[n + i % p + i / p * job.ldr] = 0;
 }
 
-/* Thread j has what is left of g[j]; in step i thread i makes z[i] of it and tells the others. */
+/* Thread j has what is left of g[j]; in step i thread i makes z[i] of it and shares it. */
 __global__ void __launch_bounds__(bd_update_most_cols)
     append_kernel(float *r, int64_t ldr, int n, const double *g, int shift)
 {
     extern __shared__ float tile[];
-    __shared__ double told[2];
+    __shared__ double shared_z[2];
     int j = threadIdx.x;
     int panel = 1 << shift, room = panel_room(shift);
     moving_rows rows = { r, nullptr, ldr, n, 0, 0, 1, n, 0, 0, 0, shift };
     double pivot = j < n ? (double)r[j + j * ldr] : 0, inverse = pivot != 0 ? 1 / pivot : 0;
     double own = 0, left = 0;
-    /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. That is rare, and looked for
-     * only when it has been seen to happen. */
+    /* ||z|| <= ||u||: only rounding, divided by a small pivot, can exceed that. It is rare, and the
+     * loop is repeated with care only where it has happened. */
     for (int careful = 0; careful < 2; careful++) {
         double rest = j < n ? g[j] : 0;
         bool beyond = false;
@@ -343,10 +342,10 @@ __global__ void __launch_bounds__(bd_update_most_cols)
                     own = rest * inverse;
                     if (careful && own * own > left)
                         own = copysign(sqrt(left), own);
-                    told[i % 2] = own;
+                    shared_z[i % 2] = own;
                 }
                 __syncthreads();
-                double z = told[i % 2];
+                double z = shared_z[i % 2];
                 rest -= next * z;
                 left -= z * z;
                 beyond = beyond || left < 0;

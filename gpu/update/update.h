@@ -1,15 +1,13 @@
-/* Private to the CUDA backend: QR updating in five parts, the small matrices (r.cu), the
- * passes over the tall Q (q.cu, slide.cu), what becomes of their sums
- * (project.cu), what is left to do to new columns after their projections
- * (finish.cu) and what joins them (update.cu).
+/* Private to the CUDA backend: the kernels of QR updating by rotations: the small matrices (r.cu,
+ * append.cu), the passes over the tall Q (q.cu, slide.cu), what is made of their sums (project.cu),
+ * and the end of Gram-Schmidt (finish.cu). rotations.cu calls them.
  *
- * Columns come and go in groups of up to bd_update_group; kernels are compiled for one column and
- * for a whole group, and a smaller group is filled up with zeros and rotations by nothing. */
+ * Columns come and go in groups of up to bd_update_group. Kernels are compiled for one column and
+ * for a whole group; a smaller group is filled up with zeros and with rotations by nothing. */
 #ifndef BD_GPU_UPDATE_UPDATE_H
 #define BD_GPU_UPDATE_UPDATE_H
 
 #include "gpu/cuda.h"
-#include "linalg/shared/update_cost.h"
 #include "linalg/shared/update_ops.h"
 
 enum {
@@ -19,7 +17,7 @@ enum {
     bd_update_tile_rows = 128 /* rows of a warp in the joined pass of a slide: 4 a lane */
 };
 
-/* What kernels tell the kernels after them. In device memory. */
+/* What kernels leave for those after them. In device memory. */
 struct bd_update_state {
     int bad;                       /* number of the last update whose new columns were not finite */
     int again;                     /* the second projection is needed */
@@ -28,8 +26,8 @@ struct bd_update_state {
     double norm[bd_update_group];  /* what the first projection left of them */
 };
 
-/* One update at work: everything kernels need. Device pointers unless said otherwise; `width` is 1
- * or bd_update_group, the columns that kernels work on; b <= width of them are there. */
+/* The arguments of the kernels of one update. Device pointers unless said otherwise. Kernels work
+ * on `width` columns, 1 or bd_update_group, of which b <= width exist. */
 struct bd_update_job {
     struct bd_update_state *state;
     int call; /* the number of this update: kernels return at once when state->bad is it */
@@ -50,8 +48,8 @@ struct bd_update_job {
     double *gathered; /* 2 x sms x bd_update_gathered: sums of the blocks of bd_update_finish */
 };
 
-/* Sums that a block of bd_update_finish tells the others, at most: the inner products of a column
- * with those before it, or of a group's. */
+/* Sums that a block of bd_update_finish shares with the others, at most: inner products of a column
+ * with those before it, or of the columns of a group. */
 #ifdef __CUDACC__
 __host__ __device__
 #endif
@@ -95,7 +93,7 @@ void bd_update_check(const struct bd_update_launch *launch, const struct bd_upda
 void bd_update_dots(const struct bd_update_launch *launch, const struct bd_update_job *job, int n,
                     const float *u, struct bd_update_rows rows, int item);
 
-/* sums := the sum of `items` partials of `count` each. */
+/* sums := the sum of `items` partials of `count` values each. */
 void bd_update_reduce(const struct bd_update_launch *launch, const struct bd_update_job *job,
                       int items, int count);
 
@@ -110,14 +108,14 @@ void bd_update_rotate(const struct bd_update_launch *launch, const struct bd_upd
                       const struct bd_update_chain *chain, struct bd_update_rows rows,
                       int subtract);
 
-/* The joined pass, for width 1: takes Q from n_in columns to n by the rotations of a removal from
- * k = 0 (none if n = n_in), then V := U - Q small, column n, and Q^T V and its square to partials,
- * one a block. Q is read once. Returns the number of blocks; 0 if rows are too long for it: nothing
- * has been done then. Rows have to be `vector`. */
+/* The joined pass of a slide, for width 1. Q goes from n_in columns to n by the rotations of a
+ * removal from k = 0 (none if n = n_in); V := U - Q small, column n; Q^T V and the square of V to
+ * partials, one a block. Q is read once. Returns the number of blocks, or 0 where rows are too
+ * long: nothing has been done then. Rows have to be `vector`. */
 int bd_update_slide_pass(const struct bd_update_launch *launch, const struct bd_update_job *job,
                          struct bd_update_rows rows);
 
-/* Allows the joined pass its shared memory; once at creation. */
+/* Raises the limit of shared memory of the joined pass; once at creation. */
 enum bd_status bd_update_slide_prepare(const struct bd_update_launch *launch);
 
 /* Takes columns k .. k+b-1 out of R (n_in x n_in) and makes it triangular; job->cs: the rotations.
@@ -128,17 +126,18 @@ void bd_update_r_remove(const struct bd_update_launch *launch, const struct bd_u
  * of columns k .. n+b-1, from right to left. */
 void bd_update_r_insert(const struct bd_update_launch *launch, const struct bd_update_job *job);
 
-/* w and small := the first inner products, in sums, once they have gone through the rotations that
- * take n_in to n; state->whole := the norms. */
+/* w and small := the first inner products (in sums) after the rotations that take n_in columns to
+ * n; state->whole := the norms. */
 void bd_update_first(const struct bd_update_launch *launch, const struct bd_update_job *job);
 
-/* The second inner products, in sums: state->again if they are more than rounding; then w gains
- * them and small takes them. state->norm := the norms. */
+/* Where the second inner products (in sums) are more than rounding: state->again := 1, w += them,
+ * small
+ * := them. state->norm := the norms. */
 void bd_update_second(const struct bd_update_launch *launch, const struct bd_update_job *job);
 
-/* Makes the group's columns of Q orthogonal to each other and of norm 1, projects once more where
- * little was left, and finds a direction for those that lie in the span of the others. `items`
- * partials of their squares are used if state->again. */
+/* Makes the group's columns of Q orthogonal to each other and of norm 1; projects once more where
+ * little was left, and finds a direction for columns in the span of the others. `items` partials of
+ * their squares are used if state->again. */
 enum bd_status bd_update_finish(const struct bd_update_launch *launch,
                                 const struct bd_update_job *job, int items);
 
@@ -155,15 +154,5 @@ enum bd_status bd_update_r_prepare(void);
 
 /* Raises the limit of shared memory of the passes; once at creation. */
 enum bd_status bd_update_q_prepare(void);
-
-/* The model of what updates cost, and which changes count as of few columns or rows in it. */
-#ifdef __cplusplus
-extern "C" {
-#endif
-extern const struct bd_qr_update_costs bd_cuda_update_costs;
-bool bd_cuda_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
-#ifdef __cplusplus
-}
-#endif
 
 #endif

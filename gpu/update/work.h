@@ -1,5 +1,5 @@
-/* Private to update.cu and narrow.cu: the workspace of QR updating, and what is done
- * to a thin Q of at most bd_update_most_cols columns. */
+/* Private to update.cu and rotations.cu: the workspace of QR updating, and updates by rotations of
+ * a thin Q of at most bd_update_most_cols columns. */
 #ifndef BD_GPU_UPDATE_WORK_H
 #define BD_GPU_UPDATE_WORK_H
 
@@ -9,11 +9,10 @@
 
 struct bd_update_work {
     bd_cuda *cuda;
-    struct bd_cuda_blocked *wide; /* NULL: the GPU has too little shared memory for it */
+    struct bd_cuda_blocked *blocked; /* NULL: this GPU has too little shared memory */
     bool full_q;
-    int forced;   /* regime: 0 narrow, 1 wide, -1 the faster one by the model */
     int64_t m;    /* rows of the call at work */
-    int max_cols; /* of a narrow R */
+    int max_cols; /* of an R that is updated by rotations */
     bd_update_launch launch;
     cudaStream_t side;
     cudaEvent_t fork, join, checked;
@@ -26,13 +25,14 @@ struct bd_update_work {
     double *append_z; /* max_cols of the workspace; NULL where they fit a thread block */
 };
 
-/* p columns at k come or go; `call` is the number of the update, which is left undone if what comes
- * in turns out not to be finite. Nothing is waited for. q may be NULL where columns go. */
-void bd_update_narrow_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
-                             int64_t p, int call);
-enum bd_status bd_update_narrow_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                       int64_t k, int64_t p, const float *u, int64_t ldu, int call);
-enum bd_status bd_update_narrow_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                      int64_t p, const float *u, int64_t ldu, int call);
+/* p columns come or go at k. `call` is the number of the update: it is not made if its new columns
+ * turn out not to be finite. The host does not wait. q may be NULL where columns go. */
+void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
+                                int64_t p, int call);
+enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                          int64_t k, int64_t p, const float *u, int64_t ldu,
+                                          int call);
+enum bd_status bd_update_rotations_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                         int64_t p, const float *u, int64_t ldu, int call);
 
 #endif

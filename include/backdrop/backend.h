@@ -12,11 +12,15 @@ extern "C" {
 
 struct bd_backend;
 
-/* Opens the backend `name`: "cpu", "cuda", or "auto" (NULL means "auto": the fastest one present;
- * bd_backend_description says which and why). A backend named explicitly is never replaced by
- * another: BD_ERROR_UNSUPPORTED says what is missing. `threads` is the number of CPU threads the
- * backend may use, 0 for one a core. A backend and everything made from it belong to one thread at
- * a time; with several GPUs, to the thread that opened it. */
+/* Opens the backend `name`: "cpu", "cuda", "cuda:N", or "auto" (NULL means "auto": the fastest one
+ * present; bd_backend_description says which and why). N is the number of a GPU as CUDA counts
+ * them, from 0. Without N the environment variable BACKDROP_DEVICE gives the number, and where that
+ * is not set the GPU with most multiprocessors is taken. A backend or a GPU that is named is never
+ * replaced by another: BD_ERROR_UNSUPPORTED says what is missing. `threads` is the number of CPU
+ * threads that the backend may use, 0 for one a core.
+ *
+ * A backend and everything made from it belong to one thread at a time; with several GPUs, to the
+ * thread that opened it. */
 BD_API enum bd_status bd_backend_open(struct bd_backend **backend, const char *name, int threads);
 
 /* Frees the backend (whatever was made from it must be gone) and nulls the pointer. Safe on NULL.

@@ -33,7 +33,7 @@ enum bd_gram_qr_method {
      * columns of unit norm): for larger condition numbers, up to about 1e15 / sqrt(m n). */
     BD_GRAM_QR_SHIFTED3,
     /* Singular value QR, for any V: with D = diag(G) and the eigenvalues of D^-1/2 G D^-1/2 = U S
-     * U^T, those below epsilon s_1 raised to that, W R = qr(S^1/2 U^T) D^1/2. Repeated until V is
+     * U^T, those below epsilon s_1 clamped to that, W R = qr(S^1/2 U^T) D^1/2. Repeated until V is
      * orthogonal enough. */
     BD_GRAM_QR_SVD
 };
@@ -65,7 +65,7 @@ struct bd_gram_qr_pass {
      * columns are nearly orthogonal, a bound by ||G - I||_F), computed by SVD; HUGE_VAL where
      * the Cholesky factorisation failed or the least singular value is 0. */
     double condition;
-    int64_t truncated; /* singular values that were raised */
+    int64_t truncated; /* singular values that were clamped */
     bool failed;       /* the Cholesky factorisation met a pivot <= 0 */
     bool single;       /* V R^-1 was computed in float32 */
     bool skipped;      /* V was orthogonal enough: nothing was done */

@@ -10,9 +10,10 @@
  * allowed: zero and repeated columns and rank deficiency give an R with small diagonal elements,
  * never a failure. The diagonal of R may have either sign.
  *
- * NaN and Inf in A: bd_qr_thin tells of them. bd_qr_factor and bd_qr_reduce, which do not wait for
- * the device, leave the telling to R: the column of R that belongs to theirs is not finite. Columns
- * may be of any size each; elements below 2^-114 may lose what is below 2^-136 on a GPU. */
+ * NaN and Inf in A: bd_qr_thin fails with BD_ERROR_NUMERIC. bd_qr_factor and bd_qr_reduce do not
+ * wait for the device and report no error; the column of R that belongs to theirs is then not
+ * finite. Columns may have any scale each; a GPU may lose what elements below 2^-114 have below
+ * 2^-136. */
 #ifndef BACKDROP_QR_H
 #define BACKDROP_QR_H
 

@@ -1,4 +1,4 @@
-/* Updating a QR factorisation when columns or rows of A come and go.
+/* Updating a QR factorisation when columns or rows are inserted into A or removed.
  *
  * A = Q R, A m x n with m >= n, Q m x n (thin), m x m (full) or not kept at all, R n x n; and
  * d = Q^T B for the right-hand sides B (m x rhs) of a least-squares problem, if they are kept.
@@ -43,14 +43,14 @@ struct bd_qr_factors {
 
 /* The problem as it is after a change, as far as the caller has it; either may be NULL.
  *
- * a: the whole of A. A call then factors it anew instead of updating where the cost model expects
- * that to be faster (bd_qr_update_cost). This is the one path that may allocate: the plan of QR is
+ * a: the whole of A. A call then factors it again, instead of updating, where bd_qr_update_cost
+ * expects that to be faster. This is the one path that may allocate: the plan of QR is
  * made when it is first taken for that m and n, and kept.
  *
  * b: the whole of B, m x rhs. It is wanted where d is kept, Q is thin and a change brings in
  * directions that Q has not had (columns that come, rows that go, slides): d = Q^T B is then formed
- * from it. Without it the call is refused. Factoring anew needs it wherever d is kept: without it
- * the factors are updated. */
+ * from it. Without it the call is refused. Factoring again needs it wherever d is kept:
+ * without it the factors are updated. */
 struct bd_qr_problem {
     const struct bd_matrix *a, *b;
 };
@@ -114,10 +114,10 @@ enum bd_qr_change_kind {
     BD_QR_REMOVE_ROWS
 };
 
-/* A change that is thought of. */
+/* A change that may be made. */
 struct bd_qr_change {
     enum bd_qr_change_kind kind;
-    int64_t m, n; /* of A before the change; without Q m is what factoring anew would have to do */
+    int64_t m, n; /* of A before the change; without Q, m matters to factoring alone */
     int64_t k, p; /* where, how many columns or rows */
     bool with_q;  /* Q is kept, thin or full as the workspace has it, with the right-hand sides
                      that it was made for */
@@ -125,12 +125,12 @@ struct bd_qr_change {
 
 /* Expected times on this backend. */
 struct bd_qr_cost {
-    double update_seconds, factor_seconds; /* updating; factoring the A after the change anew */
+    double update_seconds, factor_seconds; /* updating; factoring the A after the change */
 };
 
-/* What a change is expected to cost by a model calibrated on one machine of the backend's kind
- * (tools/calibrate_updates.c): good for choosing, not for promising. BD_ERROR_ARGUMENT for a change
- * that is not possible; BD_ERROR_UNSUPPORTED where the backend has no model. */
+/* What a change is expected to cost: bytes, operations and steps that wait for each other, times
+ * rates of one machine of the backend's kind. The times are good for choosing between the two, not
+ * for planning. BD_ERROR_ARGUMENT for a change that is not possible. */
 BD_API enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
                                         const struct bd_qr_change *change, struct bd_qr_cost *cost);
 

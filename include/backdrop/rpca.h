@@ -45,8 +45,8 @@ BD_API enum bd_status bd_rpca_solve(struct bd_rpca *rpca, const struct bd_matrix
                                     struct bd_rpca_result *result);
 
 /* L, S (m x n, BD_F32) of the last solve, either may be NULL: those of one more iteration, which
- * leaves the state as it is. L has the rank told (to rounding), ||M - L - S||_F is below the
- * residual told, and S is exactly 0 where nothing is sparse. */
+ * leaves the state as it is. L has the rank of the result (to rounding), ||M - L - S||_F is below
+ * its residual, and S is exactly 0 where nothing is sparse. */
 BD_API enum bd_status bd_rpca_get(struct bd_rpca *rpca, struct bd_matrix *l, struct bd_matrix *s);
 
 #ifdef __cplusplus

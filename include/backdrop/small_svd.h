@@ -17,7 +17,7 @@ BD_API void bd_small_svd_destroy(struct bd_small_svd **svd);
 
 /* R (n x n, upper triangular, not changed) = U diag(sigma) V^T; sigma (n, descending, on the host)
  * and V (n x n) are computed, U is not. Either may be NULL. BD_ERROR_NUMERIC if R holds NaN or Inf;
- * without sigma a GPU does not wait, and tells by NaN in V. The GPU starts from the V of the
+ * without sigma a GPU does not wait, and V is then NaN instead. The GPU starts from the V of the
  * compute before: it is several times faster where R changes little from one to the next. */
 BD_API enum bd_status bd_small_svd_compute(struct bd_small_svd *svd, float *sigma,
                                            struct bd_matrix *v, const struct bd_matrix *r);

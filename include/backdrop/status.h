@@ -3,7 +3,15 @@
  * Every function of the libraries that can fail returns enum bd_status: BD_OK (0) or a negative
  * code. On failure the function that saw it first records one line of detail with bd_fail(), which
  * names the thing, what is wrong with it and what would be right. Libraries never print and never
- * exit: what is not an error but worth telling goes to the log callback. */
+ * exit: messages that are not errors go to the log callback.
+ *
+ * Every public function that returns a status checks its arguments first: a pointer is not NULL
+ * unless its comment allows NULL, sizes and leading dimensions (ld) are in range and fit each
+ * other, element types and other enum values are known. If not, it returns BD_ERROR_ARGUMENT with a
+ * detail that names the argument, and changes nothing; a handle or record that it would have filled
+ * is NULL or zero. The caller answers for what cannot be checked: that memory is as large as it is
+ * said to be, and that handles are open and of one backend. Destroy and close functions accept a
+ * pointer to NULL. Functions that return no status do not check. */
 #ifndef BACKDROP_STATUS_H
 #define BACKDROP_STATUS_H
 
@@ -45,8 +53,8 @@ BD_API enum bd_status bd_fail(enum bd_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #ifdef __clang_analyzer__
-/* Clang's analyzer does not see through a variadic function: this tells it that the status comes
- * back, so that it does not follow a failure as if it were a success. */
+/* Clang's analyzer does not see that a variadic function returns its status: with this macro it
+ * does, and does not follow a failure as if it were a success. */
 #define bd_fail(status, ...) ((void)(bd_fail)(status, __VA_ARGS__), (status))
 #endif
 
@@ -55,10 +63,17 @@ enum bd_log_level { BD_LOG_WARNING, BD_LOG_INFO, BD_LOG_DEBUG };
 typedef void bd_log_fn(void *user, enum bd_log_level level, const char *message);
 
 /* Sets the process-wide log callback; NULL (the start) discards messages. May be called from any
- * thread, and `fn` is called from any thread. */
+ * thread. `fn` is called from any thread, by one thread at a time, with no lock of the library
+ * held: it may log, which is delivered when it has returned, and it may call bd_log_set.
+ *
+ * When bd_log_set returns, the callback that was set before is not running and is not called again:
+ * it waits for a call in another thread, so do not hold a lock then that `fn` takes. (Called by
+ * `fn` itself, it does not wait for that `fn`.) */
 BD_API void bd_log_set(bd_log_fn *fn, void *user);
 
-/* Sends one line (printf format, no final newline) to the log callback. */
+/* Sends one line (printf format, no final newline) to the log callback. While the callback runs in
+ * another thread this does not wait: that thread delivers the line next. Keeps bd_error_detail
+ * unless the callback fails. */
 BD_API void bd_log(enum bd_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

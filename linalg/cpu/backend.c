@@ -21,8 +21,9 @@ void *bd_cpu_alloc(size_t bytes)
     return data;
 }
 
-static enum bd_status cpu_open(struct bd_backend *backend, int threads)
+static enum bd_status cpu_open(struct bd_backend *backend, int threads, int device)
 {
+    (void)device;
     struct bd_pool *pool;
     enum bd_status status = bd_pool_create(&pool, threads);
     if (status != BD_OK)
@@ -52,9 +53,8 @@ static enum bd_status cpu_alloc(struct bd_backend *backend, size_t bytes, void *
     (void)backend;
     *data = bd_cpu_alloc(bytes);
     if (!*data)
-        return bd_fail(BD_ERROR_MEMORY,
-                       "no memory for %zu MiB; a smaller --window or --scale needs less",
-                       bytes >> 20);
+        return bd_fail(BD_ERROR_MEMORY, "no %zu MiB of memory for a matrix",
+                       (bytes + (1 << 20) - 1) >> 20);
     return BD_OK;
 }
 

@@ -37,7 +37,7 @@ static enum bd_status reduce(struct bd_gram_qr *qr)
     return status;
 }
 
-/* As many passes as the method has, or 0: until Q is orthogonal. */
+/* The number of passes that the method has; 0: as many as it takes until Q is orthogonal. */
 static int own_passes(const struct bd_gram_qr *qr)
 {
     switch (qr->options.method) {
@@ -82,9 +82,9 @@ static enum bd_status solve(struct bd_gram_qr *qr, struct bd_matrix *v, bool aga
     return status;
 }
 
-/* Makes a V whose pass was bad fit for one: columns of 0 are filled, and columns of which the
- * squares leave the range of double are scaled; G is that of the new V. BD_ERROR_NUMERIC, and V as
- * it was, where nothing of that is to be done. */
+/* After a bad pass: fills columns of V that are 0, scales columns whose squares leave the range of
+ * double, and forms G of the new V. BD_ERROR_NUMERIC, with V unchanged, where there is no such
+ * column. */
 static enum bd_status repair(struct bd_gram_qr *qr, struct bd_matrix *v)
 {
     enum bd_status status = BD_OK;
@@ -115,9 +115,9 @@ static enum bd_status repair(struct bd_gram_qr *qr, struct bd_matrix *v)
     return status == BD_OK ? form(qr, v) : status;
 }
 
-/* The records of passes `from` to `to`; *bad: the first that was bad, or -1. */
-static enum bd_status tell(struct bd_gram_qr *qr, int from, int to,
-                           struct bd_gram_qr_report *report, int *bad)
+/* Reads the records of passes `from` to `to`; *bad: the first that was bad, or -1. */
+static enum bd_status read_records(struct bd_gram_qr *qr, int from, int to,
+                                   struct bd_gram_qr_report *report, int *bad)
 {
     enum bd_status status = BD_OK;
     *bad = -1;
@@ -132,8 +132,9 @@ static enum bd_status tell(struct bd_gram_qr *qr, int from, int to,
     return status;
 }
 
-/* Whether the last pass by SVD raised as many singular values as the one before: columns may depend
- * so exactly on others that what is left of them is no noise but parallel to those still. */
+/* Whether the last pass by SVD clamped as many singular values as the one before. Columns may
+ * depend so exactly on others that what remains of them is not noise but still parallel to those.
+ */
 static bool stuck(const struct bd_gram_qr_report *report, int pass)
 {
     const struct bd_gram_qr_pass *record = report->pass;
@@ -141,9 +142,9 @@ static bool stuck(const struct bd_gram_qr_report *report, int pass)
            record[pass - 1].truncated >= record[pass - 2].truncated;
 }
 
-/* exponent[j] := bd_gram_fill for columns of G (n x n in qr->sum, overwritten) that depend on those
- * before them to rounding, 0 for others: a Cholesky factorisation of G scaled to unit diagonal that
- * leaves those out. Its eigenvalues are at most n. */
+/* exponent[j] := bd_gram_fill for columns of V that depend, to rounding, on those before them, 0
+ * for others: by a Cholesky factorisation of G (n x n in qr->sum, overwritten) scaled to unit
+ * diagonal, which skips the dependent columns. The eigenvalues of the scaled G are at most n. */
 static void find_dependent(struct bd_gram_qr *qr)
 {
     int64_t n = qr->n;
@@ -164,9 +165,9 @@ static void find_dependent(struct bd_gram_qr *qr)
     }
 }
 
-/* Gives columns new directions (a repair, which must not come twice in a pass) that still depend on
- * others after two passes by SVD. Each of these has left less than (n epsilon)^1/2 of them: what is
- * lost is a rounding of V. */
+/* Replaces columns that still depend on others after two passes by SVD by pseudo-random ones (this
+ * is a repair, of which a pass allows one). Each of the two passes has reduced such a column by a
+ * factor of (n epsilon)^1/2 or more, so that only rounding of V is lost. */
 static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
 {
     enum bd_status status = reduce(qr);
@@ -176,7 +177,7 @@ static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
         return status;
     for (int64_t j = 0; j < qr->n; j++)
         if (!(qr->sum[j + j * qr->n] >= 0x1p-900 && qr->sum[j + j * qr->n] <= 0x1p1000))
-            return form(qr, v); /* a bad pass, which repair will see to */
+            return form(qr, v); /* the next pass will be bad, and V repaired */
     find_dependent(qr);
     for (int i = 0; i < qr->count && status == BD_OK; i++)
         status = qr->blocks[i].ops->gram_qr->repair(qr->blocks[i].work, v[i].data, v[i].ld,
@@ -184,8 +185,9 @@ static enum bd_status replace(struct bd_gram_qr *qr, struct bd_matrix *v)
     return status == BD_OK ? form(qr, v) : status;
 }
 
-/* Passes by the backend at one go, if it has that: *made of them, whether there are to be `more`,
- * for which G is there, and the first one that was bad, or -1. */
+/* The first passes in one call of the backend, if it can do that: *made says how many, *more
+ * whether another one is to follow (its G is then there), *bad which was the first bad one, or -1.
+ */
 static enum bd_status begin(struct bd_gram_qr *qr, struct bd_matrix *v, struct bd_matrix *r,
                             int limit, struct bd_gram_qr_report *report, int *made, bool *more,
                             int *bad)
@@ -200,7 +202,7 @@ static enum bd_status begin(struct bd_gram_qr *qr, struct bd_matrix *v, struct b
             block->ops->gram_qr->begin(block->work, v->data, v->ld, r ? r->data : NULL,
                                        r ? r->ld : 0, &step, limit, made, &another);
         if (status == BD_OK && *made)
-            status = tell(qr, 0, *made - 1, report, bad);
+            status = read_records(qr, 0, *made - 1, report, bad);
         if (status != BD_OK)
             return status;
     }
@@ -208,9 +210,9 @@ static enum bd_status begin(struct bd_gram_qr *qr, struct bd_matrix *v, struct b
     return *made ? BD_OK : form(qr, v);
 }
 
-/* A method of so many passes enqueues them and asks then, whether they were good; one that goes on
- * until Q is orthogonal asks each pass but the last that it may make before V is touched, so that
- * the solve knows whether it should form the next G too. */
+/* A method with a fixed number of passes enqueues all of them and reads the records afterwards. A
+ * method that goes on until Q is orthogonal reads the record of each pass, except the last one
+ * allowed, before V is changed: the solve then knows whether to form the next G too. */
 enum bd_status bd_gram_qr_run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
                                      struct bd_matrix *r, struct bd_gram_qr_report *report)
 {
@@ -222,10 +224,10 @@ enum bd_status bd_gram_qr_run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
     enum bd_status status = begin(qr, v, r, limit, report, &pass, &more, &bad);
     if (status != BD_OK || (pass && bad < 0 && !more))
         return status;
-    int told = pass;
-    bool repaired = bad >= 0; /* V, in this pass */
+    int unread = pass;        /* the first pass whose record has not been read */
+    bool repaired = bad >= 0; /* V was repaired in this pass */
     if (repaired) {
-        pass = told = bad;
+        pass = unread = bad;
         bad = -1;
         status = repair(qr, v);
     }
@@ -237,16 +239,16 @@ enum bd_status bd_gram_qr_run_passes(struct bd_gram_qr *qr, struct bd_matrix *v,
             status = factor(qr, pass);
         const bool ask = !own && more;
         if (status == BD_OK && ask) {
-            status = tell(qr, pass, pass, report, &bad);
+            status = read_records(qr, pass, pass, report, &bad);
             more = more && !bd_gram_good_enough(qr->n, qr->type, qr->wanted, &report->pass[pass]);
         }
         if (status == BD_OK && bad < 0)
             status = solve(qr, v, more);
         if (status == BD_OK && !ask && !more)
-            status = tell(qr, own ? told : pass, pass, report, &bad);
+            status = read_records(qr, own ? unread : pass, pass, report, &bad);
         repaired = bad >= 0;
         if (status == BD_OK && repaired) {
-            pass = told = bad;
+            pass = unread = bad;
             bad = -1;
             status = repair(qr, v);
         } else if (more) {

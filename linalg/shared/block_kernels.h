@@ -1,5 +1,5 @@
-/* Private to the CPU backend: the arithmetic on blocks that fit in cache, compiled once for each
- * instruction set (isa.h) and chosen at run time (kernels.h). Matrices are float32,
+/* The CPU's arithmetic on blocks that fit in cache, for linalg/cpu and lapack: compiled once for
+ * each instruction set (isa.h) and chosen at run time (kernels.h). Matrices are float32,
  * column-major; all kernels are single-threaded and touch only their arguments.
  *
  * The QR kernels work on whole vectors: where a block is said to be padded, its columns have room
@@ -32,8 +32,8 @@ struct bd_block_kernels {
 
     /* QR of [R; B] with R (n x n, upper triangular, padded, only its upper triangle is used) and a
      * padded block B (m x n): the new R replaces the old, the reflectors' lower parts replace B
-     * (their upper part is the identity), t as for geqrt. With t = NULL only R is wanted and B is
-     * left spoilt. LAPACK's stpqrt with l = 0. */
+     * (their upper part is the identity), t as for geqrt. With t = NULL only R is computed, and
+     * what is left in B has no meaning. LAPACK's stpqrt with l = 0. */
     void (*tpqrt)(int64_t m, int64_t n, float *r, int64_t ldr, float *b, int64_t ldb, float *t,
                   float *work);
 

@@ -1,14 +1,15 @@
-/* Private to the CPU backend: what QR updating and the Robust PCA sweeps do to a block of rows of
- * tall matrices, compiled once for each instruction set like the block kernels. Matrices are
- * float32, column-major; sums that leave a block are float64. All kernels are single-threaded. */
+/* What QR updating and the sweeps of Robust PCA do to a block of rows of tall matrices, for
+ * linalg/cpu and lapack: compiled once for each instruction set like the block kernels. Matrices
+ * are float32, column-major; sums that leave a block are float64. All kernels are single-threaded.
+ */
 #ifndef BD_LINALG_SHARED_COLUMN_KERNELS_H
 #define BD_LINALG_SHARED_COLUMN_KERNELS_H
 
 #include <stdint.h>
 
 enum {
-    bd_sweep_group = 4,  /* chains of rotations that `rotate` joins */
-    bd_reflect_group = 4 /* reflectors that `reflect` joins */
+    bd_sweep_group = 4,  /* sequences of rotations that `rotate` applies together */
+    bd_reflect_group = 4 /* reflectors that `reflect` applies together */
 };
 
 struct bd_column_kernels {
@@ -23,12 +24,13 @@ struct bd_column_kernels {
     /* Sum of squares. */
     double (*square)(int64_t rows, const float *u);
 
-    /* Chains of plane rotations over columns x_0, x_1, ... (x_i at x + i * ldx; ldx may be
-     * negative), all `sweeps` (1 .. bd_sweep_group) of them in one visit of each column. Chain i
-     * carries a column along: it starts with carry_i = x_(sweeps - 1 - i), and step t takes z =
-     * x_(sweeps + t) through the chains in order, each doing (z, carry_i) := (c carry_i + s z, c
-     * z - s carry_i); the last z is column t of Y. At the end the carries are the columns of Y
-     * after those. cs holds c and s of chain i at step t in cs[(t * ldcs + i) * 2]. Y may be X. */
+    /* Sequences of plane rotations over columns x_0, x_1, ... (x_i at x + i * ldx; ldx may be
+     * negative), all `sweeps` (1 .. bd_sweep_group) of them in one visit of each column. Sequence i
+     * moves one column along: it starts with w_i = x_(sweeps - 1 - i), and step t takes z =
+     * x_(sweeps + t) through the sequences in order, each doing (z, w_i) := (c w_i + s z, c z - s
+     * w_i); the last z is column t of Y. At the end w_(sweeps - 1) .. w_0 are the columns of Y
+     * after those. cs holds c and s of sequence i at step t in cs[(t * ldcs + i) * 2]. Y may be X.
+     */
     void (*rotate)(int64_t rows, int64_t steps, int sweeps, const float *x, int64_t ldx, float *y,
                    int64_t ldy, const float *cs, int64_t ldcs);
 

@@ -1,7 +1,9 @@
-/* The CPU backend's threads and memory, for what computes on the CPU beside linalg/cpu:
- * separation/cpu and lapack/. */
+/* The CPU backend's threads and memory, and what is done with columns of floats everywhere: for
+ * linalg/cpu, separation/cpu and lapack. */
 #ifndef BD_LINALG_SHARED_CPU_H
 #define BD_LINALG_SHARED_CPU_H
+
+#include <string.h>
 
 #include "base/pool.h"
 #include "linalg/shared/ops.h"
@@ -11,5 +13,33 @@ struct bd_pool *bd_cpu_pool(struct bd_backend *backend);
 
 /* 64-byte aligned, zeroed; NULL when there is no memory. Free with free(). */
 void *bd_cpu_alloc(size_t bytes);
+
+static inline float *bd_cpu_floats(int64_t count)
+{
+    return (float *)bd_cpu_alloc((size_t)count * sizeof(float));
+}
+
+/* Copies rows x cols; leading dimensions ldt and ldf. */
+static inline void bd_cpu_copy(float *to, int64_t ldt, const float *from, int64_t ldf, int64_t rows,
+                               int64_t cols)
+{
+    for (int64_t j = 0; j < cols; j++)
+        memcpy(to + j * ldt, from + j * ldf, (size_t)rows * sizeof *to);
+}
+
+static inline int64_t bd_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t bd_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t bd_round_up(int64_t x, int64_t step)
+{
+    return (x + step - 1) / step * step;
+}
 
 #endif

@@ -1,5 +1,5 @@
-/* Private to the CPU backends of linalg/ and separation/: which instruction sets the kernels of
- * this build may use on this machine. */
+/* Which instruction sets the CPU kernels of this build may use on this machine: for linalg/cpu and
+ * separation/cpu. */
 #ifndef BD_LINALG_SHARED_DISPATCH_H
 #define BD_LINALG_SHARED_DISPATCH_H
 

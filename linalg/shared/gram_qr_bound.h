@@ -1,5 +1,5 @@
-/* Private: how orthogonal V is after a pass of QR by the Gram matrix; for backends too, on the
- * device if they like. */
+/* How orthogonal V is after a pass of QR by the Gram matrix: for linalg/gram_qr and for backends,
+ * on the host or on a GPU. */
 #ifndef BD_LINALG_SHARED_GRAM_QR_BOUND_H
 #define BD_LINALG_SHARED_GRAM_QR_BOUND_H
 
@@ -14,9 +14,9 @@
 #define BD_ANYWHERE
 #endif
 
-/* A bound of ||Q^T Q - I||_F after a pass; HUGE_VAL where there is none. The Gram matrix and R are
- * wrong by roundings of G, Q by those times the condition of G, or in float32 times that of V
- * (theorem 5.1), and by those of its elements. */
+/* A bound of ||Q^T Q - I||_F after a pass; HUGE_VAL where there is none. Rounding errors of G and R
+ * are amplified in Q by the condition of G, in float32 by that of V (Yamazaki, Tomov, Dongarra,
+ * theorem 5.1); the rounding of Q's own elements is added. */
 static inline BD_ANYWHERE double bd_gram_bound(int64_t n, enum bd_type type,
                                                const struct bd_gram_qr_pass *pass)
 {
@@ -32,8 +32,8 @@ static inline BD_ANYWHERE double bd_gram_bound(int64_t n, enum bd_type type,
     return bound;
 }
 
-/* Another pass after this one would not be wanted, or not improve Q: one whose G is all but I gives
- * what can be had. */
+/* Whether this pass can be the last: Q is as orthogonal as wanted, or G was so near to I that
+ * another pass would not improve Q. */
 static inline BD_ANYWHERE bool bd_gram_good_enough(int64_t n, enum bd_type type, double wanted,
                                                    const struct bd_gram_qr_pass *pass)
 {

@@ -1,13 +1,13 @@
 /* What a backend provides: a table of tables of functions, one for each group of operations. Shared
  * by linalg/, separation/ and gpu/; other programs use the headers in include/backdrop.
  *
- * Functions of the tables are algorithm-sized so that a GPU can fuse them and keep its data
- * resident. The public functions check arguments first; the tables' functions may rely on them.
- * Pointers named a, q, r, u, v, w, x, c are in the backend's memory; everything else is on the
- * host. Leading dimensions are in elements. Functions that return nothing but a status may run
- * asynchronously until device->sync, except where they fill host memory. A plan, workspace or state
- * is made by the create function of its table, holds all the memory that the table needs, and is
- * freed by its destroy function (which accepts NULL). */
+ * A function of a table does a whole step of an algorithm, so that a GPU can fuse its parts and
+ * keep the data in its memory. The public functions check arguments; the tables' functions rely on
+ * that. Pointers named a, q, r, u, v, w, x, c are in the backend's memory; everything else is on
+ * the host. Leading dimensions are in elements. Functions may run asynchronously until
+ * device->sync, except where they fill host memory. A plan, workspace or state is made by the
+ * create function of its table, holds all the memory that the table needs, and is freed by its
+ * destroy function (which accepts NULL). */
 #ifndef BD_LINALG_SHARED_OPS_H
 #define BD_LINALG_SHARED_OPS_H
 
@@ -34,10 +34,14 @@ struct bd_backend {
 
 /* The device and its memory. */
 struct bd_device_ops {
-    /* Opens the device; fills backend->state and backend->description. */
-    enum bd_status (*open)(struct bd_backend *backend, int threads);
+    /* Opens device number `device`, or with -1 the one that suits best, and fills in
+     * backend->state and backend->description. */
+    enum bd_status (*open)(struct bd_backend *backend, int threads, int device);
     void (*close)(struct bd_backend *backend);
     enum bd_status (*sync)(struct bd_backend *backend);
+    /* Makes the device the current one of the calling thread, for a backend that another thread has
+     * opened or used. NULL where threads have no current device. */
+    enum bd_status (*attach)(struct bd_backend *backend);
 
     /* Memory of the backend, 64-byte aligned or better, zeroed. */
     enum bd_status (*alloc)(struct bd_backend *backend, size_t bytes, void **data);
@@ -48,8 +52,7 @@ struct bd_device_ops {
     enum bd_status (*download)(struct bd_backend *backend, void *host, size_t host_pitch,
                                const void *src, size_t src_pitch, size_t width, size_t height);
 
-    /* The same from the backend's memory to the backend's memory: for factoring anew
-     * (linalg/update/refactor.c). May run asynchronously. */
+    /* The same from the backend's memory to the backend's memory. May run asynchronously. */
     enum bd_status (*copy)(struct bd_backend *backend, void *dst, size_t dst_pitch, const void *src,
                            size_t src_pitch, size_t width, size_t height);
 };

@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* SVD of R (backdrop/small_svd.h). compute: sigma (n, on the host) and v (n x n) may be NULL;
- * without sigma nothing is waited for, and a backend that does not wait then tells of NaN or Inf in
- * R by NaN in sigma and V. sigma, v: those of the last compute in the backend's memory (n, and n x
- * n), overwritten by the next; columns of v are *ldv apart. weights and factor use them. */
+/* SVD of R (backdrop/small_svd.h). compute: sigma (n, on the host) and v (n x n) may be NULL.
+ * Without sigma a backend need not wait; NaN or Inf in R then gives NaN in sigma and V instead of
+ * an error. sigma, v: those of the last compute in the backend's memory (n, and n x n), overwritten
+ * by the next; columns of v are *ldv apart. weights and factor use them. */
 struct bd_svd_ops {
     enum bd_status (*create)(struct bd_backend *backend, int64_t n, void **work);
     void (*destroy)(void *work);
@@ -21,7 +21,8 @@ struct bd_svd_ops {
                               int64_t ldv);
     const float *(*sigma)(void *work);
     const float *(*v)(void *work, int64_t *ldv);
-    /* May be NULL. The next compute starts as the first one did, whatever came between. */
+    /* May be NULL, where a compute does not depend on the one before. The next compute starts as
+     * the first one did. */
     void (*forget)(void *work);
     enum bd_status (*weights)(void *work, float *w, int64_t ldw, int64_t *rank, double tau);
     /* W as F F^T: f is n x rank, ft its transpose; both have room for n x n. */

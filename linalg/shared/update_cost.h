@@ -1,7 +1,7 @@
-/* Private: the model of what QR updates cost, fitted to measurements by tools/calibrate_updates.c.
+/* Private: estimates of the time of a QR update and of factoring the matrix again.
  *
- * A time is a sum of terms in m, n, p and k, counts of operations, of passes over memory and of
- * steps that wait for each other, each times a coefficient >= 0 of the backend. */
+ * A time is a sum of counts (calls, steps, bytes, operations), each times a rate of the backend.
+ * The counts are those of the blocked algorithms; how a backend does a change does not enter. */
 #ifndef BD_LINALG_SHARED_UPDATE_COST_H
 #define BD_LINALG_SHARED_UPDATE_COST_H
 
@@ -11,46 +11,38 @@
 extern "C" {
 #endif
 
-/* What is kept. Without Q, right-hand sides need reflectors when A is factored anew, and cost next
- * to nothing in an update. */
+/* What is kept. Factoring again without Q needs reflectors where there are right-hand sides; they
+ * cost next to nothing in an update. */
 enum bd_cost_form {
     bd_cost_thin,
     bd_cost_full,
     bd_cost_no_q,
-    bd_cost_forms,
-    bd_cost_no_q_d = bd_cost_forms, /* of factoring alone */
+    bd_cost_update_forms,
+    bd_cost_no_q_d = bd_cost_update_forms, /* factoring alone */
     bd_cost_factor_forms
 };
 
-enum {
-    bd_cost_kinds = 4,   /* those of bd_qr_change_kind */
-    bd_cost_regimes = 2, /* few columns or rows; many */
-    bd_cost_group = 8,   /* columns or rows that pass Q together, of few ... */
-    bd_cost_block = 64,  /* ... and of many */
-    bd_cost_update_terms = 13,
-    bd_cost_factor_terms = 8
+/* Seconds of an update. A block is 64 columns or rows. */
+struct bd_update_rates {
+    double call;
+    double start;  /* for each block, each of the first 128 rows of R that its sweep passes */
+    double step;   /* each row of R that a sweep passes */
+    double vector; /* each new column, and each row that comes or goes */
+    double byte, operation;
+};
+
+/* Seconds of a factorisation. */
+struct bd_factor_rates {
+    double call, column, byte, operation;
 };
 
 struct bd_qr_update_costs {
-    const char *machine; /* what it was measured on */
-    /* Whether a change is done as one of few columns or rows: two fits, as a backend may have other
-     * kernels for few than for many. What the backend's code asks as well. */
-    bool (*few)(const struct bd_qr_change *change, enum bd_cost_form form);
-    double update[bd_cost_kinds][bd_cost_forms][bd_cost_regimes][bd_cost_update_terms];
-    double factor[bd_cost_factor_forms][bd_cost_factor_terms];
+    struct bd_update_rates update[BD_QR_REMOVE_ROWS + 1][bd_cost_update_forms];
+    struct bd_factor_rates factor[bd_cost_factor_forms];
 };
 
-/* The terms of a change (m, n before it) that is done as one of few (regime 0) or of many (1), and
- * of factoring an m x n matrix. */
-void bd_cost_update(const struct bd_qr_change *change, enum bd_cost_form form, int regime,
-                    double terms[bd_cost_update_terms]);
-void bd_cost_factor(int64_t m, int64_t n, enum bd_cost_form form,
-                    double terms[bd_cost_factor_terms]);
-
-/* What the model says of a change, by either regime. */
-double bd_cost_update_seconds(const struct bd_qr_update_costs *costs,
-                              const struct bd_qr_change *change, enum bd_cost_form form,
-                              int regime);
+/* Of the backends (linalg/cpu/update/costs.c, gpu/update/costs.c). */
+extern const struct bd_qr_update_costs bd_cpu_update_costs, bd_cuda_update_costs;
 
 #ifdef __cplusplus
 }

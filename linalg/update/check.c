@@ -1,4 +1,4 @@
-/* What the calls of QR updating are given: whether it fits the workspace and each other. */
+/* Checks of arguments: whether they fit the workspace and each other. */
 #include <stddef.h>
 
 #include "linalg/update/private.h"
@@ -50,7 +50,6 @@ static enum bd_status check_d(const struct bd_qr_update *update, const struct bd
     return BD_OK;
 }
 
-/* The factors are ones that this workspace has been made for; fills what is known of the job. */
 enum bd_status bd_qr_update_begin(const struct bd_qr_update *update, const struct bd_qr_factors *f,
                                   struct bd_qr_update_job *job)
 {
@@ -84,8 +83,6 @@ enum bd_status bd_qr_update_need_q(const struct bd_qr_factors *f, const char *wh
     return BD_OK;
 }
 
-/* New columns U fit Q; R has room for all columns then, and d for as many rows. more: U comes
- * beside the columns that are there, not in place of some. */
 enum bd_status bd_qr_update_check_columns(const struct bd_qr_update *update,
                                           const struct bd_qr_factors *f, const struct bd_matrix *u,
                                           bool more)
@@ -139,7 +136,6 @@ static enum bd_status check_after_b(const struct bd_qr_update_job *job, const st
     return BD_OK;
 }
 
-/* What the caller tells of the problem fits the change; job->b is set where d needs it. */
 enum bd_status bd_qr_update_check_after(const struct bd_qr_update *update,
                                         struct bd_qr_update_job *job,
                                         const struct bd_qr_problem *after)
@@ -161,7 +157,6 @@ enum bd_status bd_qr_update_check_after(const struct bd_qr_update *update,
     return BD_OK;
 }
 
-/* U (p x n) and E (p x rhs, NULL without d) fit the factors. */
 enum bd_status bd_qr_update_check_rows(const struct bd_qr_update *update,
                                        const struct bd_qr_update_job *job,
                                        const struct bd_matrix *u, const struct bd_matrix *e)
@@ -185,7 +180,6 @@ enum bd_status bd_qr_update_check_rows(const struct bd_qr_update *update,
     return BD_OK;
 }
 
-/* Q and d have room for m rows. */
 enum bd_status bd_qr_update_check_room(const struct bd_qr_update *update,
                                        const struct bd_qr_factors *f, int64_t m)
 {

@@ -1,76 +1,53 @@
-/* What an update costs, and what factoring anew would. */
+/* What an update costs, and what factoring again would. */
 #include "linalg/shared/update_cost.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "linalg/shared/update_ops.h"
 #include "linalg/sizes.h"
 #include "linalg/update/private.h"
 
-void bd_cost_update(const struct bd_qr_change *c, enum bd_cost_form form, int regime,
-                    double terms[bd_cost_update_terms])
+static bool changes_rows(enum bd_qr_change_kind kind)
 {
-    bool rows_change = c->kind == BD_QR_INSERT_ROWS || c->kind == BD_QR_REMOVE_ROWS;
-    bool directions = c->kind == BD_QR_INSERT_COLUMNS || c->kind == BD_QR_REMOVE_ROWS;
-    double n = (double)c->n, p = (double)c->p,
-           blocks = ceil(p / (regime ? bd_cost_block : bd_cost_group));
-    double rows = form == bd_cost_no_q ? 0 : (double)c->m;
-    /* rows of R, and columns of Q, that transformations go through */
-    double chase = rows_change ? n : n - (double)c->k;
+    return kind == BD_QR_INSERT_ROWS || kind == BD_QR_REMOVE_ROWS;
+}
+
+/* New columns, and rows that go, bring in p directions: they are made orthogonal to Q, by two
+ * projections where Q is thin, and to each other. All else is a Givens sweep over R and Q. */
+static double update_seconds(const struct bd_update_rates *rates, const struct bd_qr_change *c,
+                             enum bd_cost_form form)
+{
+    const double n = (double)c->n, p = (double)c->p, blocks = ceil(p / 64);
+    const double m = form == bd_cost_no_q ? 0 : (double)c->m;
+    const double q_cols = form == bd_cost_full ? m : n;
+    const double projections = form == bd_cost_full ? 1 : 2;
+    double sweep = changes_rows(c->kind) ? n : n - (double)c->k; /* rows of R, columns of Q */
     if (c->kind == BD_QR_REMOVE_COLUMNS)
-        chase -= p;
-    double q_cols = form == bd_cost_full ? rows : n;
-    /* columns of the full Q that are none of R's; they become fewer from block to block */
-    double beyond = form == bd_cost_full ? fmax(rows - n - p / 2, 0) : 0;
-    double inner = directions ? rows * q_cols : 0;
-    const double all[bd_cost_update_terms] = {
-        1,
-        p, /* columns that are made orthonormal, or rows that are reflected, one after another */
-        n * p, /* the same, where each takes its part of R */
-        blocks * fmin(chase / (2 * bd_cost_block), 1), /* what a chase begins with */
-        blocks * ceil(chase / bd_cost_block),          /* windows that wait for each other */
-        regime ? chase : chase * blocks,               /* steps, of few columns */
-        chase * chase * p,                             /* operations on R */
-        rows * chase * p,                              /* operations on Q */
-        rows * chase * blocks,                         /* passes over Q */
-        inner * p, /* inner products with Q, and what they take away */
-        directions ? rows * (q_cols + beyond) * blocks : 0, /* the passes that takes */
-        directions ? rows * (beyond + p) * p : 0, /* new directions among themselves, or reflectors
-                                                     of the full Q */
-        rows_change && rows > 0 ? rows * q_cols : n * chase /* what only moves */
-    };
-    memcpy(terms, all, sizeof all);
+        sweep -= p;
+    double operations = 2 * sweep * p * (sweep + 2 * m);
+    double bytes = 4 * sweep * blocks * (sweep + 2 * m);
+    if (c->kind == BD_QR_INSERT_COLUMNS || c->kind == BD_QR_REMOVE_ROWS) {
+        operations += 4 * projections * m * q_cols * p + 8 * m * p * p;
+        bytes += 4 * (projections + 1) * m * q_cols * blocks;
+    } else if (c->kind == BD_QR_INSERT_ROWS) {
+        bytes += 8 * m * q_cols; /* rows move */
+    }
+    return rates->call + rates->start * blocks * fmin(sweep, 128) + rates->step * sweep +
+           rates->vector * p + rates->byte * bytes + rates->operation * operations;
 }
 
-void bd_cost_factor(int64_t m_rows, int64_t n_cols, enum bd_cost_form form,
-                    double terms[bd_cost_factor_terms])
+static double factor_seconds(const struct bd_factor_rates *rates, double m, double n,
+                             enum bd_cost_form form)
 {
-    double m = (double)m_rows, n = (double)n_cols;
-    double full = form == bd_cost_full ? 1 : 0;
-    const double all[bd_cost_factor_terms] = { 1, n, m * n, m * n * n, n * n, n * n * n,
-                                               /* the columns of Q beyond n */
-                                               full * m * m, full * m * m * n };
-    memcpy(terms, all, sizeof all);
+    double operations = (form == bd_cost_thin ? 4 : 2) * m * n * n, bytes = 12 * m * n;
+    if (form == bd_cost_full) {
+        operations += 4 * m * m * n;
+        bytes += 8 * m * m;
+    }
+    return rates->call + rates->column * n + rates->byte * bytes + rates->operation * operations;
 }
 
-static double product(const double *coefficients, const double *terms, int count)
-{
-    double sum = 0;
-    for (int i = 0; i < count; i++)
-        sum += coefficients[i] * terms[i];
-    return sum;
-}
-
-double bd_cost_update_seconds(const struct bd_qr_update_costs *costs,
-                              const struct bd_qr_change *change, enum bd_cost_form form, int regime)
-{
-    double terms[bd_cost_update_terms];
-    bd_cost_update(change, form, regime, terms);
-    return product(costs->update[change->kind][form][regime], terms, bd_cost_update_terms);
-}
-
-static enum bd_status check_change(const struct bd_qr_update *update, const struct bd_qr_change *c)
+static enum bd_status check_change(const struct bd_qr_change *c)
 {
     if (c->kind < BD_QR_INSERT_COLUMNS || c->kind > BD_QR_REMOVE_ROWS)
         return bd_fail(BD_ERROR_ARGUMENT, "kind = %d: one of bd_qr_change_kind is wanted",
@@ -84,7 +61,7 @@ static enum bd_status check_change(const struct bd_qr_update *update, const stru
         return bd_fail(BD_ERROR_ARGUMENT,
                        "a change of %lld rows by %lld: at most %lld are possible", (long long)c->m,
                        (long long)c->p, (long long)bd_most_elements);
-    bool rows = c->kind == BD_QR_INSERT_ROWS || c->kind == BD_QR_REMOVE_ROWS;
+    bool rows = changes_rows(c->kind);
     bool goes = c->kind == BD_QR_REMOVE_COLUMNS || c->kind == BD_QR_REMOVE_ROWS;
     if (c->k > (rows ? c->m : c->n) - (goes ? c->p : 0))
         return bd_fail(BD_ERROR_ARGUMENT, "a change at %lld by %lld: there are %lld",
@@ -95,10 +72,6 @@ static enum bd_status check_change(const struct bd_qr_update *update, const stru
                                           "columns");
     if (!c->with_q && (c->kind == BD_QR_INSERT_COLUMNS || c->kind == BD_QR_REMOVE_ROWS))
         return bd_fail(BD_ERROR_ARGUMENT, "without Q columns cannot be inserted, nor rows removed");
-    const struct bd_qr_update_costs *costs = update->backend->ops->update->costs;
-    if (!costs)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: no model of the cost of QR updates yet",
-                       update->backend->ops->name);
     return BD_OK;
 }
 
@@ -108,24 +81,21 @@ enum bd_status bd_qr_update_cost(const struct bd_qr_update *update,
     *cost = (struct bd_qr_cost){ 0 };
     if (!change)
         return bd_fail(BD_ERROR_ARGUMENT, "the change is NULL");
-    enum bd_status status = check_change(update, change);
+    enum bd_status status = check_change(change);
     if (status != BD_OK)
         return status;
     const struct bd_qr_update_costs *costs = update->backend->ops->update->costs;
     enum bd_cost_form form = !change->with_q        ? bd_cost_no_q
                              : update->shape.full_q ? bd_cost_full
                                                     : bd_cost_thin;
-    enum bd_cost_form anew_form =
-        form == bd_cost_no_q && update->shape.max_rhs > 0 ? bd_cost_no_q_d : form;
-    double anew[bd_cost_factor_terms];
     int64_t m = change->m, n = change->n, p = change->p;
     m += change->kind == BD_QR_INSERT_ROWS ? p : change->kind == BD_QR_REMOVE_ROWS ? -p : 0;
     n += change->kind == BD_QR_INSERT_COLUMNS ? p : change->kind == BD_QR_REMOVE_COLUMNS ? -p : 0;
-    bd_cost_factor(m, n, anew_form, anew);
     if (p)
-        cost->update_seconds =
-            bd_cost_update_seconds(costs, change, form, costs->few(change, form) ? 0 : 1);
+        cost->update_seconds = update_seconds(&costs->update[change->kind][form], change, form);
+    if (form == bd_cost_no_q && update->shape.max_rhs > 0)
+        form = bd_cost_no_q_d;
     if (n)
-        cost->factor_seconds = product(costs->factor[anew_form], anew, bd_cost_factor_terms);
+        cost->factor_seconds = factor_seconds(&costs->factor[form], (double)m, (double)n, form);
     return BD_OK;
 }

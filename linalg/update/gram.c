@@ -12,8 +12,8 @@ enum bd_status bd_qr_update_make_gram(struct bd_qr_update *update)
     void *gram = NULL;
     enum bd_status status = update->backend->ops->device->alloc(update->backend, bytes, &gram);
     update->gram = gram;
-    update->staged = malloc(bytes);
-    if (status == BD_OK && !update->staged)
+    update->host_gram = malloc(bytes);
+    if (status == BD_OK && !update->host_gram)
         status = bd_fail(BD_ERROR_MEMORY, "no memory for a QR update");
     return status;
 }
@@ -62,11 +62,11 @@ enum bd_status bd_qr_append_gram(struct bd_qr_update *update, struct bd_matrix *
             return bd_fail(BD_ERROR_NUMERIC, "g[%lld] = %g: finite numbers are wanted",
                            (long long)j, g[j]);
     if (n)
-        memcpy(update->staged, g, (size_t)n * sizeof *g);
-    update->staged[n] = uu;
+        memcpy(update->host_gram, g, (size_t)n * sizeof *g);
+    update->host_gram[n] = uu;
     size_t bytes = (size_t)(n + 1) * sizeof *g;
     status = update->backend->ops->device->upload(update->backend, update->gram, bytes,
-                                                  update->staged, bytes, bytes, 1);
+                                                  update->host_gram, bytes, bytes, 1);
     if (status != BD_OK)
         return status;
     return bd_qr_append_gram_device(update, r, update->gram);

@@ -1,4 +1,4 @@
-/* Private: what QR updating consists of, and what the library's own algorithms ask of it beyond
+/* Private: QR updating above the backend, and what other algorithms of the library use of it beyond
  * backdrop/qr_update.h. */
 #ifndef BD_LINALG_UPDATE_PRIVATE_H
 #define BD_LINALG_UPDATE_PRIVATE_H
@@ -12,13 +12,13 @@ extern "C" {
 struct bd_qr_update {
     struct bd_backend *backend;
     struct bd_qr_update_shape shape;
-    void *work;                     /* the backend's */
-    double *gram;                   /* max_cols: inner products, in the backend's memory */
-    double *staged;                 /* max_cols: the same on the host, to go up in one piece */
-    struct bd_qr_refactoring *anew; /* NULL until a problem is factored anew */
+    void *work;                            /* the backend's */
+    double *gram;                          /* max_cols: inner products, in the backend's memory */
+    double *host_gram;                     /* max_cols: the same on the host, for one upload */
+    struct bd_qr_refactoring *refactoring; /* NULL until a problem is factored again */
 };
 
-/* A call at work. */
+/* The change of one call. */
 struct bd_qr_update_job {
     enum {
         bd_job_insert_columns,
@@ -32,69 +32,69 @@ struct bd_qr_update_job {
     int64_t m_after, n_after;  /* m_after = 0 without Q */
     const struct bd_matrix *u; /* what comes in */
     const struct bd_matrix *e; /* and its right-hand sides */
-    const struct bd_matrix *b; /* d is formed from it in the end; NULL: the slot keeps it */
+    const struct bd_matrix *b; /* d is formed from it in the end; NULL: the backend keeps d */
 };
 
 /* --- checks of arguments (check.c) --- */
 
 bool bd_qr_update_has_q(const struct bd_qr_factors *f);
 
-/* The factors are ones that this workspace has been made for; fills what is known of the job. */
+/* Checks that the factors fit the workspace; fills what follows of the job. */
 enum bd_status bd_qr_update_begin(const struct bd_qr_update *update, const struct bd_qr_factors *f,
                                   struct bd_qr_update_job *job);
 enum bd_status bd_qr_update_check_count(const struct bd_qr_update *update, int64_t p);
 enum bd_status bd_qr_update_need_q(const struct bd_qr_factors *f, const char *what);
 
-/* New columns U fit Q; R has room for all columns then, and d for as many rows. more: U comes
- * beside the columns that are there, not in place of some. */
+/* Checks that new columns U fit Q, that R has room for all columns, and d for as many rows. more: U
+ * comes beside the columns that are there, not in place of some. */
 enum bd_status bd_qr_update_check_columns(const struct bd_qr_update *update,
                                           const struct bd_qr_factors *f, const struct bd_matrix *u,
                                           bool more);
 
-/* U (p x n) and E (p x rhs, NULL without d) fit the factors. */
+/* Checks that U (p x n) and E (p x rhs, NULL without d) fit the factors. */
 enum bd_status bd_qr_update_check_rows(const struct bd_qr_update *update,
                                        const struct bd_qr_update_job *job,
                                        const struct bd_matrix *u, const struct bd_matrix *e);
 
-/* Q and d have room for m rows. */
+/* Checks that Q and d have room for m rows. */
 enum bd_status bd_qr_update_check_room(const struct bd_qr_update *update,
                                        const struct bd_qr_factors *f, int64_t m);
 
-/* What the caller tells of the problem fits the job; job->b is set where d needs it. */
+/* Checks that the problem after the change fits the job; sets job->b where d needs it. */
 enum bd_status bd_qr_update_check_after(const struct bd_qr_update *update,
                                         struct bd_qr_update_job *job,
                                         const struct bd_qr_problem *after);
 
-/* --- factoring anew (refactor.c) --- */
+/* --- factoring again (refactor.c) --- */
 
-/* Whether the job is one for factoring anew, by the cost model and by what the caller tells. */
+/* Whether factoring again is possible with what the caller gave, and is expected to be faster. */
 bool bd_qr_update_prefers_refactoring(const struct bd_qr_update *update,
                                       const struct bd_qr_factors *f,
                                       const struct bd_qr_update_job *job,
                                       const struct bd_qr_problem *after);
 
-/* Makes what factoring A (m x n) anew needs, if it is not there, and refuses A and B with NaN or
- * Inf; the factors are as they were. */
+/* Makes what factoring A (m x n) needs, unless it is there; BD_ERROR_NUMERIC where A or B hold NaN
+ * or Inf. The factors stay as they were. */
 enum bd_status bd_qr_refactor_prepare(struct bd_qr_update *update, const struct bd_qr_factors *f,
                                       const struct bd_qr_problem *after);
 
-/* Factors it; the sizes in f are those after the job. */
+/* Factors A; the sizes in f are those after the job. */
 enum bd_status bd_qr_refactor(struct bd_qr_update *update, struct bd_qr_factors *f,
                               const struct bd_qr_problem *after);
-void bd_qr_refactor_destroy(struct bd_backend *backend, struct bd_qr_refactoring **anew);
+void bd_qr_refactor_destroy(struct bd_backend *backend, struct bd_qr_refactoring **refactoring);
 
 struct bd_qr_parts bd_qr_update_parts(const struct bd_qr_factors *f);
 
-/* What bd_qr_append_gram works with, made at creation. */
+/* Allocates what bd_qr_append_gram needs; at creation. */
 enum bd_status bd_qr_update_make_gram(struct bd_qr_update *update);
 
-/* bd_qr_append_gram with the inner products where they were computed: g is n + 1 doubles in the
- * backend's memory, A^T u and then u^T u, which have to be finite. Shapes are checked, numbers are
- * not; nothing is copied and nobody waits. BD_ERROR_ARGUMENT as for bd_qr_append_gram. */
+/* bd_qr_append_gram with the inner products in the backend's memory: g is n + 1 doubles, A^T u and
+ * then u^T u, which have to be finite. Shapes are checked, numbers are not. Nothing is copied, and
+ * the host does not wait. BD_ERROR_ARGUMENT as for bd_qr_append_gram. */
 enum bd_status bd_qr_append_gram_device(struct bd_qr_update *update, struct bd_matrix *r,
                                         const double *g);
 
-/* r is square, of at most max_cols. */
+/* Checks that r is square, of at most max_cols. */
 enum bd_status bd_qr_update_check_r(const struct bd_qr_update *update, const struct bd_matrix *r);
 
 #ifdef __cplusplus

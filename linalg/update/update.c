@@ -52,10 +52,10 @@ void bd_qr_update_destroy(struct bd_qr_update **update)
     if (!*update)
         return;
     const struct bd_backend_ops *ops = (*update)->backend->ops;
-    bd_qr_refactor_destroy((*update)->backend, &(*update)->anew);
+    bd_qr_refactor_destroy((*update)->backend, &(*update)->refactoring);
     ops->update->destroy((*update)->work);
     ops->device->free((*update)->backend, (*update)->gram);
-    free((*update)->staged);
+    free((*update)->host_gram);
     free(*update);
     *update = NULL;
 }
@@ -75,7 +75,7 @@ struct bd_qr_parts bd_qr_update_parts(const struct bd_qr_factors *f)
                                  .rhs = d ? f->d.cols : 0 };
 }
 
-/* The change has been made: the views follow. */
+/* Sets the sizes of the views after a change. */
 static void resize(const struct bd_qr_update *update, struct bd_qr_factors *f, int64_t m, int64_t n)
 {
     f->r.rows = f->r.cols = n;
@@ -87,8 +87,8 @@ static void resize(const struct bd_qr_update *update, struct bd_qr_factors *f, i
         f->d.rows = bd_qr_update_has_q(f) ? f->q.cols : n;
 }
 
-static enum bd_status call_slot(struct bd_qr_update *update, const struct bd_qr_parts *parts,
-                                const struct bd_qr_update_job *c)
+static enum bd_status call_backend(struct bd_qr_update *update, const struct bd_qr_parts *parts,
+                                   const struct bd_qr_update_job *c)
 {
     const struct bd_backend_ops *ops = update->backend->ops;
     void *work = update->work;
@@ -108,9 +108,9 @@ static enum bd_status call_slot(struct bd_qr_update *update, const struct bd_qr_
     return ops->update->remove_rows(work, parts, c->k, c->p);
 }
 
-static enum bd_status factor_anew(struct bd_qr_update *update, struct bd_qr_factors *f,
-                                  const struct bd_qr_update_job *job,
-                                  const struct bd_qr_problem *after)
+static enum bd_status factor_again(struct bd_qr_update *update, struct bd_qr_factors *f,
+                                   const struct bd_qr_update_job *job,
+                                   const struct bd_qr_problem *after)
 {
     enum bd_status status = bd_qr_refactor_prepare(update, f, after);
     if (status != BD_OK)
@@ -119,7 +119,7 @@ static enum bd_status factor_anew(struct bd_qr_update *update, struct bd_qr_fact
     return bd_qr_refactor(update, f, after);
 }
 
-/* Everything has been checked but the problem that the caller tells of. */
+/* Makes a change of which all arguments are checked but `after`. */
 static enum bd_status make_change(struct bd_qr_update *update, struct bd_qr_factors *f,
                                   struct bd_qr_update_job *job, const struct bd_qr_problem *after)
 {
@@ -128,13 +128,13 @@ static enum bd_status make_change(struct bd_qr_update *update, struct bd_qr_fact
     if (status != BD_OK || job->p == 0)
         return status;
     if (bd_qr_update_prefers_refactoring(update, f, job, after))
-        return factor_anew(update, f, job, after);
+        return factor_again(update, f, job, after);
     if (job->b)
         status = ops->update->check(update->work, job->b->data, job->b->ld, job->b->rows, job->rhs);
     if (status != BD_OK)
         return status;
     struct bd_qr_parts parts = bd_qr_update_parts(f);
-    status = call_slot(update, &parts, job);
+    status = call_backend(update, &parts, job);
     if (status != BD_OK)
         return status;
     resize(update, f, job->m_after, job->n_after);
@@ -213,7 +213,7 @@ enum bd_status bd_qr_insert_rows(struct bd_qr_update *update, struct bd_qr_facto
         return bd_fail(BD_ERROR_ARGUMENT, "insert before row %lld: 0 .. %lld are possible",
                        (long long)k, (long long)job.m);
     job.p = u->rows;
-    if (bd_qr_update_has_q(f)) { /* else the place says nothing */
+    if (bd_qr_update_has_q(f)) { /* else k does not matter */
         job.k = k;
         job.m_after = job.m + u->rows;
         status = bd_qr_update_check_room(update, f, job.m_after);

@@ -3,6 +3,7 @@
 #include "tests/app/cli_fixture.h"
 
 #include <math.h>
+#include <sched.h>
 
 #include "app/bench/cells.h"
 #include "tests/support/quick.h"
@@ -172,6 +173,51 @@ static void accuracy_runs(void **state)
     assert_true(largest(*state, "a.json", "forward_float64") > 0);
 }
 
+/* Runs the smallest suite and looks for the threads that its row names. */
+static void expect_threads(const char *folder, const char *options, int threads)
+{
+    char command[256], field[64];
+    snprintf(command, sizeof command, "$B bench svd --backend cpu --quick -q -y --json t.json %s",
+             options);
+    assert_int_equal(cli_run(folder, command), 0);
+    snprintf(field, sizeof field, "\"threads\": %d,", threads);
+    assert_int_equal(count_of(folder, "t.json", field), 1);
+    snprintf(field, sizeof field, "\"blas_threads\": %d\n", threads);
+    /* 0: the BLAS is not OpenBLAS */
+    assert_int_equal(
+        count_of(folder, "t.json", field) + count_of(folder, "t.json", "\"blas_threads\": 0\n"), 1);
+}
+
+/* LAPACK gets as many threads as the cpu backend: those of --threads, or of the affinity mask. */
+static void peers_have_the_threads_of_the_backend(void **state)
+{
+    cpu_set_t allowed, one;
+    int first = 0;
+    expect_threads(*state, "--threads 2", 2);
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    while (!CPU_ISSET(first, &allowed))
+        first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    expect_threads(*state, "", 1);
+    assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+}
+
+/* Each row says when, where and of what commit it is. */
+static void rows_name_their_run(void **state)
+{
+    char version[256], commit[256];
+    assert_int_equal(cli_run(*state, "$B bench svd --backend cpu --quick -q --json r.json"), 0);
+    assert_int_equal(count_of(*state, "r.json", "\"date\": \"20"), 1);
+    assert_int_equal(count_of(*state, "r.json", "\"device\": \"cpu: "), 1);
+    assert_int_equal(cli_run(*state, "$B --version"), 0);
+    cli_slurp(*state, "out", version, sizeof version);
+    assert_int_equal(sscanf(version, "backdrop %*s (%200[^)])", commit), 1);
+    snprintf(version, sizeof version, "\"commit\": \"%.200s\"", commit);
+    assert_int_equal(count_of(*state, "r.json", version), 1);
+}
+
 static void bad_parts_are_one_line(void **state)
 {
     static const char *const commands[] = { "$B bench updates:13 --backend cpu --quick -q",
@@ -197,6 +243,8 @@ int main(void)
         cmocka_unit_test(norm_of_backward_error_is_relative),
         CLI_TEST(updates_run),
         CLI_TEST(accuracy_runs),
+        CLI_TEST(peers_have_the_threads_of_the_backend),
+        CLI_TEST(rows_name_their_run),
         CLI_TEST(bad_parts_are_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,7 +193,7 @@ static void masks_are_saved(void **state)
              folder);
     assert_int_equal(run(arguments, output, sizeof output), 1);
     assert_non_null(strstr(output, "bin000001.png exists"));
-    /* a report that cannot be written is told before the work */
+    /* a report that cannot be written is an error before the work begins */
     snprintf(arguments, sizeof arguments, "eval '%s' --json /nonexistent/r.json", sub);
     assert_int_equal(run(arguments, output, sizeof output), 1);
     assert_non_null(strstr(output, "--json /nonexistent/r.json: "));
@@ -233,7 +233,7 @@ static void bad_folders_are_named(void **state)
     snprintf(arguments, sizeof arguments, "eval '%s' --progress none", sub);
     assert_int_equal(run(arguments, output, sizeof output), 2);
     assert_non_null(strstr(output, "no frame has ground truth"));
-    /* one bad folder does not spoil a good one, but the exit status tells */
+    /* a bad folder leaves the results of a good one, but the exit status shows it */
     write_text(sub, "temporalROI.txt", "1 40\n");
     snprintf(arguments, sizeof arguments, "eval /nonexistent '%s' --progress none", sub);
     assert_int_equal(run(arguments, output, sizeof output), 3);

@@ -65,7 +65,7 @@ static inline void write_roi(const char *folder)
     fclose(file);
 }
 
-/* The square's left edge in a frame; it comes in steps so that it never covers a place for long. */
+/* The square's left edge in a frame; it comes in steps so that it never covers a pixel for long. */
 static inline int left_of(int frame)
 {
     return (frame * 5) % (width - side);

@@ -192,8 +192,8 @@ static void colors_tell_what_is_wrong(void **state)
     }
     assert_color(&frame->pictures[BD_WORST_INPUT], 0, (struct bd_eval_color){ 99, 99, 99 });
     assert_null(frame->pictures[BD_WORST_BACKGROUND].data);
-    assert_null(frame->pictures[BD_WORST_AGAINST].data);
-    assert_non_null(frame->pictures[BD_WORST_AGAINST + 1].data);
+    assert_null(frame->pictures[BD_WORST_PEERS].data);
+    assert_non_null(frame->pictures[BD_WORST_PEERS + 1].data);
     bd_worst_destroy(&worst);
     bd_frame_destroy(&truth);
     bd_frame_destroy(&mask);
@@ -263,7 +263,7 @@ static int64_t ink(const struct bd_frame *picture)
     return sum;
 }
 
-/* Each character has a shape of its own, inside of the place that it takes, at any size; what does
+/* Each character has a shape of its own, inside of its width, at any size; what does
  * not fit into the picture is left out. */
 static void every_character_is_drawn(void **state)
 {
@@ -292,7 +292,7 @@ static void every_character_is_drawn(void **state)
     }
     assert_true(bd_eval_text_width(20, "F 0.962") == 2 * bd_eval_text_width(10, "F 0.962"));
     assert_true(bd_eval_text_width(20, "") == 0);
-    /* digits are of one width, so that numbers stand below each other */
+    /* digits have one width, so that numbers align */
     assert_true(bd_eval_text_width(20, "111") == bd_eval_text_width(20, "808"));
     /* a letter of two bytes is one box */
     assert_true(bd_eval_text_width(20, "\xc3\xa9") == bd_eval_text_width(20, "\xe2\x82\xac"));

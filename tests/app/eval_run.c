@@ -132,7 +132,7 @@ static void own_masks_score_the_same(void **state)
     write_text(folder, "baseline/b/temporalROI.txt", "22 38\n");
     assert_int_equal(cli_run(folder, "$B eval baseline --masks ours --progress none"), 0);
     assert_int_equal(cli_run(folder, "mkdir results && cp -r ours results/baseline"), 0);
-    assert_int_equal(cli_run(folder, "$B eval baseline --against ours --against results "
+    assert_int_equal(cli_run(folder, "$B eval baseline --compare ours --compare results "
                                      "--json r.json --progress none"),
                      0);
     assert_true(has(folder, "out", "\n  ours "));
@@ -146,7 +146,7 @@ static void own_masks_score_the_same(void **state)
     }
     assert_true(number_of(folder, "r.json", "b", "frames") == 17);
     assert_int_equal(
-        cli_run(folder, "$B eval baseline/b --against ours/b --json b.json --progress none"), 0);
+        cli_run(folder, "$B eval baseline/b --compare ours/b --json b.json --progress none"), 0);
     assert_true(number_of(folder, "b.json", "b", "tp") > 0);
     for (int i = 0; i < 5; i++) {
         char *text = slurp(folder, "b.json"), *against = strstr(text, "\"against\"");
@@ -177,7 +177,7 @@ static void others_are_scored_by_the_same_rules(void **state)
         write_picture(folder, name, &mask);
     }
     bd_frame_destroy(&mask);
-    assert_int_equal(cli_run(folder, "$B eval s --against black --against white " EXACT
+    assert_int_equal(cli_run(folder, "$B eval s --compare black --compare white " EXACT
                                      " --json r.json --contact-sheet s.png --progress none"),
                      0);
     int64_t moving = 0, moving_above = 0, scored_above = 0, still = 0;
@@ -221,7 +221,7 @@ static void exported_masks_have_cdnet_names(void **state)
     assert_string_equal(at, "");
     free(list);
     assert_int_equal(
-        cli_run(folder, "$B eval s " EXACT " --against out1 --json r.json --progress none"), 0);
+        cli_run(folder, "$B eval s " EXACT " --compare out1 --json r.json --progress none"), 0);
     assert_true(number_of(folder, "r.json", "s", "f_measure") == 1);
     char *json = slurp(folder, "r.json");
     assert_non_null(strstr(strstr(json, "\"against\""), "\"f_measure\": 1,"));
@@ -267,7 +267,7 @@ static void failures_leave_the_others(void **state)
     write_picture(folder, "m/a/bin000030.png", &small);
     assert_int_equal(cli_run(folder, "rm m/c/bin000011.png m/c/bin000012.png"), 0);
     bd_frame_destroy(&small);
-    assert_int_equal(cli_run(folder, "$B eval a nosuch b empty c --against m --json r.json "
+    assert_int_equal(cli_run(folder, "$B eval a nosuch b empty c --compare m --json r.json "
                                      "--contact-sheet s.png --progress none -j 2"),
                      3);
     assert_true(has(folder, "out", "\na "));
@@ -295,11 +295,11 @@ static void failures_leave_the_others(void **state)
     free(err);
     free(json);
     /* one sequence that is missing there, in a folder of several */
-    assert_int_equal(cli_run(folder, "rm -r m/c && $B eval c a --against m -q --progress none"), 3);
+    assert_int_equal(cli_run(folder, "rm -r m/c && $B eval c a --compare m -q --progress none"), 3);
     assert_true(has(folder, "err", "m/c: not there"));
 }
 
-/* Options that cannot be followed are told before the work. */
+/* Bad options are errors before the work begins. */
 static void bad_options_end_it_at_once(void **state)
 {
     static const struct {
@@ -311,11 +311,11 @@ static void bad_options_end_it_at_once(void **state)
         { "--contact-sheet sheet", "must end in .png or .jpg" },
         { "--contact-sheet old.png -n", "--contact-sheet old.png: exists" },
         { "--json old.png -n", "--json old.png: exists" },
-        { "--against nosuch", "--against nosuch: No such file or directory" },
-        { "--against old.png", "--against old.png: Not a directory" },
-        { "--masks s --against s/../s", "is the folder of --masks too" },
-        { "--against s --against s --against s --against s --against s --against s --against s "
-          "--against s --against s",
+        { "--compare nosuch", "--compare nosuch: No such file or directory" },
+        { "--compare old.png", "--compare old.png: Not a directory" },
+        { "--masks s --compare s/../s", "is the folder of --masks too" },
+        { "--compare s --compare s --compare s --compare s --compare s --compare s --compare s "
+          "--compare s --compare s",
           "more than 8 of them" },
         { "--jobs 65", "--jobs 65: must be 0..64" },
     };
@@ -410,7 +410,7 @@ static void the_sheet_has_all_columns(void **state)
     assert_int_equal(cli_run(folder, "$B eval 'synth:shadows?frames=30' --masks m "
                                      "--contact-sheet a.png -q --progress none"),
                      0);
-    assert_int_equal(cli_run(folder, "$B eval 'synth:shadows?frames=30' --against m "
+    assert_int_equal(cli_run(folder, "$B eval 'synth:shadows?frames=30' --compare m "
                                      "--contact-sheet b.png -q --progress none"),
                      0);
     for (int i = 0; i < 2; i++) {

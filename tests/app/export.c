@@ -172,6 +172,54 @@ static void masks_are_exact_and_binary(void **state)
     bd_frame_destroy(&frame);
 }
 
+/* The encoder of a film, as its file names it; "" where there is no such file. */
+static void read_codec(const char *folder, const char *name, char *codec, size_t size)
+{
+    char path[512];
+    struct bd_reader *reader = NULL;
+    struct bd_reader_options options = { .format = BD_GRAY8 };
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    *codec = 0;
+    if (bd_reader_open(&reader, path, &options))
+        return;
+    snprintf(codec, size, "%s", bd_reader_get_info(reader)->codec);
+    bd_reader_close(&reader);
+}
+
+/* --codec is for films without one of their own, and leaves pictures alone. */
+static void codecs_are_chosen_for_each_output(void **state)
+{
+    static const struct {
+        const char *options;
+        struct {
+            const char *name, *codec;
+        } outputs[4];
+    } rows[] = {
+        { "--codec ffv1 --background b.mkv --mask m%06d.pgm",
+          { { "b.mkv", "ffv1" }, { "m%06d.pgm", "pgm" } } },
+        { "--codec ffv1 --mask m.mkv --foreground f.mkv --background b.mkv --overlay o.mkv "
+          "--background-codec mpeg4 --overlay-codec mjpeg --foreground-codec png",
+          { { "m.mkv", "ffv1" }, { "f.mkv", "png" }, { "b.mkv", "mpeg4" }, { "o.mkv", "mjpeg" } } },
+        { "--mask m.mkv --mask-codec png --overlay o%03d.png --overlay-codec png "
+          "--background b.mkv --codec mpeg4 --plate p.png --contact-sheet s.jpg",
+          { { "m.mkv", "png" },
+            { "o%03d.png", "png" },
+            { "b.mkv", "mpeg4" },
+            { "p.png", "png" } } },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char command[512], codec[64];
+        snprintf(command, sizeof command, "$B export 'synth:easy?frames=12' %s -q",
+                 rows[i].options);
+        assert_int_equal(cli_run(*state, command), 0);
+        for (size_t j = 0; j < 4 && rows[i].outputs[j].name; j++) {
+            read_codec(*state, rows[i].outputs[j].name, codec, sizeof codec);
+            assert_string_equal(codec, rows[i].outputs[j].codec);
+        }
+        assert_int_equal(cli_run(*state, "rm -f *.mkv *.p?m *.png *.jpg"), 0);
+    }
+}
+
 /* True times of a variable frame rate come through. */
 static void variable_frame_rate_is_kept(void **state)
 {
@@ -301,10 +349,15 @@ static void a_screen_is_separated_live(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLI_TEST(all_outputs_of_a_scene),        CLI_TEST(masks_are_exact_and_binary),
-        CLI_TEST(variable_frame_rate_is_kept),   CLI_TEST(events_as_json),
-        CLI_TEST(existing_files_are_guarded),    CLI_TEST(the_batch_solver_exports_every_frame),
-        CLI_TEST(shadows_are_marked_on_request), CLI_TEST(a_screen_is_separated_live),
+        CLI_TEST(all_outputs_of_a_scene),
+        CLI_TEST(masks_are_exact_and_binary),
+        CLI_TEST(codecs_are_chosen_for_each_output),
+        CLI_TEST(variable_frame_rate_is_kept),
+        CLI_TEST(events_as_json),
+        CLI_TEST(existing_files_are_guarded),
+        CLI_TEST(the_batch_solver_exports_every_frame),
+        CLI_TEST(shadows_are_marked_on_request),
+        CLI_TEST(a_screen_is_separated_live),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

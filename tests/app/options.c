@@ -88,6 +88,18 @@ static void errors_are_one_clear_line(void **state)
         { "eval d --refine 1 --solver batch",
           "--refine: belongs to --solver live; the batch solver has none" },
         { "bench --memory 3", "--memory: not an option of bench; it belongs to view" },
+        { "a.mp4 --steady maybe", "--stabilise maybe: must be one of auto, on, off" },
+        { "a.mp4 --stabilize", "--stabilise: its value WHEN is missing" },
+        { "a.mp4 --against d", "--compare: not an option of view; it belongs to eval" },
+        { "a.mp4 --device", "--device: its value N is missing" },
+        { "a.mp4 --device -1", "--device -1: must be 0..63" },
+        { "a.mp4 --device cuda", "--device cuda: must be a whole number, 0..63" },
+        { "a.mp4 --device 0 --backend cpu",
+          "--device: chooses a GPU, and --backend cpu uses none" },
+        { "bench --backend cpu --device=1",
+          "--device: chooses a GPU, and --backend cpu uses none" },
+        { "info --device 1", "--device: not an option of info; it belongs to view" },
+        { "a.mp4 --codec h264", "--codec: not an option of view; it belongs to export" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         refuses(rows[i][0], rows[i][1]);
@@ -134,6 +146,52 @@ static void values_arrive(void **state)
                      BD_OK);
     assert_int_equal(o.solver, BD_SOLVER_BATCH);
     bd_options_release(&o);
+}
+
+/* Spellings of earlier versions stay, and mean the same. */
+static void aliases_are_accepted(void **state)
+{
+    (void)state;
+    struct bd_options o;
+    char storage[256];
+    static const char *const spellings[] = { "stabilise", "stabilize", "steady" };
+    for (size_t i = 0; i < 3; i++) {
+        char line[64];
+        snprintf(line, sizeof line, i == 1 ? "in.mp4 --%s=off" : "in.mp4 --%s off", spellings[i]);
+        assert_int_equal(parse(&o, storage, line), BD_OK);
+        assert_int_equal(o.stabilise, 2);
+        bd_options_release(&o);
+    }
+    assert_int_equal(parse(&o, storage, "eval d --compare a --against b --against=c"), BD_OK);
+    assert_int_equal(o.compare.count, 3);
+    assert_string_equal(o.compare.items[1], "b");
+    assert_string_equal(o.compare.items[2], "c");
+    bd_options_release(&o);
+}
+
+/* The name of the backend says the device, for all commands. */
+static void the_device_is_part_of_the_backend(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        { "in.mp4 --device 0", "cuda:0" },
+        { "export in.mp4 --device 1 --backend auto", "cuda:1" },
+        { "eval d --backend cuda --device=63", "cuda:63" },
+        { "bench --device 2 --backend cuda", "cuda:2" },
+        { "bench --backend cuda", "cuda" },
+        { "in.mp4 --device 3 --input-option a=b --input-option c=d", "cuda:3" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bd_options o;
+        char storage[256];
+        assert_int_equal(parse(&o, storage, rows[i][0]), BD_OK);
+        assert_string_equal(o.backend, rows[i][1]);
+        if (o.input_option_count) {
+            assert_string_equal(o.input_options[0].key, "a");
+            assert_string_equal(o.input_options[1].key, "c");
+        }
+        bd_options_release(&o);
+    }
 }
 
 static void commands_are_recognised(void **state)
@@ -206,6 +264,16 @@ static void the_table_is_sound(void **state)
             assert_string_not_equal(a->name, b->name);
             assert_false(a->letter && a->letter == b->letter);
         }
+        for (const struct bd_option_alias *other = bd_option_aliases; other->alias; other++)
+            assert_string_not_equal(a->name, other->alias);
+    }
+    for (const struct bd_option_alias *other = bd_option_aliases; other->alias; other++) {
+        const struct bd_option *option = bd_option_table;
+        while (option->name && strcmp(option->name, other->name) != 0)
+            option++;
+        assert_non_null(option->name);
+        for (const struct bd_option_alias *next = other + 1; next->alias; next++)
+            assert_string_not_equal(next->alias, other->alias);
     }
 }
 
@@ -242,6 +310,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_one_clear_line),
         cmocka_unit_test(values_arrive),
+        cmocka_unit_test(aliases_are_accepted),
+        cmocka_unit_test(the_device_is_part_of_the_backend),
         cmocka_unit_test(commands_are_recognised),
         cmocka_unit_test(too_many_are_refused),
         cmocka_unit_test(the_table_is_sound),

@@ -356,27 +356,27 @@ static const struct bd_separator_options little = {
     .width = 64, .height = 48, .channels = 3, .window = 50
 };
 
-static enum bd_status start_little(struct bd_initialiser **prime, const char *input,
+static enum bd_status start_little(struct bd_initialiser **initialiser, const char *input,
                                    bool (*interrupted)(void *), void *user)
 {
     struct bd_reader_options reader = { .format = BD_RGB24,
                                         .interrupted = interrupted,
                                         .user = user };
     struct bd_separator_options settings = bd_separator_defaults(&little);
-    return bd_initialiser_start(prime, input, &reader, &settings, BD_RGB24, 1);
+    return bd_initialiser_start(initialiser, input, &reader, &settings, BD_RGB24, 1);
 }
 
-/* Starts a look ahead into `input` and finishes it with a separator. */
+/* Starts the look-ahead of `input` and finishes it with a separator. */
 static enum bd_status prime_little(const char *input, bool (*interrupted)(void *), void *user)
 {
     struct bd_backend *backend = NULL;
     struct bd_separator *separator = NULL;
-    struct bd_initialiser *prime = NULL;
+    struct bd_initialiser *initialiser = NULL;
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
     assert_int_equal(bd_separator_create(&separator, backend, &little), BD_OK);
-    assert_int_equal(start_little(&prime, input, interrupted, user), BD_OK);
-    enum bd_status status = bd_initialiser_finish(&prime, separator, NULL);
-    assert_null(prime);
+    assert_int_equal(start_little(&initialiser, input, interrupted, user), BD_OK);
+    enum bd_status status = bd_initialiser_finish(&initialiser, separator, NULL);
+    assert_null(initialiser);
     bd_separator_destroy(&separator);
     bd_backend_close(&backend);
     return status;
@@ -418,7 +418,7 @@ static void write_film(const char *path)
     bd_frame_destroy(&frame);
 }
 
-/* The background that a look ahead in so many parts gives. */
+/* The background that a look-ahead in so many parts gives. */
 static void background_of(const char *input, double start, int parts, uint8_t *background)
 {
     struct bd_reader_options reader = { .format = BD_RGB24, .start = start };
@@ -427,14 +427,14 @@ static void background_of(const char *input, double start, int parts, uint8_t *b
     struct bd_backend *backend = NULL;
     struct bd_separator *separator = NULL;
     struct bd_separation separation;
-    struct bd_initialiser *prime = NULL;
+    struct bd_initialiser *initialiser = NULL;
     settings.outputs = BD_SEPARATOR_BACKGROUND;
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
     assert_int_equal(bd_separator_create(&separator, backend, &settings), BD_OK);
     settings = bd_separator_defaults(&settings);
-    assert_int_equal(bd_initialiser_start(&prime, input, &reader, &settings, BD_RGB24, parts),
+    assert_int_equal(bd_initialiser_start(&initialiser, input, &reader, &settings, BD_RGB24, parts),
                      BD_OK);
-    assert_int_equal(bd_initialiser_finish(&prime, separator, NULL), BD_OK);
+    assert_int_equal(bd_initialiser_finish(&initialiser, separator, NULL), BD_OK);
     assert_int_equal(bd_synth_render(bd_synth_find("easy"), 64, 48, 1, 250, &frame, NULL), BD_OK);
     assert_int_equal(bd_separator_push(separator, frame.data, frame.stride, 0, &separation), BD_OK);
     memcpy(background, separation.background, 64 * 48 * 3);
@@ -464,7 +464,7 @@ static void parts_of_a_look_ahead_see_the_same(void **state)
     unlink(path);
 }
 
-/* Closing does not wait for the end of the look ahead: while it reads, while its pictures wait for
+/* Closing does not wait for the end of the look-ahead: while it reads, while its pictures wait for
  * room, and in a pipeline that was never asked for a frame. */
 static void a_look_ahead_nobody_waits_for_ends(void **state)
 {
@@ -473,18 +473,18 @@ static void a_look_ahead_nobody_waits_for_ends(void **state)
     struct bd_options options = options_for("synth:easy?size=1920x1080&frames=2000");
     struct bd_separator_options settings = bd_separator_defaults(&little);
     struct bd_pipeline *pipeline = NULL;
-    struct bd_initialiser *prime = NULL;
-    assert_int_equal(start_little(&prime, options.arguments[0], NULL, NULL), BD_OK);
-    bd_initialiser_close(&prime);
-    assert_null(prime);
-    bd_initialiser_close(&prime);
+    struct bd_initialiser *initialiser = NULL;
+    assert_int_equal(start_little(&initialiser, options.arguments[0], NULL, NULL), BD_OK);
+    bd_initialiser_close(&initialiser);
+    assert_null(initialiser);
+    bd_initialiser_close(&initialiser);
     settings.width = settings.height = 4096; /* room for two of them */
-    assert_int_equal(bd_initialiser_start(&prime, "synth:easy?size=32x24&frames=200", &reader,
+    assert_int_equal(bd_initialiser_start(&initialiser, "synth:easy?size=32x24&frames=200", &reader,
                                           &settings, BD_RGB24, 1),
                      BD_OK);
     double begin = bd_clock_seconds();
     sleep(1);
-    bd_initialiser_close(&prime);
+    bd_initialiser_close(&initialiser);
     assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL), BD_OK);
     bd_pipeline_close(&pipeline);
     assert_true(bd_clock_seconds() - begin < 10);
@@ -492,13 +492,13 @@ static void a_look_ahead_nobody_waits_for_ends(void **state)
     assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL),
                      BD_ERROR_ARGUMENT);
     assert_non_null(strstr(bd_error_detail(), "abacus"));
-    options.arguments[0] = "/nonexistent.mp4"; /* the backend's fault is told first */
+    options.arguments[0] = "/nonexistent.mp4"; /* the backend's failure is reported first */
     assert_int_equal(bd_pipeline_open(&pipeline, &options, false, 0, NULL, NULL),
                      BD_ERROR_ARGUMENT);
     assert_non_null(strstr(bd_error_detail(), "abacus"));
 }
 
-/* A sequence of 20 pictures of which the 15th is a folder: the look ahead breaks off there, and
+/* A sequence of 20 pictures of which the 15th is a folder: the look-ahead ends there, and
  * frames come until the reader itself is there. */
 static void a_reader_that_breaks_ahead_breaks_later(void **state)
 {

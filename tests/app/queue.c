@@ -20,7 +20,8 @@ struct maker {
     atomic_llong fails; /* at the frame of this index; -1: never */
 };
 
-/* The picture is one row that tells the frame. The later of two frames is often done first. */
+/* The picture is one row with the number of the frame. The later of two frames is often done first.
+ */
 static enum bd_status make(void *user, int thread, struct bd_frame *picture,
                            const struct bd_frame *frame)
 {

@@ -1,4 +1,4 @@
-/* A camera that shakes or is moved: what the separator is shown, where its masks go, and what comes
+/* A camera that shakes or is relocated: what the separator sees, where its masks go, and what comes
  * out of the whole. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static void off_and_still_go_through(void **state)
 {
     (void)state;
     struct bd_separator_options settings = settings_for(160, 120, BD_SEPARATOR_MASK);
-    struct bd_stabiliser *steady;
+    struct bd_stabiliser *stabiliser;
     struct bd_frame frame = { 0 };
     const struct bd_frame *shown;
     struct bd_shift shift;
@@ -67,45 +67,46 @@ static void off_and_still_go_through(void **state)
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
     for (int mode = BD_STABILISE_AUTO; mode <= BD_STABILISE_OFF; mode++) {
         assert_int_equal(
-            bd_stabiliser_create(&steady, (enum bd_stabilise_mode)mode, &settings, BD_GRAY8),
+            bd_stabiliser_create(&stabiliser, (enum bd_stabilise_mode)mode, &settings, BD_GRAY8),
             BD_OK);
-        assert_int_equal(steady == NULL, mode == BD_STABILISE_OFF);
+        assert_int_equal(stabiliser == NULL, mode == BD_STABILISE_OFF);
         for (int t = -10; t < 30; t++) {
             draw(&frame, 0, 0, (uint32_t)(t + 100));
-            bd_stabiliser_take(steady, &frame, t < 0 ? bd_stabiliser_ahead : t * 0.1, &shown,
-                               &shift);
+            bd_stabiliser_register(stabiliser, &frame, t < 0 ? bd_stabiliser_ahead : t * 0.1,
+                                   &shown, &shift);
             assert_ptr_equal(shown, &frame);
             assert_true(shift.x == 0 && shift.y == 0);
-            bd_stabiliser_give(steady, shift, &separation);
-            assert_false(bd_stabiliser_moved(steady));
+            bd_stabiliser_restore(stabiliser, shift, &separation);
+            assert_false(bd_stabiliser_moved(stabiliser));
         }
         assert_int_equal(separation.foreground, 7);
-        bd_stabiliser_seek(steady);
-        bd_stabiliser_freeze(steady, true);
-        bd_stabiliser_destroy(&steady);
-        assert_null(steady);
+        bd_stabiliser_seek(stabiliser);
+        bd_stabiliser_freeze(stabiliser, true);
+        bd_stabiliser_destroy(&stabiliser);
+        assert_null(stabiliser);
     }
     settings.width = 0;
-    assert_int_equal(bd_stabiliser_create(&steady, BD_STABILISE_ON, &settings, BD_GRAY8),
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
                      BD_ERROR_ARGUMENT);
-    assert_null(steady);
+    assert_null(stabiliser);
     settings = settings_for(16, 16, BD_SEPARATOR_MASK);
-    assert_int_equal(bd_stabiliser_create(&steady, BD_STABILISE_ON, &settings, BD_RGBA32),
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_RGBA32),
                      BD_ERROR_ARGUMENT);
     bd_frame_destroy(&frame);
 }
 
-/* What is shown to the separator stands still; a while after the last shake frames go through
+/* What the separator sees is static; a while after the last shake frames go through
  * again. */
 static void shake_is_registered(void **state)
 {
     (void)state;
     struct bd_separator_options settings = settings_for(320, 240, BD_SEPARATOR_MASK);
-    struct bd_stabiliser *steady;
+    struct bd_stabiliser *stabiliser;
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
     struct bd_shift shift;
-    assert_int_equal(bd_stabiliser_create(&steady, BD_STABILISE_AUTO, &settings, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8),
+                     BD_OK);
     assert_int_equal(bd_frame_create(&frame, 320, 240, BD_GRAY8), BD_OK);
     assert_int_equal(bd_frame_create(&first, 320, 240, BD_GRAY8), BD_OK);
     draw(&first, 0, 0, 1);
@@ -114,7 +115,7 @@ static void shake_is_registered(void **state)
         double x = t ? 5 * sin(t * 0.7) : 0, y = t ? 4.5 * cos(t * 0.9) : 0;
         draw(&frame, x, y, (uint32_t)t);
         double before = differ(&frame, &first, 16);
-        bd_stabiliser_take(steady, &frame, t * 0.1, &shown, &shift);
+        bd_stabiliser_register(stabiliser, &frame, t * 0.1, &shown, &shift);
         through += shown == &frame;
         if (shown == &frame)
             continue;
@@ -126,10 +127,10 @@ static void shake_is_registered(void **state)
     assert_true(through <= 3);
     for (; t < 180; t++) {
         draw(&frame, 0, 0, (uint32_t)t);
-        bd_stabiliser_take(steady, &frame, t * 0.1, &shown, &shift);
+        bd_stabiliser_register(stabiliser, &frame, t * 0.1, &shown, &shift);
     }
     assert_ptr_equal(shown, &frame);
-    bd_stabiliser_destroy(&steady);
+    bd_stabiliser_destroy(&stabiliser);
     bd_frame_destroy(&frame);
     bd_frame_destroy(&first);
 }
@@ -139,17 +140,18 @@ static void the_border_stays(void **state)
 {
     (void)state;
     struct bd_separator_options settings = settings_for(160, 120, BD_SEPARATOR_MASK);
-    struct bd_stabiliser *steady;
+    struct bd_stabiliser *stabiliser;
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
     struct bd_shift shift;
-    assert_int_equal(bd_stabiliser_create(&steady, BD_STABILISE_ON, &settings, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
+                     BD_OK);
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
     assert_int_equal(bd_frame_create(&first, 160, 120, BD_GRAY8), BD_OK);
     draw(&first, 0, 0, 1);
-    bd_stabiliser_take(steady, &first, 0, &shown, &shift);
+    bd_stabiliser_register(stabiliser, &first, 0, &shown, &shift);
     draw(&frame, 6, -5, 2);
-    bd_stabiliser_take(steady, &frame, 0.1, &shown, &shift);
+    bd_stabiliser_register(stabiliser, &frame, 0.1, &shown, &shift);
     assert_ptr_not_equal(shown, &frame);
     for (int y = 0; y < 120; y++)
         for (int x = 0; x < 160; x++)
@@ -157,7 +159,7 @@ static void the_border_stays(void **state)
                 assert_int_equal(shown->data[y * shown->stride + x],
                                  first.data[y * first.stride + x]);
     assert_true(differ(shown, &first, 0) <= 2.6);
-    bd_stabiliser_destroy(&steady);
+    bd_stabiliser_destroy(&stabiliser);
     bd_frame_destroy(&frame);
     bd_frame_destroy(&first);
 }
@@ -173,8 +175,9 @@ static void results_go_back(void **state)
         settings_for(width, height,
                      BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE |
                          BD_SEPARATOR_SHADOW);
-    struct bd_stabiliser *steady;
-    assert_int_equal(bd_stabiliser_create(&steady, BD_STABILISE_ON, &settings, BD_GRAY8), BD_OK);
+    struct bd_stabiliser *stabiliser;
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
+                     BD_OK);
     for (int i = 0; i < width * height; i++) {
         background[i] = (uint8_t)(5 * (i % width));
         difference[i] = (uint8_t)(6 * (i / width));
@@ -187,7 +190,7 @@ static void results_go_back(void **state)
                                  .mask = mask,
                                  .shadow = shadow,
                                  .foreground = 50 };
-    bd_stabiliser_give(steady, (struct bd_shift){ 4, -3 }, &out);
+    bd_stabiliser_restore(stabiliser, (struct bd_shift){ 4, -3 }, &out);
     assert_int_equal(out.foreground, 50);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
@@ -199,7 +202,7 @@ static void results_go_back(void **state)
             assert_int_equal(out.difference[i], difference[v * width + u]);
         }
     out = (struct bd_separation){ .mask = mask, .shadow = shadow };
-    bd_stabiliser_give(steady, (struct bd_shift){ 0.5, 0.5 }, &out);
+    bd_stabiliser_restore(stabiliser, (struct bd_shift){ 0.5, 0.5 }, &out);
     int64_t count = 0;
     for (int i = 0; i < width * height; i++) {
         count += out.mask[i] != 0;
@@ -207,126 +210,126 @@ static void results_go_back(void **state)
     }
     assert_int_equal(out.foreground, count);
     assert_null(out.background);
-    bd_stabiliser_destroy(&steady);
+    bd_stabiliser_destroy(&stabiliser);
 }
 
-/* A camera, a steady picture of it and its separator, frame by frame. */
-struct stand {
+/* A camera, its stabiliser and its separator, frame by frame. */
+struct session {
     struct bd_backend *backend;
     struct bd_separator *separator;
-    struct bd_stabiliser *steady;
+    struct bd_stabiliser *stabiliser;
     struct bd_frame frame;
     int t;
     double foreground; /* share of the last frame */
     struct bd_shift shift;
 };
 
-static void open_stand(struct stand *stand)
+static void open_session(struct session *session)
 {
     struct bd_separator_options settings = settings_for(200, 150, BD_SEPARATOR_MASK);
-    *stand = (struct stand){ 0 };
-    assert_int_equal(bd_backend_open(&stand->backend, "cpu", 1), BD_OK);
-    assert_int_equal(bd_separator_create(&stand->separator, stand->backend, &settings), BD_OK);
-    assert_int_equal(bd_stabiliser_create(&stand->steady, BD_STABILISE_AUTO, &settings, BD_GRAY8),
-                     BD_OK);
-    assert_int_equal(bd_frame_create(&stand->frame, 200, 150, BD_GRAY8), BD_OK);
+    *session = (struct session){ 0 };
+    assert_int_equal(bd_backend_open(&session->backend, "cpu", 1), BD_OK);
+    assert_int_equal(bd_separator_create(&session->separator, session->backend, &settings), BD_OK);
+    assert_int_equal(
+        bd_stabiliser_create(&session->stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&session->frame, 200, 150, BD_GRAY8), BD_OK);
 }
 
-static void close_stand(struct stand *stand)
+static void close_session(struct session *session)
 {
-    bd_stabiliser_destroy(&stand->steady);
-    bd_separator_destroy(&stand->separator);
-    bd_backend_close(&stand->backend);
-    bd_frame_destroy(&stand->frame);
+    bd_stabiliser_destroy(&session->stabiliser);
+    bd_separator_destroy(&session->separator);
+    bd_backend_close(&session->backend);
+    bd_frame_destroy(&session->frame);
 }
 
 /* Frames of a camera at (x, y), ten a second. Returns after `seconds`, or once the camera counts as
  * moved. */
-static void watch(struct stand *stand, double x, double y, double seconds)
+static void watch(struct session *session, double x, double y, double seconds)
 {
-    int end = stand->t + (int)lround(10 * seconds);
-    while (stand->t < end && !bd_stabiliser_moved(stand->steady)) {
+    int end = session->t + (int)lround(10 * seconds);
+    while (session->t < end && !bd_stabiliser_moved(session->stabiliser)) {
         const struct bd_frame *shown;
         struct bd_separation out;
-        double time = stand->t++ / 10.0;
-        draw(&stand->frame, x, y, (uint32_t)stand->t);
-        bd_stabiliser_take(stand->steady, &stand->frame, time, &shown, &stand->shift);
+        double time = session->t++ / 10.0;
+        draw(&session->frame, x, y, (uint32_t)session->t);
+        bd_stabiliser_register(session->stabiliser, &session->frame, time, &shown, &session->shift);
         assert_int_equal(
-            bd_separator_push(stand->separator, shown->data, shown->stride, time, &out), BD_OK);
-        bd_stabiliser_give(stand->steady, stand->shift, &out);
-        stand->foreground = (double)out.foreground / (200.0 * 150.0);
+            bd_separator_push(session->separator, shown->data, shown->stride, time, &out), BD_OK);
+        bd_stabiliser_restore(session->stabiliser, session->shift, &out);
+        session->foreground = (double)out.foreground / (200.0 * 150.0);
     }
 }
 
-/* Too far to be registered: the new place is learned after some seconds. */
+/* Too far to be registered: the new scene is learned after some seconds. */
 static void a_camera_that_is_turned_learns_anew(void **state)
 {
     (void)state;
-    struct stand stand;
-    open_stand(&stand);
-    watch(&stand, 0, 0, 4);
-    assert_true(stand.foreground < 0.002);
-    watch(&stand, 70.4, -5, 2);
-    print_message("%.3f of the picture is foreground\n", stand.foreground);
-    assert_true(stand.foreground > 0.05);
-    assert_false(bd_stabiliser_moved(stand.steady));
-    watch(&stand, 70.4, -5, 10);
-    assert_true(bd_stabiliser_moved(stand.steady));
-    assert_in_range(stand.t, 40 + 50, 40 + 80);
-    bd_stabiliser_freeze(stand.steady, true);
-    assert_false(bd_stabiliser_moved(stand.steady)); /* what is frozen learns nothing */
-    bd_stabiliser_freeze(stand.steady, false);
-    assert_int_equal(bd_stabiliser_learn(stand.steady, stand.separator), BD_OK);
-    assert_false(bd_stabiliser_moved(stand.steady));
-    watch(&stand, 70.4, -5, 0.1);
-    assert_true(stand.foreground < 0.002);
-    assert_true(stand.shift.x == 0 && stand.shift.y == 0);
+    struct session session;
+    open_session(&session);
+    watch(&session, 0, 0, 4);
+    assert_true(session.foreground < 0.002);
+    watch(&session, 70.4, -5, 2);
+    print_message("%.3f of the picture is foreground\n", session.foreground);
+    assert_true(session.foreground > 0.05);
+    assert_false(bd_stabiliser_moved(session.stabiliser));
+    watch(&session, 70.4, -5, 10);
+    assert_true(bd_stabiliser_moved(session.stabiliser));
+    assert_in_range(session.t, 40 + 50, 40 + 80);
+    bd_stabiliser_freeze(session.stabiliser, true);
+    assert_false(bd_stabiliser_moved(session.stabiliser)); /* what is frozen learns nothing */
+    bd_stabiliser_freeze(session.stabiliser, false);
+    assert_int_equal(bd_stabiliser_learn(session.stabiliser, session.separator), BD_OK);
+    assert_false(bd_stabiliser_moved(session.stabiliser));
+    watch(&session, 70.4, -5, 0.1);
+    assert_true(session.foreground < 0.002);
+    assert_true(session.shift.x == 0 && session.shift.y == 0);
     /* from there on it is registered as before */
-    watch(&stand, 74.4, -8, 1);
-    assert_true(stand.foreground < 0.002);
-    assert_true(fabs(stand.shift.x - 4) < 0.1 && fabs(stand.shift.y + 3) < 0.1);
-    close_stand(&stand);
+    watch(&session, 74.4, -8, 1);
+    assert_true(session.foreground < 0.002);
+    assert_true(fabs(session.shift.x - 4) < 0.1 && fabs(session.shift.y + 3) < 0.1);
+    close_session(&session);
 }
 
-/* A nudge within reach: registered at once, and the new place is learned when a whole memory time
+/* A nudge within reach: registered at once, and the new scene is learned when a whole memory time
  * has shown it. */
 static void a_camera_that_is_nudged_goes_on(void **state)
 {
     (void)state;
-    struct stand stand;
-    open_stand(&stand);
-    watch(&stand, 0, 0, 4);
+    struct session session;
+    open_session(&session);
+    watch(&session, 0, 0, 4);
     for (int i = 0; i < 10; i++) {
-        watch(&stand, 5.5, -4.25, 1);
-        assert_true(stand.foreground < 0.002);
-        assert_false(bd_stabiliser_moved(stand.steady));
+        watch(&session, 5.5, -4.25, 1);
+        assert_true(session.foreground < 0.002);
+        assert_false(bd_stabiliser_moved(session.stabiliser));
     }
-    assert_true(fabs(stand.shift.x - 5.5) < 0.3 && fabs(stand.shift.y + 4.25) < 0.3);
-    watch(&stand, 5.5, -4.25, 15);
-    assert_true(bd_stabiliser_moved(stand.steady));
-    assert_in_range(stand.t, 40 + 195, 40 + 215);
-    assert_int_equal(bd_stabiliser_learn(stand.steady, stand.separator), BD_OK);
-    watch(&stand, 5.5, -4.25, 0.1);
-    assert_true(stand.foreground < 0.002);
-    assert_true(fabs(stand.shift.x) < 0.1 && fabs(stand.shift.y) < 0.1);
-    close_stand(&stand);
+    assert_true(fabs(session.shift.x - 5.5) < 0.3 && fabs(session.shift.y + 4.25) < 0.3);
+    watch(&session, 5.5, -4.25, 15);
+    assert_true(bd_stabiliser_moved(session.stabiliser));
+    assert_in_range(session.t, 40 + 195, 40 + 215);
+    assert_int_equal(bd_stabiliser_learn(session.stabiliser, session.separator), BD_OK);
+    watch(&session, 5.5, -4.25, 0.1);
+    assert_true(session.foreground < 0.002);
+    assert_true(fabs(session.shift.x) < 0.1 && fabs(session.shift.y) < 0.1);
+    close_session(&session);
 }
 
 /* A seek tells nothing about the camera. */
 static void a_seek_is_no_move(void **state)
 {
     (void)state;
-    struct stand stand;
-    open_stand(&stand);
-    watch(&stand, 0, 0, 2);
-    watch(&stand, 70.4, -5, 3);
-    bd_stabiliser_seek(stand.steady);
-    stand.t = 1000;
-    watch(&stand, 70.4, -5, 4);
-    assert_false(bd_stabiliser_moved(stand.steady));
-    watch(&stand, 0, 0, 1);
-    assert_true(stand.foreground < 0.01);
-    close_stand(&stand);
+    struct session session;
+    open_session(&session);
+    watch(&session, 0, 0, 2);
+    watch(&session, 70.4, -5, 3);
+    bd_stabiliser_seek(session.stabiliser);
+    session.t = 1000;
+    watch(&session, 70.4, -5, 4);
+    assert_false(bd_stabiliser_moved(session.stabiliser));
+    watch(&session, 0, 0, 1);
+    assert_true(session.foreground < 0.01);
+    close_session(&session);
 }
 
 struct tally {
@@ -346,7 +349,7 @@ static struct tally run_solver(int solver, const char *input, const char *scene,
     struct bd_options options = { .arguments = { input },
                                   .argument_count = 1,
                                   .solver = solver,
-                                  .steady = mode,
+                                  .stabilise = mode,
                                   .scale_width = scale_width,
                                   .scale_height = scale_height,
                                   .backend = "cpu" };
@@ -442,7 +445,7 @@ static void still_scenes_stay_as_they_are(void **state)
         char command[256];
         snprintf(command, sizeof command,
                  "$B export 'synth:street?frames=30' --mask m%%03d.png --background b%%03d.png "
-                 "--steady %s --backend cpu --progress none && cat m*.png b*.png | cksum",
+                 "--stabilise %s --backend cpu --progress none && cat m*.png b*.png | cksum",
                  i ? "off" : "auto");
         assert_int_equal(cli_run(folder, command), 0);
         cli_slurp(folder, "out", text[i], sizeof text[i]);
@@ -456,12 +459,12 @@ static void the_option_is_checked(void **state)
 {
     const char *folder = *state;
     char text[8192];
-    assert_int_equal(cli_run(folder, "$B export synth:easy --mask m.mkv --steady maybe"), 1);
+    assert_int_equal(cli_run(folder, "$B export synth:easy --mask m.mkv --stabilise maybe"), 1);
     cli_slurp(folder, "err", text, sizeof text);
-    assert_non_null(strstr(text, "--steady"));
+    assert_non_null(strstr(text, "--stabilise"));
     assert_int_equal(cli_run(folder, "$B eval --help"), 0);
     cli_slurp(folder, "out", text, sizeof text);
-    assert_non_null(strstr(text, "--steady"));
+    assert_non_null(strstr(text, "--stabilise"));
 }
 
 /* The score that eval gives, and events with places in the frame as it came. */

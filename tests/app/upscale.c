@@ -9,15 +9,10 @@
 #include <cmocka.h>
 
 #include "app/pipeline/upscale.h"
+#include "tests/support/random.h"
 
 /* A linear congruential generator: the same numbers everywhere. */
-static unsigned state_of_noise;
-
-static unsigned noise(void)
-{
-    state_of_noise = state_of_noise * 1664525U + 1013904223U;
-    return state_of_noise >> 8;
-}
+static uint32_t seed;
 
 static int clamp(int value, int least, int most)
 {
@@ -90,11 +85,11 @@ static uint8_t expected(const struct bd_small_result *s, const struct bd_frame *
 static void draw_mask(uint8_t *mask, int width, int height, int kind)
 {
     for (int i = 0; i < width * height; i++)
-        mask[i] = kind == 1 || (kind == 2 && noise() % 2) ? 255 : 0;
+        mask[i] = kind == 1 || (kind == 2 && random_bits(&seed) % 2) ? 255 : 0;
     for (int k = 0; k < 3 && kind == 3; k++) {
-        int x0 = (int)noise() % width, y0 = (int)noise() % height;
-        int x1 = x0 + 1 + (int)noise() % (width / 3 + 1);
-        int y1 = y0 + 1 + (int)noise() % (height / 3 + 1);
+        int x0 = (int)random_bits(&seed) % width, y0 = (int)random_bits(&seed) % height;
+        int x1 = x0 + 1 + (int)random_bits(&seed) % (width / 3 + 1);
+        int y1 = y0 + 1 + (int)random_bits(&seed) % (height / 3 + 1);
         for (int y = y0; y < y1 && y < height; y++)
             for (int x = x0; x < x1 && x < width; x++)
                 mask[y * width + x] = 255;
@@ -115,14 +110,14 @@ static int64_t differing(int width, int height, int small_width, int small_heigh
     assert_int_equal(bd_frame_create(&out, width, height, BD_GRAY8), BD_OK);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width * (int)format; x++)
-            in.data[y * in.stride + x] = (uint8_t)noise();
+            in.data[y * in.stride + x] = (uint8_t)random_bits(&seed);
     for (size_t i = 0; i < cells * 5; i++)
-        small[i] = (uint8_t)noise();
+        small[i] = (uint8_t)random_bits(&seed);
     draw_mask(small + cells * 4, small_width, small_height, kind);
     struct bd_small_result result = { small_width,       small_height,      channels, small,
                                       small + cells * 3, small + cells * 4, 0 };
-    result.threshold = (double)(noise() % 300) - 20;
-    assert_int_equal(bd_pool_create(&pool, 1 + (int)noise() % 4), BD_OK);
+    result.threshold = (double)(random_bits(&seed) % 300) - 20;
+    assert_int_equal(bd_pool_create(&pool, 1 + (int)random_bits(&seed) % 4), BD_OK);
     assert_int_equal(bd_upscaler_create(&upscaler, pool, width, height, small_width, small_height),
                      BD_OK);
     bd_upscale_mask(upscaler, &out, &in, &result);
@@ -141,12 +136,14 @@ static int64_t differing(int width, int height, int small_width, int small_heigh
 static void all_sizes_follow_the_definition(void **state)
 {
     (void)state;
-    state_of_noise = 1;
+    seed = 1;
     for (int round = 0; round < 200; round++) {
-        int small_width = 1 + (int)noise() % 60, small_height = 1 + (int)noise() % 40;
-        int width = small_width + (int)noise() % 150, height = small_height + (int)noise() % 100;
-        enum bd_pixel_format format = noise() % 2 ? BD_RGB24 : BD_GRAY8;
-        int channels = format == BD_RGB24 && noise() % 2 ? 3 : 1;
+        int small_width = 1 + (int)random_bits(&seed) % 60,
+            small_height = 1 + (int)random_bits(&seed) % 40;
+        int width = small_width + (int)random_bits(&seed) % 150,
+            height = small_height + (int)random_bits(&seed) % 100;
+        enum bd_pixel_format format = random_bits(&seed) % 2 ? BD_RGB24 : BD_GRAY8;
+        int channels = format == BD_RGB24 && random_bits(&seed) % 2 ? 3 : 1;
         assert_int_equal(
             differing(width, height, small_width, small_height, format, channels, round % 4), 0);
     }
@@ -156,7 +153,7 @@ static void all_sizes_follow_the_definition(void **state)
 static void a_large_picture_follows_the_definition(void **state)
 {
     (void)state;
-    state_of_noise = 2;
+    seed = 2;
     assert_int_equal(differing(1920, 1080, 739, 416, BD_RGB24, 3, 3), 0);
     assert_int_equal(differing(1920, 1080, 739, 416, BD_GRAY8, 1, 3), 0);
 }

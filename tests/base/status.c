@@ -1,7 +1,10 @@
 /* backdrop/status.h and base/clock.h: codes, the detail of each thread, the log callback. */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -223,6 +226,120 @@ static void test_logging_keeps_the_detail(void **state)
     assert_string_equal(bd_error_detail(), "the detail");
 }
 
+/* A callback that logs: its message comes after the one that it is called with. */
+static void record_and_log(void *user, enum bd_log_level level, const char *message)
+{
+    struct log_record *record = user;
+    record_message(user, level, message);
+    if (record->count < 3)
+        bd_log(BD_LOG_DEBUG, "answer %d", record->count);
+}
+
+static void test_callback_may_log(void **state)
+{
+    (void)state;
+    struct log_record record = { 0 };
+    bd_log_set(record_and_log, &record);
+    bd_log(BD_LOG_INFO, "question");
+    assert_int_equal(record.count, 3);
+    assert_int_equal(record.overlaps, 0);
+    assert_string_equal(record.message, "answer 2");
+}
+
+/* A callback that sets another: from the next message on. */
+static void record_and_leave(void *user, enum bd_log_level level, const char *message)
+{
+    struct log_record *record = user;
+    bd_log_set(record_message, record + 1);
+    record_message(record, level, message);
+}
+
+static void test_callback_may_set_the_callback(void **state)
+{
+    (void)state;
+    struct log_record records[2] = { { 0 }, { 0 } };
+    bd_log_set(record_and_leave, records);
+    bd_log(BD_LOG_INFO, "first");
+    bd_log(BD_LOG_INFO, "second");
+    assert_int_equal(records[0].count, 1);
+    assert_string_equal(records[0].message, "first");
+    assert_int_equal(records[1].count, 1);
+    assert_string_equal(records[1].message, "second");
+}
+
+/* A callback that waits until it is let go. */
+struct gate {
+    struct log_record record;
+    atomic_bool entered, open;
+    atomic_bool removed; /* bd_log_set has returned */
+};
+
+static void wait_for(atomic_bool *flag)
+{
+    while (!atomic_load(flag))
+        sched_yield();
+}
+
+static void wait_at_gate(void *user, enum bd_log_level level, const char *message)
+{
+    struct gate *gate = user;
+    atomic_store(&gate->entered, true);
+    wait_for(&gate->open);
+    record_message(&gate->record, level, message);
+}
+
+static void *log_one(void *argument)
+{
+    (void)argument;
+    bd_log(BD_LOG_INFO, "from the thread");
+    return NULL;
+}
+
+/* No lock is held while a callback runs: another thread can log, and its line is delivered next. */
+static void test_logging_does_not_wait_for_the_callback(void **state)
+{
+    (void)state;
+    struct gate gate = { 0 };
+    pthread_t thread;
+    bd_log_set(wait_at_gate, &gate);
+    assert_int_equal(pthread_create(&thread, NULL, log_one, NULL), 0);
+    wait_for(&gate.entered);
+    bd_log(BD_LOG_INFO, "from the main thread"); /* returns though the callback is at the gate */
+    atomic_store(&gate.open, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(gate.record.count, 2);
+    assert_int_equal(gate.record.overlaps, 0);
+    assert_string_equal(gate.record.message, "from the main thread");
+}
+
+static void *remove_callback(void *argument)
+{
+    struct gate *gate = argument;
+    bd_log_set(NULL, NULL);
+    atomic_store(&gate->removed, true);
+    return NULL;
+}
+
+/* bd_log_set returns when the callback that was set before is no longer used. */
+static void test_removal_waits_for_the_callback(void **state)
+{
+    (void)state;
+    struct gate gate = { 0 };
+    struct timespec pause = { .tv_nsec = 20 * 1000 * 1000 };
+    pthread_t logging, removing;
+    bd_log_set(wait_at_gate, &gate);
+    assert_int_equal(pthread_create(&logging, NULL, log_one, NULL), 0);
+    wait_for(&gate.entered);
+    assert_int_equal(pthread_create(&removing, NULL, remove_callback, &gate), 0);
+    nanosleep(&pause, NULL);
+    assert_false(atomic_load(&gate.removed));
+    bd_log(BD_LOG_INFO, "to nobody");
+    atomic_store(&gate.open, true);
+    assert_int_equal(pthread_join(removing, NULL), 0);
+    assert_int_equal(pthread_join(logging, NULL), 0);
+    assert_true(atomic_load(&gate.removed));
+}
+
 static void test_clock_measures_a_sleep(void **state)
 {
     (void)state;
@@ -253,6 +370,10 @@ int main(void)
         cmocka_unit_test_teardown(test_long_message_is_cut, discard_messages),
         cmocka_unit_test_teardown(test_messages_of_threads_do_not_overlap, discard_messages),
         cmocka_unit_test_teardown(test_logging_keeps_the_detail, discard_messages),
+        cmocka_unit_test_teardown(test_callback_may_log, discard_messages),
+        cmocka_unit_test_teardown(test_callback_may_set_the_callback, discard_messages),
+        cmocka_unit_test_teardown(test_logging_does_not_wait_for_the_callback, discard_messages),
+        cmocka_unit_test_teardown(test_removal_waits_for_the_callback, discard_messages),
         cmocka_unit_test(test_clock_measures_a_sleep),
     };
     return cmocka_run_group_tests_name("status", tests, NULL, NULL);

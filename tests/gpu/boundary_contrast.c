@@ -14,12 +14,7 @@
 #include "separation/cpu/mask.h"
 #include "tests/gpu/open_gpu.h"
 #include "tests/support/quick.h"
-
-static uint32_t random_bits(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
+#include "tests/support/random.h"
 
 /* Both tests, and their pictures: in the host's memory and in the GPU's. */
 enum { outside, inside, region, apart, pictures };

@@ -14,8 +14,10 @@
 
 #include "gpu/qr/caqr/caqr.h"
 #include "gpu/qr/caqr/tuning.h"
+#include "tests/gpu/group.h"
 #include "tests/support/qr_errors.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/backend.h>
 #include <backdrop/matrix.h>
 
@@ -29,18 +31,11 @@ struct problem {
     int64_t k;     /* columns of C; 0: 5 */
 };
 
-static struct bd_backend *backend;
 static uint64_t seed;
-
-static double uniform(void) /* -1 .. 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / (double)(1ull << 52) - 1;
-}
 
 static float element(const struct problem *p, int64_t i, int64_t j)
 {
-    double x = uniform();
+    double x = signed_uniform(&seed);
     switch (p->kind) {
     case ZERO:
         return 0;
@@ -195,8 +190,7 @@ static void test_one_leaf(void **state)
 {
     static const int64_t rows[] = { 16, 17, 100, 127, 128, 129, 143, 144, 256, 257, 1000 };
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int64_t n = 1; n <= 16 && n <= rows[i]; n += i % 2 ? 15 : 5)
             check(&(struct problem){ .m = rows[i], .n = n, .shape = { 16, 1 << 20, 2 } });
@@ -206,8 +200,7 @@ static void test_one_leaf(void **state)
 static void test_panels(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     const bool quick = test_quick();
     for (int64_t n = 1; n <= 130; n += quick ? 21 : n % 16 == 15 || n % 16 == 0 ? 1 : 5)
         check(&(struct problem){ .m = 1000 + 3 * n, .n = n, .shape = { 128, 256, 2 + n % 3 } });
@@ -219,8 +212,7 @@ static void test_panels(void **state)
 static void test_updates(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     const bool quick = test_quick();
     for (int cols = 16; cols <= 128; cols += quick ? 48 : 16)
         check(&(struct problem){
@@ -236,8 +228,7 @@ static void test_updates(void **state)
 static void test_kinds(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     for (enum kind kind = ZERO; kind <= ZERO_ROWS; kind++) {
         if (!test_quick())
             check(&(struct problem){ .m = 5000, .n = 100, .kind = kind });
@@ -250,8 +241,7 @@ static void test_kinds(void **state)
 static void test_tall(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     if (!test_quick()) {
         check(&(struct problem){ .m = 200001, .n = 20 });
         check(&(struct problem){ .m = 100000, .n = 70, .shape = { 80, 50000, 2 } });
@@ -261,21 +251,6 @@ static void test_tall(void **state)
     check(&(struct problem){ .m = 5003, .n = 70, .shape = { 64, 300, 3, 1000 }, .extra = 1 });
 }
 
-static int open_cuda(void **state)
-{
-    (void)state;
-    if (bd_backend_open(&backend, "cuda", 0) != BD_OK)
-        print_message("skipped: %s\n", bd_error_detail());
-    return 0;
-}
-
-static int close_cuda(void **state)
-{
-    (void)state;
-    bd_backend_close(&backend);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -283,5 +258,5 @@ int main(void)
         cmocka_unit_test(test_updates),  cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_tall),
     };
-    return cmocka_run_group_tests(tests, open_cuda, close_cuda);
+    return cmocka_run_group_tests(tests, open_group, close_group);
 }

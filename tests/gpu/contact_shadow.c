@@ -373,5 +373,5 @@ int main(int argc, char **argv)
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, open_gpu, close_gpu);
+    return cmocka_run_group_tests(tests, open_group, close_group);
 }

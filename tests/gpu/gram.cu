@@ -15,17 +15,12 @@ extern "C" {
 
 #include "gpu/core/gram.cuh"
 #include "gpu/qr/cholesky.h"
+#include "tests/gpu/group.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/backend.h>
 
-static struct bd_backend *backend;
 static uint64_t seed = 42;
-
-static double uniform(void) /* -1 .. 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / (double)(1ull << 52) - 1;
-}
 
 /* X(i, j) = bytes(i, j) - 100: a matrix that is nowhere in memory. */
 struct shifted_bytes {
@@ -141,7 +136,7 @@ static void check_matrix(int64_t m, int n, int64_t extra, int64_t offset)
         x[i] = NAN; /* between the columns */
     for (int j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++)
-            x[offset + i + j * ld] = (float)(uniform() * (j % 7 == 3 ? 1e-20 : 1));
+            x[offset + i + j * ld] = (float)(signed_uniform(&seed) * (j % 7 == 3 ? 1e-20 : 1));
     struct fixture f = setup(x, count * sizeof *x, m, n);
     const struct bd_gram_matrix loader = { static_cast<float *>(f.x) + offset, ld, m };
     assert_int_equal(bd_gram(f.cuda, f.g, loader, m, n, f.workspace, NULL), BD_OK);
@@ -152,8 +147,7 @@ static void check_matrix(int64_t m, int n, int64_t extra, int64_t offset)
 
 static void test_columns(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int cols[] = { 1,   2,   7,   8,   20,  24,  25,  32,  33,  64,  65,
                                 100, 104, 105, 128, 129, 192, 193, 208, 225, 385, 500 };
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
@@ -163,8 +157,7 @@ static void test_columns(void **)
 
 static void test_rows(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int64_t rows[] = { 1, 3, 16, 31, 32, 33, 64, 100, 4097, 4096 };
     for (size_t i = 0; i < sizeof rows / sizeof *rows - test_quick(); i++) {
         check_matrix(rows[i], 20, 0, 0);
@@ -186,15 +179,14 @@ static void test_rows(void **)
 
 static void test_formed_on_the_fly(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     const int64_t m = 3003, ld = 3010;
     const int n = 100;
     uint8_t *bytes = static_cast<uint8_t *>(malloc((size_t)(ld * n)));
     float *x = static_cast<float *>(malloc((size_t)(ld * n) * sizeof *x));
     assert_true(bytes && x);
     for (int64_t i = 0; i < ld * n; i++) {
-        bytes[i] = (uint8_t)(127.5 * (uniform() + 1));
+        bytes[i] = (uint8_t)(255 * uniform(&seed));
         x[i] = (float)bytes[i] - 100;
     }
     struct fixture f = setup(bytes, (size_t)(ld * n), m, n);
@@ -209,8 +201,7 @@ static void test_formed_on_the_fly(void **)
 /* Elements that a NaN or Inf belongs to are not finite, all others are. */
 static void test_not_finite(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int cols[] = { 20, 32, 60, 100, 120, 190, 210, 300 };
     static const float bad[] = { NAN, INFINITY };
     const int64_t m = 700;
@@ -220,7 +211,7 @@ static void test_not_finite(void **)
             float *x = static_cast<float *>(malloc((size_t)(m * n) * sizeof *x));
             assert_non_null(x);
             for (int64_t i = 0; i < m * n; i++)
-                x[i] = (float)uniform();
+                x[i] = (float)signed_uniform(&seed);
             x[333 + at * m] = bad[b];
             struct fixture f = setup(x, (size_t)(m * n) * sizeof *x, m, n);
             const struct bd_gram_matrix loader = { static_cast<float *>(f.x), m, m };
@@ -240,8 +231,7 @@ static void test_not_finite(void **)
 /* With *stop != 0 nothing is written; with 0 all is. */
 static void test_stop(void **)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     static const int cols[] = { 20, 100, 230 };
     const int64_t m = 500;
     for (size_t c = 0; c < sizeof cols / sizeof *cols; c++) {
@@ -249,7 +239,7 @@ static void test_stop(void **)
         float *x = static_cast<float *>(malloc((size_t)(m * n) * sizeof *x));
         assert_non_null(x);
         for (int64_t i = 0; i < m * n; i++)
-            x[i] = (float)uniform();
+            x[i] = (float)signed_uniform(&seed);
         struct fixture f = setup(x, (size_t)(m * n) * sizeof *x, m, n);
         const struct bd_gram_matrix loader = { static_cast<float *>(f.x), m, m };
         int *stop = static_cast<int *>(device_copy(f.cuda, &on, sizeof on));
@@ -268,20 +258,6 @@ static void test_stop(void **)
     }
 }
 
-static int open_backend(void **)
-{
-    if (bd_backend_open(&backend, "cuda", 1) == BD_OK)
-        return 0;
-    print_message("%s\n", bd_error_detail());
-    return 0;
-}
-
-static int close_backend(void **)
-{
-    bd_backend_close(&backend);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,5 +267,5 @@ int main(void)
         cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_stop),
     };
-    return cmocka_run_group_tests(tests, open_backend, close_backend);
+    return cmocka_run_group_tests(tests, open_group, close_group);
 }

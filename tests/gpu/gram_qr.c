@@ -45,10 +45,10 @@ static void test_columns(void **state)
     bd_backend_close(&gpu);
 }
 
-/* Singular values that are raised, and blocks of R that are inverted, of every number of columns
+/* Singular values that are clamped, and blocks of R that are inverted, of every number of columns
  * that one kernel takes, and of more: from the first pass on, where G has been rounded to any rank,
  * to an orthogonal Q. */
-static void test_raised(void **state)
+static void test_clamped(void **state)
 {
     struct bd_backend *gpu = open_gpu();
     int64_t truncated = 0;
@@ -310,7 +310,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_raised),
+        cmocka_unit_test(test_clamped),
         cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_breaks_off),
         cmocka_unit_test(test_little_shared_memory),

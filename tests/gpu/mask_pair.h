@@ -15,8 +15,8 @@
 #include "separation/cpu/contact_shadow.h"
 #include "separation/cpu/mask.h"
 #include "separation/shared/contact_shadow.h"
+#include "tests/gpu/group.h"
 #include "tests/support/mask_pictures.h"
-#include <backdrop/backend.h>
 
 /* Both clean-ups for one size of picture. */
 struct pair {
@@ -36,27 +36,9 @@ struct pair {
     int64_t cut; /* pixels, by the CPU */
 };
 
-static struct bd_backend *backend;
-
-static int open_gpu(void **state)
-{
-    (void)state;
-    if (bd_backend_open(&backend, "cuda", 1) != BD_OK)
-        print_message("skipped: %s\n", bd_error_detail());
-    return 0;
-}
-
-static int close_gpu(void **state)
-{
-    (void)state;
-    bd_backend_close(&backend);
-    return 0;
-}
-
 static void pair_open(struct pair *p, int width, int height)
 {
-    if (!backend)
-        skip();
+    need_gpu();
     memset(p, 0, sizeof *p);
     p->width = width;
     p->height = height;

@@ -17,6 +17,7 @@
 
 #include "tests/gpu/open_gpu.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/backend.h>
 #include <backdrop/least_squares.h>
 #include <backdrop/qr.h>
@@ -47,12 +48,6 @@ struct fixture {
 };
 
 static uint64_t seed;
-
-static double uniform(void) /* -1 .. 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / (double)(1ull << 52) - 1;
-}
 
 static void *room(size_t count, size_t size)
 {
@@ -134,7 +129,7 @@ static void check(struct fixture *x, int step)
         get(x, &x->f.d, d);
     for (int i = 0; i < 3; i++) {
         for (int64_t j = 0; j < m; j++)
-            z[j] = uniform();
+            z[j] = signed_uniform(&seed);
         multiply(y, r, n, n, n, z); /* R z */
         if (p->with_q) {
             multiply(v, q, m, m, n, y); /* Q R z, A z */
@@ -241,7 +236,7 @@ static void fill(float *a, int64_t ld, int64_t rows, int64_t cols, double scale)
 {
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
-            a[i + j * ld] = (float)(scale * uniform());
+            a[i + j * ld] = (float)(scale * signed_uniform(&seed));
 }
 
 /* Makes the change on the host; u, e: what comes in, tight. */

@@ -14,6 +14,7 @@
 #include "separation/shared/ops.h"
 #include "tests/gpu/open_gpu.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 
 enum { window = 6, depth = 3 };
 
@@ -29,12 +30,12 @@ static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_sh
     for (int y = 0; y < shape->height; y++)
         for (int x = 0; x < shape->width * shape->channels; x++) {
             int column = x / shape->channels - frame % shape->width;
-            random = random * 1664525u + 1013904223u;
+            uint32_t bits = random_bits(&random);
             bool square = column >= 0 && column < shape->width / 4 && y > shape->height / 2;
             int place = x / shape->channels - shape->width / 3;
             square |= frame < leaves && place >= 0 && place < shape->width / 4 &&
                       y >= shape->height / 8 && y < shape->height * 3 / 8;
-            int value = square ? 220 : 60 + (x + 2 * y) % 64 + (int)(random >> 29);
+            int value = square ? 220 : 60 + (x + 2 * y) % 64 + (int)(bits >> 21);
             bool shadow = column >= shape->width / 4 && column < shape->width / 2 &&
                           y > shape->height / 2 && !square;
             value = shadow ? value * 5 / 8 : value;

@@ -15,17 +15,12 @@
 #include "gpu/cuda.h"
 #include "gpu/svd/small_svd.h"
 #include "linalg/shared/svd_ops.h"
+#include "tests/gpu/group.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/matrix.h>
 
-static struct bd_backend *backend;
 static uint64_t seed;
-
-static double noise(void)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 40) / 8388608.0 - 1;
-}
 
 static void *zeros(int64_t count, size_t size)
 {
@@ -40,7 +35,8 @@ static void fill(float *r, double *g, int64_t n)
 {
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++)
-            r[i + j * n] = i > j ? 0 : (float)(noise() * pow(10, -4.0 * (double)i / (double)n));
+            r[i + j * n] =
+                i > j ? 0 : (float)(noise(&seed) * pow(10, -4.0 * (double)i / (double)n));
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++) {
             double sum = 0;
@@ -144,16 +140,14 @@ static void check_sizes(void)
 static void test_this_gpu(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     check_sizes();
 }
 
 static void test_without_clusters(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     struct bd_cuda *cuda = bd_cuda_of(backend);
     int capability = cuda->capability;
     cuda->capability = 80;
@@ -165,30 +159,12 @@ static void test_without_clusters(void **state)
 static void test_less_shared_memory(void **state)
 {
     (void)state;
-    if (!backend)
-        skip();
+    need_gpu();
     struct bd_cuda *cuda = bd_cuda_of(backend);
     int most = cuda->shared_most;
     cuda->shared_most = 99 * 1024;
     check_sizes();
     cuda->shared_most = most;
-}
-
-static int open_cuda(void **state)
-{
-    (void)state;
-    enum bd_status status = bd_backend_open(&backend, "cuda", 1);
-    if (status == BD_ERROR_UNSUPPORTED)
-        print_message("skipped: %s\n", bd_error_detail());
-    return status == BD_OK || status == BD_ERROR_UNSUPPORTED ? 0 : -1;
-}
-
-static int close_cuda(void **state)
-{
-    (void)state;
-    if (backend)
-        bd_backend_close(&backend);
-    return 0;
 }
 
 int main(void)
@@ -198,5 +174,5 @@ int main(void)
         cmocka_unit_test(test_without_clusters),
         cmocka_unit_test(test_less_shared_memory),
     };
-    return cmocka_run_group_tests(tests, open_cuda, close_cuda);
+    return cmocka_run_group_tests(tests, open_group, close_group);
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "lapack/names.h"
+#include "tests/support/random.h"
 
 /* What XERBLA was told last; the program's XERBLA is the one that the drop-in must call. */
 static char told_name[16] __attribute__((unused));
@@ -40,8 +41,7 @@ static inline void forget(void)
 static uint32_t random_state = 1;
 static inline float random_float(void)
 {
-    random_state = random_state * 1664525 + 1013904223;
-    return (float)random_state * 0x1p-32F - 0.5F;
+    return (float)random_bits(&random_state) * 0x1p-24F - 0.5F;
 }
 
 static inline float *new_floats(int64_t count)

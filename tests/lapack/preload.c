@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "tests/support/random.h"
+
 enum { M = 27000, N = 40 }; /* large enough for a GPU, where one is there and asked for */
 
 /* This program's own XERBLA is the one that is called, whoever finds the fault. */
@@ -30,10 +32,8 @@ static float *random_matrix(void)
 {
     uint32_t random = 7;
     float *a = malloc((size_t)M * N * sizeof *a);
-    for (int i = 0; a && i < M * N; i++) {
-        random = random * 1664525 + 1013904223;
-        a[i] = (float)random * 0x1p-32F - 0.5F;
-    }
+    for (int i = 0; a && i < M * N; i++)
+        a[i] = (float)random_bits(&random) * 0x1p-24F - 0.5F;
     return a;
 }
 

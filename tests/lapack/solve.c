@@ -8,6 +8,7 @@
 
 #include "tests/lapack/check.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 
 /* Solves the symmetric positive definite S X = B (order n, in float64, both overwritten). */
 static void solve_positive(int64_t n, int64_t nrhs, double *s, double *b)
@@ -194,10 +195,8 @@ static void *call_often(void *arg)
     for (int round = 0; round < ROUNDS && a && f && b && work; round++) {
         uint32_t random = (uint32_t)(number * 100 + round + 1);
         int32_t info = 99;
-        for (int32_t i = 0; i < m * n; i++) {
-            random = random * 1664525 + 1013904223;
-            a[i] = (float)random * 0x1p-32F - 0.5F;
-        }
+        for (int32_t i = 0; i < m * n; i++)
+            a[i] = (float)random_bits(&random) * 0x1p-24F - 0.5F;
         memcpy(f, a, (size_t)m * (size_t)n * sizeof *a);
         for (int32_t i = 0; i < ldb; i++)
             b[i] = 0;

@@ -11,14 +11,9 @@
 #include <cmocka.h>
 
 #include "linalg/shared/kernels.h"
+#include "tests/support/random.h"
 
 static uint64_t seed;
-
-static float uniform(void) /* -1 .. 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(seed >> 11) / (double)(1ull << 52) - 1);
-}
 
 static int64_t padded(int64_t m)
 {
@@ -41,7 +36,9 @@ static float *random_block(int64_t rows, int64_t cols)
     float *a = floats(padded(rows) * cols);
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++)
-            a[i + j * padded(rows)] = uniform() * (j == 1 ? 1e25f : j == 2 ? 1e-25f : 1);
+            a[i + j * padded(rows)] = (float)signed_uniform(&seed) * (j == 1   ? 1e25f
+                                                                      : j == 2 ? 1e-25f
+                                                                               : 1);
     return a;
 }
 
@@ -155,9 +152,9 @@ static void check_gemm(const struct bd_block_kernels *kernels, int64_t m, int64_
 {
     float *a = floats((m + 3) * k), *b = floats((k + 1) * n), *c = floats((m + 2) * n);
     for (int64_t i = 0; i < (m + 3) * k; i++)
-        a[i] = uniform();
+        a[i] = (float)signed_uniform(&seed);
     for (int64_t i = 0; i < (k + 1) * n; i++)
-        b[i] = uniform();
+        b[i] = (float)signed_uniform(&seed);
     for (int64_t i = 0; i < (m + 2) * n; i++)
         c[i] = 99;
     kernels->gemm(m, n, k, a, m + 3, b, k + 1, c, m + 2);

@@ -11,24 +11,20 @@
 #include <cmocka.h>
 
 #include "linalg/shared/kernels.h"
+#include "tests/support/random.h"
 
 enum { most_rows = 1200, most_cols = 24, ld = most_rows + 8, guard = 3 };
 
 static const int64_t row_counts[] = { 1, 3, 4, 15, 16, 17, 63, 64, 65, 511, 512, 600, 1200 };
 
-static double noise(void)
-{
-    static uint64_t seed = 7;
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 40) / 8388608.0 - 1;
-}
+static uint64_t seed = 7;
 
 static float *block(void)
 {
     float *x = malloc(sizeof(float) * ld * most_cols);
     assert_non_null(x);
     for (int i = 0; i < ld * most_cols; i++)
-        x[i] = (float)noise();
+        x[i] = (float)noise(&seed);
     return x;
 }
 
@@ -56,7 +52,7 @@ static void test_dots_and_subtract(void **state)
             double sums[most_cols * most_cols];
             for (int i = 0; i < most_cols * most_cols; i++) {
                 sums[i] = 1;
-                w[i] = (float)noise();
+                w[i] = (float)noise(&seed);
             }
             memcpy(v, u, sizeof(float) * ld * most_cols);
             kernels->dots(rows, n, p, q, ld, u, ld, sums);
@@ -96,7 +92,7 @@ static void test_rotate(void **state)
     double *want = malloc(sizeof *want * ld * most_cols);
     assert_non_null(want);
     for (int i = 0; i < most_cols * 6; i++) {
-        double angle = 3 * noise();
+        double angle = 3 * noise(&seed);
         cs[2 * i] = (float)cos(angle);
         cs[2 * i + 1] = (float)sin(angle);
     }
@@ -147,8 +143,8 @@ static void test_reflect(void **state)
     enum { B = bd_reflect_group };
     float *x = block(), *y = block(), v[most_cols * B], vt[most_cols * B];
     for (int i = 0; i < most_cols * B; i++) {
-        v[i] = (float)noise();
-        vt[i] = (float)noise() / 8;
+        v[i] = (float)noise(&seed);
+        vt[i] = (float)noise(&seed) / 8;
     }
     FOR_EACH(kernels, rows)
     {
@@ -187,7 +183,7 @@ static void test_robust_pca(void **state)
     uint8_t bytes[most_rows];
     const float bound = 0.3F, dual = 0.66F, next = 0.2F;
     for (int i = 0; i < most_rows; i++)
-        m[i] = bytes[i] = (uint8_t)(128 + 127 * noise());
+        m[i] = bytes[i] = (uint8_t)(128 + 127 * noise(&seed));
     FOR_EACH(kernels, rows)
     {
         for (int type = 0; type < 2; type++) {
@@ -199,7 +195,7 @@ static void test_robust_pca(void **state)
             for (int64_t i = 0; i < rows; i++) {
                 double c = clip(t[i], bound), want = m[i] - (t[i] - c) + dual * c;
                 assert_true(fabs(x[i] - want) < 300 * FLT_EPSILON);
-                l[i] = x[i] - 0.5F * (float)noise(); /* as near as L is to X */
+                l[i] = x[i] - 0.5F * (float)noise(&seed); /* as near as L is to X */
             }
             for (int64_t i = rows; i < most_rows; i++)
                 assert_true(x[i] == 0);

@@ -58,9 +58,9 @@ static double *triangle(int kind, int64_t n)
     double *r = new_doubles(n * n);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i <= j; i++)
-            r[i + j * n] = kind == kahan ? pow(0.9, (double)i) * (i == j ? 1 : -0.4)
-                                         : (2 * uniform(&seed) - 1) *
-                                               (kind == graded ? pow(0.6, (double)i) : 1);
+            r[i + j * n] = kind == kahan
+                               ? pow(0.9, (double)i) * (i == j ? 1 : -0.4)
+                               : signed_uniform(&seed) * (kind == graded ? pow(0.6, (double)i) : 1);
     if (kind == from_hilbert) /* the Cholesky factor of a Hilbert matrix plus 1e-13 I */
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i <= j; i++) {

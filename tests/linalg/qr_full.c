@@ -53,11 +53,12 @@ static void take_paper_matrix(struct fixture *f)
     const int64_t m = f->p->m, n = f->p->n;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++)
-            f->host_a[i + j * m] = i > j ? (float)uniform() : i == j;
+            f->host_a[i + j * m] = i > j ? (float)signed_uniform(&seed) : i == j;
     for (int64_t k = 0; m > 1 && k < 4 * m; k++) {
-        const double angle = 3.14159265358979 * uniform();
+        const double angle = 3.14159265358979 * signed_uniform(&seed);
         const float c = (float)cos(angle), s = (float)sin(angle);
-        const int64_t x = (int64_t)(fabs(uniform()) * (double)m) % m, y = (x + 1 + k % (m - 1)) % m;
+        const int64_t x = (int64_t)(fabs(signed_uniform(&seed)) * (double)m) % m,
+                      y = (x + 1 + k % (m - 1)) % m;
         for (int64_t j = 0; j < n; j++) {
             float *a = f->host_a + j * m, old = a[x];
             a[x] = c * old + s * a[y];
@@ -109,7 +110,7 @@ static double spectral_departure(const float *q, int64_t m)
     assert_non_null(e);
     double *x = e + m * m, *y = x + m;
     for (int64_t j = 0; j < m; j++) {
-        x[j] = uniform();
+        x[j] = signed_uniform(&seed);
         for (int64_t i = 0; i <= j; i++)
             e[i + j * m] = e[j + i * m] = dot(q + i * m, q + j * m, m) - (i == j);
     }

@@ -70,7 +70,7 @@ static void test_views(void **state)
 }
 
 /* More columns than the shared memory of a GPU holds rows of, and than a panel of R has. */
-static void test_wide(void **state)
+static void test_many_columns(void **state)
 {
     (void)state;
     FOR_EACH_BACKEND(name)
@@ -448,7 +448,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_views),
-        cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_many_columns),
         cmocka_unit_test(test_single),
         cmocka_unit_test(test_everything_leaves),
         cmocka_unit_test(test_r_alone),

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/qr_update.h>
 #include <backdrop/rpca.h>
 #include <backdrop/small_svd.h>
@@ -46,12 +47,6 @@ struct problem {
     struct bd_rpca_result result;
     uint64_t seed;
 };
-
-static double noise(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 40) / 8388608.0 - 1;
-}
 
 static void *array(int64_t count, size_t size)
 {

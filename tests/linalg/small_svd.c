@@ -12,6 +12,7 @@
 
 #include "linalg/shared/svd_ops.h"
 #include "tests/support/quick.h"
+#include "tests/support/random.h"
 #include <backdrop/small_svd.h>
 
 /* The backends that can be opened on this machine. */
@@ -50,12 +51,6 @@ static void *zeros(int64_t count, size_t size)
     if (!memory)
         abort();
     return memory;
-}
-
-static double noise(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 40) / 8388608.0 - 1;
 }
 
 static void open_problem(struct problem *p, const char *backend, int64_t n)

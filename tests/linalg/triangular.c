@@ -15,7 +15,7 @@ static double *triangle(int64_t n, double spread, uint64_t seed)
     double *r = new_doubles(n * n);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++)
-            r[i + j * n] = i < j    ? spread * (2 * uniform(&seed) - 1)
+            r[i + j * n] = i < j    ? spread * signed_uniform(&seed)
                            : i == j ? 1 + uniform(&seed)
                                     : NAN;
     return r;

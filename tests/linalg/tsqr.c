@@ -11,14 +11,9 @@
 #include <cmocka.h>
 
 #include "linalg/shared/tsqr.h"
+#include "tests/support/random.h"
 
 static uint64_t seed;
-
-static float uniform(void) /* 0 .. 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (float)((double)(seed >> 40) / (double)(1 << 24));
-}
 
 /* Pushes a block of random rows and adds its A^T A to gram (n x n). */
 static void push_random(struct bd_tsqr *tsqr, int thread, int64_t rows, int64_t n, double *gram)
@@ -27,7 +22,7 @@ static void push_random(struct bd_tsqr *tsqr, int thread, int64_t rows, int64_t 
     float *block = bd_tsqr_block(tsqr, thread, &ld);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < rows; i++)
-            block[i + j * ld] = uniform();
+            block[i + j * ld] = (float)((noise(&seed) + 1) / 2);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i <= j; i++)
             for (int64_t k = 0; k < rows; k++)

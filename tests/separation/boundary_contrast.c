@@ -10,14 +10,9 @@
 #include <cmocka.h>
 
 #include "separation/cpu/boundary_contrast.h"
+#include "tests/support/random.h"
 
 enum { most_pixels = 64 * 48 };
-
-static uint32_t random_bits(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
 
 /* Numbers the 8-connected components of the region from 1 on, by spreading the largest number. */
 static void plain_components(int *number, const uint8_t *region, int width, int height)

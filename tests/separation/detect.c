@@ -13,12 +13,7 @@
 
 #include "separation/shared/ops.h"
 #include "tests/support/quick.h"
-
-static uint32_t random_bits(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
+#include "tests/support/random.h"
 
 /* A state of each of two backends, which are given the same. */
 struct pair {

@@ -12,6 +12,7 @@
 #include "separation/cpu/kernels/kernels.h"
 #include "separation/shared/mask.h"
 #include "separation/shared/ops.h"
+#include "tests/support/random.h"
 
 enum { most = 1100, guard = 3, most_side = 15, untouched = 77 };
 
@@ -22,8 +23,7 @@ static uint64_t seed;
 
 static uint32_t next_random(void)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed >> 33);
+    return (uint32_t)(next_state(&seed) >> 33);
 }
 
 static void fill_bytes(uint8_t *bytes, int count)

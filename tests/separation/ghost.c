@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "tests/support/each_backend.h"
-#include "tests/support/random_bits.h"
+#include "tests/support/random.h"
 #include <backdrop/separator.h>
 
 enum { width = 120, height = 80, rate = 10 };

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "separation/cpu/mask.h"
+#include "tests/support/random.h"
 
 /* Of three threads, so that strips of rows go to several. */
 static struct bd_pool *pool;
@@ -24,12 +25,6 @@ static int close_pool(void **state)
     (void)state;
     bd_pool_destroy(&pool);
     return 0;
-}
-
-static uint32_t random_bits(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
 }
 
 /* `percent` of the pixels set. */

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "separation/cpu/kernels/kernels.h"
+#include "tests/support/random.h"
 
 enum { most = 1100, ldb = most + 5, guard = 3, many = 600 };
 
@@ -23,8 +24,7 @@ static uint64_t seed;
 
 static uint32_t next_random(void)
 {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed >> 33);
+    return (uint32_t)(next_state(&seed) >> 33);
 }
 
 static float signed_unit(void)

@@ -14,7 +14,7 @@
 
 #include "separation/shared/ops.h"
 #include "tests/support/quick.h"
-#include "tests/support/random_bits.h"
+#include "tests/support/random.h"
 #include <backdrop/separator.h>
 
 enum { width = 96, height = 64, side = 14 };

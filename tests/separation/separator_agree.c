@@ -8,24 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
 #include <backdrop/matrix.h>
 
+#include "base/clock.h"
 #include "linalg/shared/svd_ops.h"
 #include "separation/shared/ops.h"
 #include "tests/support/quick.h"
-#include "tests/support/random_bits.h"
+#include "tests/support/random.h"
 #include <backdrop/separator.h>
-
-static double seconds_now(void)
-{
-    struct timespec now;
-    timespec_get(&now, TIME_UTC);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* A smooth background with noise, and a few things of other colours that move over it, each with a
  * shadow behind it and a contact shadow. */
@@ -132,18 +125,18 @@ static void close_pair(struct pair *p)
 static int timed;
 
 /* `call` on the `state` of both backends, by `ops`; `both` is 0 for the reference. */
-#define BOTH(p, call)                                                                   \
-    for (int both = 0; both < 2; both++) {                                              \
-        const struct bd_backend_ops *ops = (p)->backend[both]->ops;                     \
-        void *state = (p)->state[both];                                                 \
-        ops->device->sync((p)->backend[both]);                                          \
-        double begin = seconds_now();                                                   \
-        enum bd_status result = call;                                                   \
-        ops->device->sync((p)->backend[both]);                                          \
-        if (result != BD_OK)                                                            \
-            fail_msg("%s: %s", #call, bd_error_detail());                               \
-        if (both && timed)                                                              \
-            print_message("%.20s %.3f ms\n", #call + 8, 1e3 * (seconds_now() - begin)); \
+#define BOTH(p, call)                                                                        \
+    for (int both = 0; both < 2; both++) {                                                   \
+        const struct bd_backend_ops *ops = (p)->backend[both]->ops;                          \
+        void *state = (p)->state[both];                                                      \
+        ops->device->sync((p)->backend[both]);                                               \
+        double begin = bd_clock_seconds();                                                   \
+        enum bd_status result = call;                                                        \
+        ops->device->sync((p)->backend[both]);                                               \
+        if (result != BD_OK)                                                                 \
+            fail_msg("%s: %s", #call, bd_error_detail());                                    \
+        if (both && timed)                                                                   \
+            print_message("%.20s %.3f ms\n", #call + 8, 1e3 * (bd_clock_seconds() - begin)); \
     }
 
 static struct bd_detect_params params(const struct pair *p)

@@ -11,14 +11,9 @@
 
 #include "separation/cpu/shadow.h"
 #include "separation/shared/shadow.h"
+#include "tests/support/random.h"
 
 enum { most_pixels = 80 * 100 };
-
-static uint32_t random_bits(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
-}
 
 /* (f, f), (f, l), (l, l) of a pixel. */
 struct products {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tests/support/random_bits.h"
+#include "tests/support/random.h"
 
 enum { most_width = 300, most_height = 150, most_pixels = most_width * most_height };
 

@@ -10,12 +10,7 @@
 
 #include <backdrop/gram_qr.h>
 
-/* In 0 .. 1, seeded. */
-static inline double uniform(uint64_t *state)
-{
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*state >> 11) * 0x1p-53;
-}
+#include "tests/support/random.h"
 
 static inline double *new_doubles(int64_t count)
 {
@@ -29,7 +24,7 @@ static inline double *random_matrix(int64_t m, int64_t n, uint64_t seed)
 {
     double *a = new_doubles(m * n);
     for (int64_t i = 0; i < m * n; i++)
-        a[i] = 2 * uniform(&seed) - 1;
+        a[i] = signed_uniform(&seed);
     return a;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/support/random_bits.h"
+#include "tests/support/random.h"
 
 /* Pictures are drawn with 1 and 0. */
 typedef void draw_fn(uint8_t *mask, int width, int height, int argument);

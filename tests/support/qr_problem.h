@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tests/support/qr_errors.h"
+#include "tests/support/random.h"
 #include <backdrop/backend.h>
 #include <backdrop/matrix.h>
 #include <backdrop/qr.h>
@@ -40,15 +41,9 @@ struct problem {
 
 static uint64_t seed;
 
-static inline double uniform(void) /* -1 .. 1 */
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(seed >> 11) / (double)(1ull << 52) - 1;
-}
-
 static inline float element(const struct problem *p, int64_t i, int64_t j)
 {
-    double x = uniform();
+    double x = signed_uniform(&seed);
     switch (p->kind) {
     case ZERO:
         return 0;

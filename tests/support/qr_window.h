@@ -17,6 +17,8 @@
 
 #include <backdrop/qr_update.h>
 
+#include "tests/support/random.h"
+
 /* A window on the host and its factorisation on a backend. */
 struct window {
     struct bd_backend *backend;
@@ -28,12 +30,6 @@ struct window {
     struct bd_matrix mu; /* m x room, for new columns */
     uint64_t seed;
 };
-
-static inline double noise(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 40) / 8388608.0 - 1;
-}
 
 static inline void open_window(struct window *w, const char *backend, int threads, int64_t m,
                                int64_t room, int64_t pad)

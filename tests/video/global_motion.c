@@ -72,13 +72,13 @@ static void draw(struct bd_frame *frame, const struct view *view)
 static void bad_input(void **state)
 {
     (void)state;
-    struct bd_global_motion *shake;
+    struct bd_global_motion *motion;
     struct bd_shifter *shifter;
-    assert_int_equal(bd_global_motion_create(&shake, 0, 10, BD_GRAY8), BD_ERROR_ARGUMENT);
-    assert_null(shake);
-    assert_int_equal(bd_global_motion_create(&shake, 10, -1, BD_GRAY8), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_global_motion_create(&shake, 10, 10, BD_RGBA32), BD_ERROR_ARGUMENT);
-    bd_global_motion_destroy(&shake);
+    assert_int_equal(bd_global_motion_create(&motion, 0, 10, BD_GRAY8), BD_ERROR_ARGUMENT);
+    assert_null(motion);
+    assert_int_equal(bd_global_motion_create(&motion, 10, -1, BD_GRAY8), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_global_motion_create(&motion, 10, 10, BD_RGBA32), BD_ERROR_ARGUMENT);
+    bd_global_motion_destroy(&motion);
     assert_int_equal(bd_shifter_create(&shifter, 10, 0, 1), BD_ERROR_ARGUMENT);
     assert_null(shifter);
     assert_int_equal(bd_shifter_create(&shifter, 10, 10, 0), BD_ERROR_ARGUMENT);
@@ -90,18 +90,18 @@ static void bad_input(void **state)
 static enum bd_global_motion_verdict find(struct bd_frame *frame, const struct view *view,
                                           struct bd_shift *shift)
 {
-    struct bd_global_motion *shake = NULL;
+    struct bd_global_motion *motion = NULL;
     struct view first = *view;
     first.x = first.y = 0;
     first.gain = first.add = 0;
     first.noise_seed++;
-    assert_int_equal(bd_global_motion_create(&shake, frame->width, frame->height, frame->format),
+    assert_int_equal(bd_global_motion_create(&motion, frame->width, frame->height, frame->format),
                      BD_OK);
     draw(frame, &first);
-    bd_global_motion_begin(shake, frame);
+    bd_global_motion_begin(motion, frame);
     draw(frame, view);
-    enum bd_global_motion_verdict verdict = bd_global_motion_find(shake, frame, shift);
-    bd_global_motion_destroy(&shake);
+    enum bd_global_motion_verdict verdict = bd_global_motion_find(motion, frame, shift);
+    bd_global_motion_destroy(&motion);
     return verdict;
 }
 
@@ -129,7 +129,7 @@ static void known_shifts_are_found(void **state)
                                  .fine = sizes[i].fine,
                                  .noise = 4,
                                  .seed = (uint32_t)j };
-            assert_int_equal(find(&frame, &view, &shift), BD_SHAKE_FOUND);
+            assert_int_equal(find(&frame, &view, &shift), BD_MOTION_FOUND);
             worst = fmax(worst, fmax(fabs(shift.x - view.x), fabs(shift.y - view.y)));
         }
         print_message("%d x %d: worst error %.3f\n", frame.width, frame.height, worst);
@@ -145,26 +145,26 @@ static void what_else_changes_does_not_matter(void **state)
     struct bd_frame frame = make_frame(320, 240, BD_GRAY8, 0);
     struct bd_shift shift;
     struct view dark = { .x = 2.5, .y = -4.25, .gain = 0.6, .add = 15, .noise = 3 };
-    assert_int_equal(find(&frame, &dark, &shift), BD_SHAKE_FOUND);
+    assert_int_equal(find(&frame, &dark, &shift), BD_MOTION_FOUND);
     assert_true(fabs(shift.x - 2.5) <= 0.1 && fabs(shift.y + 4.25) <= 0.1);
     struct view noisy = { .x = -1.5, .y = 5.75, .noise = 25 };
-    assert_int_equal(find(&frame, &noisy, &shift), BD_SHAKE_FOUND);
+    assert_int_equal(find(&frame, &noisy, &shift), BD_MOTION_FOUND);
     assert_true(fabs(shift.x + 1.5) <= 0.15 && fabs(shift.y - 5.75) <= 0.15);
     struct view mast = { .x = -3, .y = 2.5, .sky = 110 };
-    assert_int_equal(find(&frame, &mast, &shift), BD_SHAKE_FOUND);
+    assert_int_equal(find(&frame, &mast, &shift), BD_MOTION_FOUND);
     assert_true(fabs(shift.x + 3) <= 0.1 && fabs(shift.y - 2.5) <= 0.1);
     struct view far = { .x = 40, .y = 3 };
-    assert_int_not_equal(find(&frame, &far, &shift), BD_SHAKE_FOUND);
+    assert_int_not_equal(find(&frame, &far, &shift), BD_MOTION_FOUND);
     assert_true(shift.x == 0 && shift.y == 0);
     struct view other = { .other_left = 320 };
-    struct bd_global_motion *shake = NULL;
+    struct bd_global_motion *motion = NULL;
     struct view first = { .noise = 2 };
-    assert_int_equal(bd_global_motion_create(&shake, 320, 240, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_global_motion_create(&motion, 320, 240, BD_GRAY8), BD_OK);
     draw(&frame, &first);
-    bd_global_motion_begin(shake, &frame);
+    bd_global_motion_begin(motion, &frame);
     draw(&frame, &other);
-    assert_int_equal(bd_global_motion_find(shake, &frame, &shift), BD_SHAKE_LOST);
-    bd_global_motion_destroy(&shake);
+    assert_int_equal(bd_global_motion_find(motion, &frame, &shift), BD_MOTION_LOST);
+    bd_global_motion_destroy(&motion);
     free(frame.data);
 }
 
@@ -181,9 +181,9 @@ static void what_moves_is_no_shake(void **state)
     };
     struct bd_frame frame = make_frame(320, 240, BD_GRAY8, 3);
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
-        struct bd_global_motion *shake = NULL;
+        struct bd_global_motion *motion = NULL;
         int found = 0, frames = 40;
-        assert_int_equal(bd_global_motion_create(&shake, 320, 240, BD_GRAY8), BD_OK);
+        assert_int_equal(bd_global_motion_create(&motion, 320, 240, BD_GRAY8), BD_OK);
         for (int t = 0; t < frames; t++) {
             struct bd_shift shift;
             struct view view = objects[i];
@@ -194,12 +194,12 @@ static void what_moves_is_no_shake(void **state)
             view.noise = 3;
             view.noise_seed = (uint32_t)t;
             draw(&frame, &view);
-            found += bd_global_motion_find(shake, &frame, &shift) == BD_SHAKE_FOUND;
+            found += bd_global_motion_find(motion, &frame, &shift) == BD_MOTION_FOUND;
             assert_true(fabs(shift.x) <= 0.1 && fabs(shift.y) <= 0.1);
         }
         print_message("object %d: found in %d of %d\n", (int)i, found, frames);
         assert_true(objects[i].blank || found == frames);
-        bd_global_motion_destroy(&shake);
+        bd_global_motion_destroy(&motion);
     }
     free(frame.data);
 }
@@ -210,27 +210,27 @@ static void without_texture_there_is_no_shift(void **state)
     static const struct view views[] = { { .blank = true }, { .blank = true, .noise = 30 } };
     struct bd_frame frame = make_frame(320, 240, BD_RGB24, 0);
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        struct bd_global_motion *shake = NULL;
-        assert_int_equal(bd_global_motion_create(&shake, 320, 240, BD_RGB24), BD_OK);
+        struct bd_global_motion *motion = NULL;
+        assert_int_equal(bd_global_motion_create(&motion, 320, 240, BD_RGB24), BD_OK);
         for (int t = 0; t < 20; t++) {
             struct bd_shift shift;
             struct view view = views[i];
             view.noise_seed = (uint32_t)t;
             draw(&frame, &view);
-            enum bd_global_motion_verdict verdict = bd_global_motion_find(shake, &frame, &shift);
+            enum bd_global_motion_verdict verdict = bd_global_motion_find(motion, &frame, &shift);
             assert_true(fabs(shift.x) <= 1e-6 && fabs(shift.y) <= 1e-6);
-            assert_true(t == 0 || verdict != BD_SHAKE_FOUND);
+            assert_true(t == 0 || verdict != BD_MOTION_FOUND);
         }
         /* once there is texture, it is used */
-        enum bd_global_motion_verdict verdict = BD_SHAKE_UNSURE;
+        enum bd_global_motion_verdict verdict = BD_MOTION_UNSURE;
         struct bd_shift shift = { 0, 0 };
         for (int t = 0; t < 40 && views[i].noise == 0; t++) {
             struct view view = { .x = t < 30 ? 0 : 3.5, .noise = 2, .noise_seed = (uint32_t)t };
             draw(&frame, &view);
-            verdict = bd_global_motion_find(shake, &frame, &shift);
+            verdict = bd_global_motion_find(motion, &frame, &shift);
         }
-        assert_true(views[i].noise || (verdict == BD_SHAKE_FOUND && fabs(shift.x - 3.5) <= 0.1));
-        bd_global_motion_destroy(&shake);
+        assert_true(views[i].noise || (verdict == BD_MOTION_FOUND && fabs(shift.x - 3.5) <= 0.1));
+        bd_global_motion_destroy(&motion);
     }
     free(frame.data);
 }
@@ -241,26 +241,27 @@ static void shifts_do_not_drift(void **state)
 {
     (void)state;
     struct bd_frame frame = make_frame(320, 240, BD_GRAY8, 0);
-    struct bd_global_motion *shake = NULL;
+    struct bd_global_motion *motion = NULL;
     int frames = test_quick() ? 150 : 700, before = 0;
     double worst = 0;
-    assert_int_equal(bd_global_motion_create(&shake, 320, 240, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_global_motion_create(&motion, 320, 240, BD_GRAY8), BD_OK);
     for (int t = 0; t < frames; t++) {
         struct bd_shift shift;
         struct view view = { .x = 5 * sin(t * 0.31), .y = 4 * sin(t * 0.47), .noise = 5 };
         view.noise_seed = (uint32_t)t;
         view.other_left = t < frames / 3 ? 0 : 140;
         draw(&frame, &view);
-        assert_int_equal(bd_global_motion_find(shake, &frame, &shift), BD_SHAKE_FOUND);
+        assert_int_equal(bd_global_motion_find(motion, &frame, &shift), BD_MOTION_FOUND);
         worst = fmax(worst, fmax(fabs(shift.x - view.x), fabs(shift.y - view.y)));
         if (t == frames / 3)
-            before = bd_global_motion_agreeing(shake);
+            before = bd_global_motion_agreeing(motion);
     }
     print_message("worst error %.3f; %d blocks agreed after the change, %d of %d in the end\n",
-                  worst, before, bd_global_motion_agreeing(shake), bd_global_motion_blocks(shake));
+                  worst, before, bd_global_motion_agreeing(motion),
+                  bd_global_motion_blocks(motion));
     assert_true(worst <= 0.1);
-    assert_true(test_quick() || bd_global_motion_agreeing(shake) > before + 8);
-    bd_global_motion_destroy(&shake);
+    assert_true(test_quick() || bd_global_motion_agreeing(motion) > before + 8);
+    bd_global_motion_destroy(&motion);
     free(frame.data);
 }
 
@@ -271,22 +272,22 @@ static void any_size_will_do(void **state)
                                     { 25, 700 }, { 700, 25 }, { 64, 48 }, { 101, 77 } };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int format = BD_GRAY8; format <= BD_RGB24; format += 2) {
-            struct bd_global_motion *shake = NULL;
+            struct bd_global_motion *motion = NULL;
             struct bd_frame frame =
                 make_frame(sizes[i][0], sizes[i][1], (enum bd_pixel_format)format, 5);
             assert_int_equal(
-                bd_global_motion_create(&shake, frame.width, frame.height, frame.format), BD_OK);
-            assert_true(bd_global_motion_reach(shake) == 12 * bd_global_motion_scale(shake));
+                bd_global_motion_create(&motion, frame.width, frame.height, frame.format), BD_OK);
+            assert_true(bd_global_motion_reach(motion) == 12 * bd_global_motion_scale(motion));
             for (int t = 0; t < 12; t++) {
                 struct view view = { .x = t, .y = -t };
                 struct bd_shift shift;
                 draw(&frame, &view);
-                if (bd_global_motion_find(shake, &frame, &shift) == BD_SHAKE_FOUND)
+                if (bd_global_motion_find(motion, &frame, &shift) == BD_MOTION_FOUND)
                     assert_true(fabs(shift.x - t) <= 0.3 && fabs(shift.y + t) <= 0.3);
                 else
                     assert_true(shift.x == 0 && shift.y == 0);
             }
-            bd_global_motion_destroy(&shake);
+            bd_global_motion_destroy(&motion);
             free(frame.data);
         }
 }

@@ -1,4 +1,5 @@
 /* The reader on good inputs: codecs, pixel formats, times, seeking, patterns, scenes. */
+#include "tests/support/random.h"
 #include "tests/video/reader_fixture.h"
 #include "video/synth/synth.h"
 
@@ -154,11 +155,10 @@ static void check_seeks(const char *input)
     struct bd_reader *reader = open_input(input, plain);
     const struct bd_reader_info *info = bd_reader_get_info(reader);
     struct bd_frame frame = { 0 };
-    unsigned seed = 7;
+    uint32_t seed = 7;
     assert_int_equal(all.count, FRAMES);
     for (int i = 0; i < 12; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        int n = i == 0 ? 0 : i == 1 ? FRAMES - 1 : (int)(seed >> 8) % (FRAMES - 2) + 1;
+        int n = i == 0 ? 0 : i == 1 ? FRAMES - 1 : between(&seed, 1, FRAMES - 2);
         double at = seconds_of(info, &all, n), before = seconds_of(info, &all, n ? n - 1 : 0);
         /* Exactly the time of frame n, or any time after frame n - 1. */
         if (bd_reader_seek(reader, i % 2 ? at : 0.6 * before + 0.4 * at) != BD_OK)

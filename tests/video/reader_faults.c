@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "tests/support/random.h"
 #include "tests/video/reader_fixture.h"
 
 #define X264 "-c:v libx264 -preset ultrafast -bf 2 -g 12 -pix_fmt yuv420p "
@@ -99,12 +100,10 @@ static void test_corrupt(void **state)
     make_clips();
     for (int i = 0; i < CLIPS; i++) {
         size_t size;
-        uint32_t noise = 12345;
+        uint32_t seed = 12345;
         uint8_t *bytes = load(clips[i].name, &size);
-        for (size_t at = size * 4 / 10; at < size * 5 / 10; at++) {
-            noise = noise * 1664525u + 1013904223u;
-            bytes[at] = (uint8_t)(noise >> 24);
-        }
+        for (size_t at = size * 4 / 10; at < size * 5 / 10; at++)
+            bytes[at] = (uint8_t)(random_bits(&seed) >> 16);
         save("corrupt", bytes, size);
         free(bytes);
         warnings = 0;
@@ -300,10 +299,8 @@ static void make_bad_files(void)
     uint32_t seed = 99;
     assert_int_equal(shell("printf '' > empty.mp4"), 0);
     assert_int_equal(shell("seq 1 3000 | tee notes.txt > notes.mp4"), 0);
-    for (size_t i = 0; i < sizeof noise; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        noise[i] = (uint8_t)(seed >> 24);
-    }
+    for (size_t i = 0; i < sizeof noise; i++)
+        noise[i] = (uint8_t)(random_bits(&seed) >> 16);
     save("noise.bin", noise, sizeof noise);
     assert_int_equal(shell(FFMPEG "-f lavfi -i sine=duration=1 sound.wav"), 0);
     /* an AVI whose codec nobody knows */

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "tests/support/random.h"
 #include "tests/video/writer_fixture.h"
 
 static struct bd_writer_options gray(int width, int height)
@@ -21,11 +22,9 @@ static struct bd_writer_options gray(int width, int height)
 static void make_frame(struct bd_frame *frame, int width, int height, int64_t index)
 {
     ok(bd_frame_ensure(frame, width, height, BD_GRAY8));
-    uint32_t state = (uint32_t)index * 2654435761u + 1;
-    for (int64_t i = 0; i < frame->stride * height; i++) {
-        state = state * 1664525u + 1013904223u;
-        frame->data[i] = (uint8_t)(state >> 24);
-    }
+    uint32_t seed = (uint32_t)index * 2654435761u + 1;
+    for (int64_t i = 0; i < frame->stride * height; i++)
+        frame->data[i] = (uint8_t)(random_bits(&seed) >> 16);
     frame->index = frame->pts = index;
     frame->duration = 1;
 }

@@ -22,8 +22,9 @@ struct bd_converter {
     struct bd_turn turn;
     struct plan plan;
     struct SwsContext *sws;
-    bool told;               /* that the size changes */
-    struct bd_frame staging; /* the picture on its way, where it cannot go straight to its place */
+    bool warned; /* of a changed size */
+    struct bd_frame
+        intermediate; /* the converted picture, where it cannot be written to its frame */
 };
 
 bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix)
@@ -60,12 +61,12 @@ void bd_converter_destroy(struct bd_converter **converter)
     if (!*converter)
         return;
     sws_freeContext((*converter)->sws);
-    bd_frame_destroy(&(*converter)->staging);
+    bd_frame_destroy(&(*converter)->intermediate);
     free(*converter);
     *converter = NULL;
 }
 
-/* The yuvj formats say "full range" in the format; libswscale wants it said in the range. */
+/* The yuvj formats mean "full range"; libswscale has an option for the range instead. */
 static int without_j(int format, int *range)
 {
     static const struct {
@@ -120,7 +121,7 @@ static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
                        "pixel format %s cannot be converted by this build of libswscale",
                        name ? name : "unknown");
     }
-    /* Odd sides keep libswscale's quick but even-only YUV to RGB code out. */
+    /* Accurate rounding avoids libswscale's fast YUV to RGB code, which needs even sides. */
     int flags = SWS_BICUBIC;
     if ((plan->width | plan->height) & 1)
         flags |= SWS_ACCURATE_RND;
@@ -137,7 +138,7 @@ static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
     av_opt_set_int(sws, "dst_format", out, 0);
     av_opt_set_int(sws, "dst_range", 1, 0);
     av_opt_set_int(sws, "sws_flags", flags, 0);
-    /* Before the initialisation, which picks its routines by the ranges. */
+    /* Before the initialisation, which chooses its routines by the ranges. */
     sws_setColorspaceDetails(sws, sws_getCoefficients(plan->matrix), plan->range,
                              sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
     if (sws_init_context(sws, NULL, NULL) < 0) {
@@ -176,7 +177,7 @@ static void turn(struct bd_frame *dst, const struct bd_frame *src, struct bd_tur
         }
 }
 
-/* Whether `src` has its luma as a plane of bytes: then gray needs no detour over libswscale. */
+/* Whether `src` has a luma plane of bytes, which can be copied to gray without libswscale. */
 static bool has_luma_bytes(const AVFrame *src)
 {
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(src->format);
@@ -187,8 +188,8 @@ static bool has_luma_bytes(const AVFrame *src)
            d->comp[0].shift == 0;
 }
 
-/* One row of `count` pixels, 16..235 stretched to 0..255. A function of its own, so that the
- * compiler sees that nothing overlaps and works on 8 or 16 pixels at a time. */
+/* One row of `count` pixels, 16..235 stretched to 0..255. `restrict`
+ * lets the compiler vectorise the loop. */
 static void stretch_row(uint8_t *restrict to, const uint8_t *restrict from, int count)
 {
     for (int x = 0; x < count; x++) {
@@ -200,7 +201,7 @@ static void stretch_row(uint8_t *restrict to, const uint8_t *restrict from, int 
     }
 }
 
-/* Luma to gray, without libswscale, which goes over 15 bits a pixel for it. */
+/* Luma to gray without libswscale, which takes a slower way over 15 bits a pixel. */
 static void copy_luma(struct bd_frame *dst, const AVFrame *src, bool full_range)
 {
     for (int y = 0; y < src->height; y++) {
@@ -213,9 +214,9 @@ static void copy_luma(struct bd_frame *dst, const AVFrame *src, bool full_range)
     }
 }
 
-/* libswscale's quick YUV to RGB code works in blocks of 8 to 32 pixels: where the padding of a row
- * is short it writes behind the picture, or leaves the last columns out (seen with FFmpeg 5.1 at
- * widths as 18 and 40). */
+/* libswscale's fast YUV to RGB code works in blocks of 8 to 32 pixels. If the padding of a row is
+ * shorter, it writes behind the picture or omits the last columns (FFmpeg 5.1 with widths such as
+ * 18 and 40). */
 static bool needs_room(const struct bd_converter *c)
 {
     return c->format == BD_RGB24 && c->width % BLOCK != 0;
@@ -245,28 +246,29 @@ static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, cons
 
 enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
 {
-    if ((src->width != c->width || src->height != c->height) && !c->told) {
+    if ((src->width != c->width || src->height != c->height) && !c->warned) {
         bd_log(BD_LOG_WARNING, "the picture size changes to %d x %d: scaled to %d x %d", src->width,
                src->height, c->width, c->height);
-        c->told = true;
+        c->warned = true;
     }
     bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
-    bool staged = turned || needs_room(c);
+    bool indirect = turned || needs_room(c);
     int width = c->turn.transpose ? c->height : c->width;
     int height = c->turn.transpose ? c->width : c->height;
     enum bd_status status = bd_frame_ensure(dst, width, height, c->format);
-    if (status == BD_OK && staged)
-        status = bd_frame_ensure(&c->staging, (c->width / BLOCK + 2) * BLOCK, c->height, c->format);
+    if (status == BD_OK && indirect)
+        status =
+            bd_frame_ensure(&c->intermediate, (c->width / BLOCK + 2) * BLOCK, c->height, c->format);
     if (status == BD_OK)
-        status = convert(c, staged ? &c->staging : dst, src);
-    if (status != BD_OK || !staged)
+        status = convert(c, indirect ? &c->intermediate : dst, src);
+    if (status != BD_OK || !indirect)
         return status;
     if (turned) {
-        turn(dst, &c->staging, c->turn);
+        turn(dst, &c->intermediate, c->turn);
         return BD_OK;
     }
     for (int y = 0; y < height; y++)
-        memcpy(dst->data + y * dst->stride, c->staging.data + y * c->staging.stride,
+        memcpy(dst->data + y * dst->stride, c->intermediate.data + y * c->intermediate.stride,
                (size_t)width * c->format);
     return BD_OK;
 }

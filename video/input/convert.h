@@ -1,5 +1,5 @@
-/* Private: decoded AVFrames to bd_frames: any pixel format, range and colour space, turned upright,
- * always of one size. */
+/* Private: converts decoded AVFrames of any pixel format, range and colour space to bd_frames,
+ * which are upright and all of one size. */
 #ifndef BD_VIDEO_INPUT_CONVERT_H
 #define BD_VIDEO_INPUT_CONVERT_H
 
@@ -8,8 +8,8 @@
 
 #include "video/frame.h"
 
-/* How a stored picture is turned to be upright. Applied in this order: x and y change places, then
- * columns and rows are reversed. */
+/* How to turn a stored picture upright: first x and y are exchanged if `transpose`, then columns
+ * and rows are reversed. */
 struct bd_turn {
     bool transpose, flip_x, flip_y;
 };

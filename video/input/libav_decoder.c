@@ -83,7 +83,7 @@ static enum bd_status set_up(AVCodecContext *context, const struct bd_libav_inpu
     return BD_OK;
 }
 
-/* An option left over was for neither the demuxer nor the decoder. */
+/* An option that is left is unknown to the demuxer and the decoder. */
 static enum bd_status check_options(const struct bd_libav_input *in)
 {
     const AVDictionaryEntry *left = av_dict_get(in->options, "", NULL, AV_DICT_IGNORE_SUFFIX);
@@ -123,7 +123,8 @@ enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_i
         goto done;
     (*decoder)->hw_device_ctx = device;
     if (device)
-        (*decoder)->thread_count = 1; /* the hardware is the parallel part; threads hold surfaces */
+        (*decoder)->thread_count =
+            1; /* the hardware works in parallel; threads would only hold surfaces */
     device = NULL;
     bd_libav_forget();
     int error = avcodec_open2(*decoder, codec, &in->options);

@@ -1,4 +1,4 @@
-/* Private: what an opened input and its first frame tell about the whole. */
+/* Private: properties of an input, from its headers and its first frame. */
 #ifndef BD_VIDEO_INPUT_LIBAV_INFO_H
 #define BD_VIDEO_INPUT_LIBAV_INFO_H
 

@@ -17,7 +17,7 @@ typedef AVInputFormat input_format;
 typedef const AVInputFormat input_format;
 #endif
 
-/* How the name in INPUT is to be understood. */
+/* What INPUT names. */
 enum kind { KIND_URL, KIND_FILE, KIND_PATTERN, KIND_PIPE, KIND_CAMERA, KIND_DEVICE };
 
 bool bd_libav_input_interrupted(struct bd_libav_input *in)
@@ -37,13 +37,14 @@ static bool is_device(const AVInputFormat *format)
     return format && format->priv_class && AV_IS_INPUT_DEVICE(format->priv_class->category);
 }
 
-/* A device with a pace of its own. lavfi is one only by name: it computes its frames when asked. */
+/* A device that delivers frames in real time. lavfi is a device that does not: it computes frames
+ * on request. */
 static bool is_live_device(const AVInputFormat *format)
 {
     return is_device(format) && strcmp(format->name, "lavfi") != 0;
 }
 
-/* A source that sends as it likes, whether we read or not: a device, or an address without end. */
+/* A source that sends in real time, whether we read or not: a device, or an endless stream. */
 static bool is_live(const struct bd_libav_input *in)
 {
     static const char *const schemes[] = { "rtsp", "rtsps", "rtp",  "udp",
@@ -73,7 +74,7 @@ static bool is_seekable(const struct bd_libav_input *in)
     return format->pb ? (format->pb->seekable & AVIO_SEEKABLE_NORMAL) != 0 : format->duration > 0;
 }
 
-/* Tells the kind of INPUT, and what is wrong with a path before FFmpeg says it worse. */
+/* Finds the kind of INPUT, and checks paths: our error lines are clearer than those of FFmpeg. */
 static enum bd_status classify(const char *input, const AVInputFormat *format, enum kind *kind)
 {
     struct stat info;
@@ -176,9 +177,9 @@ static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, inp
     if (!in->format)
         return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", in->name);
     in->format->interrupt_callback = (AVIOInterruptCB){ on_interrupt, in };
-    /* Devices then answer "nothing yet" instead of waiting where no interruption reaches. */
+    /* Devices then return EAGAIN instead of waiting where they cannot be interrupted. */
     in->format->flags |= AVFMT_FLAG_NONBLOCK;
-    if (is_live_device(format)) /* what was looked at while opening is old: not delivered */
+    if (is_live_device(format)) /* frames read while opening are old: not delivered */
         in->format->flags |= AVFMT_FLAG_NOBUFFER;
     if (kind == KIND_PIPE) {
         enum bd_status status =
@@ -188,7 +189,7 @@ static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, inp
         in->format->pb = in->pipe;
         url = "pipe:";
     } else if (kind == KIND_FILE && strchr(in->name, ':')) {
-        /* Or a file named "a:b" is taken for an address of protocol a. */
+        /* Without the prefix, a file named "a:b" would be an address of protocol a. */
         snprintf(prefixed, sizeof prefixed, "file:%s", in->name);
         url = prefixed;
     }
@@ -197,7 +198,7 @@ static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, inp
     return error < 0 ? open_failed(in, format, error) : BD_OK;
 }
 
-/* What an input without a picture holds instead. */
+/* What an input without video holds instead. */
 static const char *describe_streams(const AVFormatContext *format)
 {
     for (unsigned i = 0; i < format->nb_streams; i++)
@@ -212,7 +213,7 @@ static enum bd_status choose_stream(struct bd_libav_input *in, bool format_was_n
     int error = avformat_find_stream_info(in->format, NULL);
     if (in->was_interrupted)
         return bd_fail(BD_ERROR_INTERRUPTED, "opening '%s' was interrupted", in->name);
-    /* FFmpeg renders text files as a terminal would. */
+    /* FFmpeg renders text files as video of a terminal. */
     if (!format_was_named && strcmp(in->format->iformat->name, "tty") == 0)
         return bd_fail(BD_ERROR_FORMAT, "'%s' is text, not a video", in->name);
     int best = av_find_best_stream(in->format, AVMEDIA_TYPE_VIDEO, -1, -1, NULL, 0);

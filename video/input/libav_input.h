@@ -13,13 +13,13 @@ struct bd_libav_input {
     AVIOContext *pipe;       /* stdin or a named pipe; NULL for anything else */
     AVStream *stream;
     AVDictionary
-        *options; /* given options that the demuxer did not take: the decoder is asked next */
-    bool live;    /* frames come at their own pace */
+        *options; /* given options that the demuxer did not use: the decoder gets them next */
+    bool live;    /* frames come in real time */
     bool seekable;
     bool gap; /* an image sequence lacks a number: it ends there */
     bool (*interrupted)(void *user);
     void *user;
-    bool was_interrupted; /* `interrupted` said yes: whatever failed, failed for that */
+    bool was_interrupted; /* `interrupted` returned true: the cause of later failures */
 };
 
 /* Fills in `in` (any content before), which must stay where it is until closed. On failure it is
@@ -27,7 +27,7 @@ struct bd_libav_input {
 enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
                                    const struct bd_reader_options *options);
 
-/* Asks the caller whether to stop; remembers a yes. */
+/* Whether the caller's `interrupted` has ever returned true. */
 bool bd_libav_input_interrupted(struct bd_libav_input *in);
 
 void bd_libav_input_close(struct bd_libav_input *in);

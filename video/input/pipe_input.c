@@ -42,7 +42,8 @@ enum bd_status bd_pipe_input_open(AVIOContext **io, const char *path,
                                   const AVIOInterruptCB *interrupt)
 {
     *io = NULL;
-    /* Without O_NONBLOCK opening a named pipe would wait for its writer, deaf to interruption. */
+    /* Without O_NONBLOCK opening a named pipe would wait for its writer and could not be
+     * interrupted. */
     int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return bd_fail(BD_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));

@@ -1,5 +1,6 @@
-/* Private: stdin and named pipes as input of libavformat, in a way that a caller who wants to stop
- * does not wait for data that never come. */
+/* Private: stdin and named pipes as input of libavformat, where waiting for data can be
+ * interrupted.
+ */
 #ifndef BD_VIDEO_INPUT_PIPE_INPUT_H
 #define BD_VIDEO_INPUT_PIPE_INPUT_H
 

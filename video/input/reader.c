@@ -5,7 +5,7 @@
 
 #include "video/input/source.h"
 
-/* Asked in this order. */
+/* The first one that claims an input opens it. */
 static const struct bd_source_ops *const sources[] = { &bd_source_synth, &bd_source_libav };
 
 struct bd_reader {
@@ -13,17 +13,17 @@ struct bd_reader {
     struct bd_reader_info info;
     bool (*interrupted)(void *user);
     void *user;
-    bool pending;          /* the source has gone to a frame that was not delivered yet */
-    bool ended;            /* the source has told its end */
+    bool pending;          /* the source is at a frame that was not delivered yet */
+    bool ended;            /* the source has returned BD_END */
     bool bumped;           /* a timestamp was moved: logged */
-    int64_t pts, duration; /* of the frame that the source has gone to */
+    int64_t pts, duration; /* of the frame at which the source is */
     int64_t index;         /* its number */
     int64_t origin;        /* pts of the first frame of the input */
     int64_t stop;          /* pts at which delivery ends */
     int64_t last_pts;      /* delivered last; INT64_MIN: none since opening or seeking */
 };
 
-/* The least pts that is not before `seconds` from the first frame. */
+/* The smallest pts at or after `seconds` from the first frame. */
 static int64_t pts_at(const struct bd_reader *r, double seconds)
 {
     double units = seconds * (double)r->info.time_base.den / (double)r->info.time_base.num;

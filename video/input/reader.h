@@ -28,7 +28,7 @@ struct bd_reader_options {
      * type of FFmpeg ("cuda", "vaapi"), which fails if it is not there or cannot decode this input.
      */
     const char *hwaccel;
-    /* Asked between packets and during blocking I/O; true makes the call in progress return
+    /* Called between packets and during blocking I/O; true makes the call in progress return
      * BD_ERROR_INTERRUPTED. May be NULL. Called from the thread that reads. */
     bool (*interrupted)(void *user);
     void *user;
@@ -42,7 +42,8 @@ struct bd_reader_info {
     /* Of the whole input, whatever `start` and `duration` of the options say. */
     int64_t frame_count; /* 0 where unknown (an estimate where the container only has a duration) */
     double duration;     /* seconds; 0 where unknown */
-    bool live;           /* a camera or capture device: frames come at their own pace */
+    bool live; /* a camera or capture device: frames come in real time, whether they are read or not
+                */
     bool seekable;
     char codec[32], container[32];
 };
@@ -69,11 +70,11 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader);
  * a constant rate. BD_END at the end; BD_ERROR_IO if the source broke off. One thread at a time. */
 enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
 
-/* As bd_reader_read, for the next frame whose pts is at least `pts`: of those before it no picture
- * is made, which is most of the work where the hardware decodes, and those that no other frame
- * needs are not even decoded: of H.264 some, of pictures (JPEG, PNG) all. index follows from the
- * time as after a seek. Where the packets' times do not tell those of their frames, it may be a few
- * frames later than the first such. */
+/* As bd_reader_read, for the next frame whose pts is at least `pts`. The frames before it are not
+ * converted to pictures, which is most of the work with hardware decoding. Those that no other
+ * frame needs are not decoded either: some frames of H.264, all frames of picture codecs (JPEG,
+ * PNG). index follows from the time, as after a seek. Where the times of packets differ from those
+ * of their frames, the frame may be a few later than the first such one. */
 enum bd_status bd_reader_read_from(struct bd_reader *reader, int64_t pts, struct bd_frame *frame);
 
 /* Continues at the first frame with a time >= `seconds` from the first frame's; behind the end the

@@ -16,10 +16,10 @@ struct bd_source_ops {
     enum bd_status (*open)(struct bd_source **source, const char *input,
                            const struct bd_reader_options *options, struct bd_reader_info *info);
 
-    /* Goes to the next frame in presentation order and tells its time and duration in units of
-     * info.time_base, without making a picture of it: frames on the way to a seek target are
-     * cheap. Frames with a pts before `wanted` may be left out; INT64_MIN: none. BD_END at the
-     * end, again and again. */
+    /* Goes to the next frame in presentation order and returns its time and duration in units of
+     * info.time_base, without converting it to a picture: frames before a seek target are cheap.
+     * Frames with a pts before `wanted` may be left out; INT64_MIN: none. BD_END at the end, also
+     * in further calls. */
     enum bd_status (*next)(struct bd_source *source, int64_t wanted, int64_t *pts,
                            int64_t *duration);
 

@@ -1,4 +1,4 @@
-/* The source for all that FFmpeg reads: packets in, decoded frames out, damage counted. */
+/* The source for everything that FFmpeg reads. It decodes packets to frames and counts damage. */
 #include <libavutil/hwcontext.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +11,18 @@
 #include "video/input/source.h"
 #include "video/libav.h"
 
-/* Unreadable places in a row after which a file counts as ended, and after which the first frame is
- * given up. */
+/* After so many failures in a row a file counts as ended, or the search for the first frame ends.
+ */
 enum { MAX_FAILURES = 1000 };
 
-/* After a seek, packets passed over while looking for a key frame; more is a stream that has none.
- */
+/* After a seek, packets that are skipped until a key frame; a stream with more has none. */
 enum { MAX_PASSED = 600 };
 
 struct libav_source {
     struct bd_source base;
     struct bd_libav_input input;
     AVCodecContext *decoder;
-    enum AVDiscard discard; /* what the decoder leaves out as it was opened */
+    enum AVDiscard discard; /* what the decoder skips by default */
     bool intra;             /* no frame needs another one */
     AVPacket *packet;
     AVFrame *frame;    /* decoded last */
@@ -35,7 +34,7 @@ struct libav_source {
     char end_detail[300];
     int64_t pts, duration; /* of `frame` */
     int64_t origin;        /* pts of the first frame of all */
-    int64_t interval;      /* time from a frame to the next where nothing tells it, >= 1 */
+    int64_t interval;      /* time from a frame to the next where it is not given, >= 1 */
     bool started;          /* a frame was decoded since opening or seeking */
     bool timed;            /* frames have timestamps */
     int64_t wanted;        /* frames before this pts may be left out */
@@ -45,15 +44,16 @@ struct libav_source {
 
 static void count_damage(struct libav_source *s, const char *what, int error)
 {
-    /* What follows a seek may refer to frames before it: no fault of the file. */
+    /* Frames after a seek may refer to earlier ones: that is no damage of the file. */
     if (!s->started && s->converter)
         return;
-    char reason[200] = "a picture made up in part";
+    char reason[200] = "a picture that is partly concealed";
     if (s->damaged++ > 0)
         return;
     if (error)
         bd_libav_reason(error, reason, sizeof reason);
-    bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped: %s (told once)", s->input.name, what, reason);
+    bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped: %s (logged once)", s->input.name, what,
+           reason);
 }
 
 static enum bd_status interrupted(const struct libav_source *s)
@@ -86,7 +86,7 @@ static enum bd_status read_packet(struct libav_source *s)
             s->end_status = BD_END;
             if (error == AVERROR_EOF || error == AVERROR_INVALIDDATA || s->input.gap)
                 return BD_OK;
-            /* What is in the decoder is still delivered; then the reader tells. */
+            /* Frames in the decoder are still delivered; then the reader returns the error. */
             s->end_status = bd_libav_status(error);
             snprintf(s->end_detail, sizeof s->end_detail, "reading '%.150s' broke off: %s",
                      s->input.name, bd_libav_reason(error, reason, sizeof reason));
@@ -95,7 +95,7 @@ static enum bd_status read_packet(struct libav_source *s)
     }
 }
 
-/* The decoder's output is wanted whole: concealed pictures would be learnt as background. */
+/* Concealed pictures are dropped: they would be learned as background. */
 static bool is_damaged(const AVFrame *frame)
 {
     return (frame->flags & AV_FRAME_FLAG_CORRUPT) || frame->decode_error_flags;
@@ -122,11 +122,10 @@ static void set_times(struct libav_source *s)
     s->started = true;
 }
 
-/* Whether the packet need not be decoded: its own time says that it is before what is wanted, and
- * no frame needs another. Of H.264 the decoder is told to leave out what no other frame needs.
- * (With frame threads the field is taken over with each packet.) H.264 marks such frames without
- * doubt. Not so HEVC: a picture that no other of its temporal layer needs may be needed by the
- * layers above. */
+/* Whether the packet need not be decoded: its time is before `wanted`, and no frame of this codec
+ * needs another. The decoder of H.264 is set to skip frames that no other frame needs (with frame
+ * threads the setting is read for each packet). H.264 marks such frames reliably. HEVC does not: a
+ * picture that no other picture of its temporal layer needs may be needed by the layers above. */
 static bool is_left_out(struct libav_source *s)
 {
     bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx;
@@ -160,7 +159,7 @@ static enum bd_status decode(struct libav_source *s)
         if (status != BD_OK)
             return status;
         if (!s->draining && s->passing > 0) {
-            /* Not every decoder marks what it makes out of missing references. */
+            /* Not every decoder marks frames with missing references as damaged. */
             s->passing = (s->packet->flags & AV_PKT_FLAG_KEY) ? 0 : s->passing - 1;
             if (s->passing > 0) {
                 av_packet_unref(s->packet);
@@ -174,8 +173,8 @@ static enum bd_status decode(struct libav_source *s)
         }
         error = avcodec_send_packet(s->decoder, s->draining ? NULL : s->packet);
         av_packet_unref(s->packet);
-        /* EAGAIN: after a failed receive the decoder may still hold frames; the packet is lost to
-         * it only then. */
+        /* EAGAIN: after a failed receive the decoder may still hold frames; only then this packet
+         * is lost. */
         if (error < 0 && error != AVERROR_EOF) {
             count_damage(s, "packet", error);
             failures++;
@@ -204,7 +203,7 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
     struct libav_source *s = (struct libav_source *)base;
     const AVFrame *picture = s->frame;
     if (picture->hw_frames_ctx) {
-        /* The buffers of the last download are used again as long as they fit. */
+        /* The buffers of the last download are reused as long as they fit. */
         if (s->download->width != picture->width || s->download->height != picture->height)
             av_frame_unref(s->download);
         int error = av_hwframe_transfer_data(s->download, picture, 0);
@@ -232,7 +231,7 @@ static enum bd_status restart(struct libav_source *s)
     return status;
 }
 
-/* Goes to a first frame at or before `target`; *there tells whether one came. */
+/* Goes to a first frame at or before `target`; *there says whether there is one. */
 static enum bd_status try_from_here(struct libav_source *s, int64_t target, bool *there)
 {
     s->passing = MAX_PASSED;
@@ -263,8 +262,8 @@ static enum bd_status rewind_input(struct libav_source *s)
 
 static enum bd_status libav_seek(struct bd_source *base, int64_t target)
 {
-    /* Seconds before the target to aim at: some demuxers land behind the time they are asked for,
-     * or between key frames. */
+    /* Seconds before the target to seek to: some demuxers land behind the given time, or between
+     * key frames. */
     static const double retreats[] = { 0, 1, 4, 16, 64 };
     struct libav_source *s = (struct libav_source *)base;
     bool there = false;
@@ -364,7 +363,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
     status = open_first(s, input, options, options->hwaccel);
     if (status == BD_OK && s->decoder->hw_device_ctx && !s->frame->hw_frames_ctx &&
         s->input.seekable) {
-        /* "auto" found hardware that does not take this stream: begin again, with threads. */
+        /* "auto" found hardware that does not decode this stream: start again with threads. */
         av_frame_unref(s->frame);
         avcodec_free_context(&s->decoder);
         bd_libav_input_close(&s->input);

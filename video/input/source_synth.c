@@ -35,7 +35,7 @@ static bool parse_number(const char *text, const char *stop, int64_t least, int6
     return true;
 }
 
-/* Takes one "key=value" of the query, which ends at `stop`. */
+/* Parses one "key=value" of the query, which ends at `stop`. */
 static bool parse_setting(struct synth_source *s, const char *text, const char *stop)
 {
     int64_t number = 0;

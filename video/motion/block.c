@@ -13,7 +13,7 @@ enum { cell_rows = 240 };
  * are not found again, and do no harm; the specks of asphalt have 4. */
 static const float least_texture = 3;
 
-/* Correlation from which on something is the block. */
+/* The least correlation of a match. */
 static const float least_likeness = 0.5F;
 
 struct bd_cells bd_cells_of(int width, int height)
@@ -37,7 +37,7 @@ static inline int brightness(const uint8_t *pixel, int channels)
     return channels == 1 ? 4 * pixel[0] : pixel[0] + 2 * pixel[1] + pixel[2];
 }
 
-/* Cells of one pixel, or pixel of a cell, inside the picture. */
+/* Adds one pixel of each of n cells inside the picture. */
 static inline void add_row(float *restrict out, const uint8_t *restrict row, int step, int n,
                            int channels)
 {
@@ -45,9 +45,9 @@ static inline void add_row(float *restrict out, const uint8_t *restrict row, int
         out[i] += (float)brightness(row + i * step, channels);
 }
 
-/* Frames come from another thread, and rows of a block are too short for the machine to see what
- * comes next: most of the time went into fetching them one by one. (Inlined, since GCC drops calls
- * of a function that does nothing else.) */
+/* Frames come from another thread, and rows of a block are too short for the hardware prefetcher:
+ * most of the time went into cache misses. (Always inlined, since GCC drops calls of a function
+ * that only prefetches.) */
 static inline __attribute__((always_inline)) void
 prefetch(const struct bd_cells *cells, const struct bd_frame *frame, int x, int y, int n)
 {
@@ -124,7 +124,7 @@ static void remove_mean(float *values, int n)
         values[i] -= mean;
 }
 
-/* What is left of a slope when brightness and contrast may be anything. */
+/* Removes the part of a slope that a change of brightness or contrast explains. */
 static void remove_light(float *slope, const struct bd_block *block)
 {
     remove_mean(slope, area);
@@ -133,7 +133,7 @@ static void remove_light(float *slope, const struct bd_block *block)
         slope[i] -= share * block->grey[i];
 }
 
-static void take_coarse(struct bd_block *block)
+static void make_coarse(struct bd_block *block)
 {
     for (int y = 0; y < half; y++)
         for (int x = 0; x < half; x++) {
@@ -144,8 +144,8 @@ static void take_coarse(struct bd_block *block)
     block->coarse_norm = product(block->coarse, block->coarse, half_area);
 }
 
-bool bd_block_take(struct bd_block *block, const struct bd_cells *cells,
-                   const struct bd_frame *frame, int x, int y, struct bd_shift at)
+bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
+                     const struct bd_frame *frame, int x, int y, struct bd_shift at)
 {
     enum { wide = side + 2 };
     float cell[wide * wide];
@@ -173,11 +173,11 @@ bool bd_block_take(struct bd_block *block, const struct bd_cells *cells,
     memcpy(block->slopes, (float[3]){ a, b, c }, sizeof block->slopes);
     memcpy(block->inverse, (float[3]){ c / determinant, -b / determinant, a / determinant },
            sizeof block->inverse);
-    take_coarse(block);
+    make_coarse(block);
     return true;
 }
 
-/* Sums over a block of what is seen in its place. */
+/* Sums over the pixels at the position of a block. */
 struct sums {
     float value, square, grey, across, down;
 };
@@ -245,7 +245,7 @@ bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
     return likeness >= least_likeness;
 }
 
-/* What is seen where a block may have gone, as coarse as its coarse brightness. */
+/* The part of a picture to which a block may have moved, in coarse cells. */
 enum { field = half + 2 * bd_block_reach, fine_field = 2 * field };
 
 static void read_field(const struct bd_block *block, const struct bd_cells *cells,
@@ -273,7 +273,7 @@ static void variations(const float *seen, float *power)
             value[x] += v;
             square[x] += v * v;
         }
-    for (int x = 0; x < bd_block_places; x++) {
+    for (int x = 0; x < bd_block_shifts; x++) {
         float sum = sum_of(value + x, half);
         power[x] = sum_of(square + x, half) - sum * sum / (float)half_area;
     }
@@ -282,11 +282,11 @@ static void variations(const float *seen, float *power)
 void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, float *votes)
 {
-    enum { lanes = 16 }; /* bd_block_places, and some to fill registers with */
+    enum { lanes = 16 }; /* bd_block_shifts, and some to fill registers with */
     float seen[field * field + lanes] = { 0 };
     read_field(block, cells, frame, seen);
-    for (int dy = 0; dy < bd_block_places; dy++) {
-        float power[bd_block_places], match[lanes] = { 0 };
+    for (int dy = 0; dy < bd_block_shifts; dy++) {
+        float power[bd_block_shifts], match[lanes] = { 0 };
         variations(seen + dy * field, power);
         for (int y = 0; y < half; y++)
             for (int x = 0; x < half; x++) {
@@ -295,12 +295,12 @@ void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                 for (int dx = 0; dx < lanes; dx++)
                     match[dx] += row[dx] * grey;
             }
-        for (int dx = 0; dx < bd_block_places; dx++) {
+        for (int dx = 0; dx < bd_block_shifts; dx++) {
             if (!(match[dx] > 0) || !(power[dx] > 0))
                 continue;
             float likeness = match[dx] / sqrtf(power[dx] * block->coarse_norm);
             if (likeness > least_likeness)
-                votes[dy * bd_block_places + dx] += likeness - least_likeness;
+                votes[dy * bd_block_shifts + dx] += likeness - least_likeness;
         }
     }
 }

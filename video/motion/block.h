@@ -1,5 +1,5 @@
-/* A block of a picture that is found again in other pictures to parts of a pixel. Private to
- * shake*.c.
+/* A block of a picture that is found again in other pictures with subpixel accuracy. Private to
+ * global_motion.c.
  *
  * Blocks are looked at in cells of `scale` x `scale` pixels of the picture, which make a picture of
  * any size about as fine as one of 240 rows. */
@@ -17,10 +17,10 @@ extern "C" {
 
 enum {
     bd_block_side = 16,  /* cells */
-    bd_block_margin = 2, /* cells around a block that are looked at to find it from near */
-    bd_block_coarse = 2, /* cells, in each direction, to one of the search from far */
-    bd_block_reach = 6,  /* how far that goes in each direction, in those */
-    bd_block_places = 2 * bd_block_reach + 1,
+    bd_block_margin = 2, /* cells around a block that bd_block_find may use */
+    bd_block_coarse = 2, /* cells per coarse cell, in each direction, in bd_block_vote */
+    bd_block_reach = 6,  /* range of that search in each direction, coarse cells */
+    bd_block_shifts = 2 * bd_block_reach + 1,
     bd_block_half = bd_block_side / bd_block_coarse,
     bd_block_most_samples = 2 /* of a cell, in each direction */
 };
@@ -32,9 +32,10 @@ struct bd_cells {
 };
 
 struct bd_block {
-    int x, y;           /* its corner in the picture that it was taken from */
-    struct bd_shift at; /* where that picture was itself */
-    /* Brightness without its mean, and its slopes without what a change of light makes of them. */
+    int x, y;           /* its corner in its picture */
+    struct bd_shift at; /* the shift of that picture */
+    /* Brightness without its mean, and its slopes without their part that a change of brightness or
+     * contrast explains. */
     float grey[bd_block_side * bd_block_side], norm;
     float across[bd_block_side * bd_block_side], down[bd_block_side * bd_block_side];
     float slopes[3], inverse[3]; /* sums of across^2, across down, down^2; the inverse of that */
@@ -50,10 +51,10 @@ void bd_cells_read(const struct bd_cells *cells, const struct bd_frame *frame, i
 /* The smaller eigenvalue of the matrix a b; b c. */
 float bd_block_texture(float a, float b, float c);
 
-/* Takes a block with its corner at pixel (x, y) of a picture that is at `at`. False if it has too
- * little texture to be found again. */
-bool bd_block_take(struct bd_block *block, const struct bd_cells *cells,
-                   const struct bd_frame *frame, int x, int y, struct bd_shift at);
+/* Copies a block with its corner at pixel (x, y) from a picture that is shifted by `at`. False if
+ * it has too little texture to be found again. */
+bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
+                     const struct bd_frame *frame, int x, int y, struct bd_shift at);
 
 /* Finds the block in a picture that has moved by *shift, up to a cell and a half more or less, and
  * corrects *shift: Lucas and Kanade's iteration, inverse compositional (Baker, Matthews 2004), for
@@ -61,7 +62,7 @@ bool bd_block_take(struct bd_block *block, const struct bd_cells *cells,
 bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, struct bd_shift *shift);
 
-/* Adds to votes[bd_block_places][bd_block_places] how well the block matches a picture that has
+/* Adds to votes[bd_block_shifts][bd_block_shifts] how well the block matches a picture that has
  * moved by (column - reach, row - reach) times bd_block_coarse cells. */
 void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, float *votes);

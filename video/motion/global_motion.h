@@ -1,8 +1,8 @@
-/* How far a camera that shakes has moved, from picture to picture.
+/* Global motion: the shift of a shaking camera, estimated for each picture by block matching.
  *
- * Blocks with texture, spread over a first picture, are looked for in others. What most of them
- * agree on is the shift; what people and cars do in between is not. Their number does not depend on
- * the size of the picture. */
+ * Blocks with texture, spread over a first picture, are searched for in later pictures. The shift
+ * that most blocks agree on is that of the camera; blocks on moving people and cars disagree with
+ * it. The number of blocks does not depend on the size of the picture. */
 #ifndef BD_VIDEO_MOTION_GLOBAL_MOTION_H
 #define BD_VIDEO_MOTION_GLOBAL_MOTION_H
 
@@ -16,38 +16,38 @@ extern "C" {
 struct bd_global_motion;
 
 enum bd_global_motion_verdict {
-    BD_SHAKE_LOST,   /* next to none of the blocks agree: another scene, or moved too far */
-    BD_SHAKE_UNSURE, /* too few blocks, or too few that agree, to say */
-    BD_SHAKE_FOUND
+    BD_MOTION_LOST,   /* almost no blocks agree: another scene, or too large a shift */
+    BD_MOTION_UNSURE, /* too few blocks, or too few that agree, for a decision */
+    BD_MOTION_FOUND
 };
 
 /* For pictures of this size, BD_GRAY8 or BD_RGB24. BD_ERROR_ARGUMENT for sides below 1 and other
  * formats, BD_ERROR_MEMORY. */
-enum bd_status bd_global_motion_create(struct bd_global_motion **shake, int width, int height,
+enum bd_status bd_global_motion_create(struct bd_global_motion **motion, int width, int height,
                                        enum bd_pixel_format format);
-void bd_global_motion_destroy(struct bd_global_motion **shake);
+void bd_global_motion_destroy(struct bd_global_motion **motion);
 
-/* Shifts count from this picture on. */
-void bd_global_motion_begin(struct bd_global_motion *shake, const struct bd_frame *frame);
+/* Shifts are measured from this picture on. */
+void bd_global_motion_begin(struct bd_global_motion *motion, const struct bd_frame *frame);
 
-/* *shift is how far what stands still has moved since the picture at the beginning, to about a
- * thirtieth of a pixel of a picture of 240 rows; 0 unless found. Shifts of up to
- * bd_global_motion_reach are found. Blocks that are not in the picture any more, or old, are
- * replaced by others while the shift is known. The pictures are those of one stream in their order;
- * the first begins where none has. */
-enum bd_global_motion_verdict bd_global_motion_find(struct bd_global_motion *shake,
+/* *shift is the shift of the static scene since the picture at the beginning, to about a thirtieth
+ * of a pixel of a picture of 240 rows; 0 unless found. Shifts of up to bd_global_motion_reach are
+ * found. While the shift is known, old blocks and blocks that have left the picture are replaced.
+ * The pictures are those of one stream in their order; the first one begins if
+ * bd_global_motion_begin was not called. */
+enum bd_global_motion_verdict bd_global_motion_find(struct bd_global_motion *motion,
                                                     const struct bd_frame *frame,
                                                     struct bd_shift *shift);
 
-/* Pixels that are one of a picture of 240 rows, a whole number. */
-int bd_global_motion_scale(const struct bd_global_motion *shake);
+/* How many pixels correspond to one pixel of a picture of 240 rows: a whole number. */
+int bd_global_motion_scale(const struct bd_global_motion *motion);
 
 /* Largest shift that is found, in each direction, pixels: a twentieth of 240 rows. */
-double bd_global_motion_reach(const struct bd_global_motion *shake);
+double bd_global_motion_reach(const struct bd_global_motion *motion);
 
-/* Blocks there are, and those that agreed on the last shift. */
-int bd_global_motion_blocks(const struct bd_global_motion *shake);
-int bd_global_motion_agreeing(const struct bd_global_motion *shake);
+/* The number of blocks, and of those that agreed on the last shift. */
+int bd_global_motion_blocks(const struct bd_global_motion *motion);
+int bd_global_motion_agreeing(const struct bd_global_motion *motion);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* Pictures that are moved by parts of a pixel, as a camera that shakes moves them. */
+/* Subpixel shifts of pictures and masks. */
 #ifndef BD_VIDEO_MOTION_SHIFT_H
 #define BD_VIDEO_MOTION_SHIFT_H
 
@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* Pixels to the right and down by which what is seen has moved. */
+/* Pixels to the right and down by which the scene has moved in the picture. */
 struct bd_shift {
     double x, y;
 };
@@ -28,10 +28,10 @@ static inline double bd_shift_size(struct bd_shift shift)
     return fmax(fabs(shift.x), fabs(shift.y));
 }
 
-/* What lies outside the picture that is moved. */
+/* Values outside of the input picture. */
 enum bd_shift_border {
-    BD_SHIFT_REPLICATE, /* is as its edge */
-    BD_SHIFT_KEEP       /* stays as it was in the output */
+    BD_SHIFT_REPLICATE, /* the nearest row or column of the input */
+    BD_SHIFT_KEEP       /* the output keeps its old values there */
 };
 
 struct bd_shifter;

@@ -22,19 +22,6 @@ struct bd_encoder {
 
 enum { ALIGN = 64, large_picture = 1000000 /* pixels */ };
 
-static enum AVPixelFormat source_format(const struct bd_encoder *e,
-                                        const struct bd_writer_options *options)
-{
-    switch (options->format) {
-    case BD_GRAY8:
-        return AV_PIX_FMT_GRAY8;
-    case BD_RGBA32:
-        return e->flatten ? AV_PIX_FMT_RGB24 : AV_PIX_FMT_RGBA;
-    default:
-        return AV_PIX_FMT_RGB24;
-    }
-}
-
 static bool is_yuv(enum AVPixelFormat format)
 {
     const AVPixFmtDescriptor *about = av_pix_fmt_desc_get(format);
@@ -42,7 +29,7 @@ static bool is_yuv(enum AVPixelFormat format)
            about->nb_components >= 3;
 }
 
-/* What players assume where nothing is said: the tags then only confirm it. */
+/* What players assume without tags: the tags only confirm it. */
 static enum AVColorSpace matrix_for(const AVCodecContext *c)
 {
     switch (c->codec_id) {
@@ -151,7 +138,7 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory for the encoder", path);
     e->path = path;
     e->flatten = options->format == BD_RGBA32 && !plan->alpha;
-    e->source = source_format(e, options);
+    e->source = bd_libav_format(e->flatten ? BD_RGB24 : options->format);
     e->context = avcodec_alloc_context3(plan->codec);
     e->picture = av_frame_alloc();
     int size =
@@ -205,7 +192,7 @@ static void put_on_black(struct bd_frame *dst, const struct bd_frame *src)
     }
 }
 
-/* A picture from the pool, freed when the encoder lets go of it. */
+/* A picture from the pool; it returns there when the encoder releases it. */
 static enum bd_status take_picture(struct bd_encoder *e)
 {
     AVFrame *p = e->picture;

@@ -19,7 +19,7 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
 /* For the stream's codec parameters. */
 const AVCodecContext *bd_encoder_context(const struct bd_encoder *encoder);
 
-/* Hands in a frame, which is not kept. Packets carry `number` as their pts: numbers go up by one.
+/* Encodes a frame, which is not kept. Packets carry `number` as their pts: numbers go up by one.
  * NULL says that no more will come. */
 enum bd_status bd_encoder_send(struct bd_encoder *encoder, const struct bd_frame *frame,
                                int64_t number);

@@ -19,7 +19,7 @@ struct bd_muxer {
     int64_t origin;       /* in moments: where a fixed clock starts */
     int64_t last;         /* decoding time of the last packet, stream units */
     bool started;
-    bool moved; /* a time did not fit, and it was said */
+    bool moved; /* a time did not fit, and this was logged */
 };
 
 bool bd_muxer_wants_global_header(const struct bd_writer_plan *plan)
@@ -27,7 +27,7 @@ bool bd_muxer_wants_global_header(const struct bd_writer_plan *plan)
     return plan->muxer && (plan->muxer->flags & AVFMT_GLOBALHEADER);
 }
 
-/* An operating system's error says more of itself than libavformat does. */
+/* The text of an operating system's error says more than that of libavformat. */
 static enum bd_status fail_libav(const char *path, int error)
 {
     char reason[200];
@@ -48,7 +48,7 @@ static AVRational rational(struct bd_rational value, AVRational otherwise)
     return r.num > 0 && r.den > 0 ? r : otherwise;
 }
 
-/* Frames a second of a container that knows no other time. */
+/* Frames per second, for containers with a constant rate. */
 static AVRational fixed_rate(const struct bd_writer_options *options, AVRational time_base)
 {
     AVRational tick = av_inv_q(time_base);
@@ -103,7 +103,7 @@ enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,
     created = true;
     if ((error = avformat_write_header(m->format, &settings)) < 0)
         goto error;
-    avio_flush(m->format->pb); /* a full disk is told now */
+    avio_flush(m->format->pb); /* reports a full disk now */
     if ((error = m->format->pb->error) < 0)
         goto error;
     AVRational rate = rational(options->frame_rate, (AVRational){ 0, 1 });
@@ -147,7 +147,7 @@ enum bd_status bd_muxer_write(struct bd_muxer *m, AVPacket *packet, struct bd_mo
                               int64_t decoded)
 {
     if (!m->started && m->clock == BD_CLOCK_FIXED)
-        m->origin = shown.pts; /* no file of a fixed rate can start late */
+        m->origin = shown.pts; /* a file of a constant rate cannot start late */
     packet->pts = stream_time(m, shown.pts);
     packet->dts = decoded == shown.pts ? packet->pts : stream_time(m, decoded);
     if (m->started && packet->dts <= m->last)

@@ -11,7 +11,7 @@ struct bd_moment {
     int64_t pts, duration; /* duration 0: not known */
 };
 
-/* Whether the container wants the codec's header apart from the packets. */
+/* Whether the container stores the codec's header apart from the packets. */
 bool bd_muxer_wants_global_header(const struct bd_writer_plan *plan);
 
 /* Creates the file and writes its header. `path` must outlive the muxer. On failure nothing is left

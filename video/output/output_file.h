@@ -1,5 +1,4 @@
-/* Private: checks of a file to be written, said in a line that a user understands, and whole small
- * files written at once. */
+/* Private: checks of output files, with error lines for users, and writing of whole small files. */
 #ifndef BD_VIDEO_OUTPUT_OUTPUT_FILE_H
 #define BD_VIDEO_OUTPUT_OUTPUT_FILE_H
 
@@ -19,7 +18,7 @@ enum bd_status bd_output_fail(const char *path, int error);
  */
 enum bd_status bd_output_write(const char *path, const void *data, size_t size, bool overwrite);
 
-/* Deletes what an output that failed has left, if it is an ordinary file. */
+/* Deletes the rest of an output that failed, if it is an ordinary file. */
 void bd_output_discard(const char *path);
 
 #endif

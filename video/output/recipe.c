@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "video/libav.h"
+
 /* Settings. Lossy ones aim at no visible difference at a speed that keeps up with the separation;
  * B-frames are off everywhere, so that pictures leave an encoder in the order they entered it. */
 #define X264 "crf=20;preset=veryfast"
@@ -218,13 +220,6 @@ static const struct bd_writer_recipe *pick_anywhere(const char *encoder, int row
     return found;
 }
 
-static enum AVPixelFormat libav_format(enum bd_pixel_format format)
-{
-    return format == BD_GRAY8   ? AV_PIX_FMT_GRAY8
-           : format == BD_RGB24 ? AV_PIX_FMT_RGB24
-                                : AV_PIX_FMT_RGBA;
-}
-
 /* A recipe for an encoder that the table does not know: the pixel format of its own that loses
  * least. */
 static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *path,
@@ -233,7 +228,7 @@ static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *pat
     const AVCodecDescriptor *about = avcodec_descriptor_get(codec->id);
     bool exact_codec =
         about && (about->props & AV_CODEC_PROP_LOSSLESS) && !(about->props & AV_CODEC_PROP_LOSSY);
-    enum AVPixelFormat source = libav_format(options->format);
+    enum AVPixelFormat source = bd_libav_format(options->format);
     int loss = 0;
     if (!codec->pix_fmts)
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s: encoder %s takes no pictures in memory", path,
@@ -254,26 +249,33 @@ static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *pat
     return BD_OK;
 }
 
+enum bd_status bd_writer_check_codec(const char *codec)
+{
+    const AVCodec *found = avcodec_find_encoder_by_name(codec);
+    if (found && found->type == AVMEDIA_TYPE_VIDEO)
+        return BD_OK;
+    return bd_fail(BD_ERROR_UNSUPPORTED,
+                   "'%s': no such video encoder in this FFmpeg (`ffmpeg -encoders` lists them)",
+                   codec);
+}
+
 /* The user named an encoder. */
-static enum bd_status plan_named(struct bd_writer_plan *plan, const char *path,
+static enum bd_status plan_named(struct bd_writer_plan *plan, const char *path, const char *codec,
                                  const struct bd_container *container,
                                  const struct bd_writer_options *options)
 {
-    plan->codec = avcodec_find_encoder_by_name(options->codec);
-    if (!plan->codec || plan->codec->type != AVMEDIA_TYPE_VIDEO)
-        return bd_fail(BD_ERROR_UNSUPPORTED,
-                       "%s: codec '%s': no such video encoder in this FFmpeg (`ffmpeg -encoders` "
-                       "lists them)",
-                       path, options->codec);
+    if (bd_writer_check_codec(codec))
+        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: codec %s", path, bd_error_detail());
+    plan->codec = avcodec_find_encoder_by_name(codec);
     int row = row_of(options->format);
     const struct bd_writer_recipe *recipe = NULL;
     if (container)
-        recipe = pick((options->lossless ? container->lossless : container->lossy)[row],
-                      options->codec, options);
+        recipe =
+            pick((options->lossless ? container->lossless : container->lossy)[row], codec, options);
     if (!recipe)
-        recipe = pick_anywhere(options->codec, row, options);
+        recipe = pick_anywhere(codec, row, options);
     if (!recipe && row == RGBA)
-        recipe = pick_anywhere(options->codec, RGB, options);
+        recipe = pick_anywhere(codec, RGB, options);
     if (recipe) {
         plan->recipe = *recipe;
         return BD_OK;
@@ -337,9 +339,10 @@ enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path
     plan->clock = container ? container->clock : BD_CLOCK_ANY;
     plan->pictures =
         container ? !container->muxer : strncmp(plan->muxer->name, "image2", strlen("image2")) == 0;
+    const char *codec = options->codec || plan->pictures ? options->codec : options->film_codec;
     enum bd_status status;
-    if (options->codec)
-        status = plan_named(plan, path, container, options);
+    if (codec)
+        status = plan_named(plan, path, codec, container, options);
     else if (container)
         status = plan_listed(plan, path, container, options);
     else

@@ -1,4 +1,4 @@
-/* Private: which container, encoder and pixel format a file's extension stands for. */
+/* Private: the container, encoder and pixel format for a file's extension. */
 #ifndef BD_VIDEO_OUTPUT_RECIPE_H
 #define BD_VIDEO_OUTPUT_RECIPE_H
 
@@ -25,7 +25,7 @@ struct bd_writer_recipe {
     bool full_range;      /* luma 0..255; meaningful for YUV only */
 };
 
-/* What has been chosen for a file. */
+/* The choice for a file. */
 struct bd_writer_plan {
     const AVOutputFormat *muxer; /* NULL for pictures: the encoder's packet is the file */
     const AVCodec *codec;
@@ -35,10 +35,10 @@ struct bd_writer_plan {
     bool alpha;    /* the pixel format holds it */
 };
 
-/* Chooses by the extension of `path`, the format and size of the frames, options->lossless and
- * options->codec; passes over encoders that this build of FFmpeg lacks. BD_ERROR_UNSUPPORTED for an
- * unknown extension (the line lists the known ones), an unknown or unfit codec, or nothing that
- * could keep every pixel. */
+/* Chooses by the extension of `path`, the format and size of the frames, options->lossless,
+ * options->codec and options->film_codec; passes over encoders that this build of FFmpeg lacks.
+ * BD_ERROR_UNSUPPORTED for an unknown extension (the line lists the known ones), an unknown or
+ * unfit codec, or nothing that could keep every pixel. */
 enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path,
                                    const struct bd_writer_options *options);
 

@@ -17,7 +17,7 @@ enum { HELD_MAX = 1024 };
 
 struct bd_writer {
     char *path;
-    struct bd_writer_options options; /* `codec` is not kept */
+    struct bd_writer_options options; /* without the codecs */
     struct bd_writer_plan plan;
     struct bd_encoder *encoder;
     struct bd_muxer *muxer; /* NULL: pictures */
@@ -29,7 +29,7 @@ struct bd_writer {
         struct bd_moment moment;
         int64_t index;
     } held[HELD_MAX];
-    bool failed; /* and told */
+    bool failed; /* and the error was returned */
 };
 
 static enum bd_status check_options(const char *path, const struct bd_writer_options *o)
@@ -43,7 +43,7 @@ static enum bd_status check_options(const char *path, const struct bd_writer_opt
     return BD_OK;
 }
 
-/* A picture's name may hold a number; a film's never does, whatever '%' is in it. */
+/* The name of pictures may hold a number; that of a film never does, even with a '%' in it. */
 static enum bd_status check_path(struct bd_writer *w)
 {
     w->sequence = w->plan.pictures && bd_image_pattern_is(w->path);
@@ -82,7 +82,7 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
         goto error;
     }
     w->options = *options;
-    w->options.codec = NULL;
+    w->options.codec = w->options.film_codec = NULL;
     if ((status = bd_writer_plan_make(&w->plan, w->path, options)) != BD_OK ||
         (status = check_path(w)) != BD_OK)
         goto error;
@@ -115,8 +115,8 @@ static enum bd_status write_picture(struct bd_writer *w, int64_t index)
     return bd_output_write(name, p->data, (size_t)p->size, w->options.overwrite);
 }
 
-/* When packet i was to be decoded. Encoders that reorder start at negative numbers: those frames
- * are laid before the first, as far apart as the first two. */
+/* The decoding time of packet i. Encoders that reorder start at negative numbers: those times lie
+ * before the first one, as far apart as the first two. */
 static int64_t decoding_time(const struct bd_writer *w, int64_t i)
 {
     if (i >= 0)
@@ -125,7 +125,7 @@ static int64_t decoding_time(const struct bd_writer *w, int64_t i)
     return w->held[0].moment.pts + i * gap;
 }
 
-/* Passes on what the encoder has ready. */
+/* Writes the packets that the encoder has ready. */
 static enum bd_status receive(struct bd_writer *w)
 {
     for (;;) {
@@ -200,11 +200,11 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
                 bd_fail(BD_ERROR_IO, "%s: encoder %s dropped %" PRId64 " of %" PRId64 " pictures",
                         w->path, w->plan.codec->name, w->sent - w->received, w->sent);
     }
-    /* After a failure the trailer is still tried: what is there may become playable. */
+    /* The trailer is written after a failure too: the file may become playable. */
     if (w->failed || status != BD_OK) {
         char *detail = strdup(bd_error_detail());
         bd_muxer_close(&w->muxer);
-        if (detail && detail[0]) /* the first fault is the one to tell */
+        if (detail && detail[0]) /* the first error is the one to return */
             bd_fail(BD_ERROR_IO, "%s", detail);
         free(detail);
     } else {

@@ -18,10 +18,14 @@ struct bd_writer_options {
     struct bd_rational time_base;  /* seconds a unit of frame.pts */
     struct bd_rational frame_rate; /* average, 0/1 where unknown: a hint */
     struct bd_rational pixel_aspect;
-    bool lossless;     /* every pixel is kept exactly (masks) */
-    bool overwrite;    /* replace an existing file; else BD_ERROR_IO */
-    const char *codec; /* libavcodec encoder name; NULL: by extension and `lossless` */
+    bool lossless;          /* every pixel is kept exactly (masks) */
+    bool overwrite;         /* replace an existing file; else BD_ERROR_IO */
+    const char *codec;      /* libavcodec encoder name; NULL: by extension and `lossless` */
+    const char *film_codec; /* the same where `codec` is NULL, but nothing to pictures */
 };
+
+/* BD_ERROR_UNSUPPORTED if this FFmpeg has no video encoder of that name. */
+enum bd_status bd_writer_check_codec(const char *codec);
 
 /* Opens PATH. A picture's name with one %d or %06d is an image sequence whose number is
  * frame.index + 1; a single .png, .jpg, … name holds one picture. Alpha (BD_RGBA32) is kept where

@@ -6,8 +6,8 @@
 /* Pixels of the world to one of the camera, in each direction. */
 enum { fine = 2 };
 
-/* A lens and the pixel behind it see a tent: no light from further than a pixel away. It covers at
- * most this many pixels of the world. */
+/* The weights of a pixel are a tent function that is one pixel wide to either side. It covers at
+ * most so many pixels of the world. */
 enum { most_taps = 2 * fine + 1 };
 
 struct bd_synth_point bd_synth_shake(const struct bd_synth_scene *scene, int height, int64_t index)
@@ -149,8 +149,8 @@ static void take_truth(const struct bd_synth_camera *camera, const struct tent *
     }
 }
 
-void bd_synth_camera_take(const struct bd_synth_camera *camera, struct bd_frame *picture,
-                          struct bd_frame *truth)
+void bd_synth_camera_expose(const struct bd_synth_camera *camera, struct bd_frame *picture,
+                            struct bd_frame *truth)
 {
     struct tent across = make_tent(camera->at.x), down = make_tent(camera->at.y);
     if (picture)

@@ -1,5 +1,5 @@
 /* Integer drawing for video/synth: hashed noise, and antialiased shapes that are composited onto a
- * picture and, for moving objects, counted into a truth mask. Private to synth*.c.
+ * picture and, for moving objects, counted into a truth mask. Private to video/synth.
  *
  * Everything is integer arithmetic, so that the same call gives the same bytes on every machine.
  * Shapes are placed in pixels with 8 fractional bits ("px8"), textures in scene units with 8

@@ -8,7 +8,7 @@
 
 /* clang-format off */
 const struct bd_synth_scene bd_synth_scenes[] = {
-    { .name = "easy", .description = "people and cars in steady light",
+    { .name = "easy", .description = "people and cars in constant light",
       .width = 320, .height = 240, .frame_count = 400, .fps = 25, .noise = 2.0, .objects = 5 },
     { .name = "shadows", .description = "moving objects with soft shadows",
       .width = 320, .height = 240, .frame_count = 400, .fps = 25, .noise = 2.0, .objects = 5,
@@ -103,9 +103,10 @@ static enum bd_status prepare(struct bd_frame *frame, int width, int height,
     return BD_OK;
 }
 
-/* Paints the world and takes the picture with a camera that shakes. */
-static enum bd_status see_shaken(const struct bd_synth_canvas *canvas,
-                                 const struct bd_synth_scene *scene, uint32_t look, int64_t index)
+/* Paints the world and renders it with a shaking camera. */
+static enum bd_status render_shaken(const struct bd_synth_canvas *canvas,
+                                    const struct bd_synth_scene *scene, uint32_t look,
+                                    int64_t index)
 {
     struct bd_synth_camera camera;
     enum bd_status status = bd_synth_camera_open(&camera, scene, canvas->width, canvas->height,
@@ -114,7 +115,7 @@ static enum bd_status see_shaken(const struct bd_synth_canvas *canvas,
         return status;
     bd_synth_paint_world(&camera.canvas, scene, look, index);
     bd_synth_paint_actors(&camera.canvas, scene, look, index);
-    bd_synth_camera_take(&camera, canvas->picture, canvas->truth);
+    bd_synth_camera_expose(&camera, canvas->picture, canvas->truth);
     bd_synth_camera_close(&camera);
     return BD_OK;
 }
@@ -146,7 +147,7 @@ enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, in
     struct bd_synth_canvas canvas = { picture, truth, width, height };
     uint32_t look = (uint32_t)(bd_synth_mix64(seed) >> 32);
     if (scene->shake > 0) {
-        status = see_shaken(&canvas, scene, look, index);
+        status = render_shaken(&canvas, scene, look, index);
         if (status != BD_OK)
             return status;
     } else {

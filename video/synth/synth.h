@@ -23,10 +23,10 @@ struct bd_synth_scene {
     bool shadows;           /* objects cast soft shadows (not foreground in the truth) */
     double light_drift;     /* amplitude of the slow change of light, fraction of brightness */
     bool sway;              /* a region of foliage that moves without being foreground */
-    int stop_from, stop_to; /* frames between which one object stands still; 0,0: none */
+    int stop_from, stop_to; /* frames between which one object stops; 0,0: none */
     int light_switch;       /* frame at which the light changes suddenly; 0: never */
-    double shake;           /* how far the camera moves to each side, pixels of a picture of 240
-                               rows; 0: it stands still */
+    double shake;           /* amplitude of the camera's motion, pixels of a picture of 240 rows;
+                               0: none */
 };
 
 /* The table of scenes; ends with name == NULL. */

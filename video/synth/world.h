@@ -1,4 +1,5 @@
-/* What synth scenes contain: the still street, and the actors moving in it. Private to synth*.c. */
+/* The contents of synth scenes: the static street, and the actors that move in it. Private to
+ * video/synth. */
 #ifndef BD_VIDEO_SYNTH_WORLD_H
 #define BD_VIDEO_SYNTH_WORLD_H
 
@@ -9,8 +10,8 @@
 extern "C" {
 #endif
 
-/* Paints houses, pavements, road and a tree over the whole picture. The tree's leaves stand as at
- * `index` if the scene sways, else always the same. */
+/* Paints houses, pavements, road and a tree over the whole picture. The leaves of the tree move
+ * with `index` if the scene sways. */
 void bd_synth_paint_world(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
                           uint32_t seed, int64_t index);
 

@@ -60,21 +60,22 @@ void bd_bench_kernel_widen(double *out, const float *a, int64_t ld, int64_t m, i
 }
 
 /* Thread (i, j) of the triangle: element i of column j. */
-template <class T> __global__ void take_r(float *r, const T *a, int64_t ld, int64_t n)
+template <class T> __global__ void take_r(float *r, int64_t ldr, const T *a, int64_t ld, int64_t n)
 {
     int64_t j = blockIdx.x;
     for (int64_t i = threadIdx.x; i < n; i += blockDim.x)
-        r[i + j * n] = i <= j ? (float)a[i + j * ld] : 0;
+        r[i + j * ldr] = i <= j ? (float)a[i + j * ld] : 0;
 }
 
-void bd_bench_kernel_take_r(float *r, const float *a, int64_t ld, int64_t n, cudaStream_t stream)
+void bd_bench_kernel_take_r(float *r, int64_t ldr, const float *a, int64_t ld, int64_t n,
+                            cudaStream_t stream)
 {
-    take_r<<<(unsigned)n, 128, 0, stream>>>(r, a, ld, n);
+    take_r<<<(unsigned)n, 128, 0, stream>>>(r, ldr, a, ld, n);
 }
 
 void bd_bench_kernel_narrow_r(float *r, const double *a, int64_t n, cudaStream_t stream)
 {
-    take_r<<<(unsigned)n, 128, 0, stream>>>(r, a, n, n);
+    take_r<<<(unsigned)n, 128, 0, stream>>>(r, n, a, n, n);
 }
 
 /* The diagonal of n^2 elements is every (n + 1)-th. */
@@ -103,58 +104,23 @@ void bd_bench_kernel_from_bytes(float *out, const uint8_t *bytes, int64_t ld, in
     from_bytes<<<grid, threads, 0, stream>>>(out, bytes, ld, m);
 }
 
-__global__ void form(float *t, const float *m, const float *s, const float *y, float mu,
-                     int64_t count)
+template <bd_bench_formula which>
+__global__ void apply(float *out, const float *a, const float *b, const float *y, float mu,
+                      float threshold, int64_t count)
 {
     FOR_EACH(i, count)
-    t[i] = m[i] - s[i] + y[i] / mu;
+    out[i] = BD_BENCH_FORMULA(which, out[i], a[i], b[i], y[i], mu, threshold);
 }
 
-void bd_bench_kernel_form(float *t, const float *m, const float *s, const float *y, float mu,
-                          int64_t count, cudaStream_t stream)
+void bd_bench_kernel_formula(enum bd_bench_formula which, float *out, const float *a,
+                             const float *b, const float *y, float mu, float threshold,
+                             int64_t count, cudaStream_t stream)
 {
-    form<<<blocks_for(count), threads, 0, stream>>>(t, m, s, y, mu, count);
-}
-
-__global__ void shrink(float *s, const float *m, const float *l, const float *y, float mu,
-                       float threshold, int64_t count)
-{
-    FOR_EACH(i, count)
-    {
-        float rest = m[i] - l[i] + y[i] / mu;
-        s[i] = rest - fmaxf(-threshold, fminf(threshold, rest));
-    }
-}
-
-void bd_bench_kernel_shrink(float *s, const float *m, const float *l, const float *y, float mu,
-                            float threshold, int64_t count, cudaStream_t stream)
-{
-    shrink<<<blocks_for(count), threads, 0, stream>>>(s, m, l, y, mu, threshold, count);
-}
-
-__global__ void dual(float *y, const float *m, const float *l, const float *s, float mu,
-                     int64_t count)
-{
-    FOR_EACH(i, count)
-    y[i] += mu * (m[i] - l[i] - s[i]);
-}
-
-void bd_bench_kernel_dual(float *y, const float *m, const float *l, const float *s, float mu,
-                          int64_t count, cudaStream_t stream)
-{
-    dual<<<blocks_for(count), threads, 0, stream>>>(y, m, l, s, mu, count);
-}
-
-__global__ void rest(float *out, const float *m, const float *l, const float *s, int64_t count)
-{
-    FOR_EACH(i, count)
-    out[i] = m[i] - l[i] - s[i];
-}
-
-void bd_bench_kernel_rest(float *out, const float *m, const float *l, const float *s, int64_t count,
-                          cudaStream_t stream)
-{
-    rest<<<blocks_for(count), threads, 0, stream>>>(out, m, l, s, count);
+    auto kernel = which == BD_BENCH_FORM     ? apply<BD_BENCH_FORM>
+                  : which == BD_BENCH_SHRINK ? apply<BD_BENCH_SHRINK>
+                  : which == BD_BENCH_DUAL   ? apply<BD_BENCH_DUAL>
+                                             : apply<BD_BENCH_REST>;
+    kernel<<<blocks_for(count), threads, 0, stream>>>(out, a, b, y, mu, threshold, count);
 }
 
 /* Element i of the n^2 lies in column i / n. */

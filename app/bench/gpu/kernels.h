@@ -4,7 +4,8 @@
 #define BD_APP_BENCH_GPU_KERNELS_H
 
 #include <cuda_runtime.h>
-#include <stdint.h>
+
+#include "app/bench/platform.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,8 +22,9 @@ void bd_bench_kernel_fill_collinear(float *data, int64_t m, int64_t n, float noi
 void bd_bench_kernel_widen(double *out, const float *a, int64_t ld, int64_t m, int64_t n,
                            cudaStream_t stream);
 
-/* r (n x n, tight) := the upper triangle of a (ld), zeros below. */
-void bd_bench_kernel_take_r(float *r, const float *a, int64_t ld, int64_t n, cudaStream_t stream);
+/* r (n x n, ldr or tight) := the upper triangle of a (ld or tight), zeros below. */
+void bd_bench_kernel_take_r(float *r, int64_t ldr, const float *a, int64_t ld, int64_t n,
+                            cudaStream_t stream);
 void bd_bench_kernel_narrow_r(float *r, const double *a, int64_t n, cudaStream_t stream);
 
 /* a (n x n, tight) := the identity. */
@@ -32,18 +34,10 @@ void bd_bench_kernel_identity(double *a, int64_t n, cudaStream_t stream);
 void bd_bench_kernel_from_bytes(float *out, const uint8_t *bytes, int64_t ld, int64_t m, int64_t n,
                                 cudaStream_t stream);
 
-/* The textbook's steps on count elements each. t := m - s + y / mu. */
-void bd_bench_kernel_form(float *t, const float *m, const float *s, const float *y, float mu,
-                          int64_t count, cudaStream_t stream);
-/* s := shrink(m - l + y / mu, threshold). */
-void bd_bench_kernel_shrink(float *s, const float *m, const float *l, const float *y, float mu,
-                            float threshold, int64_t count, cudaStream_t stream);
-/* y += mu (m - l - s). */
-void bd_bench_kernel_dual(float *y, const float *m, const float *l, const float *s, float mu,
-                          int64_t count, cudaStream_t stream);
-/* out := m - l - s. */
-void bd_bench_kernel_rest(float *out, const float *m, const float *l, const float *s, int64_t count,
-                          cudaStream_t stream);
+/* A formula on count elements each (app/bench/platform.h). */
+void bd_bench_kernel_formula(enum bd_bench_formula which, float *out, const float *a,
+                             const float *b, const float *y, float mu, float threshold,
+                             int64_t count, cudaStream_t stream);
 
 /* p (n x n) := u diag(max(0, sigma - threshold)). */
 void bd_bench_kernel_scale_columns(float *p, const float *u, const float *sigma, float threshold,

@@ -1,5 +1,5 @@
 /* R^ by Cholesky of more columns than shared memory holds (large.h, gpu/qr/cholesky_rows.cuh).
- * While rows are made one thread block takes those of the launch before into the condition
+ * While rows are made, one thread block takes the rows of the launch before into the condition
  * estimate. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/gram_qr/large/estimate.cuh"
@@ -8,17 +8,17 @@
 
 static_assert(gram_most % rows_threads == 0, "whole parts");
 
-/* Rows j0 - 32 .. j0 - 1 into the estimate that is kept in d.scratch. */
+/* Takes rows j0 - 32 .. j0 - 1 into the estimate that is kept in d.scratch. */
 template <int PARTS>
 static __device__ __forceinline__ void estimate(const struct gram_data &d, int j0)
 {
     struct gram_estimate<rows_threads, PARTS> e;
     const int from = j0 - rows_side, n = d.n;
     if (from > 0)
-        gram_load_estimate(&e, d);
+        gram_move_estimate<false>(&e, d);
     if (gram_take_columns(&e, d.r, n, n, from, j0, from == 0, gram_most_squared) < j0)
         e.greatest = HUGE_VAL; /* and stays that */
-    gram_keep_estimate(e, d);
+    gram_move_estimate<true>(&e, d);
 }
 
 /* Rows j0 .. j0 + 31 of up to PARTS times rows_threads columns; diagonal: that of the scaled G. */
@@ -30,11 +30,11 @@ __global__ __launch_bounds__(rows_threads,
     __shared__ struct rows_memory memory;
     const struct rows_job job = { d.n, d.g, d.inverse, d.r, diagonal, 0 };
     double sum[rows_tiles][4];
-    rows_take_g(sum, job, j0); /* of kernels before the one before */
+    rows_take_g(sum, job, j0); /* G was written by kernels before the one before */
     bd_cuda_await();
     bd_cuda_let_follow();
-    /* A pivot of rows before was not positive. What the blocks of one launch find among its own
-     * rows, and write down, does not stop others of it. */
+    /* Stop if a pivot of earlier rows was not positive. What a block of this launch finds among
+     * its own rows, and records, does not stop the other blocks. */
     if (d.decision->identity || d.decision->end < j0)
         return;
     if (j0 > 0 && blockIdx.x == gridDim.x - 1) {

@@ -1,9 +1,10 @@
 /* T and R_total from R^ in global memory (gpu/gram_qr/plan.h), over the device.
  *
- * T in blocks of 16 x 16: block (i, j) is -W_i times the sum of R(i, k) T(k, j) over k = i + 1 ..
- * j, W_i the inverse of diagonal block i, as long as i and j are in the same block of columns, and
- * that without W_i above it. A thread block has eight columns, and its warps the rows: what there
- * is of T is taken from all rows above at once, so that a step is as long as two products. */
+ * T is made in blocks of 16 x 16: block (i, j) is -W_i times the sum of R(i, k) T(k, j) over k =
+ * i + 1 .. j, W_i the inverse of diagonal block i, as long as i and j are in the same block of
+ * columns; above that it is the sum without W_i. A thread block has eight columns, and its warps
+ * share the rows. Each finished block of T is subtracted from all rows above at once, so that a
+ * step takes as long as two products. The plain version is gram_invert_column (solver.cuh). */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
 #include "gpu/gram_qr/large/large.h"
@@ -18,7 +19,7 @@ enum {
     join_threads = 256
 };
 
-/* Of up to gram_narrow_most columns: a warp a column. */
+/* T of up to gram_narrow_most columns: a warp a column. */
 __global__ __launch_bounds__(128) void invert_narrow(const __grid_constant__ struct gram_data d,
                                                      int *overflow)
 {
@@ -35,16 +36,16 @@ __global__ __launch_bounds__(128) void invert_narrow(const __grid_constant__ str
     }
 }
 
-/* Where the block of columns of column `column` of 16 begins within these, by their bits of starts.
- */
+/* Where the block of columns that has column `column` of 16 begins among these; cuts: their bits
+ * of starts. */
 static __device__ __forceinline__ int begin_of(unsigned cuts, int column)
 {
     const unsigned before = cuts & ((2u << column) - 1);
     return before ? 31 - __clz((int)before) : 0;
 }
 
-/* The diagonal blocks of T, row by row, to d.scratch, a warp each: W where no block of columns
- * begins within one; rows and columns that there are not are 0. */
+/* Writes the diagonal blocks of T, row by row, to d.scratch, a warp each: W where no block of
+ * columns begins within one. Rows and columns from n on are 0. */
 __global__ __launch_bounds__(32) void invert_diagonals(const __grid_constant__ struct gram_data d)
 {
     __shared__ double block[side][side + 1];
@@ -78,8 +79,8 @@ __global__ __launch_bounds__(32) void invert_diagonals(const __grid_constant__ s
         d.scratch[(int64_t)blockIdx.x * square + i * side + lane] = x[i];
 }
 
-/* Rows `group` and group + 8 of 16 x 16 elements as bd_gram_multiply has its left operand: from row
- * 0, of which the columns before `columns` exist; `from` is at the first element. */
+/* Loads rows `group` and group + 8 of 16 x 16 elements as the left operand of bd_gram_multiply;
+ * columns from `columns` on are 0. `from` points to the first element. */
 static __device__ __forceinline__ void load_left(double x[2][4], const double *from, int apart,
                                                  int columns)
 {
@@ -91,8 +92,8 @@ static __device__ __forceinline__ void load_left(double x[2][4], const double *f
             x[h][s] = 4 * t + s < columns ? from[(int64_t)(group + 8 * h) * apart + 4 * t + s] : 0;
 }
 
-/* 16 rows of eight columns to shared memory, as a product has them, and back as its right operand.
- */
+/* Stores 16 rows of eight columns of a product in shared memory; loads them as its right
+ * operand. */
 static __device__ __forceinline__ void keep_columns(double *to, const double sum[4])
 {
     const int lane = threadIdx.x % 32, group = lane / 4, t = lane % 4;
@@ -121,7 +122,7 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
     double sum[PARTS][4] = {}, r[PARTS][2][4], w[2][4];
     bd_cuda_await();
     bd_cuda_let_follow();
-    /* By all or none: another block may have found that T overflows. */
+    /* By all threads or none: another block may have found that T overflows. */
     if (__syncthreads_or(d.decision->identity))
         return;
     const bool single = d.decision->single != 0;
@@ -140,7 +141,7 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
             bad |= !isfinite(value);
         }
     };
-    /* What step i wants: R(., i), and W_(i - 1). */
+    /* Loads what step i needs: R(., i), and W_(i - 1). */
     auto load = [&](int i) {
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
@@ -161,7 +162,7 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
         }
         put(last, x);
 #pragma unroll
-        for (int e = 0; e < 4; e++) /* what is above their own block is solved for already */
+        for (int e = 0; e < 4; e++) /* rows above the first of their block are finished already */
             if (group + e / 2 * 8 < begin_of(cuts(last), half % 2 * 8 + 2 * t + e % 2))
                 x[e] = 0;
         keep_columns(known[last % 2], x);
@@ -209,7 +210,7 @@ __global__ __launch_bounds__(threads, 1) void invert(const __grid_constant__ str
     }
 }
 
-/* data.other, a warp 16 x 8 of it. */
+/* Computes data.other; a warp has 16 x 8 of it. */
 __global__ __launch_bounds__(join_threads) void join(const __grid_constant__ struct gram_data d,
                                                      int pass)
 {
@@ -252,7 +253,7 @@ extern "C" {
 enum bd_status bd_cuda_gram_inverse_enqueue(const struct gram_plan *plan, int *overflow)
 {
     const int n = plan->data.n, blocks = (n + side - 1) / side;
-    const dim3 grid(2 * (unsigned)blocks); /* columns that there are not become 0 */
+    const dim3 grid(2 * (unsigned)blocks); /* columns from n on become 0 */
     if (n <= gram_narrow_most) {
         bd_cuda_follow(plan->cuda, invert_narrow, dim3((unsigned)(n + 3) / 4), dim3(128), 0,
                        plan->data, overflow);

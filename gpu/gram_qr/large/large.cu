@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "gpu/core/dependent_launch.cuh"
+#include "gpu/gram_qr/clamp.cuh"
 #include "gpu/gram_qr/large/estimate.cuh"
 #include "gpu/gram_qr/large/large.h"
 #include "gpu/gram_qr/parts.cuh"
-#include "gpu/gram_qr/raise.cuh"
 #include "gpu/qr/cholesky_rows.cuh"
 
 enum { threads = 512, parts = gram_most / threads, measure_threads = 128 };
@@ -53,7 +53,7 @@ static __device__ __forceinline__ double sum_of_block(double x, double *sums)
     return gram_sum_warp(lane < threads / 32 ? sums[lane] : 0.0);
 }
 
-/* Whether there is anything to do; if not, that is all of the pass. One thread block. */
+/* Finds whether there is anything to do; if not, finishes the pass. One thread block. */
 __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct gram_data d,
                                                  const __grid_constant__ struct gram_factor_step s,
                                                  struct gram_record *out)
@@ -87,8 +87,8 @@ __global__ __launch_bounds__(threads) void begin(const __grid_constant__ struct 
         gram_write(out, record, s.number);
 }
 
-/* The square of the condition number of R^, estimated: the rows of the last launch are taken too.
- * HUGE_VAL for one of more than 1e30. */
+/* The square of the condition number of R^, estimated, after the rows of the last launch are
+ * taken too; HUGE_VAL if it is above 1e60. */
 static __device__ __forceinline__ double finish_estimate(const struct gram_data &d)
 {
     struct gram_estimate<threads, parts> e;
@@ -96,7 +96,7 @@ static __device__ __forceinline__ double finish_estimate(const struct gram_data 
     if (gram_is_near(d.decision->apart))
         return gram_near_condition(d.decision->apart);
     if (from > 0)
-        gram_load_estimate(&e, d);
+        gram_move_estimate<false>(&e, d);
     if (gram_take_columns(&e, d.r, n, n, from, n, from == 0, gram_most_squared) < n)
         return HUGE_VAL;
     return e.greatest / e.least;
@@ -112,17 +112,18 @@ static __device__ __forceinline__ double sum_of_squares(const double *a, int n)
     return sum_of_block(sum, sums);
 }
 
-/* R^ of the SVD to d.r; false: no convergence. */
+/* Writes R^ of the SVD to d.r; false: no convergence. */
 static __device__ __forceinline__ bool
-raise(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_record *record)
+clamp(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_record *record)
 {
+    __shared__ struct gram_progress progress;
     const int n = d.n;
     double bound;
     gram_take_again(d, f);
     const double squares = sum_of_squares(f.a, n);
-    if (!gram_raise(f.b, f.a, f.a, f.ld, n, squares, f.x, &bound, record))
+    if (!gram_clamp(f.b, f.a, f.a, f.ld, n, squares, f.x, &bound, record))
         return false;
-    gram_cholesky(f.a, f.ld, n, bound / 2);
+    gram_cholesky_blocked(f.a, f.ld, n, bound / 2, 0, f.x, &progress);
     for (int e = threadIdx.x; e < n * n; e += threads)
         if (e / n <= e % n)
             d.r[e] = f.a[e];
@@ -130,7 +131,7 @@ raise(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_r
     return true;
 }
 
-/* What follows from the rows of R^ that there are. One thread block. */
+/* Decides what follows from the rows of R^ that were made. One thread block. */
 __global__ __launch_bounds__(threads,
                              1) void decide(const __grid_constant__ struct gram_data d,
                                             const __grid_constant__ struct gram_factor_step s,
@@ -150,8 +151,8 @@ __global__ __launch_bounds__(threads,
     record.orthogonality = d.decision->orthogonality;
     record.failed = !s.svd && end < n;
     record.condition = end == n ? finish_estimate(d) : HUGE_VAL;
-    if (s.svd && gram_is_to_raise(record.condition, n)) {
-        record.bad = !raise(d, f, &record);
+    if (s.svd && gram_needs_clamp(record.condition, n)) {
+        record.bad = !clamp(d, f, &record);
     } else if (end < n) {
         struct gram_memory_of_r r = f;
         r.b = d.r;

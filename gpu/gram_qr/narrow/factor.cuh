@@ -1,23 +1,24 @@
-/* Private to narrow.cu and persistent.cu: R and T from G (gpu/gram_qr/plan.h) of
- * up to 32 columns: what gpu/gram_qr/factor.cu does for more, by warps of which every lane has a
- * column. All of it waits for what came before, and a warp that shares its scheduler waits for
- * others too: so few warps, few instructions, few barriers. */
+/* Private to narrow.cu and persistent_lead.cuh: R and T from G (gpu/gram_qr/plan.h) of up to 32
+ * columns: what gpu/gram_qr/factor.cu does for more, by warps in which every lane has a column.
+ * Each step waits for the one before, and a warp that shares its scheduler waits for other warps
+ * too: so there are few warps, few instructions and few barriers. */
 #ifndef BD_GPU_GRAM_QR_NARROW_FACTOR_CUH
 #define BD_GPU_GRAM_QR_NARROW_FACTOR_CUH
 
 #include <math.h>
 
+#include "gpu/gram_qr/clamp.cuh"
 #include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
-#include "gpu/gram_qr/raise.cuh"
 
-/* What a lane knows of its column and row of R^: R(i, j), i < j, is a[i * ld + j] times by of i. */
+/* What a lane knows of its column and row of R^: R(i, j), i < j, is a[i * ld + j] times `by` of
+ * i. */
 struct column {
     double norm, inverse;            /* D and 1 / D */
     double by, diagonal, reciprocal; /* of the row; R(i, i) and 1 / R(i, i) */
 };
 
-/* R is I from row `end` on: with norms that are powers of 2, so that 1 it is. */
+/* R becomes I from row `end` on, with norms that are powers of 2, so that the product is exact. */
 static __device__ __forceinline__ void break_off(double *a, int n, int end, struct column *own)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -34,7 +35,8 @@ static __device__ __forceinline__ void break_off(double *a, int n, int end, stru
     __syncthreads();
 }
 
-/* T in blocks, COLUMNS columns a warp, all at once: back substitution as gram_invert_column. */
+/* T in blocks, COLUMNS columns a warp at the same time: back substitution as in
+ * gram_invert_column. */
 template <int COLUMNS>
 static __device__ __forceinline__ void invert(const struct gram_data &d, const double *a,
                                               const struct column &own, unsigned starts)
@@ -71,7 +73,7 @@ static __device__ __forceinline__ void invert(const struct gram_data &d, const d
     }
 }
 
-/* The same of one block, which gram_eliminate has left. */
+/* The same if T is one block: gram_eliminate has left the inverse. */
 static __device__ __forceinline__ void take_inverse(const struct gram_data &d, const double *a,
                                                     const struct column &own)
 {
@@ -84,7 +86,7 @@ static __device__ __forceinline__ void take_inverse(const struct gram_data &d, c
     }
 }
 
-/* R_total := R in pass 0. By as many warps, of which this is number `warp`. */
+/* R_total := R in pass 0. This is number `warp` of the warps that do it. */
 static __device__ __forceinline__ void take_total(const struct gram_data &d, const double *a,
                                                   const struct column &own, int warp)
 {
@@ -120,7 +122,7 @@ static __device__ __forceinline__ void join_total(const struct gram_data &d, con
     }
 }
 
-/* Columns `warp`, `warp` + 4, .. of a matrix, rows to the diagonal. */
+/* Loads columns `warp`, `warp` + 4, .. of a matrix, rows down to the diagonal. */
 static __device__ __forceinline__ void load_upper(double x[shares], const double *from, int n)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -167,8 +169,8 @@ static __device__ __forceinline__ double take_scaled(struct gram_memory &m, doub
     return (m.sums[0] + m.sums[1]) + (m.sums[2] + m.sums[3]);
 }
 
-/* A pass with R = I, for what `record` says: what gram_repair did is undone, but by a bad pass. All
- * threads have read what they need of the decision. */
+/* A pass with R = I; `record` says why. What gram_repair did is undone, unless the pass was bad.
+ * All threads have read what they need of the decision. */
 static __device__ __forceinline__ void stay(const struct gram_data &d,
                                             const struct gram_factor_step &s, double undone,
                                             int in_copy, const struct gram_record &record,
@@ -192,25 +194,25 @@ static __device__ __forceinline__ void stay(const struct gram_data &d,
     }
 }
 
-/* R^ of the scaled G in m.a and g, `apart` from I: m.a and m.pivots as gram_eliminate leaves them,
- * and how many rows of it there are. What is raised, if singular values are, goes to the record,
- * which has the condition then. *most: the condition number that blocks of R^ may have, HUGE_VAL
- * where it is one block; warp number `warps` has others in *blocks where eigenvalues were raised.
- */
+/* R^ of the scaled G in m.a and g, `apart` from I: leaves m.a and m.pivots as gram_eliminate
+ * does, and returns the number of rows made. If eigenvalues are clamped, the record says so; it
+ * gets the condition number. *most: the condition number that blocks of R^ may have, HUGE_VAL
+ * where R^ is one block; warp number `warps` has other blocks in *blocks where eigenvalues were
+ * clamped. */
 static __device__ __forceinline__ int factor(struct gram_memory &m, double g[shares], int n,
                                              const struct gram_factor_step &s, double apart,
                                              struct gram_blocks *blocks, struct gram_record *record,
-                                             double *most, bool *raised)
+                                             double *most, bool *clamped)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool near = gram_is_near(apart);
     double floor = 0;
-    *raised = false;
+    *clamped = false;
     *most = HUGE_VAL;
     for (;;) {
         *blocks = gram_no_blocks((float)(*most * *most));
         const int end = gram_eliminate(m, n, floor, !near, blocks);
-        if (*raised)
+        if (*clamped)
             return n;
         record->failed = !s.svd && end < n;
         if (near && end == n) {
@@ -223,32 +225,32 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
                              : HUGE_VAL;
         __syncthreads();
         record->condition = m.estimate;
-        *raised = s.svd && gram_is_to_raise(record->condition, n);
-        if (*raised) {
+        *clamped = s.svd && gram_needs_clamp(record->condition, n);
+        if (*clamped) {
 #pragma unroll
             for (int e = 0; e < shares; e++) {
                 const int j = warp + warps * e;
                 if (warp < warps && lane <= j && j < n)
                     m.b[lane * ld + j] = m.b[j * ld + lane] = g[e];
             }
-            record->bad = !gram_raise(m.c, m.b, m.a, ld, n, n + apart, m.x, &floor, record);
+            record->bad = !gram_clamp(m.c, m.b, m.a, ld, n, n + apart, m.x, &floor, record);
             floor /= 2;
         }
         record->single = gram_is_single(record->condition, s.mixed);
         const double kappa = gram_kappa(record->condition, n);
         *most = kappa <= 32 ? HUGE_VAL : fmax(gram_tau(record->single) * kappa, 32.0);
-        if (!*raised || record->bad)
+        if (!*clamped || record->bad)
             return end;
     }
 }
 
-/* Where blocks of R^ begin (gram_decision), to m.starts; by the warp that has `blocks`. */
+/* Writes to m.starts where blocks of R^ begin (gram_decision); by the warp that has `blocks`. */
 static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_blocks *blocks, int n,
                                            int solve, const struct column &own, double most,
-                                           bool raised)
+                                           bool clamped)
 {
     const int lane = threadIdx.x % 32;
-    if (!raised && most < HUGE_VAL) {
+    if (!clamped && most < HUGE_VAL) {
         *blocks = gram_no_blocks((float)(most * most));
 #pragma unroll 1
         for (int j = 0; j < n; j++) {
@@ -262,10 +264,10 @@ static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_bl
                                                                           : blocks->starts;
 }
 
-/* gram_factor of the table, by `threads` threads in `m`: T, the decision and R_total to d, the
- * record to all threads and to `out` (the host's; may be NULL). d.g and d.t may be m.b. The first
- * `warps` warps return when all of T and the decision are there; R_total may still be on its way.
- */
+/* gram_factor of the table, by `threads` threads in `m`: T, the decision and R_total go to d,
+ * the record to all threads and to `out` (the host's; may be NULL). d.g and d.t may be m.b. The
+ * first `warps` warps return when all of T and the decision are written; R_total may still be
+ * missing. */
 static __device__ __forceinline__ struct gram_record
 gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
                    const struct gram_factor_step &s, struct gram_record *out)
@@ -275,7 +277,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     struct gram_blocks blocks;
     struct column own;
     double g[shares], total[shares], apart, most;
-    bool raised;
+    bool clamped;
     __builtin_assume(n >= 1 && n <= gram_narrow_most);
     __builtin_assume(blockDim.x == threads);
     load_upper(g, d.g, n);
@@ -283,21 +285,22 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (s.pass > 0)
         load_upper(total, d.total, n);
     const double undone = lane < n ? gram_undone(d.exponents[lane]) : 1.0;
-    const struct gram_decision *before = d.decision; /* what V is like is of the solve before */
+    const struct gram_decision *before =
+        d.decision; /* the state of V is that after the product before */
     const int in_copy = s.in_copy && (before->identity ? before->in_copy : before->single);
     own.inverse = gram_inverse_root(square);
     own.norm = square * own.inverse;
     record.bad = __any_sync(~0u, gram_is_bad(square));
     record.orthogonality = gram_root(take_scaled(m, g, own.inverse, n, s.shift, &apart));
     record.skipped = !record.bad && record.orthogonality < s.enough;
-    record.condition = 1 + record.orthogonality; /* of a skipped one: to first order */
+    record.condition = 1 + record.orthogonality; /* of a skipped pass: to first order */
     if (record.bad)
         record.orthogonality = record.condition = NAN;
     if (record.bad || record.skipped) {
         stay(d, s, undone, in_copy, record, out);
         return record;
     }
-    const int end = factor(m, g, n, s, apart, &blocks, &record, &most, &raised);
+    const int end = factor(m, g, n, s, apart, &blocks, &record, &most, &clamped);
     if (record.bad) {
         stay(d, s, undone, in_copy, record, out);
         return record;
@@ -307,7 +310,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (end < n)
         break_off(m.a, n, end, &own);
     if (warp == warps)
-        cut(m, &blocks, n, s.solve, own, most, raised);
+        cut(m, &blocks, n, s.solve, own, most, clamped);
     own.norm *= undone;
     if (s.pass > 0 && warp < warps)
 #pragma unroll
@@ -326,7 +329,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
             d.decision->single = record.single;
             d.decision->in_copy = in_copy;
         }
-    } else if (warp == 2 * warps) { /* across the bus while the others make T and R_total */
+    } else if (warp == 2 * warps) { /* slow, across the bus, while others make T and R_total */
         if (lane == 0 && out)
             gram_write(out, record, s.number);
     }

@@ -9,7 +9,7 @@ __global__ __launch_bounds__(threads,
 {
     __shared__ __align__(16) struct gram_memory m;
     bd_cuda_await();
-    bd_cuda_let_follow(); /* V R^-1 is in place when R is there */
+    bd_cuda_let_follow(); /* so that the product with T is launched when R is finished */
     gram_narrow_factor(m, d, s, out);
 }
 

@@ -1,5 +1,6 @@
-/* Private to factor.cuh: Cholesky of up to 32 columns with the inverse of the
- * factor and blocks of it, by a few warps of one thread block. */
+/* Private to factor.cuh: Cholesky of up to 32 columns with the inverse of the factor and blocks
+ * of it, by a few warps of one thread block. The plain version is gram_cholesky_blocked
+ * (gpu/gram_qr/blocked.cuh). */
 #ifndef BD_GPU_GRAM_QR_NARROW_NARROW_CUH
 #define BD_GPU_GRAM_QR_NARROW_NARROW_CUH
 
@@ -8,7 +9,7 @@
 enum {
     ld =
         gram_narrow_most + 3, /* of the matrices: neither rows, columns nor diagonals share banks */
-    warps = 4,                /* that have rows and columns; one more looks for blocks */
+    warps = 4,                /* that have rows and columns; one more warp looks for blocks */
     all_warps = 12,           /* the others rotate */
     threads = 32 * all_warps,
     shares = gram_narrow_most / warps /* rows or columns of a warp */
@@ -24,13 +25,13 @@ struct gram_memory {
     int end, over[2]; /* what this step, or the one before, finds */
 };
 
-/* Of all warps, which are not at one place. */
+/* A barrier for all warps, which come to it from different code. */
 static __device__ __forceinline__ void gram_step_barrier(void)
 {
     asm volatile("bar.sync 1, %0;" : : "n"((int)threads) : "memory");
 }
 
-/* The blocks of R^, if wanted, from columns of the step before; by the other warps. */
+/* Finds the blocks of R^, if wanted, from the columns of the step before; by the other warps. */
 static __device__ __forceinline__ void gram_follow(const struct gram_memory &m, int n, bool wanted,
                                                    struct gram_blocks *blocks)
 {
@@ -38,7 +39,7 @@ static __device__ __forceinline__ void gram_follow(const struct gram_memory &m, 
 #pragma unroll 1
     for (int k = 0; k < n + 2; k += 2) {
         gram_step_barrier();
-        if (m.over[(k / 2 + 1) % 2]) /* since the step before */
+        if (m.over[(k / 2 + 1) % 2]) /* set in the step before */
             return;
         if (k == 0 || !wanted)
             continue;
@@ -50,8 +51,8 @@ static __device__ __forceinline__ void gram_follow(const struct gram_memory &m, 
     }
 }
 
-/* The steps of Cholesky, by those before it. A step has two rows, and the second of them as it is
- * to become is put in place by the next step, when nobody reads it as it was. */
+/* The steps of Cholesky, by the first `warps` warps. A step makes two rows. The next step puts
+ * the second of them in place, when no warp reads its old elements any more. */
 static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, double floor,
                                                  bool wanted)
 {
@@ -64,9 +65,9 @@ static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, d
         if (warp == 0 && holding >= 0)
             a[holding * ld + lane] = held;
         holding = -1;
-        /* Rows on their way while the pivots are made, without a condition for any of them: each
-         * would be waited for. What is left of the diagonal, right of what has been eliminated,
-         * means nothing. */
+        /* Loads rows while the pivots are made. No load depends on a condition, since each
+         * condition would be waited for. What is left of the diagonal, right of what has been
+         * eliminated, means nothing. */
         const int i0 = k + 2 + warp;
         double rows[2][4];
 #pragma unroll
@@ -88,7 +89,7 @@ static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, d
             break;
         }
         const double first = a[k * ld + lane], second = two ? a[(k + 1) * ld + lane] : 0.0;
-        /* The unit matrix, of which the inverse comes, has its 1 on the diagonal. */
+        /* The unit matrix, which becomes the inverse, has its 1 on the diagonal. */
         const double top = lane == k ? 1.0 : lane == k + 1 ? 0.0 : first;
         const double low = lane == k       ? -p.share
                            : lane == k + 1 ? 1.0
@@ -130,10 +131,11 @@ static __device__ __forceinline__ void gram_lead(struct gram_memory &m, int n, d
         a[holding * ld + lane] = held;
 }
 
-/* Cholesky of the upper triangle of m.a, R^T R = it: row k of R is that of m.a right of the
- * diagonal by the root of m.pivots[k]. Left of it is what takes the rows before from row k: a row
- * of the inverse of R^T but for the same root. Returns the first k whose pivot is not positive, or
- * n; pivots below `floor` count as that. Warp number `warps` has the blocks, if wanted. */
+/* Cholesky of the upper triangle of m.a, R^T R = it: row k of R is that of m.a, right of the
+ * diagonal, divided by the root of m.pivots[k]. Left of the diagonal is what subtracts the rows
+ * before from row k: a row of the inverse of R^T but for the same root. Returns the first k
+ * whose pivot is not positive, or n; pivots below `floor` count as `floor`. Warp number `warps`
+ * finds the blocks, if wanted. */
 static __device__ __forceinline__ int gram_eliminate(struct gram_memory &m, int n, double floor,
                                                      bool wanted, struct gram_blocks *blocks)
 {

@@ -1,28 +1,28 @@
 /* The first passes of QR by the Gram matrix (gram_begin of the table) of up to gram_narrow_most
- * columns in one launch: the thread blocks stay and wait for each other, and each keeps as many of
- * its rows as there is room for in shared memory. Others are read from V again in each sweep and
- * multiplied anew by all T so far: V is written once, in the end, when it is known how often it is
- * to be multiplied. Two passes move 32 bytes of an element of float64 so, 16 where all is kept;
- * with a kernel for each step they are 40.
+ * columns in one launch of a persistent kernel. Its thread blocks wait for each other, and each
+ * keeps as many of its rows as shared memory has room for. Other rows are read from V again in each
+ * sweep and multiplied again by all T so far. V is written once, in the end, when it is known how
+ * often it is to be multiplied. Two passes move 32 bytes of an element of float64 so, 16 where all
+ * rows are kept; the plain way, a kernel for each step (gram_qr.cu), moves 40.
  *
- * A sweep forms G: block g adds up the sums of the g-th twelve blocks, block 0 those of these,
- * makes R and T and tells the others what to do (words.cuh). A word is written again when
- * all have read it: they have sent what only then can be made. */
+ * A sweep forms G: block g adds up the sums of the g-th twelve blocks, block 0 adds up those,
+ * makes R and T and sends the others a command (words.cuh). A word is written again only after
+ * all blocks have read it, because they have then sent what depends on it. */
 #include "gpu/gram_qr/narrow/persistent.h"
 
 #include "gpu/gram_qr/narrow/persistent_lead.cuh"
 #include "gpu/gram_qr/plan.h"
 
-/* What has been told in pass number `number`; T and the scale of a product more to shared memory.
- * One thread looks for it: so many that look at the same words would be in the way of who writes
- * them. */
+/* Receives the command of pass number `number`, and puts T and the scale of one more product
+ * into shared memory. One thread polls for the command: many threads that poll the same words
+ * would delay the block that writes them. */
 template <int N>
-static __device__ __forceinline__ unsigned long long listen(const struct resident_step &s,
+static __device__ __forceinline__ unsigned long long listen(const struct persistent_step &s,
                                                             double *t, double *scale, int number)
 {
-    struct resident_control &c = control_of_block();
+    struct persistent_control &c = control_of_block();
     const int n = s.data.n, triangle = triangle_of(n);
-    const struct resident_word *words = s.words + told_at(gridDim.x, n);
+    const struct persistent_word *words = s.words + command_at(gridDim.x, n);
     __syncthreads();
     for (int e = threadIdx.x; e < N * N; e += threads)
         t[e] = 0;
@@ -31,7 +31,7 @@ static __device__ __forceinline__ unsigned long long listen(const struct residen
     unsigned long long bits[1];
     if (threadIdx.x == 0) {
         receive<1>(bits, words + triangle + n, 1, 1, number);
-        c.told = bits[0];
+        c.command = bits[0];
     }
     __syncthreads();
     for (int e = threadIdx.x; e < triangle + n; e += threads) {
@@ -46,10 +46,10 @@ static __device__ __forceinline__ unsigned long long listen(const struct residen
         }
     }
     __syncthreads();
-    return c.told;
+    return c.command;
 }
 
-/* T as float in its own place. */
+/* Converts T to float in its own place. */
 template <int N> static __device__ __forceinline__ void to_float(double *t)
 {
     constexpr int PER = (N * N + threads - 1) / threads;
@@ -66,16 +66,16 @@ template <int N> static __device__ __forceinline__ void to_float(double *t)
     __syncthreads();
 }
 
-/* Tile l of a block is number l gridDim.x + blockIdx.x of V, and its warp l % all_warps; the first
- * `kept` of them stay in shared memory. Every second sweep goes back from the last rows, which may
- * still be in the cache. */
+/* Tile l of a block is number l gridDim.x + blockIdx.x of V, and belongs to warp l % all_warps;
+ * the first `kept` of them stay in shared memory. Every second sweep goes back from the last
+ * rows, which may still be in the cache. */
 template <int N, class Element>
 __global__ __launch_bounds__(threads,
-                             1) void resident(const __grid_constant__ struct resident_step s)
+                             1) void persistent(const __grid_constant__ struct persistent_step s)
 {
     constexpr int GROUPS = bd_rows_groups(N), TILES = bd_gram_narrow_slots<GROUPS>::tiles;
     constexpr int left = bd_rows_stage(N) - N * bd_rows_stride, spare = left ? left : 1;
-    unsigned char *scratch = resident_shared + sizeof(struct resident_control);
+    unsigned char *scratch = persistent_shared + sizeof(struct persistent_control);
     double *stages = reinterpret_cast<double *>(scratch);
     double *t = reinterpret_cast<double *>(scratch + scratch_bytes(N));
     double *scale = t + most_passes * N * N;
@@ -89,8 +89,8 @@ __global__ __launch_bounds__(threads,
     int what = 0, single = 0;
     make_places(n);
     for (int pass = 0;; pass++) {
-        const bool last = what & tell_last, form = !last || what & tell_form;
-        const int products = what & tell_products;
+        const bool last = what & command_last, form = !last || what & command_form;
+        const int products = what & command_products;
         const int before = pass ? pass - 1 : 0; /* products that kept rows have had */
         double sum[TILES][4] = {};
         for (int e = threadIdx.x; form && left && e < all_warps * spare; e += threads)
@@ -145,44 +145,46 @@ __global__ __launch_bounds__(threads,
         if (blockIdx.x == 0)
             factor_pass(s, pass);
         double *own = t + pass * N * N;
-        const unsigned long long told = listen<N>(s, own, scale + pass * N, s.factor.number + pass);
-        what = (int)(unsigned)told;
+        const unsigned long long command =
+            listen<N>(s, own, scale + pass * N, s.factor.number + pass);
+        what = (int)(unsigned)command;
         if (pass == 0)
-            starts[0] = (unsigned)(told >> 32);
+            starts[0] = (unsigned)(command >> 32);
         else
-            starts[1] = (unsigned)(told >> 32);
-        if (what & tell_single) {
+            starts[1] = (unsigned)(command >> 32);
+        if (what & command_single) {
             single |= 1 << pass;
             to_float<N>(own);
         }
-        const bool ends = (what & (tell_last | tell_form)) == tell_last;
+        const bool ends = (what & (command_last | command_form)) == command_last;
         if (ends && s.r && blockIdx.x == 0 && !control_of_block().bad)
             write_r(s, pass + 1);
-        if (!(what & tell_products)) /* V stays as it is */
+        if (!(what & command_products)) /* V stays as it is */
             return;
     }
 }
 
 template <class Element> static const void *kernel_of(int n)
 {
-#define KERNEL(N) (const void *)resident<N, Element>
+#define KERNEL(N) (const void *)persistent<N, Element>
     return BD_ROWS_CHOOSE(n, KERNEL);
 #undef KERNEL
 }
 
 extern "C" {
 
-enum bd_status bd_cuda_gram_resident_create(struct gram_plan *plan)
+enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan)
 {
     struct bd_cuda *cuda = plan->cuda;
-    struct gram_resident *own = &plan->resident;
+    struct gram_persistent *own = &plan->persistent;
     const int n = plan->data.n;
     if (n > gram_narrow_most || plan->m == 0)
         return BD_OK;
     const int rounded = bd_rows_columns(n);
     const int64_t tiles = (plan->m + tile_rows - 1) / tile_rows;
     const int64_t tile_bytes = (int64_t)tile_rows * rounded * (plan->type == BD_F64 ? 8 : 4);
-    const int64_t wanted = (tiles + 3) / 4; /* blocks: warps have memory to wait for */
+    const int64_t wanted =
+        (tiles + 3) / 4; /* in blocks: each warp then has loads enough to wait for */
     own->blocks = (int)(wanted < cuda->sms ? wanted : cuda->sms);
     const int64_t needed = (tiles + own->blocks - 1) / own->blocks;
     const int64_t room = (cuda->shared_most - fixed_bytes(rounded)) / tile_bytes;
@@ -192,33 +194,33 @@ enum bd_status bd_cuda_gram_resident_create(struct gram_plan *plan)
     own->shared = fixed_bytes(rounded) + (size_t)own->kept * (size_t)tile_bytes;
     own->kernel = plan->type == BD_F64 ? kernel_of<double>(n) : kernel_of<float>(n);
     enum bd_status status = bd_cuda_allow_shared(cuda, own->kernel, "rows in shared memory");
-    const size_t words = (size_t)told_at(own->blocks, n) + (size_t)told_count(n);
+    const size_t words = (size_t)command_at(own->blocks, n) + (size_t)command_words(n);
     if (status == BD_OK)
-        status = bd_cuda_alloc(cuda, &own->words, words * sizeof(struct resident_word),
+        status = bd_cuda_alloc(cuda, &own->words, words * sizeof(struct persistent_word),
                                "sums of a Gram matrix");
     void *memory = NULL;
     if (status == BD_OK)
         status = bd_cuda_alloc_host(&memory, sizeof *own->outcome, "QR by the Gram matrix");
-    own->outcome = static_cast<struct gram_resident_outcome *>(memory);
+    own->outcome = static_cast<struct gram_persistent_outcome *>(memory);
     return status;
 }
 
-void bd_cuda_gram_resident_destroy(struct gram_plan *plan)
+void bd_cuda_gram_persistent_destroy(struct gram_plan *plan)
 {
-    bd_cuda_free(plan->resident.words);
-    bd_cuda_free_host(plan->resident.outcome);
+    bd_cuda_free(plan->persistent.words);
+    bd_cuda_free_host(plan->persistent.outcome);
 }
 
 enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int64_t ldr,
                                   const struct bd_gram_step *step, int passes, int *made, int *more)
 {
     struct gram_plan *plan = static_cast<struct gram_plan *>(work);
-    const struct gram_resident *own = &plan->resident;
+    const struct gram_persistent *own = &plan->persistent;
     *made = *more = 0;
     if (!own->kernel)
         return BD_OK;
     const int number = plan->number + 1;
-    struct resident_step s = {};
+    struct persistent_step s = {};
     s.data = plan->data;
     s.factor.svd = step->method == BD_GRAM_QR_SVD;
     s.factor.solve = step->solve;
@@ -235,9 +237,9 @@ enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int
     s.type = plan->type;
     s.passes = passes;
     s.kept = own->kept;
-    s.words = static_cast<struct resident_word *>(own->words);
+    s.words = static_cast<struct persistent_word *>(own->words);
     s.outcome = own->outcome;
-    plan->number += most_passes + 1; /* and one for G in the end */
+    plan->number += most_passes + 1; /* and one for the last G */
     plan->formed = plan->solved = 0;
     plan->down = 1;
     void *arguments[] = { &s };

@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Fills plan->resident, which stays as it is where there is no such kernel. */
-enum bd_status bd_cuda_gram_resident_create(struct gram_plan *plan);
-void bd_cuda_gram_resident_destroy(struct gram_plan *plan);
+/* Fills plan->persistent, which stays as it is where there is no such kernel. */
+enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan);
+void bd_cuda_gram_persistent_destroy(struct gram_plan *plan);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-/* Private to persistent.cu: what its thread blocks share, where it is, and how their sums
- * become G. */
+/* Private to persistent.cu and persistent_lead.cuh: what the thread blocks share, where it is,
+ * and how their sums become G. */
 #ifndef BD_GPU_GRAM_QR_NARROW_PERSISTENT_PARTS_CUH
 #define BD_GPU_GRAM_QR_NARROW_PERSISTENT_PARTS_CUH
 
@@ -13,40 +13,41 @@ enum {
     tile_rows = 32 /* that a warp takes at a time */
 };
 
-/* What block 0 tells the others; in the word above these are the begins of blocks of T. */
+/* What block 0 commands the others, in the lower half of a word; the upper half has the begins
+ * of blocks of T. */
 enum {
-    tell_products = 3, /* by how many T rows of V are to be multiplied */
-    tell_last = 4,     /* and to be written, in the last sweep */
-    tell_form = 8,     /* which forms G of them as well */
-    tell_single = 16   /* the last T is for products in float32 */
+    command_products = 3, /* by how many T rows of V are to be multiplied */
+    command_last = 4,     /* and to be written, in the last sweep */
+    command_form = 8,     /* which forms G of them as well */
+    command_single = 16   /* the last T is for products in float32 */
 };
 
 /* By value to the kernels. */
-struct resident_step {
+struct persistent_step {
     struct gram_data data;
     struct gram_factor_step factor; /* of the first pass */
     struct gram_record *records;
     void *v, *r; /* r may be NULL */
     int64_t m, ldv, ldr;
     enum bd_type type;
-    int passes; /* at most so many, with those that are made otherwise */
+    int passes; /* at most so many, including those that other kernels make */
     int kept;   /* tiles that a block keeps */
-    struct resident_word *words;
-    struct gram_resident_outcome *outcome; /* the host's */
+    struct persistent_word *words;
+    struct gram_persistent_outcome *outcome; /* the host's */
 };
 
-/* At the begin of dynamic shared memory; behind it what the warps stage or R is made in, then T of
- * each pass, the scales that belong to them, and rows. */
-struct __align__(16) resident_control
+/* At the beginning of dynamic shared memory. Behind it is scratch memory, for rows of the warps
+ * or for R, then T of each pass, the scales that belong to them, and rows of V. */
+struct __align__(16) persistent_control
 {
-    unsigned long long told;
+    unsigned long long command;
     struct gram_decision decision;
     double inverse[gram_narrow_most];
     int bad; /* the last pass, in block 0 */
     unsigned short places[gram_narrow_most * (gram_narrow_most + 1) / 2]; /* place_of */
 };
 
-extern __shared__ __align__(16) unsigned char resident_shared[];
+extern __shared__ __align__(16) unsigned char persistent_shared[];
 
 /* Bytes of the part after the control. */
 static __host__ __device__ constexpr int scratch_bytes(int n)
@@ -60,19 +61,19 @@ static __host__ __device__ constexpr int scratch_bytes(int n)
 /* Bytes before the rows. */
 static __host__ __device__ constexpr int fixed_bytes(int n)
 {
-    return (int)sizeof(struct resident_control) + scratch_bytes(n) +
+    return (int)sizeof(struct persistent_control) + scratch_bytes(n) +
            most_passes * n * (n + 1) * (int)sizeof(double);
 }
 
-static __device__ __forceinline__ struct resident_control &control_of_block(void)
+static __device__ __forceinline__ struct persistent_control &control_of_block(void)
 {
-    return *reinterpret_cast<struct resident_control *>(resident_shared);
+    return *reinterpret_cast<struct persistent_control *>(persistent_shared);
 }
 
 static __device__ __forceinline__ struct gram_memory &memory_of_block(void)
 {
-    return *reinterpret_cast<struct gram_memory *>(resident_shared +
-                                                   sizeof(struct resident_control));
+    return *reinterpret_cast<struct gram_memory *>(persistent_shared +
+                                                   sizeof(struct persistent_control));
 }
 
 /* Elements of the upper triangle, column by column, and where number `e` of them is. */
@@ -97,26 +98,26 @@ static __device__ __forceinline__ void make_places(int n)
     }
 }
 
-/* Where words are: the sums of each block, those of twelve, and what block 0 tells: T, the scales,
- * and what is to be done. */
+/* Where words are: the sums of each block, those of twelve blocks, and what block 0 sends: T,
+ * the scales, and the command. */
 static __host__ __device__ __forceinline__ int groups_of(int blocks)
 {
     return (blocks + group_blocks - 1) / group_blocks;
 }
 
-static __host__ __device__ __forceinline__ int64_t told_at(int blocks, int n)
+static __host__ __device__ __forceinline__ int64_t command_at(int blocks, int n)
 {
     return (int64_t)(blocks + groups_of(blocks)) * triangle_of(n);
 }
 
-static __host__ __device__ __forceinline__ int told_count(int n)
+static __host__ __device__ __forceinline__ int command_words(int n)
 {
     return triangle_of(n) + n + 1;
 }
 
 /* G (n x n, ld n, both triangles, in block 0) := the sums of all warps of all blocks. */
 template <int TILES, int GROUPS>
-static __device__ __forceinline__ void reduce(const struct resident_step &s, double *g,
+static __device__ __forceinline__ void reduce(const struct persistent_step &s, double *g,
                                               double (&sum)[TILES][4], double *stage, int number)
 {
     using Slots = bd_gram_narrow_slots<GROUPS>;
@@ -124,7 +125,7 @@ static __device__ __forceinline__ void reduce(const struct resident_step &s, dou
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, block = blockIdx.x;
     const int blocks = gridDim.x, groups = groups_of(blocks), n = s.data.n, count = triangle_of(n);
     double2 *own = reinterpret_cast<double2 *>(stage) + warp % HALF * (Slots::count / 2) + lane;
-    struct resident_word *parts = s.words, *joined = s.words + (int64_t)blocks * count;
+    struct persistent_word *parts = s.words, *joined = s.words + (int64_t)blocks * count;
     int row, col;
     __syncthreads();
     if (warp >= HALF)

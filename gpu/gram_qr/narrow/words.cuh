@@ -1,6 +1,7 @@
-/* Private to persistent.cu: words that go from thread block to thread block of a kernel
- * through global memory, each with the number of the pass that it is of, for which the reader
- * looks: no fences, no counters (as the protocol LL of NCCL does between GPUs). */
+/* Private to persistent.cu: words that go from thread block to thread block of a kernel through
+ * global memory. Each word carries the number of its pass, which the reader polls for, so that
+ * no fences and no counters are needed (as the protocol LL of NCCL does between GPUs). The
+ * 128-bit loads and stores need PTX ISA 8.3, which CUDA 12.3 has first. */
 #ifndef BD_GPU_GRAM_QR_NARROW_WORDS_CUH
 #define BD_GPU_GRAM_QR_NARROW_WORDS_CUH
 
@@ -8,15 +9,15 @@
 
 #include <cuda_runtime.h>
 
-enum { group_blocks = 12 }; /* whose sums are looked at together */
+enum { group_blocks = 12 }; /* whose sums are received together */
 
-struct __align__(16) resident_word
+struct __align__(16) persistent_word
 {
     unsigned long long bits, number;
 };
 
-/* Both halves of a word are written, and read, as one. */
-static __device__ __forceinline__ void send(struct resident_word *to, unsigned long long bits,
+/* Both halves of a word are written as one, and read as one. */
+static __device__ __forceinline__ void send(struct persistent_word *to, unsigned long long bits,
                                             int number)
 {
     asm volatile("{.reg .b128 w; mov.b128 w, {%1, %2}; st.relaxed.gpu.global.b128 [%0], w;}"
@@ -25,12 +26,12 @@ static __device__ __forceinline__ void send(struct resident_word *to, unsigned l
                  : "memory");
 }
 
-static __device__ __forceinline__ void send_double(struct resident_word *to, double x, int number)
+static __device__ __forceinline__ void send_double(struct persistent_word *to, double x, int number)
 {
     send(to, (unsigned long long)__double_as_longlong(x), number);
 }
 
-static __device__ __forceinline__ void look(const struct resident_word *from,
+static __device__ __forceinline__ void poll(const struct persistent_word *from,
                                             unsigned long long *bits, unsigned long long *number)
 {
     asm volatile("{.reg .b128 w; ld.relaxed.gpu.global.b128 w, [%2]; mov.b128 {%0, %1}, w;}"
@@ -39,11 +40,12 @@ static __device__ __forceinline__ void look(const struct resident_word *from,
                  : "memory");
 }
 
-/* The bits of COUNT words, `apart` from each other, of which `count` are wanted; 0 for the others.
- * All are looked at until all are there: one after the other would take as many times as long. */
+/* The bits of COUNT words, `apart` from each other, of which `count` are wanted; the others give
+ * 0. All words are polled until all have come, since polling them one after the other would take
+ * that many times as long. */
 template <int COUNT>
 static __device__ __forceinline__ void receive(unsigned long long bits[COUNT],
-                                               const struct resident_word *from, int count,
+                                               const struct persistent_word *from, int count,
                                                int64_t apart, int number)
 {
     bool missing;
@@ -54,14 +56,14 @@ static __device__ __forceinline__ void receive(unsigned long long bits[COUNT],
             unsigned long long found = number;
             bits[k] = 0;
             if (k < count)
-                look(from + k * apart, &bits[k], &found);
+                poll(from + k * apart, &bits[k], &found);
             missing |= found != (unsigned long long)number;
         }
     } while (missing);
 }
 
 /* The sum of `count` numbers, `apart` words from each other. */
-static __device__ __forceinline__ double add_up(const struct resident_word *from, int count,
+static __device__ __forceinline__ double add_up(const struct persistent_word *from, int count,
                                                 int64_t apart, int number)
 {
     double sum = 0;

@@ -34,8 +34,8 @@ size_t caqr_apply_bytes(int warps, int padded)
            (size_t)warps * (sizeof(struct caqr_tile) + (size_t)padded / 8 * 32 * sizeof(float4));
 }
 
-/* Where the row of a leaf is in a column that starts at the leaf's first row, and how many of the
- * `end` rows of the leaf are there together with it, at most `most`. Groups are multiples of 16
+/* Where row `row` of a leaf is in a column that starts at the leaf's first row. *room: how many
+ * of the `end` rows of the leaf exist from there on, at most `most`. Groups are multiples of 16
  * rows. */
 static __device__ __forceinline__ int64_t locate(const struct caqr_row_map &map, int64_t row,
                                                  int64_t end, int most, int *room)
@@ -89,8 +89,8 @@ static __device__ __forceinline__ void store_top(const struct apply_args &p, con
     }
 }
 
-/* Begins to fetch inner block i of the sub-block at v, `rows` rows, with T at t: a column a warp.
- */
+/* Begins to fetch inner block i of the sub-block at v, `rows` rows, and its T at t: a column a
+ * warp. */
 static __device__ __forceinline__ void
 fetch_reflectors(const struct apply_args &p, struct apply_shared *s, int slot, const float *v,
                  int64_t rows, const float *t, int i, int w, int warps, int lane)
@@ -99,7 +99,7 @@ fetch_reflectors(const struct apply_args &p, struct apply_shared *s, int slot, c
     caqr_fetch(&s->v[slot], v + caqr_inner * i * p.level.ldv + 4 * lane, p.level.ldv,
                caqr_room(rows, lane), cols, p.v_fours, w, warps, lane);
     for (int j = thread; j < caqr_t_size / 4; j += 32 * warps)
-        caqr_copy16(&s->t[slot].x[j / 4][j % 4 * 4], t + i * caqr_t_size + 4 * j, 16);
+        pipeline_copy<16>(&s->t[slot].x[j / 4][j % 4 * 4], t + i * caqr_t_size + 4 * j, 16);
 }
 
 /* The top of a leaf's first sub-block between registers and D. */
@@ -138,9 +138,10 @@ static __device__ __forceinline__ void fetch_columns(const struct apply_args &p,
     caqr_fetch(tile, from + at, p.ldf, room, columns, p.from_fours, first, step, lane);
 }
 
-/* Block: leaf blockIdx.x / column_blocks, a warp for every 16 columns. A step is an inner block of
- * reflectors of a sub-block; both are taken in rising order for Q^T, in falling order for Q. While
- * a step works, the next step's reflectors and a part of the next sub-block's columns arrive. */
+/* Thread block: leaf blockIdx.x / column_blocks, a warp for every 16 columns. A step is an inner
+ * block of reflectors of a sub-block; both are taken in rising order for Q^T, in falling order
+ * for Q. During a step the next step's reflectors and a part of the next sub-block's columns are
+ * being copied. */
 static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ struct apply_args p)
 {
     extern __shared__ float4 shared[];
@@ -197,7 +198,7 @@ static __global__ void __launch_bounds__(384, 1) apply(const __grid_constant__ s
             bool last = q + 1 == blocks;
             if (q > 0) {
                 caqr_copies_done();
-                __syncthreads(); /* the step's reflectors are there, the other slot is free */
+                __syncthreads(); /* the step's reflectors have arrived; the other slot is free */
             }
             if (!last || ahead) {
                 int to = last ? sub + onward : sub;

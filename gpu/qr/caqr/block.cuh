@@ -1,18 +1,20 @@
-/* Private to caqr*.cu and householder*.cu: a block of caqr_rows x 16 columns in the registers
- * of a warp, and a block reflector I - V T V^T applied to it on the tensor cores.
+/* Private to gpu/qr/caqr, gpu/qr/householder and gpu/update: a block of caqr_rows x 16 in the
+ * registers of a warp, and a block reflector I - V T V^T applied to it on the tensor cores.
  *
  * A warp holds the transpose C^T (16 columns x 128 rows) as 16 accumulator tiles of mma.m16n8k8: in
  * lane 4 g + t, c[k] = { C(8 k + 2 t, g), C(8 k + 2 t + 1, g), C(8 k + 2 t, g + 8), C(8 k + 2 t +
  * 1, g + 8) }. With the contraction index permuted (slot t is row 2 t, slot t + 4 row 2 t + 1) an
- * accumulator is an A operand as it is, so that the products W^T = C^T V and C^T -= W^T V^T need no
- * data moved between lanes; V is in shared memory.
+ * accumulator is an A operand as it is, so that the products W^T = C^T V and C^T -= W^T V^T move no
+ * data between lanes; V is in shared memory.
  *
  * TF32 with error compensation: x = hi + lo, hi rounded to 11 bits; a b = hi hi + lo hi + hi lo,
- * the neglected part is below 2^-22. The tensor cores truncate when they add, so the small products
- * have an accumulator of their own, and C is subtracted from by the ordinary units. */
+ * the neglected part is below 2^-22. The tensor cores truncate when they add, so the small
+ * products have an accumulator of their own, and C is subtracted from by the ordinary units. The
+ * plain version is linalg/cpu/qr. */
 #ifndef BD_GPU_QR_CAQR_BLOCK_CUH
 #define BD_GPU_QR_CAQR_BLOCK_CUH
 
+#include "gpu/core/pipeline.cuh"
 #include "gpu/qr/caqr/plan.h"
 
 enum { caqr_t_ld = 20 }; /* of a T in shared memory: B operands without bank conflicts */
@@ -41,8 +43,8 @@ struct caqr_tf32 {
     uint32_t hi, lo;
 };
 
-/* hi is x rounded to TF32 (to nearest, ties away from 0), lo what is left, which the tensor core
- * cuts to TF32 itself. */
+/* hi is x rounded to TF32 (to nearest, ties away from 0), lo the difference, which the tensor
+ * core truncates to TF32. */
 static __device__ __forceinline__ caqr_tf32 caqr_split(float x)
 {
     caqr_tf32 s;
@@ -221,14 +223,15 @@ static __device__ __forceinline__ void caqr_pack(struct caqr_tile *tile,
     }
 }
 
-/* PAST_L1: for what was written while kernels overlapped, of which L1 might have an old state. */
+/* PAST_L1: reads past L1, which may hold old data where kernels overlap. */
 template <bool PAST_L1, class T> static __device__ __forceinline__ T caqr_get(const T *x)
 {
     return PAST_L1 ? __ldcg(x) : *x;
 }
 
-/* A sub-block's 16 columns at a into registers; only `rows` rows and `cols` columns exist, the rest
- * is 0. Whole blocks of aligned pairs, nearly all of them, are read without a test an element. */
+/* Loads a sub-block's 16 columns at a into registers; `rows` rows and `cols` columns exist, all
+ * else becomes 0. Whole blocks of aligned pairs, which nearly all are, are read without a test
+ * for each element. */
 template <bool PAST_L1 = false>
 static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], const float *a,
                                                  int64_t lda, int64_t rows, int cols, int pairs,
@@ -258,7 +261,7 @@ static __device__ __forceinline__ void caqr_load(float (&c)[caqr_tiles][4], cons
                           : 0.0f;
 }
 
-/* Brings a sub-block's 16 columns at a into L2, for a load soon after: 64 lines of 128 bytes. */
+/* Prefetches a sub-block's 16 columns at a into L2: 64 lines of 128 bytes. */
 static __device__ __forceinline__ void caqr_prefetch(const float *a, int64_t lda, int64_t rows,
                                                      int cols, int lane)
 {
@@ -270,8 +273,8 @@ static __device__ __forceinline__ void caqr_prefetch(const float *a, int64_t lda
     }
 }
 
-/* Barriers in shared memory between the warps of a block that make something and those that use it:
- * phase after phase, each complete when `count` lanes have arrived. */
+/* Barriers in shared memory between producer and consumer warps of a block: phase after phase,
+ * each complete when `count` lanes have arrived. */
 static __device__ __forceinline__ void caqr_barrier_init(uint64_t *barrier, int count)
 {
     asm volatile(
@@ -305,31 +308,15 @@ static __device__ __forceinline__ void caqr_wait(uint64_t *barrier, int phase)
     } while (!done);
 }
 
-/* Asynchronous copy of 4 bytes or 16, of which `bytes` are read and the rest are 0. */
-static __device__ __forceinline__ void caqr_copy4(float *to, const float *from, int bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(bytes)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void caqr_copy16(float *to, const float *from, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "r"(bytes)
-                 : "memory");
-}
-
+/* Waits until all asynchronous copies of this thread have arrived. */
 static __device__ __forceinline__ void caqr_copies_done(void)
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Begins to fetch columns first, first + step, ... of 16 into a tile. The lane takes rows 4 lane ..
- * 4 lane + 3: those of column 0 are at `a`, `room` of them exist (0 .. 4), and so do `cols`
- * columns; the rest becomes 0. fours = 1: columns are 16-byte aligned. */
+/* Begins to fetch columns first, first + step, ... of 16 into a tile. The lane takes rows 4 lane
+ * .. 4 lane + 3: those of column 0 are at `a`, of which `room` (0 .. 4) exist, and `cols`
+ * columns exist; the rest becomes 0. fours = 1: columns are 16-byte aligned. */
 static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const float *a,
                                                   int64_t lda, int room, int cols, int fours,
                                                   int first, int step, int lane)
@@ -339,15 +326,15 @@ static __device__ __forceinline__ void caqr_fetch(struct caqr_tile *tile, const 
     lda *= step;
     if (fours) {
         for (int j = first; j < caqr_inner; j += step, from += lda)
-            caqr_copy16(to + caqr_at(0, j), from, j < cols ? 4 * room : 0);
+            pipeline_copy<16>(to + caqr_at(0, j), from, j < cols ? 4 * room : 0);
         return;
     }
     for (int j = first; j < caqr_inner; j += step, from += lda)
         for (int i = 0; i < 4; i++)
-            caqr_copy4(to + caqr_at(i, j), from + i, j < cols && i < room ? 4 : 0);
+            pipeline_copy<4>(to + caqr_at(i, j), from + i, j < cols && i < room ? 4 : 0);
 }
 
-/* The inverse, all columns. */
+/* Stores a tile, all columns: the opposite of caqr_fetch. */
 static __device__ __forceinline__ void caqr_flush(float *a, int64_t lda,
                                                   const struct caqr_tile *tile, int room, int cols,
                                                   int fours, int lane)
@@ -366,8 +353,8 @@ static __device__ __forceinline__ void caqr_flush(float *a, int64_t lda,
             a[i] = from[caqr_at(i, j)];
 }
 
-/* A sub-block's 16 columns from registers to a, past the tile: `rows` rows and `cols` columns
- * exist. */
+/* Stores a sub-block's 16 columns from registers at a, without the tile: `rows` rows and `cols`
+ * columns exist. */
 static __device__ __forceinline__ void caqr_store(float *a, int64_t lda,
                                                   const float (&c)[caqr_tiles][4], int64_t rows,
                                                   int cols, int pairs, int lane)

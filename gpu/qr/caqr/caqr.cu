@@ -49,8 +49,8 @@ static void shape_panel(struct caqr_panel *panel, int64_t rows, int64_t leaf_row
     }
 }
 
-/* Gives the levels of a panel their parts of `memory`; returns the floats needed. With NULL only
- * counts. */
+/* Gives the levels of a panel their parts of `memory` and returns the number of floats; with
+ * NULL it only counts. */
 static int64_t place_panel(struct caqr_panel *panel, int keep, float *memory)
 {
     int64_t used = 0;
@@ -95,7 +95,7 @@ static __global__ void fill(float *dst, int64_t ldd, int64_t rows, int64_t cols,
             dst[i + j * ldd] = i == j ? one : 0;
 }
 
-/* R above its diagonal blocks, whose rows and columns go by panel_cols: there it is A. */
+/* Copies R above its diagonal blocks of panel_cols columns from A, where it is. */
 static __global__ void collect_r(float *r, int64_t n, int panel_cols, const float *a, int64_t lda)
 {
     for (int64_t j = blockIdx.y; j < n; j += gridDim.y)
@@ -172,7 +172,7 @@ static enum bd_status create_plan(struct bd_cuda *cuda, int64_t m, int64_t n,
     return BD_OK;
 }
 
-/* What reduce works in: the tree of one panel, or a plan for a part of the rows. */
+/* Allocates what reduce needs: the tree of one panel, or a plan for a part of the rows. */
 static enum bd_status prepare_reduce(struct bd_cuda_caqr *plan,
                                      const struct bd_cuda_caqr_shape *shape)
 {
@@ -209,7 +209,7 @@ static enum bd_status prepare_reduce(struct bd_cuda_caqr *plan,
     return create_plan(plan->cuda, plan->n + plan->slab_rows, plan->n, &part, &plan->slab);
 }
 
-/* Whether the kernels have shared memory enough for such a panel: any GPU has for 48 columns. */
+/* Whether shared memory is enough for panels of so many columns; on any GPU it is for 48. */
 static int fits(const struct bd_cuda *cuda, int panel_cols)
 {
     int warps = panel_cols / caqr_inner;
@@ -278,7 +278,7 @@ void bd_cuda_caqr_destroy(struct bd_cuda_caqr *plan)
     free(plan);
 }
 
-/* The level-th level's rows as rows of a matrix whose leaves' tops are `step` rows apart. */
+/* The rows of a level as rows of a matrix in which the tops of the leaves are `step` rows apart. */
 static struct caqr_row_map map_of(const struct bd_cuda_caqr *plan, const struct caqr_panel *panel,
                                   int level, int64_t step, int live)
 {
@@ -308,7 +308,8 @@ static enum bd_status apply_panel(const struct bd_cuda_caqr *plan, const struct 
     return status;
 }
 
-/* The factors of X to a; X is `from`: A, or something else, which stays as it is. */
+/* Factors X, which is at `from` (a itself, or a matrix that does not change); the factors go to
+ * a. */
 static enum bd_status factor_from(struct bd_cuda_caqr *plan, const float *from, int64_t ldf,
                                   float *a, int64_t lda)
 {

@@ -41,7 +41,7 @@ static __device__ void load_r(float4 *d, const float *a, int64_t lda, int blocks
     }
 }
 
-/* The warp's columns of the leaf's R; warp w has row blocks 0 .. w, the rest is 0. */
+/* Stores the warp's columns of the leaf's R; warp w has row blocks 0 .. w, all other rows are 0. */
 static __device__ void store_r(const struct factor_args &p, const float4 *d, int64_t leaf, int w,
                                int lane)
 {
@@ -57,8 +57,9 @@ static __device__ void store_r(const struct factor_args &p, const float4 *d, int
     }
 }
 
-/* Before its own panel, warp w's rows of the first sub-block of a leaf above its diagonal block are
- * R and the block itself is the panel's top: both leave the body. */
+/* In the first sub-block of a leaf, warp w's rows above its diagonal block are R, and the
+ * diagonal block is the panel's top. Both are taken out of the body before the warp factors its
+ * panel. */
 static __device__ __forceinline__ void take_top(float (&c)[caqr_tiles][4], float4 *d, caqr_top &top,
                                                 int w, int lane)
 {
@@ -124,8 +125,8 @@ static __device__ __forceinline__ void keep_panel(const struct factor_args &p,
         ((float4 *)t)[i] = *(const float4 *)&s->t.x[i / 4][i % 4 * 4];
 }
 
-/* The warp's own panel: its columns are in c (and the R above them in d), its reflectors get there
- * unscaled. */
+/* Factors the warp's own panel: its columns are in c, and the R above them in d; the reflectors
+ * replace the columns, unscaled. */
 static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4], float4 *d,
                                                       caqr_top &top, float (&factor)[2],
                                                       struct caqr_panel_shared *panel, int square,
@@ -147,10 +148,10 @@ static __device__ __forceinline__ void factor_columns(float (&c)[caqr_tiles][4],
     caqr_factor_panel(c, top, factor, panel, count, lane, alone);
 }
 
-/* Block: leaf blockIdx.x, a warp for every 16 columns. The warps are a pipeline through which the
- * sub-blocks go: a warp applies the reflectors of those on its left to its columns, factors them,
- * and hands its own reflectors to those on its right; meanwhile its left neighbours are at the next
- * sub-block already. */
+/* Thread block: leaf blockIdx.x, a warp for every 16 columns. The warps are a pipeline for the
+ * sub-blocks: a warp applies the reflectors of the warps on its left to its columns, factors
+ * them, and passes its own reflectors to the warps on its right. Meanwhile the warps on its left
+ * work on the next sub-block. */
 static __global__ void __launch_bounds__(384, 1)
     factor(const __grid_constant__ struct factor_args p)
 {

@@ -51,7 +51,7 @@ struct caqr_alone {
     }
 };
 
-/* 1 / x to about an ulp, for x neither tiny nor huge, without the branches of a division. */
+/* 1 / x to about an ulp, for x neither tiny nor huge, without branches. */
 static __device__ __forceinline__ float caqr_reciprocal(float x)
 {
     float y;
@@ -95,8 +95,8 @@ static __device__ __forceinline__ float caqr_largest(const float (&body)[caqr_ti
     return fmaxf(most, __shfl_xor_sync(~0u, most, 2));
 }
 
-/* A power of two that brings a column with this largest element where its squares neither overflow
- * nor vanish: 1 for those that are there. */
+/* A power of two that brings a column with this largest element into a range where squares
+ * neither overflow nor vanish; 1 if it is there already. */
 static __device__ __forceinline__ float caqr_scale(float most)
 {
     if (!(most > 0) || isinf(most) || (most > 0x1p-20f && most < 0x1p40f))
@@ -106,7 +106,7 @@ static __device__ __forceinline__ float caqr_scale(float most)
     return __uint_as_float(e < 254 ? (254 - e) << 23 : 0x00400000);
 }
 
-/* Column 8 H + owner, as it is, for all lanes to read. */
+/* Writes column 8 H + owner, unscaled, for all lanes to read. */
 template <int H>
 static __device__ __forceinline__ void caqr_publish(const float (&body)[caqr_tiles][4],
                                                     const caqr_top &top, float4 *column, int owner,
@@ -123,7 +123,7 @@ static __device__ __forceinline__ void caqr_publish(const float (&body)[caqr_til
         make_float4(top.x[H][0][0], top.x[H][0][1], top.x[H][1][0], top.x[H][1][1]);
 }
 
-/* Column j, which has been published, as it is below row j: of the body v, of the top vt. */
+/* Reads column j, which has been published, below row j: v of the body, vt of the top. */
 static __device__ __forceinline__ void caqr_read(float4 (&v)[caqr_tiles / 2], float4 &vt,
                                                  const float4 *column, int j, int lane)
 {
@@ -291,7 +291,7 @@ static __device__ __forceinline__ void caqr_unscale_r(caqr_top &top, const float
             top.x[i / 4][i / 2 % 2][i % 2] *= back[i / 4];
 }
 
-/* There are only `count` reflectors. */
+/* Only `count` reflectors exist; the others become 0. */
 static __device__ __forceinline__ void caqr_pad_reflectors(caqr_panel_shared *s, int count,
                                                            int lane)
 {

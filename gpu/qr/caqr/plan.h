@@ -1,12 +1,13 @@
-/* Private to caqr*.cu: the plan of a CAQR on the GPU.
+/* Private to gpu/qr/caqr and gpu/qr/householder: the plan of a CAQR on the GPU.
  *
- * Panel p takes columns j0 .. j0 + cols - 1 of the rows from j0 down (the grid is redrawn lower by
- * the panel's width each time), in level 0 of its tree. Level 0 is cut into leaves of leaf_rows
- * rows. A leaf is a flat tree itself: sub-blocks of caqr_rows rows are folded one after the other
- * under the R of the first, by one thread block that keeps a sub-block in registers. The leaves'
- * Rs, each padded to `padded` = cols rounded up to caqr_inner rows and columns, are stacked into
- * the matrix of level 1, whose leaves (nodes of the tree) take `arity` Rs each: the first is the R
- * that the others are folded under; and so on up to a level of one leaf. */
+ * Panel p takes columns j0 .. j0 + cols - 1 of the rows from j0 down (each panel's grid begins
+ * lower than the one before, by the panel's width), in level 0 of its tree. Level 0 is cut into
+ * leaves of leaf_rows rows. A leaf is a flat tree itself: sub-blocks of caqr_rows rows are
+ * folded one after the other under the R of the first, by one thread block that keeps a
+ * sub-block in registers. The leaves' Rs, each padded to `padded` = cols rounded up to
+ * caqr_inner rows and columns, are stacked into the matrix of level 1, whose leaves (nodes of
+ * the tree) take `arity` Rs each: the first is the R that the others are folded under; and so on
+ * up to a level of one leaf. */
 #ifndef BD_GPU_QR_CAQR_PLAN_H
 #define BD_GPU_QR_CAQR_PLAN_H
 
@@ -23,13 +24,13 @@ enum {
 
 /* A level of a panel's tree. */
 struct caqr_level {
-    int64_t rows, leaf_rows, leaves; /* the last leaf also has what is too short for a leaf */
+    int64_t rows, leaf_rows, leaves; /* the last leaf also has rows that are too few for a leaf */
     int subs;                        /* sub-blocks of the longest leaf */
     int tree;                        /* 1: a leaf's first `padded` rows are an R to fold under */
     float *v;                        /* rows x padded (level 0: part of A): Rs, then reflectors */
     int64_t ldv;
-    const float *from; /* level 0: the elements before they are factored, rows x cols; v itself, or
-                          another matrix that stays as it is */
+    const float *from; /* level 0: the elements to be factored, rows x cols: v itself, or another
+                          matrix, which does not change */
     int64_t ldf;
     float *t; /* T of inner block i, sub-block s, leaf l at ((l * subs + s) * padded / 16 + i) *
                  256, row-major */
@@ -41,8 +42,8 @@ struct caqr_panel {
     struct caqr_level level[caqr_most_levels];
 };
 
-/* The rows of a matrix that the rows of a level stand for: row r of the level is row (r / group) *
- * stride + r % group, of which the first `live` of a group exist. group = 0: row r is row r. */
+/* The rows of a matrix that the rows of a level represent: row r of the level is row (r / group)
+ * * stride + r % group, and the first `live` rows of a group exist. group = 0: row r is row r. */
 struct caqr_row_map {
     int64_t stride;
     int group, live;
@@ -67,16 +68,16 @@ struct bd_cuda_caqr {
     int64_t lda;
 };
 
-/* factor.cu: factors level `index` of a panel. The Rs go to the level above, or the last one
- * to r (cols x cols, ld ldr), lower triangle zeros. keep = 0: reflectors and T are not wanted and
- * level->v of level 0 is not used. */
+/* factor.cu: factors level `index` of a panel. The Rs go to the level above, that of the last
+ * level to r (cols x cols, ld ldr) with zeros below the diagonal. keep = 0: the caller needs no
+ * reflectors and no T, and level->v of level 0 is not used. */
 enum bd_status caqr_factor_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
                                  int keep, float *r, int64_t ldr);
 
-/* apply.cu: applies Q or Q^T of a level of a panel to k columns at c, whose row 0 is the
- * panel's row j0. from: c, or (level 0, Q^T) the columns as they are before, which stay so. Tops:
- * NULL, or where the leaves' first `padded` rows of c come from in place of c (form_q, level 0: all
- * else in c is then 0 on entry and k <= padded). */
+/* apply.cu: applies Q or Q^T of a level of a panel to k columns at c, whose row 0 is the panel's
+ * row j0. from: c, or (level 0, Q^T) another matrix with the columns before, which does not
+ * change. tops: NULL, or (form_q, level 0) where the leaves' first `padded` rows of c come from;
+ * all else in c then counts as 0, and k <= padded. */
 enum bd_status caqr_apply_level(struct bd_cuda *cuda, const struct caqr_panel *panel, int index,
                                 int transposed, const float *from, int64_t ldf, float *c,
                                 int64_t ldc, int64_t k, struct caqr_row_map map, const float *tops,

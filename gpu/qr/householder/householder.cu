@@ -13,18 +13,18 @@ enum { chunk_cols = 4096 }; /* columns that apply takes at a time */
  * that they save. */
 static const int64_t together_elements = 6 << 20;
 
-/* Of so many columns, whose products are then those of large matrices (q.cu), while
- * there are more elements than this on their right: 8192 x 4096 takes 15.7 ms on an H100, and 20.8
- * without. */
+/* While there are more elements than wide_elements on the right of wide_step columns, these
+ * columns are factored first and applied together, by products of large matrices (q.cu): 8192 x
+ * 4096 takes 15.7 ms on an H100, and 20.8 without. */
 static const int64_t wide_step = 256, wide_elements = 2 << 20;
 
-/* Up to so many columns the thin Q comes 64 reflectors at a time: on an H100 that takes 0.092 ms
- * for 256 x 256 and 0.060 for 3000 x 100, and many at once 0.106 and 0.084; of 1024 columns 0.37
- * and 0.34. */
+/* Up to so many columns the thin Q is made 64 reflectors at a time: on an H100 that takes 0.092
+ * ms for 256 x 256 and 0.060 for 3000 x 100, and many reflectors at once 0.106 and 0.084; for
+ * 1024 columns 0.37 and 0.34. */
 enum { few_wide = 256 };
 
-/* What belongs to the reflectors in a factored matrix: of panel i at 256 i, of the four panels from
- * column 64 i on at house_cross_floats i. */
+/* What belongs to the reflectors in a factored matrix: T of panel i at 256 i, and the products
+ * of the four panels from column 64 i on at house_cross_floats i. */
 struct factors {
     float *t, *cross;
     int64_t crossed; /* columns for which `cross` is there */
@@ -180,8 +180,9 @@ static enum bd_status make_cross(struct bd_cuda_householder *plan, const float *
     return status;
 }
 
-/* Columns `from` .. `until` - 1 of A := Q^T A panel by panel: each is applied to the columns up to
- * the end of its 64, and the 64 to those on their right; or each to all. */
+/* Factors columns `from` .. `until` - 1 of A panel by panel. Either each panel is applied to the
+ * columns up to the end of its 64, and the 64 are then applied to the columns on their right, or
+ * each panel is applied to all columns on its right. */
 static enum bd_status factor_columns(struct bd_cuda_householder *plan, float *a, int64_t lda,
                                      struct factors *f, int64_t from, int64_t until)
 {
@@ -208,7 +209,8 @@ static enum bd_status factor_columns(struct bd_cuda_householder *plan, float *a,
     return status;
 }
 
-/* A := Q^T A. While there is much on their right, some hundred columns are factored first. */
+/* A := Q^T A. While many elements are on the right of wide_step columns, these are factored
+ * first. */
 static enum bd_status factor(struct bd_cuda_householder *plan, float *a, int64_t lda,
                              struct factors *f)
 {
@@ -255,7 +257,8 @@ enum bd_status bd_cuda_householder_form_q(struct bd_cuda_householder *plan, floa
         return bd_cuda_householder_form_wide_q(plan, q, ldq, plan->n);
     enum bd_status status =
         make_cross(plan, plan->a, plan->lda, &plan->factors, plan->n); /* q may be a */
-    /* From the last columns to the first: they are made and what is on their right changed. */
+    /* From the last columns to the first: each 64 columns of Q are made, and the columns on
+     * their right updated. */
     for (int64_t end = plan->n, j0; end > 0 && status == BD_OK; end = j0) {
         j0 = (end - 1) / house_most_cols * house_most_cols;
         const dim3 grid(blocks_for(plan->cuda, plan->m), (unsigned)(end - j0));

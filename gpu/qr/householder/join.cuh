@@ -1,17 +1,17 @@
-/* Private to panel.cu: sums over the warps of a thread block, and over thread blocks
- * that run at the same time, 16 columns of each: the `join` of gpu/qr/caqr/panel.cuh.
+/* Private to panel.cu: sums over the warps of a thread block, and over thread blocks that run at
+ * the same time, 16 columns of each: the `join` of gpu/qr/caqr/panel.cuh.
  *
- * In a cluster sums travel to the shared memory of all its blocks by stores that count themselves
- * at an mbarrier there, which knows how many are to come. Between blocks that are no cluster a
- * float travels in a word of 64 bits of global memory together with the number of its exchange, so
- * that whoever reads it sees whether it has come: one way and no fence (the protocol LL of NCCL);
- * such a word is written and read by single relaxed operations on all of it, so no other order is
+ * In a cluster, sums travel to the shared memory of all its blocks by asynchronous stores. An
+ * mbarrier there counts them and knows how many are to come. Between blocks that are not a cluster,
+ * a float travels in a word of 64 bits of global memory together with the number of its exchange,
+ * so that the reader sees whether it has come: one way and no fence (the protocol LL of NCCL). Such
+ * a word is written and read by single relaxed operations on all of it, so no other order is
  * needed.
  *
- * What even and odd exchanges use is different memory. A block sends for exchange s + 2 after all
- * its warps have received all of s + 1, which every other block sent after all its warps had left
- * exchange s: so nobody waits for or reads what is being overwritten. All blocks add up in the same
- * order: they must agree to the last bit. */
+ * Even and odd exchanges use different memory. A block sends for exchange s + 2 after all its
+ * warps have received all of s + 1, which every other block sent after all its warps had left
+ * exchange s: so no block reads or waits for memory that is being overwritten. All blocks add up
+ * in the same order, because they must agree to the last bit. */
 #ifndef BD_GPU_QR_HOUSEHOLDER_JOIN_CUH
 #define BD_GPU_QR_HOUSEHOLDER_JOIN_CUH
 
@@ -23,7 +23,7 @@ struct house_shared {
     float sums[2][house_warps][caqr_inner]; /* by warp; of even and odd exchanges */
     float come[2][house_warps][caqr_inner]; /* from blocks w, w + 16, .. and w + 8, w + 24, .. */
     float row[2][caqr_inner], row_come[2][caqr_inner];
-    /* Of a block in a cluster: by block, the last is row j; and who counts them. */
+    /* In a cluster: by block, the last is row j; and the mbarriers that count them. */
     float inbox[2][house_most_cluster + 1][caqr_inner];
     uint64_t arrived[2];
 };
@@ -129,8 +129,8 @@ struct house_join {
     int w, lane, head; /* head: this warp has the top */
     int exchanges;     /* so far */
 
-    /* Before the first exchange and after the last; in a cluster, so that nobody writes to a block
-     * that is not there. */
+    /* begin() before the first exchange, end() after the last. In a cluster they make sure that
+     * no block writes to a block that is not running. */
     __device__ __forceinline__ void begin()
     {
         /* Warps that are not there add zeros. */
@@ -199,8 +199,8 @@ struct house_join {
         return x[0];
     }
 
-    /* Half a warp sends to one block, of which there are at most two a warp; all take for
-     * themselves. */
+    /* Half a warp sends to one block, so that a warp sends to two at most; every warp receives
+     * for itself. */
     template <class Op>
     __device__ __forceinline__ void exchange_in_cluster(float (&row)[2], float (&x)[2], int p,
                                                         int blocks, const Op &op)

@@ -1,9 +1,9 @@
-/* Private to householder*.cu: their kernels, each of which begins before the one before it has
- * ended.
+/* Private to gpu/qr/householder: launches of its kernels, each of which begins before the kernel
+ * before it has ended.
  *
- * A kernel waits for all that was launched before it by bd_cuda_await, and only then lets the next
- * one begin by bd_cuda_let_follow. So what a kernel reads before bd_cuda_await must not have been
- * written by the one before it, but by any earlier one it may. */
+ * A kernel waits by bd_cuda_await for all that was launched before it, and only then lets the
+ * next one begin by bd_cuda_let_follow. So what a kernel reads before bd_cuda_await may have
+ * been written by any earlier kernel but the one just before it. */
 #ifndef BD_GPU_QR_HOUSEHOLDER_LAUNCH_CUH
 #define BD_GPU_QR_HOUSEHOLDER_LAUNCH_CUH
 

@@ -252,7 +252,7 @@ enum bd_status house_factor_panel(const struct bd_cuda *cuda, float *a, int64_t 
     int64_t warps = tiles <= 32 && box->most_cluster >= 8 ? 4 : (int64_t)house_warps;
     warps = tiles < warps ? tiles : warps;
     int64_t blocks = (tiles + warps - 1) / warps;
-    unsigned together = 1; /* sizes of clusters are powers of two; who has no rows adds zeros */
+    unsigned together = 1; /* cluster sizes are powers of two; blocks without rows add zeros */
     while (together < blocks)
         together *= 2;
     if (box->turn > UINT32_MAX - 2 * caqr_inner) { /* turns begin again, and none may look done */

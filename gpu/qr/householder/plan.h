@@ -1,6 +1,6 @@
-/* Private to householder*.cu: the parts of a blocked Householder QR. A panel is up to caqr_inner =
- * 16 columns from row and column j0 down; its rows are taken in tiles of caqr_rows = 128, a tile a
- * warp. */
+/* Private to gpu/qr/householder: the parts of a blocked Householder QR. A panel is up to
+ * caqr_inner = 16 columns from row and column j0 down; its rows are taken in tiles of caqr_rows
+ * = 128, a tile a warp. */
 #ifndef BD_GPU_QR_HOUSEHOLDER_PLAN_H
 #define BD_GPU_QR_HOUSEHOLDER_PLAN_H
 
@@ -35,7 +35,7 @@ enum bd_status house_factor_panel(const struct bd_cuda *cuda, float *a, int64_t 
 /* Words of a box. */
 size_t house_box_words(const struct bd_cuda *cuda);
 
-/* For a box: how many blocks a cluster may have. */
+/* Finds for a box how many blocks a cluster may have. */
 enum bd_status house_prepare(const struct bd_cuda *cuda, int *most_cluster);
 
 /* update.cu: C (rows x k) := Q^T C (transposed) or Q C. early: what was enqueued last

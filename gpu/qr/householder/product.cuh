@@ -54,29 +54,19 @@ static inline size_t product_bytes(int pieces, bool old_c)
            (size_t)(pieces * product_piece + (old_c ? product_tile * product_out : 0));
 }
 
-static __device__ __forceinline__ void product_commit(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-template <int PENDING> static __device__ __forceinline__ void product_wait(void)
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
 /* How many of four elements from `at` on there are before `end`. */
 static __device__ __forceinline__ int product_room(int64_t at, int64_t end)
 {
     return end - at >= 4 ? 4 : end > at ? (int)(end - at) : 0;
 }
 
-/* Four neighbours of a column, of which `room` exist; the rest becomes 0. fours = 0: one by one and
- * past L1, which might have an old state of what kernels before this one wrote. */
+/* Copies four adjacent elements of a column, of which `room` exist; the others become 0. fours =
+ * 0: one by one and past L1, which might hold old data where kernels overlap. */
 static __device__ __forceinline__ void product_fetch4(float *to, const float *from,
                                                       const float *somewhere, int room, int fours)
 {
     if (fours) {
-        caqr_copy16(to, room > 0 ? from : somewhere, 4 * room);
+        pipeline_copy<16>(to, room > 0 ? from : somewhere, 4 * room);
         return;
     }
 #pragma unroll
@@ -236,7 +226,7 @@ __global__ void __launch_bounds__(product_threads, 1)
     int64_t k = 0, end = p.k;
     if (JOB == PRODUCT_PARTS) {
         if (p.upper && m0 > n0)
-            return; /* whoever follows waits for the others */
+            return; /* the kernel that follows waits for all others */
         k = (int64_t)blockIdx.z * p.share;
         end = end < k + p.share ? end : k + p.share;
         k = p.upper && k < n0 ? n0 : k; /* 0 above */
@@ -262,7 +252,7 @@ __global__ void __launch_bounds__(product_threads, 1)
             product_fetch_along(a + product_tile * product_lk, p.b, p.ldb, n0, p.n, at, end,
                                 p.b_fours);
         }
-        product_commit();
+        pipeline_commit();
     };
     int slice = 0;
     bd_cuda_await();
@@ -272,10 +262,10 @@ __global__ void __launch_bounds__(product_threads, 1)
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         if (p.pieces > 2)
-            product_wait<1>();
+            pipeline_wait<1>();
         else
-            product_wait<0>();
-        __syncthreads(); /* piece i is there, and nobody reads piece i - 1 any more */
+            pipeline_wait<0>();
+        __syncthreads(); /* piece i has arrived, and no thread reads piece i - 1 any more */
         if (JOB == PRODUCT_Q && slice < product_slices)
             product_fetch_old(p, out, m0, n0, slice++);
         fetch(i + p.pieces - 1);

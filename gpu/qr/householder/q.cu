@@ -16,7 +16,7 @@
 #include "gpu/qr/householder/product.cuh"
 #include "gpu/qr/householder/t.cuh"
 
-/* Reflectors at once: with 256 there is more traffic. */
+/* Reflectors at once; with 256 there is more memory traffic. */
 enum { most_wide = 512 };
 
 /* Floats of V at most: the workspace is some three times that. */
@@ -55,7 +55,7 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Splits of a sum of k that are worth it. */
+/* The most splits of a sum of k that are of use. */
 static int64_t splits_most(int64_t k)
 {
     return (k + 4 * product_depth - 1) / (4 * product_depth);
@@ -234,7 +234,7 @@ static enum bd_status take(const struct bd_cuda *cuda, const struct house_wide *
     return status == BD_OK ? make_t(cuda, wide, t16, rows, cols) : status;
 }
 
-/* What the products with the reflectors in wide->v have in common. */
+/* What the products with the V in wide->v have in common. */
 static struct product_args products_of(const struct house_wide *wide, int64_t rows, int cols)
 {
     struct product_args args = {};
@@ -247,37 +247,56 @@ static struct product_args products_of(const struct house_wide *wide, int64_t ro
     return args;
 }
 
+/* wide->p := V B with the V in wide->v and a triangle B, ld = wide->cols, `upper` or lower, that
+ * makes it V T or V T^T; the first `turned` rows transposed to wide->w, too. */
+static enum bd_status multiply_t(const struct bd_cuda *cuda, const struct house_wide *wide,
+                                 const float *b, int upper, int64_t rows, int cols, int64_t turned)
+{
+    struct product_args args = products_of(wide, rows, cols);
+    args.b = b;
+    args.c = wide->p;
+    args.ldc = wide->ldv;
+    args.c_turned = wide->w;
+    args.ldb = args.ld_turned = wide->cols;
+    args.n = cols;
+    args.upper = upper;
+    args.identity = turned;
+    return launch(cuda, PRODUCT_TURN, dim3(tiles_of(rows), tiles_of(cols)), &args);
+}
+
+/* C (rows x k) := C - V W with the V in wide->v and the W in wide->w. Of C the first `identity`
+ * columns are those of an identity, and of the others the first `zero` rows 0. */
+static enum bd_status subtract(const struct bd_cuda *cuda, const struct house_wide *wide,
+                               int64_t rows, int cols, int64_t ldw, float *c, int64_t ldc,
+                               int64_t k, int64_t identity, int64_t zero)
+{
+    struct product_args args = products_of(wide, rows, cols);
+    args.b = wide->w;
+    args.ldb = ldw;
+    args.c = c;
+    args.ldc = ldc;
+    args.n = k;
+    args.identity = identity;
+    args.zero = zero;
+    args.c_fours = caqr_aligned(c, ldc, 4);
+    return launch(cuda, PRODUCT_Q, dim3(tiles_of(rows), tiles_of(k)), &args);
+}
+
 /* The k columns from row and column j0 of Q on, at q: those of the reflectors from j0 to `end`
  * applied to what the later ones left. `last`: there are none later. */
 static enum bd_status form(const struct bd_cuda *cuda, const struct house_wide *wide,
                            const float *a, int64_t lda, const float *t16, int64_t rows, int cols,
                            float *q, int64_t ldq, int64_t k, bool last)
 {
-    struct product_args args = products_of(wide, rows, cols);
-    args.identity = last ? k : cols;
+    const int64_t identity = last ? k : cols;
     enum bd_status status = take(cuda, wide, a, lda, t16, rows, cols);
-    struct product_args turn = args;
-    turn.b = wide->t;
-    turn.c = wide->p;
-    turn.ldc = wide->ldv;
-    turn.c_turned = wide->w;
-    turn.ldb = turn.ld_turned = wide->cols;
-    turn.n = cols;
     if (status == BD_OK)
-        status = launch(cuda, PRODUCT_TURN, dim3(tiles_of(rows), tiles_of(cols)), &turn);
-    if (status == BD_OK && args.identity < k)
+        status = multiply_t(cuda, wide, wide->t, 0, rows, cols, identity);
+    if (status == BD_OK && identity < k)
         status = project(cuda, wide, wide->p + cols, q + cols + cols * ldq, ldq, rows - cols, cols,
                          k - cols, wide->w + cols * wide->cols);
-    args.b = wide->w;
-    args.ldb = wide->cols;
-    args.c = q;
-    args.ldc = ldq;
-    args.n = k;
-    args.zero = cols;
-    args.c_fours = caqr_aligned(q, ldq, 4);
-    if (status == BD_OK)
-        status = launch(cuda, PRODUCT_Q, dim3(tiles_of(rows), tiles_of(k)), &args);
-    return status;
+    return status ? status
+                  : subtract(cuda, wide, rows, cols, wide->cols, q, ldq, k, identity, cols);
 }
 
 enum bd_status house_wide_form(const struct bd_cuda *cuda, const struct house_wide *wide,
@@ -300,29 +319,13 @@ enum bd_status house_wide_apply(const struct bd_cuda *cuda, const struct house_w
     struct t_args t = { wide->t, wide->x, NULL, NULL, wide->cols, cols, 0, 0 };
     void *values[] = { &t };
     const unsigned side = (unsigned)(wide->cols / step_tile);
-    struct product_args args = products_of(wide, rows, cols);
     enum bd_status status = take(cuda, wide, a, lda, t16, rows, cols);
     if (status == BD_OK)
         status = house_launch(cuda, (const void *)turn_t, dim3(side, side), step_threads, 0, values,
                               0, "Householder QR: T");
-    struct product_args turn = args;
-    turn.b = wide->x;
-    turn.ldb = wide->cols;
-    turn.c = wide->p;
-    turn.ldc = wide->ldv;
-    turn.n = cols;
-    turn.upper = 1;
     if (status == BD_OK)
-        status = launch(cuda, PRODUCT_TURN, dim3(tiles_of(rows), tiles_of(cols)), &turn);
+        status = multiply_t(cuda, wide, wide->x, 1, rows, cols, 0);
     if (status == BD_OK)
         status = project(cuda, wide, wide->p, c, ldc, rows, cols, k, wide->w);
-    args.b = wide->w;
-    args.ldb = cols;
-    args.c = c;
-    args.ldc = ldc;
-    args.n = k;
-    args.c_fours = caqr_aligned(c, ldc, 4);
-    if (status == BD_OK)
-        status = launch(cuda, PRODUCT_Q, dim3(tiles_of(rows), tiles_of(k)), &args);
-    return status;
+    return status ? status : subtract(cuda, wide, rows, cols, cols, c, ldc, k, 0, 0);
 }

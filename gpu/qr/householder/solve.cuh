@@ -1,7 +1,6 @@
-/* Private to update.cu: several panels applied as one. Panel by panel Q^T C is C -=
- * V_b W_b with W_b = T_b^T V_b^T C, where C is what the panels before b have left; so with the
- * products V_i^T V_j known, the W of all panels follow from V_b^T C of the C that was there first.
- */
+/* Private to update.cu: several panels applied as one. Panel by panel Q^T C is C -= V_b W_b with
+ * W_b = T_b^T V_b^T C, where C is what the panels before b have left. If the products V_i^T V_j
+ * are known, the W of all panels follow from V_b^T C of the original C. */
 #ifndef BD_GPU_QR_HOUSEHOLDER_SOLVE_CUH
 #define BD_GPU_QR_HOUSEHOLDER_SOLVE_CUH
 
@@ -16,7 +15,7 @@ template <int BLOCKS> struct house_small {
     struct caqr_t t[BLOCKS], cross[BLOCKS * (BLOCKS - 1) / 2 + 1];
 };
 
-/* T of all panels, and the products V_i^T V_j, i < j, of which row 8 h + 2 t + {0, 1} and columns
+/* Loads T of all panels, and the products V_i^T V_j, i < j: row 8 h + 2 t + {0, 1} and columns
  * g, g + 8 are in float4 32 h + 4 g + t of their part. */
 template <int BLOCKS>
 static __device__ __forceinline__ void
@@ -51,8 +50,8 @@ static __device__ __forceinline__ void house_take_away(float (&w)[2][4], const f
         w[e / 4][e % 4] -= y[e / 4][e % 4];
 }
 
-/* W_b := what panel b finds after those that are applied before it, times its T: from the first
- * panel to the last for Q^T, with T^T, from the last to the first for Q. */
+/* W_b := what panel b finds after the panels applied before it, times its T: for Q^T from the
+ * first panel to the last, with T^T; for Q from the last to the first. */
 template <int BLOCKS>
 static __device__ __forceinline__ void house_solve(float (&w)[BLOCKS][2][4],
                                                    const struct house_small<BLOCKS> *s, int blocks,

@@ -1,7 +1,5 @@
-/* Private to q.cu: T of many reflectors, from those of 16 and the products of all.
- *
- * Two neighbours T1, T2 are joined by -T1 (V1^T V2) T2 on their right. All elements of T are inner
- * products of reflectors with others that have been reflected, so none grows with the size. */
+/* Private to q.cu: T of many reflectors, from the T of each 16 and the products of all (q.cu
+ * says how two are joined). */
 #ifndef BD_GPU_QR_HOUSEHOLDER_T_CUH
 #define BD_GPU_QR_HOUSEHOLDER_T_CUH
 

@@ -1,7 +1,8 @@
 /* Blocked Householder QR on the GPU: C := op(Q) C with the Q of up to four panels, in
- * error-compensated TF32 on the tensor cores. Two products, each split over rows: W_b = V_b^T C of
- * all panels b, and, after small ones of 16 x 16 that make of W what the panels would have found
- * one after the other, C -= V_b W_b. So C is read twice and written once for 64 reflectors. */
+ * error-compensated TF32 on the tensor cores. There are two large products, each split over
+ * rows: first W_b = V_b^T C of all panels b; then small products of 16 x 16 turn W into what the
+ * panels would have found one after the other; then C -= V_b W_b. So C is read twice and written
+ * once for 64 reflectors, where panel by panel (the plain way) it would be four times that. */
 #include "gpu/qr/householder/launch.cuh"
 #include "gpu/qr/householder/solve.cuh"
 
@@ -85,8 +86,8 @@ static __device__ __forceinline__ void mask_self(float (&c)[caqr_tiles][4], int6
         }
 }
 
-/* Keeps the compiler from holding x both split for the tensor cores and whole, for all panels:
- * there are not registers enough. */
+/* Keeps the compiler from holding x both split for the tensor cores and unsplit, for all panels:
+ * registers are too few for that. */
 template <int COUNT> static __device__ __forceinline__ void keep_whole(float (&x)[COUNT][4])
 {
 #pragma unroll
@@ -196,7 +197,8 @@ static __device__ __forceinline__ void gather(const struct update_args &p, float
     }
 }
 
-/* As project; p.splits are those that project left, grid.y is for the rows here. */
+/* The second product: thread blocks as in project. p.splits: the parts that project left;
+ * gridDim.y: thread blocks over rows. */
 template <int BLOCKS>
 __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     update(const __grid_constant__ struct update_args p)
@@ -213,7 +215,7 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     float y[BLOCKS][2][4] = {}, x[caqr_tiles][4];
     int slot = 0;
     bool loaded = true;
-    /* None of this is written by project or join. */
+    /* project and join write none of this */
     fetch_v(p, s->v[0], blockIdx.y);
     house_load_small<BLOCKS>(small, p.x, p.blocks);
     if (columns > 0)
@@ -245,7 +247,7 @@ __global__ void __launch_bounds__(32 * update_warps, update_blocks)
     }
 }
 
-/* Thread blocks over rows: as many as there is room for at once, with even shares of the tiles. */
+/* Thread blocks over rows: as many as fit on the device at once, with even shares of the tiles. */
 static int64_t rows_split(const struct bd_cuda *cuda, int64_t tiles, int64_t column_blocks)
 {
     int64_t most = update_blocks * cuda->sms / column_blocks;

@@ -1,4 +1,4 @@
-/* QR updating for any number of columns: its memory, and what right-hand sides need. */
+/* Blocked QR updating: the workspace, and functions for right-hand sides. */
 #include "gpu/update/blocked/blocked.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int64_t rounded(int64_t x, int64_t to)
     return (x + to - 1) / to * to;
 }
 
-__global__ void see_diagonal(const float *r, int64_t ldr, int64_t n, int *bad)
+__global__ void find_zero(const float *r, int64_t ldr, int64_t n, int *bad)
 {
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n;
          i += (int64_t)gridDim.x * blockDim.x)
@@ -44,9 +44,10 @@ __device__ __forceinline__ void solve_triangle(float (&y)[2],
     }
 }
 
-/* X := R^-1 X from the bottom, 64 rows at a time. solved: rows j .. j + rows - 1 are done and are
- * taken from those above, 64 by a thread block; the last block then goes on to its own, the next
- * from the bottom. Otherwise the only block begins with rows j .. . Block y: a column of X. */
+/* A step of X := R^-1 X from the bottom, 64 rows at a time. solved: rows j .. j + rows - 1 of X are
+ * final, and each thread block subtracts their part from 64 rows above; the last block then solves
+ * for its rows, the next from the bottom. Not solved: the only block solves for rows j .. . Block
+ * y: a column of X. */
 __global__ void __launch_bounds__(solve_threads)
     solve_step(const float *r, int64_t ldr, int64_t j, int rows, float *x, int64_t ldx, int solved)
 {
@@ -82,7 +83,7 @@ __global__ void __launch_bounds__(solve_threads)
             column[first + threadIdx.x + 32 * h] = y[h];
 }
 
-/* What is done to Q, which only the end waits for, yields to the rest. */
+/* Passes over Q have the least priority: only the end of an update waits for them. */
 bd_status make_streams(struct bd_cuda_blocked *work)
 {
     int least = 0, greatest = 0;
@@ -108,7 +109,7 @@ void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work)
 {
     if (!work)
         return;
-    void *const all[] = { work->chase.v,     work->chase.triangle,
+    void *const all[] = { work->sweep.v,     work->sweep.triangle,
                           work->parts,       work->d,
                           work->extra,       work->v,
                           work->vt,          work->y,
@@ -136,29 +137,29 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
     static const char what[] = "QR updating";
     struct bd_cuda_blocked *work = (struct bd_cuda_blocked *)calloc(1, sizeof *work);
     *out = NULL;
-    if (cuda->shared_most < chase_shared_bytes) {
+    if (cuda->shared_most < givens_shared_bytes) {
         free(work);
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: QR updating beyond a few columns of a thin Q takes %d KB of shared "
                        "memory: this GPU has %d",
-                       chase_shared_bytes >> 10, cuda->shared_most >> 10);
+                       givens_shared_bytes >> 10, cuda->shared_most >> 10);
     }
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     const int64_t cols = shape->max_cols, rhs = shape->max_rhs;
     work->cuda = cuda;
     work->shape = *shape;
-    work->group = smaller(shape->max_block, wide_group);
-    work->row_group = smaller(shape->max_block, wide_row_group);
-    /* Rows that are inserted are taken along below Q, and a driver has group rows more. */
+    work->group = smaller(shape->max_block, blocked_group);
+    work->row_group = smaller(shape->max_block, blocked_row_group);
+    /* Rows that come are appended to Q, and a spike has `group` rows more than R. */
     work->ld = rounded(shape->max_rows + work->group, 32);
     work->ldd = shape->full_q ? work->ld : rounded(cols + work->group, 32);
     work->ldh = rounded(cols + work->row_group + 32, 32);
-    work->ldy = smaller(work->ld, wide_rows);
+    work->ldy = smaller(work->ld, blocked_rows);
     work->ldy = rounded(work->ldy > cols ? work->ldy : cols, 32);
     work->box.turn = 1;
-    const int64_t dense = smaller(cols, wide_dense);
-    const int64_t windows = (cols + chase_rows - 1) / chase_rows, group = work->group;
+    const int64_t dense = smaller(cols, blocked_dense);
+    const int64_t windows = (cols + givens_rows - 1) / givens_rows, group = work->group;
     const int64_t most = cols > group + dense ? cols : group + dense, ld = work->ld,
                   block = house_most_cols;
     /* New directions have as many reflectors as columns, in all rows; bands have up to 64, in as
@@ -170,11 +171,11 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
         float **data;
         int64_t floats;
     } parts[] = {
-        { &work->chase.v, windows * chase_v_floats },
-        { &work->g[0], windows * chase_g_floats },
-        { &work->g[1], windows * chase_g_floats },
-        { &work->chase.triangle, chase_most * chase_most },
-        { &work->parts, chase_parts_floats },
+        { &work->sweep.v, windows * givens_v_floats },
+        { &work->g[0], windows * givens_g_floats },
+        { &work->g[1], windows * givens_g_floats },
+        { &work->sweep.triangle, givens_most * givens_most },
+        { &work->parts, givens_parts_floats },
         { &work->d, work->ldd * (group + dense + rhs) },
         { &work->extra, ld * group },
         { &work->v, reflectors },
@@ -211,11 +212,11 @@ enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
     if (status == BD_OK)
         status = house_prepare_update(work->cuda);
     if (status == BD_OK)
-        status = chase_factor_prepare();
+        status = givens_factor_prepare();
     if (status == BD_OK)
-        status = chase_sweep_prepare();
+        status = givens_apply_prepare();
     if (status == BD_OK)
-        status = chase_multiply_prepare();
+        status = givens_multiply_prepare();
     work->ready = status == BD_OK;
     return status;
 }
@@ -223,19 +224,19 @@ enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
 enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
                                        const float *b, int64_t ldb)
 {
-    return wide_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
-                         f->ldd);
+    return blocked_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
+                            f->ldd);
 }
 
-enum bd_status bd_cuda_blocked_see_diagonal(struct bd_cuda_blocked *work, const float *r,
-                                            int64_t ldr, int64_t n, int *bad)
+enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
+                                              int64_t ldr, int64_t n, int *bad)
 {
     const cudaStream_t stream = work->cuda->stream;
     enum bd_status status =
         bd_cuda_check(cudaMemsetAsync(bad, 0, sizeof *bad, stream), "QR update: solving");
     if (status != BD_OK || n == 0)
         return status;
-    see_diagonal<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(r, ldr, n, bad);
+    find_zero<<<(unsigned)((n + 255) / 256), 256, 0, stream>>>(r, ldr, n, bad);
     return bd_cuda_launched("QR update: solving");
 }
 
@@ -244,7 +245,7 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
                                      int64_t ldx)
 {
     const cudaStream_t stream = work->cuda->stream;
-    enum bd_status status = x != d ? wide_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;
+    enum bd_status status = x != d ? blocked_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;
     if (status != BD_OK || n == 0 || rhs == 0)
         return status;
     for (int64_t c = 0; c < rhs; c += most_grid_y) {

@@ -1,10 +1,12 @@
-/* Private to the CUDA backend: QR updating for any number of columns, with thin Q, full Q or none,
- * and right-hand sides; what is thin, narrow and small is done faster by gpu/qr_update*.cu.
+/* Private to the CUDA backend: QR updating for any number of columns or rows, with thin Q, full Q
+ * or none, and right-hand sides. Few columns of a thin Q are done faster by rotations
+ * (gpu/update/rotations.cu). The CPU's plain version is
+ * linalg/cpu/update/{blocks,rows,directions}.c.
  *
- * Columns that come and rows that go are a chase (givens_sweep.h). Columns that go leave R with as
- * many subdiagonals, and rows that come, put above R, do the same: a banded Householder QR (the
- * panels and updates of gpu/qr/householder/plan.h with as many rows as the band). Many columns or
- * rows are taken in groups. Everything is enqueued, nothing waits. */
+ * Columns that come and rows that go are a blocked Givens sweep (givens_sweep.h). Columns that go
+ * leave R with as many subdiagonals, and so do rows that come, which are put above R: both are a
+ * banded Householder QR (the panels and updates of gpu/qr/householder/plan.h, with as many rows as
+ * the band). Many columns or rows are taken in groups. All calls only enqueue. */
 #ifndef BD_GPU_UPDATE_BLOCKED_BLOCKED_H
 #define BD_GPU_UPDATE_BLOCKED_BLOCKED_H
 
@@ -18,33 +20,33 @@ extern "C" {
 #endif
 
 enum {
-    wide_group = 512,      /* columns or rows that come or go at once */
-    wide_row_group = 2048, /* rows that come, without Q */
-    wide_rows = 32768,     /* of Q, that reflectors are applied to at a time */
-    wide_dense = 128       /* columns on the right of new ones that may be factored with them */
+    blocked_group = 512,      /* columns or rows that come or go at once */
+    blocked_row_group = 2048, /* rows that come, without Q */
+    blocked_rows = 32768,     /* rows of Q that reflectors are applied to at a time */
+    blocked_dense = 128       /* columns on the right of new ones that may be factored with them */
 };
 
 struct bd_cuda_blocked {
     struct bd_cuda *cuda;
     struct bd_qr_update_shape shape;
-    bool ready;                                 /* the kernels are */
-    int64_t group;                              /* the most that come or go at once */
-    int64_t row_group;                          /* rows that come, without Q */
-    struct chase chase;                         /* room for max_cols rows */
-    float *g[2];                                /* of a chase, and of the one before it */
-    int slot;                                   /* which of them is used last */
-    cudaStream_t side_r, side_q;                /* for what is done to R beside a chase, and to Q */
-    cudaEvent_t formed, swept_r[2], swept_q[2]; /* by a chase */
-    cudaEvent_t factored, applied;              /* by wide_factor */
-    float *parts;                               /* chase_parts_floats */
-    float *d;      /* ldd x (group + wide_dense + max_rhs): a driver, below row n its triangle */
-    float *extra;  /* ld x group: new columns of Q where they are not to stay, thin Q */
+    bool ready;                  /* the kernels are loaded */
+    int64_t group;               /* the most that come or go at once */
+    int64_t row_group;           /* rows that come, without Q */
+    struct givens_sweep sweep;   /* room for max_cols rows */
+    float *g[2];                 /* of a sweep, and of the one before it */
+    int slot;                    /* which of them is used last */
+    cudaStream_t side_r, side_q; /* passes over R beside the next sweep, and over Q */
+    cudaEvent_t formed, swept_r[2], swept_q[2]; /* by a sweep */
+    cudaEvent_t factored, applied;              /* by blocked_factor */
+    float *parts;                               /* givens_parts_floats */
+    float *d;      /* ldd x (group + blocked_dense + max_rhs): a spike, below row n its triangle */
+    float *extra;  /* ld x group: columns that are put beside a thin Q for the time of an update */
     float *v, *vt; /* ld x group, or (max_cols + group) x 64: reflectors, and times T */
-    float *y;      /* ldy x 64: what they are applied to times that, rows by rows */
+    float *y;      /* ldy x 64: rows of Q times V T */
     int64_t ldy;
     float *s, *t; /* 64 x 64: products of reflectors, T */
     float *small; /* 2 of group x group */
-    float *h;     /* ldh x (max_cols + max_rhs): a banded matrix, or columns on their way */
+    float *h;     /* ldh x (max_cols + max_rhs): a banded matrix, or columns that move */
     int64_t ld, ldd, ldh;
     float *house_t, *house_cross, *house_parts; /* of the reflectors factored last */
     struct house_box box;
@@ -54,11 +56,11 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
                                       struct bd_cuda_blocked **work);
 void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work); /* accepts NULL */
 
-/* Before the first of the others: has the driver load the kernels, which takes milliseconds that a
- * workspace for narrow updates alone need not spend. */
+/* Before the first of the calls below: makes the CUDA driver load the kernels. That takes
+ * milliseconds, which a workspace for updates by rotations alone need not spend. */
 enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work);
 
-/* As the slots of the same names (linalg/shared/ops.h); nothing is checked for NaN. */
+/* As the functions of the same names in linalg/shared/update_ops.h; nothing is checked for NaN. */
 enum bd_status bd_cuda_blocked_remove(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
                                       int64_t k, int64_t p);
 enum bd_status bd_cuda_blocked_insert(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
@@ -75,63 +77,65 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
                                      int64_t n, const float *d, int64_t ldd, int64_t rhs, float *x,
                                      int64_t ldx);
 /* *bad (on the device) := 1 where the diagonal of R (n x n) has a zero, else 0. */
-enum bd_status bd_cuda_blocked_see_diagonal(struct bd_cuda_blocked *work, const float *r,
-                                            int64_t ldr, int64_t n, int *bad);
+enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
+                                              int64_t ldr, int64_t n, int *bad);
 
-/* reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals;
- * the columns up to `all` are taken along. q (NULL: none), q->rows x rows, is multiplied by Q from
- * the right; the first q->first columns of it are at q0. */
-struct wide_right {
+/* reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals; the
+ * columns up to `all` are transformed too. q (NULL: none), q->rows x rows, is multiplied by Q from
+ * the right; its first q->first columns are at q0. */
+struct blocked_right {
     float *q;
     int64_t ldq, rows;
     float *q0;
     int64_t ldq0, first;
 };
-enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                           int64_t cols, int64_t all, int64_t band, const struct wide_right *q);
+enum bd_status blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                              int64_t cols, int64_t all, int64_t band,
+                              const struct blocked_right *q);
 /* r := the R (cols x cols) of the last factor, which had no band, and a := its thin Q. */
-enum bd_status wide_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                         int64_t cols, float *r, int64_t ldr);
+enum bd_status blocked_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                            int64_t cols, float *r, int64_t ldr);
 /* C (m x n) := beta C + alpha op(A) op(B). */
-enum bd_status wide_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
-                             const float *a, int64_t lda, int a_transposed, const float *b,
-                             int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                             int64_t ldc);
-/* With Q (m x n, orthonormal columns) and X (m x p), where X = U - Q W already: X := columns
- * orthonormal to Q and each other, S (p x p, upper triangular) and W such that U = Q W + X S again.
- * u = NULL: U has the unit vectors from row `unit` on. Columns of U that depend on Q and those
- * before them, to rounding, get a 0 on the diagonal of S and any direction. */
-enum bd_status wide_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
-                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
-                                   const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
-                                   float *s, int64_t lds);
+enum bd_status blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
+                                const float *a, int64_t lda, int a_transposed, const float *b,
+                                int64_t ldb, int b_transposed, float alpha, float beta, float *c,
+                                int64_t ldc);
+/* Given Q (m x n, orthonormal columns) and X = U - Q W (m x p): X := columns orthonormal to Q and
+ * to each other; S (p x p, upper triangular) and W such that again U = Q W + X S. u = NULL: U is
+ * the unit vectors from row `unit` on. Columns of U that depend, to rounding, on Q and those before
+ * them get a 0 on the diagonal of S and any direction. */
+enum bd_status blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
+                                      int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
+                                      const float *u, int64_t ldu, int64_t unit, float *w,
+                                      int64_t ldw, float *s, int64_t lds);
 
-/* move.cu: matrices on their way, in place. */
-/* to (rows x cols) := from, which do not overlap; upper: zeros below the diagonal, which column j
- * has in row j + diagonal. */
-enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
-                         int64_t ld_from, int64_t rows, int64_t cols);
-enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                               const float *from, int64_t ld_from, int64_t rows, int64_t cols,
-                               int64_t diagonal);
-enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                          int64_t cols);
+/* move.cu: copies, and moves in place. */
+/* to (rows x cols) := from; they do not overlap. upper: zeros below the diagonal, which in column j
+ * is in row j + diagonal. */
+enum bd_status blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                            const float *from, int64_t ld_from, int64_t rows, int64_t cols);
+enum bd_status blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                  const float *from, int64_t ld_from, int64_t rows, int64_t cols,
+                                  int64_t diagonal);
+enum bd_status blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                             int64_t cols);
 /* to (cols x rows) := from^T, from rows x cols. */
-enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                              const float *from, int64_t ld_from, int64_t rows, int64_t cols);
+enum bd_status blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                 const float *from, int64_t ld_from, int64_t rows, int64_t cols);
 /* Adds an identity: x(i0 + i, i) := 1 for i < p. */
-enum bd_status wide_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p);
-/* Rows k .. rows - 1 of x (cols of them) move down by p, those they leave becoming 0; or rows k + p
- * .. rows - 1 move up to k. */
-enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                              int64_t cols, int64_t k, int64_t p);
-enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t k, int64_t p);
-/* Columns 0 .. cols - 1 move right by p; or columns p .. cols - 1 move left to 0. */
-enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                int64_t cols, int64_t p);
-enum bd_status wide_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t p);
+enum bd_status blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0,
+                            int64_t p);
+/* Open: rows k .. rows - 1 of x (cols columns) move down by p, and rows k .. k + p - 1 become 0.
+ * Close: rows k + p .. rows - 1 move up to k. */
+enum bd_status blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                 int64_t cols, int64_t k, int64_t p);
+enum bd_status blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t k, int64_t p);
+/* Right: columns 0 .. cols - 1 move right by p. Left: columns p .. cols - 1 move left to 0. */
+enum bd_status blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                   int64_t cols, int64_t p);
+enum bd_status blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t p);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-/* QR updating for any number of columns: columns that come and rows that go, by a chase. */
+/* Blocked QR updating: columns that come and rows that go, by a blocked Givens sweep. */
 #include "gpu/update/blocked/blocked.h"
 
 namespace
@@ -11,48 +11,50 @@ int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A chase at work, of `width` columns of the driver. */
+/* What a sweep is applied to: see givens_lines. */
 struct lines {
     float *x;
     int64_t ld, count;
     int by_columns;
-    const float *carry;
-    int64_t carry_ld;
+    const float *overlap;
+    int64_t overlap_ld;
     float *out;
     int64_t shift, first_diagonal;
 };
 
 enum bd_status sweep(struct bd_cuda_blocked *work, cudaStream_t stream, const struct lines &l)
 {
-    const struct chase_lines all = { l.x,   l.ld,       l.count, l.by_columns, l.carry,
-                                     l.out, l.carry_ld, l.ld,    l.shift,      l.first_diagonal };
-    return l.x ? chase_sweep(work->cuda, stream, &work->chase, &all) : BD_OK;
+    const struct givens_lines all = {
+        l.x,   l.ld,         l.count, l.by_columns, l.overlap,
+        l.out, l.overlap_ld, l.ld,    l.shift,      l.first_diagonal
+    };
+    return l.x ? givens_apply(work->cuda, stream, &work->sweep, &all) : BD_OK;
 }
 
-/* What follows the driver in its transformations, from the top row of the windows on. */
+/* What a sweep is applied to, from the top row of its windows on. */
 struct followers {
-    struct lines later; /* the driver's other columns */
+    struct lines later; /* the columns of the spike on the right of this sweep's */
     struct lines r, d, q;
 };
 
-/* Chain, transformations and passes for a driver at d with the carried triangle at carry. Streams
- * beside take the passes over R and over Q, so that the next chain, which one thread block makes,
- * need not wait for them; the transformations of the next but one do, because they take the place
- * of these. */
-enum bd_status make_chase(struct bd_cuda_blocked *work, int64_t rows, int width, const float *d,
-                          int64_t ldd, const float *carry, const struct followers *f)
+/* A sweep that eliminates the spike at d, with its triangle at `overlap`: chain, transformations,
+ * and passes. Streams beside make the passes over R and Q, so that the next chain, which one thread
+ * block makes, need not wait for them. There is room for the transformations of two sweeps: those
+ * of the next but one wait for the passes. */
+enum bd_status make_sweep(struct bd_cuda_blocked *work, int64_t rows, int width, const float *d,
+                          int64_t ldd, const float *overlap, const struct followers *f)
 {
     const cudaStream_t stream = work->cuda->stream;
     const int slot = work->slot ^= 1;
-    work->chase.rows = rows;
-    work->chase.width = width;
-    work->chase.g = work->g[slot];
-    enum bd_status status = chase_chain(stream, &work->chase, d, ldd, carry);
-    /* R as the chase before this one has left it; the G before that one's. */
+    work->sweep.rows = rows;
+    work->sweep.width = width;
+    work->sweep.g = work->g[slot];
+    enum bd_status status = givens_chain(stream, &work->sweep, d, ldd, overlap);
+    /* This needs R of the sweep before this one, and the memory of G of the sweep before that. */
     cudaStreamWaitEvent(stream, work->swept_r[slot ^ 1], 0);
     cudaStreamWaitEvent(stream, work->swept_q[slot], 0);
     if (status == BD_OK)
-        status = chase_form(stream, &work->chase, f->r.x, f->r.ld);
+        status = givens_form(stream, &work->sweep, f->r.x, f->r.ld);
     cudaEventRecord(work->formed, stream);
     cudaStreamWaitEvent(work->side_r, work->formed, 0);
     cudaStreamWaitEvent(work->side_q, work->formed, 0);
@@ -69,76 +71,77 @@ enum bd_status make_chase(struct bd_cuda_blocked *work, int64_t rows, int width,
     return status;
 }
 
-/* What comes next sees the passes over R and Q. */
+/* What is enqueued next waits for the passes over R and Q. */
 void join_sides(struct bd_cuda_blocked *work)
 {
     cudaStreamWaitEvent(work->cuda->stream, work->swept_r[work->slot], 0);
     cudaStreamWaitEvent(work->cuda->stream, work->swept_q[work->slot], 0);
 }
 
-/* Makes what the full Q has beyond column n, times the driver (work->d, from row n on, p columns),
- * a triangle; d follows. */
+/* Reduces the rows of the spike (work->d, p columns) from n on to a triangle, by reflectors on the
+ * columns of the full Q from n on; d follows. */
 enum bd_status reduce_below(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p)
 {
     const int64_t n = f->n, below = f->m - n, ld = work->ldd;
-    const struct wide_right q = { f->q + n * f->ldq, f->ldq, f->m, NULL, 0, 0 };
+    const struct blocked_right q = { f->q + n * f->ldq, f->ldq, f->m, NULL, 0, 0 };
     float *const d = work->d + n, *const rhs = d + p * ld;
-    enum bd_status status = wide_copy(work, rhs, ld, f->d ? f->d + n : NULL, f->ldd, below, f->rhs);
+    enum bd_status status =
+        blocked_copy(work, rhs, ld, f->d ? f->d + n : NULL, f->ldd, below, f->rhs);
     if (status == BD_OK)
-        status = wide_factor(work, d, ld, below, p, p + f->rhs, below, &q);
+        status = blocked_factor(work, d, ld, below, p, p + f->rhs, below, &q);
     if (status == BD_OK)
-        status = wide_copy(work, f->d ? f->d + n : NULL, f->ldd, rhs, ld, below, f->rhs);
+        status = blocked_copy(work, f->d ? f->d + n : NULL, f->ldd, rhs, ld, below, f->rhs);
     return status;
 }
 
-/* work->d := the driver of columns U: Q^T U, below row n a triangle, and what it is the triangle of
- * the columns n .. n+p-1 of Q; the triangle of a full Q only if `reduce`. */
-enum bd_status drive_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
-                             const float *u, int64_t ldu, bool reduce)
+/* work->d := the spike of columns U: Q^T U, and below row n a triangle. Columns n .. n+p-1 of Q :=
+ * the directions of that triangle; for a full Q only if `reduce`. */
+enum bd_status make_column_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
+                                 int64_t p, const float *u, int64_t ldu, bool reduce)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd;
     float *const d = work->d, *const x = f->q + n * f->ldq;
     enum bd_status status =
-        wide_multiply(work, f->q_cols, p, m, f->q, f->ldq, 1, u, ldu, 0, 1, 0, d, ld);
+        blocked_multiply(work, f->q_cols, p, m, f->q, f->ldq, 1, u, ldu, 0, 1, 0, d, ld);
     if (status != BD_OK)
         return status;
     if (f->q_cols > n)
         return reduce ? reduce_below(work, f, p) : BD_OK;
     if (n == m) /* nothing can come in */
         return BD_OK;
-    status = wide_copy(work, x, f->ldq, u, ldu, m, p);
+    status = blocked_copy(work, x, f->ldq, u, ldu, m, p);
     if (status == BD_OK)
-        status = wide_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, x, f->ldq);
+        status = blocked_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, x, f->ldq);
     if (status == BD_OK)
-        status = wide_orthonormalise(work, f->q, f->ldq, m, n, x, f->ldq, p, u, ldu, 0, d, ld,
-                                     d + n, ld);
+        status = blocked_orthonormalise(work, f->q, f->ldq, m, n, x, f->ldq, p, u, ldu, 0, d, ld,
+                                        d + n, ld);
     return status;
 }
 
-/* R gets room for p columns at k, which are the driver's, and p rows. */
+/* Inserts the p columns of the spike into R at k, and p rows below. */
 enum bd_status place_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                              int64_t p)
 {
     const int64_t n = f->n, ldr = f->ldr, ld = work->ldd;
     float *const r = f->r, *const at = r + k * ldr;
-    enum bd_status status = wide_copy(work, work->h, work->ldh, at, ldr, n, n - k);
+    enum bd_status status = blocked_copy(work, work->h, work->ldh, at, ldr, n, n - k);
     if (status == BD_OK)
-        status = wide_copy(work, at + p * ldr, ldr, work->h, work->ldh, n, n - k);
+        status = blocked_copy(work, at + p * ldr, ldr, work->h, work->ldh, n, n - k);
     if (status == BD_OK)
-        status = wide_copy(work, at, ldr, work->d, ld, n, p);
+        status = blocked_copy(work, at, ldr, work->d, ld, n, p);
     if (status == BD_OK)
-        status = wide_clear(work, r + n, ldr, p, n + p);
+        status = blocked_clear(work, r + n, ldr, p, n + p);
     if (status == BD_OK)
-        status = wide_copy_upper(work, at + n, ldr, work->d + n, ld, p, p, 0);
+        status = blocked_copy_upper(work, at + n, ldr, work->d + n, ld, p, p, 0);
     return status;
 }
 
-/* Columns c .. of those inserted at k, of which there are p: row k + c is where the windows begin.
- */
-enum bd_status chase_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
+/* The sweep of columns c .. c + width - 1 of the p that are inserted at k. Its windows begin in row
+ * k + c. */
+enum bd_status sweep_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                              int64_t p, int64_t c)
 {
-    const int width = (int)smaller(chase_most, p - c);
+    const int width = (int)smaller(givens_most, p - c);
     const int64_t rows = f->n - k, top = k + c, ldr = f->ldr, ldq = f->ldq;
     float *const at = f->r + top, *const column = at + top * ldr;
     float *const later = column + width * ldr, *const q = f->q + top * ldq;
@@ -149,27 +152,28 @@ enum bd_status chase_columns(struct bd_cuda_blocked *work, const struct bd_qr_pa
     if (d)
         all.d = { d, f->ldd, f->rhs, 1, d + rows, f->ldd, d, width, none };
     all.q = { q, ldq, f->m, 0, q + rows * ldq, ldq, q, width, none };
-    enum bd_status status = make_chase(work, rows, width, column, ldr, column + rows, &all);
+    enum bd_status status = make_sweep(work, rows, width, column, ldr, column + rows, &all);
     if (status == BD_OK)
-        status = wide_clear(work, column, ldr, rows + width, width);
+        status = blocked_clear(work, column, ldr, rows + width, width);
     if (status == BD_OK)
-        status =
-            wide_copy_upper(work, column, ldr, work->chase.triangle, chase_most, width, width, 0);
+        status = blocked_copy_upper(work, column, ldr, work->sweep.triangle, givens_most, width,
+                                    width, 0);
     return status;
 }
 
-/* Whether the columns that follow those inserted are so few that factoring them with these as if
- * they were full costs less than a chase. On an H100 a chase of 64 columns takes 0.3 ms however
- * short it is, and reflectors are applied to Q at 20 TFLOP/s. */
+/* Whether so few columns follow those inserted that it is faster to factor all of them as a dense
+ * matrix. On an H100 a sweep of 64 columns takes 0.3 ms however short it is, and reflectors are
+ * applied to Q at 20 TFLOP/s. */
 bool is_dense(const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     const double below = (double)((f->q_cols > f->n ? f->m : f->n + p) - k);
-    const double chases = (double)((p + chase_most - 1) / chase_most);
+    const double sweeps = (double)((p + givens_most - 1) / givens_most);
     const int64_t rows = f->n - k;
-    return rows <= wide_dense && 4 * (double)f->m * below * (double)rows / 20e12 < 0.3e-3 * chases;
+    return rows <= blocked_dense &&
+           4 * (double)f->m * below * (double)rows / 20e12 < 0.3e-3 * sweeps;
 }
 
-/* Inserts p columns at k by factoring them, and the columns on their right, from row k on. */
+/* Inserts p columns at k: they and the columns on their right are factored from row k on. */
 enum bd_status insert_dense(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                             int64_t p, const float *u, int64_t ldu)
 {
@@ -177,25 +181,25 @@ enum bd_status insert_dense(struct bd_cuda_blocked *work, const struct bd_qr_par
     const bool full = f->q_cols > n;
     const int64_t rows = (full ? m : n + p) - k, rhs = full ? f->rhs : 0;
     float *const d = work->d + k, *const old = d + p * ld, *const b = old + right * ld;
-    const struct wide_right q = { f->q + k * f->ldq, f->ldq, m, NULL, 0, 0 };
-    enum bd_status status = drive_columns(work, f, p, u, ldu, false);
+    const struct blocked_right q = { f->q + k * f->ldq, f->ldq, m, NULL, 0, 0 };
+    enum bd_status status = make_column_spike(work, f, p, u, ldu, false);
     if (status == BD_OK)
-        status = wide_clear(work, old + right, ld, rows - right, right);
+        status = blocked_clear(work, old + right, ld, rows - right, right);
     if (status == BD_OK)
-        status = wide_copy(work, old, ld, f->r + k + k * ldr, ldr, right, right);
+        status = blocked_copy(work, old, ld, f->r + k + k * ldr, ldr, right, right);
     if (status == BD_OK && rhs)
-        status = wide_copy(work, b, ld, f->d + k, f->ldd, rows, rhs);
+        status = blocked_copy(work, b, ld, f->d + k, f->ldd, rows, rhs);
     if (status == BD_OK)
-        status = wide_factor(work, d, ld, rows, p + right, p + right + rhs, rows, &q);
+        status = blocked_factor(work, d, ld, rows, p + right, p + right + rhs, rows, &q);
     if (status == BD_OK && rhs)
-        status = wide_copy(work, f->d + k, f->ldd, b, ld, rows, rhs);
+        status = blocked_copy(work, f->d + k, f->ldd, b, ld, rows, rhs);
     /* Above row k the columns only move. */
     if (status == BD_OK)
-        status = wide_copy(work, work->d + p * ld, ld, f->r + k * ldr, ldr, k, right);
+        status = blocked_copy(work, work->d + p * ld, ld, f->r + k * ldr, ldr, k, right);
     if (status == BD_OK)
-        status = wide_clear(work, f->r + n, ldr, p, k);
+        status = blocked_clear(work, f->r + n, ldr, p, k);
     return status == BD_OK
-               ? wide_copy_upper(work, f->r + k * ldr, ldr, work->d, ld, n + p, p + right, k)
+               ? blocked_copy_upper(work, f->r + k * ldr, ldr, work->d, ld, n + p, p + right, k)
                : status;
 }
 
@@ -204,24 +208,24 @@ enum bd_status insert_group(struct bd_cuda_blocked *work, const struct bd_qr_par
 {
     if (k < f->n && is_dense(f, k, p))
         return insert_dense(work, f, k, p, u, ldu);
-    enum bd_status status = drive_columns(work, f, p, u, ldu, true);
+    enum bd_status status = make_column_spike(work, f, p, u, ldu, true);
     if (status == BD_OK)
         status = place_columns(work, f, k, p);
-    for (int64_t c = 0; c < p && k < f->n && status == BD_OK; c += chase_most)
-        status = chase_columns(work, f, k, p, c);
+    for (int64_t c = 0; c < p && k < f->n && status == BD_OK; c += givens_most)
+        status = sweep_columns(work, f, k, p, c);
     join_sides(work);
     return status;
 }
 
-/* work->d := the driver of rows k .. k+p-1, which are to go: those of Q, transposed, below row n a
- * triangle, and *x the p columns that belong to it, orthonormal to those of Q and such that all
- * together have the unit vectors of these rows in their span. */
-enum bd_status drive_rows(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
-                          int64_t p, float **x, int64_t *ldx)
+/* work->d := the spike of rows k .. k+p-1, which are to go: these rows of Q, transposed, and below
+ * row n a triangle. *x: the p columns of that triangle, orthonormal to those of Q, so that the unit
+ * vectors of these rows are in the span of all together. */
+enum bd_status make_row_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
+                              int64_t p, float **x, int64_t *ldx)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd;
     float *const d = work->d;
-    enum bd_status status = wide_transpose(work, d, ld, f->q + k, f->ldq, p, f->q_cols);
+    enum bd_status status = blocked_transpose(work, d, ld, f->q + k, f->ldq, p, f->q_cols);
     if (status == BD_OK && f->q_cols > n) {
         *x = f->q + n * f->ldq;
         *ldx = f->ldq;
@@ -230,32 +234,32 @@ enum bd_status drive_rows(struct bd_cuda_blocked *work, const struct bd_qr_parts
     *x = work->extra;
     *ldx = work->ld;
     if (status == BD_OK)
-        status = wide_clear(work, *x, *ldx, m, p);
+        status = blocked_clear(work, *x, *ldx, m, p);
     if (status == BD_OK)
-        status = wide_ones(work, *x, *ldx, k, p);
+        status = blocked_ones(work, *x, *ldx, k, p);
     if (status == BD_OK)
-        status = wide_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, *x, *ldx);
+        status = blocked_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, *x, *ldx);
     if (status == BD_OK)
-        status = wide_orthonormalise(work, f->q, f->ldq, m, n, *x, *ldx, p, NULL, 0, k, d, ld,
-                                     d + n, ld);
+        status = blocked_orthonormalise(work, f->q, f->ldq, m, n, *x, *ldx, p, NULL, 0, k, d, ld,
+                                        d + n, ld);
     return status;
 }
 
-/* Columns c .. of the driver of rows; x: as drive_rows left it. What is carried out at the top are
- * the rows that go, and unit vectors. */
-enum bd_status chase_rows_out(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
+/* The sweep of columns c .. of the spike of rows; x: as make_row_spike left it. Its last overlap is
+ * the rows that go (of R), and unit vectors (of Q). */
+enum bd_status sweep_rows_out(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                               int64_t c, const float *x, int64_t ldx)
 {
-    const int width = (int)smaller(chase_most, p - c);
+    const int width = (int)smaller(givens_most, p - c);
     const int64_t n = f->n, ld = work->ldd;
-    float *const driver = work->d + c * ld, *const later = driver + width * ld;
+    float *const spike = work->d + c * ld, *const later = spike + width * ld;
     struct followers all = {};
     all.later = { later, ld, p - c - width, 1, later + n + c, ld, NULL, 0, none };
     all.r = { f->r, f->ldr, n, 1, NULL, 0, NULL, 0, 0 };
     if (f->d && f->q_cols > n)
         all.d = { f->d, f->ldd, f->rhs, 1, f->d + n + c, f->ldd, NULL, 0, none };
     all.q = { f->q, f->ldq, f->m, 0, x + c * ldx, ldx, NULL, 0, none };
-    return make_chase(work, n, width, driver, ld, driver + n + c, &all);
+    return make_sweep(work, n, width, spike, ld, spike + n + c, &all);
 }
 
 enum bd_status remove_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
@@ -264,16 +268,16 @@ enum bd_status remove_rows_group(struct bd_cuda_blocked *work, const struct bd_q
     const int64_t m = f->m, n = f->n;
     float *x;
     int64_t ldx;
-    enum bd_status status = drive_rows(work, f, k, p, &x, &ldx);
-    for (int64_t c = 0; c < p && status == BD_OK; c += chase_most)
-        status = chase_rows_out(work, f, p, c, x, ldx);
+    enum bd_status status = make_row_spike(work, f, k, p, &x, &ldx);
+    for (int64_t c = 0; c < p && status == BD_OK; c += givens_most)
+        status = sweep_rows_out(work, f, p, c, x, ldx);
     join_sides(work);
     if (status == BD_OK)
-        status = wide_close_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
+        status = blocked_close_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
     if (status == BD_OK && f->q_cols > n)
-        status = wide_shift_left(work, f->q + n * f->ldq, f->ldq, m - p, m - n, p);
+        status = blocked_shift_left(work, f->q + n * f->ldq, f->ldq, m - p, m - n, p);
     if (status == BD_OK && f->d && f->q_cols > n)
-        status = wide_close_rows(work, f->d, f->ldd, m, f->rhs, n, p);
+        status = blocked_close_rows(work, f->d, f->ldd, m, f->rhs, n, p);
     return status;
 }
 

@@ -1,10 +1,10 @@
-/* QR updating by windows: the transformations of all windows applied to R or Q in one pass.
+/* A blocked Givens sweep: the transformations G of all windows, applied to R or Q in one pass.
  *
  * A thread block has 64 lines (columns of R, or rows of Q), or 32 where there are few, and goes
- * through the windows from the bottom up: in shared memory are the fresh elements of a window and
- * those carried from the one below, times G they become the final elements and the carried ones. G
- * comes from L2 in pieces of 32 rows; as soon as such a piece is done, the same elements of the
- * next window are fetched in the place of those that it was multiplied by. */
+ * through the windows from the bottom up. Shared memory holds the fresh elements of a window and
+ * the overlap; their product with G is the final elements and the next overlap. G comes from L2 in
+ * pieces of 32 rows. As soon as a piece is done, the elements that it was multiplied by are no
+ * longer needed: the same elements of the next window are fetched in their place. */
 #include "gpu/update/blocked/givens_sweep.h"
 #include "gpu/update/blocked/givens_sweep_tile.cuh"
 
@@ -19,25 +19,25 @@ enum {
 };
 
 struct sweep_args {
-    chase_lines to;
+    givens_lines to;
     const float *g;
     int64_t rows;
-    int width, fours, carry_fours;
+    int width, fours, overlap_fours;
 };
 
 /* Element (i, line) in shared memory: lines together as they are in memory. */
 template <int PADDED, bool COLUMNS, int LINES> struct place {
-    static constexpr int size = chase_rows + PADDED;
-    static constexpr int ld_lines = LINES + 8; /* operands 8, or 4, banks apart meet no conflicts */
+    static constexpr int size = givens_rows + PADDED;
+    static constexpr int ld_lines = LINES + 8; /* operands 8, or 4, banks apart do not conflict */
     static constexpr int element = COLUMNS ? 1 : ld_lines, line = COLUMNS ? size + 4 : 1;
     static constexpr int floats = COLUMNS ? LINES * (size + 4) : size * ld_lines;
     static constexpr int ld_g = size + 8;
     static constexpr size_t bytes = (floats + 2 * piece * ld_g) * sizeof(float);
 };
 
-static_assert(place<64, false, 64>::bytes <= chase_shared_bytes, "sweep's shared memory");
+static_assert(place<64, false, 64>::bytes <= givens_shared_bytes, "sweep's shared memory");
 
-/* Begins to fetch `count` elements from `first` on, of which `there` exist, from `from`. */
+/* Begins to fetch elements first .. first + count - 1, of which `there` exist, from `from`. */
 template <int PADDED, bool COLUMNS, int LINES>
 __device__ __forceinline__ void fetch_lines(float *x, int first, int count, const float *from,
                                             int64_t ld, int there, int lines, int fours)
@@ -45,10 +45,10 @@ __device__ __forceinline__ void fetch_lines(float *x, int first, int count, cons
     using at = place<PADDED, COLUMNS, LINES>;
     there = there < 0 ? 0 : there > count ? count : there;
     if (COLUMNS)
-        chase_fetch(x + first, at::line, from, ld, LINES, count, lines, there, fours);
+        givens_fetch(x + first, at::line, from, ld, LINES, count, lines, there, fours);
     else
-        chase_fetch(x + first * at::ld_lines, at::ld_lines, from, ld, count, LINES, there, lines,
-                    fours);
+        givens_fetch(x + first * at::ld_lines, at::ld_lines, from, ld, count, LINES, there, lines,
+                     fours);
 }
 
 template <int PADDED, bool COLUMNS, int LINES>
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
     using at = place<PADDED, COLUMNS, LINES>;
     constexpr int I = LINES / line_warps / 16, J = at::size / result_warps / 8,
                   pieces = at::size / piece;
-    constexpr int fresh_pieces = chase_rows / piece;
+    constexpr int fresh_pieces = givens_rows / piece;
     extern __shared__ float4 shared[];
     float *const x = reinterpret_cast<float *>(shared), *const g = x + at::floats;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
@@ -67,31 +67,31 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
     const int lines = (int)(p.to.count - first_line < LINES ? p.to.count - first_line : LINES);
     const int64_t of_line = COLUMNS ? p.to.ldx : 1, of_element = COLUMNS ? 1 : p.to.ldx;
     float *const mine = p.to.x + first_line * of_line;
-    const int64_t last = (p.rows - 1) / chase_rows;
+    const int64_t last = (p.rows - 1) / givens_rows;
     /* The lowest window in which a line has anything. */
     const int64_t bottom = p.to.first_diagonal + first_line + lines - 1;
-    const int64_t start = bottom / chase_rows < last ? bottom / chase_rows : last;
+    const int64_t start = bottom / givens_rows < last ? bottom / givens_rows : last;
     if (bottom < 0)
         return;
     auto fresh = [&](int64_t window, int i) {
-        const int64_t row = window * chase_rows + piece * i, left = p.rows - row;
+        const int64_t row = window * givens_rows + piece * i, left = p.rows - row;
         fetch_lines<PADDED, COLUMNS, LINES>(x, piece * i, piece, mine + row * of_element, p.to.ldx,
                                             left < piece ? (int)left : (int)piece, lines, p.fours);
     };
     auto matrix = [&](int64_t window, int i, int slot) {
-        chase_fetch(g + slot * piece * at::ld_g, at::ld_g,
-                    p.g + (window * at::size + piece * i) * at::size, at::size, piece, at::size,
-                    piece, at::size, 1);
+        givens_fetch(g + slot * piece * at::ld_g, at::ld_g,
+                     p.g + (window * at::size + piece * i) * at::size, at::size, piece, at::size,
+                     piece, at::size, 1);
     };
     matrix(start, 0, 0);
     for (int i = 0; i < fresh_pieces; i++)
         fresh(start, i);
-    const bool carried = p.to.carry && start == last;
+    const bool overlapped = p.to.overlap && start == last;
     fetch_lines<PADDED, COLUMNS, LINES>(
-        x, chase_rows, PADDED,
-        carried ? p.to.carry + first_line * (COLUMNS ? p.to.carry_ld : 1) : mine,
-        carried ? p.to.carry_ld : p.to.ldx, carried ? p.width : 0, lines,
-        carried ? p.carry_fours : p.fours);
+        x, givens_rows, PADDED,
+        overlapped ? p.to.overlap + first_line * (COLUMNS ? p.to.overlap_ld : 1) : mine,
+        overlapped ? p.to.overlap_ld : p.to.ldx, overlapped ? p.width : 0, lines,
+        overlapped ? p.overlap_fours : p.fours);
     const int row0 = warp / result_warps * (LINES / line_warps);
     const int column0 = warp % result_warps * 8 * J;
     int slot = 0;
@@ -101,7 +101,8 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
 #pragma unroll 1
         for (int i = 0; i < pieces; i++, slot ^= 1) {
             caqr_copies_done();
-            __syncthreads(); /* this piece is there, and all are done with the one before */
+            __syncthreads(); /* this piece has arrived, and all threads are done with the one before
+                              */
             if (i + 1 < pieces)
                 matrix(window, i + 1, slot ^ 1);
             else if (window > 0)
@@ -112,12 +113,12 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
             const float *b = g + slot * piece * at::ld_g + t * at::ld_g + column0 + q;
 #pragma unroll
             for (int k = 0; k < piece; k += 8)
-                chase_step<I, J>(acc, a + k * at::element, at::line, at::element, b + k * at::ld_g,
-                                 at::ld_g, 1);
+                givens_step<I, J>(acc, a + k * at::element, at::line, at::element, b + k * at::ld_g,
+                                  at::ld_g, 1);
         }
-        const int64_t row = window * chase_rows;
-        const int there = (int)(p.rows - row < chase_rows ? p.rows - row : chase_rows);
-        __syncthreads(); /* the carried elements have been read */
+        const int64_t row = window * givens_rows;
+        const int there = (int)(p.rows - row < givens_rows ? p.rows - row : givens_rows);
+        __syncthreads(); /* the overlap has been read */
 #pragma unroll
         for (int m = 0; m < I; m++)
 #pragma unroll
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
 #pragma unroll
                 for (int j = 0; j < J; j++) {
                     const int c = column0 + 8 * j + 2 * t + e % 2;
-                    if (c >= chase_rows)
+                    if (c >= givens_rows)
                         x[c * at::element + line * at::line] = acc[m][j][e];
                     else if (c < there && line < lines)
                         mine[(row + c + p.to.shift) * of_element + line * of_line] =
@@ -145,7 +146,7 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
         if (i < p.width && line < lines)
             p.to.out[COLUMNS ? i + (first_line + line) * p.to.out_ld
                              : first_line + line + i * p.to.out_ld] =
-                x[(chase_rows + i) * at::element + line * at::line];
+                x[(givens_rows + i) * at::element + line * at::line];
     }
 }
 
@@ -171,7 +172,7 @@ choice choose(int padded, int by_columns, int lines)
 
 } // namespace
 
-enum bd_status chase_sweep_prepare(void)
+enum bd_status givens_apply_prepare(void)
 {
     enum bd_status status = BD_OK;
     for (int i = 0; i < 6 && status == BD_OK; i++) {
@@ -184,18 +185,18 @@ enum bd_status chase_sweep_prepare(void)
     return status;
 }
 
-enum bd_status chase_sweep(const struct bd_cuda *cuda, cudaStream_t stream, const struct chase *x,
-                           const struct chase_lines *lines)
+enum bd_status givens_apply(const struct bd_cuda *cuda, cudaStream_t stream,
+                            const struct givens_sweep *x, const struct givens_lines *lines)
 {
     if (x->rows <= 0 || lines->count <= 0)
         return BD_OK;
     sweep_args args = { *lines, x->g, x->rows, x->width, 0, 0 };
     args.fours = caqr_aligned(lines->x, lines->ldx, 4);
-    args.carry_fours = caqr_aligned(lines->carry, lines->carry_ld, 4);
-    /* Half as many lines in a block cost more passes of G through L2; that pays while all blocks
-     * are there at once, and for R, where some have far more windows than others. */
+    args.overlap_fours = caqr_aligned(lines->overlap, lines->overlap_ld, 4);
+    /* With 32 lines a block, G passes through L2 more often. That pays where all blocks run at
+     * once, and for R, where some blocks have far more windows than others. */
     const int few = lines->by_columns || (lines->count + 31) / 32 <= 2 * cuda->sms ? 32 : 64;
-    const choice by = choose(chase_padded(x), lines->by_columns, few);
+    const choice by = choose(givens_padded(x), lines->by_columns, few);
     void *values[] = { &args };
     return bd_cuda_check(cudaLaunchKernel(by.kernel,
                                           dim3((unsigned)((lines->count + few - 1) / few)),

@@ -1,21 +1,21 @@
-/* QR updating by windows: the chain of carried triangles. */
+/* A blocked Givens sweep: the chain of overlap triangles, one window after another. */
 #include "gpu/update/blocked/givens_sweep_column.cuh"
 
 namespace
 {
 
 struct chain_args {
-    const float *d, *carry;
+    const float *d, *overlap;
     int64_t ldd, rows;
     int width;
     float *v, *triangle;
 };
 
-/* The fresh rows of a window, of which `there` exist, of the group's column. */
+/* Loads the fresh rows of a window of the group's column. */
 __device__ __forceinline__ void load_fresh(column &c, const chain_args &p, int64_t window,
                                            int group, int l)
 {
-    const int64_t first = window * chase_rows, left = p.rows - first;
+    const int64_t first = window * givens_rows, left = p.rows - first;
     const float *from = p.d + first + group * p.ldd;
 #pragma unroll
     for (int i = 0; i < own; i++)
@@ -64,27 +64,27 @@ __device__ __forceinline__ void make_first(float (&x)[own], float *v, float *dia
     }
 }
 
-/* One block. The group of eight lanes with the same number as a column of the driver has that
- * column of the window; the carried triangle is in shared memory. Every step is one reflector: who
- * has the next column makes it while the others still apply this one, so that there is one barrier
- * a step and two places for reflectors. */
+/* One block. Eight lanes hold a column of the spike, the fresh rows of a window of it; the overlap
+ * triangle is in shared memory. Every step is one reflector. The lanes of the next column make the
+ * next reflector while the others still apply this one: there are two reflectors in shared memory,
+ * and one barrier a step. */
 __global__ void __launch_bounds__(threads, 1) chain(const __grid_constant__ chain_args p)
 {
-    __shared__ float triangle[chase_most * ld_t]; /* row-major */
-    __shared__ float4 reflectors[2][chase_rows / 4];
+    __shared__ float triangle[givens_most * ld_t]; /* row-major */
+    __shared__ float4 reflectors[2][givens_rows / 4];
     __shared__ float taus[2];
     const int group = (int)threadIdx.x / lanes, l = (int)threadIdx.x % lanes;
-    const int64_t windows = (p.rows + chase_rows - 1) / chase_rows;
-    for (int i = 0; i < chase_most; i++)
+    const int64_t windows = (p.rows + givens_rows - 1) / givens_rows;
+    for (int i = 0; i < givens_most; i++)
         if (l == i % lanes)
             triangle[i * ld_t + group] =
-                i <= group && group < p.width ? p.carry[i + group * p.ldd] : 0;
+                i <= group && group < p.width ? p.overlap[i + group * p.ldd] : 0;
     column c, next;
     load_fresh(next, p, windows - 1, group, l);
     __syncthreads();
 #pragma unroll 1
     for (int64_t window = windows - 1; window >= 0; window--) {
-        float *out = p.v + window * chase_v_floats;
+        float *out = p.v + window * givens_v_floats;
         c = next;
         load_fresh(next, p, window - 1, group, l);
 #pragma unroll 1
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(threads, 1) chain(const __grid_constant__ chai
             float *shared = reinterpret_cast<float *>(reflectors[i & 1]);
             if (group == i)
                 make_first(c.x, shared, triangle + i * ld_t + i, taus + (i & 1),
-                           out + chase_rows * chase_most + i, l);
+                           out + givens_rows * givens_most + i, l);
             __syncthreads();
             if (group / 4 < i / 4) /* a warp whose columns are done */
                 continue;
@@ -111,19 +111,19 @@ __global__ void __launch_bounds__(threads, 1) chain(const __grid_constant__ chai
                 triangle[i * ld_t + group] = above - w;
         }
         if (group < p.width)
-            write_column(out + group * chase_rows, c.x, l);
+            write_column(out + group * givens_rows, c.x, l);
         __syncthreads();
     }
-    for (int i = l; i < chase_most; i += lanes)
-        p.triangle[group * chase_most + i] = triangle[i * ld_t + group];
+    for (int i = l; i < givens_most; i += lanes)
+        p.triangle[group * givens_most + i] = triangle[i * ld_t + group];
 }
 
 } // namespace
 
-enum bd_status chase_chain(cudaStream_t stream, const struct chase *x, const float *d, int64_t ldd,
-                           const float *carry)
+enum bd_status givens_chain(cudaStream_t stream, const struct givens_sweep *x, const float *d,
+                            int64_t ldd, const float *overlap)
 {
-    const chain_args args = { d, carry, ldd, x->rows, x->width, x->v, x->triangle };
+    const chain_args args = { d, overlap, ldd, x->rows, x->width, x->v, x->triangle };
     chain<<<1, threads, 0, stream>>>(args);
     return bd_cuda_launched("QR update: the chain of triangles");
 }

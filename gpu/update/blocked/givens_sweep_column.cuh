@@ -1,4 +1,5 @@
-/* Private to qr_chase*.cu: columns of a window in registers, and their reflectors. Eight lanes hold
+/* Private to givens_sweep_chain.cu and givens_sweep_form.cu: columns of a window in registers, and
+ * their reflectors. Eight lanes hold
  * a column of 128 rows, 16 rows each: rows 32 q + 4 l + e of lane l, so that four of them are 16
  * bytes in shared memory. */
 #ifndef BD_GPU_UPDATE_BLOCKED_GIVENS_SWEEP_COLUMN_CUH
@@ -9,8 +10,8 @@
 namespace
 {
 
-constexpr int lanes = 8, own = chase_rows / lanes, threads = lanes * chase_most, quads = own / 4;
-constexpr int ld_t = chase_most + 1;
+constexpr int lanes = 8, own = givens_rows / lanes, threads = lanes * givens_most, quads = own / 4;
+constexpr int ld_t = givens_most + 1;
 
 /* A column's rows of a lane. */
 struct column {
@@ -22,7 +23,7 @@ __device__ __forceinline__ int row_of(int i, int l)
     return 32 * (i / 4) + 4 * l + i % 4;
 }
 
-/* Over the eight lanes of a group; all groups of `who` take part. */
+/* The sum over the eight lanes of a group. All groups whose lanes are in `who` take part. */
 template <class T> __device__ __forceinline__ T sum_lanes(T x, unsigned who = ~0U)
 {
 #pragma unroll
@@ -46,7 +47,7 @@ __device__ __forceinline__ unsigned group_lanes()
     return 0xffU << (threadIdx.x % 32 / lanes * lanes);
 }
 
-/* A reflector that makes (alpha, x) (beta, 0): I - tau (1, v) (1, v)^T with v = scale x. */
+/* A reflector that takes (alpha, x) to (beta, 0): I - tau (1, v) (1, v)^T with v = scale x. */
 struct reflector {
     float beta, tau, scale;
 };
@@ -58,8 +59,8 @@ __device__ __forceinline__ bool squares_fit(float squares, float alpha)
     return all > 1e-30F && all < 1e30F;
 }
 
-/* 1 / x to 1 ulp, x not near the ends of the range: the reflector is as orthogonal as with the
- * division that rounds, which takes three times as long. */
+/* 1 / x to 1 ulp, for x not near the ends of the range. A division that rounds takes three times as
+ * long, and makes the reflector no more orthogonal. */
 __device__ __forceinline__ float quick_inverse(float x)
 {
     float y;
@@ -84,7 +85,7 @@ __device__ __forceinline__ reflector make_reflector(float squares, float alpha)
     return { alpha > 0 ? -norm : norm, length * inverse, alpha > 0 ? scale : -scale };
 }
 
-/* A power of 2 by which numbers of which `most` is the largest are safe to square; and back. */
+/* A power of 2: numbers up to `most` times `there` are safe to square. back: its inverse. */
 struct safe_scale {
     float there, back;
     __device__ __forceinline__ explicit safe_scale(float most)

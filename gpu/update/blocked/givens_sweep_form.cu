@@ -1,4 +1,4 @@
-/* QR updating by windows: the transformations of all windows, formed at once. */
+/* A blocked Givens sweep: the transformations G of all windows, formed at once. */
 #include "gpu/update/blocked/givens_sweep_column.cuh"
 
 namespace
@@ -11,16 +11,17 @@ struct form_args {
     int width, padded;
 };
 
-/* V, T (row-major), V T^T, and the first factor's rows and columns of fresh rows, all by columns;
- * the products V^T V are where the latter comes. */
+/* V, T (row-major), V T^T, and the fresh rows and columns of the first factor, all by columns. The
+ * products V^T V share the memory of the latter. */
 struct form_shared {
-    float v[chase_most * chase_rows], w[chase_most * chase_rows], first[chase_rows * chase_rows];
-    float t[chase_most * ld_t];
-    float4 reflectors[2][chase_rows / 4];
+    float v[givens_most * givens_rows], w[givens_most * givens_rows],
+        first[givens_rows * givens_rows];
+    float t[givens_most * ld_t];
+    float4 reflectors[2][givens_rows / 4];
     float taus[2];
 };
 
-static_assert(sizeof(form_shared) <= chase_shared_bytes, "form's shared memory");
+static_assert(sizeof(form_shared) <= givens_shared_bytes, "form's shared memory");
 
 /* T of I - Y T Y^T, Y = [I; V] (Schreiber, Van Loan 1989): row by row, because a row of T follows
  * from itself. */
@@ -28,25 +29,25 @@ __device__ void make_t(form_shared *s, const float *tau, int width)
 {
     float *products = s->first;
     const int lane = (int)threadIdx.x % 32;
-    for (int e = (int)threadIdx.x; e < chase_most * chase_most; e += threads) {
-        const int i = e / chase_most, j = e % chase_most;
+    for (int e = (int)threadIdx.x; e < givens_most * givens_most; e += threads) {
+        const int i = e / givens_most, j = e % givens_most;
         float a = 0, b = 0;
         if (i < j)
-            for (int r = 0; r < chase_rows; r += 2) { /* every lane in its own bank */
-                const int x = (r + lane) % chase_rows, y = (r + 1 + lane) % chase_rows;
-                a += s->v[i * chase_rows + x] * s->v[j * chase_rows + x];
-                b += s->v[i * chase_rows + y] * s->v[j * chase_rows + y];
+            for (int r = 0; r < givens_rows; r += 2) { /* every lane in its own bank */
+                const int x = (r + lane) % givens_rows, y = (r + 1 + lane) % givens_rows;
+                a += s->v[i * givens_rows + x] * s->v[j * givens_rows + x];
+                b += s->v[i * givens_rows + y] * s->v[j * givens_rows + y];
             }
-        products[i * chase_most + j] = a + b;
+        products[i * givens_most + j] = a + b;
     }
     __syncthreads();
     const int row = (int)threadIdx.x;
-    if (row < chase_most) {
+    if (row < givens_most) {
         float *t = s->t + row * ld_t;
-        for (int i = 0; i < chase_most; i++) {
+        for (int i = 0; i < givens_most; i++) {
             float sum = 0;
             for (int k = row; k < i; k++)
-                sum += t[k] * products[k * chase_most + i];
+                sum += t[k] * products[k * givens_most + i];
             const float mine = i < width ? tau[i] : 0;
             t[i] = i < row ? 0 : i == row ? mine : -mine * sum;
         }
@@ -54,13 +55,13 @@ __device__ void make_t(form_shared *s, const float *tau, int width)
     __syncthreads();
 }
 
-/* What a group of eight lanes has in the second factor: columns group, group + 64 of the diagonal
- * block of R after the first factor; of the first factor's fresh rows, columns group, group + 64 of
- * the fresh ones, and a carried one. */
+/* The columns of a group of eight lanes in the second factor: columns group and group + 64 of the
+ * diagonal block of R after the first factor; of the fresh rows of the first factor, fresh columns
+ * group and group + 64, and column `group` of the overlap. */
 enum { slots = 5 };
 
 /* Makes the reflector of column i of the diagonal block, which is the calling group's. Rows above
- * 32 FIRST are done. */
+ * 32 FIRST are final. */
 template <int FIRST>
 __device__ __forceinline__ void make_second(form_shared *s, const float (&x)[own], int i, int l)
 {
@@ -110,7 +111,7 @@ __device__ __forceinline__ void reflect(float (&x)[own], const float (&v)[own], 
         x[i] -= w * v[i];
 }
 
-/* Columns 32 PHASE .. + 31: rows above 32 PHASE are done. */
+/* Columns 32 PHASE .. 32 PHASE + 31: rows above 32 PHASE are final. */
 template <int PHASE>
 __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][own], int padded,
                                              int group, int l)
@@ -126,13 +127,13 @@ __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][o
         const float tau = s->taus[i & 1];
         float v[own];
         if (group / 4 >=
-            (column + 1) / 4) { /* columns that are done may change: nobody reads them */
+            (column + 1) / 4) { /* columns that are final may change: they are not read again */
             read_column<PHASE>(v, reflector, l);
             reflect<PHASE>(x[slot], v, tau);
             if (group == column + 1)
                 make_second<PHASE>(s, x[slot], i + 1, l);
         }
-        read_column<PHASE>(v, reflector, l); /* again: there are not registers to keep it */
+        read_column<PHASE>(v, reflector, l); /* again: there are too few registers to keep it */
         if (slot == 0)
             reflect<PHASE>(x[1], v, tau);
         reflect<PHASE>(x[2], v, tau);
@@ -142,29 +143,29 @@ __device__ __forceinline__ void second_phase(form_shared *s, float (&x)[slots][o
     }
 }
 
-/* The first factor I - Y T^T Y^T: its carried rows of G, which are final, and in shared memory its
- * fresh rows, - V T^T in columns of carried ones and I - V T^T V^T in those of fresh ones. */
+/* The first factor I - Y T^T Y^T. Its rows of the overlap are final rows of G. Its fresh rows go to
+ * shared memory: - V T^T in columns of the overlap, and I - V T^T V^T in fresh columns. */
 __device__ __forceinline__ void form_first(form_shared *s, float *g, const form_args &p, int group,
                                            int l)
 {
-    const int size = chase_rows + p.padded;
+    const int size = givens_rows + p.padded;
     float x[own] = {}, y[own] = {}, v[own];
-    for (int k = 0; k < chase_most; k++) {
+    for (int k = 0; k < givens_most; k++) {
         const float right = s->t[group * ld_t + k], left = s->t[k * ld_t + group];
-        read_column<0>(v, s->v + k * chase_rows, l);
+        read_column<0>(v, s->v + k * givens_rows, l);
 #pragma unroll
         for (int i = 0; i < own; i++) {
             x[i] -= v[i] * right;
             y[i] -= v[i] * left;
         }
     }
-    write_column(s->w + group * chase_rows, x, l);
+    write_column(s->w + group * givens_rows, x, l);
     if (group < p.padded) { /* - V T, I - T */
 #pragma unroll
         for (int i = 0; i < own; i++)
-            g[(int64_t)row_of(i, l) * size + chase_rows + group] = y[i];
+            g[(int64_t)row_of(i, l) * size + givens_rows + group] = y[i];
         for (int i = l; i < p.padded; i += lanes)
-            g[(int64_t)(chase_rows + i) * size + chase_rows + group] =
+            g[(int64_t)(givens_rows + i) * size + givens_rows + group] =
                 (i == group) - s->t[i * ld_t + group];
     }
     __syncthreads();
@@ -175,22 +176,22 @@ __device__ __forceinline__ void form_first(form_shared *s, float *g, const form_
         y[i] = row_of(i, l) == columns[1];
     }
     for (int k = 0; k < p.padded; k++) {
-        const float with = s->v[k * chase_rows + columns[0]];
-        const float with_other = s->v[k * chase_rows + columns[1]];
-        read_column<0>(v, s->w + k * chase_rows, l);
+        const float with = s->v[k * givens_rows + columns[0]];
+        const float with_other = s->v[k * givens_rows + columns[1]];
+        read_column<0>(v, s->w + k * givens_rows, l);
 #pragma unroll
         for (int i = 0; i < own; i++) {
             x[i] += v[i] * with;
             y[i] += v[i] * with_other;
         }
     }
-    write_column(s->first + columns[0] * chase_rows, x, l);
-    write_column(s->first + columns[1] * chase_rows, y, l);
+    write_column(s->first + columns[0] * givens_rows, x, l);
+    write_column(s->first + columns[1] * givens_rows, y, l);
     __syncthreads();
 }
 
-/* x := column group + 64 SLOT of the first factor's fresh rows times the diagonal block of R, of an
- * identity where there is none: the group's lanes have its column, and tell each other. */
+/* x := the first factor's fresh rows times column group + 64 SLOT of the diagonal block of R, or of
+ * an identity beyond it. The lanes of the group have that column, and exchange its elements. */
 template <int SLOT>
 __device__ __forceinline__ void times_diagonal(float (&x)[own], const form_shared *s,
                                                const form_args &p, int64_t first, int there,
@@ -210,7 +211,7 @@ __device__ __forceinline__ void times_diagonal(float (&x)[own], const form_share
 #pragma unroll 2
         for (int k = 0; k < lanes; k++) {
             const float with = __shfl_sync(~0U, y[i], base + k);
-            read_column<0>(v, s->first + row_of(i, k) * chase_rows, l);
+            read_column<0>(v, s->first + row_of(i, k) * givens_rows, l);
 #pragma unroll
             for (int j = 0; j < own; j++)
                 x[j] += v[j] * with;
@@ -223,22 +224,22 @@ __global__ void __launch_bounds__(threads, 1) form(const __grid_constant__ form_
     extern __shared__ float4 shared[];
     form_shared *s = reinterpret_cast<form_shared *>(shared);
     const int group = (int)threadIdx.x / lanes, l = (int)threadIdx.x % lanes;
-    const int size = chase_rows + p.padded;
-    const int64_t first = (int64_t)blockIdx.x * chase_rows;
-    const int there = (int)(p.rows - first < chase_rows ? p.rows - first : chase_rows);
-    const float *from = p.v + blockIdx.x * (int64_t)chase_v_floats;
+    const int size = givens_rows + p.padded;
+    const int64_t first = (int64_t)blockIdx.x * givens_rows;
+    const int there = (int)(p.rows - first < givens_rows ? p.rows - first : givens_rows);
+    const float *from = p.v + blockIdx.x * (int64_t)givens_v_floats;
     float *g = p.g + blockIdx.x * (int64_t)size * size;
-    for (int e = (int)threadIdx.x; e < chase_most * chase_rows; e += threads)
-        s->v[e] = e / chase_rows < p.width ? from[e] : 0;
+    for (int e = (int)threadIdx.x; e < givens_most * givens_rows; e += threads)
+        s->v[e] = e / givens_rows < p.width ? from[e] : 0;
     __syncthreads();
-    make_t(s, from + chase_most * chase_rows, p.width);
+    make_t(s, from + givens_most * givens_rows, p.width);
     form_first(s, g, p, group, l);
     float x[slots][own];
     times_diagonal<0>(x[0], s, p, first, there, group, l);
     times_diagonal<1>(x[1], s, p, first, there, group, l);
-    read_column<0>(x[2], s->first + group * chase_rows, l);
-    read_column<0>(x[3], s->first + (group + 64) * chase_rows, l);
-    read_column<0>(x[4], s->w + group * chase_rows, l);
+    read_column<0>(x[2], s->first + group * givens_rows, l);
+    read_column<0>(x[3], s->first + (group + 64) * givens_rows, l);
+    read_column<0>(x[4], s->w + group * givens_rows, l);
     second_phase<0>(s, x, p.padded, group, l);
     second_phase<1>(s, x, p.padded, group, l);
     second_phase<2>(s, x, p.padded, group, l);
@@ -246,22 +247,23 @@ __global__ void __launch_bounds__(threads, 1) form(const __grid_constant__ form_
     write_column(g + (int64_t)group * size, x[2], l);
     write_column(g + (int64_t)(group + 64) * size, x[3], l);
     if (group < p.padded)
-        write_column(g + (int64_t)(chase_rows + group) * size, x[4], l);
+        write_column(g + (int64_t)(givens_rows + group) * size, x[4], l);
 }
 
 } // namespace
 
-enum bd_status chase_factor_prepare(void)
+enum bd_status givens_factor_prepare(void)
 {
     return bd_cuda_check(cudaFuncSetAttribute(form, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               (int)sizeof(form_shared)),
                          "preparing QR updating");
 }
 
-enum bd_status chase_form(cudaStream_t stream, const struct chase *x, const float *r, int64_t ldr)
+enum bd_status givens_form(cudaStream_t stream, const struct givens_sweep *x, const float *r,
+                           int64_t ldr)
 {
-    const form_args args = { x->v, r, x->g, ldr, x->rows, x->width, chase_padded(x) };
+    const form_args args = { x->v, r, x->g, ldr, x->rows, x->width, givens_padded(x) };
     if (x->rows > 0)
-        form<<<(unsigned)chase_windows(x), threads, sizeof(form_shared), stream>>>(args);
+        form<<<(unsigned)givens_windows(x), threads, sizeof(form_shared), stream>>>(args);
     return bd_cuda_launched("QR update: the transformations of windows");
 }

@@ -1,8 +1,8 @@
-/* QR updating by windows: products of matrices to float32 accuracy on the tensor cores.
+/* QR updating: products of matrices to float32 accuracy on the tensor cores.
  *
- * A thread block makes 128 x 64 of C, contracting 32 at a time, while the next 32 arrive. Where
- * there are fewer such tiles than multiprocessors, the contraction is shared out, and a second
- * kernel adds up. */
+ * A thread block makes 128 x 64 of C. It contracts 32 at a time, while the next 32 arrive. Where
+ * there are fewer such tiles than multiprocessors, several thread blocks share a contraction, and a
+ * second kernel adds up. */
 #include "gpu/update/blocked/givens_sweep.h"
 #include "gpu/update/blocked/givens_sweep_tile.cuh"
 
@@ -15,7 +15,7 @@ enum {
     tile_k = 32,
     most_columns = 65535 * tile_n, /* of a grid */
     product_threads = 256,         /* 4 x 2 warps of 32 x 32 */
-    ld_m = tile_m + 8,             /* operands are 8 or 4 banks apart, as they lie */
+    ld_m = tile_m + 8,             /* operands are 8 or 4 banks apart */
     ld_n = tile_n + 8,
     ld_k = tile_k + 4,
     a_floats = tile_m * ld_k > tile_k *ld_m ? tile_m *ld_k : tile_k *ld_m,
@@ -24,7 +24,7 @@ enum {
 };
 
 struct product_args {
-    chase_product x;
+    givens_product x;
     int64_t share; /* of the contraction, for a thread block: a multiple of tile_k */
     int64_t part;  /* floats of a part, 0: there is one, which is C */
     int a_fours, b_fours;
@@ -42,9 +42,9 @@ __device__ __forceinline__ void fetch_operand(float *to, const float *from, int6
                                               int fours)
 {
     if (ALONG)
-        chase_fetch(to, ld_k, from + k + first * ld, ld, TILE, tile_k, have, have_k, fours);
+        givens_fetch(to, ld_k, from + k + first * ld, ld, TILE, tile_k, have, have_k, fours);
     else
-        chase_fetch(to, LD, from + first + k * ld, ld, tile_k, TILE, have_k, have, fours);
+        givens_fetch(to, LD, from + first + k * ld, ld, tile_k, TILE, have_k, have, fours);
 }
 
 /* Calls f(element, row, column) for the elements of a warp's 32 x 32 that exist. */
@@ -101,14 +101,14 @@ __global__ void __launch_bounds__(product_threads, 2)
         const float *from_b = b + slot * b_floats + t * b_row + (column0 + q) * b_col;
 #pragma unroll
         for (int i = 0; i < tile_k; i += 8)
-            chase_step<2, 4>(acc, from_a + i * a_col, a_row, a_col, from_b + i * b_row, b_row,
-                             b_col);
+            givens_step<2, 4>(acc, from_a + i * a_col, a_row, a_col, from_b + i * b_row, b_row,
+                              b_col);
     }
     float *const c =
         p.part ? p.x.parts + blockIdx.z * p.part + m0 + n0 * p.x.m : p.x.c + m0 + n0 * p.x.ldc;
     const int64_t ldc = p.part ? p.x.m : p.x.ldc;
     const float alpha = p.part ? 1 : p.x.alpha, beta = p.part ? 0 : p.x.beta;
-    /* All of C is read before any is written, or every write would be waited for. */
+    /* All of C is read before any of it is written: else each read waits for the write before. */
     each_element(acc, have_m - row0, have_n - column0, [&](float &x, int row, int column) {
         const float old = beta != 0 ? c[row0 + row + (column0 + column) * ldc] : 0;
         x = alpha * x + beta * old;
@@ -139,7 +139,7 @@ const void *kernel_of(int a_along, int b_along)
 
 } // namespace
 
-enum bd_status chase_multiply_prepare(void)
+enum bd_status givens_multiply_prepare(void)
 {
     enum bd_status status = BD_OK;
     for (int i = 0; i < 4 && status == BD_OK; i++)
@@ -150,27 +150,27 @@ enum bd_status chase_multiply_prepare(void)
     return status;
 }
 
-enum bd_status chase_multiply(const struct bd_cuda *cuda, cudaStream_t stream,
-                              const struct chase_product *x)
+enum bd_status givens_multiply(const struct bd_cuda *cuda, cudaStream_t stream,
+                               const struct givens_product *x)
 {
     if (x->m <= 0 || x->n <= 0)
         return BD_OK;
-    if (x->n > most_columns) { /* right-hand sides may be as many as memory holds */
-        chase_product first = *x, rest = *x;
+    if (x->n > most_columns) { /* there may be as many right-hand sides as memory holds */
+        givens_product first = *x, rest = *x;
         first.n = most_columns;
         rest.n -= most_columns;
         rest.b += most_columns * (x->b_transposed ? 1 : x->ldb);
         rest.c += most_columns * x->ldc;
-        const enum bd_status status = chase_multiply(cuda, stream, &first);
-        return status == BD_OK ? chase_multiply(cuda, stream, &rest) : status;
+        const enum bd_status status = givens_multiply(cuda, stream, &first);
+        return status == BD_OK ? givens_multiply(cuda, stream, &rest) : status;
     }
     const int64_t tiles_m = (x->m + tile_m - 1) / tile_m, tiles_n = (x->n + tile_n - 1) / tile_n;
     const int64_t steps = (x->k + tile_k - 1) / tile_k, tiles = tiles_m * tiles_n;
     int64_t parts = x->parts ? 2 * cuda->sms / tiles : 1;
     if (parts > steps / 4)
         parts = steps / 4;
-    if (x->parts && parts > chase_parts_floats / (x->m * x->n))
-        parts = chase_parts_floats / (x->m * x->n);
+    if (x->parts && parts > givens_parts_floats / (x->m * x->n))
+        parts = givens_parts_floats / (x->m * x->n);
     if (parts < 1)
         parts = 1;
     const int64_t share = (steps + parts - 1) / parts;

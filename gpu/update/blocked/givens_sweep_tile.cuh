@@ -1,10 +1,10 @@
-/* Private to qr_chase*.cu: products of tiles in shared memory by the tensor cores, to float32
- * accuracy, and the copies that bring the tiles.
+/* Private to givens_sweep_apply.cu and givens_sweep_multiply.cu: products of tiles in shared memory
+ * on the tensor cores, to float32 accuracy, and the copies that bring the tiles.
  *
- * TF32 with error compensation (gpu/qr/caqr/block.cuh). The tensor cores truncate when they add, so
- * that what they sum is too small by a little, always, and Q would shrink with every update. So
- * every step of 8 begins from 0, what was cut off its sum is found by taking the sum from the same
- * products once more, and the ordinary units, which round, add both to the result. */
+ * TF32 with error compensation (gpu/qr/caqr/block.cuh). The tensor cores truncate when they add:
+ * their sums are always a little too small, and Q would shrink with every update. So every step of
+ * 8 begins from 0. The same products are summed once more to find what truncation cut off, and the
+ * ordinary units, which round, add both to the result. */
 #ifndef BD_GPU_UPDATE_BLOCKED_GIVENS_SWEEP_TILE_CUH
 #define BD_GPU_UPDATE_BLOCKED_GIVENS_SWEEP_TILE_CUH
 
@@ -14,8 +14,8 @@
  * 4 g + t, `a` is at row g, column t of A_0, with rows a_row and columns a_col apart; `b` at row t,
  * column g of B_0. acc: rows g, g + 8, columns 2 t, 2 t + 1. */
 template <int I, int J>
-static __device__ __forceinline__ void chase_step(float (&acc)[I][J][4], const float *a, int a_row,
-                                                  int a_col, const float *b, int b_row, int b_col)
+static __device__ __forceinline__ void givens_step(float (&acc)[I][J][4], const float *a, int a_row,
+                                                   int a_col, const float *b, int b_row, int b_col)
 {
     uint32_t hi[I][4], lo[I][4];
 #pragma unroll
@@ -44,11 +44,11 @@ static __device__ __forceinline__ void chase_step(float (&acc)[I][J][4], const f
     }
 }
 
-/* Begins to copy a block of `lines` lines of `length` floats (a multiple of 4), of which only
- * have_lines and have_length exist, the rest becoming 0. fours: lines are 16-byte aligned. */
-static __device__ __forceinline__ void chase_fetch(float *to, int to_ld, const float *from,
-                                                   int64_t ld, int lines, int length,
-                                                   int have_lines, int have_length, int fours)
+/* Begins to copy `lines` lines of `length` floats (a multiple of 4). Only have_lines and
+ * have_length of them exist; the others become 0. fours: lines are 16-byte aligned. */
+static __device__ __forceinline__ void givens_fetch(float *to, int to_ld, const float *from,
+                                                    int64_t ld, int lines, int length,
+                                                    int have_lines, int have_length, int fours)
 {
     const int threads = (int)blockDim.x;
     if (fours) {
@@ -57,14 +57,14 @@ static __device__ __forceinline__ void chase_fetch(float *to, int to_ld, const f
             const int line = e / quads, i = e % quads * 4;
             int room = line < have_lines ? have_length - i : 0;
             room = room < 0 ? 0 : room > 4 ? 4 : room;
-            caqr_copy16(to + line * to_ld + i, from + (room ? line * ld + i : 0), 4 * room);
+            pipeline_copy<16>(to + line * to_ld + i, from + (room ? line * ld + i : 0), 4 * room);
         }
         return;
     }
     for (int e = (int)threadIdx.x; e < lines * length; e += threads) {
         const int line = e / length, i = e % length;
         const bool there = line < have_lines && i < have_length;
-        caqr_copy4(to + line * to_ld + i, from + (there ? line * ld + i : 0), there ? 4 : 0);
+        pipeline_copy<4>(to + line * to_ld + i, from + (there ? line * ld + i : 0), there ? 4 : 0);
     }
 }
 

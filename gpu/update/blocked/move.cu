@@ -1,5 +1,6 @@
-/* QR updating: matrices on their way. What moves within itself is read before its place is written:
- * a thread block goes through a column of rows, or a chain of columns, in order. */
+/* Blocked QR updating: copies, and moves in place. A move in place reads everything before its
+ * place is written: a thread block goes along a column, or a thread along a row, in
+ * order. */
 #include "gpu/core/columns.h"
 #include "gpu/update/blocked/blocked.h"
 
@@ -17,7 +18,7 @@ __global__ void copy_upper(float *to, int64_t ld_to, const float *from, int64_t 
             to[i + j * ld_to] = i <= j + diagonal ? from[i + j * ld_from] : 0;
 }
 
-/* Block: 32 x 32, of which it reads columns and writes rows. */
+/* Block: 32 x 32 elements, read by columns and written by rows. */
 __global__ void transpose(float *to, int64_t ld_to, const float *from, int64_t ld_from,
                           int64_t rows, int64_t cols)
 {
@@ -41,7 +42,7 @@ __global__ void ones(float *x, int64_t ld, int64_t i0, int64_t p)
         x[i0 + i + i * ld] = 1;
 }
 
-/* Block: a column after the other; pieces from the end. */
+/* Block: one column after another, in pieces from the end. */
 __global__ void open_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int64_t k, int64_t p)
 {
     constexpr int64_t piece = move_threads * move_ahead;
@@ -93,7 +94,7 @@ __global__ void close_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int
     }
 }
 
-/* A thread has a row, and reads 8 columns ahead; `step` is 1 for left, -1 for right. */
+/* Thread: a row, of which it reads 16 columns before it writes them; by < 0: to the left. */
 __global__ void shift(float *x, int64_t ld, int64_t rows, int64_t first, int64_t count, int64_t by)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -121,8 +122,8 @@ unsigned up_to(int64_t x, int64_t most)
 
 extern "C" {
 
-enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
-                         int64_t ld_from, int64_t rows, int64_t cols)
+enum bd_status blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                            const float *from, int64_t ld_from, int64_t rows, int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -133,9 +134,9 @@ enum bd_status wide_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
                          "QR update: copying a matrix");
 }
 
-enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                               const float *from, int64_t ld_from, int64_t rows, int64_t cols,
-                               int64_t diagonal)
+enum bd_status blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                  const float *from, int64_t ld_from, int64_t rows, int64_t cols,
+                                  int64_t diagonal)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -145,8 +146,8 @@ enum bd_status wide_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t 
     return bd_cuda_launched("QR update: copying a triangle");
 }
 
-enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                          int64_t cols)
+enum bd_status blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                             int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -155,8 +156,8 @@ enum bd_status wide_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, in
                          "QR update: clearing a matrix");
 }
 
-enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                              const float *from, int64_t ld_from, int64_t rows, int64_t cols)
+enum bd_status blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
+                                 const float *from, int64_t ld_from, int64_t rows, int64_t cols)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -165,14 +166,15 @@ enum bd_status wide_transpose(struct bd_cuda_blocked *work, float *to, int64_t l
     return bd_cuda_launched("QR update: transposing rows");
 }
 
-enum bd_status wide_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p)
+enum bd_status blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0,
+                            int64_t p)
 {
     ones<<<(unsigned)((p + 255) / 256), 256, 0, work->cuda->stream>>>(x, ld, i0, p);
     return bd_cuda_launched("QR update: an identity");
 }
 
-enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                              int64_t cols, int64_t k, int64_t p)
+enum bd_status blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                 int64_t cols, int64_t k, int64_t p)
 {
     if (cols <= 0)
         return BD_OK;
@@ -181,8 +183,8 @@ enum bd_status wide_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld
     return bd_cuda_launched("QR update: making room for rows");
 }
 
-enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t k, int64_t p)
+enum bd_status blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t k, int64_t p)
 {
     if (cols <= 0)
         return BD_OK;
@@ -191,8 +193,8 @@ enum bd_status wide_close_rows(struct bd_cuda_blocked *work, float *x, int64_t l
     return bd_cuda_launched("QR update: closing up rows");
 }
 
-enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                int64_t cols, int64_t p)
+enum bd_status blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                   int64_t cols, int64_t p)
 {
     if (rows <= 0 || cols <= 0)
         return BD_OK;
@@ -201,8 +203,8 @@ enum bd_status wide_shift_right(struct bd_cuda_blocked *work, float *x, int64_t 
     return bd_cuda_launched("QR update: making room for columns");
 }
 
-enum bd_status wide_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                               int64_t cols, int64_t p)
+enum bd_status blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                                  int64_t cols, int64_t p)
 {
     if (rows <= 0 || cols <= p)
         return BD_OK;

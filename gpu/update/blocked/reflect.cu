@@ -1,4 +1,5 @@
-/* QR updating: banded Householder QR, its reflectors from the right, and new columns of a thin Q.
+/* Blocked QR updating: banded Householder QR, its reflectors from the right, and new columns of a
+ * thin Q.
  *
  * Schreiber, Van Loan: A storage-efficient WY representation for products of Householder
  * transformations (1989); Giraud, Langou, Rozloznik, van den Eshof: Rounding error analysis of the
@@ -13,11 +14,11 @@ namespace
 
 enum { block = house_most_cols, find_threads = 512 };
 
-/* Times what is negligible: columns of which less is left get some noise. */
+/* Columns of which less than so many times what is negligible is left get some noise. */
 const float hardly = 32;
 
-/* As in gpu/qr/householder/householder.cu: what is on the right stays in L2 if it is smaller, where
- * 16 reflectors at a time cost less than the launches that 64 together save. */
+/* As in gpu/qr/householder/householder.cu: a smaller matrix on the right stays in L2, and then 16
+ * reflectors at a time cost less than the launches that 64 together save. */
 const int64_t together_elements = 6 << 20;
 
 /* v := the reflectors of cols columns of a, with their ones and zeros. Block y: a column. */
@@ -37,8 +38,9 @@ __global__ void put_identity(float *a, int64_t lda, int64_t rows, int64_t j0)
         a[i + j * lda] = i == j + j0 ? 1 : 0;
 }
 
-/* The diagonal of s (block x block, by columns) := the squared norms of the reflectors v, as
- * float32 has them: what the tensor cores sum would make all taus too large. Block: a reflector. */
+/* The diagonal of s (block x block, by columns) := the squared norms of the reflectors v, rounded
+ * to float32. The sums of the tensor cores are too small, and would make all taus too large. Block:
+ * a reflector. */
 __global__ void norm_reflectors(float *s, const float *v, int64_t ldv, int64_t rows)
 {
     __shared__ double room[33];
@@ -51,9 +53,9 @@ __global__ void norm_reflectors(float *s, const float *v, int64_t ldv, int64_t r
         s[blockIdx.x * (block + 1)] = (float)sum;
 }
 
-/* T of all `cols` reflectors from their products s (block x block, by columns), to t (block x
- * block, by columns): the one with which I - V T V^T is orthogonal for V as it was rounded, whose
- * taus are 2 / v^T v. inner: T of every 16 (row-major), where 0 on the diagonal is no reflector. A
+/* t (block x block, by columns) := T of all `cols` reflectors, from their products s (block x
+ * block, by columns). With this T, I - V T V^T is orthogonal for V as it was rounded: its taus are
+ * 2 / v^T v. inner: T of every 16 reflectors (row-major); a 0 on its diagonal is no reflector. A
  * thread makes a row, which follows from itself. */
 __global__ void __launch_bounds__(block)
     make_t(float *t, const float *s, const float *inner, int cols)
@@ -77,13 +79,13 @@ __global__ void __launch_bounds__(block)
         t[row + i * block] = rows[row][i];
 }
 
-/* What is left of a column of norm 1 that lies in the span of Q, as on the CPU. */
+/* bd_update_negligible of the CPU (linalg/cpu/update/update.h). */
 __device__ float negligible(int64_t n)
 {
     return 4 * FLT_EPSILON * (1 + sqrtf((float)n));
 }
 
-/* A number between -1 and 1 of an element. */
+/* Noise between -1 and 1 for an element. */
 __device__ float noise_of(int64_t row, int64_t column)
 {
     uint32_t h = (uint32_t)(row * 2654435761U + (column + 1) * 40503U);
@@ -109,16 +111,17 @@ __global__ void column_norms(float *s, int64_t lds, const float *r, int64_t ldr,
         s[j + j * lds] = (float)sqrt(sum);
 }
 
-/* s(j, j), a norm of U, := 0 where column j of R (p x p) depends on those before it and on Q, else
- * 1; add[j] := how much noise a column wants that stands hardly clear of them, so that its
- * direction is not one of rounding. One block. The rows of R that belong to dependent columns have
- * directions of no meaning; a column that has anything there takes one of them for its own, by a
- * reflector across these rows. R is overwritten if there are dependent columns. */
+/* s(j, j), the norm of column j of U, := 0 where column j of R (p x p) depends on those before it
+ * and on Q, else 1. add[j] := how much noise to add to a column that is hardly independent of them,
+ * so that its direction is not one of rounding. One block. The rows of R that belong to dependent
+ * columns have directions of no meaning (loose rows). A column that has anything there takes one of
+ * these directions for its own, by a reflector across these rows. R is overwritten if there are
+ * dependent columns. */
 __global__ void __launch_bounds__(find_threads)
     find_dependent(float *r, int64_t ldr, int p, int64_t n, float *s, int64_t lds, float *add)
 {
-    __shared__ float limit[wide_group];
-    __shared__ int loose[wide_group];
+    __shared__ float limit[blocked_group];
+    __shared__ int loose[blocked_group];
     __shared__ double room[33];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
     int count = 0; /* of loose rows; the same in all threads, as all that it follows from */
@@ -170,8 +173,8 @@ __global__ void __launch_bounds__(find_threads)
     }
 }
 
-/* What reflectors make columns j0 .. of X of, again: R, or noise where s(j, j) is 0. Block y: a
- * column. */
+/* Columns j0 .. of what the reflectors are applied to: R again, or noise where s(j, j) is 0. Block
+ * y: a column. */
 __global__ void put_columns(float *a, int64_t lda, int64_t rows, int64_t j0, const float *s,
                             int64_t lds, const float *add)
 {
@@ -189,9 +192,9 @@ __global__ void put_columns(float *a, int64_t lda, int64_t rows, int64_t j0, con
     }
 }
 
-/* Columns of S for the dependent columns of U, from their inner products with those of X before
- * them; u = NULL: U has the unit vectors from row `unit` on. Block: a column; a warp takes one
- * product at a time. */
+/* Makes the columns of S for the dependent columns of U, from their inner products with the columns
+ * of X before them. u = NULL: U is the unit vectors from row `unit` on. Block: a column; a warp
+ * takes one product at a time. */
 __global__ void dependent_columns(float *s, int64_t lds, const float *x, int64_t ldx, int64_t m,
                                   const float *u, int64_t ldu, int64_t unit)
 {
@@ -236,23 +239,23 @@ struct house_reflectors reflectors_of(const struct bd_cuda_blocked *work, const 
     return x;
 }
 
-/* As wide_multiply, on a stream. */
+/* As blocked_multiply, on a stream. */
 enum bd_status multiply_on(struct bd_cuda_blocked *work, cudaStream_t stream, int64_t m, int64_t n,
                            int64_t k, const float *a, int64_t lda, int a_transposed, const float *b,
                            int64_t ldb, int b_transposed, float alpha, float beta, float *c,
                            int64_t ldc)
 {
-    const struct chase_product x = {
+    const struct givens_product x = {
         m, n, k, a, lda, a_transposed, b, ldb, b_transposed, alpha, beta, c, ldc, work->parts
     };
-    return chase_multiply(work->cuda, stream, &x);
+    return givens_multiply(work->cuda, stream, &x);
 }
 
-/* Q(:, window) := Q(:, window) (I - V T V^T) for reflectors of `x`, whose first row is column j0:
- * beside what is done next, which must leave the reflectors, work->v, vt, s, t, y and parts alone
- * until work->applied. */
+/* Q(:, window) := Q(:, window) (I - V T V^T) for the reflectors of `x`, whose first row is column
+ * j0. It runs beside what is enqueued next, which must not change the reflectors, nor work->v, vt,
+ * s, t, y and parts, before work->applied. */
 enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_reflectors *x,
-                           int64_t j0, const struct wide_right *q)
+                           int64_t j0, const struct blocked_right *q)
 {
     const int64_t w = x->rows, ld = (w + 31) / 32 * 32, cols = x->cols;
     const cudaStream_t stream = work->side_q;
@@ -268,7 +271,7 @@ enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_refl
     make_t<<<1, block, 0, stream>>>(work->t, work->s, x->t, (int)cols);
     status = multiply_on(work, stream, w, cols, cols, work->v, ld, 0, work->t, block, 0, 1, 0,
                          work->vt, ld);
-    /* The window in what there is of q0, then q. */
+    /* The part of the window in q0, then that in q. */
     const int64_t in_first = j0 < q->first ? smaller(q->first - j0, w) : 0;
     const struct {
         float *x;
@@ -294,7 +297,8 @@ enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_refl
     return status;
 }
 
-/* The columns of X from the last factor: of its Q if s is NULL, else as put_columns says. */
+/* a := Q of the last factorisation times an identity (s = NULL), or times the columns of
+ * put_columns. */
 enum bd_status apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
                                 int64_t cols, const float *s, int64_t lds, const float *add)
 {
@@ -324,22 +328,23 @@ enum bd_status apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t 
 
 extern "C" {
 
-enum bd_status wide_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
-                             const float *a, int64_t lda, int a_transposed, const float *b,
-                             int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                             int64_t ldc)
+enum bd_status blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
+                                const float *a, int64_t lda, int a_transposed, const float *b,
+                                int64_t ldb, int b_transposed, float alpha, float beta, float *c,
+                                int64_t ldc)
 {
     return multiply_on(work, work->cuda->stream, m, n, k, a, lda, a_transposed, b, ldb,
                        b_transposed, alpha, beta, c, ldc);
 }
 
-enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                           int64_t cols, int64_t all, int64_t band, const struct wide_right *q)
+enum bd_status blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                              int64_t cols, int64_t all, int64_t band,
+                              const struct blocked_right *q)
 {
     enum bd_status status = BD_OK;
     for (int64_t j0 = 0; j0 < cols && status == BD_OK; j0 += block) {
         const int64_t end = smaller(j0 + block, cols), w = smaller(rows - j0, band + block);
-        /* Without a band the products of reflectors are wanted by wide_form. */
+        /* Without a band, blocked_form needs the products of reflectors. */
         const bool together = band >= rows || w * (all - j0) > together_elements;
         for (int64_t j = j0; j < end && status == BD_OK; j += caqr_inner) {
             const int64_t next = smaller(j + caqr_inner, end), to = together ? end : all;
@@ -366,10 +371,10 @@ enum bd_status wide_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, 
     return status;
 }
 
-enum bd_status wide_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                         int64_t cols, float *r, int64_t ldr)
+enum bd_status blocked_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                            int64_t cols, float *r, int64_t ldr)
 {
-    enum bd_status status = wide_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
+    enum bd_status status = blocked_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
     return status == BD_OK ? apply_reflectors(work, a, lda, rows, cols, NULL, 0, NULL) : status;
 }
 
@@ -383,19 +388,19 @@ static enum bd_status project(struct bd_cuda_blocked *work, const float *q, int6
     for (int64_t j = 0; j < p && status == BD_OK; j += block) {
         const int64_t c = smaller(p - j, block);
         status =
-            wide_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
+            blocked_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
         if (status == BD_OK) /* rows j .. of S, from column j on */
-            status = wide_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds, 0,
-                                   1, 1, w + j * ldw, ldw);
+            status = blocked_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds,
+                                      0, 1, 1, w + j * ldw, ldw);
         if (status == BD_OK)
-            status = wide_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1, x + j * ldx,
-                                   ldx);
+            status = blocked_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1,
+                                      x + j * ldx, ldx);
     }
     return status;
 }
 
-/* The columns of X, once projected twice, of which S says that they depend on others become noise;
- * S := 1 on the diagonal for the others. */
+/* Replaces the columns of X (projected twice) that depend on others by noise; S := a diagonal of 0
+ * for them and 1 for the others. */
 static enum bd_status replace_dependent(struct bd_cuda_blocked *work, int64_t m, int64_t n,
                                         float *x, int64_t ldx, int64_t p, const float *w,
                                         int64_t ldw, float *s, int64_t lds)
@@ -403,11 +408,11 @@ static enum bd_status replace_dependent(struct bd_cuda_blocked *work, int64_t m,
     const int64_t g = work->group;
     float *const r = work->small, *const add = r + g * g;
     const cudaStream_t stream = work->cuda->stream;
-    enum bd_status status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+    enum bd_status status = blocked_factor(work, x, ldx, m, p, p, m, NULL);
     if (status == BD_OK)
-        status = wide_copy_upper(work, r, g, x, ldx, p, p, 0);
+        status = blocked_copy_upper(work, r, g, x, ldx, p, p, 0);
     if (status == BD_OK)
-        status = wide_clear(work, s, lds, p, p);
+        status = blocked_clear(work, s, lds, p, p);
     if (status != BD_OK)
         return status;
     column_norms<<<(unsigned)p, 256, 0, stream>>>(s, lds, r, g, w, ldw, n);
@@ -416,32 +421,32 @@ static enum bd_status replace_dependent(struct bd_cuda_blocked *work, int64_t m,
     return status == BD_OK ? apply_reflectors(work, x, ldx, m, p, s, lds, add) : status;
 }
 
-enum bd_status wide_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
-                                   int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
-                                   const float *u, int64_t ldu, int64_t unit, float *w, int64_t ldw,
-                                   float *s, int64_t lds)
+enum bd_status blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
+                                      int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
+                                      const float *u, int64_t ldu, int64_t unit, float *w,
+                                      int64_t ldw, float *s, int64_t lds)
 {
     const int64_t g = work->group;
     float *const r = work->small, *const next = r + g * g;
-    enum bd_status status = wide_clear(work, s, lds, p, p);
+    enum bd_status status = blocked_clear(work, s, lds, p, p);
     if (status == BD_OK)
-        status = wide_ones(work, s, lds, 0, p);
-    /* What is left of a column that depends on Q is rounding only after the second projection. */
+        status = blocked_ones(work, s, lds, 0, p);
+    /* Only a second projection leaves nothing but rounding of a column that depends on Q. */
     if (status == BD_OK)
         status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
     if (status == BD_OK)
         status = replace_dependent(work, m, n, x, ldx, p, w, ldw, s, lds);
-    /* Twice more, for what has been replaced. */
+    /* Twice more, for the columns that were replaced. */
     for (int i = 0; i < 2 && status == BD_OK; i++) {
         status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
         if (status == BD_OK)
-            status = wide_factor(work, x, ldx, m, p, p, m, NULL);
+            status = blocked_factor(work, x, ldx, m, p, p, m, NULL);
         if (status == BD_OK)
-            status = wide_form(work, x, ldx, m, p, r, g);
+            status = blocked_form(work, x, ldx, m, p, r, g);
         if (status == BD_OK)
-            status = wide_multiply(work, p, p, p, r, g, 0, s, lds, 0, 1, 0, next, g);
+            status = blocked_multiply(work, p, p, p, r, g, 0, s, lds, 0, 1, 0, next, g);
         if (status == BD_OK)
-            status = wide_copy_upper(work, s, lds, next, g, p, p, 0);
+            status = blocked_copy_upper(work, s, lds, next, g, p, p, 0);
     }
     if (status != BD_OK)
         return status;

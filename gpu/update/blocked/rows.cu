@@ -1,5 +1,4 @@
-/* QR updating for any number of columns: columns that go and rows that come, by a banded
- * Householder QR. */
+/* Blocked QR updating: columns that go and rows that come, by a banded Householder QR. */
 #include "gpu/update/blocked/blocked.h"
 
 namespace
@@ -10,32 +9,33 @@ int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Q had n columns and p more in front of them, which are now at `front`, all together multiplied by
- * the reflectors: they are put in order, as far as there is room for them. */
+/* After the reflectors, which took the p columns at `front` as columns 0 .. p-1 and those of Q
+ * after them: Q := all of them in this order, as far as there is room. */
 enum bd_status order_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                              const float *front)
 {
     const bool full = work->shape.full_q;
     const int64_t rows = f->m + p, stay = full ? f->q_cols : f->n - p;
-    enum bd_status status = wide_shift_right(work, f->q, f->ldq, rows, stay, p);
+    enum bd_status status = blocked_shift_right(work, f->q, f->ldq, rows, stay, p);
     if (status == BD_OK)
-        status = wide_copy(work, f->q, f->ldq, front, work->ld, rows, full ? p : smaller(p, f->n));
+        status =
+            blocked_copy(work, f->q, f->ldq, front, work->ld, rows, full ? p : smaller(p, f->n));
     return status;
 }
 
-/* [U; R] with the right-hand sides [E; d] on its right; rows p + n. */
+/* work->h := [U; R] with the right-hand sides [E; d] on its right; p + n rows. */
 enum bd_status stack_rows(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
                           const float *u, int64_t ldu, const float *e, int64_t lde)
 {
     const int64_t n = f->n, ldh = work->ldh;
     float *const h = work->h;
-    enum bd_status status = wide_copy(work, h, ldh, u, ldu, p, n);
+    enum bd_status status = blocked_copy(work, h, ldh, u, ldu, p, n);
     if (status == BD_OK)
-        status = wide_copy(work, h + p, ldh, f->r, f->ldr, n, n);
+        status = blocked_copy(work, h + p, ldh, f->r, f->ldr, n, n);
     if (status == BD_OK)
-        status = wide_copy(work, h + n * ldh, ldh, e, lde, p, f->rhs);
+        status = blocked_copy(work, h + n * ldh, ldh, e, lde, p, f->rhs);
     if (status == BD_OK)
-        status = wide_copy(work, h + p + n * ldh, ldh, f->d, f->ldd, n, f->rhs);
+        status = blocked_copy(work, h + p + n * ldh, ldh, f->d, f->ldd, n, f->rhs);
     return status;
 }
 
@@ -45,23 +45,23 @@ enum bd_status insert_rows_group(struct bd_cuda_blocked *work, const struct bd_q
 {
     const int64_t n = f->n, m = f->m, ldh = work->ldh;
     const bool full = f->q && work->shape.full_q;
-    const struct wide_right q = { f->q, f->ldq, m + p, work->extra, work->ld, p };
+    const struct blocked_right q = { f->q, f->ldq, m + p, work->extra, work->ld, p };
     enum bd_status status = stack_rows(work, f, p, u, ldu, e, lde);
     if (status == BD_OK && f->q) {
-        status = wide_open_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
+        status = blocked_open_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
         if (status == BD_OK)
-            status = wide_clear(work, work->extra, work->ld, m + p, p);
+            status = blocked_clear(work, work->extra, work->ld, m + p, p);
         if (status == BD_OK)
-            status = wide_ones(work, work->extra, work->ld, k, p);
+            status = blocked_ones(work, work->extra, work->ld, k, p);
     }
     if (status == BD_OK)
-        status = wide_factor(work, work->h, ldh, p + n, n, n + f->rhs, p, f->q ? &q : NULL);
+        status = blocked_factor(work, work->h, ldh, p + n, n, n + f->rhs, p, f->q ? &q : NULL);
     if (status == BD_OK)
-        status = wide_copy_upper(work, f->r, f->ldr, work->h, ldh, n, n, 0);
+        status = blocked_copy_upper(work, f->r, f->ldr, work->h, ldh, n, n, 0);
     if (status == BD_OK && full && f->d)
-        status = wide_open_rows(work, f->d, f->ldd, m, f->rhs, n, p);
+        status = blocked_open_rows(work, f->d, f->ldd, m, f->rhs, n, p);
     if (status == BD_OK)
-        status = wide_copy(work, f->d, f->ldd, work->h + n * ldh, ldh, full ? n + p : n, f->rhs);
+        status = blocked_copy(work, f->d, f->ldd, work->h + n * ldh, ldh, full ? n + p : n, f->rhs);
     if (status == BD_OK && f->q)
         status = order_columns(work, f, p, work->extra);
     return status;
@@ -93,20 +93,20 @@ enum bd_status bd_cuda_blocked_remove(struct bd_cuda_blocked *work, const struct
                                       int64_t k, int64_t p)
 {
     const int64_t n = f->n, cols = n - k - p, ldh = work->ldh, rhs = f->d ? f->rhs : 0;
-    /* Row k of the columns on the right begins a line of memory. */
+    /* Row k of the columns on the right is aligned to 128 bytes. */
     float *const h = work->h + (32 - k % 32) % 32, *const d = h + k + cols * ldh;
-    const struct wide_right q = { f->q + k * f->ldq, f->ldq, f->m, NULL, 0, 0 };
+    const struct blocked_right q = { f->q + k * f->ldq, f->ldq, f->m, NULL, 0, 0 };
     if (cols == 0)
         return BD_OK;
-    enum bd_status status = wide_copy(work, h, ldh, f->r + (k + p) * f->ldr, f->ldr, n, cols);
+    enum bd_status status = blocked_copy(work, h, ldh, f->r + (k + p) * f->ldr, f->ldr, n, cols);
     if (status == BD_OK)
-        status = wide_copy(work, d, ldh, f->d + k, f->ldd, n - k, rhs);
+        status = blocked_copy(work, d, ldh, f->d + k, f->ldd, n - k, rhs);
     if (status == BD_OK)
-        status = wide_factor(work, h + k, ldh, n - k, cols, cols + rhs, p, f->q ? &q : NULL);
+        status = blocked_factor(work, h + k, ldh, n - k, cols, cols + rhs, p, f->q ? &q : NULL);
     if (status == BD_OK)
-        status = wide_copy_upper(work, f->r + k * f->ldr, f->ldr, h, ldh, n - p, cols, k);
+        status = blocked_copy_upper(work, f->r + k * f->ldr, f->ldr, h, ldh, n - p, cols, k);
     if (status == BD_OK)
-        status = wide_copy(work, f->d + k, f->ldd, d, ldh, n - k, rhs);
+        status = blocked_copy(work, f->d + k, f->ldd, d, ldh, n - k, rhs);
     return status;
 }
 

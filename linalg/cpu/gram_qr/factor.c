@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "linalg/cpu/gram_qr/gram_qr.h"
+#include "linalg/cpu/gram_qr/plan.h"
 
 /* r := the upper triangle of G, 0 below. */
 static void load_g(struct bd_cpu_gram *gram)
@@ -17,15 +17,15 @@ static void load_g(struct bd_cpu_gram *gram)
     }
 }
 
-/* Not scaled: roundings of a Cholesky factorisation do not depend on powers of two that scale rows
- * and columns, and the diagonal is in range. */
+/* G is not scaled: its diagonal is in range, and the rounding errors of a Cholesky factorisation do
+ * not depend on the scale of rows and columns. */
 enum bd_status bd_cpu_gram_cholesky(struct bd_cpu_gram *gram, double shift,
                                     struct bd_gram_qr_pass *record)
 {
     lapack_int n = (lapack_int)gram->n, rank = n, info;
     double *r = gram->r;
-    /* The leading part that can be factored: what LAPACK leaves of R beyond it is not specified,
-     * so that is factored again, and may then break off earlier still. */
+    /* The leading part that can be factored. LAPACK does not specify R when it breaks off, so the
+     * leading part is factored again, and may break off earlier. */
     do {
         load_g(gram);
         for (int64_t j = 0; j < n; j++)
@@ -77,8 +77,8 @@ static enum bd_status triangle_of_svd(struct bd_cpu_gram *gram, double floor)
                : BD_OK;
 }
 
-/* Where no singular value is raised, R is the Cholesky factor up to signs: taken from there, its
- * roundings are a quarter of those by way of the singular vectors. */
+/* Where no singular value is clamped, R is the Cholesky factor up to signs. dpotrf then gives it
+ * with a quarter of the rounding errors of the way by singular vectors. */
 enum bd_status bd_cpu_gram_svd(struct bd_cpu_gram *gram, struct bd_gram_qr_pass *record)
 {
     lapack_int n = (lapack_int)gram->n;
@@ -94,7 +94,7 @@ enum bd_status bd_cpu_gram_svd(struct bd_cpu_gram *gram, struct bd_gram_qr_pass 
         least = fmin(least, fabs(w[k]));
         record->truncated += w[k] < floor;
     }
-    if (record->truncated) /* which may be negative, and larger in magnitude */
+    if (record->truncated) /* these may be negative and larger in magnitude */
         least = fmin(least, floor);
     record->condition = least == 0 ? HUGE_VAL : largest / least;
     if ((record->truncated || LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', n, r, n)) &&

@@ -1,7 +1,7 @@
-/* The slots for a V whose Gram matrix is of no use: by column, one after the other. */
+/* For a V whose Gram matrix cannot be used: magnitudes and repair, a column an item. */
 #include <math.h>
 
-#include "linalg/cpu/gram_qr/gram_qr.h"
+#include "linalg/cpu/gram_qr/plan.h"
 
 struct columns {
     struct bd_cpu_gram *gram;
@@ -46,8 +46,8 @@ enum bd_status bd_cpu_gram_magnitudes(void *work, const void *v, int64_t ldv, do
     return BD_OK;
 }
 
-/* In -1 .. 1, a function of the place alone: Steele, Lea, Flood: Fast splittable pseudorandom
- * number generators (2014), the finaliser of SplitMix64. */
+/* Pseudo-random in -1 .. 1, a function of row and column alone: Steele, Lea, Flood: Fast splittable
+ * pseudorandom number generators (2014), the finaliser of SplitMix64. */
 static double noise(int64_t row, int64_t column)
 {
     uint64_t z = (uint64_t)row * 0x9e3779b97f4a7c15 + (uint64_t)column * 0xd1342543de82ef95 + 1;
@@ -57,7 +57,7 @@ static double noise(int64_t row, int64_t column)
     return (double)(z >> 11) * 0x1p-52 - 1;
 }
 
-static void mend(void *arg, int64_t j, int thread)
+static void repair_column(void *arg, int64_t j, int thread)
 {
     const struct columns *c = arg;
     int exponent = c->exponent[j];
@@ -75,6 +75,6 @@ enum bd_status bd_cpu_gram_repair(void *work, void *v, int64_t ldv, const int *e
     struct columns columns = {
         .gram = gram, .v = v, .ldv = ldv, .first_row = first_row, .exponent = exponent
     };
-    bd_pool_run(bd_cpu_pool(gram->backend), mend, &columns, gram->n);
+    bd_pool_run(bd_cpu_pool(gram->backend), repair_column, &columns, gram->n);
     return BD_OK;
 }

@@ -3,7 +3,7 @@
 #include <cblas.h>
 #include <string.h>
 
-#include "linalg/cpu/gram_qr/gram_qr.h"
+#include "linalg/cpu/gram_qr/plan.h"
 
 struct sweep {
     struct bd_cpu_gram *gram;
@@ -11,14 +11,14 @@ struct sweep {
     void *v;
     int64_t ldv;
     int multiply, with_gram, check;
-    int64_t ahead; /* what kernels ask for meanwhile: the tile after the one in hand */
+    int64_t ahead; /* rows ahead that kernels prefetch: the next tile; 0: none */
 };
 
 /* Up to so many columns, the factors of a triangle stay in L1 beside 64 rows of V. */
 enum { narrow_columns = 64 };
 
-/* A V of more bytes is asked for a tile ahead: 100000 x 20 on one core gains a tenth, what fits
- * into L2 loses as much. */
+/* V is prefetched a tile ahead if it has more bytes: 100000 x 20 on one core gains a tenth, and a V
+ * that fits into L2 would lose as much. */
 enum { large_bytes = 4 << 20 };
 
 /* Rows rounded up to what the kernels take. */
@@ -149,7 +149,7 @@ static void run_part(void *arg, int64_t part, int thread)
     gram->finite[part] = finite;
 }
 
-/* Additions that are worth a thread. */
+/* Additions that are worth an item of the pool. */
 enum { additions = 1 << 16 };
 
 static int64_t columns_together(const struct bd_cpu_gram *gram)
@@ -172,7 +172,7 @@ static void add_columns(void *arg, int64_t item, int thread)
     }
 }
 
-/* Many columns of float64, by BLAS: rows as many as its integers count. */
+/* Many columns of float64, by BLAS, so many rows at a time that its integers hold the sizes. */
 static void sweep_wide(const struct sweep *s)
 {
     struct bd_cpu_gram *gram = s->gram;
@@ -211,7 +211,7 @@ int bd_cpu_gram_sweep(struct bd_cpu_gram *gram, void *v, int64_t ldv, int multip
     if (gram->n > bd_cpu_wide_columns && gram->type == BD_F64 &&
         (!multiply || gram->triangle.is_wide)) {
         sweep_wide(&sweep);
-        sweep.multiply = sweep.with_gram = 0; /* what may be left is the check */
+        sweep.multiply = sweep.with_gram = 0; /* only the check may be left to do */
     }
     if (sweep.multiply || sweep.with_gram || check)
         bd_pool_run(pool, run_part, &sweep, gram->parts);

@@ -1,13 +1,14 @@
 /* Triangles as the kernels multiply by them: V R^-1 by substitution, by inverses of diagonal blocks
- * or by the inverse of R. Where V is nearly dependent, columns of Q are what is left of V after the
- * subtraction of much: that comes first, with R as it is, and then the product with an inverse. */
+ * or by the inverse of R. For a block, the columns before it are subtracted first, with R's own
+ * elements, and the product with the block's inverse comes second: where columns are nearly
+ * dependent, the subtraction cancels most of V, and no rounding of an inverse must enter it. */
 #include <cblas.h>
 #include <float.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
-#include "linalg/cpu/gram_qr/gram_qr.h"
+#include "linalg/cpu/gram_qr/plan.h"
 
 static double column_norm(const double *x, int64_t count)
 {
@@ -27,8 +28,8 @@ double bd_cpu_triangle_condition(struct bd_cpu_gram *gram)
     return condition;
 }
 
-/* The columns first .. end - 1 of a block, the largest whose condition stays within the limit; of R
- * with columns of unit norm. */
+/* The end of the largest block from column `first` on whose condition, of R with columns of unit
+ * norm, stays within the limit. */
 static int64_t block_end(struct bd_cpu_gram *gram, int64_t first, double limit)
 {
     int64_t n = gram->n, end = first;
@@ -41,8 +42,8 @@ static int64_t block_end(struct bd_cpu_gram *gram, int64_t first, double limit)
     return end;
 }
 
-/* Adds a group for columns first .. first + width - 1 with room for its factors, which are
- * returned: `rows` times width. */
+/* Adds a group for columns first .. first + width - 1; returns the place of its factors, end - from
+ * + width rows of `width`. */
 static double *add_group(struct bd_cpu_gram *gram, enum bd_tall_step step, int64_t from,
                          int64_t end, int64_t first, int width)
 {
@@ -73,7 +74,7 @@ static void add_substitution(struct bd_cpu_gram *gram, int64_t first, int width)
                                                 : 0;
 }
 
-/* Columns first .. end - 1 by substitution as far as they fill groups, or `all`; returns the first
+/* Columns first .. end - 1 by substitution: whole groups only, or `all`; returns the first column
  * that is left. */
 static int64_t substitute(struct bd_cpu_gram *gram, int64_t first, int64_t end, int all)
 {
@@ -85,7 +86,7 @@ static int64_t substitute(struct bd_cpu_gram *gram, int64_t first, int64_t end, 
     return first;
 }
 
-/* Columns first .. end - 1 take the columns before them times -R. */
+/* Columns first .. end - 1: adds the columns before them times -R. */
 static void add_subtractions(struct bd_cpu_gram *gram, int64_t first, int64_t end)
 {
     int64_t n = gram->n;
@@ -126,7 +127,7 @@ static void add_inverse(struct bd_cpu_gram *gram, int64_t first, int64_t end)
     add_product(gram, gram->inverse, first, end);
 }
 
-/* The factors in the type that is computed with. 0: not all of them are finite. */
+/* The factors in the type of the arithmetic. 0: not all of them are finite. */
 static int finish(struct bd_cpu_gram *gram)
 {
     struct bd_cpu_triangle *triangle = &gram->triangle;

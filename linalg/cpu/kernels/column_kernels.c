@@ -155,16 +155,16 @@ static double square(int64_t rows, const float *u)
     return ((s[0] + s[4]) + (s[1] + s[5])) + ((s[2] + s[6]) + (s[3] + s[7]));
 }
 
-/* Joins `steps` (1 .. 4) steps of `sweeps` chains on one vector of rows: with both constant, all
- * stays in registers between loading the columns and storing them. The carries live in `carry`
- * (ldc apart) from call to call. */
+/* `steps` (1 .. 4) steps of `sweeps` sequences on one vector of rows: both are constants, so that
+ * all values stay in registers between loading the columns and storing them. From call to call the
+ * columns that the sequences move are kept in `moving` (ldc apart). */
 BD_INLINE void rotate_step(int sweeps, int steps, const float *x, int64_t ldx, float *y,
-                           int64_t ldy, const float *cs, int64_t ldcs, float *carry, int64_t ldc,
+                           int64_t ldy, const float *cs, int64_t ldcs, float *moving, int64_t ldc,
                            int64_t i, int64_t lanes)
 {
     vec k[bd_sweep_group];
     for (int s = 0; s < sweeps; s++)
-        k[s] = LOAD(carry + s * ldc + i);
+        k[s] = LOAD(moving + s * ldc + i);
     for (int t = 0; t < steps; t++) {
         vec z = get(x + t * ldx + i, lanes);
         prefetch(x + (t + steps) * ldx, i);
@@ -178,7 +178,7 @@ BD_INLINE void rotate_step(int sweeps, int steps, const float *x, int64_t ldx, f
         put(y + t * ldy + i, z, lanes);
     }
     for (int s = 0; s < sweeps; s++)
-        STORE(carry + s * ldc + i, k[s]);
+        STORE(moving + s * ldc + i, k[s]);
 }
 
 enum { rotate_rows = 512 };
@@ -186,20 +186,20 @@ enum { rotate_rows = 512 };
 BD_INLINE void rotate_sweeps(int sweeps, int64_t rows, int64_t steps, const float *x, int64_t ldx,
                              float *y, int64_t ldy, const float *cs, int64_t ldcs)
 {
-    float carry[bd_sweep_group * (rotate_rows + BD_VECTOR)] __attribute__((aligned(64)));
+    float moving[bd_sweep_group * (rotate_rows + BD_VECTOR)] __attribute__((aligned(64)));
     const int64_t ldc = rotate_rows + BD_VECTOR;
     for (int s = 0; s < sweeps; s++)
-        memcpy(carry + s * ldc, x + (sweeps - 1 - s) * ldx, (size_t)rows * sizeof *x);
+        memcpy(moving + s * ldc, x + (sweeps - 1 - s) * ldx, (size_t)rows * sizeof *x);
     x += sweeps * ldx;
     int64_t t = 0;
     for (; t + 4 <= steps; t += 4)
         DOWN(rows, rotate_step, sweeps, 4, x + t * ldx, ldx, y + t * ldy, ldy, cs + t * ldcs * 2,
-             ldcs, carry, ldc);
+             ldcs, moving, ldc);
     for (; t < steps; t++)
         DOWN(rows, rotate_step, sweeps, 1, x + t * ldx, ldx, y + t * ldy, ldy, cs + t * ldcs * 2,
-             ldcs, carry, ldc);
+             ldcs, moving, ldc);
     for (int s = 0; s < sweeps; s++)
-        memcpy(y + (steps + sweeps - 1 - s) * ldy, carry + s * ldc, (size_t)rows * sizeof *y);
+        memcpy(y + (steps + sweeps - 1 - s) * ldy, moving + s * ldc, (size_t)rows * sizeof *y);
 }
 
 static void rotate(int64_t rows, int64_t steps, int sweeps, const float *x, int64_t ldx, float *y,

@@ -10,37 +10,16 @@ enum {
     WIDEST_PANEL = 192, /* up to here one panel takes all columns */
     WIDE_PANEL_COLS = 64,
     LEAVES_PER_THREAD = 4,
-    CHAIN = 8 /* sub-blocks in a leaf, at most */
+    SUBS_PER_LEAF = 8 /* sub-blocks in a leaf, at most */
 };
-
-static int64_t round_up(int64_t x, int64_t step)
-{
-    return (x + step - 1) / step * step;
-}
-
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t max64(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 void caqr_load(float *to, int64_t ldt, const float *from, int64_t ldf, int64_t rows, int64_t cols)
 {
-    int64_t padding = round_up(rows, bd_kernel_rows) - rows;
+    int64_t padding = bd_round_up(rows, bd_kernel_rows) - rows;
     for (int64_t j = 0; j < cols; j++) {
         memcpy(to + j * ldt, from + j * ldf, (size_t)rows * sizeof *to);
         memset(to + j * ldt + rows, 0, (size_t)padding * sizeof *to);
     }
-}
-
-void caqr_store(float *to, int64_t ldt, const float *from, int64_t ldf, int64_t rows, int64_t cols)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(to + j * ldt, from + j * ldf, (size_t)rows * sizeof *to);
 }
 
 int64_t caqr_leaf_row(const struct caqr *plan, const struct caqr_panel *panel, int64_t leaf)
@@ -48,7 +27,7 @@ int64_t caqr_leaf_row(const struct caqr *plan, const struct caqr_panel *panel, i
     return panel->j0 + leaf * plan->block_rows;
 }
 
-/* The last leaf also has what would be too short for a leaf. */
+/* The last leaf also has the rows that are too few for a leaf of their own. */
 int64_t caqr_leaf_rows(const struct caqr *plan, const struct caqr_panel *panel, int64_t leaf)
 {
     int64_t row = caqr_leaf_row(plan, panel, leaf);
@@ -57,13 +36,13 @@ int64_t caqr_leaf_rows(const struct caqr *plan, const struct caqr_panel *panel, 
 
 int64_t caqr_sub_rows(const struct caqr *plan, int64_t leaf_rows, int64_t row)
 {
-    return min64(plan->sub_rows, leaf_rows - row);
+    return bd_least(plan->sub_rows, leaf_rows - row);
 }
 
 float *caqr_leaf_t(const struct caqr *plan, const struct caqr_panel *panel, int64_t leaf,
                    int64_t sub)
 {
-    int64_t size = bd_kernel_inner * round_up(panel->cols, bd_kernel_inner);
+    int64_t size = bd_kernel_inner * bd_round_up(panel->cols, bd_kernel_inner);
     return panel->t + (leaf * plan->max_subs + sub) * size;
 }
 
@@ -77,26 +56,26 @@ struct caqr_node caqr_node(const struct caqr *plan, const struct caqr_panel *pan
                            int64_t index)
 {
     int64_t entries = (panel->leaves + step - 1) / step;
-    /* Every leaf but the first is folded once: `slot` counts those folded before this node's. */
-    int64_t slot = panel->leaves - entries + index * (plan->arity - 1);
+    /* Every leaf but the first is folded once: `before` of them before this node's. */
+    int64_t before = panel->leaves - entries + index * (plan->arity - 1);
     struct caqr_node node = {
         .first = index * plan->arity * step,
         .step = step,
-        .folded = min64(plan->arity, entries - index * plan->arity) - 1,
-        .v = panel->tree + slot * plan->ldr * panel->cols,
-        .t = panel->tree_t + slot * bd_kernel_inner * round_up(panel->cols, bd_kernel_inner),
+        .folded = bd_least(plan->arity, entries - index * plan->arity) - 1,
+        .v = panel->tree + before * plan->ldr * panel->cols,
+        .t = panel->tree_t + before * bd_kernel_inner * bd_round_up(panel->cols, bd_kernel_inner),
     };
-    node.ldv = round_up(node.folded * panel->cols, bd_kernel_rows);
+    node.ldv = bd_round_up(node.folded * panel->cols, bd_kernel_rows);
     return node;
 }
 
-/* Leaves of panels from row j0 down: short rests belong to the last one. */
+/* Leaves of a panel from row j0 down: too few rows for a leaf belong to the last one. */
 static int64_t count_leaves(const struct caqr *plan, int64_t j0, int64_t cols)
 {
     int64_t rows = plan->m - j0, leaves = rows / plan->block_rows;
     if (rows - leaves * plan->block_rows >= cols)
         leaves++;
-    return max64(leaves, 1);
+    return bd_most(leaves, 1);
 }
 
 static void choose_shape(struct caqr *plan, const struct bd_qr_options *options)
@@ -104,29 +83,29 @@ static void choose_shape(struct caqr *plan, const struct bd_qr_options *options)
     int64_t threads = bd_pool_threads(plan->pool);
     int64_t cols = plan->n <= WIDEST_PANEL ? plan->n : WIDE_PANEL_COLS;
     if (options && options->panel_cols)
-        cols = min64(options->panel_cols, plan->n);
+        cols = bd_least(options->panel_cols, plan->n);
     else if (options && options->block_rows)
-        cols = min64(cols, options->block_rows / 2);
-    /* Joining a leaf costs as much as panel_cols more rows of it; long leaves are long chains of
-     * folds, each adding its rounding; and the leaves should share out evenly. */
+        cols = bd_least(cols, options->block_rows / 2);
+    /* Joining a leaf costs as much as panel_cols more rows of it; a long leaf is a long sequence of
+     * folds, each of which adds its rounding; and the threads should get equally many leaves. */
     int64_t share = LEAVES_PER_THREAD * threads;
-    int64_t leaves = round_up(plan->m / (CHAIN * bd_kernel_block_rows(cols)) + 1, share);
-    int64_t rows = max64(round_up(plan->m / leaves + 1, bd_kernel_rows), 16 * cols);
+    int64_t leaves = bd_round_up(plan->m / (SUBS_PER_LEAF * bd_kernel_block_rows(cols)) + 1, share);
+    int64_t rows = bd_most(bd_round_up(plan->m / leaves + 1, bd_kernel_rows), 16 * cols);
     if (options && options->block_rows)
         rows = options->block_rows;
-    rows = min64(rows, plan->m);
+    rows = bd_least(rows, plan->m);
     plan->block_rows = rows;
     plan->panel_cols = cols;
-    plan->arity = max64(rows / cols, 2);
+    plan->arity = bd_most(rows / cols, 2);
     plan->panels = (plan->n + cols - 1) / cols;
     /* The first sub-block of a leaf must hold an R. */
-    plan->sub_rows = max64(bd_kernel_block_rows(cols), round_up(cols, bd_kernel_rows));
-    int64_t longest = min64(rows + cols, plan->m);
+    plan->sub_rows = bd_most(bd_kernel_block_rows(cols), bd_round_up(cols, bd_kernel_rows));
+    int64_t longest = bd_least(rows + cols, plan->m);
     plan->max_subs = (longest + plan->sub_rows - 1) / plan->sub_rows;
-    plan->ldr = round_up(cols, bd_kernel_rows);
-    plan->ldb = round_up(min64(longest, plan->sub_rows), 32) + 16;
-    int64_t folded = min64(plan->arity, count_leaves(plan, 0, cols)) - 1;
-    plan->ldc = max64(plan->ldb, round_up(folded * cols, 32) + 16);
+    plan->ldr = bd_round_up(cols, bd_kernel_rows);
+    plan->ldb = bd_round_up(bd_least(longest, plan->sub_rows), 32) + 16;
+    int64_t folded = bd_least(plan->arity, count_leaves(plan, 0, cols)) - 1;
+    plan->ldc = bd_most(plan->ldb, bd_round_up(folded * cols, 32) + 16);
 }
 
 /* Gives the panels their parts of `memory`; returns the floats needed. With NULL only counts. */
@@ -136,32 +115,27 @@ static int64_t place_panels(struct caqr *plan, float *memory)
     for (int64_t i = 0; i < plan->panels; i++) {
         struct caqr_panel *panel = &plan->panel[i];
         panel->j0 = i * plan->panel_cols;
-        panel->cols = min64(plan->panel_cols, plan->n - panel->j0);
+        panel->cols = bd_least(plan->panel_cols, plan->n - panel->j0);
         panel->leaves = count_leaves(plan, panel->j0, panel->cols);
-        int64_t t = bd_kernel_inner * round_up(panel->cols, bd_kernel_inner);
+        int64_t t = bd_kernel_inner * bd_round_up(panel->cols, bd_kernel_inner);
         int64_t r = plan->ldr * panel->cols;
         float **parts[] = { &panel->t, &panel->r, &panel->tree, &panel->tree_t };
         int64_t sizes[] = { panel->leaves * plan->max_subs * t, panel->leaves * r,
                             panel->leaves * r, panel->leaves * t };
         for (int k = 0; k < 4; k++) {
             *parts[k] = memory ? memory + used : NULL;
-            used += round_up(sizes[k], bd_kernel_rows);
+            used += bd_round_up(sizes[k], bd_kernel_rows);
         }
     }
     return used;
 }
 
-static float *floats(int64_t count)
-{
-    return bd_cpu_alloc((size_t)count * sizeof(float));
-}
-
 static int alloc_scratch(struct caqr *plan, struct caqr_scratch *s)
 {
-    s->v = floats(plan->ldb * plan->panel_cols);
-    s->c = floats(plan->ldc * CAQR_CHUNK);
-    s->d = floats(plan->ldr * max64(CAQR_RANGE, plan->panel_cols));
-    s->work = floats(bd_kernel_work(plan->ldc, max64(plan->panel_cols, CAQR_CHUNK)));
+    s->v = bd_cpu_floats(plan->ldb * plan->panel_cols);
+    s->c = bd_cpu_floats(plan->ldc * CAQR_CHUNK);
+    s->d = bd_cpu_floats(plan->ldr * bd_most(CAQR_RANGE, plan->panel_cols));
+    s->work = bd_cpu_floats(bd_kernel_work(plan->ldc, bd_most(plan->panel_cols, CAQR_CHUNK)));
     return s->v && s->c && s->d && s->work;
 }
 
@@ -172,10 +146,10 @@ static int alloc_plan(struct caqr *plan)
     plan->scratch = calloc((size_t)threads, sizeof *plan->scratch);
     if (!plan->panel || !plan->scratch)
         return 0;
-    plan->memory = floats(place_panels(plan, NULL));
+    plan->memory = bd_cpu_floats(place_panels(plan, NULL));
     plan->ld_tops = plan->panel[0].leaves * plan->ldr;
-    plan->tops = floats(plan->ld_tops * plan->panel_cols);
-    plan->r = floats(plan->n * plan->n);
+    plan->tops = bd_cpu_floats(plan->ld_tops * plan->panel_cols);
+    plan->r = bd_cpu_floats(plan->n * plan->n);
     if (!plan->memory || !plan->tops || !plan->r)
         return 0;
     place_panels(plan, plan->memory);
@@ -223,7 +197,7 @@ static struct caqr *create_plan(struct bd_pool *pool, int64_t m, int64_t n,
     return plan;
 }
 
-/* A plan for LAPACK's Householder QR: the slots hand on to it. */
+/* A plan for LAPACK's Householder QR, which every function of the table then calls. */
 static enum bd_status create_householder(int64_t m, int64_t n, void **out)
 {
     struct caqr *plan = calloc(1, sizeof *plan);
@@ -252,16 +226,16 @@ static enum bd_status qr_create(struct bd_backend *backend, int64_t m, int64_t n
     struct caqr *plan = create_plan(pool, m, n, options);
     if (!plan)
         goto error;
-    /* Streams of rows, each with its own R, cost n rows more each; and more streams than threads
-     * even out what else the machine does. Wide matrices have too few rows for that. */
+    /* Each stream of rows has its own R and costs as much as n more rows; more streams than threads
+     * even out the other load of the machine. Wide matrices have too few rows for that. */
     int64_t streams = LEAVES_PER_THREAD * bd_pool_threads(pool);
-    plan->streams = m >= 8 * n * streams ? streams : max64(1, m / (8 * n));
-    if (n <= WIDEST_PANEL || plan->streams == streams) {
-        if (bd_tsqr_create(&plan->tsqr, n, 0, (int)plan->streams) != BD_OK)
+    int64_t possible = bd_least(streams, bd_most(1, m / (8 * n)));
+    if (n <= WIDEST_PANEL || possible == streams) {
+        if (bd_tsqr_create(&plan->tsqr, n, 0, (int)possible) != BD_OK)
             goto error;
     } else {
         plan->inner = create_plan(pool, m, n, NULL);
-        plan->copy = floats(m * n);
+        plan->copy = bd_cpu_floats(m * n);
         if (!plan->inner || !plan->copy)
             goto error;
     }
@@ -289,7 +263,7 @@ static enum bd_status qr_thin(void *data, const float *a, int64_t lda, float *q,
 {
     struct caqr *plan = data;
     if (q != a)
-        caqr_store(q, ldq, a, lda, plan->m, plan->n);
+        bd_cpu_copy(q, ldq, a, lda, plan->m, plan->n);
     enum bd_status status = bd_cpu_qr_factor(plan, q, ldq);
     if (status == BD_OK)
         status = bd_cpu_qr_get_r(plan, r, ldr);

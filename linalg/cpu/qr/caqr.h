@@ -1,4 +1,4 @@
-/* Private to caqr.c and caqr_apply.c: the plan of a communication-avoiding QR on the CPU.
+/* Private to caqr*.c: the plan of a communication-avoiding QR on the CPU.
  *
  * Anderson, Ballard, Demmel, Keutzer 2011, sections II.C and IV. Panel p takes columns j0 .. j0 +
  * cols - 1 of the rows from j0 down (the grid is redrawn lower by the panel's width each time).
@@ -47,11 +47,11 @@ struct caqr {
     float *r;       /* n x n, tight */
     const float *a; /* the matrix factored last */
     int64_t lda;
-    struct bd_tsqr *tsqr; /* for reduce: tall matrices are streamed, */
-    int64_t streams;
-    struct caqr *inner; /* others are copied and factored */
+    struct bd_tsqr *tsqr; /* for reduce: R of a tall matrix; others are copied and factored: */
+    struct caqr *inner;
     float *copy;
-    struct bd_householder *householder; /* not NULL: does it all, and nothing else is there */
+    struct bd_householder
+        *householder; /* not NULL: it does everything, and nothing else is there */
 };
 
 /* Columns handled at a time: in cache, and as an item of the pool. */
@@ -89,9 +89,8 @@ void caqr_apply_panel(struct caqr *plan, const struct caqr_panel *panel, int tra
 /* Q(:, the panel's columns), zero above j0, in place of its reflectors where q is A. */
 void caqr_form_panel(struct caqr *plan, const struct caqr_panel *panel, float *q, int64_t ldq);
 
-/* Copies rows x cols; load also adds the zeros that pad a block. */
+/* Copies rows x cols and adds the zeros that pad a block. */
 void caqr_load(float *to, int64_t ldt, const float *from, int64_t ldf, int64_t rows, int64_t cols);
-void caqr_store(float *to, int64_t ldt, const float *from, int64_t ldf, int64_t rows, int64_t cols);
 
 /* Functions of bd_cpu_qr_ops (linalg/shared/qr_ops.h) outside caqr.c. */
 enum bd_status bd_cpu_qr_factor(void *plan, float *a, int64_t lda);

@@ -15,11 +15,6 @@ struct apply_job {
     int zero;       /* the leaves: tops come from plan->tops, all else is 0 on entry */
 };
 
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The row of C where a leaf's top is. */
 static int64_t top_row(const struct apply_job *job, int64_t leaf)
 {
@@ -41,22 +36,22 @@ static void apply_node(const struct apply_job *job, const struct caqr_node *node
         memset(s->c + j * plan->ldc + rows, 0, (size_t)(node->ldv - rows) * sizeof *c);
     plan->kernels->tpmqrt(job->transposed, rows, n, k, node->v, node->ldv, node->t, s->d, plan->ldr,
                           s->c, plan->ldc, s->work);
-    caqr_store(first, job->ldc, s->d, plan->ldr, n, k);
+    bd_cpu_copy(first, job->ldc, s->d, plan->ldr, n, k);
     for (int64_t i = 0; i < node->folded; i++)
-        caqr_store(c + top_row(job, node->first + (i + 1) * node->step), job->ldc, s->c + i * n,
-                   plan->ldc, n, k);
+        bd_cpu_copy(c + top_row(job, node->first + (i + 1) * node->step), job->ldc, s->c + i * n,
+                    plan->ldc, n, k);
 }
 
 static void apply_tree(void *arg, int64_t item, int thread)
 {
     const struct apply_job *job = arg;
     struct caqr_node node = caqr_node(job->plan, job->panel, job->step, item / job->ranges);
-    int64_t start = item % job->ranges * CAQR_RANGE, end = min64(start + CAQR_RANGE, job->k);
+    int64_t start = item % job->ranges * CAQR_RANGE, end = bd_least(start + CAQR_RANGE, job->k);
     if (!node.folded)
         return;
     for (int64_t j = start; j < end; j += CAQR_CHUNK)
         apply_node(job, &node, &job->plan->scratch[thread], job->c + j * job->ldc,
-                   min64(CAQR_CHUNK, end - j));
+                   bd_least(CAQR_CHUNK, end - j));
 }
 
 /* The tree's levels, upwards for Q^T and downwards for Q. */
@@ -90,12 +85,12 @@ static void apply_sub(const struct apply_job *job, const struct caqr_scratch *s,
                         plan->ldc, s->work);
     } else {
         if (!job->transposed)
-            caqr_store(s->c, plan->ldc, d, plan->ldr, n, k);
+            bd_cpu_copy(s->c, plan->ldc, d, plan->ldr, n, k);
         kernels->gemqrt(job->transposed, rows, n, k, s->v, plan->ldb, t, s->c, plan->ldc, s->work);
         if (job->transposed)
             caqr_load(d, plan->ldr, s->c, plan->ldc, n, k);
     }
-    caqr_store(c, job->ldc, s->c, plan->ldc, rows, k);
+    bd_cpu_copy(c, job->ldc, s->c, plan->ldc, rows, k);
 }
 
 /* apply_qt_h: all sub-blocks of a leaf, downwards for Q^T and upwards for Q; columns start .. end -
@@ -121,17 +116,17 @@ static void apply_leaf(const struct apply_job *job, int64_t leaf, int64_t start,
         for (int64_t j = 0; j < end - start; j += CAQR_CHUNK)
             apply_sub(job, s, rows, sub == 0, caqr_leaf_t(plan, panel, leaf, sub),
                       s->d + j * plan->ldr, c + row + j * job->ldc,
-                      min64(CAQR_CHUNK, end - start - j));
+                      bd_least(CAQR_CHUNK, end - start - j));
     }
     if (job->transposed)
-        caqr_store(c, job->ldc, s->d, plan->ldr, n, end - start);
+        bd_cpu_copy(c, job->ldc, s->d, plan->ldr, n, end - start);
 }
 
 static void apply_leaves(void *arg, int64_t item, int thread)
 {
     const struct apply_job *job = arg;
     int64_t start = item % job->ranges * CAQR_RANGE;
-    apply_leaf(job, item / job->ranges, start, min64(start + CAQR_RANGE, job->k),
+    apply_leaf(job, item / job->ranges, start, bd_least(start + CAQR_RANGE, job->k),
                &job->plan->scratch[thread]);
 }
 

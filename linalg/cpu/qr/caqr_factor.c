@@ -32,7 +32,7 @@ static void factor(void *arg, int64_t leaf, int thread)
         } else {
             plan->kernels->tpqrt(rows, n, r, plan->ldr, s->v, plan->ldb, t, s->work);
         }
-        caqr_store(a + row, job->lda, s->v, plan->ldb, rows, n);
+        bd_cpu_copy(a + row, job->lda, s->v, plan->ldb, rows, n);
     }
 }
 
@@ -48,8 +48,8 @@ static void factor_tree(void *arg, int64_t index, int thread)
         return;
     memset(node.v, 0, (size_t)(node.ldv * n) * sizeof *node.v);
     for (int64_t i = 0; i < node.folded; i++)
-        caqr_store(node.v + i * n, node.ldv, panel->r + (node.first + (i + 1) * node.step) * size,
-                   plan->ldr, n, n);
+        bd_cpu_copy(node.v + i * n, node.ldv, panel->r + (node.first + (i + 1) * node.step) * size,
+                    plan->ldr, n, n);
     plan->kernels->tpqrt(node.folded * n, n, panel->r + node.first * size, plan->ldr, node.v,
                          node.ldv, node.t, plan->scratch[thread].work);
 }
@@ -98,38 +98,19 @@ enum bd_status bd_cpu_qr_get_r(void *data, float *r, int64_t ldr)
         bd_householder_get_r(plan->householder, r, ldr);
         return BD_OK;
     }
-    caqr_store(r, ldr, plan->r, plan->n, plan->n, plan->n);
+    bd_cpu_copy(r, ldr, plan->r, plan->n, plan->n, plan->n);
     return BD_OK;
 }
 
-struct reduce_job {
+struct copy_job {
     struct caqr *plan;
     const float *a;
     int64_t lda;
 };
 
-/* One stream of rows through its own accumulator: which rows go together does not depend on which
- * thread takes them, so neither does the result. */
-static void reduce_stream(void *arg, int64_t stream, int thread)
-{
-    const struct reduce_job *job = arg;
-    const struct caqr *plan = job->plan;
-    int64_t step = (plan->m + plan->streams - 1) / plan->streams;
-    step = (step + bd_kernel_rows - 1) / bd_kernel_rows * bd_kernel_rows;
-    int64_t end = (stream + 1) * step < plan->m ? (stream + 1) * step : plan->m;
-    int64_t block_rows = bd_tsqr_block_rows(plan->tsqr);
-    (void)thread;
-    for (int64_t row = stream * step; row < end; row += block_rows) {
-        int64_t ld, rows = end - row < block_rows ? end - row : block_rows;
-        float *block = bd_tsqr_block(plan->tsqr, (int)stream, &ld);
-        caqr_store(block, ld, job->a + row, job->lda, rows, plan->n);
-        bd_tsqr_push(plan->tsqr, (int)stream, rows);
-    }
-}
-
 static void copy_column(void *arg, int64_t column, int thread)
 {
-    const struct reduce_job *job = arg;
+    const struct copy_job *job = arg;
     (void)thread;
     memcpy(job->plan->copy + column * job->plan->m, job->a + column * job->lda,
            (size_t)job->plan->m * sizeof(float));
@@ -138,13 +119,11 @@ static void copy_column(void *arg, int64_t column, int thread)
 enum bd_status bd_cpu_qr_reduce(void *data, const float *a, int64_t lda, float *r, int64_t ldr)
 {
     struct caqr *plan = data;
-    struct reduce_job job = { .plan = plan, .a = a, .lda = lda };
+    struct copy_job job = { .plan = plan, .a = a, .lda = lda };
     if (plan->householder)
         return bd_householder_reduce(plan->householder, a, lda, r, ldr);
     if (plan->tsqr) {
-        bd_tsqr_reset(plan->tsqr);
-        bd_pool_run(plan->pool, reduce_stream, &job, plan->streams);
-        bd_tsqr_finish(plan->tsqr, r, ldr);
+        bd_tsqr_run_matrix(plan->tsqr, plan->pool, plan->m, a, lda, r, ldr);
         return BD_OK;
     }
     bd_pool_run(plan->pool, copy_column, &job, plan->n);

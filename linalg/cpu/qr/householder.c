@@ -39,11 +39,6 @@ static int64_t ask_workspace(const struct bd_householder *plan)
     return fail ? -1 : (int64_t)most;
 }
 
-static float *floats(int64_t count)
-{
-    return bd_cpu_alloc((size_t)count * sizeof(float));
-}
-
 enum bd_status bd_householder_create(struct bd_householder **out, int64_t m, int64_t n)
 {
     *out = NULL;
@@ -58,11 +53,11 @@ enum bd_status bd_householder_create(struct bd_householder **out, int64_t m, int
     plan->n = n;
     int64_t size = ask_workspace(plan);
     plan->work_size = (lapack_int)size;
-    plan->work = size > 0 ? floats(size) : NULL;
-    plan->tau = floats(n);
-    plan->copy_tau = floats(n);
-    plan->r = floats(n * n);
-    plan->copy = floats(m * n);
+    plan->work = size > 0 ? bd_cpu_floats(size) : NULL;
+    plan->tau = bd_cpu_floats(n);
+    plan->copy_tau = bd_cpu_floats(n);
+    plan->r = bd_cpu_floats(n * n);
+    plan->copy = bd_cpu_floats(m * n);
     if (!plan->work || !plan->tau || !plan->copy_tau || !plan->r || !plan->copy) {
         bd_householder_destroy(&plan);
         return bd_fail(BD_ERROR_MEMORY, "no memory for the QR of a %lld x %lld matrix",
@@ -111,12 +106,6 @@ static void take_r(float *r, int64_t ldr, const float *a, int64_t lda, int64_t n
     }
 }
 
-static void copy(float *to, int64_t ldt, const float *from, int64_t ldf, int64_t rows, int64_t cols)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(to + j * ldt, from + j * ldf, (size_t)rows * sizeof *to);
-}
-
 static enum bd_status factor(const struct bd_householder *plan, float *a, int64_t lda, float *tau)
 {
     return check(LAPACKE_sgeqrf_work(LAPACK_COL_MAJOR, (lapack_int)plan->m, (lapack_int)plan->n, a,
@@ -138,7 +127,7 @@ enum bd_status bd_householder_factor(struct bd_householder *plan, float *a, int6
 
 void bd_householder_get_r(const struct bd_householder *plan, float *r, int64_t ldr)
 {
-    copy(r, ldr, plan->r, plan->n, plan->n, plan->n);
+    bd_cpu_copy(r, ldr, plan->r, plan->n, plan->n, plan->n);
 }
 
 enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq)
@@ -148,7 +137,7 @@ enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int6
     if (status != BD_OK)
         return status;
     if (q != plan->a)
-        copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
+        bd_cpu_copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
     return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, n, n, q, (lapack_int)ldq, plan->tau,
                                      plan->work, plan->work_size),
                  "sorgqr");
@@ -160,7 +149,7 @@ enum bd_status bd_householder_form_full_q(struct bd_householder *plan, float *q,
     enum bd_status status = check_ld(ldq);
     if (status != BD_OK)
         return status;
-    copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
+    bd_cpu_copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
     return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, m, n, q, (lapack_int)ldq, plan->tau,
                                      plan->work, plan->work_size),
                  "sorgqr");
@@ -185,7 +174,7 @@ enum bd_status bd_householder_apply(struct bd_householder *plan, enum bd_qr_op o
 enum bd_status bd_householder_reduce(struct bd_householder *plan, const float *a, int64_t lda,
                                      float *r, int64_t ldr)
 {
-    copy(plan->copy, plan->m, a, lda, plan->m, plan->n);
+    bd_cpu_copy(plan->copy, plan->m, a, lda, plan->m, plan->n);
     enum bd_status status = factor(plan, plan->copy, plan->m, plan->copy_tau);
     if (status == BD_OK)
         take_r(r, ldr, plan->copy, plan->m, plan->n);

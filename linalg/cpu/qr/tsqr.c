@@ -10,7 +10,7 @@
  * block's part in use then stays in L2. */
 enum { OUTER = 192, CHUNK = 48 };
 
-/* A thread's R of the rows so far, and the block it folds in next. */
+/* The R of the rows so far, and the block that is factored into it next. */
 struct accumulator {
     float *r; /* n x n, ld as the block's */
     float *block;
@@ -21,16 +21,11 @@ struct accumulator {
 struct bd_tsqr {
     const struct bd_block_kernels *kernels;
     int64_t n, block_rows, ldr, ldb;
-    int threads;
+    int count;
     struct accumulator *accumulators;
 };
 
-static int64_t round_up(int64_t x, int64_t step)
-{
-    return (x + step - 1) / step * step;
-}
-
-enum bd_status bd_tsqr_create(struct bd_tsqr **out, int64_t n, int64_t block_rows, int threads)
+enum bd_status bd_tsqr_create(struct bd_tsqr **out, int64_t n, int64_t block_rows, int accumulators)
 {
     *out = NULL;
     struct bd_tsqr *tsqr = calloc(1, sizeof *tsqr);
@@ -38,24 +33,25 @@ enum bd_status bd_tsqr_create(struct bd_tsqr **out, int64_t n, int64_t block_row
         goto error;
     tsqr->kernels = bd_kernels()->block;
     tsqr->n = n;
-    tsqr->block_rows = round_up(block_rows ? block_rows : bd_kernel_block_rows(n), bd_kernel_rows);
+    tsqr->block_rows =
+        bd_round_up(block_rows ? block_rows : bd_kernel_block_rows(n), bd_kernel_rows);
     /* An odd number of cache lines, so that columns do not share L1 sets. */
-    tsqr->ldb = round_up(tsqr->block_rows, 32) + 16;
-    tsqr->ldr = round_up(n, 32) + 16;
-    tsqr->threads = threads;
-    tsqr->accumulators = calloc((size_t)threads, sizeof *tsqr->accumulators);
+    tsqr->ldb = bd_round_up(tsqr->block_rows, 32) + 16;
+    tsqr->ldr = bd_round_up(n, 32) + 16;
+    tsqr->count = accumulators;
+    tsqr->accumulators = calloc((size_t)accumulators, sizeof *tsqr->accumulators);
     if (!tsqr->accumulators)
         goto error;
-    for (int i = 0; i < threads; i++) {
+    for (int i = 0; i < accumulators; i++) {
         struct accumulator *acc = &tsqr->accumulators[i];
         int64_t work = bd_kernel_work(tsqr->block_rows, n);
-        acc->r = bd_cpu_alloc((size_t)(tsqr->ldr * n) * sizeof(float));
-        acc->block = bd_cpu_alloc((size_t)(tsqr->ldb * n) * sizeof(float));
-        acc->work = bd_cpu_alloc((size_t)work * sizeof(float));
+        acc->r = bd_cpu_floats(tsqr->ldr * n);
+        acc->block = bd_cpu_floats(tsqr->ldb * n);
+        acc->work = bd_cpu_floats(work);
         if (!acc->r || !acc->block || !acc->work)
             goto error;
         if (n > OUTER) {
-            acc->t = bd_cpu_alloc((size_t)(bd_kernel_inner * OUTER) * sizeof(float));
+            acc->t = bd_cpu_floats(bd_kernel_inner * OUTER);
             if (!acc->t)
                 goto error;
         }
@@ -65,15 +61,15 @@ enum bd_status bd_tsqr_create(struct bd_tsqr **out, int64_t n, int64_t block_row
 
 error:
     bd_tsqr_destroy(&tsqr);
-    return bd_fail(BD_ERROR_MEMORY, "no memory for the QR of %lld columns in %d threads",
-                   (long long)n, threads);
+    return bd_fail(BD_ERROR_MEMORY, "no memory for the QR of %lld columns in %d parts",
+                   (long long)n, accumulators);
 }
 
 void bd_tsqr_destroy(struct bd_tsqr **tsqr)
 {
     if (!*tsqr)
         return;
-    for (int i = 0; (*tsqr)->accumulators && i < (*tsqr)->threads; i++) {
+    for (int i = 0; (*tsqr)->accumulators && i < (*tsqr)->count; i++) {
         struct accumulator *acc = &(*tsqr)->accumulators[i];
         free(acc->r);
         free(acc->block);
@@ -92,22 +88,22 @@ int64_t bd_tsqr_block_rows(const struct bd_tsqr *tsqr)
 
 void bd_tsqr_reset(struct bd_tsqr *tsqr)
 {
-    for (int i = 0; i < tsqr->threads; i++)
+    for (int i = 0; i < tsqr->count; i++)
         memset(tsqr->accumulators[i].r, 0, (size_t)(tsqr->ldr * tsqr->n) * sizeof(float));
 }
 
-float *bd_tsqr_block(struct bd_tsqr *tsqr, int thread, int64_t *ld)
+float *bd_tsqr_block(struct bd_tsqr *tsqr, int accumulator, int64_t *ld)
 {
     *ld = tsqr->ldb;
-    return tsqr->accumulators[thread].block;
+    return tsqr->accumulators[accumulator].block;
 }
 
-void bd_tsqr_push(struct bd_tsqr *tsqr, int thread, int64_t rows)
+void bd_tsqr_push(struct bd_tsqr *tsqr, int accumulator, int64_t rows)
 {
     const struct bd_block_kernels *kernels = tsqr->kernels;
-    struct accumulator *acc = &tsqr->accumulators[thread];
+    struct accumulator *acc = &tsqr->accumulators[accumulator];
     int64_t n = tsqr->n, ldr = tsqr->ldr, ldb = tsqr->ldb;
-    int64_t padded = round_up(rows, bd_kernel_rows);
+    int64_t padded = bd_round_up(rows, bd_kernel_rows);
     for (int64_t j = 0; j < n && padded > rows; j++)
         memset(acc->block + j * ldb + rows, 0, (size_t)(padded - rows) * sizeof(float));
     for (int64_t j = 0; j < n; j += OUTER) {
@@ -121,7 +117,7 @@ void bd_tsqr_push(struct bd_tsqr *tsqr, int thread, int64_t rows)
     }
 }
 
-/* Folds the R of thread `from` into that of thread 0, a block of its rows at a time. */
+/* Factors the R of accumulator `from` into that of the first, a block of its rows at a time. */
 static void join(struct bd_tsqr *tsqr, int from)
 {
     const float *r = tsqr->accumulators[from].r;
@@ -139,7 +135,7 @@ static void join(struct bd_tsqr *tsqr, int from)
 
 void bd_tsqr_finish(struct bd_tsqr *tsqr, float *r, int64_t ldr)
 {
-    for (int i = 1; i < tsqr->threads; i++) {
+    for (int i = 1; i < tsqr->count; i++) {
         join(tsqr, i);
         memset(tsqr->accumulators[i].r, 0, (size_t)(tsqr->ldr * tsqr->n) * sizeof(float));
     }
@@ -148,4 +144,53 @@ void bd_tsqr_finish(struct bd_tsqr *tsqr, float *r, int64_t ldr)
         memcpy(r + j * ldr, from + j * tsqr->ldr, (size_t)(j + 1) * sizeof *r);
         memset(r + j * ldr + j + 1, 0, (size_t)(tsqr->n - j - 1) * sizeof *r);
     }
+}
+
+struct job {
+    struct bd_tsqr *tsqr;
+    int64_t m, step;
+    bd_tsqr_fill *fill;
+    const void *matrix;
+};
+
+static void take_rows(void *arg, int64_t item, int thread)
+{
+    const struct job *job = arg;
+    const int64_t most = job->tsqr->block_rows, end = bd_least((item + 1) * job->step, job->m);
+    (void)thread;
+    for (int64_t row = item * job->step; row < end; row += most) {
+        int64_t ld, rows = bd_least(most, end - row);
+        float *block = bd_tsqr_block(job->tsqr, (int)item, &ld);
+        job->fill(job->matrix, row, rows, block, ld);
+        bd_tsqr_push(job->tsqr, (int)item, rows);
+    }
+}
+
+void bd_tsqr_run(struct bd_tsqr *tsqr, struct bd_pool *pool, int64_t m, int64_t step,
+                 bd_tsqr_fill *fill, const void *matrix, float *r, int64_t ldr)
+{
+    struct job job = { .tsqr = tsqr, .m = m, .step = step, .fill = fill, .matrix = matrix };
+    if (step == 0)
+        job.step = bd_round_up((m + tsqr->count - 1) / tsqr->count, bd_kernel_rows);
+    bd_tsqr_reset(tsqr);
+    bd_pool_run(pool, take_rows, &job, tsqr->count);
+    bd_tsqr_finish(tsqr, r, ldr);
+}
+
+struct matrix {
+    const float *a;
+    int64_t lda, n;
+};
+
+static void copy_rows(const void *source, int64_t row, int64_t rows, float *block, int64_t ld)
+{
+    const struct matrix *matrix = source;
+    bd_cpu_copy(block, ld, matrix->a + row, matrix->lda, rows, matrix->n);
+}
+
+void bd_tsqr_run_matrix(struct bd_tsqr *tsqr, struct bd_pool *pool, int64_t m, const float *a,
+                        int64_t lda, float *r, int64_t ldr)
+{
+    const struct matrix matrix = { a, lda, tsqr->n };
+    bd_tsqr_run(tsqr, pool, m, 0, copy_rows, &matrix, r, ldr);
 }

@@ -1,7 +1,7 @@
 /* A batch Robust PCA iteration: two sweeps with an SVD in between. Both sweeps bring a block of
- * rows of M and T into cache, form X there and go on with it at once: the first folds it into R
- * (TSQR), the second multiplies it by W and writes T. X and L are never stored. What goes to and
- * from memory is M twice and T twice read and once written, 14 bytes an element from bytes. */
+ * rows of M and T into cache and form X there. The first factors X into R (TSQR); the second
+ * multiplies X by W and writes T. X and L are never stored. An iteration reads M and T twice and
+ * writes T once: 14 bytes an element where M is bytes. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ enum {
 };
 
 /* What X is multiplied by: W (n x n) whole, or F (n x rank) and F^T with W = F F^T, which is less
- * work while the rank is below n / 2; the whole is not used then. */
+ * work while the rank is below n / 2. */
 struct weights {
     float *w, *f, *ft; /* each with room for n x n, tight */
     int64_t rank;
@@ -38,7 +38,7 @@ struct rpca {
     const struct bd_block_kernels *kernels;
     const struct bd_column_kernels *columns;
     struct bd_tsqr *tsqr;
-    int64_t m, n, items, slabs, slab_rows;
+    int64_t m, n, items, slab_rows;
     float *t;        /* T, block by block of rows: block_rows x n each, column-major */
     float *scratch;  /* threads x 3 x (block_rows + line) x n: X, L and X F */
     double *partial; /* items x 2 */
@@ -50,9 +50,9 @@ struct rpca {
     void *svd;
     float *r, *sigma; /* n x n, n */
     struct weights weights;
-    /* Iterations are done when they are asked for. */
+    /* iterate is synchronous: outcomes wait here for poll. */
     struct bd_rpca_outcome outcomes[bd_rpca_ahead];
-    int64_t done, told; /* iterations since the start; those told of them */
+    int64_t done, polled; /* iterations since the start; those whose outcome was polled */
     int ended;
 };
 
@@ -102,26 +102,24 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     plan->n = n;
     plan->items = (m + block_rows - 1) / block_rows;
     int threads = bd_pool_threads(plan->pool);
-    plan->slabs = (least_slabs + threads - 1) / threads * threads;
-    if (m < 4 * n * plan->slabs)
-        plan->slabs = (m + 4 * n - 1) / (4 * n);
-    enum bd_status status = bd_tsqr_create(&plan->tsqr, n, tsqr_rows(n), (int)plan->slabs);
+    int64_t slabs = bd_round_up(least_slabs, threads);
+    if (m < 4 * n * slabs)
+        slabs = (m + 4 * n - 1) / (4 * n);
+    enum bd_status status = bd_tsqr_create(&plan->tsqr, n, tsqr_rows(n), (int)slabs);
     if (status != BD_OK) {
         free(plan);
         return status;
     }
     int64_t unit = bd_tsqr_block_rows(plan->tsqr);
-    plan->slab_rows = (m + plan->slabs * unit - 1) / (plan->slabs * unit) * unit;
-    plan->t = bd_cpu_alloc((size_t)(plan->items * block_rows * n) * sizeof(float));
-    plan->scratch =
-        bd_cpu_alloc((size_t)threads * 3 * (size_t)((block_rows + line) * n) * sizeof(float));
+    plan->slab_rows = (m + slabs * unit - 1) / (slabs * unit) * unit;
+    plan->t = bd_cpu_floats(plan->items * block_rows * n);
+    plan->scratch = bd_cpu_floats(threads * 3 * (block_rows + line) * n);
     plan->partial = bd_cpu_alloc((size_t)plan->items * 2 * sizeof(double));
-    size_t square = (size_t)(n * n) * sizeof(float);
-    plan->r = bd_cpu_alloc(square);
-    plan->weights.w = bd_cpu_alloc(square);
-    plan->weights.f = bd_cpu_alloc(square);
-    plan->weights.ft = bd_cpu_alloc(square);
-    plan->sigma = bd_cpu_alloc((size_t)n * sizeof(float));
+    plan->r = bd_cpu_floats(n * n);
+    plan->weights.w = bd_cpu_floats(n * n);
+    plan->weights.f = bd_cpu_floats(n * n);
+    plan->weights.ft = bd_cpu_floats(n * n);
+    plan->sigma = bd_cpu_floats(n);
     status = bd_cpu_svd_ops.create(backend, n, &plan->svd);
     if (status != BD_OK) {
         rpca_destroy(plan);
@@ -165,16 +163,11 @@ static void form_block(const struct rpca *plan, const struct bd_rpca_step *step,
     }
 }
 
-static int64_t rows_from(const struct rpca *plan, int64_t row, int64_t most)
-{
-    return plan->m - row < most ? plan->m - row : most;
-}
-
 static void start_item(void *arg, int64_t item, int thread)
 {
     (void)thread;
     const struct rpca *plan = ((const struct sweep *)arg)->plan;
-    int64_t row = item * block_rows, rows = rows_from(plan, row, block_rows);
+    int64_t row = item * block_rows, rows = bd_least(plan->m - row, block_rows);
     double square = 0, most = 0;
     for (int64_t j = 0; j < plan->n; j++) {
         float *t = column_of_t(plan, row, j);
@@ -192,30 +185,19 @@ static void start_item(void *arg, int64_t item, int thread)
     plan->partial[2 * item + 1] = most;
 }
 
-static void reduce_slab(void *arg, int64_t slab, int thread)
+static void form_rows(const void *arg, int64_t row, int64_t rows, float *x, int64_t ld)
 {
-    (void)thread;
     const struct sweep *sweep = arg;
-    const struct rpca *plan = sweep->plan;
-    int64_t unit = bd_tsqr_block_rows(plan->tsqr), first = slab * plan->slab_rows, ld;
-    int64_t end = first + plan->slab_rows < plan->m ? first + plan->slab_rows : plan->m;
-    for (int64_t row = first; row < end; row += unit) {
-        int64_t rows = end - row < unit ? end - row : unit;
-        float *block = bd_tsqr_block(plan->tsqr, (int)slab, &ld);
-        for (int64_t i = 0; i < rows; i += block_rows)
-            form_block(plan, sweep->step, row + i, rows - i < block_rows ? rows - i : block_rows,
-                       block + i, ld);
-        bd_tsqr_push(plan->tsqr, (int)slab, rows);
-    }
+    for (int64_t i = 0; i < rows; i += block_rows)
+        form_block(sweep->plan, sweep->step, row + i, bd_least(rows - i, block_rows), x + i, ld);
 }
 
 /* The SVD of X of this step. */
 static enum bd_status decompose(struct rpca *plan, const struct bd_rpca_step *step)
 {
     struct sweep sweep = { .plan = plan, .step = step };
-    bd_tsqr_reset(plan->tsqr);
-    bd_pool_run(plan->pool, reduce_slab, &sweep, plan->slabs);
-    bd_tsqr_finish(plan->tsqr, plan->r, plan->n);
+    bd_tsqr_run(plan->tsqr, plan->pool, plan->m, plan->slab_rows, form_rows, &sweep, plan->r,
+                plan->n);
     return bd_cpu_svd_ops.compute(plan->svd, plan->r, plan->n, plan->sigma, NULL, 0);
 }
 
@@ -226,7 +208,7 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     plan->x = x;
     plan->ldx = ldx;
     plan->type = type;
-    plan->done = plan->told = plan->ended = 0;
+    plan->done = plan->polled = plan->ended = 0;
     struct sweep sweep = { .plan = plan };
     bd_pool_run(plan->pool, start_item, &sweep, plan->items);
     double square = 0, most = 0;
@@ -242,7 +224,7 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     return status;
 }
 
-/* What takes X to L, by the last SVD. */
+/* The weights of the last SVD: L = X W. */
 static enum bd_status weigh(struct rpca *plan, double tau)
 {
     struct weights *w = &plan->weights;
@@ -254,7 +236,7 @@ static enum bd_status weigh(struct rpca *plan, double tau)
     return status;
 }
 
-/* Singular values of the L to come that are more than float32 rounding of the largest. */
+/* The rank of L: singular values that are more than float32 rounding of the largest. */
 static int64_t rank_of_l(const struct rpca *plan, double tau)
 {
     double least = tau + FLT_EPSILON * (double)plan->sigma[0];
@@ -264,7 +246,7 @@ static int64_t rank_of_l(const struct rpca *plan, double tau)
     return rank;
 }
 
-/* L := X W, by the factors of W where it has them. X, L, part: rows x n, ld. */
+/* L := X W, by the factors F and F^T where that is less work. X, L, part: rows x n, ld. */
 static void multiply(const struct rpca *plan, int64_t rows, int64_t ld, const float *x, float *part,
                      float *l)
 {
@@ -284,7 +266,7 @@ static void update_item(void *arg, int64_t item, int thread)
     const struct rpca *plan = sweep->plan;
     const struct bd_column_kernels *columns = plan->columns;
     float bound = sweep->step->clip_read, next = sweep->step->clip_write;
-    int64_t row = item * block_rows, rows = rows_from(plan, row, block_rows);
+    int64_t row = item * block_rows, rows = bd_least(plan->m - row, block_rows);
     int64_t ld = block_rows + line, n = plan->n;
     float *x = plan->scratch + thread * 3 * ld * n, *l = x + ld * n, *part = l + ld * n;
     form_block(plan, sweep->step, row, rows, x, ld);
@@ -304,7 +286,7 @@ static void update_item(void *arg, int64_t item, int thread)
     plan->partial[item] = square;
 }
 
-static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double enough)
+static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double stop_below)
 {
     struct rpca *plan = arg;
     struct sweep sweep = { .plan = plan, .step = step };
@@ -321,17 +303,17 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
         square += plan->partial[i];
     struct bd_rpca_outcome *outcome = &plan->outcomes[plan->done++ % bd_rpca_ahead];
     *outcome = (struct bd_rpca_outcome){ sqrt(square), rank_of_l(plan, step->tau) };
-    plan->ended = outcome->residual < enough;
+    plan->ended = outcome->residual < stop_below;
     return BD_OK;
 }
 
-static enum bd_status rpca_poll(void *arg, int wait, struct bd_rpca_outcome *outcome, int *told)
+static enum bd_status rpca_poll(void *arg, int wait, struct bd_rpca_outcome *outcome, int *ready)
 {
     (void)wait;
     struct rpca *plan = arg;
-    *told = plan->told < plan->done;
-    if (*told)
-        *outcome = plan->outcomes[plan->told++ % bd_rpca_ahead];
+    *ready = plan->polled < plan->done;
+    if (*ready)
+        *outcome = plan->outcomes[plan->polled++ % bd_rpca_ahead];
     return BD_OK;
 }
 

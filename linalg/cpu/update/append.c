@@ -1,8 +1,8 @@
-/* New columns for a thin Q on the CPU, few at a time: classical Gram-Schmidt with
- * reorthogonalisation, in groups of up to bd_update_group, in as few passes over a tall Q as can
- * be: W = Q^T U (one pass), V = U - Q W and Q^T V (one pass), V -= Q (Q^T V) (one pass, left out
- * when Q^T V turns out to be rounding already). Giraud, Langou, Rozloznik, van den Eshof: Rounding
- * error analysis of the classical Gram-Schmidt orthogonalization process (2005). */
+/* Few new columns for a thin Q on the CPU: classical Gram-Schmidt with reorthogonalisation, in
+ * groups of up to bd_update_group. A group takes three passes over Q: W = Q^T U; V = U - Q W and
+ * Q^T V; V -= Q (Q^T V), which is left out where Q^T V is only rounding. Giraud, Langou, Rozloznik,
+ * van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization process
+ * (2005). */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -16,8 +16,6 @@ static double orthogonal(int64_t n)
     return 0.5 * FLT_EPSILON * sqrt((double)n);
 }
 
-/* What is left of a column of norm 1 that lies in the span of Q: rounding of u - Q w, and the
- * error of Q R itself after many updates. */
 double bd_update_negligible(int64_t n)
 {
     return 4 * FLT_EPSILON * (1 + sqrt((double)n));
@@ -49,29 +47,6 @@ static double project(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t
     return bd_update_project_column(work, q + first * ldq, ldq, count, v, coef);
 }
 
-/* A unit vector orthogonal to the first n columns of Q, n < m, in v. */
-static enum bd_status fresh_direction(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n,
-                                      float *v)
-{
-    for (uint64_t seed = 1; seed <= 8; seed++) {
-        bd_update_noise(work, v, seed);
-        double norm = sqrt((double)work->m / 3);
-        for (int round = 0; round < 5; round++) {
-            double before = norm;
-            norm = project(work, q, ldq, 0, n, v, NULL);
-            if (!(norm > 0))
-                break;
-            struct bd_update_pass scale = { .v = v, .ldv = work->m, .b = 1, .scale = 1 / norm };
-            bd_update_run(work, &scale);
-            if (norm > 0.5 * before)
-                return BD_OK;
-            norm = 1;
-        }
-    }
-    return bd_fail(BD_ERROR_NUMERIC, "QR update: found no direction orthogonal to %lld columns",
-                   (long long)n);
-}
-
 /* Column i of the group that starts at column n of Q has been projected away from the first n
  * columns (its norm fell from `whole` to `norm`; `unsafe` = by so much that once more is needed).
  * Makes it orthogonal to the rest of the group too, and of norm 1; w is its column of R. */
@@ -94,11 +69,13 @@ static enum bd_status finish_column(struct bd_cpu_update *work, float *q, int64_
     }
     if (!(norm > least)) {
         w[n + i] = 0;
-        return fresh_direction(work, q, ldq, n + i, v);
+        const struct bd_directions beyond = {
+            .q = q, .ldq = ldq, .m = work->m, .q_cols = n + i, .v = v
+        };
+        return bd_update_fresh_column(work, &beyond, 0);
     }
     w[n + i] = norm;
-    struct bd_update_pass scale = { .v = v, .ldv = work->m, .b = 1, .scale = 1 / norm };
-    bd_update_run(work, &scale);
+    bd_update_scale_column(work, v, 1 / norm);
     return BD_OK;
 }
 

@@ -1,31 +1,31 @@
-/* Columns that come and go by blocks of up to bd_givens_most. */
+/* Columns that come and go, in blocks of up to bd_givens_most. */
 #include <string.h>
 
 #include "linalg/cpu/update/update.h"
 
-/* Q and d go through the chase; what the carry is of them comes from place `from` (a column of Q, a
- * row of d) and goes to place `to`, if there is such a place. */
+/* Sweeps Q and d. Their overlap comes from column `from` of Q (row `from` of d) and is stored from
+ * column `to` on, if there are as many of the `places` columns. */
 static void follow(const struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t from,
                    int64_t to, int64_t places)
 {
-    const struct bd_givens *chase = &work->chase;
-    int kept = to + chase->p <= places;
+    const struct bd_givens *givens = &work->givens;
+    int kept = to + givens->p <= places;
     if (f->q) {
-        struct bd_givens_carry carry = { .from = f->q + from * f->ldq,
-                                         .ld_from = f->ldq,
-                                         .to = kept ? f->q + to * f->ldq : NULL,
-                                         .ld_to = f->ldq };
-        bd_givens_columns(chase, f->m, f->q, f->ldq, &carry);
+        struct bd_givens_overlap overlap = { .from = f->q + from * f->ldq,
+                                             .ld_from = f->ldq,
+                                             .to = kept ? f->q + to * f->ldq : NULL,
+                                             .ld_to = f->ldq };
+        bd_givens_columns(givens, f->m, f->q, f->ldq, &overlap);
     }
     if (f->rhs) {
-        struct bd_givens_carry carry = {
+        struct bd_givens_overlap overlap = {
             .from = f->d + from, .ld_from = f->ldd, .to = kept ? f->d + to : NULL, .ld_to = f->ldd
         };
-        bd_givens_rows(chase, f->rhs, f->d, f->ldd, &carry, 0);
+        bd_givens_rows(givens, f->rhs, f->d, f->ldd, &overlap, 0);
     }
 }
 
-/* R loses columns k .. k+p-1; below row n-p it is zero then. */
+/* Moves the columns of R from k + p on to the left by p. */
 static void close_gap(const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     for (int64_t j = k; j < f->n - p; j++)
@@ -37,13 +37,14 @@ void bd_update_remove_blocks(struct bd_cpu_update *work, const struct bd_qr_part
 {
     struct bd_qr_parts left = *f;
     int full = work->full_q && f->q;
-    while (p > 0) { /* from the right: each block passes only what stays */
+    while (p >
+           0) { /* from the right, so that no block's sweep goes through columns that are to go */
         int64_t b = p < work->block_size ? p : work->block_size, from = k + p - b;
         int64_t stay = left.n - from - b;
         if (stay > 0) {
             close_gap(&left, from, b);
-            bd_givens_begin(&work->chase, b, from + b, stay, -b, 0);
-            bd_givens_lower(&work->chase, left.r, left.ldr, left.n - b);
+            bd_givens_begin(&work->givens, b, from + b, stay, -b, 0);
+            bd_givens_lower(&work->givens, left.r, left.ldr, left.n - b);
             follow(work, &left, from, left.n - b, full ? left.q_cols : left.n - b);
         }
         left.n -= b;
@@ -52,7 +53,8 @@ void bd_update_remove_blocks(struct bd_cpu_update *work, const struct bd_qr_part
     }
 }
 
-/* R makes room for p columns at k: zeros, and below all others. */
+/* Moves the columns of R from k on to the right by p; the columns in between, and p rows below all
+ * columns, become zero. */
 static void open_gap(const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     for (int64_t j = f->n - 1; j >= k; j--)
@@ -63,15 +65,15 @@ static void open_gap(const struct bd_qr_parts *f, int64_t k, int64_t p)
         memset(f->r + f->n + j * f->ldr, 0, (size_t)p * sizeof *f->r);
 }
 
-/* The driver's triangle are the rows k .. k+p-1 of the new columns of R; above are the driver's own
- * rows. */
+/* Writes the new columns of R: rows 0 .. k-1 from the spike, rows k .. k+p-1 from its triangle. */
 static void place_columns(const struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
                           int64_t p)
 {
     for (int64_t j = 0; j < p; j++) {
         float *column = f->r + (k + j) * f->ldr;
-        memcpy(column, work->driver + j * work->lower_ld, (size_t)k * sizeof *column);
-        memcpy(column + k, work->carried + j * bd_givens_ld, (size_t)(j + 1) * sizeof *column);
+        memcpy(column, work->spike + j * work->lower_ld, (size_t)k * sizeof *column);
+        memcpy(column + k, work->spike_triangle + j * bd_givens_ld,
+               (size_t)(j + 1) * sizeof *column);
     }
 }
 
@@ -87,9 +89,9 @@ static enum bd_status insert_block(struct bd_cpu_update *work, const struct bd_q
                                .p = p,
                                .u = u,
                                .ldu = ldu,
-                               .d = work->driver,
+                               .d = work->spike,
                                .ldd = work->lower_ld,
-                               .s = work->carried };
+                               .s = work->spike_triangle };
     enum bd_status status;
     if (work->full_q) {
         status = bd_update_full_directions(work, f, &d);
@@ -100,18 +102,19 @@ static enum bd_status insert_block(struct bd_cpu_update *work, const struct bd_q
     }
     if (status != BD_OK)
         return status;
-    bd_givens_begin(&work->chase, p, k, n - k, p, 1);
-    bd_givens_drive(&work->chase, work->driver + k, work->lower_ld, work->carried, f->r, f->ldr);
+    bd_givens_begin(&work->givens, p, k, n - k, p, 1);
+    bd_givens_eliminate(&work->givens, work->spike + k, work->lower_ld, work->spike_triangle, f->r,
+                        f->ldr);
     open_gap(f, k, p);
-    const struct bd_givens_carry carry = { .unit = -1,
-                                           .to = f->r + k + (k + p) * f->ldr,
-                                           .ld_to = f->ldr };
+    const struct bd_givens_overlap overlap = { .unit = -1,
+                                               .to = f->r + k + (k + p) * f->ldr,
+                                               .ld_to = f->ldr };
     if (n > k)
-        bd_givens_rows(&work->chase, n - k, f->r + (k + p) * f->ldr, f->ldr, &carry, 1);
+        bd_givens_rows(&work->givens, n - k, f->r + (k + p) * f->ldr, f->ldr, &overlap, 1);
     place_columns(work, f, k, p);
     if (n > k) {
         struct bd_qr_parts tall = *f;
-        tall.rhs = work->full_q ? f->rhs : 0; /* else d is made anew */
+        tall.rhs = work->full_q ? f->rhs : 0; /* with a thin Q, the caller forms d again */
         follow(work, &tall, n, k, n + p);
     }
     return BD_OK;

@@ -1,10 +1,10 @@
-/* New directions for Q on the CPU, a block at a time: what of new columns (or of the unit vectors
- * of rows that go) lies in the span of Q, and an orthonormal basis of the rest.
+/* New directions for Q on the CPU, a block at a time: the part of new columns (or of the unit
+ * vectors of rows that go) that lies in the span of Q, and an orthonormal basis of the rest.
  *
  * Thin Q: block Gram-Schmidt done twice, V -= Q (Q^T V) and V := V R^-1 with R of V by TSQR
- * (Barlow, Smoktunowicz: Reorthogonalized block classical Gram-Schmidt, 2013). The second R tells
- * whether that was enough; where it was not (columns that depend on others or on Q), the block is
- * done again column by column. Daniel, Gragg, Kaufman, Stewart (1976). Full Q: reflectors on the
+ * (Barlow, Smoktunowicz: Reorthogonalized block classical Gram-Schmidt, 2013). The second R shows
+ * whether that was enough. Where it was not (columns that depend on others or on Q), the block is
+ * done again column by column (Daniel, Gragg, Kaufman, Stewart 1976). Full Q: reflectors on the
  * columns of Q beyond n. */
 #include <cblas.h>
 #include <float.h>
@@ -104,8 +104,8 @@ static double norm_of(int64_t count, const float *x)
     return sqrt(square);
 }
 
-/* Whether columns with these R (of what is left) and D (of what is not) stand clear of Q and of
- * each other. The limit only saves work: the second R decides. */
+/* Whether the columns are clearly independent of Q and of each other, by R of what the projection
+ * left of them and D of what it took away. The limit only saves work: the second R decides. */
 static int independent(const struct bd_directions *d, const float *r)
 {
     for (int64_t j = 0; j < d->p; j++) {
@@ -163,15 +163,14 @@ static double project(struct bd_cpu_update *work, const struct bd_directions *d,
     return norm;
 }
 
-static void scale_column(struct bd_cpu_update *work, float *v, double factor)
+void bd_update_scale_column(struct bd_cpu_update *work, float *v, double factor)
 {
     struct bd_update_pass scale = { .v = v, .ldv = work->m, .b = 1, .scale = factor };
     bd_update_run(work, &scale);
 }
 
-/* A unit vector orthogonal to Q and the columns of V before j. */
-static enum bd_status fresh_column(struct bd_cpu_update *work, const struct bd_directions *d,
-                                   int64_t j)
+enum bd_status bd_update_fresh_column(struct bd_cpu_update *work, const struct bd_directions *d,
+                                      int64_t j)
 {
     float *v = d->v + j * d->ldv;
     for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -182,7 +181,7 @@ static enum bd_status fresh_column(struct bd_cpu_update *work, const struct bd_d
             norm = project(work, d, j, NULL);
             if (!(norm > 0))
                 break;
-            scale_column(work, v, 1 / norm);
+            bd_update_scale_column(work, v, 1 / norm);
             if (norm > 0.5 * before)
                 return BD_OK;
             norm = 1;
@@ -200,7 +199,7 @@ static enum bd_status make_column(struct bd_cpu_update *work, const struct bd_di
     load(d, j, 1);
     memset(coef, 0, (size_t)(d->q_cols + j) * sizeof *coef);
     double whole = norm_of(d->m, v), norm = whole, before;
-    /* at least twice: what an old Q lacks in orthogonality would else pass on to new columns */
+    /* at least twice: else new columns inherit what an old Q lacks in orthogonality */
     for (int round = 0; round < 5; round++) {
         before = norm;
         norm = project(work, d, j, coef);
@@ -213,8 +212,8 @@ static enum bd_status make_column(struct bd_cpu_update *work, const struct bd_di
     for (int64_t i = 0; i < d->p; i++)
         s[i] = i < j ? (float)coef[d->q_cols + i] : i == j && found ? (float)norm : 0;
     if (!found)
-        return fresh_column(work, d, j);
-    scale_column(work, v, 1 / norm);
+        return bd_update_fresh_column(work, d, j);
+    bd_update_scale_column(work, v, 1 / norm);
     return BD_OK;
 }
 

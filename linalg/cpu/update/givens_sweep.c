@@ -17,56 +17,56 @@ static int64_t block_of(int64_t p)
     return b < bd_givens_least ? bd_givens_least : b;
 }
 
-int bd_givens_create(struct bd_givens *chase, struct bd_pool *pool, int64_t n, int64_t p)
+int bd_givens_create(struct bd_givens *givens, struct bd_pool *pool, int64_t n, int64_t p)
 {
     int64_t windows = n / bd_givens_least + 2;
-    chase->pool = pool;
-    chase->kernels = bd_kernels()->block;
-    chase->columns = bd_kernels()->column;
-    chase->ld_g = 2 * block_of(p);
-    size_t windows_room = (size_t)(windows * chase->ld_g * chase->ld_g) * sizeof(float);
+    givens->pool = pool;
+    givens->kernels = bd_kernels()->block;
+    givens->columns = bd_kernels()->column;
+    givens->ld_g = 2 * block_of(p);
+    size_t windows_room = (size_t)(windows * givens->ld_g * givens->ld_g) * sizeof(float);
     /* Two arrays of a tile, or of a window four, the work of the block kernels (less than one), and
-     * what straightens it, four. */
-    chase->scratch_size = 9 * square;
-    chase->g = bd_cpu_alloc(windows_room);
-    chase->gt = bd_cpu_alloc(windows_room);
-    chase->v = bd_cpu_alloc((size_t)windows * bd_givens_most * bd_givens_most * sizeof(float));
-    chase->t = bd_cpu_alloc((size_t)windows * bd_kernel_inner * bd_givens_most * sizeof(float));
-    chase->scratch =
-        bd_cpu_alloc((size_t)bd_pool_threads(pool) * (size_t)chase->scratch_size * sizeof(float));
-    return chase->g && chase->gt && chase->v && chase->t && chase->scratch ? 0 : -1;
+     * what reorthogonalises it, four. */
+    givens->scratch_size = 9 * square;
+    givens->g = bd_cpu_alloc(windows_room);
+    givens->gt = bd_cpu_alloc(windows_room);
+    givens->v = bd_cpu_alloc((size_t)windows * bd_givens_most * bd_givens_most * sizeof(float));
+    givens->t = bd_cpu_alloc((size_t)windows * bd_kernel_inner * bd_givens_most * sizeof(float));
+    givens->scratch =
+        bd_cpu_alloc((size_t)bd_pool_threads(pool) * (size_t)givens->scratch_size * sizeof(float));
+    return givens->g && givens->gt && givens->v && givens->t && givens->scratch ? 0 : -1;
 }
 
-void bd_givens_destroy(struct bd_givens *chase)
+void bd_givens_destroy(struct bd_givens *givens)
 {
-    free(chase->g);
-    free(chase->gt);
-    free(chase->v);
-    free(chase->t);
-    free(chase->scratch);
+    free(givens->g);
+    free(givens->gt);
+    free(givens->v);
+    free(givens->t);
+    free(givens->scratch);
 }
 
-void bd_givens_begin(struct bd_givens *chase, int64_t p, int64_t first, int64_t rows, int64_t shift,
-                     int up)
+void bd_givens_begin(struct bd_givens *givens, int64_t p, int64_t first, int64_t rows,
+                     int64_t shift, int up)
 {
-    chase->p = p;
-    chase->b = block_of(p);
-    chase->first = first;
-    chase->rows = rows;
-    chase->shift = shift;
-    chase->up = up;
+    givens->p = p;
+    givens->b = block_of(p);
+    givens->first = first;
+    givens->rows = rows;
+    givens->shift = shift;
+    givens->up = up;
 }
 
-static int64_t windows_of(const struct bd_givens *chase)
+static int64_t windows_of(const struct bd_givens *givens)
 {
-    return (chase->rows + chase->b - 1) / chase->b;
+    return (givens->rows + givens->b - 1) / givens->b;
 }
 
 /* Rows of block t. */
-static int64_t rows_of(const struct bd_givens *chase, int64_t t)
+static int64_t rows_of(const struct bd_givens *givens, int64_t t)
 {
-    int64_t left = chase->rows - t * chase->b;
-    return left < chase->b ? left : chase->b;
+    int64_t left = givens->rows - t * givens->b;
+    return left < givens->b ? left : givens->b;
 }
 
 static void copy(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *y, int64_t ldy)
@@ -81,70 +81,70 @@ static void clear(int64_t rows, int64_t cols, float *x, int64_t ldx)
         memset(x + j * ldx, 0, (size_t)rows * sizeof *x);
 }
 
-/* --- what the windows are --- */
+/* --- making the windows --- */
 
-/* G := G (3 I - G^T G) / 2, a step of Newton's to the nearest orthogonal matrix: reflectors in
- * float32 leave up to some tens of roundings in G^T G - I, of which every element of Q would take
- * its part at every update. room: a square in float64 and one in float32. */
-static void straighten(const struct bd_givens *chase, int64_t size, float *g, float *room)
+/* G := G (3 I - G^T G) / 2, a step of Newton's iteration to the nearest orthogonal matrix.
+ * Reflectors in float32 leave up to some tens of roundings in G^T G - I, and every update would add
+ * them to Q. room: a square in float64 and two in float32. */
+static void reorthogonalise(const struct bd_givens *givens, int64_t size, float *g, float *room)
 {
     double *inner = (double *)(void *)room;
     float *skew = room + 2 * square, *change = skew + square;
     memset(inner, 0, (size_t)(size * size) * sizeof *inner);
-    chase->columns->dots(size, size, size, g, chase->ld_g, g, chase->ld_g, inner);
+    givens->columns->dots(size, size, size, g, givens->ld_g, g, givens->ld_g, inner);
     for (int64_t c = 0; c < size; c++)
         inner[c + c * size] -= 1;
     for (int64_t i = 0; i < size * size; i++)
         skew[i] = (float)(0.5 * inner[i]);
-    chase->kernels->gemm(size, size, size, g, chase->ld_g, skew, size, change, size);
+    givens->kernels->gemm(size, size, size, g, givens->ld_g, skew, size, change, size);
     for (int64_t c = 0; c < size; c++)
         for (int64_t i = 0; i < size; i++)
-            g[i + c * chase->ld_g] -= change[i + c * size];
+            g[i + c * givens->ld_g] -= change[i + c * size];
 }
 
-/* G of window t from a square in two parts, the carry's rows (top) and the block's (bottom), whose
- * column c is column (c + turn) mod size of G. */
-static void keep_window(const struct bd_givens *chase, int64_t t, int64_t block, const float *top,
-                        const float *bottom, int64_t turn, float *room)
+/* Stores G of window t: rows of the overlap from `top`, rows of the block from `bottom`; column c
+ * becomes column (c + offset) mod size. */
+static void keep_window(const struct bd_givens *givens, int64_t t, int64_t block, const float *top,
+                        const float *bottom, int64_t offset, float *room)
 {
-    int64_t p = chase->p, size = p + block;
-    int64_t ld = chase->ld_g;
-    float *g = chase->g + t * ld * ld, *gt = chase->gt + t * ld * ld;
+    int64_t p = givens->p, size = p + block;
+    int64_t ld = givens->ld_g;
+    float *g = givens->g + t * ld * ld, *gt = givens->gt + t * ld * ld;
     for (int64_t c = 0; c < size; c++) {
-        int64_t to = (c + turn) % size;
+        int64_t to = (c + offset) % size;
         memcpy(g + to * ld, top + c * bd_givens_ld, (size_t)p * sizeof *g);
         memcpy(g + to * ld + p, bottom + c * bd_givens_ld, (size_t)block * sizeof *g);
     }
-    straighten(chase, size, g, room);
+    reorthogonalise(givens, size, g, room);
     for (int64_t c = 0; c < size; c++)
         for (int64_t i = 0; i < size; i++)
             gt[c + i * ld] = g[i + c * ld];
 }
 
-struct drive {
-    const struct bd_givens *chase;
+struct form {
+    const struct bd_givens *givens;
     const float *r;
     int64_t ldr;
 };
 
-/* G = H1 diag(I, H2): H1 takes the driver's p + b rows to the upper p, H2 makes the b x b block of
- * R triangular that H1 has filled. */
+/* G = H1 diag(I, H2): H1 reduces the p + b rows of the spike to the upper p; H2 makes the b x b
+ * diagonal block of R, which H1 has filled, triangular. */
 static void form_window(void *arg, int64_t t, int thread)
 {
-    const struct drive *drive = arg;
-    const struct bd_givens *chase = drive->chase;
-    const struct bd_block_kernels *kernels = chase->kernels;
+    const struct form *form = arg;
+    const struct bd_givens *givens = form->givens;
+    const struct bd_block_kernels *kernels = givens->kernels;
     enum { ld = bd_givens_ld };
-    int64_t p = chase->p, block = rows_of(chase, t), size = p + block;
-    float *top = chase->scratch + thread * chase->scratch_size, *bottom = top + square;
+    int64_t p = givens->p, block = rows_of(givens, t), size = p + block;
+    float *top = givens->scratch + thread * givens->scratch_size, *bottom = top + square;
     float *filled = bottom + square, *factor = filled + square, *work = factor + square;
-    const float *v = chase->v + t * bd_givens_most * bd_givens_most;
-    const float *vt = chase->t + t * bd_kernel_inner * bd_givens_most;
-    const float *r = drive->r + (chase->first + t * chase->b) * (1 + drive->ldr);
+    const float *v = givens->v + t * bd_givens_most * bd_givens_most;
+    const float *vt = givens->t + t * bd_kernel_inner * bd_givens_most;
+    const float *r = form->r + (givens->first + t * givens->b) * (1 + form->ldr);
     clear(ld, block, top, ld);
     clear(ld, block, filled, ld);
     for (int64_t j = 0; j < block; j++)
-        memcpy(filled + j * ld, r + j * drive->ldr, (size_t)(j + 1) * sizeof *r);
+        memcpy(filled + j * ld, r + j * form->ldr, (size_t)(j + 1) * sizeof *r);
     kernels->tpmqrt(1, block, p, block, v, bd_givens_most, vt, top, ld, filled, ld, work);
     kernels->geqrt(block, block, filled, ld, factor, work);
     clear(ld, size, top, ld);
@@ -155,74 +155,75 @@ static void form_window(void *arg, int64_t t, int thread)
         bottom[i + (p + i) * ld] = 1;
     kernels->gemqrt(0, block, block, block, filled, ld, factor, bottom + p * ld, ld, work);
     kernels->tpmqrt(0, block, p, size, v, bd_givens_most, vt, top, ld, bottom, ld, work);
-    keep_window(chase, t, block, top, bottom, 0, top + 5 * square);
+    keep_window(givens, t, block, top, bottom, 0, top + 5 * square);
 }
 
-void bd_givens_drive(struct bd_givens *chase, const float *d, int64_t ldd, float *s, const float *r,
-                     int64_t ldr)
+void bd_givens_eliminate(struct bd_givens *givens, const float *d, int64_t ldd, float *s,
+                         const float *r, int64_t ldr)
 {
-    float *work = chase->scratch;
-    for (int64_t t = windows_of(chase) - 1; t >= 0; t--) {
-        float *v = chase->v + t * bd_givens_most * bd_givens_most;
-        clear(bd_givens_most, chase->p, v, bd_givens_most);
-        copy(rows_of(chase, t), chase->p, d + t * chase->b, ldd, v, bd_givens_most);
-        chase->kernels->tpqrt(rows_of(chase, t), chase->p, s, bd_givens_ld, v, bd_givens_most,
-                              chase->t + t * bd_kernel_inner * bd_givens_most, work);
+    float *work = givens->scratch;
+    for (int64_t t = windows_of(givens) - 1; t >= 0; t--) {
+        float *v = givens->v + t * bd_givens_most * bd_givens_most;
+        clear(bd_givens_most, givens->p, v, bd_givens_most);
+        copy(rows_of(givens, t), givens->p, d + t * givens->b, ldd, v, bd_givens_most);
+        givens->kernels->tpqrt(rows_of(givens, t), givens->p, s, bd_givens_ld, v, bd_givens_most,
+                               givens->t + t * bd_kernel_inner * bd_givens_most, work);
     }
-    struct drive drive = { chase, r, ldr };
-    bd_pool_run(chase->pool, form_window, &drive, windows_of(chase));
+    struct form form = { givens, r, ldr };
+    bd_pool_run(givens->pool, form_window, &form, windows_of(givens));
 }
 
-/* --- windows at work --- */
+/* --- applying the windows --- */
 
-/* The two places of a thread that a window goes from and to. */
-struct places {
-    float *now, *then;
+/* The two arrays of a thread: what a window reads, and what it writes. */
+struct buffers {
+    float *in, *out;
 };
 
-static struct places places_of(const struct bd_givens *chase, int thread)
+static struct buffers buffers_of(const struct bd_givens *givens, int thread)
 {
-    float *first = chase->scratch + thread * chase->scratch_size;
-    return (struct places){ first, first + tile_rows * bd_givens_ld };
+    float *first = givens->scratch + thread * givens->scratch_size;
+    return (struct buffers){ first, first + tile_rows * bd_givens_ld };
 }
 
-static void turn(struct places *places)
+static void swap(struct buffers *buffers)
 {
-    float *now = places->now;
-    places->now = places->then;
-    places->then = now;
+    float *now = buffers->in;
+    buffers->in = buffers->out;
+    buffers->out = now;
 }
 
-/* Rows: window t on `cols` columns of X (its row 0), the carry being in the first p rows of
- * places->now (ld bd_givens_ld), before and after. */
-static void pass_rows(const struct bd_givens *chase, int64_t t, int64_t cols, float *x, int64_t ldx,
-                      struct places *places)
+/* Window t on `cols` columns of X (from its row 0). The overlap is the first p rows of buffers->in
+ * (ld bd_givens_ld), before and after. */
+static void pass_rows(const struct bd_givens *givens, int64_t t, int64_t cols, float *x,
+                      int64_t ldx, struct buffers *buffers)
 {
-    int64_t p = chase->p, block = rows_of(chase, t), row = chase->first + t * chase->b;
-    copy(block, cols, x + row, ldx, places->now + p, bd_givens_ld);
-    chase->kernels->gemm(p + block, cols, p + block, chase->gt + t * chase->ld_g * chase->ld_g,
-                         chase->ld_g, places->now, bd_givens_ld, places->then, bd_givens_ld);
-    turn(places);
-    copy(block, cols, places->now + p, bd_givens_ld, x + row + chase->shift, ldx);
+    int64_t p = givens->p, block = rows_of(givens, t), row = givens->first + t * givens->b;
+    copy(block, cols, x + row, ldx, buffers->in + p, bd_givens_ld);
+    givens->kernels->gemm(p + block, cols, p + block, givens->gt + t * givens->ld_g * givens->ld_g,
+                          givens->ld_g, buffers->in, bd_givens_ld, buffers->out, bd_givens_ld);
+    swap(buffers);
+    copy(block, cols, buffers->in + p, bd_givens_ld, x + row + givens->shift, ldx);
 }
 
-/* Columns: the same for `rows` rows of X (ld of the places: tile_rows). */
-static void pass_columns(const struct bd_givens *chase, int64_t t, int64_t rows, float *x,
-                         int64_t ldx, struct places *places)
+/* Window t on `rows` rows of X; the overlap is the first p columns of buffers->in (ld tile_rows).
+ */
+static void pass_columns(const struct bd_givens *givens, int64_t t, int64_t rows, float *x,
+                         int64_t ldx, struct buffers *buffers)
 {
-    int64_t p = chase->p, block = rows_of(chase, t), column = chase->first + t * chase->b;
-    const float *g = chase->g + t * chase->ld_g * chase->ld_g;
-    copy(rows, block, x + column * ldx, ldx, places->now + p * tile_rows, tile_rows);
-    chase->kernels->gemm(rows, p, p + block, places->now, tile_rows, g, chase->ld_g, places->then,
-                         tile_rows);
-    chase->kernels->gemm(rows, block, p + block, places->now, tile_rows, g + p * chase->ld_g,
-                         chase->ld_g, x + (column + chase->shift) * ldx, ldx);
-    turn(places);
+    int64_t p = givens->p, block = rows_of(givens, t), column = givens->first + t * givens->b;
+    const float *g = givens->g + t * givens->ld_g * givens->ld_g;
+    copy(rows, block, x + column * ldx, ldx, buffers->in + p * tile_rows, tile_rows);
+    givens->kernels->gemm(rows, p, p + block, buffers->in, tile_rows, g, givens->ld_g, buffers->out,
+                          tile_rows);
+    givens->kernels->gemm(rows, block, p + block, buffers->in, tile_rows, g + p * givens->ld_g,
+                          givens->ld_g, x + (column + givens->shift) * ldx, ldx);
+    swap(buffers);
 }
 
 struct sweep {
-    const struct bd_givens *chase;
-    const struct bd_givens_carry *carry;
+    const struct bd_givens *givens;
+    const struct bd_givens_overlap *overlap;
     float *x;
     int64_t ldx, rows, cols;
     int triangle;
@@ -231,107 +232,111 @@ struct sweep {
 static void sweep_columns(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
-    const struct bd_givens *chase = sweep->chase;
-    const struct bd_givens_carry *carry = sweep->carry;
-    struct places places = places_of(chase, thread);
-    int64_t row = item * tile_rows, p = chase->p, count = windows_of(chase);
+    const struct bd_givens *givens = sweep->givens;
+    const struct bd_givens_overlap *overlap = sweep->overlap;
+    struct buffers buffers = buffers_of(givens, thread);
+    int64_t row = item * tile_rows, p = givens->p, count = windows_of(givens);
     int64_t rows = sweep->rows - row < tile_rows ? sweep->rows - row : tile_rows;
-    if (carry->from) {
-        copy(rows, p, carry->from + row, carry->ld_from, places.now, tile_rows);
+    if (overlap->from) {
+        copy(rows, p, overlap->from + row, overlap->ld_from, buffers.in, tile_rows);
     } else {
-        clear(rows, p, places.now, tile_rows);
-        for (int64_t i = 0; i < p && carry->unit >= 0; i++)
-            if (carry->unit + i >= row && carry->unit + i < row + rows)
-                places.now[carry->unit + i - row + i * tile_rows] = 1;
+        clear(rows, p, buffers.in, tile_rows);
+        for (int64_t i = 0; i < p && overlap->unit >= 0; i++)
+            if (overlap->unit + i >= row && overlap->unit + i < row + rows)
+                buffers.in[overlap->unit + i - row + i * tile_rows] = 1;
     }
     for (int64_t i = 0; i < count; i++)
-        pass_columns(chase, chase->up ? count - 1 - i : i, rows, sweep->x + row, sweep->ldx,
-                     &places);
-    if (carry->to)
-        copy(rows, p, places.now, tile_rows, carry->to + row, carry->ld_to);
+        pass_columns(givens, givens->up ? count - 1 - i : i, rows, sweep->x + row, sweep->ldx,
+                     &buffers);
+    if (overlap->to)
+        copy(rows, p, buffers.in, tile_rows, overlap->to + row, overlap->ld_to);
 }
 
-void bd_givens_columns(const struct bd_givens *chase, int64_t x_rows, float *x, int64_t ldx,
-                       const struct bd_givens_carry *carry)
+void bd_givens_columns(const struct bd_givens *givens, int64_t x_rows, float *x, int64_t ldx,
+                       const struct bd_givens_overlap *overlap)
 {
-    struct sweep sweep = { .chase = chase, .carry = carry, .x = x, .ldx = ldx, .rows = x_rows };
-    bd_pool_run(chase->pool, sweep_columns, &sweep, (x_rows + tile_rows - 1) / tile_rows);
+    struct sweep sweep = {
+        .givens = givens, .overlap = overlap, .x = x, .ldx = ldx, .rows = x_rows
+    };
+    bd_pool_run(givens->pool, sweep_columns, &sweep, (x_rows + tile_rows - 1) / tile_rows);
 }
 
-/* A block of columns as wide as those of the chase, or a tile of them. */
+/* Item: b columns where X is a triangle, else tile_cols. */
 static void sweep_rows(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
-    const struct bd_givens *chase = sweep->chase;
-    const struct bd_givens_carry *carry = sweep->carry;
-    struct places places = places_of(chase, thread);
-    int64_t width = sweep->triangle ? chase->b : tile_cols, p = chase->p;
-    int64_t column = item * width, count = windows_of(chase);
+    const struct bd_givens *givens = sweep->givens;
+    const struct bd_givens_overlap *overlap = sweep->overlap;
+    struct buffers buffers = buffers_of(givens, thread);
+    int64_t width = sweep->triangle ? givens->b : tile_cols, p = givens->p;
+    int64_t column = item * width, count = windows_of(givens);
     int64_t cols = sweep->cols - column < width ? sweep->cols - column : width;
     float *x = sweep->x + column * sweep->ldx;
-    if (carry->from)
-        copy(p, cols, carry->from + column * carry->ld_from, carry->ld_from, places.now,
+    if (overlap->from)
+        copy(p, cols, overlap->from + column * overlap->ld_from, overlap->ld_from, buffers.in,
              bd_givens_ld);
     else
-        clear(p, cols, places.now, bd_givens_ld);
+        clear(p, cols, buffers.in, bd_givens_ld);
     for (int64_t i = sweep->triangle ? count - 1 - item : 0; i < count; i++)
-        pass_rows(chase, chase->up ? count - 1 - i : i, cols, x, sweep->ldx, &places);
-    if (carry->to)
-        copy(p, cols, places.now, bd_givens_ld, carry->to + column * carry->ld_to, carry->ld_to);
-    int64_t diagonal = chase->first + column + chase->shift;
+        pass_rows(givens, givens->up ? count - 1 - i : i, cols, x, sweep->ldx, &buffers);
+    if (overlap->to)
+        copy(p, cols, buffers.in, bd_givens_ld, overlap->to + column * overlap->ld_to,
+             overlap->ld_to);
+    int64_t diagonal = givens->first + column + givens->shift;
     for (int64_t j = 0; j < cols && sweep->triangle; j++)
         memset(x + j * sweep->ldx + diagonal + j + 1, 0, (size_t)(cols - j - 1) * sizeof *x);
 }
 
-void bd_givens_rows(const struct bd_givens *chase, int64_t cols, float *x, int64_t ldx,
-                    const struct bd_givens_carry *carry, int triangle)
+void bd_givens_rows(const struct bd_givens *givens, int64_t cols, float *x, int64_t ldx,
+                    const struct bd_givens_overlap *overlap, int triangle)
 {
     struct sweep sweep = {
-        .chase = chase, .carry = carry, .x = x, .ldx = ldx, .cols = cols, .triangle = triangle
+        .givens = givens, .overlap = overlap, .x = x, .ldx = ldx, .cols = cols, .triangle = triangle
     };
-    int64_t width = triangle ? chase->b : tile_cols;
-    bd_pool_run(chase->pool, sweep_rows, &sweep, (cols + width - 1) / width);
+    int64_t width = triangle ? givens->b : tile_cols;
+    bd_pool_run(givens->pool, sweep_rows, &sweep, (cols + width - 1) / width);
 }
 
 /* --- windows that depend on what those before them did to R --- */
 
-/* One window on the columns of R to its right; the carry is in memory of its own. */
+/* One window on the columns of R to its right, with the overlap in an array of its own. */
 struct trail {
-    const struct bd_givens *chase;
+    const struct bd_givens *givens;
     int64_t window, column, cols; /* the first column, and how many */
     float *r;
     int64_t ldr;
-    float *from, *to; /* the carry's rows, by the column of R, before and after */
-    int64_t ld_carry;
+    float *from, *to; /* rows of the overlap, by the column of R, before and after */
+    int64_t ld_overlap;
 };
 
 static void trail_window(void *arg, int64_t item, int thread)
 {
     const struct trail *trail = arg;
-    const struct bd_givens *chase = trail->chase;
-    struct places places = places_of(chase, thread);
+    const struct bd_givens *givens = trail->givens;
+    struct buffers buffers = buffers_of(givens, thread);
     int64_t column = trail->column + item * tile_cols, left = trail->column + trail->cols - column;
-    int64_t cols = left < tile_cols ? left : tile_cols, at = column * trail->ld_carry;
-    copy(chase->p, cols, trail->from + at, trail->ld_carry, places.now, bd_givens_ld);
-    pass_rows(chase, trail->window, cols, trail->r + column * trail->ldr, trail->ldr, &places);
-    copy(chase->p, cols, places.now, bd_givens_ld, trail->to + at, trail->ld_carry);
+    int64_t cols = left < tile_cols ? left : tile_cols, at = column * trail->ld_overlap;
+    copy(givens->p, cols, trail->from + at, trail->ld_overlap, buffers.in, bd_givens_ld);
+    pass_rows(givens, trail->window, cols, trail->r + column * trail->ldr, trail->ldr, &buffers);
+    copy(givens->p, cols, buffers.in, bd_givens_ld, trail->to + at, trail->ld_overlap);
 }
 
 static void run_trail(struct trail *trail)
 {
-    bd_pool_run(trail->chase->pool, trail_window, trail, (trail->cols + tile_cols - 1) / tile_cols);
+    bd_pool_run(trail->givens->pool, trail_window, trail,
+                (trail->cols + tile_cols - 1) / tile_cols);
 }
 
-void bd_givens_lower(struct bd_givens *chase, float *r, int64_t ldr, int64_t n)
+void bd_givens_lower(struct bd_givens *givens, float *r, int64_t ldr, int64_t n)
 {
     enum { ld = bd_givens_ld };
-    const struct bd_block_kernels *kernels = chase->kernels;
-    int64_t p = chase->p;
-    float *panel = chase->scratch, *whole = panel + square, *factor = whole + square;
+    const struct bd_block_kernels *kernels = givens->kernels;
+    int64_t p = givens->p;
+    float *panel = givens->scratch, *whole = panel + square, *factor = whole + square;
     float *work = factor + square;
-    for (int64_t t = 0; t < windows_of(chase); t++) {
-        int64_t block = rows_of(chase, t), size = p + block;
-        int64_t row = chase->first - p + t * chase->b; /* of the diagonal, and its column */
+    for (int64_t t = 0; t < windows_of(givens); t++) {
+        int64_t block = rows_of(givens, t), size = p + block;
+        int64_t row = givens->first - p + t * givens->b; /* of the diagonal, and its column */
         float *diagonal = r + row * (1 + ldr);
         clear(ld, block, panel, ld);
         copy(size, block, diagonal, ldr, panel, ld);
@@ -344,9 +349,9 @@ void bd_givens_lower(struct bd_givens *chase, float *r, int64_t ldr, int64_t n)
         for (int64_t i = 0; i < size; i++)
             whole[i + i * ld] = 1;
         kernels->gemqrt(0, size, block, size, panel, ld, factor, whole, ld, work);
-        /* of its columns the first are the block's, the last p the carry's */
-        keep_window(chase, t, block, whole, whole + p, p, panel + 5 * square);
-        struct trail trail = { .chase = chase,
+        /* the first columns are the block's, the last p the overlap's */
+        keep_window(givens, t, block, whole, whole + p, p, panel + 5 * square);
+        struct trail trail = { .givens = givens,
                                .window = t,
                                .column = row + block,
                                .cols = n - row - block,
@@ -354,21 +359,21 @@ void bd_givens_lower(struct bd_givens *chase, float *r, int64_t ldr, int64_t n)
                                .ldr = ldr,
                                .from = r + row,
                                .to = r + row + block,
-                               .ld_carry = ldr };
+                               .ld_overlap = ldr };
         run_trail(&trail);
     }
 }
 
-void bd_givens_absorb(struct bd_givens *chase, float *r, int64_t ldr, float *u, int64_t n)
+void bd_givens_absorb(struct bd_givens *givens, float *r, int64_t ldr, float *u, int64_t n)
 {
     enum { ld = bd_givens_ld };
-    const struct bd_block_kernels *kernels = chase->kernels;
-    int64_t p = chase->p;
-    float *panel = chase->scratch, *top = panel + square, *bottom = top + square;
+    const struct bd_block_kernels *kernels = givens->kernels;
+    int64_t p = givens->p;
+    float *panel = givens->scratch, *top = panel + square, *bottom = top + square;
     float *v = bottom + square, *work = v + square;
-    for (int64_t t = 0; t < windows_of(chase); t++) {
-        int64_t block = rows_of(chase, t), size = p + block, column = t * chase->b;
-        float *diagonal = r + column * (1 + ldr), *factor = chase->t;
+    for (int64_t t = 0; t < windows_of(givens); t++) {
+        int64_t block = rows_of(givens, t), size = p + block, column = t * givens->b;
+        float *diagonal = r + column * (1 + ldr), *factor = givens->t;
         clear(ld, block, panel, ld);
         clear(ld, block, v, ld);
         for (int64_t j = 0; j < block; j++)
@@ -377,7 +382,7 @@ void bd_givens_absorb(struct bd_givens *chase, float *r, int64_t ldr, float *u, 
         kernels->tpqrt(p, block, panel, ld, v, ld, factor, work);
         for (int64_t j = 0; j < block; j++)
             memcpy(diagonal + j * ldr, panel + j * ld, (size_t)(j + 1) * sizeof *r);
-        /* rows of the carry in `bottom`, of the block in `top`: the kernel's order */
+        /* The kernel wants the block's rows first: the overlap's are in `bottom`. */
         clear(ld, size, top, ld);
         clear(ld, size, bottom, ld);
         for (int64_t i = 0; i < p; i++)
@@ -385,8 +390,8 @@ void bd_givens_absorb(struct bd_givens *chase, float *r, int64_t ldr, float *u, 
         for (int64_t i = 0; i < block; i++)
             top[i + (p + i) * ld] = 1;
         kernels->tpmqrt(0, p, block, size, v, ld, factor, top, ld, bottom, ld, work);
-        keep_window(chase, t, block, bottom, top, 0, panel + 5 * square);
-        struct trail trail = { .chase = chase,
+        keep_window(givens, t, block, bottom, top, 0, panel + 5 * square);
+        struct trail trail = { .givens = givens,
                                .window = t,
                                .column = column + block,
                                .cols = n - column - block,
@@ -394,7 +399,7 @@ void bd_givens_absorb(struct bd_givens *chase, float *r, int64_t ldr, float *u, 
                                .ldr = ldr,
                                .from = u,
                                .to = u,
-                               .ld_carry = bd_givens_most };
+                               .ld_overlap = bd_givens_most };
         run_trail(&trail);
     }
 }

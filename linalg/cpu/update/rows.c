@@ -1,14 +1,14 @@
-/* Rows that come and go, by blocks of up to bd_givens_most.
+/* Rows that come and go, in blocks of up to bd_givens_most.
  *
- * Rows U that come are absorbed: [R; U] = T [R'; 0]. Rows that go leave by a chase that takes
- * [their rows of Q, and of directions beyond it that make unit vectors of them]^T to a triangle:
- * Q then has zeros in these rows but for p columns, which go with them (Daniel, Gragg, Kaufman,
- * Stewart 1976; Hammarling, Lucas 2008, section 3.2). */
+ * Rows U that come are reduced to zero by R: [R; U] = T [R'; 0]. For rows that go, the spike is
+ * their rows of Q, and of p directions beyond Q that have their unit vectors in the span,
+ * transposed. Its elimination leaves zeros in these rows of Q but for p columns, which go too
+ * (Daniel, Gragg, Kaufman, Stewart 1976; Hammarling, Lucas 2008, section 3.2). */
 #include <string.h>
 
 #include "linalg/cpu/update/update.h"
 
-/* Rows `from` .. of columns of Q move to row `to`, `rows` of them. */
+/* Moves `rows` rows of Q from row `from` to row `to`; rows that it leaves above become zero. */
 struct move {
     float *q;
     int64_t ldq, from, to, rows;
@@ -33,24 +33,24 @@ static void copy(int64_t rows, int64_t cols, const float *x, int64_t ldx, float 
 static void insert_block(struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
                          int64_t p)
 {
-    struct bd_givens *chase = &work->chase;
+    struct bd_givens *givens = &work->givens;
     int64_t m = f->m;
-    bd_givens_begin(chase, p, 0, f->n, 0, 0);
-    bd_givens_absorb(chase, f->r, f->ldr, work->rows, f->n);
+    bd_givens_begin(givens, p, 0, f->n, 0, 0);
+    bd_givens_absorb(givens, f->r, f->ldr, work->rows, f->n);
     if (f->q) {
         struct move move = { .q = f->q, .ldq = f->ldq, .from = k, .to = k + p, .rows = m - k };
         bd_pool_run(work->pool, move_column, &move, f->q_cols);
-        const struct bd_givens_carry carry = { .unit = k,
-                                               .to = work->full_q ? f->q + m * f->ldq : NULL,
-                                               .ld_to = f->ldq };
-        bd_givens_columns(chase, m + p, f->q, f->ldq, &carry);
+        const struct bd_givens_overlap overlap = { .unit = k,
+                                                   .to = work->full_q ? f->q + m * f->ldq : NULL,
+                                                   .ld_to = f->ldq };
+        bd_givens_columns(givens, m + p, f->q, f->ldq, &overlap);
     }
     if (f->rhs) {
-        const struct bd_givens_carry carry = { .from = work->rows_rhs,
-                                               .ld_from = bd_givens_most,
-                                               .to = f->q && work->full_q ? f->d + m : NULL,
-                                               .ld_to = f->ldd };
-        bd_givens_rows(chase, f->rhs, f->d, f->ldd, &carry, 0);
+        const struct bd_givens_overlap overlap = { .from = work->rows_rhs,
+                                                   .ld_from = bd_givens_most,
+                                                   .to = f->q && work->full_q ? f->d + m : NULL,
+                                                   .ld_to = f->ldd };
+        bd_givens_rows(givens, f->rhs, f->d, f->ldd, &overlap, 0);
     }
 }
 
@@ -77,7 +77,7 @@ enum bd_status bd_cpu_update_insert_rows(void *plan, const struct bd_qr_parts *f
     return BD_OK;
 }
 
-/* The columns of a full Q from n + p on, and rows of d, take the place of those that went. */
+/* Moves the columns of a full Q from n + p on, and the rows of d, to n. */
 static void close_gap(const struct bd_qr_parts *f, int64_t p)
 {
     int64_t left = f->q_cols - f->n - p;
@@ -92,7 +92,7 @@ static void close_gap(const struct bd_qr_parts *f, int64_t p)
 static enum bd_status remove_block(struct bd_cpu_update *work, const struct bd_qr_parts *f,
                                    int64_t k, int64_t p)
 {
-    struct bd_givens *chase = &work->chase;
+    struct bd_givens *givens = &work->givens;
     const struct bd_directions d = { .q = f->q,
                                      .ldq = f->ldq,
                                      .m = f->m,
@@ -101,24 +101,24 @@ static enum bd_status remove_block(struct bd_cpu_update *work, const struct bd_q
                                      .unit = k,
                                      .v = work->fresh,
                                      .ldv = work->lower_ld,
-                                     .d = work->driver,
+                                     .d = work->spike,
                                      .ldd = work->lower_ld,
-                                     .s = work->carried };
+                                     .s = work->spike_triangle };
     int full = work->full_q;
     enum bd_status status =
         full ? bd_update_full_directions(work, f, &d) : bd_update_directions(work, &d);
     if (status != BD_OK)
         return status;
-    bd_givens_begin(chase, p, 0, f->n, 0, 1);
-    bd_givens_drive(chase, work->driver, work->lower_ld, work->carried, f->r, f->ldr);
-    const struct bd_givens_carry nothing = { .unit = -1 };
-    bd_givens_rows(chase, f->n, f->r, f->ldr, &nothing, 1);
-    const struct bd_givens_carry carry = { .from = full ? f->q + f->n * f->ldq : work->fresh,
-                                           .ld_from = full ? f->ldq : work->lower_ld };
-    bd_givens_columns(chase, f->m, f->q, f->ldq, &carry);
+    bd_givens_begin(givens, p, 0, f->n, 0, 1);
+    bd_givens_eliminate(givens, work->spike, work->lower_ld, work->spike_triangle, f->r, f->ldr);
+    const struct bd_givens_overlap nothing = { .unit = -1 };
+    bd_givens_rows(givens, f->n, f->r, f->ldr, &nothing, 1);
+    const struct bd_givens_overlap overlap = { .from = full ? f->q + f->n * f->ldq : work->fresh,
+                                               .ld_from = full ? f->ldq : work->lower_ld };
+    bd_givens_columns(givens, f->m, f->q, f->ldq, &overlap);
     if (full && f->rhs) {
-        const struct bd_givens_carry rhs = { .from = f->d + f->n, .ld_from = f->ldd };
-        bd_givens_rows(chase, f->rhs, f->d, f->ldd, &rhs, 0);
+        const struct bd_givens_overlap rhs = { .from = f->d + f->n, .ld_from = f->ldd };
+        bd_givens_rows(givens, f->rhs, f->d, f->ldd, &rhs, 0);
     }
     if (full)
         close_gap(f, p);
@@ -134,7 +134,7 @@ enum bd_status bd_cpu_update_remove_rows(void *plan, const struct bd_qr_parts *f
     struct bd_qr_parts now = *f;
     enum bd_status status = bd_update_check_ld(f, 0);
     if (f->q_cols == 0)
-        return BD_OK; /* nothing knows of rows yet */
+        return BD_OK; /* there are no columns yet, and with them no rows */
     while (p > 0 && status == BD_OK) {
         int64_t b = p < work->block_size ? p : work->block_size;
         status = remove_block(work, &now, k, b);

@@ -5,8 +5,8 @@
 
 #include "linalg/cpu/update/update.h"
 
-/* A column in pieces that the compiler makes vectors of: its exponents are looked at as integers,
- * which no floating-point option changes. */
+/* Compares exponents as integers, which no floating-point option changes, in pieces that the
+ * compiler vectorises. */
 static int finite_column(const float *x, int64_t rows)
 {
     enum { piece = 4096 };

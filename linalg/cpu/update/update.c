@@ -1,16 +1,16 @@
-/* QR updating on the CPU: the workspace, and what joins the small matrices and the passes over Q.
+/* QR updating on the CPU: the workspace, and the functions for columns and for R alone.
  *
- * There are two ways. For few columns and a tall thin Q, rotations and reflectors that are made in
- * float64 and done to Q in a pass at the speed of memory (r.c, q.c,
- * append.c). For many columns or rows, and for everything about rows and the full Q,
- * chases of dense blocks, at the speed of matrix products (givens_sweep.c, directions.c,
- * blocks.c, rows.c). */
+ * There are two ways. Few columns of a tall thin Q come and go by rotations and reflectors, which
+ * are made in float64 and applied to Q in a pass at the speed of memory (r.c, q.c, append.c). More
+ * columns, all rows, and the full Q are done by blocked Givens sweeps at the speed of matrix
+ * products (givens_sweep.c, directions.c, blocks.c, rows.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "linalg/cpu/update/update.h"
 #include "linalg/shared/kernels.h"
+#include "linalg/shared/update_cost.h"
 #include <backdrop/qr_update.h>
 
 void bd_update_set_rows(struct bd_cpu_update *work, int64_t m)
@@ -29,7 +29,7 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Room for the passes and the transformations of few columns. */
+/* Memory for updates by rotations. */
 static int make_passes(struct bd_cpu_update *work, int64_t max_block)
 {
     size_t n = (size_t)work->max_cols, group = bd_update_group;
@@ -51,7 +51,7 @@ static int make_passes(struct bd_cpu_update *work, int64_t max_block)
            work->small && work->partials && work->pack;
 }
 
-/* Room for the chases and for new directions. */
+/* Memory for blocked updates. */
 static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_shape *shape)
 {
     int64_t p = smaller(shape->max_block, bd_givens_most), threads = bd_direction_parts;
@@ -59,16 +59,16 @@ static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_sha
     work->block_size = p;
     work->lower_ld = shape->max_rows;
     work->again = bd_cpu_alloc((size_t)(work->max_cols * p) * sizeof(float));
-    work->driver =
+    work->spike =
         bd_cpu_alloc((size_t)(larger(shape->max_rows, work->max_cols) * p) * sizeof(float));
     work->fresh = bd_cpu_alloc((size_t)(shape->max_rows * p) * sizeof(float));
     work->rows = bd_cpu_alloc((size_t)(bd_givens_most * work->max_cols) * sizeof(float));
     work->rows_rhs = bd_cpu_alloc((size_t)(bd_givens_most * shape->max_rhs) * sizeof(float));
     work->triangle = bd_cpu_alloc(triangle);
-    work->carried = bd_cpu_alloc(triangle);
+    work->spike_triangle = bd_cpu_alloc(triangle);
     work->tau = bd_cpu_alloc((size_t)p * sizeof(float));
-    int made = work->again && work->driver && work->fresh && work->rows && work->rows_rhs &&
-               work->triangle && work->carried && work->tau;
+    int made = work->again && work->spike && work->fresh && work->rows && work->rows_rhs &&
+               work->triangle && work->spike_triangle && work->tau;
     for (int kind = 0; made && kind < bd_direction_kinds; kind++)
         if (kind == 0 || bd_direction_width(kind - 1) < p)
             made = bd_tsqr_create(&work->tsqr[kind], bd_direction_width(kind), 0, (int)threads) ==
@@ -78,7 +78,7 @@ static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_sha
         work->lapack = bd_cpu_alloc((size_t)work->lapack_size * sizeof(float));
         made = work->lapack != NULL;
     }
-    return made && bd_givens_create(&work->chase, work->pool, work->max_cols, p) == 0;
+    return made && bd_givens_create(&work->givens, work->pool, work->max_cols, p) == 0;
 }
 
 static void update_destroy(void *plan)
@@ -86,18 +86,18 @@ static void update_destroy(void *plan)
     struct bd_cpu_update *work = plan;
     if (!work)
         return;
-    void *const rooms[] = { work->transform.cs,  work->transform.v, work->transform.vt,
-                            work->transform.tau, work->column,      work->w,
-                            work->sums,          work->small,       work->partials,
-                            work->pack,          work->again,       work->driver,
-                            work->fresh,         work->rows,        work->rows_rhs,
-                            work->triangle,      work->carried,     work->tau,
+    void *const rooms[] = { work->transform.cs,  work->transform.v,    work->transform.vt,
+                            work->transform.tau, work->column,         work->w,
+                            work->sums,          work->small,          work->partials,
+                            work->pack,          work->again,          work->spike,
+                            work->fresh,         work->rows,           work->rows_rhs,
+                            work->triangle,      work->spike_triangle, work->tau,
                             work->lapack };
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
     for (int kind = 0; kind < bd_direction_kinds; kind++)
         bd_tsqr_destroy(&work->tsqr[kind]);
-    bd_givens_destroy(&work->chase);
+    bd_givens_destroy(&work->givens);
     free(work);
 }
 
@@ -115,7 +115,7 @@ static enum bd_status update_create(struct bd_backend *backend,
     work->full_q = shape->full_q;
     work->pool = bd_cpu_pool(backend);
     work->kernels = bd_kernels()->column;
-    /* rows that go make a basis of as many columns, whatever n is */
+    /* rows that go bring in as many directions, whatever n is */
     work->max_cols = larger(shape->max_cols, smaller(shape->max_block, bd_givens_most));
     work->item_rows = (m / most_items + unit) / unit * unit;
     if (work->item_rows < least_rows)
@@ -131,25 +131,17 @@ static enum bd_status update_create(struct bd_backend *backend,
     return BD_OK;
 }
 
-/* Few columns of a tall matrix: rotations, at the speed of memory for Q, but of scalars for R; what
- * is more, or wider, is for the chase. Found by what calibrate_updates measures. */
-static bool few_of(int64_t m, int64_t n, int64_t p)
+/* Rotations go through Q at the speed of memory, but through R one scalar after another: they are
+ * faster for few columns, and where R is small against Q. Measured on one thread. */
+static bool rotations_are_faster(int64_t m, int64_t n, int64_t p)
 {
-    enum { narrow = 160 };
-    double wide = (double)n * (2.3 + 0.9 * (double)p);
-    return p <= bd_update_most_p && (n < narrow || wide <= (double)m);
+    return p <= bd_update_most_p && (n < 160 || (double)n * (2.3 + 0.9 * (double)p) <= (double)m);
 }
 
-bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form)
+/* always: so many columns are done by rotations in any case. */
+static bool is_by_rotations(const struct bd_qr_parts *f, int64_t p, int64_t always)
 {
-    (void)form;
-    return few_of(change->m, change->n, change->p);
-}
-
-/* Up to `always` columns are few in any case. */
-static bool few(const struct bd_qr_parts *f, int64_t p, int64_t always)
-{
-    return p <= always || few_of(f->m, f->n, p);
+    return p <= always || rotations_are_faster(f->m, f->n, p);
 }
 
 /* d follows the transformation of a removal. */
@@ -169,7 +161,7 @@ static void transform_rhs(struct bd_cpu_update *work, const struct bd_qr_parts *
 static enum bd_status update_remove(void *plan, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     struct bd_cpu_update *work = plan;
-    if (!few(f, p, 0)) {
+    if (!is_by_rotations(f, p, 0)) {
         bd_update_remove_blocks(work, f, k, p);
         return BD_OK;
     }
@@ -192,7 +184,7 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
 {
     struct bd_cpu_update *work = plan;
     int64_t n = f->n;
-    if (!few(f, p, 2) || work->full_q)
+    if (!is_by_rotations(f, p, 2) || work->full_q)
         return bd_update_insert_blocks(work, f, k, p, u, ldu);
     bd_update_set_rows(work, f->m);
     enum bd_status status = bd_update_append(work, f->q, f->ldq, n, n, u, ldu, p, NULL);
@@ -207,7 +199,7 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
     return BD_OK;
 }
 
-/* What is left of the factors when p columns have gone. */
+/* The factors when p columns have gone. */
 static struct bd_qr_parts without(const struct bd_qr_parts *f, int64_t p, int full)
 {
     struct bd_qr_parts left = *f;
@@ -225,7 +217,7 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
     enum bd_status status = bd_cpu_update_check(work, u, ldu, f->m, p);
     if (status != BD_OK)
         return status;
-    if (!few(f, p, 2) || work->full_q) {
+    if (!is_by_rotations(f, p, 2) || work->full_q) {
         struct bd_qr_parts left = without(f, p, work->full_q);
         status = update_remove(work, f, 0, p);
         return status ? status : update_insert(work, &left, left.n, p, u, ldu);
@@ -251,7 +243,7 @@ static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int6
         double rest = g[j], pivot = (double)column[j];
         for (int64_t i = 0; i < j; i++)
             rest -= (double)column[i] * z[i];
-        /* ||z|| <= ||u||: what goes beyond is rounding over a small pivot. */
+        /* ||z|| <= ||u||: only rounding, divided by a small pivot, can exceed that. */
         double most = sqrt(left);
         z[j] = pivot != 0 ? rest / pivot : 0;
         if (fabs(z[j]) > most)

@@ -1,7 +1,6 @@
-/* Private to the CPU backend: the parts of QR updating. For few columns: the small matrices
- * (r.c), the passes over Q (q.c), new columns (append.c). For blocks:
- * givens_sweep.h, new directions (directions.c), columns (blocks.c), rows
- * (rows.c). What joins them: update.c. */
+/* Private to the CPU backend: the parts of QR updating. By rotations: the small matrices (r.c), the
+ * passes over Q (q.c), new columns (append.c). By blocks: givens_sweep.h, new directions
+ * (directions.c), columns (blocks.c), rows (rows.c). update.c chooses. */
 #ifndef BD_LINALG_CPU_UPDATE_UPDATE_H
 #define BD_LINALG_CPU_UPDATE_UPDATE_H
 
@@ -9,13 +8,12 @@
 #include "linalg/shared/column_kernels.h"
 #include "linalg/shared/cpu.h"
 #include "linalg/shared/tsqr.h"
-#include "linalg/shared/update_cost.h"
 #include "linalg/shared/update_ops.h"
 
 enum {
     bd_update_group = 8,     /* new columns that go through Gram-Schmidt together */
     bd_update_reflect_p = 4, /* removing at least so many columns uses reflectors, not rotations */
-    bd_update_most_p = 8,    /* columns at most that are not a chase of blocks */
+    bd_update_most_p = 8,    /* columns at most that come or go by rotations */
     bd_direction_parts = 8,  /* pieces of the rows of new directions, each with an R of its own */
     bd_direction_kinds = 3   /* widths of blocks of new directions: 16, 32, 64 */
 };
@@ -58,30 +56,31 @@ struct bd_cpu_update {
     int64_t pack_size; /* floats */
 
     /* for blocks of at most block_size columns or rows */
-    struct bd_givens chase;
+    struct bd_givens givens;
     struct bd_tsqr *tsqr[bd_direction_kinds];
     int64_t block_size, lower_ld;
-    float *driver;   /* lower_ld x block_size: what a chase takes to a triangle */
+    float *spike;    /* lower_ld x block_size */
     float *fresh;    /* lower_ld x block_size: directions that rows leave by */
     float *again;    /* max_cols x block_size: coefficients of a second projection */
     float *rows;     /* bd_givens_most x max_cols: rows that come */
-    float *rows_rhs; /* bd_givens_most x max_rhs: their right-hand sides, or the carry of d */
+    float *rows_rhs; /* bd_givens_most x max_rhs: their right-hand sides, or the overlap of d */
     float *triangle; /* bd_givens_ld squared */
-    float *carried;  /* the same: the triangle of the driver */
-    float *tau;      /* block_size */
-    float *lapack;   /* lapack_size: with full Q only */
+    float *spike_triangle; /* the same: of the spike */
+    float *tau;            /* block_size */
+    float *lapack;         /* lapack_size: with full Q only */
     int64_t lapack_size;
 };
 
-/* The rows of this call: at most those the workspace was made for. */
+/* Sets the rows of this call: at most those that the workspace was made for. */
 void bd_update_set_rows(struct bd_cpu_update *work, int64_t m);
 
-/* Takes columns k .. k+p-1 from R (n x n); work->transform tells what Q has to follow. */
+/* Takes columns k .. k+p-1 from R (n x n); work->transform := what Q has to follow. */
 void bd_update_r_remove(struct bd_cpu_update *work, float *r, int64_t ldr, int64_t n, int64_t k,
                         int64_t p);
 
 /* Puts the p columns in work->w ((n + p) x p, upper trapezoidal from row n on) before column k of R
- * (n x n); work->transform tells what the n + p columns of Q have to follow. */
+ * (n x n); work->transform := what the n + p columns of Q have to
+ * follow. */
 void bd_update_r_insert(struct bd_cpu_update *work, float *r, int64_t ldr, int64_t n, int64_t k,
                         int64_t p);
 
@@ -89,11 +88,10 @@ void bd_update_r_insert(struct bd_cpu_update *work, float *r, int64_t ldr, int64
 void bd_update_transform_rows(const struct bd_transform *transform, double *w, int64_t ld,
                               int64_t cols);
 
-/* One pass over all rows, block by block while they are in cache. In this order, each part only if
- * asked for: transform Q (n_in columns; only the first n are written back when more follows); V :=
- * U
- * - Q W with W = work->small (ld n); work->sums := Q^T V (ld n), or Q^T U where nothing was
- * subtracted, and after them the squares of V, or U. */
+/* One pass over all rows, a block of rows at a time while they are in cache. Each part is optional;
+ * they come in this order. Q is transformed (n_in columns; if other parts follow, only the first n
+ * are stored). V := U - Q W with W = work->small (ld n). work->sums := Q^T V (ld n), or Q^T U
+ * without a subtraction, and after them the squares of V, or U. */
 struct bd_update_pass {
     float *q; /* m x n_in */
     int64_t ldq, n_in, n;
@@ -118,8 +116,8 @@ enum bd_status bd_update_append(struct bd_cpu_update *work, float *q, int64_t ld
                                 int64_t n, const float *u, int64_t ldu, int64_t p,
                                 const struct bd_transform *transform);
 
-/* What is left of a column of norm 1 that lies in the span of n columns of Q: rounding of u - Q w,
- * and the error of Q R itself after many updates. */
+/* A bound for what is left of a column of norm 1 that lies in the span of n columns of Q: rounding
+ * of u - Q w, and the error of Q R itself after many updates. */
 double bd_update_negligible(int64_t n);
 
 /* One more projection of the column v away from the `count` columns of Q. coef (count) gains the
@@ -139,6 +137,13 @@ struct bd_directions {
     int64_t ldd;
     float *s; /* p x p upper triangular, ld bd_givens_ld, zeros around it */
 };
+
+/* v (m values) *= factor */
+void bd_update_scale_column(struct bd_cpu_update *work, float *v, double factor);
+
+/* Column j of V := a unit vector orthogonal to Q and to the columns of V before it. */
+enum bd_status bd_update_fresh_column(struct bd_cpu_update *work, const struct bd_directions *d,
+                                      int64_t j);
 
 /* Thin Q: U = Q D + V S with V orthonormal and orthogonal to Q; columns that lie in the span of
  * others get a zero on the diagonal of S and a direction in V all the same. */
@@ -173,9 +178,5 @@ enum bd_status bd_cpu_update_project(void *work, const struct bd_qr_parts *parts
                                      int64_t ldb);
 enum bd_status bd_cpu_update_solve(void *work, const float *r, int64_t ldr, int64_t n,
                                    const float *d, int64_t ldd, int64_t rhs, float *x, int64_t ldx);
-
-/* The model of what updates cost, and which changes count as of few columns or rows in it. */
-extern const struct bd_qr_update_costs bd_cpu_update_costs;
-bool bd_cpu_update_few(const struct bd_qr_change *change, enum bd_cost_form form);
 
 #endif
