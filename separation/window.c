@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "linalg/update/private.h"
+#include "linalg/shared/append_gram.h"
 #include "separation/state.h"
 #include <backdrop/matrix.h>
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "linalg/shared/append_gram.h"
 #include "linalg/shared/update_ops.h"
 #include "linalg/update/private.h"
 

@@ -88,12 +88,6 @@ struct bd_qr_parts bd_qr_update_parts(const struct bd_qr_factors *f);
 /* Allocates what bd_qr_append_gram needs; at creation. */
 enum bd_status bd_qr_update_make_gram(struct bd_qr_update *update);
 
-/* bd_qr_append_gram with the inner products in the backend's memory: g is n + 1 doubles, A^T u and
- * then u^T u, which have to be finite. Shapes are checked, numbers are not. Nothing is copied, and
- * the host does not wait. BD_ERROR_ARGUMENT as for bd_qr_append_gram. */
-enum bd_status bd_qr_append_gram_device(struct bd_qr_update *update, struct bd_matrix *r,
-                                        const double *g);
-
 /* Checks that r is square, of at most max_cols. */
 enum bd_status bd_qr_update_check_r(const struct bd_qr_update *update, const struct bd_matrix *r);
 

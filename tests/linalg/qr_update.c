@@ -1,5 +1,6 @@
 /* QR updating: after every change Q R is the matrix that it should be, Q is orthonormal, R is
  * triangular; on every backend, against float64. */
+#include "linalg/shared/append_gram.h"
 #include "linalg/shared/update_ops.h"
 #include "linalg/update/private.h"
 #include "tests/support/qr_window.h"
