@@ -7,14 +7,14 @@
 #include <backdrop/matrix.h>
 
 static const double start_seconds = 10; /* a window without a look ahead is filled in this time */
-static const double look_seconds = 0.5; /* between looks for background that was revealed */
+static const double look_seconds = 0.5; /* between looks for ghosts */
 static const double first_look_seconds = 0.1; /* the same while the window fills */
 static const double longest_step = 5;         /* seconds; a longer one between frames is a seek */
 
 /* A sudden change of light: most of the picture is foreground (bd_sep_flood_share), and the share
  * of foreground has risen by more than flood_rise above its average over flood_average seconds, for
- * flood_seconds. What was learned is then of no use and learning starts anew. The rise keeps out
- * large objects, which come gradually. */
+ * flood_seconds. What was learned is then of no use, and learning starts again. A large object is
+ * no change of light: it comes gradually. */
 static const double flood_rise = 0.4, flood_average = 0.3, flood_seconds = 0.15;
 
 void bd_separator_destroy(struct bd_separator **inout)
@@ -123,13 +123,13 @@ static double next_look(const struct bd_separator *s, double time)
 
 /* Seconds since the frame before. A step back, or a long one ahead, is a seek (or a source that was
  * away): it counts as one frame, and the filling of the window goes on from where it was. */
-static double advance(struct bd_separator *s, double time, bool *jump)
+static double advance(struct bd_separator *s, double time, bool *seek)
 {
     double frame = 1 / s->options.frame_rate, seconds = time - s->last;
-    *jump = !s->started || seconds < 0 || seconds > longest_step;
+    *seek = !s->started || seconds < 0 || seconds > longest_step;
     if (!s->started)
         s->start = time;
-    else if (*jump)
+    else if (*seek)
         s->start += seconds - frame;
     if (!s->started || seconds < 0) {
         s->look = next_look(s, time);
@@ -137,11 +137,11 @@ static double advance(struct bd_separator *s, double time, bool *jump)
     }
     s->started = true;
     s->last = time;
-    return *jump ? frame : seconds;
+    return *seek ? frame : seconds;
 }
 
-/* Whether the light has changed so much that learning must start anew, by a frame whose results are
- * known. */
+/* Whether the light has changed so much that learning must start again, by a frame whose results
+ * are known. */
 static bool light_changed(struct bd_separator *s, const struct bd_sep_frame *frame)
 {
     double share = bd_sep_share(s, frame->changed);
@@ -156,13 +156,13 @@ static bool light_changed(struct bd_separator *s, const struct bd_sep_frame *fra
     return false;
 }
 
-/* What has to be done before the next frame: starting anew in a new light, cleaning the window
- * that is full. The frame bd_sep_lag before it has been received, whatever the depth. */
+/* The work before the next frame: a new start in a new light, or cleaning the window once it is
+ * full. The frame bd_sep_lag before it has been received, whatever the depth. */
 static enum bd_status prepare(struct bd_separator *s, double time)
 {
     const struct bd_sep_frame *earlier = &s->frames[s->submitted % bd_sep_lag];
     if (earlier->counts && light_changed(s, earlier)) {
-        bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background anew", time);
+        bd_log(BD_LOG_INFO, "%.2f s: the light has changed; learning the background again", time);
         return bd_separator_reset(s);
     }
     if (earlier->counts && earlier->ghost_pixels)
@@ -172,15 +172,14 @@ static enum bd_status prepare(struct bd_separator *s, double time)
     return BD_OK;
 }
 
-/* The results of the frame in hand, about which `frame` is known, have been asked for: it is in
- * flight. */
+/* The frame in hand is in flight. */
 static void launched(struct bd_separator *s, struct bd_sep_frame frame)
 {
     frame.columns = s->columns;
     s->frames[s->submitted++ % bd_sep_lag] = frame;
 }
 
-/* Background, mask and pixels of the frame in hand, and their way to the host. */
+/* Background and mask of the frame in hand, up to finish. */
 static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
@@ -197,15 +196,15 @@ static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
 /* Background, mask and learning for the frame in hand. */
 static enum bd_status separate(struct bd_separator *s, double time)
 {
-    bool jump, starting = !s->cleaned;
+    bool seek, starting = !s->cleaned;
     enum bd_status status = BD_OK;
     struct bd_sep_frame frame = { .counts = true };
-    frame.seconds = advance(s, time, &jump);
+    frame.seconds = advance(s, time, &seek);
     frame.learned = its_turn(s, time);
     if (frame.learned && starting)
         status = bd_sep_start(s);
     if (status == BD_OK)
-        status = step(s, jump ? bd_sep_start_rounds : bd_sep_rounds, frame.seconds);
+        status = step(s, seek ? bd_sep_start_rounds : bd_sep_rounds, frame.seconds);
     if (status == BD_OK)
         launched(s, frame);
     if (status == BD_OK && frame.learned && !starting) {
@@ -297,13 +296,13 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
                                        struct bd_separation *out)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
-    bool jump;
+    bool seek;
     enum bd_status status = check_push(s);
     if (status == BD_OK)
         status = check_submit(s, time);
     if (status != BD_OK)
         return status;
-    struct bd_sep_frame frame = { .seconds = advance(s, time, &jump) };
+    struct bd_sep_frame frame = { .seconds = advance(s, time, &seek) };
     status = ops->separation->load(s->state, picture, stride);
     if (status == BD_OK)
         status = ops->separation->load_background(s->state, background);

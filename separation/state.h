@@ -1,5 +1,6 @@
-/* Private to separator.c, options.c and window.c: the live separator above the
- * backend table. */
+/* Private to separator.c, options.c and window.c: the live separator above the table of the
+ * backend.
+ */
 #ifndef BD_SEPARATION_STATE_H
 #define BD_SEPARATION_STATE_H
 
@@ -20,7 +21,7 @@ enum {
  */
 static const double bd_sep_flood_share = 0.5;
 
-/* What is known of a frame besides the backend's results. */
+/* The separator's own record of a frame, besides the backend's results. */
 struct bd_sep_frame {
     double seconds;       /* since the frame before */
     int64_t changed;      /* pixels, once received */
@@ -41,7 +42,7 @@ struct bd_separator {
     void *svd;          /* the backend's: SVD of r */
     struct bd_matrix r; /* n x n: R of X(:, order) while r_valid */
     bool r_valid;
-    void *gram;   /* n doubles in the backend's memory: see sep_gram */
+    void *gram;   /* n doubles in the backend's memory: see gram of the table */
     int *order;   /* all n slots: those in use, oldest first, then the free ones */
     int columns;  /* slots in use */
     int looked;   /* columns when the first background was last looked for; 0: not yet */
@@ -51,7 +52,7 @@ struct bd_separator {
     double share;                /* of foreground pixels, average over flood_average seconds */
     double flooded;              /* seconds for which a sudden change of light has been seen */
     double start, last, next;    /* seconds: first frame, frame before, next to enter the window */
-    double look;                 /* seconds: the next look for what has been revealed */
+    double look;                 /* seconds: the next look for ghosts */
     int64_t submitted, received; /* frames, since the separator was made */
     struct bd_sep_frame frames[bd_sep_lag]; /* frame i at i mod bd_sep_lag */
 };
@@ -76,22 +77,21 @@ static inline bool bd_sep_without(const struct bd_separator *s, enum bd_ablation
 /* BD_ERROR_ARGUMENT for options, none of them left to a default, that are out of range. */
 enum bd_status bd_sep_check_options(const struct bd_separator_options *o);
 
-/* What sep_detect needs for a frame that comes `seconds` after the frame before. */
+/* The parameters of detect for a frame that comes `seconds` after the frame before. */
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);
 
-/* Mask, guard, noise levels and ages of the frame in hand, which comes `seconds` after the frame
- * before. */
+/* detect of the table, for a frame that comes `seconds` after the frame before. */
 enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn);
 
-/* While the window fills: the frame in hand enters as it is, and the background is looked for anew
- * whenever the window has grown by an eighth. */
+/* While the window fills: the frame in hand enters as it is, and the first background is found
+ * again whenever the window has grown by an eighth. */
 enum bd_status bd_sep_start(struct bd_separator *s);
 
-/* Takes what moves out of the frames of the window, which entered it as they were, and learns the
- * first basis from what remains. */
+/* Takes moving objects out of the frames of the window, which entered it as they were, and learns
+ * the first basis from the rest. */
 enum bd_status bd_sep_clean_window(struct bd_separator *s);
 
-/* Looks for background that something has revealed by leaving. */
+/* One look for ghosts. */
 enum bd_status bd_sep_remove_ghosts(struct bd_separator *s);
 
 /* The frame in hand enters the window by a QR update of R; then the window is refined. */

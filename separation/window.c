@@ -10,21 +10,21 @@
 static const double noise_seconds = 2;   /* time constant of a pixel's noise level */
 static const double most_threshold = 60; /* grey levels: a pixel's noise never asks for more */
 
-/* Below this share of a pixel's threshold nothing is there: 0.5 trims real footage as little, and
- * the synth scenes' edges more. */
+/* Up to this share of its limit a pixel is plain background: 0.5 trims real footage as little, and
+ * the edges of rendered scenes more. */
 static const float plain_share = 0.3f;
 
-/* Grey levels: by more than this must pictures of a look ahead differ to be in different light. Two
- * of a noisy sensor do not. */
+/* Grey levels: neighbouring pictures of a look-ahead in different light differ by more than this;
+ * two of a noisy sensor do not. */
 static const double light_threshold = 20;
 
-/* What is revealed must have been still for a second (two looks), and found so twice: so long a
- * ghost lasts, and so long somebody who stops must not be mistaken for one. */
+/* Uncovered background must have been still for a second (two looks), and be found twice: a ghost
+ * stays for that long, and a person who stops for that long must not become background. */
 enum { ghost_reach = 20, ghost_still = 2, ghost_votes = 2, ghost_times = 3, ghost_margin = 2 };
 
-/* While the window fills, whoever was in the first frame leaves a ghost, and looks are closer:
- * three of them are 0.3 s. The wider reach is for sensors whose noise lets nothing seem still
- * (synth:noise .934 instead of .910; elsewhere the same). */
+/* While the window fills, every object of the first frame leaves a ghost, and looks are more
+ * frequent: three of them are 0.3 s. The wider reach is for sensors so noisy that no pixel seems
+ * still (synth:noise .934 instead of .910; elsewhere the same). */
 enum { first_ghost_reach = 30, first_ghost_still = 3 };
 
 /* Columns that the background is looked for in while the window fills: 50 are as good. */
@@ -136,7 +136,7 @@ enum bd_status bd_sep_slide(struct bd_separator *s)
     return status;
 }
 
-/* The value that lasts in columns evenly spread over the window, the newest the last of them. */
+/* The first background, from columns evenly spread over the window, the newest the last of them. */
 static enum bd_status find_first_background(struct bd_separator *s)
 {
     int few[most_first_columns];
@@ -197,14 +197,14 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
     return s->backend->ops->separation->remove_ghosts(s->state, s->order, s->columns, &params);
 }
 
-/* Showing frames ahead would mix with a window that is in use. */
+/* Frames of a look-ahead would mix with a window that is in use. */
 static enum bd_status check_not_started(const struct bd_separator *s)
 {
     if (s->started || s->cleaned)
         return bd_fail(BD_ERROR_ARGUMENT,
-                       "a look ahead after separation has started: reset the separator first");
+                       "a look-ahead after separation has started: reset the separator first");
     if (bd_separator_in_flight(s))
-        return bd_fail(BD_ERROR_ARGUMENT, "a look ahead with frames in flight: receive them first");
+        return bd_fail(BD_ERROR_ARGUMENT, "a look-ahead with frames in flight: receive them first");
     return BD_OK;
 }
 
@@ -252,7 +252,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Keeps the frames of a look ahead up to the first sudden change of light: the separation begins in
+/* Keeps the frames of a look-ahead up to the first sudden change of light: the separation begins in
  * the light of the first. Where neighbours usually differ (leaves before the camera) a large
  * difference is nothing sudden. */
 static enum bd_status keep_first_light(struct bd_separator *s)

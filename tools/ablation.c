@@ -4,7 +4,7 @@
  *
  * Every FOLDER in the layout of changedetection.net, and every rendered scene, is separated with
  * the default options and then without one part after another: F-measure by CDnet's rules, and
- * processor time a frame of one thread. A first table has a look ahead of up to a minute, as
+ * processor time a frame of one thread. A first table has a look-ahead of up to a minute, as
  * the program gives a film; a second one has none, as for a camera. With --without (contrast,
  * ghosts, shadows, trimming, registration or all) there are two columns only: with all parts, and
  * without that one. */
@@ -163,7 +163,7 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
 
 static void print_header(int ahead)
 {
-    printf("%s\n\n| |", ahead ? "With a look ahead:" : "Without a look ahead:");
+    printf("%s\n\n| |", ahead ? "With a look-ahead:" : "Without a look-ahead:");
     for (int column = 0; column < column_count; column++)
         if (is_shown(column))
             printf(" %s |", columns[column].name);

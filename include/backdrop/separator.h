@@ -1,28 +1,30 @@
-/* The live separator: each frame of a stationary camera is split at once into background and moving
- * foreground, against a basis kept up to date by Robust PCA of a sliding window of frames.
+/* The live separator: it splits each frame of a stationary camera at once into background and
+ * moving foreground, against a basis that Robust PCA of a sliding window of frames keeps up to
+ * date.
  *
- * For each frame f: the background l = B w by robust (Huber) projection on the basis B. Where |f -
- * l| is more than the threshold and more than a few times the pixel's noise is the mask, but not
- * where it is the background in the shadow of something; specks are removed, holes filled, and
- * edges lose the pixels that are mostly background. Every memory / window seconds the frame enters
- * the window: the oldest column of the window is removed from R and the new one appended (QR
- * update), the SVD of R gives the new basis; then the window is refined from its frames (CAQR, SVD
- * of R). Pixels that are foreground enter as background, until they have been foreground for half
- * the memory time: the window then takes about the other half to make them background.
+ * For each frame f: the background l = B w by robust (Huber) projection on the basis B. A pixel is
+ * in the mask if |f - l| is more than the threshold and more than a few times the pixel's noise,
+ * and if it is not background in the shadow of an object; then small components are removed, holes
+ * filled, and the pixels at edges that are mostly background removed. Every memory / window seconds
+ * the frame enters the window: the oldest column of the window is removed from R and the new one
+ * appended (QR update), and the SVD of R gives the new basis; then the window is refined from its
+ * frames (CAQR, SVD of R). Pixels that are foreground enter the window as background, until they
+ * have been foreground for half the memory time: the window then takes about the other half to make
+ * them background.
  *
- * The start: without a look ahead the first frames enter the window as they are, densely, within 10
- * seconds or the memory time, and the background is the value that lasts at each pixel of them.
- * When the window is full (or after a look ahead) what differs from it is taken out of the window,
- * and the first basis is learned. Where two values last, the background is the one that continues
- * its surroundings: an object has a contour. By the same rule what has been behind an object that
- * was taken for background is recognised within some seconds after that has left, and becomes
- * background at once; while the window fills, within one.
+ * The start: without a look-ahead the first frames enter the window as they are, densely, within 10
+ * seconds or the memory time, and the background is the stable value of each pixel in them. When
+ * the window is full (or after a look-ahead) moving objects are taken out of the window, and the
+ * first basis is learned. Where a pixel has two stable values, the background is the one with the
+ * lower boundary contrast: an object has a contour. By the same rule a ghost is recognised and
+ * removed: when an object that was taken for background has left, what it uncovered becomes
+ * background within some seconds; while the window fills, within one.
  *
- * A change of light that all of the picture has a share of is followed in the first frame of it.
- * Another one, in which most of the picture becomes foreground at once and stays so
- * for some frames, makes learning start anew. It is seen in results that lie three frames back, so
- * that a GPU need not be waited for. A step back in time or one of more than 5 seconds
- * ahead is taken for a seek: what was learned stays, and the step counts as one frame. */
+ * A change of light that affects all of the picture is followed in its first frame. If most of the
+ * picture becomes foreground at once for another reason, and stays so for some frames, learning
+ * starts again. That decision uses results from three frames before, so that no frame waits for a
+ * GPU. A step back in time, or one of more than 5 seconds ahead, is a seek: what was learned stays,
+ * and the step counts as one frame. */
 #ifndef BACKDROP_SEPARATOR_H
 #define BACKDROP_SEPARATOR_H
 
@@ -72,10 +74,10 @@ struct bd_separation {
     const uint8_t *background; /* l, as the frame: height x width x channels, tight rows */
     const uint8_t *difference; /* |f - l|, maximum over channels: height x width, tight rows */
     const uint8_t *mask;       /* 0 or 255: height x width, tight rows */
-    const uint8_t *shadow;     /* the same of shadows, which are no part of the mask */
+    const uint8_t *shadow;     /* the same for shadows, which are no part of the mask */
     int64_t foreground;        /* pixels of the mask that are 255 */
-    int64_t ghost_pixels;      /* pixels that became background after the frame before: something
-                              that had been taken for background left them */
+    int64_t ghost_pixels;      /* pixels that became background after the frame before, by ghost
+                              removal */
     int64_t changed;           /* pixels that differ from the background by more than the threshold:
                                   foreground and shadows before the clean-up */
     int rank;                  /* of the background */
@@ -96,12 +98,12 @@ BD_API enum bd_status bd_separator_create(struct bd_separator **separator,
                                           const struct bd_separator_options *options);
 BD_API void bd_separator_destroy(struct bd_separator **separator);
 
-/* Shows the separator a frame before separation starts (a look ahead into a file), in any number,
- * best spread over the time that the window spans; bd_separator_initialise then learns a first
+/* A look-ahead into a file: shows the separator frames before separation starts, any number, best
+ * spread over the time that the window spans. bd_separator_initialise then learns a first
  * background from the last `window` of them, up to the first sudden change of light among those.
- * Without it the first background is the first frame and improves quickly. BD_ERROR_ARGUMENT once
- * separation has started (a reset allows it again), while a frame is in flight, and for
- * bd_separator_initialise without a frame. */
+ * Without a look-ahead the first background is the first frame and improves quickly.
+ * BD_ERROR_ARGUMENT once separation has started (a reset allows it again), while a frame is in
+ * flight, and for bd_separator_initialise without a frame. */
 BD_API enum bd_status bd_separator_look_ahead(struct bd_separator *separator,
                                               const uint8_t *picture, int64_t stride);
 BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
@@ -128,21 +130,20 @@ BD_API int bd_separator_in_flight(const struct bd_separator *separator);
 BD_API enum bd_status bd_separator_push(struct bd_separator *separator, const uint8_t *picture,
                                         int64_t stride, double time, struct bd_separation *out);
 
-/* As bd_separator_push, but the background of the frame is given (tight rows): found by another
- * solver, such as bd_rpca on the whole window. Only the mask is made, and noise levels are learned.
- */
+/* As bd_separator_push, but with the background of the frame (tight rows) from another solver, such
+ * as bd_rpca on the whole window. Only the mask is made, and noise levels are learned. */
 BD_API enum bd_status bd_separator_push_known(struct bd_separator *separator,
                                               const uint8_t *picture, int64_t stride,
                                               const uint8_t *background, double time,
                                               struct bd_separation *out);
 
-/* While frozen nothing is learned (but the first frame, if there is none yet): window, basis, noise
- * levels and ages stay as they are. */
+/* While frozen nothing is learned (except the first frame, if there is none yet): window, basis,
+ * noise levels and ages stay as they are. */
 BD_API void bd_separator_freeze(struct bd_separator *separator, bool frozen);
 BD_API bool bd_separator_frozen(const struct bd_separator *separator);
 
-/* Forgets all that was learned. Settings stay, and what is frozen stays frozen: then the next frame
- * alone is learned. Frames in flight are still to be received. */
+/* Forgets all that was learned. Options and the frozen state stay; in a frozen separator only the
+ * next frame is learned. Frames in flight are still to be received. */
 BD_API enum bd_status bd_separator_reset(struct bd_separator *separator);
 
 /* Changes lambda and the threshold (grey levels, > 0) from the next frame on. */

@@ -1,4 +1,4 @@
-/* The live separator on the CPU: background that was revealed when something left. */
+/* The live separator on the CPU: ghost removal (bd_separation_ops.remove_ghosts). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@ struct watch {
     uint8_t *region, *apart;
 };
 
-/* How long each pixel has been still, by the pixels of f and of the earlier look, and the region:
- * what is foreground and still. */
+/* For how many looks each pixel has been still, by f and the remembered pixels, and the region: the
+ * pixels of the mask that have been still for long enough. */
 static void look_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -40,7 +40,7 @@ static void look_chunk(void *arg, int64_t chunk, int thread)
         region[q] = (uint8_t)(raw[q] & (still[q] >= enough));
 }
 
-/* lower := where enough looks in a row agree; counts how many pixels those are. */
+/* lower := the pixels with enough votes; counts them. */
 static void vote_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -57,7 +57,7 @@ static void vote_chunk(void *arg, int64_t chunk, int thread)
     state->counts[chunk] = agreed;
 }
 
-/* Pixel p is background as it is now: for all that is remembered. */
+/* Pixel p of f becomes background in all of the state. */
 static void take_pixel(struct bd_cpu_separator *state, const int *order, int count,
                        const struct bd_ghost_params *params, int64_t p)
 {
@@ -77,8 +77,8 @@ static void take_pixel(struct bd_cpu_separator *state, const int *order, int cou
     state->ghost_pixels++;
 }
 
-/* The first column of B has norm 1 again, and l stays what it was: where much that is brighter than
- * the rest has been revealed, the rounds of the next frames would not converge else. */
+/* Scales the first column of B to norm 1 again, and w and C so that l stays the same: otherwise,
+ * where a large and bright area was uncovered, the rounds of the next frames would not converge. */
 static void scale_basis(struct bd_cpu_separator *state, const int *order, int count)
 {
     double square = 0;

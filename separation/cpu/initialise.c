@@ -23,7 +23,8 @@ struct sweep {
     const uint8_t **columns;
 };
 
-/* Median and spread of a chunk of elements. The spread goes to the frame's place for a moment. */
+/* Median and spread of a chunk of elements. The spread is kept in state->frame, until
+ * spread_chunk. */
 static void median_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -39,8 +40,8 @@ static void median_chunk(void *arg, int64_t chunk, int thread)
     state->partial[chunk] = take_background(state, from, count);
 }
 
-/* The value that lasts of a chunk of pixels (not elements), and the one that
- * lasts besides: pictures, noise levels and numbers of members. */
+/* Both stable values of a chunk of pixels (not elements): pictures, noise levels and numbers of
+ * members. */
 static void stable_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -56,13 +57,14 @@ static void stable_chunk(void *arg, int64_t chunk, int thread)
                            state->raw + from, members);
     state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, other,
                            state->picture + at, state->mask + from, members);
-    /* From here on: where the second value has lasted long enough to be the background's. */
+    /* From here on: where the second value has members enough to be the background's. */
     for (int64_t p = from; p < from + count; p++)
         state->guard[p] = state->guard[p] * bd_sep_second_share >= sweep->count;
 }
 
-/* A chunk of the first background: of the two values, the first one but where the second is
- * lower. */
+/* A chunk of the first background: the first stable value, but the second where state->lower is
+ * set.
+ */
 static void choose_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -117,8 +119,7 @@ static void start_basis(struct bd_cpu_separator *state, int64_t items, const int
     memcpy(state->w, bd_sep_coefficients(state, order[count - 1]), sizeof state->w);
 }
 
-/* Noise levels of a chunk of pixels from the spread, which median_chunk left in the frame's place.
- */
+/* Noise levels of a chunk of pixels from the spread, which median_chunk left in state->frame. */
 static void spread_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;

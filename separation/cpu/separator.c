@@ -1,6 +1,7 @@
 /* The live separator on the CPU: its memory, and the mask of a frame. */
 #include "separation/cpu/state.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,36 +12,72 @@ static void sep_destroy(void *arg)
     struct bd_cpu_separator *state = arg;
     if (!state)
         return;
-    free(state->frame);
-    free(state->background);
-    free(state->window);
-    free(state->basis);
-    free(state->next_basis);
-    free(state->coefficients);
-    free(state->g);
-    free(state->partial);
+    void *const arrays[] = { state->frame,       state->background, state->window,
+                             state->basis,       state->next_basis, state->coefficients,
+                             state->g,           state->partial,    state->tiles,
+                             state->counts,      state->difference, state->noise,
+                             state->age,         state->raw,        state->guard,
+                             state->mask,        state->picture,    state->shadow,
+                             state->shadow_mask, state->scratch,    state->still,
+                             state->votes,       state->earlier,    state->lower };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
     bd_tsqr_destroy(&state->tsqr);
-    free(state->tiles);
-    free(state->counts);
-    free(state->difference);
-    free(state->noise);
-    free(state->age);
-    free(state->raw);
-    free(state->guard);
-    free(state->mask);
-    free(state->picture);
-    free(state->shadow);
-    free(state->shadow_mask);
     bd_shadow_work_destroy(&state->shadow_work);
     bd_contact_shadow_work_destroy(&state->contact_work);
-    free(state->scratch);
-    free(state->still);
-    free(state->votes);
-    free(state->earlier);
-    free(state->lower);
     bd_mask_work_destroy(&state->mask_work);
     bd_boundary_work_destroy(&state->boundary_work);
     free(state);
+}
+
+/* NULL sets *missing. */
+static void *take(size_t bytes, bool *missing)
+{
+    void *data = bd_cpu_alloc(bytes);
+    *missing |= !data;
+    return data;
+}
+
+/* The arrays of the state. */
+static enum bd_status take_arrays(struct bd_cpu_separator *state)
+{
+    const struct bd_separation_shape *shape = &state->shape;
+    size_t m = (size_t)state->m, ld = (size_t)state->ld, pixels = (size_t)state->pixels;
+    size_t n = (size_t)shape->window, rank = (size_t)shape->rank;
+    size_t partial = n > 2 * bd_max_rank ? n : 2 * bd_max_rank;
+    size_t threads = (size_t)bd_pool_threads(state->pool);
+    bool missing = false;
+    state->frame = take(m, &missing);
+    state->background = take(m, &missing);
+    state->window = take(ld * n, &missing);
+    state->basis = take(ld * rank * sizeof(float), &missing);
+    state->next_basis = take(ld * rank * sizeof(float), &missing);
+    state->coefficients = take(n * bd_max_rank * sizeof(float), &missing);
+    state->g = take(n * rank * sizeof(float), &missing);
+    state->partial = take((size_t)state->chunks * partial * sizeof(double), &missing);
+    state->tiles = take(threads * 2 * bd_sep_chunk * sizeof(float), &missing);
+    state->counts = take((size_t)bd_sep_pixel_chunks(state) * sizeof *state->counts, &missing);
+    state->difference = take(pixels, &missing);
+    state->noise = take(pixels * sizeof(float), &missing);
+    state->age = take(pixels * sizeof(float), &missing);
+    state->raw = take(pixels, &missing);
+    state->guard = take(pixels, &missing);
+    state->mask = take(pixels, &missing);
+    state->picture = take(m, &missing);
+    state->shadow = take(pixels, &missing);
+    if (shape->outputs & BD_SEPARATOR_SHADOW)
+        state->shadow_mask = take(pixels, &missing);
+    state->scratch = take(2 * pixels, &missing);
+    state->still = take(pixels, &missing);
+    state->votes = take(pixels, &missing);
+    state->earlier = take(m, &missing);
+    state->lower = take(pixels, &missing);
+    if (!missing)
+        return BD_OK;
+    return bd_fail(BD_ERROR_MEMORY,
+                   "no memory for a window of %d frames of %d x %d (%zu MiB); fewer or smaller "
+                   "frames need less",
+                   shape->window, shape->width, shape->height, ld * n >> 20);
 }
 
 static enum bd_status sep_create(struct bd_backend *backend,
@@ -58,59 +95,18 @@ static enum bd_status sep_create(struct bd_backend *backend,
     state->m = state->pixels * shape->channels;
     state->ld = (state->m + 63) / 64 * 64;
     state->chunks = (state->m + bd_sep_chunk - 1) / bd_sep_chunk;
-
-    size_t m = (size_t)state->m, ld = (size_t)state->ld, pixels = (size_t)state->pixels;
-    size_t n = (size_t)shape->window, rank = (size_t)shape->rank;
-    size_t partial = n > 2 * bd_max_rank ? n : 2 * bd_max_rank;
-    size_t threads = (size_t)bd_pool_threads(state->pool);
-    state->frame = bd_cpu_alloc(m);
-    state->background = bd_cpu_alloc(m);
-    state->window = bd_cpu_alloc(ld * n);
-    state->basis = bd_cpu_alloc(ld * rank * sizeof(float));
-    state->next_basis = bd_cpu_alloc(ld * rank * sizeof(float));
-    state->coefficients = bd_cpu_alloc(n * bd_max_rank * sizeof(float));
-    state->g = bd_cpu_alloc(n * rank * sizeof(float));
-    state->partial = bd_cpu_alloc((size_t)state->chunks * partial * sizeof(double));
-    state->tiles = bd_cpu_alloc(threads * 2 * bd_sep_chunk * sizeof(float));
-    state->counts = calloc((size_t)bd_sep_pixel_chunks(state), sizeof *state->counts);
-    state->difference = bd_cpu_alloc(pixels);
-    state->noise = bd_cpu_alloc(pixels * sizeof(float));
-    state->age = bd_cpu_alloc(pixels * sizeof(float));
-    state->raw = bd_cpu_alloc(pixels);
-    state->guard = bd_cpu_alloc(pixels);
-    state->mask = bd_cpu_alloc(pixels);
-    state->picture = bd_cpu_alloc(m);
-    state->shadow = bd_cpu_alloc(pixels);
-    if (shape->outputs & BD_SEPARATOR_SHADOW)
-        state->shadow_mask = bd_cpu_alloc(pixels);
-    state->scratch = bd_cpu_alloc(2 * pixels);
-    state->still = bd_cpu_alloc(pixels);
-    state->votes = bd_cpu_alloc(pixels);
-    state->earlier = bd_cpu_alloc(m);
-    state->lower = bd_cpu_alloc(pixels);
-    enum bd_status status = BD_OK;
-    if (!state->frame || !state->background || !state->window || !state->basis ||
-        !state->next_basis || !state->coefficients || !state->g || !state->partial ||
-        !state->tiles || !state->counts || !state->difference || !state->noise || !state->age ||
-        !state->raw || !state->guard || !state->mask || !state->picture || !state->lower ||
-        !state->scratch || !state->shadow ||
-        (shape->outputs & BD_SEPARATOR_SHADOW && !state->shadow_mask) || !state->still ||
-        !state->votes || !state->earlier)
-        status = bd_fail(BD_ERROR_MEMORY,
-                         "no memory for a window of %d frames of %d x %d (%zu MiB); fewer or "
-                         "smaller frames need less",
-                         shape->window, shape->width, shape->height, ld * n >> 20);
+    int width = shape->width, height = shape->height;
+    enum bd_status status = take_arrays(state);
     if (status == BD_OK)
         status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
     if (status == BD_OK)
-        status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
+        status = bd_mask_work_create(&state->mask_work, state->pool, width, height);
     if (status == BD_OK)
-        status = bd_boundary_work_create(&state->boundary_work, shape->width, shape->height);
+        status = bd_boundary_work_create(&state->boundary_work, width, height);
     if (status == BD_OK)
-        status =
-            bd_shadow_work_create(&state->shadow_work, state->pool, shape->width, shape->height);
+        status = bd_shadow_work_create(&state->shadow_work, state->pool, width, height);
     if (status == BD_OK)
-        status = bd_contact_shadow_work_create(&state->contact_work, shape->width, shape->height);
+        status = bd_contact_shadow_work_create(&state->contact_work, width, height);
     if (status != BD_OK) {
         sep_destroy(state);
         return status;

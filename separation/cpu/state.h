@@ -1,4 +1,4 @@
-/* Private to the CPU backend: the live separator's state (contracts in linalg/shared/ops.h). */
+/* The live separator's state on the CPU (contracts in separation/shared/ops.h). */
 #ifndef BD_SEPARATION_CPU_STATE_H
 #define BD_SEPARATION_CPU_STATE_H
 
@@ -30,23 +30,23 @@ struct bd_cpu_separator {
     uint8_t *background;  /* l rounded: m */
     uint8_t *window;      /* W: ld x n */
     float *basis;         /* B: ld x rank */
-    float *next_basis;    /* sep_basis writes here, then the two are exchanged */
+    float *next_basis;    /* bd_cpu_sep_basis writes here, then the two are exchanged */
     float *coefficients;  /* C: bd_max_rank x n, by slot */
     float *g;             /* n x rank: the new basis is X G */
     float w[bd_max_rank]; /* of the frame in hand */
-    int rank;             /* columns of B in use; 0 before the first sep_median */
+    int rank;             /* columns of B in use; 0 before the first background */
     double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
     float *tiles;    /* threads x 2 x bd_sep_chunk */
     int64_t *counts; /* of the items of a loop that counts */
 
-    uint8_t *difference; /* |f - l|, maximum over channels: pixels */
-    float *noise;        /* mean difference of the pixel while background, grey levels */
-    float *age;          /* seconds for which the pixel has been foreground */
-    uint8_t *raw;        /* 0 or 1, before and during the clean-up */
-    uint8_t *shadow; /* 0 or 1: foreground before the clean-up, but in the shadow of something */
-    uint8_t *guard;  /* 0 or 1: must not be learned */
-    uint8_t *mask;   /* 0 or 255 */
+    uint8_t *difference;  /* |f - l|, maximum over channels: pixels */
+    float *noise;         /* mean difference of the pixel while background, grey levels */
+    float *age;           /* seconds for which the pixel has been foreground */
+    uint8_t *raw;         /* 0 or 1, before and during the clean-up */
+    uint8_t *shadow;      /* 0 or 1: foreground before the clean-up, but shadow */
+    uint8_t *guard;       /* 0 or 1: must not be learned */
+    uint8_t *mask;        /* 0 or 255 */
     uint8_t *shadow_mask; /* 0 or 255: shadows after the clean-up; NULL unless wanted */
     int64_t foreground;
     int64_t changed;             /* pixels over the threshold, before shadows were taken out */
@@ -58,11 +58,11 @@ struct bd_cpu_separator {
     struct bd_shadow_work *shadow_work;
     struct bd_contact_shadow_work *contact_work;
     uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */
-    uint8_t *votes;   /* looks in a row that took the pixel for revealed */
+    uint8_t *votes;   /* looks in a row that voted for the pixel as uncovered background */
     uint8_t *earlier; /* m */
     uint8_t *scratch; /* 2 x pixels */
     uint8_t *picture; /* m: a second picture of the scene, while two are compared */
-    uint8_t *lower;   /* 0 or 1: where it continues its surroundings better than the first */
+    uint8_t *lower;   /* 0 or 1: where it has the lower boundary contrast */
 };
 
 /* The run of elements that item `chunk` takes: from *from, returns how many. */
@@ -97,8 +97,7 @@ static inline int64_t bd_sep_run_and_count(struct bd_cpu_separator *state, bd_po
     return sum;
 }
 
-/* rest := of what is set in `all`, what is not in `less` (pictures of 0 and 1; rest is neither).
- * separator.c */
+/* rest := `all` without `less` (pictures of 0 and 1; rest is neither). separator.c */
 void bd_sep_leave_out(struct bd_cpu_separator *state, uint8_t *rest, const uint8_t *all,
                       const uint8_t *less);
 

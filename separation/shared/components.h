@@ -31,7 +31,7 @@ void bd_components_destroy(struct bd_components *components);
 void bd_components_find(struct bd_components *components, const uint8_t *picture, int64_t stride,
                         uint8_t value, uint8_t other, bool corners);
 
-/* The run that stands for the component of run i: the first one of it. */
+/* The root of the component of run i: its first run. */
 int32_t bd_components_root(struct bd_components *components, int32_t i);
 
 #endif

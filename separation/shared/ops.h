@@ -1,5 +1,5 @@
-/* The table of live separation (backdrop/separator.h), and its parameters: what separation/ asks of
- * a backend, on the CPU (separation/cpu/) and on a GPU (gpu/separation/). */
+/* The function table of the live separator (backdrop/separator.h), and its parameters. It is
+ * implemented on the CPU (separation/cpu/) and on a GPU (gpu/separation/). */
 #ifndef BD_SEPARATION_SHARED_OPS_H
 #define BD_SEPARATION_SHARED_OPS_H
 
@@ -45,40 +45,40 @@ enum {
 
 struct bd_separation_shape {
     int width, height, channels;
-    int window;  /* slots n */
+    int window;  /* columns n */
     int rank;    /* columns of B */
-    int outputs; /* pictures that sep_collect gives: a sum of enum bd_separator_output */
+    int outputs; /* pictures that collect returns: a sum of enum bd_separator_output */
 };
 
+/* For detect: see separation/shared/mask.h. */
 struct bd_detect_params {
-    float threshold;  /* least difference, grey levels */
-    float noise_gain; /* times the pixel's noise level ... */
+    float threshold;  /* least limit of a pixel, grey levels */
+    float noise_gain; /* the limit is so many times the pixel's noise level ... */
     float most;       /* ... but never more than this, grey levels */
-    float plain;      /* share of the pixel's threshold below which it is plain background; < 0:
-                         edges are not trimmed */
+    float plain;      /* share of the limit up to which a pixel is plain background; < 0: edges are
+                         not trimmed */
     int shadows;      /* 1: pixels in the shadow of something are no foreground */
     int median;       /* side of the median filter, odd */
     int min_area;     /* pixels */
     int max_hole;     /* pixels */
-    int guard;        /* pixels around the mask that must not be learned either */
+    int guard;        /* pixels around mask and shadows that must not be learned either */
     float noise_rate; /* share of the newest difference in the noise level */
     float seconds;    /* since the frame before: added to the age of foreground pixels */
     float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */
 };
 
-/* For sep_reveal. */
+/* For remove_ghosts. */
 struct bd_ghost_params {
-    int reach;   /* grey levels: a pixel that differs by at most this is what it was */
-    int still;   /* looks for which a pixel must have been what it is */
+    int reach;   /* grey levels: a pixel that differs by at most this is unchanged */
+    int still;   /* looks for which a pixel must have been unchanged */
     int votes;   /* looks in a row that must agree */
     int least;   /* pixels of the smallest component */
-    int times;   /* by so much lower must it be */
+    int times;   /* by so much lower must its boundary contrast be */
     int margin;  /* pixels around a component that become background with it */
     float noise; /* grey levels: first noise level of what becomes background */
 };
 
-/* The live separator (backdrop/separator.h, separation/shared/ops.h).
- * The state holds: the frame in hand f (m bytes); the window W, m x n bytes, a column a slot;
+/* The state holds: the frame in hand f (m bytes); the window W, m x n bytes, a column a slot;
  * the basis B (m x rank_max) and the coefficients C (rank_max x n, by slot), both float; the
  * background l = B w of the frame in hand; a noise level and an age for each pixel; masks.
  * With L = B C, the window without its sparse part is X = L + clip(W - L, +-lambda): it is
@@ -93,17 +93,16 @@ struct bd_separation_ops {
     enum bd_status (*load)(void *state, const uint8_t *picture, int64_t stride);
     /* l := a picture of m tight bytes found by another solver. Both copy before they return. */
     enum bd_status (*load_background)(void *state, const uint8_t *background);
-    /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w; starts from the w of the
-     * frame before. Where there are rounds, and more than 0.6 of the elements of f differ from that
-     * by more than 2 lambda, the light has changed: a round each with 8, 4 and 2 times lambda comes
-     * first, and counts if at most 0.7 times as many differ then. The bytes of l are there after
-     * detect. */
+    /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w, from the w of the frame
+     * before. If there are rounds, and more than bd_sep_outlier_share of the elements of f differ
+     * from the first l by more than 2 lambda, the light has changed: rounds with 8, 4 and 2 times
+     * lambda come first, and are kept if at most bd_sep_explained_share times as many elements
+     * differ after them. The bytes of l are written by detect at the latest. */
     enum bd_status (*project)(void *state, int rounds, float lambda);
-    /* |f - l| to the cleaned mask, the guard, noise levels and ages (learn = 0 leaves those two).
-     */
+    /* The mask and the guard from |f - l|; learns noise levels and ages (not with learn = 0):
+     * separation/shared/mask.h. */
     enum bd_status (*detect)(void *state, const struct bd_detect_params *params, int learn);
-    /* May be NULL: project, detect and finish of the frame in hand in one call, which
-     * knows that they come together. */
+    /* May be NULL: project, detect and finish of the frame in hand in one call. */
     enum bd_status (*step)(void *state, int rounds, float lambda,
                            const struct bd_detect_params *params, int learn);
     /* W(:, slot) := f, but l where the guard forbids learning (guarded = 1); C(:, slot) := w. */
@@ -113,15 +112,15 @@ struct bd_separation_ops {
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
      * memory. */
     enum bd_status (*gram)(void *state, const int *order, int count, float lambda, double *g);
-    /* R (count x count) of X(:, order) by TSQR; the rest of r, window x window, becomes 0. The
-     * sparse part's remainder clip(W - L, +-lambda) may be rounded to 2^-12 lambda. */
+    /* R (count x count) of X(:, order); the rest of r, window x window, becomes 0. The
+     * remainder clip(W - L, +-lambda) may be rounded to 2^-12 lambda. */
     enum bd_status (*reduce)(void *state, const int *order, int count, float lambda, float *r,
                              int64_t ldr);
     /* The basis from the SVD of R, R that of X(:, order): with r the number of leading sigma above
      * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order)
      * := diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the
-     * basis as it is. Columns of B after the first are kept only while they spread over the picture
-     * as a change of light does. w of the frame in hand is carried over to the new basis. sigma and
+     * basis as it is. Columns of B after the first are kept up to the first that takes part in too
+     * little (bd_sep_least_participation). w becomes B_new^T B w. sigma and
      * v (at least count values, and count x r) are in the backend's memory. */
     enum bd_status (*basis)(void *state, const int *order, int count, float lambda, double tau,
                             const float *sigma, const float *v, int64_t ldv);
@@ -129,28 +128,37 @@ struct bd_separation_ops {
      * coefficients, w those of the newest; noise := median difference of W(:, order) from it,
      * bounded. Leaves f := the newest column and l undefined. */
     enum bd_status (*median)(void *state, const int *order, int count, float lambda);
-    /* As median, but with a value that lasts (cpu/kernels/pixel_kernels.h) in place of the
-     * median: slower, and right where somebody stood for most of the time. At most bd_max_stable
-     * columns, evenly spread over the order, are looked at. With choose = 1, where a second value
-     * was there in at least an eighth of them (the region, after a 3 x 3 median), components of at
-     * least 1 / 3000 of the picture take the second value if it is lower there (cpu/boundary.h):
-     * the background is what continues its surroundings. */
+    /* As median, but with the stable value of each pixel in place of the median: slower, and right
+     * where a person stayed for most of the time. At most bd_max_stable columns, evenly spread over
+     * the order, are looked at.
+     * The stable value: a candidate is the pixel in one of the pictures, oldest first; its members
+     * are the pictures in which no channel differs from it by more than bd_sep_stable_reach. The
+     * candidate wins for which the time that its members span, in pictures, plus their number is
+     * the largest (the earliest of equals): a value seen before and after a person stayed there
+     * wins over that person, even over a somewhat longer stay. The stable value is the mean of its
+     * members, the noise level their mean difference from it (maximum over channels).
+     * With choose = 1 there is a second stable value, of the pictures that do not show the first.
+     * The region (where the second one has at least 1 / bd_sep_second_share of the pictures as
+     * members), after a 3 x 3 median, takes the second value in components of at least
+     * 1 / bd_sep_second_least of the picture whose boundary contrast is bd_sep_second_times lower
+     * with it (separation/shared/boundary_contrast.h). */
     enum bd_status (*stable)(void *state, const int *order, int count, float lambda, int choose);
-    /* A look for what has been revealed: something that was taken for background has left, and what
-     * stood behind it is foreground since, and still. Each pixel of f that differs in no channel by
-     * more than params->reach from what it was at an earlier look has been still for one look more,
-     * else it is remembered as it is now. Region: the mask, where pixels have been still for
+    /* Ghost removal: an object that was taken for background has left, and the background that it
+     * uncovered has been foreground since, without a change. One look: a pixel of f that differs in
+     * no channel by more than params->reach from the remembered one has been still for one look
+     * more, else it is remembered as it is now. Region: the mask, where pixels have been still for
      * params->still looks, after a 3 x 3 median; apart: the rest of the mask. A component of the
-     * region across whose border f is lower than l (cpu/boundary.h) gets a vote, other pixels lose
-     * theirs. Pixels with params->votes votes, and those still for long enough around them (as far
-     * as params->margin, but not in the mask), become background: W := f in all slots of `order`,
-     * B := f / w(1) in the first column and 0 in others, noise := params->noise, age, stillness and
-     * votes 0. Then the first column is scaled to norm 1 again, and w(1) and C with it. Nothing is
-     * taken where w(1) < 1: the background is black. The number of pixels is told with the results
-     * of the next frame. */
+     * region in which f has the lower boundary contrast than l gets a vote
+     * (separation/shared/boundary_contrast.h), other pixels lose theirs. Pixels with params->votes
+     * votes, and those around them (as far as params->margin, but not in the mask) that have been
+     * still for as long, become background: W := f in all slots of `order`, B := f / w(1) in the
+     * first column and 0 in others, noise := params->noise, age, stillness and votes 0. Then the
+     * first column is scaled to norm 1 again, and w(1) and C with it. Nothing happens where
+     * w(1) < 1: the background is black. The number of pixels is in the results of the next frame.
+     */
     enum bd_status (*remove_ghosts)(void *state, const int *order, int count,
                                     const struct bd_ghost_params *params);
-    /* Frames of which results may be in flight: finish calls without their collect. */
+    /* Frames in flight, at most: calls of finish without their collect. */
     int depth;
     /* Asks for the results of the frame in hand: the pictures of shape.outputs, the pixels of the
      * mask and those that have changed, and the rank, as they are now. Does not wait. */

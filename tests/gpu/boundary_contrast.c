@@ -1,4 +1,4 @@
-/* The test for seams of the GPU against that of the CPU, bit for bit, on random pictures of one and
+/* Boundary contrast on the GPU against that on the CPU, bit for bit, on random pictures of one and
  * of many tiles; then its time. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void close_pair(struct pair *p)
 }
 
 /* Blocks of `block` pixels, so that there are components of all sizes; `percent` of them in the
- * region. The picture inside is calmer, so that some components are smoother. */
+ * region. The picture inside is calmer, so that some components have the lower contrast. */
 static void draw(struct pair *p, int block, uint32_t percent, uint32_t seed)
 {
     for (int y = 0; y < p->height; y++)
@@ -112,10 +112,10 @@ static struct bd_cuda_boundary on_gpu(const struct pair *p, const struct setting
                                       .times = set->times };
 }
 
-/* Returns how many pixels are smoother. */
+/* Returns how many pixels are in components of lower contrast. */
 static int check(struct pair *p, const struct setting *set)
 {
-    struct bd_cuda_boundary seam = on_gpu(p, set);
+    struct bd_cuda_boundary boundary = on_gpu(p, set);
     struct bd_boundary cpu = { .outside = p->host[outside],
                                .inside = p->host[inside],
                                .channels = set->channels,
@@ -128,7 +128,7 @@ static int check(struct pair *p, const struct setting *set)
     bd_boundary_find(p->cpu, p->want, &cpu);
     assert_int_equal(cudaMemset(p->d_got, 0x5a, p->pixels), cudaSuccess);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
-    assert_int_equal(bd_cuda_boundary_find(p->gpu, p->d_got, &seam), BD_OK);
+    assert_int_equal(bd_cuda_boundary_find(p->gpu, p->d_got, &boundary), BD_OK);
     assert_int_equal(cudaStreamSynchronize(p->cuda->stream), cudaSuccess);
     assert_int_equal(cudaMemcpy(p->got, p->d_got, p->pixels, cudaMemcpyDeviceToHost), cudaSuccess);
     for (size_t i = 0; i < p->pixels; i++) {
@@ -167,12 +167,12 @@ static void test_random(void **state)
         }
         close_pair(&p);
     }
-    print_message("%d of %d pixels are smoother\n", found, pixels);
-    assert_in_range(found, pixels / 100, pixels / 2); /* there was something to tell apart */
+    print_message("%d of %d pixels have the lower contrast\n", found, pixels);
+    assert_in_range(found, pixels / 100, pixels / 2); /* both kinds occur */
     bd_backend_close(&backend);
 }
 
-/* Each allocation and launch may fail: told, and the next call is right. */
+/* Each allocation and launch may fail: it is reported, and the next call is right. */
 static void test_faults(void **state)
 {
     (void)state;
@@ -182,13 +182,13 @@ static void test_faults(void **state)
     struct pair p;
     open_pair(&p, backend, 300, 140);
     draw(&p, 7, 35, 1);
-    struct bd_cuda_boundary seam = on_gpu(&p, &set);
+    struct bd_cuda_boundary boundary = on_gpu(&p, &set);
     bd_cuda_inject(cudaErrorMemoryAllocation, 0);
     assert_int_equal(bd_cuda_boundary_create(p.mask, &none), BD_ERROR_MEMORY);
     assert_null(none);
     for (int launch = 0; launch < 6; launch++) {
         bd_cuda_inject(cudaErrorUnknown, launch);
-        assert_int_equal(bd_cuda_boundary_find(p.gpu, p.d_got, &seam), BD_ERROR_BACKEND);
+        assert_int_equal(bd_cuda_boundary_find(p.gpu, p.d_got, &boundary), BD_ERROR_BACKEND);
     }
     bd_cuda_inject(cudaSuccess, 0);
     check(&p, &set);
@@ -220,12 +220,12 @@ static void test_time(void **state)
             struct setting set = {
                 .channels = 1, .median = 3, .least = 691, .times = 3, .apart = true
             };
-            struct bd_cuda_boundary seam = on_gpu(&p, &set);
+            struct bd_cuda_boundary boundary = on_gpu(&p, &set);
             float ms[times] = { 0 };
             draw(&p, blocks[b], percent, 3);
             for (int i = -3; i < times; i++) {
                 cudaEventRecord(start, p.cuda->stream);
-                assert_int_equal(bd_cuda_boundary_find(p.gpu, p.d_got, &seam), BD_OK);
+                assert_int_equal(bd_cuda_boundary_find(p.gpu, p.d_got, &boundary), BD_OK);
                 cudaEventRecord(stop, p.cuda->stream);
                 assert_int_equal(cudaEventSynchronize(stop), cudaSuccess);
                 if (i >= 0)

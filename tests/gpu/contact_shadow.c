@@ -1,4 +1,4 @@
-/* Shadows that things stand on, in the mask clean-up of the GPU, against that of the CPU, bit for
+/* Contact shadows, in the mask clean-up of the GPU, against that of the CPU, bit for
  * bit: drawn cases over the borders of words, tiles and thread blocks, random ones with holes and
  * things in the holes, pictures that are hard for components. Then its times. An argument chooses
  * tests by name. */
@@ -27,7 +27,8 @@ static struct bd_detect_params nothing_else(int k)
     };
 }
 
-/* A car as that of tests/support/contact_picture.h anywhere: its strip is told, wherever it lies.
+/* A car as that of tests/support/contact_picture.h anywhere: its contact shadow is found, wherever
+ * it lies.
  */
 static void test_a_car_anywhere(void **state)
 {
@@ -142,7 +143,7 @@ static void punch(struct contact_picture *p, uint32_t *seed)
     }
 }
 
-/* Things as wide as high or wider, of which some stand on shadows, side by side or not. */
+/* Things as wide as high or wider, some of them with contact shadows, side by side or not. */
 static void draw_cars(struct contact_picture *p, uint32_t *seed)
 {
     for (int cars = between(seed, 1, 4); cars > 0; cars--) {
@@ -265,7 +266,7 @@ static void test_hard_pictures(void **state)
     assert_true(cut > 2000);
 }
 
-/* A picture whose widest thing has others in its hole, and stands on black. */
+/* A picture whose widest thing has others in its hole, and a contact shadow. */
 static void draw_nested(struct pair *p, int side)
 {
     memset(p->raw, 0, p->count);
@@ -311,7 +312,7 @@ static void test_graph(void **state)
     pair_close(&p);
 }
 
-/* A failure in each launch is told. */
+/* A failure in each launch is reported. */
 static void test_faults(void **state)
 {
     (void)state;
@@ -353,7 +354,7 @@ static void test_time(void **state)
                 ms[which] = time_on_gpu(&p, &params);
             }
             compare(&p, n < 0 ? "nested" : pictures[n].name, &params);
-            print_message("%4d x %4d %-16s %.4f ms, with what things stand on %.4f (gray), %.4f "
+            print_message("%4d x %4d %-16s %.4f ms, with contact shadows %.4f (gray), %.4f "
                           "(rgb); %lld pixels of that\n",
                           p.width, p.height, n < 0 ? "nested" : pictures[n].name, (double)ms[0],
                           (double)ms[1], (double)ms[2], (long long)p.cut);

@@ -113,7 +113,7 @@ static void test_graph(void **state)
                      cudaSuccess);
     const struct bd_cuda_mask_pictures in_place = { .mask = p.d_raw,
                                                     .guard = p.d_guard,
-                                                    .shadow_mask = p.d_told,
+                                                    .shadow_mask = p.d_shown,
                                                     .foreground = p.d_foreground,
                                                     .raw = p.d_raw,
                                                     .shadow = p.d_shadow };
@@ -134,7 +134,7 @@ static void test_graph(void **state)
     pair_close(&p);
 }
 
-/* Failures in each allocation, set-up call and launch: told, and nothing left behind. */
+/* Failures in each allocation, set-up call and launch: reported, and nothing left behind. */
 static void test_faults(void **state)
 {
     (void)state;

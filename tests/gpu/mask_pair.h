@@ -13,8 +13,8 @@
 
 #include "gpu/separation/mask/mask.h"
 #include "separation/cpu/contact_shadow.h"
-#include "separation/shared/contact_shadow.h"
 #include "separation/cpu/mask.h"
+#include "separation/shared/contact_shadow.h"
 #include "tests/gpu/group.h"
 #include "tests/support/mask_pictures.h"
 
@@ -26,10 +26,10 @@ struct pair {
     struct bd_cuda_mask *gpu;
     struct bd_pool *pool;
     struct bd_mask_work *cpu;
-    uint8_t *d_raw, *d_mask, *d_guard, *d_shadow, *d_difference, *d_told;
+    uint8_t *d_raw, *d_mask, *d_guard, *d_shadow, *d_difference, *d_shown;
     int *d_foreground;
-    uint8_t *raw, *mask, *guard, *got, *shadow, *plain, *difference, *told; /* host */
-    /* For shadows that things stand on: */
+    uint8_t *raw, *mask, *guard, *got, *shadow, *plain, *difference, *shown; /* host */
+    /* For contact shadows: */
     int channels; /* of frame and background; 0: they are not looked for */
     struct bd_contact_shadow_work *contact;
     uint8_t *frame, *background, *all, *d_frame, *d_background, *d_all;
@@ -48,15 +48,15 @@ static void pair_open(struct pair *p, int width, int height)
     assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
     assert_int_equal(bd_mask_work_create(&p->cpu, p->pool, width, height), BD_OK);
     assert_int_equal(bd_contact_shadow_work_create(&p->contact, width, height), BD_OK);
-    uint8_t **const on_gpu[] = { &p->d_raw,        &p->d_mask, &p->d_guard, &p->d_shadow,
-                                 &p->d_difference, &p->d_told, &p->d_all };
+    uint8_t **const on_gpu[] = { &p->d_raw,        &p->d_mask,  &p->d_guard, &p->d_shadow,
+                                 &p->d_difference, &p->d_shown, &p->d_all };
     for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
         assert_int_equal(cudaMalloc((void **)on_gpu[i], p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_frame, 3 * p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_background, 3 * p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_foreground, sizeof(int)), cudaSuccess);
     uint8_t **const arrays[] = { &p->raw,   &p->mask,       &p->guard, &p->got, &p->shadow,
-                                 &p->plain, &p->difference, &p->told,  &p->all };
+                                 &p->plain, &p->difference, &p->shown, &p->all };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         assert_non_null(*arrays[i] = malloc(p->count));
     assert_non_null(p->frame = malloc(3 * p->count));
@@ -77,12 +77,12 @@ static void pair_close(struct pair *p)
     bd_mask_work_destroy(&p->cpu);
     bd_pool_destroy(&p->pool);
     bd_contact_shadow_work_destroy(&p->contact);
-    void *const on_gpu[] = { p->d_raw,  p->d_mask, p->d_guard, p->d_shadow,     p->d_difference,
-                             p->d_told, p->d_all,  p->d_frame, p->d_background, p->d_foreground };
+    void *const on_gpu[] = { p->d_raw,   p->d_mask, p->d_guard, p->d_shadow,     p->d_difference,
+                             p->d_shown, p->d_all,  p->d_frame, p->d_background, p->d_foreground };
     for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
         cudaFree(on_gpu[i]);
-    void *const arrays[] = { p->raw,        p->mask, p->guard, p->got,   p->shadow,    p->plain,
-                             p->difference, p->told, p->all,   p->frame, p->background };
+    void *const arrays[] = { p->raw,        p->mask,  p->guard, p->got,   p->shadow,    p->plain,
+                             p->difference, p->shown, p->all,   p->frame, p->background };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -101,7 +101,7 @@ static void assert_same(struct pair *p, const uint8_t *d_got, const uint8_t *exp
                      expected[i] * value);
 }
 
-/* p->mask, p->guard, p->all and p->told: those of the CPU for p->raw, 0 and 1; returns the set
+/* p->mask, p->guard, p->all and p->shown: those of the CPU for p->raw, 0 and 1; returns the set
  * pixels. Edges are trimmed unless params->plain < 0, and there are shadows with params->shadows.
  */
 static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
@@ -127,9 +127,9 @@ static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
     for (size_t i = 0; i < p->count; i++)
         p->got[i] = p->mask[i] | p->all[i];
     bd_mask_dilate(p->cpu, p->guard, p->got, params->guard);
-    bd_mask_median(p->cpu, p->told, p->all, params->median);
+    bd_mask_median(p->cpu, p->shown, p->all, params->median);
     for (size_t i = 0; i < p->count; i++) {
-        p->told[i] &= !p->mask[i];
+        p->shown[i] &= !p->mask[i];
         foreground += p->mask[i];
     }
     return foreground;
@@ -149,7 +149,7 @@ static void load_gpu(struct pair *p)
         cudaMemcpy(p->d_frame, p->frame, bytes, cudaMemcpyHostToDevice);
         cudaMemcpy(p->d_background, p->background, bytes, cudaMemcpyHostToDevice);
     }
-    cudaMemset(p->d_told, 0x5a, p->count);
+    cudaMemset(p->d_shown, 0x5a, p->count);
     cudaMemset(p->d_all, 0x5a, p->count);
     cudaMemset(p->d_mask, 0x5a, p->count);
     cudaMemset(p->d_guard, 0x5a, p->count);
@@ -171,7 +171,7 @@ static void compare(struct pair *p, const char *name, const struct bd_detect_par
     if (p->channels)
         assert_same(p, all_shadow_of(p, params), p->all, 1, "all shadows", name, params);
     assert_same(p, p->d_guard, p->guard, 1, "guard", name, params);
-    assert_same(p, p->d_told, p->told, 255, "shadows", name, params);
+    assert_same(p, p->d_shown, p->shown, 255, "shadows", name, params);
     cudaMemcpy(&foreground, p->d_foreground, sizeof foreground, cudaMemcpyDeviceToHost);
     assert_int_equal(foreground, expected);
 }
@@ -181,7 +181,7 @@ static enum bd_status clean_on_gpu(struct pair *p, const struct bd_detect_params
     const struct bd_cuda_mask_pictures all = {
         .mask = p->d_mask,
         .guard = p->d_guard,
-        .shadow_mask = p->d_told,
+        .shadow_mask = p->d_shown,
         .all_shadow = all_shadow_of(p, params),
         .foreground = p->d_foreground,
         .raw = p->d_raw,
@@ -201,8 +201,8 @@ static void check(struct pair *p, const char *name, const struct bd_detect_param
     compare(p, name, params);
 }
 
-/* A failure in each of the launches of a clean-up is told, and leaves nothing behind: the next is
- * right. */
+/* A failure in each of the launches of a clean-up is reported, and leaves nothing behind: the next
+ * is right. */
 static void check_faults(struct pair *p, const char *name, const struct bd_detect_params *params,
                          int launches)
 {

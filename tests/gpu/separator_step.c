@@ -1,6 +1,6 @@
 /* The step of an ordinary frame, which the CUDA backend launches as a graph: bit for bit what the
- * slots give one by one, whatever comes between; and what it says and leaves behind when a call
- * fails. */
+ * functions give one by one, whatever comes between; and what it reports and leaves behind when a
+ * call fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,10 +18,10 @@
 
 enum { window = 6, depth = 3 };
 
-enum { leaves = 70 };            /* the frame from which on what has stood is gone */
+enum { leaves = 70 };            /* the frame from which on what stayed there is gone */
 enum { dark = 83, bright = 90 }; /* frames between which the light is another one */
 
-/* A gradient with noise, a square that moves and has a shadow, and one that stands above it; rows
+/* A gradient with noise, a square that moves and has a shadow, and one that stays above it; rows
  * `stride` bytes apart. */
 static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_shape *shape,
                  int frame)
@@ -61,7 +61,7 @@ static struct bd_detect_params params_of(const struct bd_separation_shape *shape
                                       .memory = 0.3F };
 }
 
-/* Frame `frame` of one of two states, as one step or by one slot after the other. */
+/* Frame `frame` of one of two states, as one step or by one function after the other. */
 static enum bd_status separate(struct bd_backend *backend, void *state,
                                const struct bd_separation_shape *shape, int frame, bool one)
 {
@@ -85,7 +85,7 @@ static enum bd_status slide(struct bd_backend *backend, void *state, int frame)
     return status == BD_OK ? backend->ops->separation->median(state, order, window, 10) : status;
 }
 
-/* Looks for what was revealed, now and then. */
+/* Looks for ghosts, now and then. */
 static enum bd_status look(struct bd_backend *backend, void *state)
 {
     static const int order[window] = { 3, 1, 4, 0, 5, 2 };

@@ -1,4 +1,4 @@
-/* The test for seams against its definition on random pictures, and on drawn cases. */
+/* Boundary contrast against its definition on random pictures, and on drawn cases. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,7 +34,7 @@ static void plain_components(int *number, const uint8_t *region, int width, int 
     }
 }
 
-static int jump(const uint8_t *picture, int channels, int at, const uint8_t *other, int there)
+static int difference(const uint8_t *picture, int channels, int at, const uint8_t *other, int there)
 {
     int sum = 0;
     for (int c = 0; c < channels; c++)
@@ -42,9 +42,10 @@ static int jump(const uint8_t *picture, int channels, int at, const uint8_t *oth
     return sum;
 }
 
-/* Whether component `which` is smoother, by the definition in seam.h. */
-static bool plain_smoother(const struct bd_boundary *seam, const int *number, int which, int width,
-                           int height)
+/* Whether component `which` has the lower contrast in `inside`, by the definition in
+ * separation/shared/boundary_contrast.h. */
+static bool plain_lower(const struct bd_boundary *boundary, const int *number, int which, int width,
+                        int height)
 {
     static const int dx[] = { -1, 1, 0, 0 }, dy[] = { 0, 0, -1, 1 };
     int64_t outside = 0, inside = 0;
@@ -57,41 +58,44 @@ static bool plain_smoother(const struct bd_boundary *seam, const int *number, in
             for (int k = 0; k < 4; k++) {
                 int u = x + 2 * dx[k], v = y + 2 * dy[k], s = x - dx[k], t = y - dy[k];
                 int next = (y + dy[k]) * width + x + dx[k], far = v * width + u;
-                if (u < 0 || v < 0 || u >= width || v >= height || seam->region[next])
+                if (u < 0 || v < 0 || u >= width || v >= height || boundary->region[next])
                     continue;
-                if (seam->region[far] || (seam->apart && (seam->apart[next] || seam->apart[far]))) {
+                if (boundary->region[far] ||
+                    (boundary->apart && (boundary->apart[next] || boundary->apart[far]))) {
                     apart++;
                     continue;
                 }
                 bool wide =
-                    s >= 0 && t >= 0 && s < width && t < height && seam->region[t * width + s];
+                    s >= 0 && t >= 0 && s < width && t < height && boundary->region[t * width + s];
                 int near = wide ? t * width + s : y * width + x;
-                outside += jump(seam->outside, seam->channels, near, seam->outside, far);
-                inside += jump(seam->inside, seam->channels, near, seam->outside, far);
+                outside +=
+                    difference(boundary->outside, boundary->channels, near, boundary->outside, far);
+                inside +=
+                    difference(boundary->inside, boundary->channels, near, boundary->outside, far);
                 counted++;
             }
         }
-    return area >= seam->least && counted >= apart && seam->times * inside < outside;
+    return area >= boundary->least && counted >= apart && boundary->times * inside < outside;
 }
 
-static void check(const struct bd_boundary *seam, int width, int height)
+static void check(const struct bd_boundary *boundary, int width, int height)
 {
     static int number[most_pixels];
-    static uint8_t smoother[most_pixels + 1];
+    static uint8_t lower[most_pixels + 1];
     struct bd_boundary_work *work;
     assert_int_equal(bd_boundary_work_create(&work, width, height), BD_OK);
-    smoother[width * height] = 77;
-    bd_boundary_find(work, smoother, seam);
-    assert_int_equal(smoother[width * height], 77);
-    plain_components(number, seam->region, width, height);
+    lower[width * height] = 77;
+    bd_boundary_find(work, lower, boundary);
+    assert_int_equal(lower[width * height], 77);
+    plain_components(number, boundary->region, width, height);
     for (int i = 0; i < width * height; i++) {
-        bool want = number[i] && plain_smoother(seam, number, number[i], width, height);
-        assert_int_equal(smoother[i], want);
+        bool want = number[i] && plain_lower(boundary, number, number[i], width, height);
+        assert_int_equal(lower[i], want);
     }
     bd_boundary_work_destroy(&work);
 }
 
-/* Blocks and specks, so that there are components of all sizes, some of them smoother. */
+/* Blocks and specks, so that there are components of all sizes, some of them of lower contrast. */
 static void test_random(void **state)
 {
     (void)state;
@@ -113,14 +117,14 @@ static void test_random(void **state)
             outside[i] = (uint8_t)random_bits(&seed);
             inside[i] = (uint8_t)(100 + random_bits(&seed) % 60);
         }
-        struct bd_boundary seam = { .outside = outside,
-                                    .inside = inside,
-                                    .channels = channels,
-                                    .region = region,
-                                    .apart = round % 3 ? apart : NULL,
-                                    .least = round % 4 * 5,
-                                    .times = 1 + round % 2 };
-        check(&seam, width, height);
+        struct bd_boundary boundary = { .outside = outside,
+                                        .inside = inside,
+                                        .channels = channels,
+                                        .region = region,
+                                        .apart = round % 3 ? apart : NULL,
+                                        .least = round % 4 * 5,
+                                        .times = 1 + round % 2 };
+        check(&boundary, width, height);
     }
 }
 
@@ -138,24 +142,24 @@ static void draw(uint8_t *picture, bool somebody)
 
 static bool found(const uint8_t *outside, const uint8_t *inside, const uint8_t *apart)
 {
-    static uint8_t region[width * height], smoother[width * height];
-    struct bd_boundary seam = { .outside = outside,
-                                .inside = inside,
-                                .channels = 1,
-                                .region = region,
-                                .apart = apart,
-                                .least = 10,
-                                .times = 3 };
+    static uint8_t region[width * height], lower[width * height];
+    struct bd_boundary boundary = { .outside = outside,
+                                    .inside = inside,
+                                    .channels = 1,
+                                    .region = region,
+                                    .apart = apart,
+                                    .least = 10,
+                                    .times = 3 };
     struct bd_boundary_work *work;
     for (int i = 0; i < width * height; i++)
         region[i] = outside[i] != inside[i];
     assert_int_equal(bd_boundary_work_create(&work, width, height), BD_OK);
-    bd_boundary_find(work, smoother, &seam);
+    bd_boundary_find(work, lower, &boundary);
     bd_boundary_work_destroy(&work);
-    return smoother[20 * width + 25];
+    return lower[20 * width + 25];
 }
 
-/* The wall is told from who stands before it, whichever of the two is the background in use; not
+/* The wall is separated from a person before it, whichever of the two is the background in use; not
  * where most of the border cannot be seen. */
 static void test_drawn(void **state)
 {

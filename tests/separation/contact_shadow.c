@@ -1,4 +1,4 @@
-/* Shadows that things stand on: drawn cases, and against the definition on random pictures. */
+/* Contact shadows: drawn cases, and against the definition on random pictures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -63,7 +63,7 @@ static void test_what_is_black_all_over_stays(void **state)
 }
 
 /* The same strip, of a thing that is too narrow for its height. */
-static void test_one_who_stands_keeps_his_feet(void **state)
+static void test_person_keeps_feet(void **state)
 {
     (void)state;
     struct contact_picture p = new_picture(80, 80, 3);
@@ -278,7 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_car_loses_its_shadow),
         cmocka_unit_test(test_what_is_black_all_over_stays),
-        cmocka_unit_test(test_one_who_stands_keeps_his_feet),
+        cmocka_unit_test(test_person_keeps_feet),
         cmocka_unit_test(test_legs_stay),
         cmocka_unit_test(test_what_the_picture_cuts_off_stays),
         cmocka_unit_test(test_what_is_not_black_or_not_even_stays),

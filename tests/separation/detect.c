@@ -210,7 +210,7 @@ static void test_random(void **state)
             }
         print_message("%s: of %lld pixels, %lld are foreground and %lld shadow\n", name,
                       (long long)tally.all, (long long)tally.kept, (long long)tally.shadows);
-        /* there was something to tell apart */
+        /* both kinds occur */
         assert_in_range(tally.kept, tally.all / 10, tally.all * 9 / 10);
         assert_in_range(tally.shadows, tally.all / 100, tally.all / 2);
     }
@@ -226,7 +226,7 @@ static void test_extremes(void **state)
         struct pair p;
         if (!open_pair(&p, name, sizes[s][0], sizes[s][1], 3))
             return;
-        /* No filter: all that is shadow is told of. */
+        /* No filter: all shadows are in the result. */
         const struct bd_detect_params params = {
             .threshold = 20, .most = 60, .plain = -1, .shadows = 1, .median = 1, .guard = 2
         };

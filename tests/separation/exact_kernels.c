@@ -71,7 +71,8 @@ static void check_compare(const struct bd_exact_kernels *kernels, int count, int
     memset(difference, untouched, sizeof difference);
     memset(raw, untouched, sizeof raw);
     memset(plain, untouched, sizeof plain);
-    int64_t told = kernels->compare(count, channels, f, l, noise, &limits, difference, raw, plain);
+    int64_t returned =
+        kernels->compare(count, channels, f, l, noise, &limits, difference, raw, plain);
     for (int i = 0; i < count; i++) {
         int far = 0;
         for (int c = 0; c < channels; c++)
@@ -82,7 +83,7 @@ static void check_compare(const struct bd_exact_kernels *kernels, int count, int
         assert_int_equal(plain[i], (float)far <= 0.3F * bound);
         set += raw[i];
     }
-    assert_int_equal(told, set);
+    assert_int_equal(returned, set);
     for (int i = count; i < count + guard; i++)
         assert_true(difference[i] == untouched && raw[i] == untouched && plain[i] == untouched);
 }
@@ -98,7 +99,7 @@ static void test_compare(void **state)
 }
 
 static void check_learn(const struct bd_exact_kernels *kernels, int count,
-                        const struct bd_learning *lesson)
+                        const struct bd_learning *learning)
 {
     uint8_t difference[most], occupied[most], raw[most], kept[most + guard], was[most];
     uint8_t mask[most + guard];
@@ -117,19 +118,20 @@ static void check_learn(const struct bd_exact_kernels *kernels, int count,
         noise[i] = i < count ? noise_was[i] : -7;
         age[i] = i < count ? age_was[i] : -7;
     }
-    int64_t told = kernels->learn(count, lesson, difference, occupied, raw, noise, age, kept, mask);
+    int64_t returned =
+        kernels->learn(count, learning, difference, occupied, raw, noise, age, kept, mask);
     for (int i = 0; i < count; i++) {
         /* Rounded after each step: no fused multiply-adds. */
         volatile float step = (float)difference[i] - noise_was[i];
-        step = step * (was[i] ? 0 : lesson->rate);
-        volatile float older = age_was[i] + (occupied[i] ? 1 : -4) * lesson->seconds;
+        step = step * (was[i] ? 0 : learning->rate);
+        volatile float older = age_was[i] + (occupied[i] ? 1 : -4) * learning->seconds;
         assert_true(noise[i] == noise_was[i] + step);
         assert_true(age[i] == (older > 0 ? older : 0));
-        assert_int_equal(kept[i], was[i] && age[i] < lesson->memory);
+        assert_int_equal(kept[i], was[i] && age[i] < learning->memory);
         assert_int_equal(mask[i], 255 * raw[i]);
         set += raw[i];
     }
-    assert_int_equal(told, set);
+    assert_int_equal(returned, set);
     for (int i = count; i < count + guard; i++)
         assert_true(noise[i] == -7 && age[i] == -7 && kept[i] == untouched && mask[i] == untouched);
 }

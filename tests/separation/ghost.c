@@ -1,4 +1,5 @@
-/* Who stands still, and what somebody leaves behind, on every backend: in a look ahead and live. */
+/* A person who stays, and the ghost that one leaves, on every backend: with a look-ahead and live.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 
 enum { width = 120, height = 80, rate = 10 };
 
-/* The man: where he stands, and where he has gone to. */
+/* The man: where he stays, and where he has gone to. */
 enum { man_x = 40, man_y = 20, man_width = 16, man_height = 44, gone_x = 92 };
 
 /* A wall with a skirting board and stripes, some noise, and a man in a patterned shirt at x, unless
@@ -69,11 +70,11 @@ static void close_scene(struct scene *scene)
     bd_backend_close(&scene->backend);
 }
 
-/* Shows the separator frames in which the man stands for the first `stands` of 20 pictures. */
-static void look_ahead(struct scene *scene, int stands)
+/* Shows the separator frames in which the man stays for the first `stays` of 20 pictures. */
+static void look_ahead(struct scene *scene, int stays)
 {
     for (int j = 0; j < 20; j++) {
-        draw(scene->picture, 5000 + j, j < stands ? man_x : -1);
+        draw(scene->picture, 5000 + j, j < stays ? man_x : -1);
         assert_int_equal(
             bd_separator_look_ahead(scene->separator, scene->picture, (int64_t)width * 3), BD_OK);
     }
@@ -89,16 +90,16 @@ static void push(struct scene *scene, int x)
     scene->frame++;
 }
 
-/* He stands there for most of the look ahead, at its beginning or at its end: the wall is the
+/* He stays there for most of the look-ahead, at its beginning or at its end: the wall is the
  * background nevertheless. */
 static void test_first_background(void **state)
 {
     (void)state;
     static struct scene scene;
     FOR_EACH_BACKEND(name)
-    for (int stands = 4; stands <= 16; stands += 4) {
+    for (int stays = 4; stays <= 16; stays += 4) {
         open_scene(&scene, name, 60);
-        look_ahead(&scene, stands);
+        look_ahead(&scene, stays);
         for (int i = 0; i < 5; i++)
             push(&scene, man_x);
         assert_true(share(scene.out.mask, man_x) > 0.95);
@@ -161,7 +162,7 @@ static void test_first_ghost(void **state)
     }
 }
 
-/* A dark room with a lit wall, before which something black stands: when it leaves, the wall has
+/* A dark room with a lit wall, before which a black object stays: when it leaves, the wall has
  * most of the light. The background is what it should be from the first frame on in which it is
  * seen to be one, though the window has not slid yet. */
 static void test_bright(void **state)
@@ -196,7 +197,7 @@ static void test_bright(void **state)
     }
 }
 
-/* Who comes and stands still is foreground for three quarters of the memory time, and background
+/* Who comes and stays still is foreground for three quarters of the memory time, and background
  * after it. */
 static void test_stander(void **state)
 {
@@ -251,7 +252,7 @@ static void cover(uint8_t *picture, int frame)
         }
 }
 
-/* Before leaves that cover most of the picture all the time the look ahead finds the wall behind
+/* Before leaves that cover most of the picture all the time the look-ahead finds the wall behind
  * them: it is not cut short as by a change of light. */
 static void test_leaves(void **state)
 {

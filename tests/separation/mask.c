@@ -93,7 +93,7 @@ static int flood(uint8_t *marks, int width, int height, int x, int y, int neighb
 }
 
 /* remove_small (value 1, 8 neighbours, below `limit`) and fill_holes (value 0, 4 neighbours, up to
- * `limit`, away from the border) by flood filling each component anew from each of its pixels. */
+ * `limit`, away from the border) by flood filling each component again from each of its pixels. */
 static void slow_components(uint8_t *mask, int width, int height, int value, int limit)
 {
     size_t count = (size_t)width * (size_t)height;

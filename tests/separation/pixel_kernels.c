@@ -1,5 +1,5 @@
 /* The pixel kernels of every instruction set of this machine against plain definitions: float64 for
- * the sums, sorting for the medians, every candidate against every picture for the lasting value.
+ * the sums, sorting for the medians, every candidate against every picture for the stable value.
  */
 #include <float.h>
 #include <math.h>
@@ -285,9 +285,9 @@ static int plain_winner(const struct parts *parts)
     return winner;
 }
 
-/* value[channels] and noise of a pixel by the definition in separation/cpu/kernels/pixel_kernels.h;
+/* value[channels] and noise of a pixel by the definition in separation/shared/ops.h;
  * returns the number of members. */
-static int plain_lasting(const struct parts *parts, uint8_t *value, int *noise)
+static int plain_stable(const struct parts *parts, uint8_t *value, int *noise)
 {
     const uint8_t *candidate = parts->pixels[plain_winner(parts)];
     int members = 0, sums[3] = { 0 }, difference = 0;
@@ -311,8 +311,8 @@ static int plain_lasting(const struct parts *parts, uint8_t *value, int *noise)
 }
 
 /* Both values that last, the second one besides the first. */
-static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels, int channels,
-                          int n, int reach, int range)
+static void check_stable(const struct bd_pixel_kernels *kernels, int64_t pixels, int channels,
+                         int n, int reach, int range)
 {
     const uint8_t *columns[bd_max_stable];
     struct parts parts = { .channels = channels, .reach = reach };
@@ -336,7 +336,7 @@ static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels
                     parts.numbers[parts.count++] = j;
                 }
             if (parts.count)
-                want_members = plain_lasting(&parts, want, &want_noise);
+                want_members = plain_stable(&parts, want, &want_noise);
             else
                 memcpy(want, other, (size_t)channels);
             assert_memory_equal(value + p * channels, want, (size_t)channels);
@@ -351,7 +351,7 @@ static void check_lasting(const struct bd_pixel_kernels *kernels, int64_t pixels
     free(pictures);
 }
 
-static void test_lasting(void **state)
+static void test_stable(void **state)
 {
     (void)state;
     static const int pictures[] = { 1, 2, 3, 7, 50, 99, bd_max_stable };
@@ -359,17 +359,17 @@ static void test_lasting(void **state)
     FOR_EACH_VARIANT(kernels)
     for (int channels = 1; channels <= 3; channels += 2)
         for (size_t n = 0; n < sizeof pictures / sizeof pictures[0]; n++) {
-            check_lasting(kernels, 131, channels, pictures[n], 20, 256);
-            check_lasting(kernels, 63, channels, pictures[n], 20, 60);
-            check_lasting(kernels, 65, channels, pictures[n], 0, 4);
-            check_lasting(kernels, 1, channels, pictures[n], 255, 256);
+            check_stable(kernels, 131, channels, pictures[n], 20, 256);
+            check_stable(kernels, 63, channels, pictures[n], 20, 60);
+            check_stable(kernels, 65, channels, pictures[n], 0, 4);
+            check_stable(kernels, 1, channels, pictures[n], 255, 256);
         }
     for (int i = 0; i < length_count; i++)
-        check_lasting(bd_separation_kernels()->pixel, lengths[i], 3, 9, 20, 100);
+        check_stable(bd_separation_kernels()->pixel, lengths[i], 3, 9, 20, 100);
 }
 
 /* What stood there for the longer time, but was not there before and after, does not win. */
-static void test_lasting_is_not_longest(void **state)
+static void test_stable_is_not_longest(void **state)
 {
     (void)state;
     enum { n = 20 };
@@ -405,8 +405,8 @@ int main(void)
         cmocka_unit_test(test_basis_kernels),
         cmocka_unit_test(test_dot),
         cmocka_unit_test(test_median),
-        cmocka_unit_test(test_lasting),
-        cmocka_unit_test(test_lasting_is_not_longest),
+        cmocka_unit_test(test_stable),
+        cmocka_unit_test(test_stable_is_not_longest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,7 +76,7 @@ static struct score separate(const char *backend_name, const char *name, int fra
                            .recall = tally[0] / (tally[0] + tally[2]) };
     score.f = 2 * score.precision * score.recall / (score.precision + score.recall);
     print_message("%s %s%s: precision %.4f recall %.4f F %.4f\n", backend_name, name,
-                  ahead ? " with look ahead" : "", score.precision, score.recall, score.f);
+                  ahead ? " with look-ahead" : "", score.precision, score.recall, score.f);
     return score;
 }
 
@@ -106,7 +106,7 @@ static void test_hard(void **state)
     }
 }
 
-/* The object that stops is found all the while. (A look ahead in which it stands for most of the
+/* The object that stops is found all the while. (A look-ahead in which it stands for most of the
  * time would take it for background.) */
 static void test_stop(void **state)
 {

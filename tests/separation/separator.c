@@ -188,7 +188,7 @@ static void test_moving_square(void **state)
         }
 }
 
-/* Every frame enters the window, and R is only updated, never made anew: after ten thousand slides
+/* Every frame enters the window, and R is only updated, never made again: after ten thousand slides
  * the masks are what they were after few. */
 static void test_many_slides(void **state)
 {
@@ -220,7 +220,7 @@ static void test_many_slides(void **state)
     }
 }
 
-/* A look ahead shows the square everywhere but never long at one place: the first frame is right.
+/* A look-ahead shows the square everywhere but never long at one place: the first frame is right.
  */
 static void test_look_ahead(void **state)
 {
@@ -255,7 +255,7 @@ static enum bd_status watched_reduce(void *state, const int *order, int count, f
     return real_reduce(state, order, count, lambda, r, ldr);
 }
 
-/* A look ahead longer than the window, in which the light changes: what is kept of it lies anywhere
+/* A look-ahead longer than the window, in which the light changes: what is kept of it lies anywhere
  * in the window, and what comes later fills the rest. */
 static void test_look_ahead_light(void **state)
 {
@@ -624,7 +624,7 @@ static void keep(struct kept *kept, const struct scene *scene)
 }
 
 /* Submitting as many frames as may be in flight gives what pushing them gives, bit for bit, over
- * the start, slides, and a change of light that makes learning start anew. */
+ * the start, slides, and a change of light that makes learning start again. */
 static void test_pipelined(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* The live separator of every backend against that of the cpu: slot by slot, and on clips. */
+/* The live separator of every backend against that of the cpu: function by function, and on clips.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@
 #include <backdrop/separator.h>
 
 /* A smooth background with noise, and a few things of other colours that move over it, each with a
- * shadow behind it and a black one where it stands. */
+ * shadow behind it and a contact shadow. */
 static void draw(uint8_t *picture, int width, int height, int channels, int frame, double light)
 {
     for (int y = 0; y < height; y++)
@@ -44,10 +45,10 @@ static void draw(uint8_t *picture, int width, int height, int channels, int fram
             }
 }
 
-/* Before a wall something patterned stands at the left, or has left and something else stands at
+/* Before a wall a patterned object stays at the left, or has left and another one stays at
  * the right. */
-static void draw_standing(uint8_t *picture, int width, int height, int channels, bool left,
-                          int frame)
+static void draw_staying(uint8_t *picture, int width, int height, int channels, bool left,
+                         int frame)
 {
     int side = height / 3, from = left ? width / 8 : width / 2, top = height / 3;
     for (int y = top - 8; y < top + side + 8; y++)
@@ -278,8 +279,9 @@ static void learn(struct pair *p)
     }
 }
 
-/* Every slot in the order in which the separator calls them. */
-static void check_slots(const char *name, int width, int height, int channels, int window, int rank)
+/* Every function in the order in which the separator calls them. */
+static void check_functions(const char *name, int width, int height, int channels, int window,
+                            int rank)
 {
     struct bd_separation_shape shape = { width, height, channels, window, rank, 15 };
     struct pair p;
@@ -306,7 +308,7 @@ static void check_slots(const char *name, int width, int height, int channels, i
     }
     timed = getenv("BD_TIMED") != NULL;
     load(&p, 10 * window - 5, 1);
-    separate(&p, 3, 1, "lasting");
+    separate(&p, 3, 1, "stable");
     for (int i = 0; i < (test_quick() ? 1 : 3); i++)
         learn(&p);
     for (int i = 0; i < (test_quick() ? 7 : 30); i++) {
@@ -335,14 +337,14 @@ static void check_slots(const char *name, int width, int height, int channels, i
     close_pair(&p);
 }
 
-/* Looks for what was revealed, while what stood in all of the window leaves; and the values that
- * last in a window of it and of it gone, by turns for each pixel of some blocks. */
-static void check_revealed(const char *name, int width, int height, int channels, int rank)
+/* Ghost removal, while an object that was in all of the window leaves; and the stable values of a
+ * window of it and of it gone, by turns for each pixel of some blocks. */
+static void check_ghosts(const char *name, int width, int height, int channels, int rank)
 {
     enum { window = 12 };
     struct bd_separation_shape shape = { width, height, channels, window, rank, 15 };
     struct pair p;
-    const struct bd_ghost_params reveal = {
+    const struct bd_ghost_params ghosts = {
         .reach = 20, .still = 2, .votes = 2, .least = 4, .times = 3, .margin = 2, .noise = 1
     };
     int64_t stride = (int64_t)width * channels;
@@ -351,7 +353,7 @@ static void check_revealed(const char *name, int width, int height, int channels
         p.count = 0;
         for (int j = 0; j < window; j++) {
             draw(p.picture, width, height, channels, 40 * j, 1);
-            draw_standing(p.picture, width, height, channels, kind ? j < window * 2 / 3 : true, j);
+            draw_staying(p.picture, width, height, channels, kind ? j < window * 2 / 3 : true, j);
             for (int64_t i = 0; kind && i < p.m; i++) /* blocks with values at random */
                 if (hash((uint32_t)(i / stride / 9 * 1000 + i % stride / 30)) % 5 == 0)
                     p.picture[i] = (uint8_t)(hash((uint32_t)i * 31 + (uint32_t)j % 5 * 7) % 256);
@@ -365,11 +367,11 @@ static void check_revealed(const char *name, int width, int height, int channels
             BOTH(&p, ops->separation->median(state, p.order, p.count, 10))
         for (int i = 0; i < 14; i++) {
             draw(p.picture, width, height, channels, 40 * i, 1);
-            draw_standing(p.picture, width, height, channels, i == 0, 100 + i);
+            draw_staying(p.picture, width, height, channels, i == 0, 100 + i);
             BOTH(&p, ops->separation->load(state, p.picture, stride));
             separate(&p, 3, 1, kind ? "after the values that last" : "ghost_pixels");
             if (i % 2)
-                BOTH(&p, ops->separation->remove_ghosts(state, p.order, p.count, &reveal));
+                BOTH(&p, ops->separation->remove_ghosts(state, p.order, p.count, &ghosts));
             if (i == 9)
                 learn(&p);
         }
@@ -436,26 +438,26 @@ static void test_light(void **state)
     }
 }
 
-static void test_revealed(void **state)
+static void test_ghosts(void **state)
 {
     (void)state;
     timed = 0;
     FOR_EACH_OTHER(name)
     {
         if (test_quick()) {
-            check_revealed(name, 61, 48, 3, 2);
-            check_revealed(name, 270, 70, 1, 1);
+            check_ghosts(name, 61, 48, 3, 2);
+            check_ghosts(name, 270, 70, 1, 1);
             continue;
         }
-        check_revealed(name, 160, 120, 1, 1);
-        check_revealed(name, 161, 119, 3, 1);
-        check_revealed(name, 131, 97, 3, 3);
-        check_revealed(name, 530, 290, 1, 1);
-        check_revealed(name, 320, 240, 3, 2);
+        check_ghosts(name, 160, 120, 1, 1);
+        check_ghosts(name, 161, 119, 3, 1);
+        check_ghosts(name, 131, 97, 3, 3);
+        check_ghosts(name, 530, 290, 1, 1);
+        check_ghosts(name, 320, 240, 3, 2);
     }
 }
 
-static void test_slots(void **state)
+static void test_functions(void **state)
 {
     (void)state;
     timed = getenv("BD_TIMED") != NULL;
@@ -463,31 +465,31 @@ static void test_slots(void **state)
     {
         const char *big = getenv("BD_BIG");
         if (big) {
-            check_slots(name, 1920, 1080, 1, 100, 1);
+            check_functions(name, 1920, 1080, 1, 100, 1);
             return;
         }
         if (test_quick()) {
-            check_slots(name, 41, 31, 3, 8, 3);
-            check_slots(name, 257, 256, 1, 3, 1); /* a way of its own to R */
+            check_functions(name, 41, 31, 3, 8, 3);
+            check_functions(name, 257, 256, 1, 3, 1); /* a way of its own to R */
             continue;
         }
-        check_slots(name, 160, 120, 1, 20, 1);
-        check_slots(name, 97, 61, 3, 71, 3);
-        check_slots(name, 161, 119, 3, 33, 1);
-        check_slots(name, 131, 67, 1, 130, 2);
-        check_slots(name, 64, 64, 1, 300, 1);
-        check_slots(name, 5, 7, 1, 10, 2);
+        check_functions(name, 160, 120, 1, 20, 1);
+        check_functions(name, 97, 61, 3, 71, 3);
+        check_functions(name, 161, 119, 3, 33, 1);
+        check_functions(name, 131, 67, 1, 130, 2);
+        check_functions(name, 64, 64, 1, 300, 1);
+        check_functions(name, 5, 7, 1, 10, 2);
         /* large enough for a backend to take a way of its own to R */
-        check_slots(name, 320, 240, 1, 20, 1);
-        check_slots(name, 176, 144, 3, 100, 1);
-        check_slots(name, 257, 256, 1, 120, 1);
+        check_functions(name, 320, 240, 1, 20, 1);
+        check_functions(name, 176, 144, 3, 100, 1);
+        check_functions(name, 257, 256, 1, 120, 1);
     }
 }
 
 /* A clip for both, with all that can happen to a separator. */
 struct clip {
     int width, height, channels, window, rank;
-    bool ahead;  /* a look ahead comes first */
+    bool ahead;  /* a look-ahead comes first */
     bool events; /* a seek, a freeze, another threshold, a reset, backgrounds that are given */
     int restart; /* the frame from which on the picture is another one; 0: none */
     int leaves;  /* the frame from which on something has left and another thing stays; 0: none */
@@ -533,8 +535,8 @@ static void draw_clip(uint8_t *picture, const struct clip *clip, int frame)
         light *= frame % 80 < 40 ? 0.6 : 1.25;
     draw(picture, clip->width, clip->height, clip->channels, frame, light);
     if (clip->leaves)
-        draw_standing(picture, clip->width, clip->height, clip->channels, frame < clip->leaves,
-                      frame);
+        draw_staying(picture, clip->width, clip->height, clip->channels, frame < clip->leaves,
+                     frame);
     int64_t m = (int64_t)clip->width * clip->height * clip->channels;
     for (int64_t i = 0; clip->restart && frame >= clip->restart && i < m; i++)
         picture[i] = (uint8_t)(255 - picture[i]);
@@ -606,7 +608,7 @@ static void give(struct bd_separator *s, const struct clip *clip, int i, uint8_t
 struct tally {
     int64_t pixels, elements, masks, shadows, backgrounds; /* differing ones of the latter three */
     int64_t in_shadow;                                     /* by the reference */
-    int64_t want_revealed, ghost_pixels;
+    int64_t want_ghost_pixels, ghost_pixels;
 };
 
 static void compare_frame(struct tally *tally, const struct clip *clip, int i,
@@ -626,7 +628,7 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     for (int64_t p = 0; p < pixels; p++)
         tally->in_shadow += want->shadow[p] == 255;
     tally->backgrounds += backgrounds;
-    tally->want_revealed += want->ghost_pixels;
+    tally->want_ghost_pixels += want->ghost_pixels;
     tally->ghost_pixels += out->ghost_pixels;
     int64_t set = 0;
     for (int64_t p = 0; p < pixels; p++)
@@ -690,7 +692,7 @@ static void check_clip(const char *name, const struct clip *clip)
                   100 * (double)tally.shadows / (double)tally.pixels,
                   100 * (double)tally.in_shadow / (double)tally.pixels,
                   100 * (double)tally.backgrounds / (double)tally.elements,
-                  (long long)tally.want_revealed, (long long)tally.ghost_pixels);
+                  (long long)tally.want_ghost_pixels, (long long)tally.ghost_pixels);
     assert_true(tally.masks * 1000 <= tally.pixels);
     assert_true(tally.shadows * 1000 <= tally.pixels);
     /* Small black strips are not even enough for shadows; where something leaves a gray picture no
@@ -698,7 +700,8 @@ static void check_clip(const char *name, const struct clip *clip)
     assert_true(test_quick() || tally.in_shadow > 0 ||
                 (clip->channels == 1 && (clip->height < 100 || clip->leaves)));
     assert_true(tally.backgrounds * 1000 <= tally.elements);
-    assert_true(llabs(tally.want_revealed - tally.ghost_pixels) * 50 <= tally.want_revealed);
+    assert_true(llabs(tally.want_ghost_pixels - tally.ghost_pixels) * 50 <=
+                tally.want_ghost_pixels);
     if (clip->leaves && !clip->ahead && !test_quick())
         assert_in_range(tally.ghost_pixels, clip->height * clip->height / 18, tally.pixels);
     bd_separator_destroy(&cpu);
@@ -743,9 +746,9 @@ static void test_clips(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_functions),
         cmocka_unit_test(test_light),
-        cmocka_unit_test(test_revealed),
+        cmocka_unit_test(test_ghosts),
         cmocka_unit_test(test_clips),
     };
     if (argc > 1)

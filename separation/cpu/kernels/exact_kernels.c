@@ -34,8 +34,8 @@ BD_INLINE int64_t count_set(int64_t count, const uint8_t *restrict picture)
     return total;
 }
 
-/* Every value takes the maximum of its own distance and the next two, of which every third is
- * wanted: twice as fast as taking three channels apart before. */
+/* Every value takes the maximum of its own distance and the next two, and every third of these is a
+ * result: twice as fast as separating the three channels first. */
 BD_INLINE void distances3(int64_t count, const uint8_t *restrict f, const uint8_t *restrict l,
                           uint8_t *restrict out)
 {
@@ -95,8 +95,8 @@ BD_INLINE void learn_noise(int64_t count, float rate, const uint8_t *restrict di
     }
 }
 
-/* A pixel that is occupied no more loses its age four times as fast as it came, so that a flicker
- * does not start it anew. */
+/* A pixel that is no longer occupied loses its age four times as fast as it gained it: a flicker
+ * does not reset it. */
 BD_INLINE void grow_older(int64_t count, float seconds, const uint8_t *restrict occupied,
                           float *restrict age)
 {
@@ -158,8 +158,7 @@ static void median(int64_t width, const uint8_t *const *rows, int side, uint8_t 
         out[x] = out[x] >= least;
 }
 
-/* Each round joins what it has from x on with the same from further right, which has not been
- * changed yet. */
+/* After each round line[x] is the union of in[x - radius .. x - radius + have - 1]. */
 static void spread(int64_t width, const uint8_t *in, int64_t radius, uint8_t *line, uint8_t *out)
 {
     int64_t all = 2 * radius + 1;

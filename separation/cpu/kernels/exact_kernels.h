@@ -1,5 +1,5 @@
-/* Private to the CPU backend: loops over the pixels of a frame, from the difference to the mask,
- * which are to give the same on every instruction set, to the bit. They are compiled once for each
+/* Loops over the pixels of a frame, from the difference to the mask (separation/shared/mask.h),
+ * which give the same results on every instruction set, to the bit. They are compiled once for each
  * like the other kernels, but without fused multiply-adds. Runs of pixels are tight; pointers to
  * what is written overlap nothing else unless said.
  */
@@ -8,15 +8,15 @@
 
 #include <stdint.h>
 
-/* When a pixel differs from the background: by more than its limit, `gain` times its noise level
- * within least .. most grey levels. Below the share `plain` of the limit nothing is there. */
+/* The limit of a pixel is `gain` times its noise level within least .. most grey levels; up to the
+ * share `plain` of it the pixel is plain background. */
 struct bd_limits {
     float gain, least, most, plain;
 };
 
-/* What a frame teaches: the share of the newest difference in the noise level, and the seconds
- * since the frame before (both 0 where nothing is learned); and for how many seconds what is
- * foreground is not learned as background. */
+/* Learning rates: the share of the newest difference in the noise level, and the seconds since the
+ * frame before (both 0 where nothing is learned); and for how many seconds foreground stays in the
+ * guard. */
 struct bd_learning {
     float rate, seconds, memory;
 };
@@ -30,8 +30,8 @@ struct bd_exact_kernels {
                        uint8_t *raw, uint8_t *plain);
 
     /* For `count` pixels: the noise level of those outside the guard, the age of those that are
-     * occupied; whoever is as old as learning->memory leaves the guard. mask := 255 raw. Pictures
-     * but the difference hold 0 and 1. Returns how many are raw. */
+     * occupied; pixels as old as learning->memory leave the guard. mask := 255 raw. Pictures but
+     * the difference hold 0 and 1. Returns how many are raw. */
     int64_t (*learn)(int64_t count, const struct bd_learning *learning, const uint8_t *difference,
                      const uint8_t *occupied, const uint8_t *raw, float *noise, float *age,
                      uint8_t *guard, uint8_t *mask);
@@ -54,7 +54,7 @@ struct bd_exact_kernels {
     void (*is_set)(int64_t width, const uint16_t *left, uint8_t *out);
 
     /* A row of bd_mask_trim (separation/cpu/mask.h): of the middle ones of three rows of the mask,
-     * of what is plain background and of the difference. Rows outside the picture are all 0. lines:
+     * of plain background and of the difference. Rows outside the picture are all 0. lines:
      * 2 (width + 2) bytes of scratch. */
     void (*trim)(int64_t width, const uint8_t *const mask[3], const uint8_t *const plain[3],
                  const uint8_t *const difference[3], uint8_t *lines, uint8_t *out);

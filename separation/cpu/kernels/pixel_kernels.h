@@ -1,5 +1,5 @@
-/* Private to the CPU backend: the live separator's arithmetic on runs of window elements (bytes of
- * frames against float bases), compiled once for each instruction set like the block kernels.
+/* The live separator's arithmetic on runs of window elements (bytes of frames against float bases),
+ * compiled once for each instruction set.
  *
  * B is the basis, column-major, `rank` columns `ldb` floats apart; w and c are `rank` coefficients.
  */
@@ -37,16 +37,11 @@ struct bd_pixel_kernels {
     void (*spread)(int64_t count, const uint8_t *const *columns, int n, const uint8_t *center,
                    uint8_t *spread);
 
-    /* The value that lasts, for each pixel of a window of n <= bd_max_stable pictures, oldest
-     * first, with `channels` interleaved bytes a pixel. A candidate is the pixel in one of the
-     * pictures; its members are the pictures in which no channel differs from it by more than
-     * `reach`. The candidate wins for which the time that its members span, in pictures, plus their
-     * number is the largest (the earliest of equals): what was seen before and after somebody stood
-     * there beats who stood there, even for somewhat longer. value[pixels x channels] := mean of
-     * its members, noise[pixels] := their mean difference from it (maximum over channels), in
-     * sixteenths of a grey level, members[pixels] := their number. With `other` (a picture, or
+    /* The stable value (bd_separation_ops.stable) of each pixel of a window of n <= bd_max_stable
+     * pictures, oldest first, with `channels` interleaved bytes a pixel: value[pixels x channels],
+     * noise[pixels] in sixteenths of a grey level, members[pixels]. With `other` (a picture, or
      * NULL) those pictures take no part in which no channel of the pixel differs by more than
-     * `reach` from `other`: the value that lasts besides it. Where none is left, members is 0 and
+     * `reach` from `other`: the second stable value. Where no picture is left, members is 0 and
      * value that of `other`. */
     void (*stable)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
                    const uint8_t *other, uint8_t *value, uint8_t *noise, uint8_t *members);
