@@ -75,8 +75,9 @@ static void print_input(FILE *file)
 static void print_output(FILE *file)
 {
     fputs("\nA name's extension says the format of an output. A name with a number such as\n"
-          "mask%06d.png is one picture a frame, counted from 1. --codec is for films without\n"
-          "a codec of their own; pictures change theirs by --mask-codec and its like only.\n",
+          "mask%06d.png is one picture a frame, counted from 1. --codec applies to films without\n"
+          "a codec of their own. Pictures are encoded as their extension says, unless\n"
+          "--mask-codec or its like names another encoder of that format.\n",
           file);
 }
 

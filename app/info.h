@@ -1,4 +1,4 @@
-/* backdrop info: what this build and this machine have. */
+/* backdrop info: lists the parts of this build and of this machine. */
 #ifndef BD_APP_INFO_H
 #define BD_APP_INFO_H
 

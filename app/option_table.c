@@ -85,7 +85,7 @@ const struct bd_option bd_option_table[] = {
     /* separation */
     { "backend", 0, "NAME", BD_OPTION_CHOICE, AT(backend), 0, 0, backends, VEA | B, "auto",
       "where the linear algebra runs" },
-    { "device", 0, "N", BD_OPTION_INT, AT(device), 0, 63, NULL, VEA | B,
+    { "device", 0, "N", BD_OPTION_INT, AT(device), 0, 1023, NULL, VEA | B,
       "$BACKDROP_DEVICE, or the GPU with most multiprocessors",
       "the GPU to use, as CUDA numbers them; implies --backend cuda" },
     { "threads", 0, "N", BD_OPTION_INT, AT(threads), 0, 1024, NULL, VEA | B, "0, one a core",

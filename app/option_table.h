@@ -24,7 +24,7 @@ enum bd_option_kind {
     BD_OPTION_VERSION
 };
 
-/* Sets of commands, as bits, and what else limits the use of an option. */
+/* Sets of commands, as bits, and other limits of an option. */
 enum {
     BD_FOR_VIEW = 1 << BD_COMMAND_VIEW,
     BD_FOR_EXPORT = 1 << BD_COMMAND_EXPORT,

@@ -81,7 +81,7 @@ struct bd_options {
     int overwrite; /* enum bd_overwrite */
     bool quiet, verbose;
 
-    char *storage; /* what `input_options` and `backend` point into; owned */
+    char *storage; /* owned; `input_options` and `backend` point into it */
 };
 
 /* Reads the command line. The strings of `options` point into argv (and `storage`), which must

@@ -27,14 +27,19 @@ double bd_meter_seconds(const struct bd_meter *meter)
     return bd_clock_seconds() - meter->start;
 }
 
-static void print_time(double seconds)
+/* Prints `separator` and, for example, "1:05 left"; nothing where that is unknown. */
+static void print_rest(const struct bd_meter *meter, int64_t frames, double rate,
+                       const char *separator)
 {
-    int64_t whole = (int64_t)(seconds + 0.5);
-    if (whole >= 3600)
-        fprintf(stderr, "%" PRId64 ":%02d:%02d", whole / 3600, (int)(whole / 60 % 60),
-                (int)(whole % 60));
+    if (meter->total <= frames || rate <= 0)
+        return;
+    int64_t seconds = (int64_t)((double)(meter->total - frames) / rate + 0.5);
+    fputs(separator, stderr);
+    if (seconds >= 3600)
+        fprintf(stderr, "%" PRId64 ":%02d", seconds / 3600, (int)(seconds / 60 % 60));
     else
-        fprintf(stderr, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
+        fprintf(stderr, "%d", (int)(seconds / 60));
+    fprintf(stderr, ":%02d left", (int)(seconds % 60));
 }
 
 static void draw_bar(struct bd_meter *meter, int64_t frames, double rate)
@@ -51,11 +56,7 @@ static void draw_bar(struct bd_meter *meter, int64_t frames, double rate)
         fprintf(stderr, "[%s] %3d%%  ", cells, (int)(done * 100 / meter->total));
     }
     fprintf(stderr, "%" PRId64 " frames  %.1f frames/s", frames, rate);
-    if (meter->total > frames && rate > 0) {
-        fputs("  ", stderr);
-        print_time((double)(meter->total - frames) / rate);
-        fputs(" left", stderr);
-    }
+    print_rest(meter, frames, rate, "  ");
     fputs("\033[K", stderr);
     fflush(stderr);
     meter->shown = true;
@@ -69,11 +70,7 @@ static void print_line(const struct bd_meter *meter, int64_t frames, double rate
     if (meter->total > 0)
         fprintf(stderr, " of %" PRId64, meter->total);
     fprintf(stderr, " frames, %.1f frames/s", rate);
-    if (meter->total > frames && rate > 0) {
-        fputs(", ", stderr);
-        print_time((double)(meter->total - frames) / rate);
-        fputs(" left", stderr);
-    }
+    print_rest(meter, frames, rate, ", ");
     fputc('\n', stderr);
 }
 

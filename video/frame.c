@@ -11,7 +11,7 @@ enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
         return bd_fail(BD_ERROR_ARGUMENT, "frame size %d x %d: both sides must be at least 1",
                        width, height);
     int64_t stride = ((int64_t)width * format + 63) / 64 * 64;
-    /* 64 bytes more: libswscale reads a little behind the last row. */
+    /* 64 bytes more: libswscale reads beyond the last row. */
     uint8_t *data = aligned_alloc(64, (size_t)(stride * height + 64));
     if (!data)
         return bd_fail(BD_ERROR_MEMORY, "no memory for a frame of %d x %d", width, height);

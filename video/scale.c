@@ -19,7 +19,7 @@ struct bd_scaler {
     int threads; /* as created */
     struct plan plan;
     struct SwsContext *sws;
-    AVFrame *from, *to; /* libswscale's threads want pictures in this form */
+    AVFrame *from, *to; /* the form of pictures that libswscale's threads need */
 };
 
 /* Threads are faster from this many pixels on; libswscale has them since FFmpeg 5.0. */

@@ -37,13 +37,12 @@ struct bd_score {
     int64_t frames;
 };
 
-/* Opens FOLDER, or synth:NAME as a reader takes it, whose frames have the numbers from 1 on and all
- * count. Looks at the files of FOLDER: names and numbering are taken from what is there, by
- * bd_numbered_find. temporalROI.txt speaks of the numbers in the file names: that is one rule for
- * CDnet's own sequences, whose files are counted from 1, and those of SBI2015, whose files are
- * counted from 0 (highway: files 1..1700, "470 1700"; CAVIAR2: files 0..459, "0 459"; Board: files
- * 0..227, "1 227", so that file 0 is not scored). BD_ERROR_IO; BD_ERROR_FORMAT, also where numbers
- * are missing between the inputs: nothing behind the gap would be read. */
+/* Opens FOLDER, or synth:NAME, a scene whose frames are numbered from 1 and all scored. The files
+ * in FOLDER determine the names and the numbering (bd_numbered_find). temporalROI.txt refers to the
+ * numbers in the file names. This one rule suits the sequences of CDnet, whose files are numbered
+ * from 1, and those of SBI2015, numbered from 0 (highway: files 1..1700, "470 1700"; CAVIAR2: files
+ * 0..459, "0 459"; Board: files 0..227, "1 227", so that file 0 is not scored). BD_ERROR_IO;
+ * BD_ERROR_FORMAT, also if a number is missing: no input after the gap would be read. */
 enum bd_status bd_sequence_open(struct bd_sequence *sequence, const char *folder);
 void bd_sequence_close(struct bd_sequence *sequence);
 
@@ -80,7 +79,7 @@ enum bd_status bd_score_add(struct bd_score *score, const struct bd_sequence *se
 /* Adds `part` to `score`. */
 void bd_score_pool(struct bd_score *score, const struct bd_score *part);
 
-/* 0 where there is nothing to divide by. */
+/* 0 where the divisor is 0. */
 double bd_score_precision(const struct bd_score *score);
 double bd_score_recall(const struct bd_score *score);
 double bd_score_f_measure(const struct bd_score *score);

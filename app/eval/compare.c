@@ -21,7 +21,7 @@ static void join(char *path, const char *folder, const char *name)
         path[PATH_MAX - 1] = 0;
 }
 
-/* Where the masks of the sequence lie; `path` has PATH_MAX bytes. */
+/* The folder with the masks of the sequence; `path` has PATH_MAX bytes. */
 static enum bd_status find_folder(char *path, const char *folder,
                                   const struct bd_sequence *sequence, bool alone)
 {

@@ -10,12 +10,12 @@ struct bd_eval_masks {
     struct bd_frame mask;     /* the last read, BD_GRAY8 */
 };
 
-/* Finds the masks for `sequence` in the results `folder`: in FOLDER/CATEGORY/NAME, as
- * changedetection.net wants them, where CATEGORY is the folder that the sequence lies in; in
- * FOLDER/NAME, as --masks writes them; or, if `alone`, in FOLDER itself. Their numbers are those of
- * the inputs. Only where a folder counts all masks from 1 and the inputs count from 0, as what
- * export writes for SBI2015's sequences, the first belongs to the first. With `all`, there must be
- * one for each frame that is scored. BD_ERROR_IO, BD_ERROR_FORMAT, BD_ERROR_MEMORY. */
+/* Finds the masks for `sequence` in the results `folder`: in FOLDER/CATEGORY/NAME, the layout of
+ * changedetection.net, where CATEGORY is the folder of the sequence; in FOLDER/NAME, as --masks
+ * writes them; or, if `alone`, in FOLDER itself. A mask has the number of its input, with one
+ * exception: if the masks are numbered from 1 and equally many inputs from 0, as export does for
+ * sequences of SBI2015, the first mask belongs to the first input. With `all`, each frame that is
+ * scored must have a mask. BD_ERROR_IO, BD_ERROR_FORMAT, BD_ERROR_MEMORY. */
 enum bd_status bd_eval_masks_open(struct bd_eval_masks *masks, const char *folder,
                                   const struct bd_sequence *sequence, bool alone, bool all);
 void bd_eval_masks_close(struct bd_eval_masks *masks);

@@ -13,9 +13,9 @@ struct bd_numbered {
     int64_t count;          /* pictures, last - first + 1 unless some are missing */
 };
 
-/* Looks at the names in FOLDER: any prefix, number of digits and extension of a picture. Where
- * pictures of several kinds lie together (in000001.jpg, thumb000001.png), the kind that has most;
- * hidden files and what is no picture do not count. BD_ERROR_IO, BD_ERROR_FORMAT if there are none,
+/* Finds the numbered pictures in FOLDER, with any prefix, number of digits and extension of a
+ * picture. Of several kinds (in000001.jpg, thumb000001.png) it takes the one with most files;
+ * hidden files and other files are ignored. BD_ERROR_IO, BD_ERROR_FORMAT if there are none,
  * BD_ERROR_MEMORY. */
 enum bd_status bd_numbered_find(struct bd_numbered *numbered, const char *folder);
 

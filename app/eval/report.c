@@ -195,7 +195,7 @@ static void write_peers(struct bd_json *json, const struct bd_eval_plan *plan)
     bd_json_close(json, ']');
 }
 
-/* What is not in the table, and why; with what was scored until then. */
+/* Writes the sequences and masks that failed, with the reason and the score until then. */
 static void write_failures(struct bd_json *json, const struct bd_eval_plan *plan)
 {
     bd_json_open(json, "failures", '[');

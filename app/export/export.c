@@ -70,7 +70,7 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* One line for what went wrong, else one for what was done. */
+/* Prints one line: what went wrong, or what was done. */
 static int report(const struct export *export)
 {
     const char *input = export->options->arguments[0];

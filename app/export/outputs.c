@@ -23,7 +23,7 @@ struct kind {
     unsigned wants;
     bool video, lossless;
     size_t picture; /* offset in struct bd_result */
-    size_t codec;   /* of its own, if `video`: offset in struct bd_options */
+    size_t codec;   /* offset in struct bd_options of its own codec, if `video` */
 };
 
 #define OPTION(member) offsetof(struct bd_options, member)
@@ -87,7 +87,7 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
     return wants;
 }
 
-/* The first file a path stands for: %06d becomes 000001. */
+/* The first file of a path: %06d becomes 000001. */
 static void first_file(char *file, const char *path)
 {
     const char *percent = strchr(path, '%');

@@ -1,4 +1,4 @@
-/* The full-size pictures that a separated frame gives: mask, background, foreground, overlay. */
+/* The full-size pictures of a separated frame: mask, background, foreground, overlay. */
 #ifndef BD_APP_PIPELINE_PICTURES_H
 #define BD_APP_PIPELINE_PICTURES_H
 

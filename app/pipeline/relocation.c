@@ -10,7 +10,7 @@ static const double for_good = 5, for_now = 1;
 /* The camera is at rest while it stays within this distance: pixels of a picture of 240 rows. */
 static const double near = 0.5;
 
-/* Pictures that are kept, and bytes they take at most. */
+/* Limits of the kept pictures: their number, and their bytes together. */
 enum { most_kept = 12, least_kept = 5, most_bytes = 64 << 20 };
 
 struct bd_relocation {

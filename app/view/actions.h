@@ -5,7 +5,7 @@
 #include "app/view/keys.h"
 #include "app/view/session.h"
 
-/* Does what a key asks for; `value` as in the table of keys. */
+/* Performs the action of a key; `value` as in the table of keys. */
 void bd_view_act(struct bd_view_session *view, enum bd_view_action action, int value);
 
 #endif

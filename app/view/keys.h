@@ -38,7 +38,7 @@ struct bd_view_key {
 /* Ends with label == NULL. */
 extern const struct bd_view_key bd_view_keys[];
 
-/* What an SDL_KEYDOWN or SDL_TEXTINPUT event asks for; BD_VIEW_NOTHING for all other events and
+/* The action of an SDL_KEYDOWN or SDL_TEXTINPUT event; BD_VIEW_NOTHING for all other events and
  * keys. *value is set where the action has one. */
 enum bd_view_action bd_view_key_action(const SDL_Event *event, int *value);
 

@@ -18,7 +18,7 @@ struct lines {
     int count;
 };
 
-/* Height of ordinary letters: follows the window, within what reads well. */
+/* Height of ordinary letters: proportional to the window, within legible limits. */
 static int letter_size(const struct bd_view_panel *panel)
 {
     int width, height;

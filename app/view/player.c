@@ -40,18 +40,18 @@ static bool show(struct bd_view_player *player, double now)
     return true;
 }
 
-static bool no_more(const struct bd_view_player *player)
+static bool no_more(const struct bd_view_progress *worker)
 {
-    enum bd_view_state state = bd_view_worker_state(player->worker);
-    return state == BD_VIEW_ENDED || state == BD_VIEW_BROKEN_OFF;
+    return worker->state == BD_VIEW_ENDED || worker->state == BD_VIEW_BROKEN_OFF;
 }
 
 /* Whether the queue is filled enough for the media clock to run. */
 static bool buffered(struct bd_view_player *player, double now, double *wait)
 {
-    int half = (bd_view_worker_capacity(player->worker) + 1) / 2;
+    struct bd_view_progress worker = bd_view_worker_progress(player->worker);
+    int half = (worker.capacity + 1) / 2;
     double left = player->buffer_since + buffer_time - now;
-    if (left <= 0 || bd_view_worker_ready(player->worker) >= half || no_more(player))
+    if (left <= 0 || worker.ready >= half || no_more(&worker))
         return true;
     *wait = left;
     return false;
@@ -143,5 +143,6 @@ void bd_view_player_refresh(struct bd_view_player *player)
 
 bool bd_view_player_finished(const struct bd_view_player *player)
 {
-    return no_more(player) && bd_view_worker_ready(player->worker) == 0;
+    struct bd_view_progress worker = bd_view_worker_progress(player->worker);
+    return no_more(&worker) && worker.ready == 0;
 }

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Eight frames hide a hiccup of a third of a second at 25 frames/s. Pictures larger than about
- * 1080p get fewer, at least two: 256 MiB is what a window may reasonably take. */
+/* Eight frames bridge a delay of a third of a second at 25 frames/s. Pictures larger than about
+ * 1080p have fewer, at least two, so that the window takes at most 256 MiB. */
 static const int64_t memory_budget = (int64_t)256 << 20;
 
 enum bd_status bd_view_queue_create(struct bd_view_queue *queue, int width, int height, bool live)

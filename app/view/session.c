@@ -39,7 +39,7 @@ double bd_view_session_duration(const struct bd_view_session *view)
 static void fill_figures(const struct bd_view_session *view, struct bd_view_figures *figures)
 {
     const struct bd_view_result *result = view->player.current;
-    const char *detail;
+    struct bd_view_progress worker = bd_view_worker_progress(view->worker);
     bool finished = bd_view_player_finished(&view->player);
     bool moving = !view->player.paused && !finished;
     *figures = (struct bd_view_figures){
@@ -58,13 +58,11 @@ static void fill_figures(const struct bd_view_session *view, struct bd_view_figu
         .paused = view->player.paused,
         .ended = finished && !view->broken_off,
         .live = view->source->info.live,
-        .dropped = result->dropped + bd_view_worker_dropped(view->worker),
+        .dropped = result->dropped + worker.dropped,
         .backend = view->source->backend,
     };
-    if (view->broken_off) {
-        bd_view_worker_error(view->worker, &detail);
-        figures->error = detail;
-    }
+    if (view->broken_off)
+        figures->error = worker.detail;
 }
 
 struct bd_view_scene bd_view_session_scene(const struct bd_view_session *view)

@@ -63,25 +63,23 @@ static void wait_for_events(struct bd_view_session *view, double seconds)
 static void check_worker(struct bd_view_session *view)
 {
     char notice[sizeof view->message];
-    const char *detail;
-    enum bd_view_state state = bd_view_worker_state(view->worker);
+    struct bd_view_progress worker = bd_view_worker_progress(view->worker);
+    enum bd_view_state state = worker.state;
     if (bd_view_worker_notice(view->worker, notice, sizeof notice))
         bd_view_session_say(view, notice);
     if (state == BD_VIEW_RUNNING || state == BD_VIEW_OPENING)
         view->broken_off = false;
     if (state == BD_VIEW_OPEN_FAILED || (state == BD_VIEW_BROKEN_OFF && !view->broken_off)) {
-        enum bd_status status = bd_view_worker_error(view->worker, &detail);
         view->broken_off = true;
         view->dirty = true;
-        bool started = view->player.shown > 0 || bd_view_worker_ready(view->worker) > 0;
+        bool started = view->player.shown > 0 || worker.ready > 0;
         if (!started && !bd_interrupted(NULL))
-            bd_view_session_fail(view, bd_open_exit_status(status), detail);
+            bd_view_session_fail(view, bd_open_exit_status(worker.status), worker.detail);
         else if (started && !bd_interrupted(NULL))
-            fprintf(stderr, "backdrop: %s\n", detail);
+            fprintf(stderr, "backdrop: %s\n", worker.detail);
         view->exit_status = view->exit_status ? view->exit_status : BD_VIEW_FAILED;
     }
-    if (state == BD_VIEW_ENDED && view->player.shown == 0 &&
-        bd_view_worker_ready(view->worker) == 0 && !view->quit) {
+    if (state == BD_VIEW_ENDED && view->player.shown == 0 && worker.ready == 0 && !view->quit) {
         char line[512];
         snprintf(line, sizeof line, "%s: there is no frame in it", view->options->arguments[0]);
         bd_view_session_fail(view, BD_VIEW_NO_INPUT, line);
@@ -172,7 +170,8 @@ static enum bd_status open_window(struct bd_view_session *view)
 static void wait_for_input(struct bd_view_session *view)
 {
     double end = bd_clock_seconds() + patience;
-    while (bd_view_worker_state(view->worker) == BD_VIEW_OPENING && bd_clock_seconds() < end)
+    while (bd_view_worker_progress(view->worker).state == BD_VIEW_OPENING &&
+           bd_clock_seconds() < end)
         SDL_Delay(5);
     check_worker(view);
 }

@@ -41,43 +41,23 @@ void bd_view_worker_destroy(struct bd_view_worker **handle)
     *handle = NULL;
 }
 
-enum bd_view_state bd_view_worker_state(struct bd_view_worker *worker)
+struct bd_view_progress bd_view_worker_progress(struct bd_view_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
-    enum bd_view_state state = worker->state;
+    struct bd_view_progress progress = { .state = worker->state,
+                                         .status = worker->status,
+                                         .detail = worker->detail,
+                                         .ready = worker->queue.ready_count,
+                                         .capacity = worker->queue.capacity,
+                                         .dropped = worker->queue.dropped };
     pthread_mutex_unlock(&worker->lock);
-    return state;
-}
-
-enum bd_status bd_view_worker_error(struct bd_view_worker *worker, const char **detail)
-{
-    pthread_mutex_lock(&worker->lock);
-    enum bd_status status = worker->status;
-    *detail = worker->detail;
-    pthread_mutex_unlock(&worker->lock);
-    return status;
+    return progress;
 }
 
 const struct bd_view_source *bd_view_worker_source(struct bd_view_worker *worker)
 {
-    enum bd_view_state state = bd_view_worker_state(worker);
+    enum bd_view_state state = bd_view_worker_progress(worker).state;
     return state == BD_VIEW_OPENING || state == BD_VIEW_OPEN_FAILED ? NULL : &worker->source;
-}
-
-int bd_view_worker_ready(struct bd_view_worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    int count = worker->queue.ready_count;
-    pthread_mutex_unlock(&worker->lock);
-    return count;
-}
-
-int bd_view_worker_capacity(struct bd_view_worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    int capacity = worker->queue.capacity;
-    pthread_mutex_unlock(&worker->lock);
-    return capacity;
 }
 
 const struct bd_view_result *bd_view_worker_peek(struct bd_view_worker *worker, int i)
@@ -106,14 +86,6 @@ void bd_view_worker_release(struct bd_view_worker *worker, struct bd_view_result
     pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
     *result = NULL;
-}
-
-int64_t bd_view_worker_dropped(struct bd_view_worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    int64_t dropped = worker->queue.dropped;
-    pthread_mutex_unlock(&worker->lock);
-    return dropped;
 }
 
 bool bd_view_worker_notice(struct bd_view_worker *worker, char *text, int size)

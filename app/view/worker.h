@@ -58,18 +58,19 @@ enum bd_status bd_view_worker_create(struct bd_view_worker **worker,
 /* Stops and joins the thread, frees and nulls. Safe on NULL. */
 void bd_view_worker_destroy(struct bd_view_worker **worker);
 
-enum bd_view_state bd_view_worker_state(struct bd_view_worker *worker);
+/* The worker at one moment. */
+struct bd_view_progress {
+    enum bd_view_state state;
+    enum bd_status status; /* why the state is BROKEN_OFF or OPEN_FAILED */
+    const char *detail;    /* the same in words; lives as long as the worker */
+    int ready, capacity;   /* results that wait in the queue, and the most that it holds */
+    int64_t dropped;       /* results of a live source that a later one replaced unseen */
+};
 
-/* The status and its detail after BROKEN_OFF or OPEN_FAILED; the text lives as long as the worker.
- */
-enum bd_status bd_view_worker_error(struct bd_view_worker *worker, const char **detail);
+struct bd_view_progress bd_view_worker_progress(struct bd_view_worker *worker);
 
 /* Not before the state has left OPENING; NULL if opening failed. Lives as long as the worker. */
 const struct bd_view_source *bd_view_worker_source(struct bd_view_worker *worker);
-
-/* Results waiting in the queue, and the most it holds. */
-int bd_view_worker_ready(struct bd_view_worker *worker);
-int bd_view_worker_capacity(struct bd_view_worker *worker);
 
 /* Files: the i-th result waiting, without taking it; NULL if there are not so many. It stays there
  * until the main thread takes it or seeks. */
@@ -80,9 +81,6 @@ struct bd_view_result *bd_view_worker_take(struct bd_view_worker *worker, bool l
 
 /* Returns a result to the worker and nulls. Safe on NULL. */
 void bd_view_worker_release(struct bd_view_worker *worker, struct bd_view_result **result);
-
-/* Results of a live source that were dropped unseen because a later one was there. */
-int64_t bd_view_worker_dropped(struct bd_view_worker *worker);
 
 /* Requests; they take effect with the next frame that is separated. Seeking drops all results in
  * the queue; `repeat` separates the frame at `seconds` again, without learning from it. */

@@ -82,7 +82,7 @@ static struct bd_view_worker *open_worker(struct bd_options *options, char **arg
 static struct bd_view_result *next(struct bd_view_worker *worker)
 {
     for (double end = bd_clock_seconds() + 60; bd_clock_seconds() < end; usleep(1000)) {
-        bool over = bd_view_worker_state(worker) >= BD_VIEW_ENDED;
+        bool over = bd_view_worker_progress(worker).state >= BD_VIEW_ENDED;
         struct bd_view_result *result = bd_view_worker_take(worker, false);
         if (result || over)
             return result;
@@ -111,7 +111,7 @@ static void delivers_every_frame_then_ends(void **state)
     for (int i = 0; i < 20; i++)
         expect(worker, i / 25.0, i == 0);
     assert_null(next(worker));
-    assert_int_equal(bd_view_worker_state(worker), BD_VIEW_ENDED);
+    assert_int_equal(bd_view_worker_progress(worker).state, BD_VIEW_ENDED);
     const struct bd_view_source *source = bd_view_worker_source(worker);
     assert_true(source->adjustable && source->threshold > 0 && source->lambda > 0);
     bd_view_worker_seek(worker, 0.4 - 0.0005, true); /* after the end there is a way back */
@@ -144,7 +144,8 @@ static void seek_drops_what_waits(void **state)
     expect(worker, 0, true);
     for (int i = 0; i < 10; i++) {
         double target = (i * 37 % 100) / 25.0;
-        while (i % 2 && bd_view_worker_ready(worker) < bd_view_worker_capacity(worker))
+        while (i % 2 &&
+               bd_view_worker_progress(worker).ready < bd_view_worker_progress(worker).capacity)
             usleep(1000);
         bd_view_worker_seek(worker, target, false);
         expect(worker, target, true);
@@ -191,8 +192,9 @@ static void failure_to_open_is_told(void **state)
     char *arguments[] = { "backdrop", "view", "/no/such/file.mp4" };
     struct bd_view_worker *worker = open_worker(&options, arguments, 3);
     assert_null(next(worker));
-    assert_int_equal(bd_view_worker_state(worker), BD_VIEW_OPEN_FAILED);
-    assert_int_equal(bd_view_worker_error(worker, &detail), BD_ERROR_IO);
+    assert_int_equal(bd_view_worker_progress(worker).state, BD_VIEW_OPEN_FAILED);
+    assert_int_equal(bd_view_worker_progress(worker).status, BD_ERROR_IO);
+    detail = bd_view_worker_progress(worker).detail;
     assert_non_null(strstr(detail, "/no/such/file.mp4"));
     assert_null(bd_view_worker_source(worker));
     bd_view_worker_destroy(&worker);

@@ -52,7 +52,7 @@ static long number_of(const struct pattern *p, const char *name)
         count++;
     if (count == 0 || strcmp(digits + count, p->suffix) != 0)
         return -1;
-    /* Longer than the width only without leading zeros: what printf would have written. */
+    /* As printf writes it: a number longer than the width has no leading zeros. */
     if (count < p->width || (count > p->width && count > 1 && digits[0] == '0'))
         return -1;
     errno = 0;

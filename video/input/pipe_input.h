@@ -8,8 +8,8 @@
 
 #include <backdrop/status.h>
 
-/* Opens PATH ("-": stdin, which stays open afterwards). `interrupt` is asked ten times a second
- * while data are awaited; it must outlive the context. */
+/* Opens PATH ("-": stdin, which stays open afterwards). `interrupt` is called ten times a
+ * second while waiting for data; it must outlive the context. */
 enum bd_status bd_pipe_input_open(AVIOContext **io, const char *path,
                                   const AVIOInterruptCB *interrupt);
 

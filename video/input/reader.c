@@ -27,7 +27,7 @@ struct bd_reader {
 static int64_t pts_at(const struct bd_reader *r, double seconds)
 {
     double units = seconds * (double)r->info.time_base.den / (double)r->info.time_base.num;
-    /* A time computed from a pts must find that pts again, whatever its last bit. */
+    /* A time computed from a pts must lead to that pts again, in spite of rounding. */
     units = ceil(units - 1e-6 * fmax(1, fabs(units) * 1e-6));
     if (units > 9e18 - fabs((double)r->origin))
         return INT64_MAX;
@@ -60,7 +60,7 @@ static enum bd_status advance(struct bd_reader *r, int64_t wanted)
     return status;
 }
 
-/* Goes on to the first frame at or after `target`; those before `wanted` may be left out. */
+/* Advances to the first frame at or after `target`; those before `wanted` may be left out. */
 static enum bd_status advance_to(struct bd_reader *r, int64_t target, int64_t wanted)
 {
     enum bd_status status = BD_OK;

@@ -24,8 +24,9 @@ struct bd_reader_options {
     double start;                /* seconds from the beginning at which to start; 0 */
     double duration;             /* seconds to deliver; 0: to the end */
     int threads;                 /* decoder threads; 0: one a core */
-    /* Hardware decoding: NULL: none; "auto": what is there, else threads, silently; or a device
-     * type of FFmpeg ("cuda", "vaapi"), which fails if it is not there or cannot decode this input.
+    /* Hardware decoding: NULL: none; "auto": a device that is present, else threads; or a
+     * device type of FFmpeg ("cuda", "vaapi"), which fails if it is absent or cannot decode this
+     * input.
      */
     const char *hwaccel;
     /* Called between packets and during blocking I/O; true makes the call in progress return
@@ -39,7 +40,7 @@ struct bd_reader_info {
     struct bd_rational time_base;    /* seconds a unit of frame.pts */
     struct bd_rational frame_rate;   /* average; 0/1 where unknown */
     struct bd_rational pixel_aspect; /* 1/1 where unknown */
-    /* Of the whole input, whatever `start` and `duration` of the options say. */
+    /* Of the whole input, independent of `start` and `duration` of the options. */
     int64_t frame_count; /* 0 where unknown (an estimate where the container only has a duration) */
     double duration;     /* seconds; 0 where unknown */
     bool live; /* a camera or capture device: frames come in real time, whether they are read or not

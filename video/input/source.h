@@ -1,5 +1,5 @@
-/* Private: where the frames of a reader come from. A source decodes; the reader above it does what
- * is the same for all: start and duration, seeking to an exact time, strictly increasing times. */
+/* Private: the interface of sources. A source decodes frames; the reader does what is common to all
+ * sources: start and duration, seeking to an exact time, strictly increasing times. */
 #ifndef BD_VIDEO_INPUT_SOURCE_H
 #define BD_VIDEO_INPUT_SOURCE_H
 

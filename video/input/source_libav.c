@@ -30,7 +30,7 @@ struct libav_source {
     struct bd_converter *converter;
     bool pending;              /* `frame` was decoded ahead: the next `next` delivers it */
     bool draining;             /* no more packets */
-    enum bd_status end_status; /* what ended the packets: BD_END or why reading broke off */
+    enum bd_status end_status; /* why there are no more packets: BD_END or an error */
     char end_detail[300];
     int64_t pts, duration; /* of `frame` */
     int64_t origin;        /* pts of the first frame of all */
@@ -61,8 +61,8 @@ static enum bd_status interrupted(const struct libav_source *s)
     return bd_fail(BD_ERROR_INTERRUPTED, "reading '%s' was interrupted", s->input.name);
 }
 
-/* Gets the next packet of the video stream into s->packet; at the end of the packets, whatever
- * ended them, sets s->draining. */
+/* Gets the next packet of the video stream into s->packet; at the end of the packets, or
+ * after an error, sets s->draining. */
 static enum bd_status read_packet(struct libav_source *s)
 {
     char reason[200];
@@ -309,7 +309,8 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
         return status;
     s->discard = s->decoder->skip_frame;
     const AVCodecDescriptor *codec = avcodec_descriptor_get(s->decoder->codec_id);
-    s->intra = s->decoder->codec_id == AV_CODEC_ID_PNG || /* FFmpeg does not say so of PNG */
+    s->intra = s->decoder->codec_id ==
+                   AV_CODEC_ID_PNG || /* FFmpeg's descriptor of PNG lacks the property */
                (codec && codec->props & AV_CODEC_PROP_INTRA_ONLY);
     AVStream *stream = s->input.stream;
     AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;

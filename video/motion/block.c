@@ -182,8 +182,8 @@ struct sums {
     float value, square, grey, across, down;
 };
 
-/* `seen`: the first of the four cells between which the block's first cell lies, at (fx, fy) of the
- * way. Sums have one part for each column, so that columns go side by side. */
+/* `seen` is the upper left of the four cells that surround the block's first cell, at the fraction
+ * (fx, fy) of their distance. The sums of the columns are separate, so that the loop vectorises. */
 static struct sums look(const struct bd_block *block, const float *seen, int ld, float fx, float fy)
 {
     float parts[5][side] = { { 0 } };

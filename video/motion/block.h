@@ -1,8 +1,8 @@
 /* A block of a picture that is found again in other pictures with subpixel accuracy. Private to
  * global_motion.c.
  *
- * Blocks are looked at in cells of `scale` x `scale` pixels of the picture, which make a picture of
- * any size about as fine as one of 240 rows. */
+ * Blocks consist of cells of `scale` x `scale` pixels, so that a picture of any size has about 240
+ * rows of cells. */
 #ifndef BD_VIDEO_MOTION_BLOCK_H
 #define BD_VIDEO_MOTION_BLOCK_H
 
@@ -44,7 +44,8 @@ struct bd_block {
 
 struct bd_cells bd_cells_of(int width, int height);
 
-/* Brightness of n x n cells from pixel (x, y) on, rows n apart; the picture goes on as its edge. */
+/* Brightness of n x n cells from pixel (x, y) on, rows n apart; the edge of the picture is repeated
+ * outside. */
 void bd_cells_read(const struct bd_cells *cells, const struct bd_frame *frame, int x, int y, int n,
                    float *out);
 

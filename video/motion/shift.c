@@ -141,7 +141,7 @@ static void mix_neighbours(uint8_t *restrict out, const int16_t *restrict in,
     int16_t wa = weights[0], wb = weights[1], wc = weights[2], wd = weights[3];
     for (int64_t i = 0; i < n; i++) {
         int16_t sum = (int16_t)(high(a[i], wa) + high(b[i], wb) + high(c[i], wc) + high(d[i], wd));
-        sum = (int16_t)(sum + 9); /* 1 for what was cut off, 8 to round */
+        sum = (int16_t)(sum + 9); /* 1 for the truncation before, 8 to round */
         sum = (int16_t)(sum >> 4);
         sum = sum < 0 ? 0 : sum;
         sum = sum > 255 ? 255 : sum;

@@ -79,8 +79,8 @@ static void describe(AVCodecContext *c, const struct bd_writer_plan *plan,
     c->width = options->width;
     c->height = options->height;
     c->pix_fmt = plan->recipe.pixels;
-    /* Encoders count frames: not every codec takes any time base, and true times are put on the
-     * packets afterwards. The rate only guides those that think in bits a second. */
+    /* The encoder counts frames, since not every codec accepts any time base; packets get their
+     * true times afterwards. The rate only guides encoders with a target in bits per second. */
     struct bd_rational rate = options->frame_rate;
     bool known = rate.num > 0 && rate.den > 0 && rate.num <= 60000 && rate.den <= 60000;
     c->time_base = known ? (AVRational){ (int)rate.den, (int)rate.num } : (AVRational){ 1, 25 };
@@ -89,8 +89,8 @@ static void describe(AVCodecContext *c, const struct bd_writer_plan *plan,
         av_reduce(&c->sample_aspect_ratio.num, &c->sample_aspect_ratio.den,
                   options->pixel_aspect.num, options->pixel_aspect.den, 255);
     c->max_b_frames = 0;
-    /* FFV1 encodes slices side by side, 4 unless told: at 1920x1080 a mask takes 10 ms on one core,
-     * and 16 slices add 0.4 KB to it. */
+    /* FFV1 encodes slices in parallel, 4 by default. A mask of 1920x1080 takes 10 ms on one core;
+     * 16 slices add 0.4 KB to it. */
     if (plan->codec->id == AV_CODEC_ID_FFV1 &&
         (int64_t)options->width * options->height >= large_picture)
         c->slices = 16;
@@ -100,7 +100,7 @@ static void describe(AVCodecContext *c, const struct bd_writer_plan *plan,
         c->colorspace = matrix_for(c);
 }
 
-/* Opens the codec. Options that it did not take are our mistake in the table: said, not ignored. */
+/* Opens the codec. Settings that it does not know are an error in our table; they are logged. */
 static enum bd_status open_codec(struct bd_encoder *e, const struct bd_writer_plan *plan)
 {
     AVDictionary *settings = NULL;

@@ -195,8 +195,8 @@ static bool fits(const struct bd_writer_recipe *recipe, const struct bd_writer_o
            options->height >= recipe->least;
 }
 
-/* The first recipe of a list whose encoder this build has, that takes the size and, if `encoder` is
- * not NULL, is of that encoder. */
+/* The first recipe of a list whose encoder this build has and that accepts the size; if `encoder`
+ * is not NULL, only recipes of that encoder count. */
 static const struct bd_writer_recipe *pick(const struct bd_writer_recipe *list, const char *encoder,
                                            const struct bd_writer_options *options)
 {
@@ -220,7 +220,7 @@ static const struct bd_writer_recipe *pick_anywhere(const char *encoder, int row
     return found;
 }
 
-/* A recipe for an encoder that the table does not know: the pixel format of its own that loses
+/* A recipe for an encoder that is not in the table: with the pixel format of the encoder that loses
  * least. */
 static enum bd_status improvise(struct bd_writer_recipe *recipe, const char *path,
                                 const AVCodec *codec, const struct bd_writer_options *options)
@@ -350,7 +350,8 @@ enum bd_status bd_writer_plan_make(struct bd_writer_plan *plan, const char *path
     if (status != BD_OK)
         return status;
 
-    /* Containers refuse by themselves, when the header is written, what they cannot hold. */
+    /* libavformat itself reports a codec that a container cannot hold, when the header is written.
+     */
     if (plan->pictures &&
         plan->codec->id != av_guess_codec(plan->muxer, NULL, name, NULL, AVMEDIA_TYPE_VIDEO))
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s: a .%s file cannot hold a picture encoded by %s",

@@ -30,7 +30,7 @@ struct place {
     uint32_t look;
 };
 
-/* The scene's clock for an actor: it holds while the actor stands still. */
+/* The frame number on the actor's own clock, which is stopped while the actor is. */
 static int64_t own_frame(const struct bd_synth_scene *scene, int64_t index)
 {
     if (index <= scene->stop_from)

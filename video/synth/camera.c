@@ -91,8 +91,8 @@ static struct tent make_tent(int32_t corner)
     return tent;
 }
 
-/* The row of the world's samples that lies under row y of the camera, each the mean of some of a
- * column; 8 more bits. `shift` and `mask` pick bits of a byte. */
+/* Row y of the camera at the horizontal resolution of the world: each value is the weighted mean of
+ * a column, with 8 more bits. `shift` and `mask` select bits of a byte. */
 static void mix_rows(int32_t *out, const struct bd_frame *world, int y, const struct tent *down,
                      int shift, int mask)
 {
@@ -106,7 +106,7 @@ static void mix_rows(int32_t *out, const struct bd_frame *world, int y, const st
     }
 }
 
-/* The mean of neighbours `step` apart in such a row; 16 more bits. */
+/* The weighted mean of neighbours `step` apart in such a row, with 16 more bits. */
 static inline int mix_neighbours(const int32_t *first, int step, const struct tent *across)
 {
     int sum = 0;
@@ -131,7 +131,7 @@ static void take_picture(const struct bd_synth_camera *camera, const struct tent
     }
 }
 
-/* Coverage by objects is averaged like light; a shadow is where most of what is seen is one. */
+/* Coverage by objects is averaged like light; a pixel is shadow if at least half of it is. */
 static void take_truth(const struct bd_synth_camera *camera, const struct tent *across,
                        const struct tent *down, struct bd_frame *truth)
 {

@@ -1,4 +1,4 @@
-/* The shapes of the actors. Colours keep away from those of the ground behind them (road 85, near
+/* The shapes of the actors. Colours differ from those of the ground behind them (road 85, near
  * pavement 155, house fronts 185), in gray as well as in colour, so that the truth can be seen. */
 #include "video/synth/world.h"
 
