@@ -103,7 +103,7 @@ static void close_case(struct svd_case *c)
 static enum bd_status fill(struct svd_case *c, enum set set, int version)
 {
     const int64_t n = c->n;
-    const uint64_t k = (uint64_t)(set * versions + version);
+    const uint64_t k = (uint64_t)set * versions + (uint64_t)version;
     float change = !c->bench->gpu || set == cold ? 0 : set == near ? 0.001F : 0.01F;
     bd_bench_fill(c->host, n * n, set == cold ? 4 + k : 4);
     bd_bench_fill(c->u, n * n, 100 + k);
