@@ -95,11 +95,10 @@ static enum bd_status add_row(struct bd_bench_change *c, const struct bd_publish
                                                  "paper_orthogonality_serial" };
     static const char *const backward[] = { "paper_backward", "paper_backward_serial" };
     struct bd_bench *bench = c->bench;
-    struct bd_bench_row row = bd_bench_row_begin("accuracy", c->shape.m, c->shape.n);
+    struct bd_bench_row row = bd_bench_row_begin("accuracy", c->shape.m, c->shape.n, "update",
+                                                 peer ? peer : "bd_qr, Q^T b, x");
     snprintf(row.name, sizeof row.name, "%s: %s, p=%" PRId64,
              c->shape.with_q ? "tables 13-15" : "table 12", names[u->kind], c->p);
-    snprintf(row.method, sizeof row.method, "update");
-    snprintf(row.peer, sizeof row.peer, "%s", peer ? peer : "bd_qr, Q^T b, x");
     bd_bench_set_blas_threads(bench);
     for (int64_t i = 0; i < c->n; i++)
         v->solution[i] = (double)v->x_full[i];

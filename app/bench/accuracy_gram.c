@@ -187,14 +187,14 @@ static enum bd_status add_iteration(struct state *s, const struct bd_published_f
                                     int i, int k, const struct bd_gram_qr_pass *pass)
 {
     const struct bd_published_iteration *paper = &figure->iteration[i - figure->first][k];
-    struct bd_bench_row row = bd_bench_row_begin("accuracy", s->problem.m, s->problem.n);
+    struct bd_bench_row row =
+        bd_bench_row_begin("accuracy", s->problem.m, s->problem.n, figure->columns[k].name, NULL);
     const double condition = condition_number(s, s->q);
     row.orthogonality = gram_norm(s, s->q, true);
     if (row.orthogonality < 0 || condition < 0)
         return bd_fail(BD_ERROR_NUMERIC, "LAPACK: no convergence");
     snprintf(row.name, sizeof row.name, "figure %d: %s, iteration %d", figure->number,
              s->problem.name, i);
-    snprintf(row.method, sizeof row.method, "%s", figure->columns[k].name);
     bd_bench_extra(&row, "condition", condition);
     bd_bench_extra(&row, "failed", pass->failed);
     bd_bench_extra(&row, "truncated", pass->truncated > 0);
@@ -244,14 +244,14 @@ static enum bd_status measure_backward(struct bd_bench *bench,
     enum bd_status status = open_state(&s, bench, published->matrix);
     for (int k = 0; k < figure->column_count && !status; k++) {
         struct bd_gram_qr_report report;
-        struct bd_bench_row row = bd_bench_row_begin("accuracy", s.problem.m, s.problem.n);
+        struct bd_bench_row row =
+            bd_bench_row_begin("accuracy", s.problem.m, s.problem.n, figure->columns[k].name, NULL);
         status = bd_matrix_upload(bench->backend, &s.v, s.problem.v, s.problem.m);
         BD_TRY(run(&s, &figure->columns[k], figure->last, &report));
         if (status)
             break;
         const double error = backward_error(&s);
         snprintf(row.name, sizeof row.name, "figure 18: %s", s.problem.name);
-        snprintf(row.method, sizeof row.method, "%s", figure->columns[k].name);
         row.residual = error / sqrt(gram_norm(&s, s.problem.v, false));
         row.orthogonality = gram_norm(&s, s.q, true);
         bd_bench_extra(&row, "backward", error);

@@ -34,18 +34,15 @@ static const struct suite suites[] = {
     { NULL, NULL, false },
 };
 
-struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n)
+struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n, const char *method,
+                                       const char *peer)
 {
-    return (struct bd_bench_row){ .suite = suite,
-                                  .m = m,
-                                  .n = n,
-                                  .ms = -1,
-                                  .floor_ms = -1,
-                                  .peer_ms = -1,
-                                  .residual = -1,
-                                  .orthogonality = -1,
-                                  .peak_rss = -1,
-                                  .rss_growth = -1 };
+    struct bd_bench_row row = { .suite = suite, .m = m, .n = n };
+    snprintf(row.method, sizeof row.method, "%s", method);
+    snprintf(row.peer, sizeof row.peer, "%s", peer ? peer : "");
+    row.ms = row.floor_ms = row.peer_ms = row.residual = row.orthogonality = -1;
+    row.peak_rss = row.rss_growth = -1;
+    return row;
 }
 
 void bd_bench_extra(struct bd_bench_row *row, const char *name, double value)

@@ -62,8 +62,9 @@ struct bd_bench {
 /* Returns the exit status of the program. */
 int bd_bench_run(const struct bd_options *options);
 
-/* A row with everything unmeasured. */
-struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n);
+/* A row with everything unmeasured; peer = NULL: compared with nothing. */
+struct bd_bench_row bd_bench_row_begin(const char *suite, int64_t m, int64_t n, const char *method,
+                                       const char *peer);
 
 /* Adds a number to a row; what comes after the bd_bench_extras first is not kept. */
 void bd_bench_extra(struct bd_bench_row *row, const char *name, double value);

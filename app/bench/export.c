@@ -86,7 +86,8 @@ static enum bd_status time_export(struct bd_bench *bench, const struct film *fil
     if (status)
         return status;
     double seconds = bd_bench_median(whole, repeats);
-    struct bd_bench_row row = bd_bench_row_begin("export", (int64_t)film->width * film->height, 50);
+    struct bd_bench_row row =
+        bd_bench_row_begin("export", (int64_t)film->width * film->height, 50, "", NULL);
     snprintf(row.name, sizeof row.name, "a frame, %dx%d gray, H.264", film->width, film->height);
     snprintf(row.method, sizeof row.method, "export --mask %s", what);
     row.ms = seconds * 1e3 / film->frames;

@@ -201,23 +201,21 @@ static enum bd_status compare(struct qr_case *c, struct own *own, const struct s
     const bool may_be_second = all > count + 1 && (with_q || !gpu);
     const int peer = count + (may_be_second && tasks[count + 1].ms < tasks[count].ms);
     for (int t = 0; t < all && !status; t++) {
-        struct bd_bench_row row = bd_bench_row_begin("qr", c->m, c->n);
+        const char *method = t < count ? own_names[gpu][t] : names[t - count];
+        const char *compared = bench->has_peers ? names[peer - count] : "peer not found";
+        struct bd_bench_row row =
+            bd_bench_row_begin("qr", c->m, c->n, method, t < count ? compared : NULL);
         snprintf(row.name, sizeof row.name, "%s %" PRId64 "x%" PRId64 "%s",
                  !with_q ? "R only"
                  : gpu   ? "R, thin Q"
                          : "R and thin Q",
                  c->m, c->n, shape->noise > 0 ? " collinear" : "");
-        snprintf(row.method, sizeof row.method, "%s",
-                 t < count ? own_names[gpu][t] : names[t - count]);
         row.ms = tasks[t].ms;
         row.floor_ms = bd_bench_work_floor(
             bench, (struct bd_bench_work){ (with_q ? 8 : 4) * elements, products,
                                            with_q ? products : 0, 0 });
-        if (t < count) {
-            snprintf(row.peer, sizeof row.peer, "%s",
-                     bench->has_peers ? names[peer - count] : "peer not found");
-            row.peer_ms = bench->has_peers ? tasks[peer].ms : -1;
-        }
+        if (t < count && bench->has_peers)
+            row.peer_ms = tasks[peer].ms;
         status = check(c, &tasks[t], with_q, &row);
         BD_TRY(bd_bench_add(bench, &row));
     }

@@ -133,13 +133,13 @@ static enum bd_status compare(struct rpca_case *c)
     const char *textbook = bench->gpu ? "L, S, Y stored; cuSOLVER" : "L, S, Y stored; LAPACK";
     struct bd_bench_task tasks[] = { { NULL, run_solve, c, -1 },
                                      { start_textbook, peers ? run_textbook : NULL, c, -1 } };
-    struct bd_bench_row row = bd_bench_row_begin("rpca", c->m, c->n);
+    struct bd_bench_row row = bd_bench_row_begin(
+        "rpca", c->m, c->n, bench->gpu ? "one array, two sweeps" : "one array, CAQR",
+        peers ? textbook : "peer not found");
     enum bd_status status = bench->platform->time(bench, tasks, 2, repeats);
     int iterations = c->result.iterations > 0 ? c->result.iterations : 1;
     snprintf(row.name, sizeof row.name, "iteration, %d to %.0e, rank %" PRId64, iterations,
              c->result.residual, c->result.rank);
-    snprintf(row.method, sizeof row.method, "one array, %s", bench->gpu ? "two sweeps" : "CAQR");
-    snprintf(row.peer, sizeof row.peer, "%s", peers ? textbook : "peer not found");
     row.ms = tasks[0].ms / iterations;
     row.peer_ms = tasks[1].ms;
     row.floor_ms = floor_of(bench, c);
@@ -193,11 +193,10 @@ static enum bd_status agree(struct bd_bench *bench)
         difference += d * d;
         norm += (double)there[i] * (double)there[i];
     }
-    struct bd_bench_row row = bd_bench_row_begin("rpca", c.m, c.n);
+    struct bd_bench_row row = bd_bench_row_begin("rpca", c.m, c.n, "one array, two sweeps", NULL);
     struct bd_bench_task task = { NULL, run_solve, &c, -1 };
     BD_TRY(bench->platform->time(bench, &task, 1, 5));
     snprintf(row.name, sizeof row.name, "solve; residual: L against the cpu's");
-    snprintf(row.method, sizeof row.method, "one array, two sweeps");
     row.ms = task.ms;
     row.residual = sqrt(difference / norm);
     BD_TRY(bd_bench_add(bench, &row));

@@ -171,12 +171,11 @@ static void forget_peak(void)
 static struct bd_bench_row row_of(const struct bd_bench *bench, const struct separate_case *c)
 {
     const struct shape *s = c->shape;
-    struct bd_bench_row row =
-        bd_bench_row_begin("separate", (int64_t)s->width * s->height * s->channels, s->window);
+    struct bd_bench_row row = bd_bench_row_begin(
+        "separate", (int64_t)s->width * s->height * s->channels, s->window,
+        s->outputs == BD_SEPARATOR_MASK ? "live separator, mask" : "live separator", NULL);
     snprintf(row.name, sizeof row.name, "a frame, %dx%d %s", s->width, s->height,
              s->channels == 1 ? "gray" : "rgb");
-    snprintf(row.method, sizeof row.method, "live separator%s",
-             s->outputs == BD_SEPARATOR_MASK ? ", mask" : "");
     row.floor_ms = floor_of(bench, c);
     return row;
 }

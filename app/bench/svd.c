@@ -103,7 +103,7 @@ static void close_case(struct svd_case *c)
 static enum bd_status fill(struct svd_case *c, enum set set, int version)
 {
     const int64_t n = c->n;
-    const uint64_t k = (uint64_t)(set * versions + version);
+    const uint64_t k = (uint64_t)set * versions + (uint64_t)version;
     float change = !c->bench->gpu || set == cold ? 0 : set == near ? 0.001F : 0.01F;
     bd_bench_fill(c->host, n * n, set == cold ? 4 + k : 4);
     bd_bench_fill(c->u, n * n, 100 + k);
@@ -197,17 +197,15 @@ static enum bd_status compare(struct svd_case *c)
         if (tasks[t].ms >= 0 && tasks[t].ms < tasks[best].ms)
             best = t;
     for (int t = 0; t < (gpu ? task_count : set_count) && !status; t++) {
-        struct bd_bench_row row = bd_bench_row_begin("svd", c->n, c->n);
         if (!tasks[t].run)
             continue;
+        struct bd_bench_row row =
+            bd_bench_row_begin("svd", c->n, c->n, names[t], t < set_count ? names[best] : NULL);
         snprintf(row.name, sizeof row.name, "R of %" PRId64 " columns%s", c->n,
                  gpu && t < set_count ? cases[t] : "");
-        snprintf(row.method, sizeof row.method, "%s", names[t]);
         row.ms = tasks[t].ms;
-        if (t < set_count) {
-            snprintf(row.peer, sizeof row.peer, "%s", names[best]);
+        if (t < set_count)
             row.peer_ms = tasks[best].ms;
-        }
         /* 12 n^3 for sigma and V: Golub and Van Loan, 4th edition, figure 8.6.1 */
         row.floor_ms = bd_bench_floor(bench, 12 * n * n, 12 * n * n * n);
         status = check(c, t, &row);

@@ -167,7 +167,7 @@ static enum bd_status add_rows(struct svqr_case *c, struct task *own, const doub
     const double elements = (double)(c->m * c->n);
     enum bd_status status = BD_OK;
     for (int t = 0; t < way_count && !status; t++) {
-        struct bd_bench_row row = bd_bench_row_begin("svqr", c->m, c->n);
+        struct bd_bench_row row = bd_bench_row_begin("svqr", c->m, c->n, ways[t].name, NULL);
         const enum matrix_kind kind = ways[t].kind;
         int passes = ways[t].way < 0 ? 0 : 1;
         if (ms[t] < 0)
@@ -180,7 +180,6 @@ static enum bd_status add_rows(struct svqr_case *c, struct task *own, const doub
                 passes += !c->report.pass[p].skipped;
         snprintf(row.name, sizeof row.name, "%" PRId64 "x%" PRId64 " %s", c->m, c->n,
                  kind_names[kind]);
-        snprintf(row.method, sizeof row.method, "%s", ways[t].name);
         row.ms = ms[t];
         row.floor_ms = bd_bench_floor(c->bench, 2 * 8 * elements, 0); /* V is read, Q written */
         const double cholqr = time_of(ms, RANDOM, false, 1, BD_PEER_CHOLQR);

@@ -215,13 +215,12 @@ static enum bd_status compare(struct update_case *c)
     };
     enum bd_status status = bench->platform->time(bench, tasks, task_count, gpu ? 9 : 15);
     for (int t = 0; t < refactor && !status; t++) {
-        struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
+        struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n, kinds[t].method,
+                                                     peers ? peer : "peer not found");
         double elements = (double)(c->m * c->n);
         if (!tasks[t].run)
             continue;
         name_row(c, &row, kinds[t].name);
-        snprintf(row.method, sizeof row.method, "%s", kinds[t].method);
-        snprintf(row.peer, sizeof row.peer, "%s", peers ? peer : "peer not found");
         row.ms = tasks[t].ms;
         row.peer_ms = tasks[refactor].ms;
         row.floor_ms = bd_bench_floor(bench, 4 * (kinds[t].reads + kinds[t].writes) * elements,
@@ -239,7 +238,7 @@ static enum bd_status compare(struct update_case *c)
 static enum bd_status drift(struct update_case *c, int slides)
 {
     struct bd_bench *bench = c->bench;
-    struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n);
+    struct bd_bench_row row = bd_bench_row_begin("update", c->m, c->n, "QR slide", NULL);
     struct bd_bench_task task = { NULL, run_slides, c, -1 };
     char name[32];
     c->first = 0;
@@ -249,7 +248,6 @@ static enum bd_status drift(struct update_case *c, int slides)
     BD_TRY(check(c, c->first, &c->f, &row));
     snprintf(name, sizeof name, "after %d slides", slides);
     name_row(c, &row, name);
-    snprintf(row.method, sizeof row.method, "QR slide");
     row.ms /= slides;
     row.floor_ms = bd_bench_floor(bench, 8 * (double)(c->m * c->n), 0);
     BD_TRY(bd_bench_add(bench, &row));

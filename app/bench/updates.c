@@ -108,10 +108,10 @@ static enum bd_status time_again(struct grid *g, const struct bd_bench_cell *c)
         g->again_ms[t] = tasks[t].ms;
         if (tasks[t].ms < 0)
             continue;
-        struct bd_bench_row row = bd_bench_row_begin("updates", change->m, change->n);
+        struct bd_bench_row row =
+            bd_bench_row_begin("updates", change->m, change->n, again_name(g, t), NULL);
         snprintf(row.name, sizeof row.name, "table %d: anew %" PRId64 "x%" PRId64,
                  c->published->table, change->m, change->n);
-        snprintf(row.method, sizeof row.method, "%s", again_name(g, t));
         row.ms = tasks[t].ms;
         status = bd_bench_add(g->bench, &row);
     }
@@ -173,7 +173,8 @@ static enum bd_status add_row(struct grid *g, const struct bd_bench_cell *c,
 static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c, bool checked)
 {
     struct bd_bench_change *change = &g->change;
-    struct bd_bench_row row = bd_bench_row_begin("updates", c->m, c->n);
+    struct bd_bench_row row =
+        bd_bench_row_begin("updates", c->m, c->n, "the backend has none", NULL);
     bool refactor = false;
     enum bd_status status = bd_bench_change_set(change, c->k, c->p);
     BD_TRY(time_again(g, c));
@@ -195,12 +196,11 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
     snprintf(row.name, sizeof row.name,
              "table %d: %" PRId64 "x%" PRId64 " k=%" PRId64 " p=%" PRId64, c->published->table,
              c->m, c->n, c->k, c->p);
-    snprintf(row.method, sizeof row.method, "%s%s", refactor ? "anew (model)" : "update",
-             c->with_q ? " Q R d x" : " R d x");
-    if (row.ms < 0)
-        snprintf(row.method, sizeof row.method, "the backend has none");
-    else
+    if (row.ms >= 0) {
+        snprintf(row.method, sizeof row.method, "%s%s", refactor ? "anew (model)" : "update",
+                 c->with_q ? " Q R d x" : " R d x");
         g->table.cells++;
+    }
     if (refactor)
         bd_bench_extra(&row, "update_ms", tasks[0].ms);
     if (row.ms >= 0 && checked)

@@ -137,10 +137,13 @@ static double floor_of(const struct bd_bench *bench, double m, double n)
     return bd_bench_work_floor(bench, (struct bd_bench_work){ bytes, 0, 0, factor + form });
 }
 
-static struct bd_bench_row begin_row(const struct wy_case *c, const struct shape *shape, double ms,
-                                     double factor_ms)
+/* Runs a way once more and adds its row: the library's with what the peer takes. */
+static enum bd_status add_row(struct wy_case *c, const struct shape *shape,
+                              const struct bd_bench_task *tasks, int way, const char *name,
+                              const char *peer)
 {
-    struct bd_bench_row row = bd_bench_row_begin("wy", c->m, c->n);
+    const double ms = tasks[way].ms, factor_ms = tasks[way + 1].ms;
+    struct bd_bench_row row = bd_bench_row_begin("wy", c->m, c->n, name, peer);
     snprintf(row.name, sizeof row.name, "R and full Q %" PRId64 " x %" PRId64, c->m, c->n);
     row.ms = ms;
     row.floor_ms = floor_of(c->bench, (double)c->m, (double)c->n);
@@ -150,18 +153,7 @@ static struct bd_bench_row begin_row(const struct wy_case *c, const struct shape
         bd_bench_extra(&row, "factor_ms", factor_ms);
     bd_bench_extra(&row, "published_gflops", published_gflops);
     bd_bench_extra(&row, "criterion", (double)c->m * 0x1p-23);
-    return row;
-}
-
-/* Runs a way once more and adds its row: the library's with what the peer takes. */
-static enum bd_status add_row(struct wy_case *c, const struct shape *shape,
-                              const struct bd_bench_task *tasks, int way, const char *name,
-                              const char *peer)
-{
-    struct bd_bench_row row = begin_row(c, shape, tasks[way].ms, tasks[way + 1].ms);
-    snprintf(row.method, sizeof row.method, "%s", name);
-    if (way == OWN && c->bench->has_peers) {
-        snprintf(row.peer, sizeof row.peer, "%s", peer);
+    if (peer) {
         row.peer_ms = tasks[PEER].ms;
         bd_bench_extra(&row, "peer_factor_ms", tasks[PEER_FACTOR].ms);
     }
@@ -183,7 +175,7 @@ static enum bd_status run_shape(struct bd_bench *bench, const struct shape *shap
     enum bd_status status = open_case(&c, bench, shape->m, shape->m / 2);
     BD_TRY(bd_qr_create(&c.qr, bench->backend, c.m, c.n, &options));
     BD_TRY(time_case(&c, tasks));
-    BD_TRY(add_row(&c, shape, tasks, OWN, own, peer));
+    BD_TRY(add_row(&c, shape, tasks, OWN, own, bench->has_peers ? peer : NULL));
     if (bench->has_peers)
         BD_TRY(add_row(&c, shape, tasks, PEER, peer, NULL));
     close_case(&c);
