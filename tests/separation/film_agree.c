@@ -108,7 +108,7 @@ static bool next(struct run *run)
         return false;
     const struct bd_frame *f = &run->picture;
     double time = (double)f->pts * run->seconds_a_unit;
-    struct bd_separation known;
+    struct bd_separation known = { 0 };
     if (run->guide)
         assert_int_equal(bd_separator_push(run->guide, f->data, f->stride, time, &known), BD_OK);
     for (int i = 0; i < 2; i++) {
@@ -196,9 +196,9 @@ static void print_counts(const struct run *run, const char *how)
 {
     print_message("%s, %s: of %lld bytes of masks %lld differ, of shadows %lld; of %lld bytes of "
                   "backgrounds %lld differ by one grey level, %lld by more\n",
-                  run->film, how, (long long)(run->pixels * run->frame), (long long)run->masks,
-                  (long long)run->shadows, (long long)(run->m * run->frame),
-                  (long long)run->l_by_one, (long long)run->l_by_more);
+                  run->film, how, (long long)run->pixels * run->frame, (long long)run->masks,
+                  (long long)run->shadows, (long long)run->m * run->frame, (long long)run->l_by_one,
+                  (long long)run->l_by_more);
 }
 
 /* Given the same backgrounds both make the same masks, to the bit. */
