@@ -1,6 +1,6 @@
-/* Linked into every cmocka program by bd_test (tests/CMakeLists.txt): makes a program exit with 77 where
- * all of its tests skipped, which CTest reports as Skipped. The linker's --wrap puts these functions
- * between the test and cmocka, so that a test program needs no line of its own. */
+/* Linked into every cmocka program by bd_test (tests/CMakeLists.txt): makes a program exit with 77
+ * where all of its tests skipped, which CTest reports as Skipped. The linker's --wrap puts these
+ * functions between the test and cmocka, so that a test program needs no line of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
