@@ -2,18 +2,10 @@
 
 #include <stdlib.h>
 
-/* A run: adjacent set pixels of a row. Runs form a forest by `parent` (union-find); a root holds
- * the sums of its tree. */
-struct run {
-    int y, from, to; /* from <= x < to */
-    int parent;
-    int left, right, top, bottom; /* bounding box of the tree */
-    int64_t area;
-};
+#include "separation/shared/components.h"
 
 struct bd_component_finder {
-    struct run *runs;
-    int count, capacity;
+    struct bd_components components; /* of the size of the last mask */
 };
 
 enum bd_status bd_component_finder_create(struct bd_component_finder **finder)
@@ -25,92 +17,49 @@ enum bd_status bd_component_finder_create(struct bd_component_finder **finder)
 void bd_component_finder_destroy(struct bd_component_finder **finder)
 {
     if (*finder)
-        free((*finder)->runs);
+        bd_components_destroy(&(*finder)->components);
     free(*finder);
     *finder = NULL;
 }
 
-static enum bd_status add_run(struct bd_component_finder *finder, int y, int from, int to)
+/* The root of the largest component; -1 if there is none. */
+static int32_t largest_root(const struct bd_components *components)
 {
-    if (finder->count == finder->capacity) {
-        int capacity = finder->capacity ? 2 * finder->capacity : 1024;
-        struct run *runs = realloc(finder->runs, (size_t)capacity * sizeof *runs);
-        if (!runs)
-            return bd_fail(BD_ERROR_MEMORY, "out of memory for finding components");
-        finder->runs = runs;
-        finder->capacity = capacity;
+    int32_t best = -1, count = components->row_first[components->height];
+    for (int32_t i = 0; i < count; i++) {
+        const struct bd_run *run = &components->runs[i];
+        if (run->parent == i && (best < 0 || run->area > components->runs[best].area))
+            best = i;
     }
-    int index = finder->count++;
-    finder->runs[index] = (struct run){ y, from, to, index, from, to, y, y + 1, to - from };
-    return BD_OK;
-}
-
-static int find_root(struct run *runs, int index)
-{
-    while (runs[index].parent != index) {
-        runs[index].parent = runs[runs[index].parent].parent;
-        index = runs[index].parent;
-    }
-    return index;
-}
-
-static void join(struct run *runs, int a, int b)
-{
-    a = find_root(runs, a);
-    b = find_root(runs, b);
-    if (a == b)
-        return;
-    struct run *root = &runs[a], *other = &runs[b];
-    other->parent = a;
-    root->area += other->area;
-    root->left = other->left < root->left ? other->left : root->left;
-    root->right = other->right > root->right ? other->right : root->right;
-    root->top = other->top < root->top ? other->top : root->top;
-    root->bottom = other->bottom > root->bottom ? other->bottom : root->bottom;
-}
-
-/* Joins the runs first..last-1 of a row with the runs above..first-1 of the previous row. Both are
- * in order, so that one sweep finds all pairs that touch, also at corners. */
-static void join_rows(struct run *runs, int above, int first, int last)
-{
-    int i = above, j = first;
-    while (i < first && j < last) {
-        if (runs[i].from <= runs[j].to && runs[j].from <= runs[i].to)
-            join(runs, i, j);
-        if (runs[i].to < runs[j].to)
-            i++;
-        else
-            j++;
-    }
+    return best;
 }
 
 enum bd_status bd_component_largest(struct bd_component_finder *finder, struct bd_box *box,
                                     const struct bd_frame *mask)
 {
-    int above = 0;
-    finder->count = 0;
+    struct bd_components *components = &finder->components;
     *box = (struct bd_box){ 0 };
-    for (int y = 0; y < mask->height; y++) {
-        const uint8_t *row = mask->data + (int64_t)y * mask->stride;
-        int first = finder->count;
-        for (int x = 0; x < mask->width; x++) {
-            if (!row[x])
+    if (components->width != mask->width || components->height != mask->height) {
+        bd_components_destroy(components);
+        enum bd_status status = bd_components_create(components, mask->width, mask->height);
+        if (status)
+            return status;
+    }
+    bd_components_find(components, mask->data, mask->stride, 255, 0, true);
+    int32_t root = largest_root(components);
+    if (root < 0)
+        return BD_OK;
+    int left = mask->width, right = 0, top = mask->height, bottom = 0;
+    for (int y = 0; y < mask->height; y++)
+        for (int32_t i = components->row_first[y]; i < components->row_first[y + 1]; i++) {
+            const struct bd_run *run = &components->runs[i];
+            if (bd_components_root(components, i) != root)
                 continue;
-            int from = x;
-            while (x < mask->width && row[x])
-                x++;
-            enum bd_status status = add_run(finder, y, from, x);
-            if (status)
-                return status;
+            left = run->from < left ? run->from : left;
+            right = run->to > right ? run->to : right;
+            top = y < top ? y : top;
+            bottom = y + 1;
         }
-        join_rows(finder->runs, above, first, finder->count);
-        above = first;
-    }
-    for (int i = 0; i < finder->count; i++) {
-        const struct run *run = &finder->runs[i];
-        if (run->parent == i && run->area > box->area)
-            *box = (struct bd_box){ run->left, run->top, run->right - run->left,
-                                    run->bottom - run->top, run->area };
-    }
+    *box = (struct bd_box){ left, top, right - left, bottom - top, components->runs[root].area };
     return BD_OK;
 }

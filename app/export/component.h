@@ -14,7 +14,7 @@ struct bd_box {
 enum bd_status bd_component_finder_create(struct bd_component_finder **finder);
 void bd_component_finder_destroy(struct bd_component_finder **finder);
 
-/* Bounding box of the largest 8-connected component of `mask` (BD_GRAY8, set where not 0).
+/* Bounding box of the largest 8-connected component of `mask` (BD_GRAY8, 0 or 255).
  * BD_ERROR_MEMORY. */
 enum bd_status bd_component_largest(struct bd_component_finder *finder, struct bd_box *box,
                                     const struct bd_frame *mask);
