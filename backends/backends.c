@@ -95,6 +95,8 @@ enum bd_status bd_backend_open(struct bd_backend **backend, const char *full_nam
 {
     char name[16];
     int device;
+    if (!backend)
+        return bd_fail(BD_ERROR_ARGUMENT, "backend: NULL; a place for the backend is wanted");
     *backend = NULL;
     if (!full_name || !strcmp(full_name, "auto"))
         return open_automatic(backend, threads);
@@ -113,7 +115,7 @@ enum bd_status bd_backend_open(struct bd_backend **backend, const char *full_nam
 
 void bd_backend_close(struct bd_backend **backend)
 {
-    if (!*backend)
+    if (!backend || !*backend)
         return;
     (*backend)->ops->device->close(*backend);
     free(*backend);
@@ -132,5 +134,7 @@ const char *bd_backend_description(const struct bd_backend *backend)
 
 enum bd_status bd_backend_sync(struct bd_backend *backend)
 {
+    if (!backend)
+        return bd_fail(BD_ERROR_ARGUMENT, "backend: NULL; an open backend is wanted");
     return backend->ops->device->sync(backend);
 }

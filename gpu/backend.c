@@ -97,11 +97,9 @@ enum bd_status bd_cuda_alloc(struct bd_cuda *cuda, void **data, size_t bytes, co
         size_t free_bytes = 0, total = 0;
         cudaGetLastError(); /* the failure is reported here: later checks must not see it */
         cudaMemGetInfo(&free_bytes, &total);
-        return bd_fail(
-            BD_ERROR_MEMORY,
-            "cuda: %s needs %zu MiB of GPU memory and %zu of %zu MiB are free; a smaller "
-            "--window or --scale needs less, --backend cpu none",
-            what, (bytes + (1 << 20) - 1) >> 20, free_bytes >> 20, total >> 20);
+        return bd_fail(BD_ERROR_MEMORY,
+                       "cuda: %s needs %zu MiB of GPU memory and %zu of %zu MiB are free", what,
+                       (bytes + (1 << 20) - 1) >> 20, free_bytes >> 20, total >> 20);
     }
     if (error == cudaSuccess)
         error = cudaMemsetAsync(memory, 0, bytes, cuda->stream);

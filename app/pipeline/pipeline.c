@@ -184,6 +184,16 @@ static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
     return status || !input ? status : bd_fail(input, "%s", detail);
 }
 
+/* Says which options would need less, where memory was short. */
+static enum bd_status with_memory_hint(const struct bd_pipeline *pipeline, enum bd_status status)
+{
+    if (status != BD_ERROR_MEMORY)
+        return status;
+    bool gpu = strcmp(bd_backend_name(pipeline->backend), "cpu") != 0;
+    return bd_fail(status, "%s; a smaller --window or --scale needs less%s", bd_error_detail(),
+                   gpu ? ", and --backend cpu no GPU" : "");
+}
+
 static enum bd_status open_solver(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
@@ -197,6 +207,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
                                  pipeline->stabiliser, asked_to_stop, pipeline);
     else if (!status)
         status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
+    status = with_memory_hint(pipeline, status);
     if (!status)
         status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
                                     pipeline->wants, options->threads);

@@ -35,7 +35,7 @@ static void open_failing(cudaError_t error, const char *part)
     assert_int_equal(bd_backend_open(&backend, "cuda", 1), BD_ERROR_UNSUPPORTED);
     assert_null(backend);
     assert_says(part);
-    assert_says("--backend cpu");
+    assert_says("use the backend cpu");
     bd_cuda_inject(cudaSuccess, 0);
 }
 

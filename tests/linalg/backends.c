@@ -39,7 +39,10 @@ static void test_names(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         check_refused(wrong[i], BD_ERROR_ARGUMENT, "is no number of a GPU, 0 to 1023");
+    assert_int_equal(bd_backend_open(NULL, "cpu", 1), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_backend_sync(NULL), BD_ERROR_ARGUMENT);
     struct bd_backend *backend;
+    bd_backend_close(NULL);
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
     assert_string_equal(bd_backend_name(backend), "cpu");
     bd_backend_close(&backend);
