@@ -57,7 +57,7 @@ struct bd_cuda *bd_cuda_of(struct bd_backend *backend)
     return backend->state;
 }
 
-/* The failure is told here: later checks must not see it again. */
+/* Takes the error, so that later checks do not see it again. */
 static enum bd_status failed(cudaError_t error, const char *what)
 {
     cudaGetLastError();
