@@ -1,4 +1,5 @@
-/* Private to cpu.c, the platform, and machine.c, its clock. */
+/* Private to cpu.c, the platform, machine.c, its clock, and separate.c, which takes the host's time
+ * on a GPU too. */
 #ifndef BD_APP_BENCH_CPU_H
 #define BD_APP_BENCH_CPU_H
 

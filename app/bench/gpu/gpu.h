@@ -10,7 +10,7 @@
 /* The few calls that are made of cuBLAS and cuSOLVER, by their documented C interfaces; declared
  * here because a machine that builds the program need not have the libraries' headers. Sizes are
  * int, enumerations ints, handles pointers; 0 is success. */
-enum { bd_blas_n = 0, bd_blas_t = 1, bd_blas_upper = 0, bd_blas_left = 0, bd_blas_right = 1 };
+enum { bd_blas_n = 0, bd_blas_t = 1, bd_blas_upper = 1, bd_blas_left = 0, bd_blas_right = 1 };
 enum { bd_blas_non_unit = 0, bd_blas_real_32 = 0, bd_blas_tf32 = 77 }; /* ..._FAST_TF32 */
 enum { bd_solver_vectors = 1 };
 
