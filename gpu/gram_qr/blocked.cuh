@@ -181,8 +181,8 @@ static __device__ __forceinline__ void gram_estimate_along(struct gram_progress 
     for (int j = from; j < to; j++) {
         const double along = __shfl_sync(~0u, large[parts], j % gram_side);
         const double other = __shfl_sync(~0u, small[parts], j % gram_side);
-        const struct gram_turn<double> up = gram_widen(greatest, along, gamma);
-        const struct gram_turn<double> down = gram_widen(least, other, gamma);
+        const struct gram_turn up = gram_widen(greatest, along, gamma);
+        const struct gram_turn down = gram_widen(least, other, gamma);
         greatest = up.largest;
         least = least * (gamma * gamma) * gram_inverse(down.largest);
         gamma = __shfl_sync(~0u, gammas, (j + 1) % gram_side);

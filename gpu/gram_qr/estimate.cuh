@@ -14,25 +14,24 @@
 #include "gpu/gram_qr/small.cuh"
 
 /* The larger eigenvalue of a 2 x 2 matrix, and its unit vector: `by` times (keep, take). */
-template <class Real> struct gram_turn {
-    Real largest, keep, take, by;
+struct gram_turn {
+    double largest, keep, take, by;
 };
 
 /* Of [before + along^2, along gamma; along gamma, gamma^2]. The square of the cosine follows
  * from half the angle between an axis and the vector without another root, and products with the
  * vector need not wait for the cosine's root. */
-template <class Real>
-static __device__ __forceinline__ struct gram_turn<Real> gram_widen(Real before, Real along,
-                                                                    Real gamma) {
-    constexpr Real half = (Real)0.5, tiny = sizeof(Real) == 8 ? (Real)1e-280 : (Real)1e-36;
-    const Real own = gamma * gamma, apart = fma(along, along, before - own);
-    const Real side = along * gamma, square = fma(apart, apart, 4 * side * side);
-    const bool turns = square > tiny; /* otherwise any vector will do */
-    const Real by_root = turns ? gram_rough_inverse_root(square) : (Real)0;
-    const Real near = fma(half * fabs(apart), by_root, turns ? half : (Real)1);
-    const Real far = side * by_root;
-    struct gram_turn<Real> t;
-    t.largest = half * (fma(along, along, before + own) + square * by_root);
+static __device__ __forceinline__ struct gram_turn gram_widen(double before, double along,
+                                                              double gamma)
+{
+    const double own = gamma * gamma, apart = fma(along, along, before - own);
+    const double side = along * gamma, square = fma(apart, apart, 4 * side * side);
+    const bool turns = square > 1e-280; /* otherwise any vector will do */
+    const double by_root = turns ? gram_rough_inverse_root(square) : 0.0;
+    const double near = fma(0.5 * fabs(apart), by_root, turns ? 0.5 : 1.0);
+    const double far = side * by_root;
+    struct gram_turn t;
+    t.largest = 0.5 * (fma(along, along, before + own) + square * by_root);
     t.keep = apart >= 0 ? near : far;
     t.take = apart >= 0 ? far : near;
     t.by = gram_rough_inverse_root(near);
@@ -40,17 +39,15 @@ static __device__ __forceinline__ struct gram_turn<Real> gram_widen(Real before,
 }
 
 /* The products with a vector x that has one more row, v. */
-template <class Real>
-static __device__ __forceinline__ Real gram_turn_large(const struct gram_turn<Real> &t, Real x,
-                                                       Real v)
+static __device__ __forceinline__ double gram_turn_large(const struct gram_turn &t, double x,
+                                                         double v)
 {
     return fma(x, t.keep, v * t.take) * t.by;
 }
 
 /* The same for the smaller eigenvalue, whose vector is orthogonal to the other. */
-template <class Real>
-static __device__ __forceinline__ Real gram_turn_small(const struct gram_turn<Real> &t, Real x,
-                                                       Real v)
+static __device__ __forceinline__ double gram_turn_small(const struct gram_turn &t, double x,
+                                                         double v)
 {
     return fma(v, t.keep, -x * t.take) * t.by;
 }
@@ -88,8 +85,7 @@ template <int THREADS, int PARTS> struct gram_estimate {
     }
 
     /* Takes row j of R^, after the vectors have turned to take column j. */
-    __device__ __forceinline__ void turn(const struct gram_turn<double> &up,
-                                         const struct gram_turn<double> &down,
+    __device__ __forceinline__ void turn(const struct gram_turn &up, const struct gram_turn &down,
                                          const double row[PARTS + 1])
     {
 #pragma unroll
@@ -185,8 +181,8 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
                         next.large = next.small = v;
                     } else {
                         const double product = e->least * (gamma * gamma);
-                        const struct gram_turn<double> up = gram_widen(e->greatest, along, gamma);
-                        const struct gram_turn<double> down = gram_widen(e->least, other, gamma);
+                        const struct gram_turn up = gram_widen(e->greatest, along, gamma);
+                        const struct gram_turn down = gram_widen(e->least, other, gamma);
                         if (!(up.largest * down.largest <= most * product)) { /* NaN comes from 0 */
                             end = j;
                             break;

@@ -3,7 +3,7 @@
  * bd_qr_factor and the functions that follow it use reflectors: CAQR (gpu/qr/caqr/caqr.h) or
  * blocked Householder (gpu/qr/householder/householder.h). R alone, and R with the thin Q, may
  * come from the float64 Gram matrix: G = A^T A, R from G by Cholesky, Q = A R^-1
- * (gpu/triangular). In float64 the rounding of G shifts the singular values of A by about
+ * (gpu/qr/cholqr.h). In float64 the rounding of G shifts the singular values of A by about
  * kappa^2 2^-53 of themselves, kappa the condition number of A with its columns scaled to norm
  * 1. So Q departs from orthonormality by that much. One pass is enough while that is below
  * float32 rounding, or below what the caller asks for. Up to where it reaches 1, a second pass
@@ -15,12 +15,10 @@
 
 #include "gpu/core/columns.h"
 #include "gpu/core/gram.cuh"
-#include "gpu/gram_qr/solver.cuh"
 #include "gpu/qr/caqr/caqr.h"
 #include "gpu/qr/cholesky.h"
 #include "gpu/qr/cholqr.h"
 #include "gpu/qr/householder/householder.h"
-#include "gpu/triangular/triangular.h"
 #include "linalg/shared/qr_ops.h"
 
 /* The squared Frobenius norm of the inverse of the scaled R is between kappa^2 / n and kappa^2
@@ -59,11 +57,11 @@ struct qr {
     /* For Cholesky: */
     /* Of bd_cuda_cholesky_size: Gram matrices, then R in their upper triangles. */
     double *g, *g2;
-    struct gram_plan product; /* A R^-1: its cuda, m, type, and of data what it needs */
-    double *report;           /* of the Cholesky factorisation, 1 + n */
-    double *condition;        /* of the inversion, n */
-    double *seen;             /* the same on the host; or R's last element, a float */
-    void *workspace;          /* of the Gram matrix */
+    double *w;         /* packed R^-1 */
+    double *report;    /* of the Cholesky factorisation, 1 + n */
+    double *condition; /* of the inversion, n */
+    double *seen;      /* the same on the host; or R's last element, a float */
+    void *workspace;   /* of the Gram matrix */
 };
 
 /* What BD_QR_AUTO takes, R and Q by Cholesky unless A is too ill-conditioned for it: the first row
@@ -135,9 +133,7 @@ static void qr_destroy(void *data)
     bd_cuda_householder_destroy(plan->householder);
     bd_cuda_free(plan->g);
     bd_cuda_free(plan->g2);
-    bd_cuda_free(plan->product.data.packed);
-    bd_cuda_free(plan->product.data.inverse);
-    bd_cuda_free(plan->product.data.decision);
+    bd_cuda_free(plan->w);
     bd_cuda_free(plan->report);
     bd_cuda_free(plan->workspace);
     bd_cuda_free_host(plan->seen);
@@ -148,20 +144,13 @@ static enum bd_status alloc_cholesky(struct qr *plan)
 {
     struct bd_cuda *cuda = plan->cuda;
     const size_t n = (size_t)plan->n;
-    struct gram_data *t = &plan->product.data;
-    plan->product.cuda = cuda;
-    plan->product.m = plan->m;
-    plan->product.type = BD_F32;
-    t->n = (int)n;
     const struct {
         void **data;
         size_t bytes;
     } parts[] = {
         { (void **)&plan->g, bd_cuda_cholesky_size(plan->n) * sizeof(double) },
         { (void **)&plan->g2, bd_cuda_cholesky_size(plan->n) * sizeof(double) },
-        { (void **)&t->packed, gram_packed_size((int)n) * sizeof(double) },
-        { (void **)&t->inverse, n * sizeof(double) },
-        { (void **)&t->decision, sizeof(struct gram_decision) },
+        { (void **)&plan->w, bd_cuda_cholqr_packed((int)n) * sizeof(double) },
         { (void **)&plan->report, (1 + 2 * n) * sizeof(double) },
         { &plan->workspace, bd_gram_workspace(cuda, plan->m, (int)n) },
     };
@@ -288,7 +277,7 @@ static enum bd_status qr_reduce(void *data, const float *a, int64_t lda, float *
     return status;
 }
 
-/* R (float32 to r, float64 to g) and the T = R^-1 of plan->product, of A. */
+/* R (float32 to r, float64 to g) and W = R^-1 of A. */
 static enum bd_status find_r(struct qr *plan, double *g, const float *a, int64_t lda, float *r,
                              int64_t ldr)
 {
@@ -297,8 +286,8 @@ static enum bd_status find_r(struct qr *plan, double *g, const float *a, int64_t
     if (status == BD_OK)
         status = bd_cuda_cholesky_keep(plan->cuda, r, ldr, g, n, plan->report, NULL);
     if (status == BD_OK)
-        status = bd_cuda_cholqr_invert(plan->cuda, &plan->product.data, plan->condition, g,
-                                       plan->report + 1);
+        status =
+            bd_cuda_cholqr_invert(plan->cuda, plan->w, plan->condition, g, plan->report + 1, n);
     return status;
 }
 
@@ -361,6 +350,7 @@ static enum bd_status qr_thin(void *data, const float *a, int64_t lda, float *q,
                               float *r, int64_t ldr)
 {
     struct qr *plan = static_cast<struct qr *>(data);
+    const int n = (int)plan->n;
     enum passes wanted;
     if (plan->by.thin != BD_QR_CHOLESKY)
         return thin_by_reflectors(plan, a, lda, q, ldq, r, ldr);
@@ -376,14 +366,14 @@ static enum bd_status qr_thin(void *data, const float *a, int64_t lda, float *q,
                        "Cholesky QR: the columns are dependent, or nearly, or not finite; use "
                        "BD_QR_AUTO, BD_QR_CAQR or BD_QR_HOUSEHOLDER");
     }
-    status = bd_cuda_triangular_product(&plan->product, a, lda, q, ldq);
+    status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, a, lda, plan->w, plan->m, n);
     if (status != BD_OK || wanted == ONE_PASS)
         return status;
     status = find_r(plan, plan->g2, q, ldq, r, ldr);
     if (status == BD_OK)
-        status = bd_cuda_triangular_product(&plan->product, q, ldq, q, ldq);
+        status = bd_cuda_cholqr_multiply(plan->cuda, q, ldq, q, ldq, plan->w, plan->m, n);
     if (status == BD_OK)
-        status = bd_cuda_cholqr_join(plan->cuda, r, ldr, plan->g2, plan->g, (int)plan->n);
+        status = bd_cuda_cholqr_join(plan->cuda, r, ldr, plan->g2, plan->g, n);
     return status;
 }
 

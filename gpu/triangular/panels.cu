@@ -1,13 +1,13 @@
-/* Q := V T (gpu/gram_qr/plan.h) of more columns than pipelined.cu has room for, where T is one
+/* V := V T (gpu/gram_qr/plan.h) of more columns than pipelined.cu has room for, where T is one
  * block of columns and the product in float64, on the FP64 tensor cores.
  *
  * A thread block has a tile of rows, and computes panels of 128 columns of Q one after the
  * other, from the last on, so that V is not overwritten while it is needed. A panel is a sum of
  * products with 16 columns of V. These columns and their part of T arrive in shared memory while
  * the columns before them are multiplied (gpu/core/pipeline.cuh). As in pipelined.cu, T^T is
- * multiplied by V^T. A warp has 32 rows, and every other block of 16 columns of a panel (or
- * every fourth), so that all warps have as much to do where T ends. While one thread block of a
- * multiprocessor loads or stores, another one multiplies. wide.cu is the plain version. */
+ * multiplied by V^T. A warp has 32 rows, and every other block of 16 columns of a panel, so that
+ * all warps have as much to do where T ends. While one thread block of a multiprocessor loads or
+ * stores, another one multiplies. wide.cu is the plain version. */
 #include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
 #include "gpu/core/pipeline.cuh"
@@ -15,13 +15,15 @@
 #include "gpu/triangular/triangular.h"
 
 enum {
-    warps = 4,
-    threads = 32 * warps,
-    many_groups = 2,  /* of 32 rows in a tile; 1 where the tiles are few */
+    groups = 2, /* of 32 rows, in a tile */
+    shares = 2, /* of the blocks of a panel */
+    threads = 32 * groups * shares,
+    rows_once = 32 * groups,
     blocks_once = 2,  /* thread blocks of a multiprocessor */
     side = 16,        /* columns of V of a stage */
     block_size = 256, /* doubles of a block of T: two of each thread */
     panel_blocks = 8, /* of a panel */
+    own_blocks = panel_blocks / shares,
     most_stages = 4,
     least_stages = 2,
     static_shared = 1024 /* bytes of shared memory that are not dynamic, or more */
@@ -30,9 +32,9 @@ enum {
 static_assert(2 * threads == block_size, "a thread copies as much of each block of T");
 
 /* Doubles of a stage: blocks of T, then columns of V. */
-template <int GROUPS, class Element> static __host__ __device__ constexpr int stage_of(void)
+template <class Element> static __host__ __device__ constexpr int stage_of(void)
 {
-    return panel_blocks * block_size + side * pipeline_stride<32 * GROUPS, Element>() *
+    return panel_blocks * block_size + side * pipeline_stride<rows_once, Element>() *
                                            (int)sizeof(Element) / (int)sizeof(double);
 }
 
@@ -77,38 +79,37 @@ static __device__ __forceinline__ void fetch_t(double *to, const double *from, i
     }
 }
 
-/* The lane's part of a panel to Q: 32 rows of OWN blocks of 16 columns, block `share` and every
- * SHARES-th after it. `to` is at the lane's first row in the panel's first column; from there on
- * `rows` rows and `columns` columns exist. */
-template <int OWN, int SHARES, class Element>
+/* Stores the lane's part of a panel in V: 32 rows of every other block of 16 columns, from block
+ * `share` on. `to` is the lane's first row in the panel's first column; from there on `rows` rows
+ * and `columns` columns exist. */
+template <class Element>
 static __device__ __forceinline__ void put_panel(Element *to, int64_t ldv,
                                                  const double (*sum)[4][4], int share, int64_t rows,
                                                  int columns, bool aligned)
 {
 #pragma unroll
-    for (int i = 0; i < OWN; i++)
+    for (int i = 0; i < own_blocks; i++)
 #pragma unroll
         for (int r = 0; r < 4; r++) {
-            const int j = side * (i * SHARES + share);
+            const int j = side * (i * shares + share);
             put_columns(to + 8 * r + j * ldv, ldv, sum[i][r], rows - 8 * r, columns - j, aligned);
         }
 }
 
-/* Q := V T. CHECKED: `overflow` is not NULL; without the check the kernel needs fewer registers. */
-template <bool CHECKED, int STAGES, int GROUPS, class Element>
+/* CHECKED: `overflow` is not NULL; without the check the kernel needs fewer registers. */
+template <bool CHECKED, int STAGES, class Element>
 __global__ __launch_bounds__(threads,
                              blocks_once) void panels(const __grid_constant__ struct gram_data d,
-                                                      const Element *v, int64_t ldv, Element *q,
-                                                      int64_t ldq, int64_t m, int *overflow)
+                                                      Element *v, int64_t ldv, int64_t m,
+                                                      int *overflow)
 {
-    constexpr int ROWS = 32 * GROUPS, SHARES = warps / GROUPS, OWN = panel_blocks / SHARES;
-    constexpr int STRIDE = pipeline_stride<ROWS, Element>(), STAGE = stage_of<GROUPS, Element>();
+    constexpr int STRIDE = pipeline_stride<rows_once, Element>(), STAGE = stage_of<Element>();
     extern __shared__ __align__(16) double stages[];
     const int n = d.n, blocks = (n + side - 1) / side, panels = (blocks - 1) / panel_blocks + 1;
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, t = lane % 4;
-    const int rows = warp % GROUPS * 32, share = warp / GROUPS;
-    const int tiles = (int)((m + ROWS - 1) / ROWS);
-    const bool aligned = pipeline_aligned(v, ldv), aligned_q = pipeline_aligned(q, ldq);
+    const int rows = warp % groups * 32, share = warp / groups;
+    const int tiles = (int)((m + rows_once - 1) / rows_once);
+    const bool aligned = pipeline_aligned(v, ldv);
     double *scale = stages + STAGES * STAGE;
     bd_cuda_await();
     if (d.decision->identity || !bd_cuda_triangular_is_product(d))
@@ -118,13 +119,13 @@ __global__ __launch_bounds__(threads,
     __syncthreads();
 
     struct place in = { (int)blockIdx.x, panels - 1, 0 }, now = in;
-    double sum[OWN][4][4] = {};
+    double sum[own_blocks][4][4] = {};
     double bad = 0; /* 0, or NaN once an element is not finite */
     int steps = 0;
     for (int p = 0; p < panels; p++)
         steps += min(panel_blocks * (p + 1), blocks);
     /* The last rows come first: they were read last and may still be in the cache. */
-    auto first_row = [&](int tile) { return (int64_t)(tiles - 1 - tile) * ROWS; };
+    auto first_row = [&](int tile) { return (int64_t)(tiles - 1 - tile) * rows_once; };
     const double *next_t;
     const Element *next_v;
     auto begin = [&] {
@@ -139,10 +140,11 @@ __global__ __launch_bounds__(threads,
         const int64_t left = m - first_row(in.tile);
         fetch_t(to, next_t, in.k, panel_blocks * in.panel, blocks);
         const int count = min(n - side * in.k, (int)side);
-        if (aligned && left >= ROWS && count == side) {
-            pipeline_fetch_whole<ROWS, STRIDE, threads, side>(rows_to, next_v, ldv);
+        if (aligned && left >= rows_once && count == side) {
+            pipeline_fetch_whole<rows_once, STRIDE, threads, side>(rows_to, next_v, ldv);
         } else {
-            pipeline_fetch<ROWS, STRIDE, threads>(rows_to, next_v, ldv, 0, left, count, aligned);
+            pipeline_fetch<rows_once, STRIDE, threads>(rows_to, next_v, ldv, 0, left, count,
+                                                       aligned);
             for (int e = count * STRIDE + threadIdx.x; e < side * STRIDE; e += threads)
                 rows_to[e] = 0; /* columns from n on hold old rows, maybe NaN */
         }
@@ -164,7 +166,7 @@ __global__ __launch_bounds__(threads,
                 x[r][s] = (double)own[4 * s * STRIDE + 8 * r] * by[4 * s];
         auto multiply = [&](int i) {
             const double2 *left =
-                reinterpret_cast<const double2 *>(from + (i * SHARES + share) * block_size) + lane;
+                reinterpret_cast<const double2 *>(from + (i * shares + share) * block_size) + lane;
             double y[2][4];
 #pragma unroll
             for (int s = 0; s < 4; s++) {
@@ -178,29 +180,29 @@ __global__ __launch_bounds__(threads,
         const int first = panel_blocks * now.panel;
         if (now.k <= first && first + panel_blocks <= blocks) { /* no branches between them */
 #pragma unroll
-            for (int i = 0; i < OWN; i++)
+            for (int i = 0; i < own_blocks; i++)
                 multiply(i);
         } else {
 #pragma unroll
-            for (int i = 0; i < OWN; i++)
-                if (now.k <= first + i * SHARES + share && first + i * SHARES + share < blocks)
+            for (int i = 0; i < own_blocks; i++)
+                if (now.k <= first + i * shares + share && first + i * shares + share < blocks)
                     multiply(i);
         }
         if (now.k == now.last(blocks)) {
             const int64_t row = first_row(now.tile) + rows + 2 * t;
-            Element *to = q + row + (int64_t)side * first * ldq;
+            Element *to = v + row + (int64_t)side * first * ldv;
             const bool whole =
-                m - first_row(now.tile) >= ROWS && side * (first + panel_blocks) <= n;
-            if (aligned_q && whole) /* constants: the stores have no branches between them */
-                put_panel<OWN, SHARES>(to, ldq, sum, share, 32, side * panel_blocks, true);
+                m - first_row(now.tile) >= rows_once && side * (first + panel_blocks) <= n;
+            if (aligned && whole) /* by constants: no questions between them */
+                put_panel(to, ldv, sum, share, 32, side * panel_blocks, true);
             else
-                put_panel<OWN, SHARES>(to, ldq, sum, share, m - row, n - side * first, aligned_q);
+                put_panel(to, ldv, sum, share, m - row, n - side * first, aligned);
             if constexpr (CHECKED)
 #pragma unroll
-                for (int e = 0; e < OWN * 4; e++)
+                for (int e = 0; e < own_blocks * 4; e++)
                     bad += probe<Element>(sum[e / 4][e % 4]);
 #pragma unroll
-            for (int e = 0; e < OWN * 16; e++)
+            for (int e = 0; e < own_blocks * 16; e++)
                 sum[e / 16][e / 4 % 4][e % 4] = 0;
         }
         now.advance(blocks);
@@ -211,56 +213,39 @@ __global__ __launch_bounds__(threads,
         *overflow = 1;
 }
 
-template <int GROUPS, class Element> static size_t panel_bytes(int n, int stages)
+template <class Element> static size_t panel_bytes(int n, int stages)
 {
     const size_t blocks = (size_t)((n + side - 1) / side);
-    return ((size_t)stages * (size_t)stage_of<GROUPS, Element>() + side * blocks) * sizeof(double);
+    return ((size_t)stages * (size_t)stage_of<Element>() + side * blocks) * sizeof(double);
 }
 
-template <int STAGES, int GROUPS, class Element>
-static enum bd_status launch(const struct gram_plan *plan, const Element *v, int64_t ldv,
-                             Element *q, int64_t ldq, int *overflow)
+template <int STAGES, class Element>
+static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
     struct bd_cuda *cuda = plan->cuda;
-    const int64_t tiles = (plan->m + 32 * GROUPS - 1) / (32 * GROUPS);
-    const int64_t most = blocks_once * cuda->sms;
-    const auto kernel =
-        overflow ? panels<true, STAGES, GROUPS, Element> : panels<false, STAGES, GROUPS, Element>;
+    const int64_t tiles = (plan->m + rows_once - 1) / rows_once, most = blocks_once * cuda->sms;
+    const auto kernel = overflow ? panels<true, STAGES, Element> : panels<false, STAGES, Element>;
     enum bd_status status =
         bd_cuda_allow_shared(cuda, (const void *)kernel, "shared memory for rows of V");
     if (status == BD_OK)
         bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < most ? tiles : most)), dim3(threads),
-                       panel_bytes<GROUPS, Element>(plan->data.n, STAGES), plan->data, v, ldv, q,
-                       ldq, plan->m, overflow);
+                       panel_bytes<Element>(plan->data.n, STAGES), plan->data, v, ldv, plan->m,
+                       overflow);
     return status ? status : bd_cuda_launched("the product with a triangle");
 }
 
-template <int GROUPS, class Element>
-static enum bd_status choose_stages(const struct gram_plan *plan, const Element *v, int64_t ldv,
-                                    Element *q, int64_t ldq, int *overflow)
-{
-    const size_t bytes = panel_bytes<GROUPS, Element>(plan->data.n, most_stages) + static_shared;
-    return blocks_once * bytes <= (size_t)plan->cuda->shared_most
-               ? launch<most_stages, GROUPS>(plan, v, ldv, q, ldq, overflow)
-               : launch<least_stages, GROUPS>(plan, v, ldv, q, ldq, overflow);
-}
-
 template <class Element>
-static enum bd_status choose(const struct gram_plan *plan, const void *v, int64_t ldv, void *q,
-                             int64_t ldq, int *overflow)
+static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
-    const Element *from = static_cast<const Element *>(v);
-    Element *to = static_cast<Element *>(q);
-    /* Half as many rows a tile where that still leaves a multiprocessor no more than one tile. */
-    return plan->m <= 32 * (int64_t)plan->cuda->sms
-               ? choose_stages<1>(plan, from, ldv, to, ldq, overflow)
-               : choose_stages<many_groups>(plan, from, ldv, to, ldq, overflow);
+    const size_t bytes = panel_bytes<Element>(plan->data.n, most_stages) + static_shared;
+    return blocks_once * bytes <= (size_t)plan->cuda->shared_most
+               ? launch<most_stages>(plan, v, ldv, overflow)
+               : launch<least_stages>(plan, v, ldv, overflow);
 }
 
-extern "C" enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, const void *v,
-                                                    int64_t ldv, void *q, int64_t ldq,
-                                                    int *overflow)
+extern "C" enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v,
+                                                    int64_t ldv, int *overflow)
 {
-    return plan->type == BD_F32 ? choose<float>(plan, v, ldv, q, ldq, overflow)
-                                : choose<double>(plan, v, ldv, q, ldq, overflow);
+    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
+                                : choose(plan, static_cast<double *>(v), ldv, overflow);
 }

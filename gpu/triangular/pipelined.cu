@@ -1,6 +1,6 @@
-/* Q := V T (gpu/gram_qr/plan.h) of 33 to 128 columns (and fewer for the thin Q of gpu/qr), where T
- * has room in shared memory beside tiles of rows of V: on the FP64 tensor cores, by a pipeline of
- * asynchronous copies, so that only memory bounds it.
+/* V := V T (gpu/gram_qr/plan.h) of 33 to 128 columns, where T has room in shared memory beside
+ * tiles of rows of V: on the FP64 tensor cores, by a pipeline of asynchronous copies, so that only
+ * memory bounds it.
  *
  * T is in blocks of 16 x 16 in the order of the fragments (gram_packed). A block of columns that
  * consists of whole blocks of 16, usually all columns, is a product: a warp has 16 rows of the
@@ -184,13 +184,12 @@ static __device__ __forceinline__ int put_block(Element *to, int64_t ldv, const 
     return bad;
 }
 
-/* What a kernel has to do: V and Q, and where T and the tiles are in shared memory. */
+/* What a kernel has to do: V, and where T and the tiles are in shared memory. */
 template <class Element> struct work {
-    const Element *v;
-    Element *q;
-    int64_t ldv, ldq, m;
+    Element *v;
+    int64_t ldv, m;
     int n;
-    bool single, aligned, aligned_q;
+    bool single, aligned;
     const unsigned *starts; /* of blocks of columns: gram_decision */
     const double *packed, *scale, *ones;
     Element *stages;
@@ -225,8 +224,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
         now.first = 0;
         const int64_t row = (int64_t)tile * ROWS + 16 * strip + 2 * t;
         auto put = [&](int c, const double sum[2][4]) {
-            bad |= put_block(w.q + row + 16 * c * w.ldq, w.ldq, sum, w.m - row, n - 16 * c,
-                             w.aligned_q);
+            bad |=
+                put_block(w.v + row + 16 * c * w.ldv, w.ldv, sum, w.m - row, n - 16 * c, w.aligned);
         };
         for (int end; now.first < blocks; now.first = end) {
             const int first = now.first;
@@ -274,8 +273,8 @@ static __device__ __forceinline__ int multiply_tiles(const struct work<Element> 
 
 template <int STAGES, int ROWS, class Element>
 __global__ __launch_bounds__(threads, 1) void pipelined(const __grid_constant__ struct gram_data d,
-                                                        const Element *v, int64_t ldv, Element *q,
-                                                        int64_t ldq, int64_t m, int *overflow)
+                                                        Element *v, int64_t ldv, int64_t m,
+                                                        int *overflow)
 {
     extern __shared__ __align__(16) double shared[];
     __shared__ double ones[16];
@@ -301,14 +300,11 @@ __global__ __launch_bounds__(threads, 1) void pipelined(const __grid_constant__ 
             stages[stage * size + e] = 0; /* columns from n on are 0 and stay so */
     struct work<Element> w;
     w.v = v;
-    w.q = q;
     w.ldv = ldv;
-    w.ldq = ldq;
     w.m = m;
     w.n = n;
     w.single = d.decision->single != 0;
     w.aligned = pipeline_aligned(v, ldv);
-    w.aligned_q = pipeline_aligned(q, ldq);
     w.starts = starts;
     w.packed = packed;
     w.scale = scale;
@@ -329,8 +325,7 @@ template <int ROWS, class Element> static size_t pipelined_bytes(int n, int stag
 }
 
 template <int STAGES, int ROWS, class Element>
-static enum bd_status launch(const struct gram_plan *plan, const Element *v, int64_t ldv,
-                             Element *q, int64_t ldq, int *overflow)
+static enum bd_status launch(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
     struct bd_cuda *cuda = plan->cuda;
     const int64_t tiles = (plan->m + ROWS - 1) / ROWS;
@@ -341,7 +336,7 @@ static enum bd_status launch(const struct gram_plan *plan, const Element *v, int
         return status;
     bd_cuda_follow(cuda, kernel, dim3((unsigned)(tiles < cuda->sms ? tiles : cuda->sms)),
                    dim3(threads), pipelined_bytes<ROWS, Element>(plan->data.n, STAGES), plan->data,
-                   v, ldv, q, ldq, plan->m, overflow);
+                   v, ldv, plan->m, overflow);
     return bd_cuda_launched("the product with a triangle");
 }
 
@@ -353,18 +348,14 @@ template <int ROWS, class Element> static bool fits(const struct gram_plan *plan
 
 /* As many rows, and as many stages of them, as shared memory has room for. */
 template <class Element>
-static enum bd_status choose(const struct gram_plan *plan, const void *from, int64_t ldv, void *to,
-                             int64_t ldq, int *overflow)
+static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t ldv, int *overflow)
 {
-    const Element *v = static_cast<const Element *>(from);
-    Element *q = static_cast<Element *>(to);
     const bool few = plan->data.n <= few_columns && plan->m > many_rows;
     if (few && fits<many_rows, Element>(plan, 2))
-        return fits<many_rows, Element>(plan, 3)
-                   ? launch<3, many_rows>(plan, v, ldv, q, ldq, overflow)
-                   : launch<2, many_rows>(plan, v, ldv, q, ldq, overflow);
-    return fits<few_rows, Element>(plan, 3) ? launch<3, few_rows>(plan, v, ldv, q, ldq, overflow)
-                                            : launch<2, few_rows>(plan, v, ldv, q, ldq, overflow);
+        return fits<many_rows, Element>(plan, 3) ? launch<3, many_rows>(plan, v, ldv, overflow)
+                                                 : launch<2, many_rows>(plan, v, ldv, overflow);
+    return fits<few_rows, Element>(plan, 3) ? launch<3, few_rows>(plan, v, ldv, overflow)
+                                            : launch<2, few_rows>(plan, v, ldv, overflow);
 }
 
 extern "C" int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan)
@@ -373,10 +364,9 @@ extern "C" int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan)
                                                                  : fits<few_rows, double>(plan, 2));
 }
 
-extern "C" enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, const void *v,
-                                                       int64_t ldv, void *q, int64_t ldq,
-                                                       int *overflow)
+extern "C" enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, void *v,
+                                                       int64_t ldv, int *overflow)
 {
-    return plan->type == BD_F32 ? choose<float>(plan, v, ldv, q, ldq, overflow)
-                                : choose<double>(plan, v, ldv, q, ldq, overflow);
+    return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
+                                : choose(plan, static_cast<double *>(v), ldv, overflow);
 }

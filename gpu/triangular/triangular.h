@@ -24,18 +24,13 @@ size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, 
 enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v, int64_t ldv,
                                        int *overflow);
 
-/* Q := V T (plan->m rows each, of plan->type) where bd_cuda_triangular_is_product is known to hold;
- * q may be v. Of `plan` it takes cuda, m, type and, of data, n, inverse, packed and decision. */
-enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, const void *v, int64_t ldv,
-                                          void *q, int64_t ldq);
-
-/* Q := V T, q may be v: pipelined.cu takes any T if bd_cuda_triangular_is_pipelined; panels.cu does
- * nothing unless bd_cuda_triangular_is_product. */
+/* Called by bd_cuda_triangular_wide: pipelined.cu takes any T if bd_cuda_triangular_is_pipelined;
+ * panels.cu does nothing unless bd_cuda_triangular_is_product. */
 int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan);
-enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, const void *v,
-                                            int64_t ldv, void *q, int64_t ldq, int *overflow);
-enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, const void *v, int64_t ldv,
-                                         void *q, int64_t ldq, int *overflow);
+enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, void *v, int64_t ldv,
+                                            int *overflow);
+enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int *overflow);
 
 #ifdef __cplusplus
 }

@@ -196,18 +196,10 @@ extern "C" enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, 
                                                   int64_t ldv, int *overflow)
 {
     if (bd_cuda_triangular_is_pipelined(plan))
-        return bd_cuda_triangular_pipelined(plan, v, ldv, v, ldv, overflow);
-    const enum bd_status status = bd_cuda_triangular_panels(plan, v, ldv, v, ldv, overflow);
+        return bd_cuda_triangular_pipelined(plan, v, ldv, overflow);
+    const enum bd_status status = bd_cuda_triangular_panels(plan, v, ldv, overflow);
     if (status != BD_OK)
         return status;
     return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
                                 : choose(plan, static_cast<double *>(v), ldv, overflow);
-}
-
-extern "C" enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, const void *v,
-                                                     int64_t ldv, void *q, int64_t ldq)
-{
-    return bd_cuda_triangular_is_pipelined(plan)
-               ? bd_cuda_triangular_pipelined(plan, v, ldv, q, ldq, NULL)
-               : bd_cuda_triangular_panels(plan, v, ldv, q, ldq, NULL);
 }

@@ -3,7 +3,7 @@
 #ifndef BD_GPU_GRAM_QR_NARROW_BLOCKS_CUH
 #define BD_GPU_GRAM_QR_NARROW_BLOCKS_CUH
 
-#include "gpu/gram_qr/estimate.cuh"
+#include "gpu/gram_qr/small.cuh"
 
 /* The columns in blocks by incremental condition estimation, as gram_take_columns makes them,
  * while R is being made. A lane holds what is kept for its column. float32 is precise enough to
@@ -21,23 +21,41 @@ static __device__ __forceinline__ struct gram_blocks gram_no_blocks(float most)
     return none;
 }
 
+/* The larger root of x^2 - (a + c) x + a c - b^2, and its unit vector of [a b; b c]. */
+static __device__ __forceinline__ float gram_largest(float a, float b, float c, float *cosine,
+                                                     float *sine)
+{
+    const float half = 0.5f * (a - c), square = fmaf(half, half, b * b);
+    const float root = square > 1e-36f ? square * gram_inverse_root(square) : 0.0f;
+    const float x = half >= 0 ? half + root : b, y = half >= 0 ? b : root - half;
+    const float length = fmaf(x, x, y * y);
+    const float by = length > 1e-36f ? gram_inverse_root(length) : 0.0f;
+    *cosine = by > 0 ? x * by : 1.0f;
+    *sine = y * by;
+    return fmaf(0.5f, a + c, root);
+}
+
 /* Column j joins the block or begins another. r: the lane's element of row j. By one warp. */
 static __device__ __forceinline__ void gram_take_column(struct gram_blocks *b, int j, float r)
 {
     const float diagonal = __shfl_sync(~0u, r, j), norm = __shfl_sync(~0u, b->norm, j);
-    const float by = gram_inverse_root(fmaf(diagonal, diagonal, norm)), gamma = diagonal * by;
-    const struct gram_turn<float> up =
-        gram_widen(b->greatest, __shfl_sync(~0u, b->large, j) * by, gamma);
-    const struct gram_turn<float> down =
-        gram_widen(b->least, __shfl_sync(~0u, b->small, j) * by, gamma);
-    const float product = b->least * (gamma * gamma);
-    const bool joins = b->starts && up.largest * down.largest <= b->most * product;
+    const float by = gram_inverse_root(fmaf(diagonal, diagonal, norm));
+    const float gamma = diagonal * by, own = gamma * gamma;
+    const float high = __shfl_sync(~0u, b->large, j) * by;
+    const float low = __shfl_sync(~0u, b->small, j) * by;
+    float cosine, sine, low_cosine, low_sine;
+    const float top =
+        gram_largest(fmaf(high, high, b->greatest), high * gamma, own, &cosine, &sine);
+    const float other =
+        gram_largest(fmaf(low, low, b->least), low * gamma, own, &low_cosine, &low_sine);
+    const bool joins = b->starts && top * other <= b->most * (b->least * own);
     b->starts |= joins ? 0 : 1u << j;
-    b->large = joins ? gram_turn_large(up, b->large, r) : r;
-    b->small = joins ? gram_turn_small(down, b->small, r) : r;
+    b->large = joins ? fmaf(b->large, cosine, r * sine) : r;
+    b->small = joins ? fmaf(r, low_cosine, -b->small * low_sine)
+                     : r; /* the vector is orthogonal to the larger one */
     b->norm = joins ? fmaf(r, r, b->norm) : r * r;
-    b->greatest = joins ? up.largest : 1.0f;
-    b->least = joins ? __fdividef(product, down.largest) : 1.0f;
+    b->greatest = joins ? top : 1.0f;
+    b->least = joins ? __fdividef(b->least * own, other) : 1.0f;
 }
 
 #endif
