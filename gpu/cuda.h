@@ -44,8 +44,8 @@ enum bd_status bd_cuda_launched(const char *what);
 enum bd_status bd_cuda_allow_shared(struct bd_cuda *cuda, const void *kernel, const char *what);
 
 /* Zeroed device memory (256-byte aligned) for a plan or a state; `what` names what it is for in the
- * detail of BD_ERROR_MEMORY, which says how much was wanted and how much is free. `*data` is NULL on
- * failure. */
+ * detail of BD_ERROR_MEMORY, which says how much was wanted and how much is free. `*data` is NULL
+ * on failure. */
 enum bd_status bd_cuda_alloc(struct bd_cuda *cuda, void **data, size_t bytes, const char *what);
 void bd_cuda_free(void *data); /* accepts NULL */
 

@@ -20,7 +20,8 @@ struct bd_backend;
  * threads that the backend may use, 0 for one a core.
  *
  * A backend and everything made from it belong to one thread at a time; with several GPUs, to the
- * thread that opened it. */
+ * thread that opened it. A thread uses one GPU: opening a backend makes its GPU the current one of
+ * the thread, and backends of another GPU do not work in that thread from then on. */
 BD_API enum bd_status bd_backend_open(struct bd_backend **backend, const char *name, int threads);
 
 /* Frees the backend (whatever was made from it must be gone) and nulls the pointer. Safe on NULL.

@@ -82,10 +82,11 @@ struct bd_gram_qr_report {
 struct bd_gram_qr; /* workspace */
 
 /* Makes all workspace for V with rows[0] + ... + rows[blocks - 1] = m rows, m >= n >= 1, of BD_F32
- * or BD_F64: block i, rows[i] >= 0 of them, is in the memory of backends[i]. All are of one kind;
- * the same may be named twice. One block is the usual case. Later calls allocate nothing. `options`
- * may be NULL. BD_ERROR_ARGUMENT for sizes and options out of range; BD_ERROR_UNSUPPORTED for n
- * beyond what the backend has (cuda: 256 columns for SVD, 1024 otherwise). */
+ * or BD_F64: block i, rows[i] >= 0 of them, is in the memory of backends[i]. All are of one kind
+ * and, with cuda, of one GPU (backdrop/backend.h); the same may be named twice. One block is the
+ * usual case. Later calls allocate nothing. `options` may be NULL. BD_ERROR_ARGUMENT for sizes and
+ * options out of range; BD_ERROR_UNSUPPORTED for n beyond what the backend has (cuda:
+ * 256 columns for SVD, 1024 otherwise). */
 BD_API enum bd_status bd_gram_qr_create(struct bd_gram_qr **qr, struct bd_backend *const *backends,
                                         const int64_t *rows, int blocks, int64_t n,
                                         enum bd_type type,
