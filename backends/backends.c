@@ -96,7 +96,7 @@ enum bd_status bd_backend_open(struct bd_backend **backend, const char *full_nam
     char name[16];
     int device;
     if (!backend)
-        return bd_fail(BD_ERROR_ARGUMENT, "backend: NULL; a place for the backend is wanted");
+        return bd_fail(BD_ERROR_ARGUMENT, "backend is NULL");
     *backend = NULL;
     if (!full_name || !strcmp(full_name, "auto"))
         return open_automatic(backend, threads);
@@ -135,6 +135,6 @@ const char *bd_backend_description(const struct bd_backend *backend)
 enum bd_status bd_backend_sync(struct bd_backend *backend)
 {
     if (!backend)
-        return bd_fail(BD_ERROR_ARGUMENT, "backend: NULL; an open backend is wanted");
+        return bd_fail(BD_ERROR_ARGUMENT, "backend is NULL");
     return backend->ops->device->sync(backend);
 }

@@ -1,6 +1,6 @@
-# libbackdrop: base/, linalg/, separation/, gpu/ and backends/ as one library for other programs, shared and static, with its
-# headers, a CMake package and a pkg-config file. The program backdrop and the tests are linked with
-# the parts themselves.
+# libbackdrop: base/, linalg/, separation/, gpu/ and backends/ as one library for other programs,
+# shared and static, with its headers, a CMake package and a pkg-config file. The program backdrop
+# and the tests are linked with the parts themselves.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

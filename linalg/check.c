@@ -18,8 +18,9 @@ enum bd_status bd_check_pointer(const void *pointer, const char *name)
 
 enum bd_status bd_check_create(void *out, const char *name, const struct bd_backend *backend)
 {
-    if (!out)
-        return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", name);
+    enum bd_status status = bd_check_pointer(out, name);
+    if (status != BD_OK)
+        return status;
     memset(out, 0, sizeof(void *));
     return bd_check_pointer(backend, "backend");
 }

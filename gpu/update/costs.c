@@ -1,6 +1,6 @@
 /* Rates of an NVIDIA H100 (linalg/shared/update_cost.h), found as those of the CPU
- * (linalg/cpu/update/costs.c), with the 154 measured cells of docs/measurements-updates.md beside
- * the cases of the model.
+ * (linalg/cpu/update/costs.c), with the 154 measured cells of docs/measurements/updates-cuda.json
+ * beside the cases of the model.
  *
  * Over 3,892 cases (150 x 40 to 2,000,000 x 100), the choice of these rates is by the model they
  * replace more than a tenth slower than the other in 136 cases, 1.1 % in the mean and 2.6 times at

@@ -4,18 +4,6 @@
 #include "tests/support/quick.h"
 #include "tests/support/update_problem.h"
 
-/* Whether the backend did it; prints what it does not support. */
-static int done(enum bd_status status, const char *what)
-{
-    if (status == BD_ERROR_UNSUPPORTED) {
-        print_message("skipped (%s): %s\n", what, bd_error_detail());
-        return 0;
-    }
-    if (status != BD_OK)
-        fail_msg("%s: %s", what, bd_error_detail());
-    return 1;
-}
-
 /* There and back again at place k of `of` thirds. */
 static int round_trip(struct problem *p, int third, int64_t block)
 {

@@ -6,17 +6,6 @@
 #include "tests/support/update_problem.h"
 #include <backdrop/least_squares.h>
 
-static int done(enum bd_status status, const char *what)
-{
-    if (status == BD_ERROR_UNSUPPORTED) {
-        print_message("skipped (%s): %s\n", what, bd_error_detail());
-        return 0;
-    }
-    if (status != BD_OK)
-        fail_msg("%s: %s", what, bd_error_detail());
-    return 1;
-}
-
 /* All kinds of change, with a check after each. */
 static int go_round(struct problem *p, int64_t block, const char *what)
 {

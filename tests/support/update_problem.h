@@ -399,4 +399,16 @@ static inline void check_problem(struct problem *p, const char *what)
                  (long long)p->m, (long long)p->n, forms[p->form], residual, skew, rhs);
 }
 
+/* Whether the backend did it; prints what it does not support. */
+static inline int done(enum bd_status status, const char *what)
+{
+    if (status == BD_ERROR_UNSUPPORTED) {
+        print_message("skipped (%s): %s\n", what, bd_error_detail());
+        return 0;
+    }
+    if (status != BD_OK)
+        fail_msg("%s: %s", what, bd_error_detail());
+    return 1;
+}
+
 #endif
