@@ -194,14 +194,26 @@ static enum bd_status bd_gram_run_specialised(struct bd_cuda *cuda, double *g, c
     return status;
 }
 
-template <class Loader, int GROUPS>
-static void bd_gram_run_narrow(struct bd_cuda *cuda, double *g, const Loader &loader, int64_t m,
-                               int n, double *part, const int *stop)
+/* The same of up to 32 columns, whose rows come from `rows` (gram_narrow.cuh). */
+template <class Rows, int GROUPS>
+static void bd_gram_run_narrow(struct bd_cuda *cuda, double *g, const Rows &rows, int64_t m, int n,
+                               double *part, const int *stop)
 {
-    const int blocks = bd_gram_blocks(cuda, GROUPS == 3 ? 2 : 1, 1, (m + 255) / 256);
-    bd_gram_narrow<Loader, GROUPS>
-        <<<(unsigned)blocks, 256, 0, cuda->stream>>>(part, loader, m, n, stop);
+    const int share = 128 * Rows::blocks; /* rows that a thread block takes at a time */
+    const int blocks = bd_gram_blocks(cuda, GROUPS == 3 ? 2 : 1, 1, (m + share - 1) / share);
+    bd_cuda_follow(cuda, bd_gram_narrow<Rows, GROUPS>, dim3((unsigned)blocks), dim3(256), 0, part,
+                   rows, m, n, stop);
     bd_gram_add_up<bd_gram_narrow_slots<GROUPS>>(cuda, g, part, n, blocks, 1, stop);
+}
+
+template <class Rows>
+static void bd_gram_of_rows(struct bd_cuda *cuda, double *g, const Rows &rows, int64_t m, int n,
+                            double *part, const int *stop)
+{
+    if (n <= 24)
+        bd_gram_run_narrow<Rows, 3>(cuda, g, rows, m, n, part, stop);
+    else
+        bd_gram_run_narrow<Rows, 4>(cuda, g, rows, m, n, part, stop);
 }
 
 /* G := X^T X, n x n, float64, column-major, ld = n, both triangles. X is m x n, m >= 1,
@@ -214,10 +226,8 @@ enum bd_status bd_gram(struct bd_cuda *cuda, double *g, const Loader &loader, in
     double *part = static_cast<double *>(workspace);
     int triangles = bd_gram_triangles(n), pairs = 2 * triangles * (triangles - 1);
     enum bd_status status = BD_OK;
-    if (n <= 24)
-        bd_gram_run_narrow<Loader, 3>(cuda, g, loader, m, n, part, stop);
-    else if (n <= 32)
-        bd_gram_run_narrow<Loader, 4>(cuda, g, loader, m, n, part, stop);
+    if (n <= 32)
+        bd_gram_of_rows(cuda, g, bd_gram_loaded_rows<Loader>{ loader }, m, n, part, stop);
     else if (n <= 64)
         status = bd_gram_run_specialised<Loader, bd_gram_to_64>(cuda, g, loader, m, n, part, stop);
     else if (n <= 104)

@@ -35,7 +35,8 @@ __device__ __forceinline__ void bd_gram_multiply(double c[4], const double low[4
 #endif
 }
 
-__device__ __forceinline__ void bd_gram_widen(double wide[4], const float x[4])
+template <class Element>
+__device__ __forceinline__ void bd_gram_widen(double wide[4], const Element x[4])
 {
 #pragma unroll
     for (int k = 0; k < 4; k++)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "gpu/core/dependent_launch.cuh"
 #include "gpu/core/gram_multiply.cuh"
 
 /* Up to 8 GROUPS columns, 3 or 4 groups. Tiles of G: rows of groups {0, 1} by all groups, rows of
@@ -70,58 +71,70 @@ static __device__ __forceinline__ void bd_gram_narrow_join(double *part, double 
             out[e * 32 + lane] = make_double2(sum[e / 2][e % 2 * 2], sum[e / 2][e % 2 * 2 + 1]);
 }
 
+/* Rows from a Loader (gram.cuh), for bd_gram_narrow. */
+template <class Loader> struct bd_gram_loaded_rows {
+    using element = float;
+    static constexpr int blocks = 2;
+    Loader loader;
+
+    __device__ __forceinline__ void load(int64_t first, int t, int j, float x[4]) const
+    {
+        loader.load4(first + 4 * t, j, x);
+    }
+};
+
 /* Sums of up to 8 GROUPS columns to part (thread blocks x tiles x 128). Memory bounds it, so a warp
- * takes its fragments straight from the loader, two row blocks of 16 at a time, while the next two
- * are on their way. */
-template <class Loader, int GROUPS>
+ * takes its fragments straight from `rows`, some row blocks of 16 at a time, while the next ones
+ * are on their way. Rows has the type `element`, the number `blocks` of row blocks at a time, and
+ *     load(first, t, j, x)  four rows of the 16 from row `first` on, of column j < n; others for
+ * each t = 0 .. 3, in an order that is the same for all columns; rows from m on are 0. */
+template <class Rows, int GROUPS>
 __global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void bd_gram_narrow(
-    double *part, const __grid_constant__ Loader loader, int64_t m, int n, const int *stop)
+    double *part, const __grid_constant__ Rows rows, int64_t m, int n, const int *stop)
 {
-    constexpr int TILES = bd_gram_narrow_slots<GROUPS>::tiles;
-    constexpr int HALVES = 2, ROWS = 16 * HALVES;
+    constexpr int TILES = bd_gram_narrow_slots<GROUPS>::tiles, BLOCKS = Rows::blocks;
+    using element = typename Rows::element;
     __shared__ double2 others[4][TILES * 2][32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int64_t tiles = (m + 16 * BLOCKS - 1) / (16 * BLOCKS), stride = (int64_t)gridDim.x * 8;
+    bd_cuda_await();
     if (stop && *stop)
         return;
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int64_t tiles = (m + ROWS - 1) / ROWS, stride = (int64_t)gridDim.x * 8;
 
-    auto load = [&](int64_t tile, float x[HALVES][GROUPS][4]) {
+    auto load = [&](int64_t tile, element x[BLOCKS][GROUPS][4]) {
 #pragma unroll
-        for (int half = 0; half < HALVES; half++)
+        for (int block = 0; block < BLOCKS; block++)
 #pragma unroll
             for (int group = 0; group < GROUPS; group++) {
-                int j = 8 * group + lane / 4;
+                const int j = 8 * group + lane / 4;
                 if (tile < tiles && j < n)
-                    loader.load4(tile * ROWS + 16 * half + 4 * (lane % 4), j, x[half][group]);
+                    rows.load(16 * (tile * BLOCKS + block), lane % 4, j, x[block][group]);
                 else
+#pragma unroll
                     for (int k = 0; k < 4; k++)
-                        x[half][group][k] = 0.0f;
+                        x[block][group][k] = 0;
             }
     };
 
     double sum[TILES][4] = {};
-    float x[HALVES][GROUPS][4], next[HALVES][GROUPS][4];
+    element x[BLOCKS][GROUPS][4], next[BLOCKS][GROUPS][4];
     int64_t tile = (int64_t)blockIdx.x * 8 + warp;
     load(tile, x);
     for (; tile < tiles; tile += stride) {
         load(tile + stride, next);
 #pragma unroll
-        for (int half = 0; half < HALVES; half++) {
+        for (int block = 0; block < BLOCKS; block++) {
             double wide[4][4] = {};
 #pragma unroll
             for (int group = 0; group < GROUPS; group++)
-                bd_gram_widen(wide[group], x[half][group]);
+                bd_gram_widen(wide[group], x[block][group]);
             bd_gram_narrow_multiply<GROUPS>(sum, wide);
         }
 #pragma unroll
-        for (int half = 0; half < HALVES; half++)
-#pragma unroll
-            for (int group = 0; group < GROUPS; group++)
-#pragma unroll
-                for (int k = 0; k < 4; k++)
-                    x[half][group][k] = next[half][group][k];
+        for (int e = 0; e < BLOCKS * GROUPS * 4; e++)
+            x[e / 4 / GROUPS][e / 4 % GROUPS][e % 4] = next[e / 4 / GROUPS][e / 4 % GROUPS][e % 4];
     }
-
+    bd_cuda_let_follow();
     bd_gram_narrow_join<8, TILES>(part, sum, others);
 }
 

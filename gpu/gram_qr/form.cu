@@ -9,59 +9,28 @@
 
 enum { narrow_most = 32 };
 
-/* Rows i, i + 1, i + 8, i + 9 of column j; rows from m on and columns from n on are 0. `aligned`:
- * columns begin at multiples of 16 bytes. */
-static __device__ __forceinline__ void load4(double x[4], const double *v, int64_t ldv, int64_t i,
-                                             int j, int64_t m, int n, bool aligned)
-{
-    const double *p = v + i + j * ldv;
-    if (j < n && aligned && i + 10 <= m) {
-        const double2 low = *reinterpret_cast<const double2 *>(p),
-                      high = *reinterpret_cast<const double2 *>(p + 8);
-        x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
-    } else {
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            x[k] = j < n && i + k % 2 + k / 2 * 8 < m ? p[k % 2 + k / 2 * 8] : 0.0;
-    }
-}
+/* Rows of V for bd_gram_narrow: t has rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
+struct rows_of_v {
+    using element = double;
+    static constexpr int blocks = 1;
+    const double *v;
+    int64_t ldv, m;
 
-/* Sums of up to 8 GROUPS columns to part (thread blocks x tiles x 128), as bd_gram_narrow forms
- * them. Memory bounds it, so a warp takes 16 rows at a time straight from V, while the next ones
- * are on their way. */
-template <int GROUPS>
-__global__ __launch_bounds__(256, GROUPS == 3 ? 2 : 1) void narrow(double *part, const double *v,
-                                                                   int64_t ldv, int64_t m, int n)
-{
-    constexpr int TILES = bd_gram_narrow_slots<GROUPS>::tiles;
-    __shared__ double2 others[4][TILES * 2][32];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const int64_t tiles = (m + 15) / 16, step = (int64_t)gridDim.x * 8;
-    const bool aligned = pipeline_aligned(v, ldv);
-    double sum[TILES][4] = {}, x[4][4] = {}, next[GROUPS][4];
-    bd_cuda_await();
-
-    auto load = [&](int64_t tile, double to[][4]) {
-#pragma unroll
-        for (int group = 0; group < GROUPS; group++)
-            load4(to[group], v, ldv, tile * 16 + 2 * (lane % 4), 8 * group + lane / 4,
-                  tile < tiles ? m : 0, n, aligned);
-    };
-    int64_t tile = (int64_t)blockIdx.x * 8 + warp;
-    load(tile, x);
-    for (; tile < tiles; tile += step) {
-        load(tile + step, next);
-        bd_gram_narrow_multiply<GROUPS>(sum, x);
-#pragma unroll
-        for (int group = 0; group < GROUPS; group++)
+    __device__ __forceinline__ void load(int64_t first, int t, int j, double x[4]) const
+    {
+        const int64_t i = first + 2 * t;
+        const double *p = v + i + j * ldv;
+        if (pipeline_aligned(v, ldv) && i + 10 <= m) {
+            const double2 low = *reinterpret_cast<const double2 *>(p),
+                          high = *reinterpret_cast<const double2 *>(p + 8);
+            x[0] = low.x, x[1] = low.y, x[2] = high.x, x[3] = high.y;
+        } else {
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                x[group][k] = next[group][k];
+                x[k] = i + k % 2 + k / 2 * 8 < m ? p[k % 2 + k / 2 * 8] : 0.0;
+        }
     }
-    bd_cuda_let_follow();
-
-    bd_gram_narrow_join<8, TILES>(part, sum, others);
-}
+};
 
 static int panel_count(int n)
 {
@@ -138,21 +107,14 @@ static enum bd_status launch_squares(const struct gram_plan *plan, const double 
                : launch_stages<low_square, 2>(plan, v, ldv, counts);
 }
 
-static int narrow_blocks(const struct bd_cuda *cuda, int64_t m, int n)
-{
-    return bd_gram_blocks(cuda, n <= 24 ? 2 : 1, 1, (m + 127) / 128);
-}
-
 extern "C" {
 
 size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type)
 {
     if (m == 0)
         return 0;
-    if (type == BD_F32)
+    if (type == BD_F32 || n <= narrow_most)
         return bd_gram_workspace(cuda, m, n);
-    if (n <= narrow_most)
-        return (size_t)narrow_blocks(cuda, m, n) * 6 * 128 * sizeof(double);
     return n <= triangle<4>::most   ? pipelined_parts<triangle<4>>(cuda, m, n)
            : n <= triangle<8>::most ? pipelined_parts<triangle<8>>(cuda, m, n)
                                     : pipelined_parts<square>(cuda, m, n);
@@ -172,15 +134,7 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
     }
     const double *wide = static_cast<const double *>(v);
     if (n <= narrow_most) {
-        const int blocks = narrow_blocks(cuda, plan->m, n);
-        const dim3 grid((unsigned)blocks), block(256);
-        if (n <= 24) {
-            bd_cuda_follow(cuda, narrow<3>, grid, block, 0, part, wide, ldv, plan->m, n);
-            bd_gram_add_up<bd_gram_narrow_slots<3>>(cuda, g, part, n, blocks, 1, NULL);
-        } else {
-            bd_cuda_follow(cuda, narrow<4>, grid, block, 0, part, wide, ldv, plan->m, n);
-            bd_gram_add_up<bd_gram_narrow_slots<4>>(cuda, g, part, n, blocks, 1, NULL);
-        }
+        bd_gram_of_rows(cuda, g, rows_of_v{ wide, ldv, plan->m }, plan->m, n, part, NULL);
         return bd_cuda_launched("the Gram matrix");
     }
     return n <= triangle<4>::most   ? launch_triangle<triangle<4>>(plan, wide, ldv)

@@ -171,45 +171,4 @@ static __device__ __forceinline__ struct gram_pivots gram_two_pivots(const doubl
     return gram_pivots_of(a[k * ld + k], a[k * ld + next], a[next * ld + next], floor);
 }
 
-/* Cholesky: row k of a becomes row k of R, from the diagonal on, with R^T R = a; only the upper
- * triangle is used. Pivots below `floor`, which is above 0, count as `floor`. A step takes two rows
- * and has one barrier; the second of the two rows, and division by the roots of pivots, come at the
- * end. The blocked version is gram_cholesky_blocked (blocked.cuh). */
-static __device__ __forceinline__ void gram_cholesky(double *a, int ld, int n, double floor)
-{
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-#pragma unroll 1
-    for (int k = 0; k < n; k += 2) {
-        __syncthreads();
-        const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
-        const double *top = a + k * ld, *low = top + ld;
-#pragma unroll 1
-        for (int i = k + 2 + warp; i < n; i += warps) {
-            const double x = top[i] * p.by_first, y = fma(-p.share, top[i], low[i]) * p.by_second;
-#pragma unroll 1
-            for (int j = (i & ~31) + lane; j < n; j += 32)
-                if (j >= i)
-                    a[i * ld + j] -= fma(y, fma(-p.share, top[j], low[j]), x * top[j]);
-        }
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int k = 2 * warp; k < n; k += 2 * warps) {
-        const struct gram_pivots p = gram_two_pivots(a, ld, n, k, floor);
-        const double by = gram_inverse_root(p.first);
-        const double second = k + 1 < n ? gram_inverse_root(p.second) : 0;
-        __syncwarp();
-#pragma unroll 1
-        for (int j = (k & ~31) + lane; j < n; j += 32) {
-            const double x = a[k * ld + j];
-            if (j >= k)
-                a[k * ld + j] = (j == k ? p.first : x) * by;
-            if (j > k && k + 1 < n)
-                a[(k + 1) * ld + j] =
-                    (j == k + 1 ? p.second : fma(-p.share, x, a[(k + 1) * ld + j])) * second;
-        }
-    }
-    __syncthreads();
-}
-
 #endif

@@ -15,10 +15,10 @@ static __device__ __forceinline__ void estimate(const struct gram_data &d, int j
     struct gram_estimate<rows_threads, PARTS> e;
     const int from = j0 - rows_side, n = d.n;
     if (from > 0)
-        gram_load_estimate(&e, d);
+        gram_move_estimate<false>(&e, d);
     if (gram_take_columns(&e, d.r, n, n, from, j0, from == 0, gram_most_squared) < j0)
         e.greatest = HUGE_VAL; /* and stays that */
-    gram_keep_estimate(e, d);
+    gram_move_estimate<true>(&e, d);
 }
 
 /* Rows j0 .. j0 + 31 of up to PARTS times rows_threads columns; diagonal: that of the scaled G. */

@@ -96,7 +96,7 @@ static __device__ __forceinline__ double finish_estimate(const struct gram_data 
     if (gram_is_near(d.decision->apart))
         return gram_near_condition(d.decision->apart);
     if (from > 0)
-        gram_load_estimate(&e, d);
+        gram_move_estimate<false>(&e, d);
     if (gram_take_columns(&e, d.r, n, n, from, n, from == 0, gram_most_squared) < n)
         return HUGE_VAL;
     return e.greatest / e.least;
@@ -116,13 +116,14 @@ static __device__ __forceinline__ double sum_of_squares(const double *a, int n)
 static __device__ __forceinline__ bool
 clamp(const struct gram_data &d, const struct gram_memory_of_r &f, struct gram_record *record)
 {
+    __shared__ struct gram_progress progress;
     const int n = d.n;
     double bound;
     gram_take_again(d, f);
     const double squares = sum_of_squares(f.a, n);
     if (!gram_clamp(f.b, f.a, f.a, f.ld, n, squares, f.x, &bound, record))
         return false;
-    gram_cholesky(f.a, f.ld, n, bound / 2);
+    gram_cholesky_blocked(f.a, f.ld, n, bound / 2, 0, f.x, &progress);
     for (int e = threadIdx.x; e < n * n; e += threads)
         if (e / n <= e % n)
             d.r[e] = f.a[e];
