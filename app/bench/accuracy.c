@@ -99,7 +99,6 @@ static enum bd_status add_row(struct bd_bench_change *c, const struct bd_publish
                                                  peer ? peer : "bd_qr, Q^T b, x");
     snprintf(row.name, sizeof row.name, "%s: %s, p=%" PRId64,
              c->shape.with_q ? "tables 13-15" : "table 12", names[u->kind], c->p);
-    bd_bench_set_blas_threads(bench);
     for (int64_t i = 0; i < c->n; i++)
         v->solution[i] = (double)v->x_full[i];
     bd_bench_extra(&row, "forward", forward_error(v->x, v->solution, c->n));

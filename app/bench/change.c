@@ -64,7 +64,7 @@ static enum bd_status allocate(struct bd_bench_change *c)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].rows)
             BD_TRY(bd_bench_matrix(c->bench, all[i].matrix, all[i].rows, all[i].cols, BD_F32));
-    BD_TRY(c->bench->platform->fill(c->bench, c->pool.data, c->pool.ld * c->pool.cols, 7));
+    BD_TRY(bd_bench_fill_there(c->bench, c->pool.data, c->pool.ld * c->pool.cols, 7));
     if (status)
         return status;
     struct bd_qr_update_shape shape = { m, n, s->most_p, 1, s->with_q };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/cpu.h"
+#include "app/bench/platform.h"
 #include "app/bench/scene.h"
 #include <backdrop/separator.h>
 
@@ -186,7 +186,7 @@ static enum bd_status time_case(struct bd_bench *bench, const struct shape *shap
     struct separate_case c;
     enum bd_status status = open_case(&c, bench, shape);
     struct bd_bench_task task = { NULL, run_block, &c, 0 };
-    BD_TRY(bd_bench_cpu_time(bench, &task, 1, bench->options->quick ? 3 : 7));
+    BD_TRY(bd_bench_cpu.time(bench, &task, 1, bench->options->quick ? 3 : 7));
     if (!status) {
         struct bd_bench_row row = row_of(bench, &c);
         row.ms = task.ms / c.block;
@@ -208,7 +208,7 @@ static enum bd_status time_long(struct bd_bench *bench)
     c.block = 50;
     while (!status && c.pushed < frames) {
         /* one repeat after one warm-up: two blocks a call */
-        status = bd_bench_cpu_time(bench, &task, 1, 1);
+        status = bd_bench_cpu.time(bench, &task, 1, 1);
         sum += task.ms;
         blocks++;
         if (c.pushed == 2 * c.block)
@@ -252,7 +252,7 @@ static enum bd_status agree(struct bd_bench *bench)
         different += here.masks[i] != there.masks[i];
     there.masks = here.masks = NULL; /* from here on the time is taken */
     struct bd_bench_task tasks[] = { { NULL, run_block, &here, 0 }, task };
-    BD_TRY(bd_bench_cpu_time(bench, tasks, 2, 3));
+    BD_TRY(bd_bench_cpu.time(bench, tasks, 2, 3));
     if (!status) {
         struct bd_bench_row row = row_of(bench, &here);
         snprintf(row.name, sizeof row.name, "%dx%d; residual: other mask bits",

@@ -95,7 +95,6 @@ static enum bd_status run_lapack_copies(void *user)
 static void close_case(struct svd_case *c)
 {
     bd_small_svd_destroy(&c->svd);
-    c->bench->platform->svd_destroy(c->bench, c->peer);
     bd_bench_release(c->bench, NULL);
 }
 

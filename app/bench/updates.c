@@ -135,7 +135,6 @@ static enum bd_status check(struct grid *g, const struct bd_bench_cell *c, struc
     BD_TRY(bd_matrix_download(backend, r, n, &change->r));
     if (q)
         BD_TRY(bd_matrix_download(backend, q, m, &change->q));
-    bd_bench_set_blas_threads(g->bench);
     if (q) {
         BD_TRY(bd_bench_norm_orthogonality(&row->orthogonality, q, m, m));
         BD_TRY(bd_bench_norm_backward(&row->residual, a, q, r, m, n));

@@ -74,6 +74,7 @@ static enum bd_status open_libraries(struct bd_bench_gpu *gpu)
     }
     status = BD_CALL(gpu, cusolverDnCreate, &gpu->solver);
     BD_TRY(BD_CALL(gpu, cusolverDnSetStream, gpu->solver, gpu->cuda->stream));
+    BD_TRY(BD_CALL(gpu, cusolverDnCreateGesvdjInfo, &gpu->jacobi));
     for (int i = 0; i < 3 && !status; i++)
         lib->cusolverGetProperty(i, &part[i]);
     snprintf(gpu->description, sizeof gpu->description, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d",
@@ -87,6 +88,8 @@ void bd_bench_gpu_close(struct bd_bench_gpu **out)
     struct bd_bench_gpu *gpu = *out;
     if (!gpu)
         return;
+    if (gpu->jacobi)
+        gpu->lib.cusolverDnDestroyGesvdjInfo(gpu->jacobi);
     if (gpu->solver)
         gpu->lib.cusolverDnDestroy(gpu->solver);
     if (gpu->blas)
@@ -108,7 +111,6 @@ enum bd_status bd_bench_gpu_open(struct bd_bench_gpu **out, struct bd_backend *b
     *out = gpu;
     if (!gpu)
         return bd_bench_out_of_memory();
-    gpu->backend = backend;
     gpu->cuda = bd_cuda_of(backend);
     enum bd_status status = BD_OK;
     for (int i = 0; i < bd_bench_events && !status; i++)
