@@ -9,26 +9,23 @@
 
 enum { full_rows = 4000, full_cols = 2000, full_most_p = 900, quick_scale = 10 };
 
-/* What an update leaves, and what it is compared with; host memory. */
+/* The problem after the change, the update's solution and those it is compared with; host memory.
+ */
 struct results {
-    float *a, *b, *r, *x, *x_full; /* m x n, m, n x n, n, n: tight */
-    float *q;                      /* m x m, or NULL */
-    double *wide, *solution;       /* m x n, m: the same problem in float64, and its x */
+    float *a, *b, *x, *x_full; /* m x n, m, n, n: tight */
+    double *wide, *solution;   /* m x n, m: the same problem in float64, and its x */
 };
 
-static enum bd_status allocate(struct results *v, struct bd_bench *bench, int64_t m, int64_t n,
-                               bool with_q)
+static enum bd_status allocate(struct results *v, struct bd_bench *bench, int64_t m, int64_t n)
 {
     v->a = bd_bench_memory(bench, m * n, sizeof *v->a);
     v->b = bd_bench_memory(bench, m, sizeof *v->b);
-    v->r = bd_bench_memory(bench, n * n, sizeof *v->r);
     v->x = bd_bench_memory(bench, n, sizeof *v->x);
     v->x_full = bd_bench_memory(bench, n, sizeof *v->x_full);
-    v->q = with_q ? bd_bench_memory(bench, m * m, sizeof *v->q) : NULL;
     v->wide = bd_bench_memory(bench, m * n, sizeof *v->wide);
     v->solution = bd_bench_memory(bench, m, sizeof *v->solution);
-    const bool all = v->a && v->b && v->r && v->x && v->x_full && v->wide && v->solution;
-    return all && (v->q || !with_q) ? BD_OK : bd_bench_out_of_memory();
+    return v->a && v->b && v->x && v->x_full && v->wide && v->solution ? BD_OK
+                                                                       : bd_bench_out_of_memory();
 }
 
 /* ||x - wanted||_2 / ||wanted||_2. */
@@ -56,7 +53,7 @@ static enum bd_status solve_wide(struct results *v, int64_t m, int64_t n)
     return BD_OK;
 }
 
-/* x of the whole problem factored again in float32, then the update's x, R and Q. */
+/* x of the whole problem factored again in float32, then the update's x. */
 static enum bd_status run(struct bd_bench_change *c, struct results *v, bool peer)
 {
     struct bd_backend *backend = c->bench->backend;
@@ -66,11 +63,9 @@ static enum bd_status run(struct bd_bench_change *c, struct results *v, bool pee
     BD_TRY(bd_bench_change_restore(c));
     BD_TRY(bd_bench_change_update(c));
     BD_TRY(bd_matrix_download(backend, v->x, c->n, &c->x));
-    BD_TRY(bd_matrix_download(backend, v->r, c->n, &c->r));
-    if (!status && v->q)
-        status = bd_matrix_download(backend, v->q, c->m, &c->q);
     BD_TRY(bd_matrix_download(backend, v->a, c->m, &c->after));
-    return status ? status : bd_matrix_download(backend, v->b, c->m, &c->after_b);
+    BD_TRY(bd_matrix_download(backend, v->b, c->m, &c->after_b));
+    return status;
 }
 
 static const char *const names[] = {
@@ -103,13 +98,7 @@ static enum bd_status add_row(struct bd_bench_change *c, const struct bd_publish
         v->solution[i] = (double)v->x_full[i];
     bd_bench_extra(&row, "forward", forward_error(v->x, v->solution, c->n));
     enum bd_status status = solve_wide(v, c->m, c->n);
-    if (!status && v->q)
-        status = bd_bench_norm_orthogonality(&row.orthogonality, v->q, c->m, c->m);
-    if (!status && v->q)
-        status = bd_bench_norm_backward(&row.residual, v->a, v->q, v->r, c->m, c->n);
-    if (!status && !v->q)
-        status =
-            bd_bench_check(&row.residual, &row.orthogonality, v->a, NULL, v->r, c->m, c->n, c->m);
+    BD_TRY(bd_bench_change_check(c, &row));
     if (status)
         return status;
     bd_bench_extra(&row, "forward_float64", forward_error(v->x, v->solution, c->n));
@@ -129,7 +118,7 @@ static enum bd_status measure(struct bd_bench_change *c, const struct bd_publish
     if (peer) /* its workspace stays for the next change */
         BD_TRY(bd_bench_change_need_peer(c));
     struct bd_bench_held *held = c->bench->held;
-    BD_TRY(allocate(&v, c->bench, c->m, c->n, c->shape.with_q));
+    BD_TRY(allocate(&v, c->bench, c->m, c->n));
     BD_TRY(run(c, &v, peer != NULL));
     BD_TRY(add_row(c, u, &v, peer));
     bd_bench_release(c->bench, held);

@@ -138,6 +138,17 @@ enum bd_status bd_bench_norm_orthogonality(double *norm, const float *q, int64_t
 enum bd_status bd_bench_norm_backward(double *norm, const float *a, const float *q, const float *r,
                                       int64_t m, int64_t n);
 
+struct bd_bench_scene {
+    int width, height;
+    int channels; /* 1: brightness, 3: RGB */
+    int first;    /* frame of the scene */
+    int count;
+    int threads; /* that render */
+};
+/* Renders frames first .. first + count - 1 of the scene "street" as tight pictures, one after the
+ * other: width x height x channels bytes each. The caller frees *pictures. */
+enum bd_status bd_bench_render(uint8_t **pictures, const struct bd_bench_scene *scene);
+
 /* The middle of `count` values, which are sorted on return. */
 double bd_bench_median(double *values, int count);
 

@@ -308,3 +308,26 @@ enum bd_status bd_bench_change_own_q(void *user)
     enum bd_status status = factor(c, true);
     return status ? status : solve_own(c);
 }
+
+enum bd_status bd_bench_change_check(const struct bd_bench_change *c, struct bd_bench_row *row)
+{
+    struct bd_bench *bench = c->bench;
+    const int64_t m = c->m, n = c->n;
+    const bool with_q = c->shape.with_q;
+    struct bd_bench_held *held = bench->held;
+    float *a = bd_bench_memory(bench, m * n, sizeof *a);
+    float *r = bd_bench_memory(bench, n * n, sizeof *r);
+    float *q = with_q ? bd_bench_memory(bench, m * m, sizeof *q) : NULL;
+    enum bd_status status = a && r && (q || !with_q) ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_matrix_download(bench->backend, a, m, &c->after));
+    BD_TRY(bd_matrix_download(bench->backend, r, n, &c->r));
+    if (with_q) {
+        BD_TRY(bd_matrix_download(bench->backend, q, m, &c->q));
+        BD_TRY(bd_bench_norm_orthogonality(&row->orthogonality, q, m, m));
+        BD_TRY(bd_bench_norm_backward(&row->residual, a, q, r, m, n));
+    } else {
+        BD_TRY(bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n, m));
+    }
+    bd_bench_release(bench, held);
+    return status;
+}

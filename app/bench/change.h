@@ -48,6 +48,11 @@ enum bd_status bd_bench_change_set(struct bd_bench_change *change, int64_t k, in
 /* What updating is expected to save: BD_OK and factor = false also where there is no model. */
 enum bd_status bd_bench_change_choice(struct bd_bench_change *change, bool *factor);
 
+/* Errors of the last run's R and, where it is kept, Q: in 2-norms with Q, else in Frobenius norms.
+ */
+enum bd_status bd_bench_change_check(const struct bd_bench_change *change,
+                                     struct bd_bench_row *row);
+
 /* Makes the peer's workspace, which the first run of the peer does otherwise. */
 enum bd_status bd_bench_change_need_peer(struct bd_bench_change *change);
 

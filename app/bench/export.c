@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "app/bench/bench.h"
-#include "app/bench/scene.h"
 #include "app/export/export.h"
 #include "base/clock.h"
 #include "video/output/writer.h"

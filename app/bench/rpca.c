@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "app/bench/platform.h"
-#include "app/bench/scene.h"
 #include <backdrop/rpca.h>
 
 struct rpca_case {

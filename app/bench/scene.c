@@ -1,4 +1,5 @@
-#include "app/bench/scene.h"
+/* Frames of a rendered scene, for the suites that need video without a decoder. */
+#include "app/bench/bench.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "app/bench/platform.h"
-#include "app/bench/scene.h"
 #include <backdrop/separator.h>
 
 /* What is separated. Frames come 30 a second and the window spans a minute, so that it slides as

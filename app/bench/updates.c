@@ -120,31 +120,6 @@ static enum bd_status time_again(struct grid *g, const struct bd_bench_cell *c)
     return status;
 }
 
-/* Errors of what the last update left. */
-static enum bd_status check(struct grid *g, const struct bd_bench_cell *c, struct bd_bench_row *row)
-{
-    const struct bd_bench_change *change = &g->change;
-    struct bd_backend *backend = g->bench->backend;
-    int64_t m = change->m, n = change->n;
-    struct bd_bench_held *held = g->bench->held;
-    float *a = bd_bench_memory(g->bench, m * n, sizeof *a);
-    float *r = bd_bench_memory(g->bench, n * n, sizeof *r);
-    float *q = c->with_q ? bd_bench_memory(g->bench, m * m, sizeof *q) : NULL;
-    enum bd_status status = a && r && (q || !c->with_q) ? BD_OK : bd_bench_out_of_memory();
-    BD_TRY(bd_matrix_download(backend, a, m, &change->after));
-    BD_TRY(bd_matrix_download(backend, r, n, &change->r));
-    if (q)
-        BD_TRY(bd_matrix_download(backend, q, m, &change->q));
-    if (q) {
-        BD_TRY(bd_bench_norm_orthogonality(&row->orthogonality, q, m, m));
-        BD_TRY(bd_bench_norm_backward(&row->residual, a, q, r, m, n));
-    } else {
-        BD_TRY(bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n, m));
-    }
-    bd_bench_release(g->bench, held);
-    return status;
-}
-
 /* A row for one of the two comparisons: with solving again without Q, as the paper has it, or with
  * the full Q that the update keeps. */
 static enum bd_status add_row(struct grid *g, const struct bd_bench_cell *c,
@@ -203,7 +178,7 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
     if (refactor)
         bd_bench_extra(&row, "update_ms", tasks[0].ms);
     if (row.ms >= 0 && checked)
-        status = check(g, c, &row);
+        status = bd_bench_change_check(change, &row);
     BD_TRY(add_row(g, c, &row, false));
     if (c->with_q && row.ms >= 0)
         BD_TRY(add_row(g, c, &row, true));

@@ -98,9 +98,6 @@ struct bd_bench_gpu {
 enum bd_status bd_bench_library(int code, const char *call);
 #define BD_CALL(gpu, function, ...) bd_bench_library((gpu)->lib.function(__VA_ARGS__), #function)
 
-enum bd_status bd_bench_gpu_open(struct bd_bench_gpu **gpu, struct bd_backend *backend);
-void bd_bench_gpu_close(struct bd_bench_gpu **gpu);
-
 /* Records an event 0 .. bd_bench_events - 1 on the stream; the time between two of them in
  * milliseconds, which waits for the second. */
 enum bd_status bd_bench_gpu_mark(struct bd_bench_gpu *gpu, int event);
@@ -110,6 +107,8 @@ enum bd_status bd_bench_gpu_elapsed(struct bd_bench_gpu *gpu, int first, int sec
 enum bd_status bd_bench_gpu_measure(struct bd_bench *bench);
 
 /* For the platform's table, which documents them. */
+enum bd_status bd_bench_gpu_open(struct bd_bench *bench);
+void bd_bench_gpu_close(struct bd_bench *bench);
 enum bd_status bd_bench_gpu_time(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
                                  int repeats);
 enum bd_status bd_bench_gpu_time_once(struct bd_bench *bench, const struct bd_bench_task *task,

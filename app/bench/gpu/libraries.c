@@ -83,9 +83,9 @@ static enum bd_status open_libraries(struct bd_bench_gpu *gpu)
     return status;
 }
 
-void bd_bench_gpu_close(struct bd_bench_gpu **out)
+void bd_bench_gpu_close(struct bd_bench *bench)
 {
-    struct bd_bench_gpu *gpu = *out;
+    struct bd_bench_gpu *gpu = bench->gpu;
     if (!gpu)
         return;
     if (gpu->jacobi)
@@ -102,22 +102,21 @@ void bd_bench_gpu_close(struct bd_bench_gpu **out)
     if (gpu->lib.blas_library)
         dlclose(gpu->lib.blas_library);
     free(gpu);
-    *out = NULL;
+    bench->gpu = NULL;
 }
 
-enum bd_status bd_bench_gpu_open(struct bd_bench_gpu **out, struct bd_backend *backend)
+enum bd_status bd_bench_gpu_open(struct bd_bench *bench)
 {
-    struct bd_bench_gpu *gpu = calloc(1, sizeof *gpu);
-    *out = gpu;
+    struct bd_bench_gpu *gpu = bench->gpu = calloc(1, sizeof *gpu);
     if (!gpu)
         return bd_bench_out_of_memory();
-    gpu->cuda = bd_cuda_of(backend);
+    gpu->cuda = bd_cuda_of(bench->backend);
     enum bd_status status = BD_OK;
     for (int i = 0; i < bd_bench_events && !status; i++)
         status = bd_cuda_check(cudaEventCreate(&gpu->events[i]), "making an event");
     BD_TRY(open_libraries(gpu));
-    if (status)
-        bd_bench_gpu_close(out);
+    BD_TRY(bd_bench_gpu_measure(bench));
+    bench->has_peers = gpu->solver;
     return status;
 }
 

@@ -1,19 +1,6 @@
 /* A GPU as a platform: its peers are cuSOLVER and cuBLAS. */
 #include "app/bench/gpu/gpu.h"
 
-static enum bd_status open_gpu(struct bd_bench *bench)
-{
-    enum bd_status status = bd_bench_gpu_open(&bench->gpu, bench->backend);
-    BD_TRY(bd_bench_gpu_measure(bench));
-    bench->has_peers = bench->gpu && bench->gpu->blas && bench->gpu->solver;
-    return status;
-}
-
-static void close_gpu(struct bd_bench *bench)
-{
-    bd_bench_gpu_close(&bench->gpu);
-}
-
 static void print_machine(const struct bd_bench *b)
 {
     printf("# copy %.0f GB/s, upload %.1f, download %.1f; products of 8192: fp32 %.1f TFLOP/s, "
@@ -106,8 +93,8 @@ static enum bd_status formula(struct bd_bench *bench, enum bd_bench_formula whic
 }
 
 const struct bd_bench_platform bd_bench_cuda = {
-    .open = open_gpu,
-    .close = close_gpu,
+    .open = bd_bench_gpu_open,
+    .close = bd_bench_gpu_close,
     .print_machine = print_machine,
     .copy = copy,
     .time = bd_bench_gpu_time,
