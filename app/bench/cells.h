@@ -6,7 +6,7 @@
 #include "app/bench/tables.h"
 
 struct bd_bench_cell {
-    const struct bd_published_update *published;
+    struct bd_published_update published;
     int64_t m, n, k, p;
     bool with_q; /* the update keeps the full Q */
 };

@@ -2,6 +2,8 @@
 #ifndef BD_APP_BENCH_TABLES_H
 #define BD_APP_BENCH_TABLES_H
 
+#include <stdbool.h>
+
 #include <backdrop/qr_update.h>
 
 /* A cell of tables 2, 3 and 5 to 11 of Andrew, Dingle: Implementing QR factorization updating
@@ -14,12 +16,11 @@ struct bd_published_update {
     int m, n, k, p;
     int full_ms, update_ms;
 };
-extern const struct bd_published_update bd_published_updates[];
-extern const int bd_published_update_count;
+/* Cell i of all tables, problems of one shape following each other; false: there are no more. */
+bool bd_published_update(int i, struct bd_published_update *cell);
 
-/* A row of tables 12 to 15 there: errors on the GPU and of their serial code, m = 4000, n = 2000,
+/* A row of tables 12 to 15 there: errors on the GPU, then of their serial code, m = 4000, n = 2000,
  * k = 0; 0: not published. */
-enum { bd_published_gpu, bd_published_serial };
 struct bd_published_accuracy {
     enum bd_qr_change_kind kind;
     int p;
