@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/bench/cells.h"
 #include "app/bench/change.h"
-#include "app/bench/tables.h"
 
 enum { full_rows = 4000, full_cols = 2000, full_most_p = 900, quick_scale = 10 };
 
@@ -115,8 +115,6 @@ static enum bd_status measure(struct bd_bench_change *c, const struct bd_publish
     const char *peer = bd_bench_solver_name(c->bench, false);
     enum bd_status status = bd_bench_check_interrupt();
     BD_TRY(bd_bench_change_set(c, 0, u->p / scale));
-    if (peer) /* its workspace stays for the next change */
-        BD_TRY(bd_bench_change_need_peer(c));
     struct bd_bench_held *held = c->bench->held;
     BD_TRY(allocate(&v, c->bench, c->m, c->n));
     BD_TRY(run(c, &v, peer != NULL));

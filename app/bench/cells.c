@@ -14,7 +14,6 @@ static int64_t at_least(int64_t value, int64_t least)
     return value < least ? least : value;
 }
 
-/* A fraction 1 / scale of a published size, where a change of at least one column or row fits. */
 struct bd_bench_cell bd_bench_cell_scaled(const struct bd_published_update *u, int64_t scale)
 {
     struct bd_bench_cell c = { .published = *u };
@@ -74,7 +73,6 @@ double bd_bench_cell_floor(const struct bd_bench *bench, const struct bd_bench_c
     return bd_bench_work_floor(bench, (struct bd_bench_work){ w.bytes, 0, 0, w.operations });
 }
 
-/* Which tables: those of a list such as "2,7", or all. */
 static bool is_table(long number)
 {
     struct bd_published_update u;

@@ -64,6 +64,8 @@ static enum bd_status allocate(struct bd_bench_change *c)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].rows)
             BD_TRY(bd_bench_matrix(c->bench, all[i].matrix, all[i].rows, all[i].cols, BD_F32));
+    if (c->bench->has_peers)
+        BD_TRY(bd_bench_peer_qr_create(&c->peer, c->bench, m, n, q));
     BD_TRY(bd_bench_fill_there(c->bench, c->pool.data, c->pool.ld * c->pool.cols, 7));
     if (status)
         return status;
@@ -228,22 +230,13 @@ enum bd_status bd_bench_change_choose(void *user)
     return change_factors(c, &after);
 }
 
-enum bd_status bd_bench_change_need_peer(struct bd_bench_change *c)
-{
-    const int64_t m = c->shape.m + rows_above(c), n = c->pool.cols - 1;
-    return c->peer.bench
-               ? BD_OK
-               : bd_bench_peer_qr_create(&c->peer, c->bench, m, n, c->shape.with_q ? m : 0);
-}
-
 /* Of min ||A x - b|| by the peer: x in the first n rows of b, R and reflectors in place of A. */
 static enum bd_status solve_peer(struct bd_bench_change *c, struct bd_matrix *a)
 {
     const struct bd_bench_platform *p = c->bench->platform;
     struct bd_matrix *b = &c->work_b;
     const int64_t m = a->rows, n = a->cols;
-    enum bd_status status = bd_bench_change_need_peer(c);
-    BD_TRY(p->geqrf(&c->peer, m, n, a->data, a->ld));
+    enum bd_status status = p->geqrf(&c->peer, m, n, a->data, a->ld);
     BD_TRY(p->ormqr(&c->peer, m, n, a->data, a->ld, b->data, b->ld));
     BD_TRY(p->solve(c->bench, n, a->data, a->ld, b->data));
     return status;

@@ -169,21 +169,19 @@ static enum bd_status compare(struct rpca_case *c)
     return status;
 }
 
-/* L (m x n, tight, host) of a backend for the case's frames. */
-static enum bd_status solve_on(struct bd_backend *backend, const struct rpca_case *c, float *l)
+/* L (m x n, tight, host) of the cpu backend for the case's frames. */
+static enum bd_status solve_on_cpu(const struct rpca_case *c, float *l)
 {
-    struct bd_matrix x = { 0 }, low = { 0 };
+    const struct bd_matrix x = { c->m, c->n, c->m, BD_U8, c->pictures };
+    struct bd_matrix low = bd_matrix_host_view(l, c->m, c->n, c->m);
+    struct bd_backend *cpu = NULL;
     struct bd_rpca *rpca = NULL;
-    enum bd_status status = bd_matrix_create(backend, &x, c->m, c->n, BD_U8);
-    BD_TRY(bd_matrix_create(backend, &low, c->m, c->n, BD_F32));
-    BD_TRY(bd_matrix_upload(backend, &x, c->pictures, c->m));
-    BD_TRY(bd_rpca_create(&rpca, backend, c->m, c->n, NULL));
+    enum bd_status status = bd_backend_open(&cpu, "cpu", c->bench->threads);
+    BD_TRY(bd_rpca_create(&rpca, cpu, c->m, c->n, NULL));
     BD_TRY(bd_rpca_solve(rpca, &x, NULL));
     BD_TRY(bd_rpca_get(rpca, &low, NULL));
-    BD_TRY(bd_matrix_download(backend, l, c->m, &low));
     bd_rpca_destroy(&rpca);
-    bd_matrix_destroy(backend, &x);
-    bd_matrix_destroy(backend, &low);
+    bd_backend_close(&cpu);
     return status;
 }
 
@@ -191,15 +189,17 @@ static enum bd_status solve_on(struct bd_backend *backend, const struct rpca_cas
 static enum bd_status agree(struct bd_bench *bench)
 {
     struct rpca_case c;
-    struct bd_backend *cpu = NULL;
+    struct bd_matrix low = { 0 };
     enum bd_status status = open_case(&c, bench, 160, 120, 30);
     const int64_t count = c.m * c.n;
     float *here = bd_bench_memory(bench, count, sizeof *here);
     float *there = bd_bench_memory(bench, count, sizeof *there);
     BD_TRY(here && there ? BD_OK : bd_bench_out_of_memory());
-    BD_TRY(bd_backend_open(&cpu, "cpu", bench->threads));
-    BD_TRY(solve_on(bench->backend, &c, here));
-    BD_TRY(solve_on(cpu, &c, there));
+    BD_TRY(bd_bench_matrix(bench, &low, c.m, c.n, BD_F32));
+    BD_TRY(run_solve(&c));
+    BD_TRY(bd_rpca_get(c.rpca, &low, NULL));
+    BD_TRY(bd_matrix_download(bench->backend, here, c.m, &low));
+    BD_TRY(solve_on_cpu(&c, there));
     double difference = 0, norm = 0;
     for (int64_t i = 0; i < count && !status; i++) {
         double d = (double)here[i] - (double)there[i];
@@ -213,7 +213,6 @@ static enum bd_status agree(struct bd_bench *bench)
     row.ms = task.ms;
     row.residual = sqrt(difference / norm);
     BD_TRY(bd_bench_add(bench, &row));
-    bd_backend_close(&cpu);
     close_case(&c);
     return status;
 }

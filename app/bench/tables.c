@@ -1,5 +1,5 @@
 /* The tables of Andrew and Dingle's report, copied by hand from its text. */
-#include "app/bench/tables.h"
+#include "app/bench/cells.h"
 
 /* Shorter, for the tables. */
 #define add_cols BD_QR_INSERT_COLUMNS
