@@ -145,7 +145,7 @@ static enum bd_status measure_kind(struct bd_bench *bench, enum bd_qr_change_kin
     return BD_OK;
 }
 
-enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench)
+static enum bd_status run_updates(struct bd_bench *bench)
 {
     static const enum bd_qr_change_kind kinds[] = { BD_QR_INSERT_ROWS, BD_QR_REMOVE_COLUMNS,
                                                     BD_QR_REMOVE_ROWS, BD_QR_INSERT_COLUMNS };
@@ -165,7 +165,7 @@ enum bd_status bd_bench_accuracy(struct bd_bench *bench)
     static const struct {
         const char *name;
         enum bd_status (*run)(struct bd_bench *bench);
-    } parts[] = { { "updates", bd_bench_accuracy_updates }, { "gram", bd_bench_accuracy_gram } };
+    } parts[] = { { "updates", run_updates }, { "gram", bd_bench_accuracy_gram } };
     enum bd_status status = BD_OK;
     bool found = false;
     for (int i = 0; i < 2 && !status; i++)

@@ -163,7 +163,6 @@ enum bd_status bd_bench_updates(struct bd_bench *bench);
 enum bd_status bd_bench_wy(struct bd_bench *bench);
 enum bd_status bd_bench_svqr(struct bd_bench *bench);
 enum bd_status bd_bench_accuracy(struct bd_bench *bench); /* both parts */
-enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench);
 enum bd_status bd_bench_accuracy_gram(struct bd_bench *bench);
 
 #endif
