@@ -139,8 +139,9 @@ static enum bd_status fill(struct qr_case *c, double noise)
 {
     const int64_t m = c->m, count = m * c->n;
     struct bd_bench_held *held = c->bench->held;
-    float *host = bd_bench_memory(c->bench, count + m, sizeof *host), *picture = host + count;
-    if (!host)
+    float *host = bd_bench_memory(c->bench, count, sizeof *host);
+    float *picture = bd_bench_memory(c->bench, m, sizeof *picture);
+    if (!host || !picture)
         return bd_bench_out_of_memory();
     bd_bench_fill(picture, m, 2);
     bd_bench_fill(host, count, noise > 0 ? 3 : 2);
