@@ -120,7 +120,7 @@ static void multiply(const struct operands *x, CBLAS_TRANSPOSE op, const double 
 }
 
 /* Q^T Q - I. */
-static void orthogonality(const struct operands *x, double *out, const double *in)
+static void apply_orthogonality(const struct operands *x, double *out, const double *in)
 {
     memcpy(out, in, (size_t)x->k * sizeof *out);
     multiply(x, CblasNoTrans, x->q, x->k, 1, in, 0, x->y);
@@ -128,7 +128,7 @@ static void orthogonality(const struct operands *x, double *out, const double *i
 }
 
 /* A^T A. */
-static void gram(const struct operands *x, double *out, const double *in)
+static void apply_gram(const struct operands *x, double *out, const double *in)
 {
     multiply(x, CblasNoTrans, x->a, x->n, 1, in, 0, x->y);
     multiply(x, CblasTrans, x->a, x->n, 1, x->y, 0, out);
@@ -140,7 +140,7 @@ static void triangle(const struct operands *x, CBLAS_TRANSPOSE op, double *z)
 }
 
 /* (Q R - A)^T (Q R - A), of the first n columns of Q. */
-static void backward(const struct operands *x, double *out, const double *in)
+static void apply_backward(const struct operands *x, double *out, const double *in)
 {
     memcpy(x->z, in, (size_t)x->n * sizeof *in);
     triangle(x, CblasNoTrans, x->z);
@@ -214,7 +214,7 @@ enum bd_status bd_bench_norm_orthogonality(double *norm, const float *q, int64_t
     struct operands x = { .m = (int)m, .k = (int)k };
     x.q = take(&at, q, m * k);
     x.y = take(&at, NULL, m);
-    *norm = lanczos(&x, orthogonality, x.k, at);
+    *norm = lanczos(&x, apply_orthogonality, x.k, at);
     free(memory);
     return BD_OK;
 }
@@ -232,7 +232,7 @@ enum bd_status bd_bench_norm_backward(double *norm, const float *a, const float 
     x.r = take(&at, r, n * n);
     x.y = take(&at, NULL, m);
     x.z = take(&at, NULL, n);
-    *norm = sqrt(lanczos(&x, backward, x.n, at) / lanczos(&x, gram, x.n, at));
+    *norm = sqrt(lanczos(&x, apply_backward, x.n, at) / lanczos(&x, apply_gram, x.n, at));
     free(memory);
     return BD_OK;
 }
