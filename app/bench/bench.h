@@ -143,11 +143,11 @@ struct bd_bench_scene {
     int channels; /* 1: brightness, 3: RGB */
     int first;    /* frame of the scene */
     int count;
-    int threads; /* that render */
 };
 /* Renders frames first .. first + count - 1 of the scene "street" as tight pictures, one after the
- * other: width x height x channels bytes each. The caller frees *pictures. */
-enum bd_status bd_bench_render(uint8_t **pictures, const struct bd_bench_scene *scene);
+ * other: width x height x channels bytes each, memory until bd_bench_release. */
+enum bd_status bd_bench_render(struct bd_bench *bench, uint8_t **pictures,
+                               const struct bd_bench_scene *scene);
 
 /* The middle of `count` values, which are sorted on return. */
 double bd_bench_median(double *values, int count);

@@ -281,25 +281,23 @@ const char *bd_bench_solver_name(const struct bd_bench *bench, bool full_q)
 }
 
 /* d is Q^T b, of which the solution takes the first n rows. */
-static enum bd_status solve_own(struct bd_bench_change *c)
+static enum bd_status solve_own(struct bd_bench_change *c, bool with_q)
 {
+    enum bd_status status = factor(c, with_q);
     struct bd_qr_factors f = { .r = c->r, .d = c->work_b };
     f.d.rows = c->n;
-    return bd_qr_solve(c->update, &f, &c->x);
+    BD_TRY(bd_qr_solve(c->update, &f, &c->x));
+    return status;
 }
 
 enum bd_status bd_bench_change_own(void *user)
 {
-    struct bd_bench_change *c = user;
-    enum bd_status status = factor(c, false);
-    return status ? status : solve_own(c);
+    return solve_own(user, false);
 }
 
 enum bd_status bd_bench_change_own_q(void *user)
 {
-    struct bd_bench_change *c = user;
-    enum bd_status status = factor(c, true);
-    return status ? status : solve_own(c);
+    return solve_own(user, true);
 }
 
 enum bd_status bd_bench_change_check(const struct bd_bench_change *c, struct bd_bench_row *row)

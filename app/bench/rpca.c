@@ -2,7 +2,6 @@
  * LAPACK, or of cuSOLVER and cuBLAS. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "app/bench/platform.h"
 #include <backdrop/rpca.h>
@@ -67,7 +66,6 @@ static void close_case(struct rpca_case *c)
 {
     bd_rpca_destroy(&c->rpca);
     bd_bench_release(c->bench, NULL);
-    free(c->pictures);
 }
 
 static enum bd_status open_textbook(struct rpca_case *c)
@@ -97,10 +95,8 @@ static enum bd_status open_case(struct rpca_case *c, struct bd_bench *bench, int
                                 int n)
 {
     *c = (struct rpca_case){ .m = (int64_t)width * height, .n = n, .bench = bench };
-    struct bd_bench_scene scene = {
-        .width = width, .height = height, .channels = 1, .count = n, .threads = bench->threads
-    };
-    enum bd_status status = bd_bench_render(&c->pictures, &scene);
+    struct bd_bench_scene scene = { .width = width, .height = height, .channels = 1, .count = n };
+    enum bd_status status = bd_bench_render(bench, &c->pictures, &scene);
     BD_TRY(bd_bench_matrix(bench, &c->x, c->m, n, BD_U8));
     BD_TRY(bd_rpca_create(&c->rpca, bench->backend, c->m, n, NULL));
     BD_TRY(bd_matrix_upload(bench->backend, &c->x, c->pictures, c->m));

@@ -110,17 +110,16 @@ static enum bd_status open_case(struct separate_case *c, struct bd_bench *bench,
     struct bd_bench_scene scene = { .width = shape->width,
                                     .height = shape->height,
                                     .channels = shape->channels,
-                                    .count = shape->frames,
-                                    .threads = bench->threads };
+                                    .count = shape->frames };
     *c = (struct separate_case){ .shape = shape, .block = 5 * fps * memory / shape->window };
-    enum bd_status status = bd_bench_render(&c->pictures, &scene);
+    enum bd_status status = bd_bench_render(bench, &c->pictures, &scene);
     return status ? status : start_separator(c, bench->backend);
 }
 
-static void close_case(struct separate_case *c)
+static void close_case(struct bd_bench *bench, struct separate_case *c)
 {
     bd_separator_destroy(&c->separator);
-    free(c->pictures);
+    bd_bench_release(bench, NULL);
 }
 
 /* A frame is read, its background formed from the basis (rank columns of floats) and written, the
@@ -191,7 +190,7 @@ static enum bd_status time_case(struct bd_bench *bench, const struct shape *shap
         row.ms = task.ms / c.block;
         status = bd_bench_add(bench, &row);
     }
-    close_case(&c);
+    close_case(bench, &c);
     return status;
 }
 
@@ -221,7 +220,7 @@ static enum bd_status time_long(struct bd_bench *bench)
         row.rss_growth = memory_of("VmRSS:") - first;
         status = bd_bench_add(bench, &row);
     }
-    close_case(&c);
+    close_case(bench, &c);
     return status;
 }
 
@@ -264,8 +263,7 @@ static enum bd_status agree(struct bd_bench *bench)
     }
     bd_separator_destroy(&there.separator);
     bd_backend_close(&cpu);
-    close_case(&here);
-    bd_bench_release(bench, NULL);
+    close_case(bench, &here);
     return status;
 }
 
