@@ -38,11 +38,16 @@ static const struct column {
 
 enum { column_count = sizeof columns / sizeof *columns };
 
-static const char *only; /* the name of the one column to show besides the first; NULL: all */
+/* The columns to show, in order. */
+static int shown[column_count], shown_count;
 
-static bool is_shown(int column)
+/* The first column and that without `part`, or all (NULL). BD_ERROR_ARGUMENT: no such part. */
+static enum bd_status choose_columns(const char *part)
 {
-    return !only || column == 0 || strcmp(columns[column].name + strlen("without "), only) == 0;
+    for (int column = 0; column < column_count; column++)
+        if (!part || column == 0 || strcmp(columns[column].name + strlen("without "), part) == 0)
+            shown[shown_count++] = column;
+    return shown_count > 1 ? BD_OK : bd_fail(BD_ERROR_ARGUMENT, "--without %s: no such part", part);
 }
 
 struct source {
@@ -164,13 +169,11 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
 static void print_header(int ahead)
 {
     printf("%s\n\n| |", ahead ? "With a look-ahead:" : "Without a look-ahead:");
-    for (int column = 0; column < column_count; column++)
-        if (is_shown(column))
-            printf(" %s |", columns[column].name);
+    for (int i = 0; i < shown_count; i++)
+        printf(" %s |", columns[shown[i]].name);
     printf("\n|---|");
-    for (int column = 0; column < column_count; column++)
-        if (is_shown(column))
-            printf("---|");
+    for (int i = 0; i < shown_count; i++)
+        printf("---|");
     printf("\n");
 }
 
@@ -181,28 +184,24 @@ static enum bd_status print_table(const struct source *sources, int count,
     print_header(ahead);
     for (int i = 0; i < count; i++) {
         printf("| %s |", sources[i].sequence.name);
-        for (int column = 0; column < column_count; column++) {
+        for (int j = 0; j < shown_count; j++) {
             struct outcome outcome;
-            if (!is_shown(column))
-                continue;
-            enum bd_status status = measure(&sources[i], backend, column, ahead, &outcome);
+            enum bd_status status = measure(&sources[i], backend, shown[j], ahead, &outcome);
             if (status)
                 return status;
             printf(" %.3f |", outcome.f);
             fflush(stdout);
-            f[column] += outcome.f / count;
-            milliseconds[column] += outcome.milliseconds / count;
+            f[j] += outcome.f / count;
+            milliseconds[j] += outcome.milliseconds / count;
         }
         printf("\n");
     }
     printf("| **mean** |");
-    for (int column = 0; column < column_count; column++)
-        if (is_shown(column))
-            printf(" **%.3f** |", f[column]);
+    for (int j = 0; j < shown_count; j++)
+        printf(" **%.3f** |", f[j]);
     printf("\n| ms a frame |");
-    for (int column = 0; column < column_count; column++)
-        if (is_shown(column))
-            printf(" %.2f |", milliseconds[column]);
+    for (int j = 0; j < shown_count; j++)
+        printf(" %.2f |", milliseconds[j]);
     printf("\n\n");
     return BD_OK;
 }
@@ -219,18 +218,10 @@ int main(int argc, char **argv)
 {
     static struct source sources[most_sources];
     struct bd_backend *backend = NULL;
-    int count = 0, first = 1;
-    enum bd_status status = BD_OK;
-    if (argc > 2 && strcmp(argv[1], "--without") == 0) {
-        bool known = false;
-        only = argv[2];
-        first = 3;
-        for (int column = 1; column < column_count; column++)
-            known |= is_shown(column);
-        if (!known)
-            status = bd_fail(BD_ERROR_ARGUMENT, "--without %s: no such part", only);
-    }
-    for (int i = first; i < argc && count < most_sources && !status; i++)
+    const bool without = argc > 2 && strcmp(argv[1], "--without") == 0;
+    int count = 0;
+    enum bd_status status = choose_columns(without ? argv[2] : NULL);
+    for (int i = without ? 3 : 1; i < argc && count < most_sources && !status; i++)
         status = open_source(&sources[count++], argv[i]);
     for (const struct bd_synth_scene *scene = bd_synth_scenes;
          scene->name && count < most_sources && !status; scene++) {

@@ -128,17 +128,13 @@ def generic(rows):
 
 def updates(rows):
     """A line a cell: the rows against factoring without and with all of Q are one."""
-    text, numbers = [], []
+    text, tables = [], {}
     for row in rows:
-        found = re.match(r"table (\d+): (.*)", row["case"])
-        if "paper_ms" in row and found[1] not in numbers:
-            numbers.append(found[1])
-    for wanted in numbers:
-        cells = {}
-        for row in rows:
-            found = re.match(r"table (\d+): (\d.*)", row["case"])
-            if found and found[1] == wanted:
-                cells.setdefault(found[2], []).append(row)
+        found = re.match(r"table (\d+): (\d.*)", row["case"])
+        if found:
+            tables.setdefault(found[1], {}).setdefault(found[2], []).append(row)
+    for wanted, cells in tables.items():
+        with_q = any(len(pair) > 1 for pair in cells.values())
         lines, won, best = [], 0, 0
         for name, pair in cells.items():
             plain, full = pair[0], pair[1] if len(pair) > 1 else {}
@@ -147,12 +143,11 @@ def updates(rows):
             best = max(best, plain.get("ratio") or 0)
             line = [name + star, number(plain.get("ms")), number(plain.get("peer_ms")),
                     ratio(plain.get("ratio"))]
-            if any(len(p) > 1 for p in cells.values()):
+            if with_q:
                 line += [number(full.get("peer_ms")), ratio(full.get("ratio"))]
             lines.append(line + [ratio(plain.get("paper_ratio"))])
         head = ["problem", "update, ms:", "again, ms:", "ratio:"]
-        if any(len(p) > 1 for p in cells.values()):
-            head += ["again with Q, ms:", "ratio:"]
+        head += ["again with Q, ms:", "ratio:"] if with_q else []
         text.append(f"Table {wanted}: the update is at least as fast in {won} of {len(cells)} cells, "
                     f"and at best {best:.3g} times as fast.\n\n" + table(head + ["published:"], lines))
     return "\n".join(text)

@@ -5,20 +5,18 @@
  *
  * A line a shape: panel columns, leaves a multiprocessor, arity, and medians in milliseconds of R
  * only (reduce), of the factorisation that keeps its reflectors, and of forming Q. */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "app/bench/bench.h"
 #include "gpu/qr/caqr/caqr.h"
 #include "gpu/qr/caqr/tuning.h"
-#include <backdrop/backend.h>
-#include <backdrop/matrix.h>
 
 enum { repeats = 3 };
 
 struct candidate {
     int panel_cols, leaves_per_sm, arity;
-    float reduce, factor, form;
+    double reduce, factor, form;
 };
 
 struct bench {
@@ -28,75 +26,55 @@ struct bench {
     cudaEvent_t start, stop;
 };
 
-static int failed(const char *what)
-{
-    fprintf(stderr, "tune_caqr: %s: %s\n", what, bd_error_detail());
-    return 0;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
-static float median(float *times)
-{
-    qsort(times, repeats, sizeof *times, by_value);
-    return times[repeats / 2];
-}
-
-static float elapsed(const struct bench *b)
+/* Milliseconds since b->start was recorded, of what has been enqueued since. */
+static double elapsed(const struct bench *b)
 {
     float ms = 0;
+    cudaEventRecord(b->stop, b->cuda->stream);
     cudaEventSynchronize(b->stop);
     cudaEventElapsedTime(&ms, b->start, b->stop);
-    return ms;
+    return (double)ms;
 }
 
 /* Medians of one shape; the first round warms up. */
-static int time_shape(struct bench *b, struct candidate *c)
+static enum bd_status time_shape(struct bench *b, struct candidate *c)
 {
     int64_t m = b->a.rows, n = b->a.cols;
     int64_t leaves = (int64_t)c->leaves_per_sm * b->cuda->sms, rows = (m + leaves - 1) / leaves;
     struct bd_cuda_caqr_shape shape = { c->panel_cols, (rows + 127) / 128 * 128, c->arity, 0 };
     struct bd_cuda_caqr *plan;
-    float reduce[repeats], factor[repeats], form[repeats];
+    double reduce[repeats] = { 0 }, factor[repeats] = { 0 }, form[repeats] = { 0 };
     enum bd_status status = bd_cuda_caqr_create_shaped(b->cuda, m, n, &shape, &plan);
-    if (status != BD_OK)
-        return failed("a plan");
-    for (int i = -1; i < repeats && status == BD_OK; i++) {
+    if (status)
+        return status;
+    for (int i = -1; i < repeats && !status; i++) {
         int at = i < 0 ? 0 : i;
         cudaMemcpyAsync(b->work.data, b->a.data, (size_t)(b->a.ld * n) * sizeof(float),
                         cudaMemcpyDeviceToDevice, b->cuda->stream);
         cudaEventRecord(b->start, b->cuda->stream);
         status = bd_cuda_caqr_reduce(plan, b->a.data, b->a.ld, b->r.data, b->r.ld);
-        cudaEventRecord(b->stop, b->cuda->stream);
         reduce[at] = elapsed(b);
         cudaEventRecord(b->start, b->cuda->stream);
-        if (status == BD_OK)
-            status = bd_cuda_caqr_factor(plan, b->work.data, b->work.ld);
-        cudaEventRecord(b->stop, b->cuda->stream);
+        BD_TRY(bd_cuda_caqr_factor(plan, b->work.data, b->work.ld));
         factor[at] = elapsed(b);
         cudaEventRecord(b->start, b->cuda->stream);
-        if (status == BD_OK)
-            status = bd_cuda_caqr_form_q(plan, b->work.data, b->work.ld);
-        cudaEventRecord(b->stop, b->cuda->stream);
+        BD_TRY(bd_cuda_caqr_form_q(plan, b->work.data, b->work.ld));
         form[at] = elapsed(b);
     }
+    BD_TRY(bd_backend_sync(b->backend));
     bd_cuda_caqr_destroy(plan);
-    c->reduce = median(reduce);
-    c->factor = median(factor);
-    c->form = median(form);
-    return status == BD_OK && bd_backend_sync(b->backend) == BD_OK ? 1 : failed("a shape");
+    c->reduce = bd_bench_median(reduce, repeats);
+    c->factor = bd_bench_median(factor, repeats);
+    c->form = bd_bench_median(form, repeats);
+    return status;
 }
 
 /* The shapes that make sense for n columns, all timed; the best by R and reflectors together. */
-static int tune(struct bench *b)
+static enum bd_status tune(struct bench *b)
 {
     static const int leaves[] = { 1, 2, 3, 6, 12 }, arities[] = { 2, 3, 5, 7, 9 };
     int64_t n = b->a.cols;
-    struct candidate best = { .reduce = 1e30f, .factor = 1e30f };
+    struct candidate best = { .reduce = 1e30, .factor = 1e30 };
     for (int cols = 16; cols <= 128 && cols < n + 16; cols += 16)
         for (int l = 0; l < 5; l++)
             for (int q = 0; q < 5; q++) {
@@ -110,11 +88,12 @@ static int tune(struct bench *b)
                 if (cols * 6 < n || folded > 384 || (folded < 64 && c.arity < 9) ||
                     leaves[l] * cols > 192)
                     continue;
-                if (!time_shape(b, &c))
-                    return 0;
+                enum bd_status status = time_shape(b, &c);
+                if (status)
+                    return status;
                 printf("%9lld %4lld  %3d %d %d  %8.3f %8.3f %8.3f\n", (long long)b->a.rows,
-                       (long long)n, c.panel_cols, c.leaves_per_sm, c.arity, (double)c.reduce,
-                       (double)c.factor, (double)c.form);
+                       (long long)n, c.panel_cols, c.leaves_per_sm, c.arity, c.reduce, c.factor,
+                       c.form);
                 fflush(stdout);
                 if (c.reduce + c.factor < best.reduce + best.factor)
                     best = c;
@@ -122,42 +101,34 @@ static int tune(struct bench *b)
     printf(
         "best %lld x %lld: { %d, %lld, %lld, %d, %d, %d } reduce %.3f factor %.3f form %.3f ms\n",
         (long long)b->a.rows, (long long)n, b->cuda->capability, (long long)b->a.rows, (long long)n,
-        best.panel_cols, best.leaves_per_sm, best.arity, (double)best.reduce, (double)best.factor,
-        (double)best.form);
-    return 1;
+        best.panel_cols, best.leaves_per_sm, best.arity, best.reduce, best.factor, best.form);
+    return BD_OK;
 }
 
-/* Uniform values, the same column after column but for a rotation: made once, quickly. */
-static int fill(struct bench *b)
+/* Uniform values. */
+static enum bd_status fill(struct bench *b)
 {
-    int64_t m = b->a.rows;
-    float *host = malloc((size_t)m * 2 * sizeof *host);
-    uint64_t seed = 1;
-    int ok = host != NULL;
-    for (int64_t i = 0; ok && i < m; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
-        host[i] = host[i + m] = (float)((double)(seed >> 11) / (double)(1ull << 52) - 1);
-    }
-    for (int64_t j = 0; ok && j < b->a.cols; j++) {
-        struct bd_matrix column = b->a;
-        column.cols = 1;
-        column.data = (float *)b->a.data + j * b->a.ld;
-        ok = bd_matrix_upload(b->backend, &column, host + j * 7919 % m, m) == BD_OK;
-    }
+    int64_t m = b->a.rows, count = m * b->a.cols;
+    float *host = malloc((size_t)count * sizeof *host);
+    if (!host)
+        return bd_bench_out_of_memory();
+    bd_bench_fill(host, count, 1);
+    enum bd_status status = bd_matrix_upload(b->backend, &b->a, host, m);
     free(host);
-    return ok ? 1 : failed("the matrix");
+    return status;
 }
 
-static int tune_matrix(struct bench *b, int64_t m, int64_t n)
+static enum bd_status tune_matrix(struct bench *b, int64_t m, int64_t n)
 {
-    int ok = bd_matrix_create(b->backend, &b->a, m, n, BD_F32) == BD_OK &&
-             bd_matrix_create(b->backend, &b->work, m, n, BD_F32) == BD_OK &&
-             bd_matrix_create(b->backend, &b->r, n, n, BD_F32) == BD_OK;
-    ok = ok ? fill(b) && tune(b) : failed("memory");
+    enum bd_status status = bd_matrix_create(b->backend, &b->a, m, n, BD_F32);
+    BD_TRY(bd_matrix_create(b->backend, &b->work, m, n, BD_F32));
+    BD_TRY(bd_matrix_create(b->backend, &b->r, n, n, BD_F32));
+    BD_TRY(fill(b));
+    BD_TRY(tune(b));
     bd_matrix_destroy(b->backend, &b->a);
     bd_matrix_destroy(b->backend, &b->work);
     bd_matrix_destroy(b->backend, &b->r);
-    return ok;
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -167,20 +138,20 @@ int main(int argc, char **argv)
         { 2073600, 100 }, { 110592, 192 }, { 1000000, 192 }, { 20000, 512 },
     };
     struct bench b = { 0 };
-    int ok = 1;
-    if (bd_backend_open(&b.backend, "cuda", 0) != BD_OK)
-        return failed("the GPU"), 1;
-    b.cuda = bd_cuda_of(b.backend);
-    cudaEventCreate(&b.start);
-    cudaEventCreate(&b.stop);
-    if (argc > 2)
-        for (int i = 1; ok && i + 1 < argc; i += 2)
-            ok = tune_matrix(&b, atoll(argv[i]), atoll(argv[i + 1]));
-    else
-        for (size_t i = 0; ok && i < sizeof classes / sizeof *classes; i++)
-            ok = tune_matrix(&b, classes[i][0], classes[i][1]);
+    enum bd_status status = bd_backend_open(&b.backend, "cuda", 0);
+    if (!status) {
+        b.cuda = bd_cuda_of(b.backend);
+        cudaEventCreate(&b.start);
+        cudaEventCreate(&b.stop);
+    }
+    for (int i = 1; i + 1 < argc; i += 2)
+        BD_TRY(tune_matrix(&b, atoll(argv[i]), atoll(argv[i + 1])));
+    for (size_t i = 0; argc <= 2 && i < sizeof classes / sizeof *classes; i++)
+        BD_TRY(tune_matrix(&b, classes[i][0], classes[i][1]));
+    if (status)
+        fprintf(stderr, "tune_caqr: %s\n", bd_error_detail());
     cudaEventDestroy(b.start);
     cudaEventDestroy(b.stop);
     bd_backend_close(&b.backend);
-    return ok ? 0 : 1;
+    return status ? 1 : 0;
 }

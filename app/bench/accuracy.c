@@ -4,31 +4,28 @@
 #include <math.h>
 #include <string.h>
 
+#include "app/bench/cells.h"
 #include "app/bench/change.h"
-#include "app/bench/tables.h"
 
 enum { full_rows = 4000, full_cols = 2000, full_most_p = 900, quick_scale = 10 };
 
-/* What an update leaves, and what it is compared with; host memory. */
+/* The problem after the change, the update's solution and those it is compared with; host memory.
+ */
 struct results {
-    float *a, *b, *r, *x, *x_full; /* m x n, m, n x n, n, n: tight */
-    float *q;                      /* m x m, or NULL */
-    double *wide, *solution;       /* m x n, m: the same problem in float64, and its x */
+    float *a, *b, *x, *x_full; /* m x n, m, n, n: tight */
+    double *wide, *solution;   /* m x n, m: the same problem in float64, and its x */
 };
 
-static enum bd_status allocate(struct results *v, struct bd_bench *bench, int64_t m, int64_t n,
-                               bool with_q)
+static enum bd_status allocate(struct results *v, struct bd_bench *bench, int64_t m, int64_t n)
 {
     v->a = bd_bench_memory(bench, m * n, sizeof *v->a);
     v->b = bd_bench_memory(bench, m, sizeof *v->b);
-    v->r = bd_bench_memory(bench, n * n, sizeof *v->r);
     v->x = bd_bench_memory(bench, n, sizeof *v->x);
     v->x_full = bd_bench_memory(bench, n, sizeof *v->x_full);
-    v->q = with_q ? bd_bench_memory(bench, m * m, sizeof *v->q) : NULL;
     v->wide = bd_bench_memory(bench, m * n, sizeof *v->wide);
     v->solution = bd_bench_memory(bench, m, sizeof *v->solution);
-    const bool all = v->a && v->b && v->r && v->x && v->x_full && v->wide && v->solution;
-    return all && (v->q || !with_q) ? BD_OK : bd_bench_out_of_memory();
+    return v->a && v->b && v->x && v->x_full && v->wide && v->solution ? BD_OK
+                                                                       : bd_bench_out_of_memory();
 }
 
 /* ||x - wanted||_2 / ||wanted||_2. */
@@ -56,7 +53,7 @@ static enum bd_status solve_wide(struct results *v, int64_t m, int64_t n)
     return BD_OK;
 }
 
-/* x of the whole problem factored again in float32, then the update's x, R and Q. */
+/* x of the whole problem factored again in float32, then the update's x. */
 static enum bd_status run(struct bd_bench_change *c, struct results *v, bool peer)
 {
     struct bd_backend *backend = c->bench->backend;
@@ -66,11 +63,9 @@ static enum bd_status run(struct bd_bench_change *c, struct results *v, bool pee
     BD_TRY(bd_bench_change_restore(c));
     BD_TRY(bd_bench_change_update(c));
     BD_TRY(bd_matrix_download(backend, v->x, c->n, &c->x));
-    BD_TRY(bd_matrix_download(backend, v->r, c->n, &c->r));
-    if (!status && v->q)
-        status = bd_matrix_download(backend, v->q, c->m, &c->q);
     BD_TRY(bd_matrix_download(backend, v->a, c->m, &c->after));
-    return status ? status : bd_matrix_download(backend, v->b, c->m, &c->after_b);
+    BD_TRY(bd_matrix_download(backend, v->b, c->m, &c->after_b));
+    return status;
 }
 
 static const char *const names[] = {
@@ -99,18 +94,11 @@ static enum bd_status add_row(struct bd_bench_change *c, const struct bd_publish
                                                  peer ? peer : "bd_qr, Q^T b, x");
     snprintf(row.name, sizeof row.name, "%s: %s, p=%" PRId64,
              c->shape.with_q ? "tables 13-15" : "table 12", names[u->kind], c->p);
-    bd_bench_set_blas_threads(bench);
     for (int64_t i = 0; i < c->n; i++)
         v->solution[i] = (double)v->x_full[i];
     bd_bench_extra(&row, "forward", forward_error(v->x, v->solution, c->n));
     enum bd_status status = solve_wide(v, c->m, c->n);
-    if (!status && v->q)
-        status = bd_bench_norm_orthogonality(&row.orthogonality, v->q, c->m, c->m);
-    if (!status && v->q)
-        status = bd_bench_norm_backward(&row.residual, v->a, v->q, v->r, c->m, c->n);
-    if (!status && !v->q)
-        status =
-            bd_bench_check(&row.residual, &row.orthogonality, v->a, NULL, v->r, c->m, c->n, c->m);
+    BD_TRY(bd_bench_change_check(c, &row));
     if (status)
         return status;
     bd_bench_extra(&row, "forward_float64", forward_error(v->x, v->solution, c->n));
@@ -127,10 +115,8 @@ static enum bd_status measure(struct bd_bench_change *c, const struct bd_publish
     const char *peer = bd_bench_solver_name(c->bench, false);
     enum bd_status status = bd_bench_check_interrupt();
     BD_TRY(bd_bench_change_set(c, 0, u->p / scale));
-    if (peer) /* its workspace stays for the next change */
-        BD_TRY(bd_bench_change_need_peer(c));
     struct bd_bench_held *held = c->bench->held;
-    BD_TRY(allocate(&v, c->bench, c->m, c->n, c->shape.with_q));
+    BD_TRY(allocate(&v, c->bench, c->m, c->n));
     BD_TRY(run(c, &v, peer != NULL));
     BD_TRY(add_row(c, u, &v, peer));
     bd_bench_release(c->bench, held);
@@ -159,7 +145,7 @@ static enum bd_status measure_kind(struct bd_bench *bench, enum bd_qr_change_kin
     return BD_OK;
 }
 
-enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench)
+static enum bd_status run_updates(struct bd_bench *bench)
 {
     static const enum bd_qr_change_kind kinds[] = { BD_QR_INSERT_ROWS, BD_QR_REMOVE_COLUMNS,
                                                     BD_QR_REMOVE_ROWS, BD_QR_INSERT_COLUMNS };
@@ -179,7 +165,7 @@ enum bd_status bd_bench_accuracy(struct bd_bench *bench)
     static const struct {
         const char *name;
         enum bd_status (*run)(struct bd_bench *bench);
-    } parts[] = { { "updates", bd_bench_accuracy_updates }, { "gram", bd_bench_accuracy_gram } };
+    } parts[] = { { "updates", run_updates }, { "gram", bd_bench_accuracy_gram } };
     enum bd_status status = BD_OK;
     bool found = false;
     for (int i = 0; i < 2 && !status; i++)

@@ -8,7 +8,125 @@
 #include <string.h>
 
 #include "app/bench/bench.h"
-#include "app/bench/gram_tables.h"
+#include <backdrop/gram_qr.h>
+
+/* How a column of a figure factors. */
+struct method {
+    const char *name;
+    enum bd_gram_qr_method method;
+    enum bd_triangular_solve solve;
+    bool mixed;
+};
+
+enum matrix { DEPENDENT, KRYLOV, HILBERT, SYNTHETIC };
+
+/* Of Q after an iteration: ||I - Q^T Q||_2, the condition number (0: not published), and the marks
+ * f (Cholesky failed), t (singular values truncated), + (the paper's dagger: solved in float32). */
+struct published {
+    double orthogonality, condition;
+    const char *marks;
+};
+
+enum { most_columns = 5, most_iterations = 8 };
+struct figure {
+    int number;
+    enum matrix matrix;
+    const struct method *columns;
+    int column_count, first, last;
+    struct published iteration[most_iterations][most_columns]; /* [i][k]: of column k, after
+                                                                  iteration i + first */
+    double backward[most_columns]; /* ||V - Q R||_2 after the last one, from figure 18; 0: none */
+};
+
+static const struct method two[] = {
+    { "CholQR", BD_GRAM_QR_CHOLESKY, BD_TRIANGULAR_SUBSTITUTION, false },
+    { "SVQR", BD_GRAM_QR_SVD, BD_TRIANGULAR_SUBSTITUTION, false },
+};
+
+static const struct method three[] = {
+    { "d-CholQR", BD_GRAM_QR_CHOLESKY, BD_TRIANGULAR_SUBSTITUTION, false },
+    { "d-SVQR", BD_GRAM_QR_SVD, BD_TRIANGULAR_SUBSTITUTION, false },
+    { "ds-SVQR", BD_GRAM_QR_SVD, BD_TRIANGULAR_SUBSTITUTION, true },
+};
+
+static const struct method five[] = {
+    { "d-substitution", BD_GRAM_QR_SVD, BD_TRIANGULAR_SUBSTITUTION, false },
+    { "d-inversion", BD_GRAM_QR_SVD, BD_TRIANGULAR_INVERSION, false },
+    { "ds-substitution", BD_GRAM_QR_SVD, BD_TRIANGULAR_SUBSTITUTION, true },
+    { "ds-inversion", BD_GRAM_QR_SVD, BD_TRIANGULAR_INVERSION, true },
+    { "ds-adaptive", BD_GRAM_QR_SVD, BD_TRIANGULAR_ADAPTIVE, true },
+};
+
+/* clang-format off */
+static const struct figure figures[] = {
+    { 2, DEPENDENT, two, 2, 0, 6,
+      { { { 3.9e3, 4.8e16, "" }, { 3.9e3, 4.8e16, "" } },
+        { { 5.8e2, 1.4e16, "f" }, { 1.0e0, 6.8e8, "t" } },
+        { { 2.8e2, 7.1e15, "f" }, { 6.7e-13, 1.0e0, "" } },
+        { { 1.9e2, 6.6e15, "f" }, { 5.9e-15, 1.0e0, "" } },
+        { { 1.5e2, 5.4e15, "" }, { 3.0e-15, 1.0e0, "" } },
+        { { 1.0e0, 2.3e7, "" }, { 2.8e-15, 1.0e0, "" } },
+        { { 4.7e-16, 1.0e0, "" }, { 2.1e-15, 1.0e0, "" } } }, { 0 } },
+    { 12, KRYLOV, three, 3, 0, 5,
+      { { { 1.4e12, 1.0e19, "" }, { 1.4e12, 1.0e19, "" }, { 1.4e12, 1.0e19, "" } },
+        { { 2.8e8, 7.3e17, "f" }, { 1.0e0, 2.1e9, "t" }, { 2.5e0, 2.0e1, "t+" } },
+        { { 1.4e2, 3.8e13, "f" }, { 1.0e0, 2.9e1, "t" }, { 1.4e-13, 1.0e0, "" } },
+        { { 1.0e0, 1.1e7, "f" }, { 3.0e-13, 1.0e0, "" }, { 2.3e-14, 1.0e0, "" } },
+        { { 2.1e-12, 1.0e0, "" }, { 2.2e-14, 1.0e0, "" }, { 2.5e-14, 1.0e0, "" } },
+        { { 2.0e-14, 1.0e0, "" }, { 3.3e-14, 1.0e0, "" }, { 1.8e-14, 1.0e0, "" } } }, { 0 } },
+    { 13, HILBERT, three, 3, 0, 7,
+      { { { 3.8e0, 3.3e19, "" }, { 3.8e0, 3.3e19, "" }, { 3.8e0, 3.3e19, "" } },
+        { { 1.0e0, 4.0e18, "f" }, { 1.0e0, 2.1e12, "t" }, { 1.4e0, 1.2e3, "t+" } },
+        { { 1.0e0, 1.4e18, "f" }, { 1.0e0, 4.5e4, "t" }, { 8.3e-11, 1.0e0, "" } },
+        { { 1.5e0, 1.1e18, "f" }, { 1.6e-7, 1.0e0, "" }, { 1.4e-14, 1.0e0, "" } },
+        { { 3.8e0, 1.6e18, "f" }, { 1.2e-14, 1.0e0, "" }, { 1.0e-14, 1.0e0, "" } },
+        { { 4.5e-4, 1.0e0, "" }, { 8.2e-15, 1.0e0, "" }, { 9.5e-15, 1.0e0, "" } },
+        { { 1.4e-15, 1.0e0, "" }, { 8.6e-15, 1.0e0, "" }, { 9.6e-15, 1.0e0, "" } },
+        { { 1.0e-15, 1.0e0, "" }, { 9.2e-15, 1.0e0, "" }, { 9.6e-15, 1.0e0, "" } } }, { 0 } },
+    { 14, SYNTHETIC, three, 3, 0, 5,
+      { { { 9.9e1, 2.9e18, "" }, { 9.9e1, 2.9e18, "" }, { 9.9e1, 2.9e18, "" } },
+        { { 1.0e0, 2.9e17, "f" }, { 1.0e0, 4.4e10, "t" }, { 1.0e0, 4.4e10, "t+" } },
+        { { 6.5e-15, 1.0e0, "" }, { 2.8e-8, 1.0e0, "" }, { 1.0e-13, 1.0e0, "" } },
+        { { 5.4e-16, 1.0e0, "" }, { 1.6e-14, 1.0e0, "" }, { 1.1e-14, 1.0e0, "" } },
+        { { 4.4e-16, 1.0e0, "" }, { 9.8e-15, 1.0e0, "" }, { 8.9e-15, 1.0e0, "" } },
+        { { 4.4e-16, 1.0e0, "" }, { 9.3e-15, 1.0e0, "" }, { 8.4e-15, 1.0e0, "" } } }, { 0 } },
+    { 15, KRYLOV, five, 5, 1, 5,
+      { { { 1.0e0, 0, "t" }, { 1.0e0, 0, "t" }, { 2.5e2, 0, "t+" },
+          { 2.4e0, 0, "t+" }, { 1.8e0, 0, "t+" } },
+        { { 1.0e0, 0, "t" }, { 1.0e0, 0, "t" }, { 1.4e-13, 0, "" },
+          { 5.6e-12, 0, "" }, { 3.3e-13, 0, "" } },
+        { { 3.0e-13, 0, "" }, { 1.4e-12, 0, "" }, { 2.3e-14, 0, "" },
+          { 2.1e-14, 0, "" }, { 1.9e-14, 0, "" } },
+        { { 2.2e-14, 0, "" }, { 2.1e-14, 0, "" }, { 2.1e-14, 0, "" },
+          { 2.1e-14, 0, "" }, { 2.1e-14, 0, "" } },
+        { { 3.3e-14, 0, "" }, { 3.3e-14, 0, "" }, { 1.8e-14, 0, "" },
+          { 1.9e-14, 0, "" }, { 1.6e-14, 0, "" } } },
+      { 2.5e-10, 3.4e-3, 7.2e-2, 1.5e4, 6.5e-2 } },
+    { 16, HILBERT, five, 5, 1, 5,
+      { { { 1.0e0, 0, "t" }, { 1.0e0, 0, "t" }, { 1.4e0, 0, "t+" },
+          { 2.9e0, 0, "t+" }, { 2.9e0, 0, "t+" } },
+        { { 1.0e0, 0, "t" }, { 1.4e0, 0, "t" }, { 8.3e-11, 0, "" },
+          { 1.2e-10, 0, "+" }, { 7.5e-10, 0, "" } },
+        { { 1.6e-6, 0, "" }, { 2.7e-7, 0, "" }, { 1.4e-14, 0, "" },
+          { 1.3e-14, 0, "" }, { 1.5e-14, 0, "" } },
+        { { 1.2e-14, 0, "" }, { 2.1e-14, 0, "" }, { 1.0e-14, 0, "" },
+          { 9.0e-15, 0, "" }, { 1.1e-14, 0, "" } },
+        { { 8.2e-15, 0, "" }, { 9.9e-15, 0, "" }, { 9.5e-15, 0, "" },
+          { 9.3e-15, 0, "" }, { 9.8e-15, 0, "" } } },
+      { 1.2e-16, 2.4e-11, 9.1e-8, 2.6e-3, 1.5e-7 } },
+    { 17, SYNTHETIC, five, 5, 1, 4,
+      { { { 1.0e0, 0, "t" }, { 1.0e0, 0, "t" }, { 1.0e0, 0, "t+" },
+          { 6.3e2, 0, "t+" }, { 1.0e0, 0, "t+" } },
+        { { 2.8e-8, 0, "" }, { 2.8e-8, 0, "" }, { 1.0e-13, 0, "" },
+          { 4.2e1, 0, "t+" }, { 1.5e-13, 0, "" } },
+        { { 1.6e-14, 0, "" }, { 1.5e-14, 0, "" }, { 1.8e-6, 0, "" },
+          { 1.8e-6, 0, "" }, { 9.0e-15, 0, "" } },
+        { { 9.8e-15, 0, "" }, { 9.5e-15, 0, "" }, { 8.9e-15, 0, "" },
+          { 2.3e-14, 0, "" }, { 9.2e-15, 0, "" } } },
+      { 3.2e-15, 3.5e-15, 1.2e-13, 3.7e-6, 1.2e-13 } },
+};
+/* clang-format on */
+enum { figure_count = sizeof figures / sizeof *figures };
 
 struct problem {
     const char *name;
@@ -83,16 +201,15 @@ static const struct {
     struct problem problem;
     void (*fill)(double *v, int64_t m, int64_t n);
 } problems[] = {
-    [BD_PUBLISHED_DEPENDENT] = { { "dependent", 1000, 15, NULL }, fill_dependent },
-    [BD_PUBLISHED_KRYLOV] = { { "K30(A,1)", 1089, 30, NULL }, fill_krylov },
-    [BD_PUBLISHED_HILBERT] = { { "Hilbert", 100, 100, NULL }, fill_hilbert },
-    [BD_PUBLISHED_SYNTHETIC] = { { "synthetic", 101, 100, NULL }, fill_synthetic },
+    [DEPENDENT] = { { "dependent", 1000, 15, NULL }, fill_dependent },
+    [KRYLOV] = { { "K30(A,1)", 1089, 30, NULL }, fill_krylov },
+    [HILBERT] = { { "Hilbert", 100, 100, NULL }, fill_hilbert },
+    [SYNTHETIC] = { { "synthetic", 101, 100, NULL }, fill_synthetic },
 };
 
 enum { svd_work = 64 }; /* doubles of dgesvd's work array for a row or column */
 
-static enum bd_status open_state(struct state *s, struct bd_bench *bench,
-                                 enum bd_published_matrix matrix)
+static enum bd_status open_state(struct state *s, struct bd_bench *bench, enum matrix matrix)
 {
     *s = (struct state){ .bench = bench, .problem = problems[matrix].problem };
     struct problem *p = &s->problem;
@@ -164,7 +281,7 @@ static double backward_error(struct state *s)
 
 /* Passes of a method over what is in the backend's V; Q and R to the host. `report` is of these
  * passes alone. */
-static enum bd_status run(struct state *s, const struct bd_published_method *method, int passes,
+static enum bd_status run(struct state *s, const struct method *method, int passes,
                           struct bd_gram_qr_report *report)
 {
     struct bd_backend *backend = s->bench->backend;
@@ -183,10 +300,10 @@ static enum bd_status run(struct state *s, const struct bd_published_method *met
 }
 
 /* Adds the row of an iteration: measured, and beside it what the paper has. */
-static enum bd_status add_iteration(struct state *s, const struct bd_published_figure *figure,
-                                    int i, int k, const struct bd_gram_qr_pass *pass)
+static enum bd_status add_iteration(struct state *s, const struct figure *figure, int i, int k,
+                                    const struct bd_gram_qr_pass *pass)
 {
-    const struct bd_published_iteration *paper = &figure->iteration[i - figure->first][k];
+    const struct published *paper = &figure->iteration[i - figure->first][k];
     struct bd_bench_row row =
         bd_bench_row_begin("accuracy", s->problem.m, s->problem.n, figure->columns[k].name, NULL);
     const double condition = condition_number(s, s->q);
@@ -208,8 +325,7 @@ static enum bd_status add_iteration(struct state *s, const struct bd_published_f
     return bd_bench_add(s->bench, &row);
 }
 
-static enum bd_status measure_figure(struct bd_bench *bench,
-                                     const struct bd_published_figure *figure)
+static enum bd_status measure_figure(struct bd_bench *bench, const struct figure *figure)
 {
     struct state s;
     enum bd_status status = open_state(&s, bench, figure->matrix);
@@ -227,21 +343,11 @@ static enum bd_status measure_figure(struct bd_bench *bench,
     return status;
 }
 
-/* The figure of columns 15 to 17 for a matrix. */
-static const struct bd_published_figure *figure_of(enum bd_published_matrix matrix)
-{
-    const struct bd_published_figure *figure = bd_published_figures;
-    while (figure->matrix != matrix || figure->number < 15)
-        figure++;
-    return figure;
-}
-
-static enum bd_status measure_backward(struct bd_bench *bench,
-                                       const struct bd_published_backward *published)
+/* Of all passes together: figure 18. */
+static enum bd_status measure_backward(struct bd_bench *bench, const struct figure *figure)
 {
     struct state s;
-    const struct bd_published_figure *figure = figure_of(published->matrix);
-    enum bd_status status = open_state(&s, bench, published->matrix);
+    enum bd_status status = open_state(&s, bench, figure->matrix);
     for (int k = 0; k < figure->column_count && !status; k++) {
         struct bd_gram_qr_report report;
         struct bd_bench_row row =
@@ -255,7 +361,7 @@ static enum bd_status measure_backward(struct bd_bench *bench,
         row.residual = error / sqrt(gram_norm(&s, s.problem.v, false));
         row.orthogonality = gram_norm(&s, s.q, true);
         bd_bench_extra(&row, "backward", error);
-        bd_bench_extra(&row, "paper_backward", published->error[k]);
+        bd_bench_extra(&row, "paper_backward", figure->backward[k]);
         status = bd_bench_add(bench, &row);
     }
     bd_bench_release(bench, NULL);
@@ -271,10 +377,11 @@ enum bd_status bd_bench_accuracy_gram(struct bd_bench *bench)
              "||I - Q^T Q||_2 and condition of Q after\n# an iteration; failed: Cholesky; "
              "truncated: "
              "singular values; float32: the solve; figure 18: backward ||V - Q R||_2");
-    for (int i = 0; i < bd_published_figure_count && !status; i++)
-        status = measure_figure(bench, &bd_published_figures[i]);
-    for (int i = 0; i < bd_published_backward_count && !status; i++)
-        status = measure_backward(bench, &bd_published_backwards[i]);
+    for (int i = 0; i < figure_count && !status; i++)
+        status = measure_figure(bench, &figures[i]);
+    for (int i = 0; i < figure_count && !status; i++)
+        if (figures[i].backward[0] > 0)
+            status = measure_backward(bench, &figures[i]);
     if (status != BD_ERROR_UNSUPPORTED)
         return status;
     if (!quiet)

@@ -236,6 +236,7 @@ int bd_bench_run(const struct bd_options *options)
     int exit_status = 1;
     if (bench.threads == 0)
         bench.threads = bd_pool_cores();
+    bd_blas_set_threads(bench.threads); /* the peers have as many as the cpu backend */
     enum bd_status status = check_arguments(options);
     describe_run(&bench);
     BD_TRY(open_backend(&bench));
@@ -263,7 +264,7 @@ int bd_bench_run(const struct bd_options *options)
         exit_status = 4;
     free(bench.rows);
     bd_bench_release(&bench, NULL);
-    if (bench.platform)
+    if (bench.platform && bench.platform->close)
         bench.platform->close(&bench);
     bd_backend_close(&bench.backend);
     return exit_status;

@@ -49,6 +49,7 @@ struct bd_bench {
      * memory, floating-point operations a second of large products, and bytes a second of each
      * direction of a GPU's bus. */
     double copy_rate, sgemm_rate, tf32_rate, fp64_rate, upload_rate, download_rate;
+    int64_t cache; /* bytes that inputs should not fit; 0: runs take the same input again */
     char date[32], cpu[300]; /* when it began, and on what processor */
     struct bd_bench_row *rows;
     int count;
@@ -108,15 +109,12 @@ double bd_bench_work_floor(const struct bd_bench *bench, struct bd_bench_work wo
 /* BD_ERROR_INTERRUPTED when the user asks to stop. */
 enum bd_status bd_bench_check_interrupt(void);
 
-/* Gives OpenBLAS, where that is the BLAS, bench->threads threads: as many as the cpu backend has.
- */
-void bd_bench_set_blas_threads(const struct bd_bench *bench);
-
-/* The next 64 random bits: SplitMix64 (Steele, Lea, Flood 2014). The kernel that fills matrices on
- * a GPU has the same. */
+/* The next 64 random bits: SplitMix64 (Steele, Lea, Flood 2014). */
 uint64_t bd_bench_random(uint64_t *state);
-/* `count` floats in -1..1, seeded. */
+/* `count` floats in -1..1, seeded: on the host, and in the backend's memory. */
 void bd_bench_fill(float *data, int64_t count, uint64_t seed);
+enum bd_status bd_bench_fill_there(struct bd_bench *bench, void *data, int64_t count,
+                                   uint64_t seed);
 
 /* ||A - Q R||_F / ||A||_F, or where q is NULL ||A^T A - R^T R||_F / ||A||_F^2, and
  * ||Q^T Q - I||_F; all float64. Host arrays: a, q m x n with leading dimension ld, r n x n, upper,
@@ -124,9 +122,9 @@ void bd_bench_fill(float *data, int64_t count, uint64_t seed);
 enum bd_status bd_bench_check(double *residual, double *orthogonality, const float *a,
                               const float *q, const float *r, int64_t m, int64_t n, int64_t ld);
 
-/* ||G - R^T R||_F of a symmetric G (n x n, upper half) and an upper triangular R, both tight; r =
- * NULL: ||G - I||_F. Negative: out of memory. */
-double bd_bench_gram_distance(const double *g, const float *r, int64_t n);
+/* ||G - R^T R||_F of a symmetric G (n x n, upper half, overwritten) and an upper triangular R with
+ * zeros below, both tight; r = NULL: ||G - I||_F. */
+double bd_bench_gram_distance(double *g, const double *r, int64_t n);
 
 /* Of an SVD R = U diag(sigma) V^T without U: ||R^T R - V sigma^2 V^T||_F / ||R||_F^2, and
  * ||V^T V - I||_F, float64. Host arrays, r and v n x n, tight. */
@@ -139,6 +137,17 @@ void bd_bench_check_svd(double *residual, double *orthogonality, const float *r,
 enum bd_status bd_bench_norm_orthogonality(double *norm, const float *q, int64_t m, int64_t k);
 enum bd_status bd_bench_norm_backward(double *norm, const float *a, const float *q, const float *r,
                                       int64_t m, int64_t n);
+
+struct bd_bench_scene {
+    int width, height;
+    int channels; /* 1: brightness, 3: RGB */
+    int first;    /* frame of the scene */
+    int count;
+};
+/* Renders frames first .. first + count - 1 of the scene "street" as tight pictures, one after the
+ * other: width x height x channels bytes each, memory until bd_bench_release. */
+enum bd_status bd_bench_render(struct bd_bench *bench, uint8_t **pictures,
+                               const struct bd_bench_scene *scene);
 
 /* The middle of `count` values, which are sorted on return. */
 double bd_bench_median(double *values, int count);
@@ -154,7 +163,6 @@ enum bd_status bd_bench_updates(struct bd_bench *bench);
 enum bd_status bd_bench_wy(struct bd_bench *bench);
 enum bd_status bd_bench_svqr(struct bd_bench *bench);
 enum bd_status bd_bench_accuracy(struct bd_bench *bench); /* both parts */
-enum bd_status bd_bench_accuracy_updates(struct bd_bench *bench);
 enum bd_status bd_bench_accuracy_gram(struct bd_bench *bench);
 
 #endif

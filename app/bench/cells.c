@@ -14,10 +14,9 @@ static int64_t at_least(int64_t value, int64_t least)
     return value < least ? least : value;
 }
 
-/* A fraction 1 / scale of a published size, where a change of at least one column or row fits. */
 struct bd_bench_cell bd_bench_cell_scaled(const struct bd_published_update *u, int64_t scale)
 {
-    struct bd_bench_cell c = { .published = u };
+    struct bd_bench_cell c = { .published = *u };
     c.with_q = u->kind == BD_QR_INSERT_COLUMNS || u->kind == BD_QR_REMOVE_ROWS;
     c.p = at_least((u->p + scale / 2) / scale, 1);
     c.n = at_least(u->n / scale, u->kind == BD_QR_REMOVE_COLUMNS ? c.p + 1 : 1);
@@ -31,7 +30,7 @@ struct bd_bench_cell bd_bench_cell_scaled(const struct bd_published_update *u, i
 /* The problem after the change. */
 static void size_after(const struct bd_bench_cell *c, int64_t *m, int64_t *n)
 {
-    enum bd_qr_change_kind kind = c->published->kind;
+    enum bd_qr_change_kind kind = c->published.kind;
     *m = c->m + (kind == BD_QR_INSERT_ROWS ? c->p : kind == BD_QR_REMOVE_ROWS ? -c->p : 0);
     *n = c->n + (kind == BD_QR_INSERT_COLUMNS ? c->p : kind == BD_QR_REMOVE_COLUMNS ? -c->p : 0);
 }
@@ -48,16 +47,16 @@ static struct work work_of(const struct bd_bench_cell *c)
     double m = (double)c->m, n = (double)c->n, k = (double)c->k, p = (double)c->p;
     struct work w = { 0, 0 };
     double columns = n;
-    if (c->published->kind == BD_QR_INSERT_COLUMNS)
+    if (c->published.kind == BD_QR_INSERT_COLUMNS)
         columns = n - k;
-    if (c->published->kind == BD_QR_REMOVE_COLUMNS)
+    if (c->published.kind == BD_QR_REMOVE_COLUMNS)
         columns = n - k - p;
     int64_t m_after = 0, n_after = 0;
     size_after(c, &m_after, &n_after);
     w.bytes = 8 * columns * (columns / 2 + p) + 2.0 * (double)(n_after * n_after);
     w.operations = 2 * (p + 1) * columns * columns;
     /* The new directions: Q^T U, and reflectors for what lies outside of the span of A. */
-    if (c->published->kind == BD_QR_INSERT_COLUMNS) {
+    if (c->published.kind == BD_QR_INSERT_COLUMNS) {
         w.bytes += 4 * m * k + 8 * m * (m - k);
         w.operations += 2 * m * m * p;
     } else if (c->with_q) {
@@ -74,11 +73,11 @@ double bd_bench_cell_floor(const struct bd_bench *bench, const struct bd_bench_c
     return bd_bench_work_floor(bench, (struct bd_bench_work){ w.bytes, 0, 0, w.operations });
 }
 
-/* Which tables: those of a list such as "2,7", or all. */
 static bool is_table(long number)
 {
-    for (int i = 0; i < bd_published_update_count; i++)
-        if (bd_published_updates[i].table == number)
+    struct bd_published_update u;
+    for (int i = 0; bd_published_update(i, &u); i++)
+        if (u.table == number)
             return true;
     return false;
 }
@@ -101,19 +100,20 @@ enum bd_status bd_bench_choose_tables(const char *list, bool *wanted)
 
 bool bd_bench_cell_same_problem(const struct bd_bench_cell *a, const struct bd_bench_cell *b)
 {
-    return a->published->kind == b->published->kind && a->m == b->m && a->n == b->n;
+    return a->published.kind == b->published.kind && a->m == b->m && a->n == b->n;
 }
 
 /* A rough estimate of what the grid takes at a scale: a quarter of the rate of a large product, and
  * each problem is factored again in two ways. */
 static double expected_seconds(const struct bd_bench *bench, const bool *wanted, int64_t scale)
 {
+    struct bd_published_update published;
     double operations = 0;
     int64_t last_m = 0, last_n = 0;
-    for (int i = 0; i < bd_published_update_count; i++) {
-        struct bd_bench_cell c = bd_bench_cell_scaled(&bd_published_updates[i], scale);
+    for (int i = 0; bd_published_update(i, &published); i++) {
+        struct bd_bench_cell c = bd_bench_cell_scaled(&published, scale);
         int64_t m = 0, n = 0;
-        if (!wanted[c.published->table])
+        if (!wanted[c.published.table])
             continue;
         size_after(&c, &m, &n);
         double rows = (double)m, cols = (double)n;

@@ -64,7 +64,9 @@ static enum bd_status allocate(struct bd_bench_change *c)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i].rows)
             BD_TRY(bd_bench_matrix(c->bench, all[i].matrix, all[i].rows, all[i].cols, BD_F32));
-    BD_TRY(c->bench->platform->fill(c->bench, c->pool.data, c->pool.ld * c->pool.cols, 7));
+    if (c->bench->has_peers)
+        BD_TRY(bd_bench_peer_qr_create(&c->peer, c->bench, m, n, q));
+    BD_TRY(bd_bench_fill_there(c->bench, c->pool.data, c->pool.ld * c->pool.cols, 7));
     if (status)
         return status;
     struct bd_qr_update_shape shape = { m, n, s->most_p, 1, s->with_q };
@@ -228,22 +230,13 @@ enum bd_status bd_bench_change_choose(void *user)
     return change_factors(c, &after);
 }
 
-enum bd_status bd_bench_change_need_peer(struct bd_bench_change *c)
-{
-    const int64_t m = c->shape.m + rows_above(c), n = c->pool.cols - 1;
-    return c->peer.bench
-               ? BD_OK
-               : bd_bench_peer_qr_create(&c->peer, c->bench, m, n, c->shape.with_q ? m : 0);
-}
-
 /* Of min ||A x - b|| by the peer: x in the first n rows of b, R and reflectors in place of A. */
 static enum bd_status solve_peer(struct bd_bench_change *c, struct bd_matrix *a)
 {
     const struct bd_bench_platform *p = c->bench->platform;
     struct bd_matrix *b = &c->work_b;
     const int64_t m = a->rows, n = a->cols;
-    enum bd_status status = bd_bench_change_need_peer(c);
-    BD_TRY(p->geqrf(&c->peer, m, n, a->data, a->ld));
+    enum bd_status status = p->geqrf(&c->peer, m, n, a->data, a->ld);
     BD_TRY(p->ormqr(&c->peer, m, n, a->data, a->ld, b->data, b->ld));
     BD_TRY(p->solve(c->bench, n, a->data, a->ld, b->data));
     return status;
@@ -288,23 +281,44 @@ const char *bd_bench_solver_name(const struct bd_bench *bench, bool full_q)
 }
 
 /* d is Q^T b, of which the solution takes the first n rows. */
-static enum bd_status solve_own(struct bd_bench_change *c)
+static enum bd_status solve_own(struct bd_bench_change *c, bool with_q)
 {
+    enum bd_status status = factor(c, with_q);
     struct bd_qr_factors f = { .r = c->r, .d = c->work_b };
     f.d.rows = c->n;
-    return bd_qr_solve(c->update, &f, &c->x);
+    BD_TRY(bd_qr_solve(c->update, &f, &c->x));
+    return status;
 }
 
 enum bd_status bd_bench_change_own(void *user)
 {
-    struct bd_bench_change *c = user;
-    enum bd_status status = factor(c, false);
-    return status ? status : solve_own(c);
+    return solve_own(user, false);
 }
 
 enum bd_status bd_bench_change_own_q(void *user)
 {
-    struct bd_bench_change *c = user;
-    enum bd_status status = factor(c, true);
-    return status ? status : solve_own(c);
+    return solve_own(user, true);
+}
+
+enum bd_status bd_bench_change_check(const struct bd_bench_change *c, struct bd_bench_row *row)
+{
+    struct bd_bench *bench = c->bench;
+    const int64_t m = c->m, n = c->n;
+    const bool with_q = c->shape.with_q;
+    struct bd_bench_held *held = bench->held;
+    float *a = bd_bench_memory(bench, m * n, sizeof *a);
+    float *r = bd_bench_memory(bench, n * n, sizeof *r);
+    float *q = with_q ? bd_bench_memory(bench, m * m, sizeof *q) : NULL;
+    enum bd_status status = a && r && (q || !with_q) ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_matrix_download(bench->backend, a, m, &c->after));
+    BD_TRY(bd_matrix_download(bench->backend, r, n, &c->r));
+    if (with_q) {
+        BD_TRY(bd_matrix_download(bench->backend, q, m, &c->q));
+        BD_TRY(bd_bench_norm_orthogonality(&row->orthogonality, q, m, m));
+        BD_TRY(bd_bench_norm_backward(&row->residual, a, q, r, m, n));
+    } else {
+        BD_TRY(bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n, m));
+    }
+    bd_bench_release(bench, held);
+    return status;
 }

@@ -25,7 +25,7 @@ struct bd_bench_change {
     struct bd_bench_change_shape shape;
     int64_t k, p;                 /* of the change that was set */
     int64_t m, n;                 /* of A after it */
-    struct bd_bench_peer_qr peer; /* made when it is first wanted */
+    struct bd_bench_peer_qr peer; /* where the platform has peers */
     struct bd_qr_update *update;  /* NULL: the backend has none for this shape */
     struct bd_qr *qr;             /* for m x n; made when it is first wanted */
     struct bd_matrix pool;        /* all columns and rows that A ever has, and b */
@@ -48,8 +48,10 @@ enum bd_status bd_bench_change_set(struct bd_bench_change *change, int64_t k, in
 /* What updating is expected to save: BD_OK and factor = false also where there is no model. */
 enum bd_status bd_bench_change_choice(struct bd_bench_change *change, bool *factor);
 
-/* Makes the peer's workspace, which the first run of the peer does otherwise. */
-enum bd_status bd_bench_change_need_peer(struct bd_bench_change *change);
+/* Errors of the last run's R and, where it is kept, Q: in 2-norms with Q, else in Frobenius norms.
+ */
+enum bd_status bd_bench_change_check(const struct bd_bench_change *change,
+                                     struct bd_bench_row *row);
 
 /* The ways, as tasks of which user is the change: the first of each pair prepares the second. All
  * end with x; update, choose, own_q and solver_q give the full Q as well (of changes with Q). */

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "app/bench/platform.h"
-#include "app/blas_threads.h"
 #include "app/interrupt.h"
 
 /* A list, the last one taken first. */
@@ -75,11 +74,6 @@ enum bd_status bd_bench_check_interrupt(void)
     return bd_interrupted(NULL) ? bd_fail(BD_ERROR_INTERRUPTED, "interrupted") : BD_OK;
 }
 
-void bd_bench_set_blas_threads(const struct bd_bench *bench)
-{
-    bd_blas_set_threads(bench->threads);
-}
-
 uint64_t bd_bench_random(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -93,6 +87,21 @@ void bd_bench_fill(float *data, int64_t count, uint64_t seed)
     uint64_t state = seed << 40; /* seeds do not share a stretch */
     for (int64_t i = 0; i < count; i++)
         data[i] = (float)(int32_t)(bd_bench_random(&state) >> 32) * 0x1p-31F;
+}
+
+enum bd_status bd_bench_fill_there(struct bd_bench *bench, void *data, int64_t count, uint64_t seed)
+{
+    struct bd_matrix matrix = {
+        .rows = count, .cols = 1, .ld = count, .type = BD_F32, .data = data
+    };
+    struct bd_bench_held *held = bench->held;
+    float *host = bd_bench_memory(bench, count, sizeof *host);
+    if (!host)
+        return bd_bench_out_of_memory();
+    bd_bench_fill(host, count, seed);
+    enum bd_status status = bd_matrix_upload(bench->backend, &matrix, host, count);
+    bd_bench_release(bench, held);
+    return status;
 }
 
 static int compare(const void *a, const void *b)
@@ -137,7 +146,7 @@ double bd_bench_work_floor(const struct bd_bench *bench, struct bd_bench_work wo
 enum bd_status bd_bench_peer_qr_create(struct bd_bench_peer_qr *qr, struct bd_bench *bench,
                                        int64_t m, int64_t n, int64_t q_cols)
 {
-    *qr = (struct bd_bench_peer_qr){ .bench = bench, .m = m, .n = n, .q_cols = q_cols };
+    *qr = (struct bd_bench_peer_qr){ .bench = bench };
     enum bd_status status = bench->platform->qr_work(bench, m, n, q_cols, &qr->lwork);
     BD_TRY(bd_bench_elements(bench, &qr->tau, n, BD_F32));
     BD_TRY(bd_bench_elements(bench, &qr->work, qr->lwork, BD_F32));

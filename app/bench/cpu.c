@@ -1,10 +1,12 @@
 /* The host as a platform: its peers are LAPACK and BLAS. */
-#include "app/bench/cpu.h"
-
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
 #include <string.h>
+
+#include "app/bench/platform.h"
+#include "base/clock.h"
+#include "base/pool.h"
 
 enum { layout = LAPACK_COL_MAJOR };
 
@@ -19,15 +21,108 @@ static enum bd_status lapack(lapack_int info, const char *call)
     return info ? bd_fail(BD_ERROR_NUMERIC, "%s failed", call) : BD_OK;
 }
 
-static void close_nothing(struct bd_bench *bench)
+enum { most_repeats = 64, most_tasks = 12 };
+
+static enum bd_status time_once(struct bd_bench *bench, const struct bd_bench_task *task,
+                                double *ms)
 {
-    (void)bench;
+    enum bd_status status = bd_bench_check_interrupt();
+    if (task->prepare)
+        BD_TRY(task->prepare(task->user));
+    BD_TRY(bd_backend_sync(bench->backend));
+    double begin = bd_clock_seconds();
+    BD_TRY(task->run(task->user));
+    BD_TRY(bd_backend_sync(bench->backend));
+    *ms = (bd_clock_seconds() - begin) * 1e3;
+    return status;
 }
 
-static int64_t no_cache(const struct bd_bench *bench)
+static enum bd_status time_tasks(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
+                                 int repeats)
 {
-    (void)bench;
-    return 0;
+    double times[most_tasks][most_repeats], warm_up;
+    enum bd_status status = BD_OK;
+    repeats = repeats > most_repeats ? most_repeats : repeats;
+    for (int i = -1; i < repeats; i++)
+        for (int t = 0; t < count && !status; t++)
+            if (tasks[t].run)
+                status = time_once(bench, &tasks[t], i < 0 ? &warm_up : &times[t][i]);
+    for (int t = 0; t < count && !status; t++)
+        tasks[t].ms = tasks[t].run ? bd_bench_median(times[t], repeats) : -1;
+    return status;
+}
+
+/* A copy by a pool of threads, a part of `bytes` each. */
+struct pool_copy {
+    struct bd_pool *pool;
+    uint8_t *to;
+    const uint8_t *from;
+    size_t bytes;
+};
+
+static void copy_part(void *user, int64_t part, int thread)
+{
+    const struct pool_copy *copy = user;
+    const size_t at = (size_t)part * copy->bytes;
+    (void)thread;
+    memcpy(copy->to + at, copy->from + at, copy->bytes);
+}
+
+static enum bd_status run_pool_copy(void *user)
+{
+    struct pool_copy *copy = user;
+    bd_pool_run(copy->pool, copy_part, copy, bd_pool_threads(copy->pool));
+    return BD_OK;
+}
+
+struct square_gemm {
+    int n;
+    float *a, *b, *c;
+};
+
+static enum bd_status run_square_gemm(void *user)
+{
+    const struct square_gemm *gemm = user;
+    int n = gemm->n;
+    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, gemm->a, n, gemm->b, n, 0,
+                gemm->c, n);
+    return BD_OK;
+}
+
+static enum bd_status open_cpu(struct bd_bench *bench)
+{
+    size_t bytes = (bench->options->quick ? (size_t)64 : (size_t)256) << 20;
+    int n = bench->options->quick ? 1024 : 2048;
+    const int64_t square = (int64_t)n * n;
+    uint8_t *from = bd_bench_memory(bench, (int64_t)bytes, 1);
+    uint8_t *to = bd_bench_memory(bench, (int64_t)bytes, 1);
+    float *data = bd_bench_memory(bench, 3 * square, sizeof *data);
+    struct pool_copy copy = { .to = to, .from = from, .bytes = bytes / (size_t)bench->threads };
+    enum bd_status status = from && to && data ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_pool_create(&copy.pool, bench->threads));
+    if (status) {
+        bd_bench_release(bench, NULL);
+        return status;
+    }
+    memset(from, 1, bytes);
+    memset(to, 2, bytes);
+    bd_bench_fill(data, 3 * square, 1);
+    struct square_gemm gemm = { n, data, data + square, data + 2 * square };
+    struct bd_bench_task tasks[2] = { { .run = run_pool_copy, .user = &copy },
+                                      { .run = run_square_gemm, .user = &gemm } };
+    status = time_tasks(bench, tasks, 2, 7);
+    bench->copy_rate = 2 * (double)copy.bytes * bench->threads / (tasks[0].ms / 1e3);
+    bench->sgemm_rate = 2.0 * n * n * n / (tasks[1].ms / 1e3);
+    bench->has_peers = true;
+    bd_pool_destroy(&copy.pool);
+    bd_bench_release(bench, NULL);
+    return status;
+}
+
+static void print_machine(const struct bd_bench *bench)
+{
+    printf("# %d threads, the peers too; copy %.1f GB/s, sgemm %.1f GFLOP/s\n", bench->threads,
+           bench->copy_rate / 1e9, bench->sgemm_rate / 1e9);
 }
 
 static enum bd_status copy(struct bd_bench *bench, void *to, const void *from, size_t bytes)
@@ -37,25 +132,11 @@ static enum bd_status copy(struct bd_bench *bench, void *to, const void *from, s
     return BD_OK;
 }
 
-static enum bd_status zero(struct bd_bench *bench, void *to, size_t bytes)
-{
-    (void)bench;
-    memset(to, 0, bytes);
-    return BD_OK;
-}
-
-static enum bd_status fill(struct bd_bench *bench, float *data, int64_t count, uint64_t seed)
-{
-    (void)bench;
-    bd_bench_fill(data, count, seed);
-    return BD_OK;
-}
-
 static enum bd_status check(struct bd_bench *bench, double *residual, double *orthogonality,
                             const float *a, const float *q, const float *r, int64_t m, int64_t n,
                             int64_t ld)
 {
-    bd_bench_set_blas_threads(bench);
+    (void)bench;
     return bd_bench_check(residual, orthogonality, a, q, r, m, n, ld);
 }
 
@@ -167,12 +248,6 @@ static enum bd_status svd_create(struct bd_bench *bench, int64_t n, void **out)
     return c->sigma && c->u && c->vt ? BD_OK : bd_bench_out_of_memory();
 }
 
-static void svd_destroy(struct bd_bench *bench, void *svd)
-{
-    (void)bench;
-    (void)svd;
-}
-
 static enum bd_status svd_run(struct bd_bench *bench, void *svd, enum bd_bench_svd_way way,
                               float *r)
 {
@@ -217,25 +292,6 @@ static enum bd_status gemm(struct bd_bench *bench, int64_t m, int64_t n, int64_t
     return BD_OK;
 }
 
-static enum bd_status norm(struct bd_bench *bench, const float *x, int64_t count, float *result)
-{
-    double sum = 0;
-    (void)bench;
-    for (int64_t i = 0; i < count; i++)
-        sum += (double)x[i] * (double)x[i];
-    *result = (float)sqrt(sum);
-    return BD_OK;
-}
-
-static enum bd_status from_bytes(struct bd_bench *bench, float *out, const struct bd_matrix *bytes)
-{
-    (void)bench;
-    for (int64_t j = 0; j < bytes->cols; j++)
-        for (int64_t i = 0; i < bytes->rows; i++)
-            *out++ = ((const uint8_t *)bytes->data)[i + j * bytes->ld];
-    return BD_OK;
-}
-
 /* A loop a formula: the formula is a constant in each. */
 #define LOOP(formula)                   \
     for (int64_t i = 0; i < count; i++) \
@@ -250,23 +306,17 @@ static enum bd_status formula(struct bd_bench *bench, enum bd_bench_formula whic
         LOOP(BD_BENCH_FORM);
     else if (which == BD_BENCH_SHRINK)
         LOOP(BD_BENCH_SHRINK);
-    else if (which == BD_BENCH_DUAL)
-        LOOP(BD_BENCH_DUAL);
     else
-        LOOP(BD_BENCH_REST);
+        LOOP(BD_BENCH_DUAL);
     return BD_OK;
 }
 
 const struct bd_bench_platform bd_bench_cpu = {
-    .open = bd_bench_cpu_open,
-    .close = close_nothing,
-    .print_machine = bd_bench_cpu_print_machine,
-    .cache = no_cache,
+    .open = open_cpu,
+    .print_machine = print_machine,
     .copy = copy,
-    .zero = zero,
-    .fill = fill,
-    .time = bd_bench_cpu_time,
-    .time_once = bd_bench_cpu_time_once,
+    .time = time_tasks,
+    .time_once = time_once,
     .check = check,
     .qr_work = qr_work,
     .geqrf = geqrf,
@@ -278,12 +328,9 @@ const struct bd_bench_platform bd_bench_cpu = {
     .second_create = tsqr_create,
     .second_run = tsqr_run,
     .svd_create = svd_create,
-    .svd_destroy = svd_destroy,
     .svd_run = svd_run,
     .svd_fetch = svd_fetch,
     .svd_shrink = svd_shrink,
     .gemm = gemm,
-    .norm = norm,
-    .from_bytes = from_bytes,
     .formula = formula,
 };

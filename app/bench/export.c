@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "app/bench/bench.h"
-#include "app/bench/scene.h"
 #include "app/export/export.h"
 #include "base/clock.h"
 #include "video/output/writer.h"
@@ -15,7 +14,7 @@ struct film {
 };
 
 /* Rendered in batches: on all threads, and in little memory. */
-static enum bd_status make_video(const char *path, const struct film *film, int threads)
+static enum bd_status make_video(struct bd_bench *bench, const char *path, const struct film *film)
 {
     struct bd_writer_options options = { .width = film->width,
                                          .height = film->height,
@@ -28,10 +27,10 @@ static enum bd_status make_video(const char *path, const struct film *film, int 
     enum bd_status status = bd_writer_open(&writer, path, &options);
     for (int first = 0; first < film->frames && !status; first += batch) {
         int left = film->frames - first, count = left < batch ? left : batch;
-        struct bd_bench_scene scene = { film->width, film->height, 3, first, count, threads };
+        struct bd_bench_scene scene = { film->width, film->height, 3, first, count };
         uint8_t *pictures = NULL;
         status = bd_bench_check_interrupt();
-        BD_TRY(bd_bench_render(&pictures, &scene));
+        BD_TRY(bd_bench_render(bench, &pictures, &scene));
         for (int i = 0; i < count && !status; i++) {
             struct bd_frame frame = { .width = film->width,
                                       .height = film->height,
@@ -41,7 +40,7 @@ static enum bd_status make_video(const char *path, const struct film *film, int 
             frame.data = pictures + (size_t)i * (size_t)frame.stride * (size_t)film->height;
             status = bd_writer_write(writer, &frame);
         }
-        free(pictures);
+        bd_bench_release(bench, NULL);
     }
     enum bd_status closed = bd_writer_close(&writer);
     return status ? status : closed;
@@ -107,7 +106,7 @@ enum bd_status bd_bench_export(struct bd_bench *bench)
     if (!mkdtemp(folder))
         return bd_fail(BD_ERROR_IO, "/tmp: cannot make a folder for the export suite");
     snprintf(video, sizeof video, "%s/in.mp4", folder);
-    enum bd_status status = make_video(video, &film, bench->threads);
+    enum bd_status status = make_video(bench, video, &film);
     for (size_t i = 0; i < sizeof masks / sizeof *masks && !status; i++) {
         snprintf(mask, sizeof mask, "%s/%s", folder, masks[i]);
         status = time_export(bench, &film, video, mask, masks[i]);

@@ -12,14 +12,12 @@
 enum bd_bench_formula {
     BD_BENCH_FORM,   /* out := a - b + y / mu */
     BD_BENCH_SHRINK, /* out := shrink(a - b + y / mu, threshold) */
-    BD_BENCH_DUAL,   /* out := out + mu (a - b - y) */
-    BD_BENCH_REST    /* out := a - b - y */
+    BD_BENCH_DUAL    /* out := out + mu (a - b - y) */
 };
 
-/* The workspace of a peer's factorisations of m x n matrices. */
+/* The workspace of a peer's factorisations. */
 struct bd_bench_peer_qr {
     struct bd_bench *bench;
-    int64_t m, n, q_cols; /* at most; q_cols = 0: Q is not formed */
     int lwork;
     void *tau, *work, *info; /* n floats, lwork floats, an int */
 };
@@ -32,25 +30,15 @@ enum bd_bench_svqr_way {
 };
 
 /* The peers' ways to the SVD of a small R. */
-enum bd_bench_svd_way { BD_PEER_SVD_JACOBI, BD_PEER_SVD_TALL, bd_peer_svd_ways };
+enum bd_bench_svd_way { BD_PEER_SVD_JACOBI, BD_PEER_SVD_TALL };
 
 struct bd_bench_platform {
-    /* Measures what the machine can do; print_machine says so. */
+    /* Measures what the machine can do; print_machine says so. close = NULL: nothing to close. */
     enum bd_status (*open)(struct bd_bench *bench);
     void (*close)(struct bd_bench *bench);
     void (*print_machine)(const struct bd_bench *bench);
 
-    /* Bytes of the cache that inputs should not fit; 0: runs take the same input again. */
-    int64_t (*cache)(const struct bd_bench *bench);
-
     enum bd_status (*copy)(struct bd_bench *bench, void *to, const void *from, size_t bytes);
-    enum bd_status (*zero)(struct bd_bench *bench, void *to, size_t bytes);
-    /* `count` floats in -1..1, seeded. */
-    enum bd_status (*fill)(struct bd_bench *bench, float *data, int64_t count, uint64_t seed);
-    /* Columns that are one picture but for noise of relative size `noise`: condition about
-     * 1 / noise. NULL: the platform's shapes need none. */
-    enum bd_status (*fill_collinear)(struct bd_bench *bench, float *data, int64_t m, int64_t n,
-                                     double noise, uint64_t seed);
 
     /* Times tasks: medians over `repeats` rounds in turn, after a warm-up, so that all see the same
      * state of the machine. Tasks whose run is NULL are left at ms = -1. On a GPU a round of a task
@@ -94,18 +82,15 @@ struct bd_bench_platform {
      * cuSOLVER's info of the last one to the host; `shrink`: w := U max(0, sigma - threshold) V^T
      * of it, which may overwrite U. */
     enum bd_status (*svd_create)(struct bd_bench *bench, int64_t n, void **svd);
-    void (*svd_destroy)(struct bd_bench *bench, void *svd);
     enum bd_status (*svd_run)(struct bd_bench *bench, void *svd, enum bd_bench_svd_way way,
                               float *r);
     enum bd_status (*svd_fetch)(struct bd_bench *bench, void *svd, float *sigma, float *v,
                                 int *info);
     enum bd_status (*svd_shrink)(struct bd_bench *bench, void *svd, float threshold, float *w);
 
-    /* For Robust PCA: c (m x n) := a (m x k) b (k x n); ||x||_2; floats of bytes. */
+    /* For Robust PCA: c (m x n) := a (m x k) b (k x n), and a formula on `count` elements each. */
     enum bd_status (*gemm)(struct bd_bench *bench, int64_t m, int64_t n, int64_t k, const float *a,
                            const float *b, float *c);
-    enum bd_status (*norm)(struct bd_bench *bench, const float *x, int64_t count, float *norm);
-    enum bd_status (*from_bytes)(struct bd_bench *bench, float *out, const struct bd_matrix *bytes);
     enum bd_status (*formula)(struct bd_bench *bench, enum bd_bench_formula formula, float *out,
                               const float *a, const float *b, const float *y, float mu,
                               float threshold, int64_t count);
@@ -123,17 +108,17 @@ struct bd_bench_platform {
 extern const struct bd_bench_platform bd_bench_cpu;
 extern const struct bd_bench_platform bd_bench_cuda; /* of builds with CUDA */
 
-/* Makes the workspace, which bd_bench_release frees. */
+/* Makes the workspace for at most m x n and q_cols columns of Q (0: Q is not formed), which
+ * bd_bench_release frees. */
 enum bd_status bd_bench_peer_qr_create(struct bd_bench_peer_qr *qr, struct bd_bench *bench,
                                        int64_t m, int64_t n, int64_t q_cols);
 
 /* x(i) of a formula, for the host's loop and the GPU's kernel alike. */
-#define BD_BENCH_FORMULA(formula, out, a, b, y, mu, threshold)       \
-    ((formula) == BD_BENCH_DUAL   ? (out) + (mu) * ((a) - (b) - (y)) \
-     : (formula) == BD_BENCH_REST ? (a) - (b) - (y)                  \
-     : (formula) == BD_BENCH_FORM                                    \
-         ? (a) - (b) + (y) / (mu)                                    \
-         : ((a) - (b) + (y) / (mu)) -                                \
+#define BD_BENCH_FORMULA(formula, out, a, b, y, mu, threshold)     \
+    ((formula) == BD_BENCH_DUAL ? (out) + (mu) * ((a) - (b) - (y)) \
+     : (formula) == BD_BENCH_FORM                                  \
+         ? (a) - (b) + (y) / (mu)                                  \
+         : ((a) - (b) + (y) / (mu)) -                              \
                fmaxf(-(threshold), fminf((threshold), (a) - (b) + (y) / (mu))))
 
 #endif

@@ -133,24 +133,40 @@ static enum bd_status run_second_q(void *user)
                                           next_copy(c)->data);
 }
 
+/* The first copy := random elements, or columns that are one picture but for noise of relative size
+ * `noise`: condition about 1 / noise. */
+static enum bd_status fill(struct qr_case *c, double noise)
+{
+    const int64_t m = c->m, count = m * c->n;
+    struct bd_bench_held *held = c->bench->held;
+    float *host = bd_bench_memory(c->bench, count, sizeof *host);
+    float *picture = bd_bench_memory(c->bench, m, sizeof *picture);
+    if (!host || !picture)
+        return bd_bench_out_of_memory();
+    bd_bench_fill(picture, m, 2);
+    bd_bench_fill(host, count, noise > 0 ? 3 : 2);
+    for (int64_t i = 0; i < count && noise > 0; i++)
+        host[i] = picture[i % m] + (float)noise * host[i];
+    enum bd_status status = bd_matrix_upload(c->bench->backend, &c->copies[0], host, m);
+    bd_bench_release(c->bench, held);
+    return status;
+}
+
 static enum bd_status open_case(struct qr_case *c, struct bd_bench *bench,
                                 const struct shape *shape)
 {
     const struct bd_bench_platform *platform = bench->platform;
     int64_t m = shape->m, n = shape->n, bytes = m * n * (int64_t)sizeof(float);
-    int64_t wanted = 4 * platform->cache(bench) / bytes + 1;
+    int64_t wanted = 4 * bench->cache / bytes + 1;
     *c = (struct qr_case){ .m = m, .n = n, .bench = bench };
     c->count = (int)(wanted > most_copies ? most_copies : wanted);
     enum bd_status status = BD_OK;
     for (int i = 0; i < c->count && !status; i++) {
-        float *const *first = (float *const *)&c->copies[0].data;
         status = bd_bench_tight(bench, &c->copies[i], m, n, BD_F32);
         if (i > 0)
-            BD_TRY(platform->copy(bench, c->copies[i].data, *first, (size_t)bytes));
-        else if (shape->noise > 0)
-            BD_TRY(platform->fill_collinear(bench, *first, m, n, shape->noise, 2));
+            BD_TRY(platform->copy(bench, c->copies[i].data, c->copies[0].data, (size_t)bytes));
         else
-            BD_TRY(platform->fill(bench, *first, m * n, 2));
+            BD_TRY(fill(c, shape->noise));
     }
     BD_TRY(bd_bench_tight(bench, &c->q, m, n, BD_F32));
     BD_TRY(bd_bench_tight(bench, &c->r, n, n, BD_F32));

@@ -2,13 +2,9 @@
  * LAPACK, or of cuSOLVER and cuBLAS. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "app/bench/platform.h"
-#include "app/bench/scene.h"
 #include <backdrop/rpca.h>
-
-enum { tall_count = 5 };
 
 struct rpca_case {
     int64_t m, n;
@@ -17,11 +13,12 @@ struct rpca_case {
     struct bd_matrix x;
     struct bd_rpca *rpca;
     struct bd_rpca_result result;
-    /* The textbook's arrays: M, L, S, Y and T, m x n, and R and W, n x n. */
-    void *frames, *l, *s, *y, *t, *r, *w;
+    /* The textbook's arrays: M, L, S, Y, T and zeros, m x n, and R and W, n x n. */
+    struct bd_matrix frames, l, s, y, t, zeros, r, w;
     struct bd_bench_peer_qr qr;
     void *svd;
-    float mu, norm; /* norm: ||M||_F */
+    float mu;
+    double norm; /* ||M||_F */
 };
 
 static enum bd_status run_solve(void *user)
@@ -35,9 +32,9 @@ static enum bd_status start_textbook(void *user)
 {
     struct rpca_case *c = user;
     const size_t bytes = (size_t)(c->m * c->n) * sizeof(float);
-    c->mu = 1.25F / c->norm;
-    enum bd_status status = c->bench->platform->zero(c->bench, c->s, bytes);
-    BD_TRY(c->bench->platform->zero(c->bench, c->y, bytes));
+    c->mu = (float)(1.25 / c->norm);
+    enum bd_status status = c->bench->platform->copy(c->bench, c->s.data, c->zeros.data, bytes);
+    BD_TRY(c->bench->platform->copy(c->bench, c->y.data, c->zeros.data, bytes));
     return status;
 }
 
@@ -50,16 +47,17 @@ static enum bd_status run_textbook(void *user)
     const struct bd_bench_platform *p = bench->platform;
     const int64_t m = c->m, n = c->n, count = m * n;
     const float mu = c->mu, step = 1 / (sqrtf((float)m) * mu);
-    enum bd_status status =
-        p->formula(bench, BD_BENCH_FORM, c->t, c->frames, c->s, c->y, mu, 0, count);
-    BD_TRY(p->geqrf(&c->qr, m, n, c->t, m));
-    BD_TRY(p->take_r(bench, n, c->r, n, c->t, m));
-    BD_TRY(p->orgqr(&c->qr, m, n, n, c->t, m));
-    BD_TRY(p->svd_run(bench, c->svd, BD_PEER_SVD_TALL, c->r));
-    BD_TRY(p->svd_shrink(bench, c->svd, 1 / mu, c->w));
-    BD_TRY(p->gemm(bench, m, n, n, c->t, c->w, c->l));
-    BD_TRY(p->formula(bench, BD_BENCH_SHRINK, c->s, c->frames, c->l, c->y, mu, step, count));
-    BD_TRY(p->formula(bench, BD_BENCH_DUAL, c->y, c->frames, c->l, c->s, mu, 0, count));
+    const float *frames = c->frames.data;
+    float *l = c->l.data, *s = c->s.data, *y = c->y.data, *t = c->t.data;
+    enum bd_status status = p->formula(bench, BD_BENCH_FORM, t, frames, s, y, mu, 0, count);
+    BD_TRY(p->geqrf(&c->qr, m, n, t, m));
+    BD_TRY(p->take_r(bench, n, c->r.data, n, t, m));
+    BD_TRY(p->orgqr(&c->qr, m, n, n, t, m));
+    BD_TRY(p->svd_run(bench, c->svd, BD_PEER_SVD_TALL, c->r.data));
+    BD_TRY(p->svd_shrink(bench, c->svd, 1 / mu, c->w.data));
+    BD_TRY(p->gemm(bench, m, n, n, t, c->w.data, l));
+    BD_TRY(p->formula(bench, BD_BENCH_SHRINK, s, frames, l, y, mu, step, count));
+    BD_TRY(p->formula(bench, BD_BENCH_DUAL, y, frames, l, s, mu, 0, count));
     c->mu *= 1.5F;
     return status;
 }
@@ -67,21 +65,29 @@ static enum bd_status run_textbook(void *user)
 static void close_case(struct rpca_case *c)
 {
     bd_rpca_destroy(&c->rpca);
-    c->bench->platform->svd_destroy(c->bench, c->svd);
     bd_bench_release(c->bench, NULL);
-    free(c->pictures);
 }
 
 static enum bd_status open_textbook(struct rpca_case *c)
 {
     struct bd_bench *bench = c->bench;
-    void **const all[] = { &c->frames, &c->l, &c->s, &c->y, &c->t, &c->r, &c->w };
+    struct bd_matrix *const tall[] = { &c->frames, &c->l, &c->s, &c->y, &c->t, &c->zeros };
+    float *frames = bd_bench_memory(bench, c->m * c->n, sizeof *frames);
+    double sum = 0;
+    if (!frames)
+        return bd_bench_out_of_memory();
+    for (int64_t i = 0; i < c->m * c->n; i++) {
+        frames[i] = c->pictures[i];
+        sum += (double)frames[i] * (double)frames[i];
+    }
+    c->norm = sqrt(sum);
     enum bd_status status = bd_bench_peer_qr_create(&c->qr, bench, c->m, c->n, c->n);
     BD_TRY(bench->platform->svd_create(bench, c->n, &c->svd));
-    for (int i = 0; i < 7 && !status; i++)
-        status = bd_bench_elements(bench, all[i], (i < tall_count ? c->m : c->n) * c->n, BD_F32);
-    BD_TRY(bench->platform->from_bytes(bench, c->frames, &c->x));
-    BD_TRY(bench->platform->norm(bench, c->frames, c->m * c->n, &c->norm));
+    for (int i = 0; i < 6; i++)
+        BD_TRY(bd_bench_tight(bench, tall[i], c->m, c->n, BD_F32));
+    BD_TRY(bd_bench_tight(bench, &c->r, c->n, c->n, BD_F32));
+    BD_TRY(bd_bench_tight(bench, &c->w, c->n, c->n, BD_F32));
+    BD_TRY(bd_matrix_upload(bench->backend, &c->frames, frames, c->m));
     return status;
 }
 
@@ -89,10 +95,8 @@ static enum bd_status open_case(struct rpca_case *c, struct bd_bench *bench, int
                                 int n)
 {
     *c = (struct rpca_case){ .m = (int64_t)width * height, .n = n, .bench = bench };
-    struct bd_bench_scene scene = {
-        .width = width, .height = height, .channels = 1, .count = n, .threads = bench->threads
-    };
-    enum bd_status status = bd_bench_render(&c->pictures, &scene);
+    struct bd_bench_scene scene = { .width = width, .height = height, .channels = 1, .count = n };
+    enum bd_status status = bd_bench_render(bench, &c->pictures, &scene);
     BD_TRY(bd_bench_matrix(bench, &c->x, c->m, n, BD_U8));
     BD_TRY(bd_rpca_create(&c->rpca, bench->backend, c->m, n, NULL));
     BD_TRY(bd_matrix_upload(bench->backend, &c->x, c->pictures, c->m));
@@ -105,14 +109,19 @@ static enum bd_status open_case(struct rpca_case *c, struct bd_bench *bench, int
  */
 static enum bd_status check_textbook(struct rpca_case *c, int iterations, double *residual)
 {
-    const struct bd_bench_platform *p = c->bench->platform;
-    float rest = 0;
-    enum bd_status status = start_textbook(c);
+    const int64_t count = c->m * c->n;
+    float *l = bd_bench_memory(c->bench, 2 * count, sizeof *l), *s = l + count;
+    double sum = 0;
+    enum bd_status status = l ? start_textbook(c) : bd_bench_out_of_memory();
     for (int i = 0; i < iterations && !status; i++)
         status = run_textbook(c);
-    BD_TRY(p->formula(c->bench, BD_BENCH_REST, c->t, c->frames, c->l, c->s, 0, 0, c->m * c->n));
-    BD_TRY(p->norm(c->bench, c->t, c->m * c->n, &rest));
-    *residual = (double)(rest / c->norm);
+    BD_TRY(bd_matrix_download(c->bench->backend, l, c->m, &c->l));
+    BD_TRY(bd_matrix_download(c->bench->backend, s, c->m, &c->s));
+    for (int64_t i = 0; i < count && !status; i++) {
+        double rest = c->pictures[i] - (double)l[i] - (double)s[i];
+        sum += rest * rest;
+    }
+    *residual = sqrt(sum) / c->norm;
     return status;
 }
 
@@ -156,21 +165,19 @@ static enum bd_status compare(struct rpca_case *c)
     return status;
 }
 
-/* L (m x n, tight, host) of a backend for the case's frames. */
-static enum bd_status solve_on(struct bd_backend *backend, const struct rpca_case *c, float *l)
+/* L (m x n, tight, host) of the cpu backend for the case's frames. */
+static enum bd_status solve_on_cpu(const struct rpca_case *c, float *l)
 {
-    struct bd_matrix x = { 0 }, low = { 0 };
+    const struct bd_matrix x = { c->m, c->n, c->m, BD_U8, c->pictures };
+    struct bd_matrix low = bd_matrix_host_view(l, c->m, c->n, c->m);
+    struct bd_backend *cpu = NULL;
     struct bd_rpca *rpca = NULL;
-    enum bd_status status = bd_matrix_create(backend, &x, c->m, c->n, BD_U8);
-    BD_TRY(bd_matrix_create(backend, &low, c->m, c->n, BD_F32));
-    BD_TRY(bd_matrix_upload(backend, &x, c->pictures, c->m));
-    BD_TRY(bd_rpca_create(&rpca, backend, c->m, c->n, NULL));
+    enum bd_status status = bd_backend_open(&cpu, "cpu", c->bench->threads);
+    BD_TRY(bd_rpca_create(&rpca, cpu, c->m, c->n, NULL));
     BD_TRY(bd_rpca_solve(rpca, &x, NULL));
     BD_TRY(bd_rpca_get(rpca, &low, NULL));
-    BD_TRY(bd_matrix_download(backend, l, c->m, &low));
     bd_rpca_destroy(&rpca);
-    bd_matrix_destroy(backend, &x);
-    bd_matrix_destroy(backend, &low);
+    bd_backend_close(&cpu);
     return status;
 }
 
@@ -178,15 +185,17 @@ static enum bd_status solve_on(struct bd_backend *backend, const struct rpca_cas
 static enum bd_status agree(struct bd_bench *bench)
 {
     struct rpca_case c;
-    struct bd_backend *cpu = NULL;
+    struct bd_matrix low = { 0 };
     enum bd_status status = open_case(&c, bench, 160, 120, 30);
     const int64_t count = c.m * c.n;
     float *here = bd_bench_memory(bench, count, sizeof *here);
     float *there = bd_bench_memory(bench, count, sizeof *there);
     BD_TRY(here && there ? BD_OK : bd_bench_out_of_memory());
-    BD_TRY(bd_backend_open(&cpu, "cpu", bench->threads));
-    BD_TRY(solve_on(bench->backend, &c, here));
-    BD_TRY(solve_on(cpu, &c, there));
+    BD_TRY(bd_bench_matrix(bench, &low, c.m, c.n, BD_F32));
+    BD_TRY(run_solve(&c));
+    BD_TRY(bd_rpca_get(c.rpca, &low, NULL));
+    BD_TRY(bd_matrix_download(bench->backend, here, c.m, &low));
+    BD_TRY(solve_on_cpu(&c, there));
     double difference = 0, norm = 0;
     for (int64_t i = 0; i < count && !status; i++) {
         double d = (double)here[i] - (double)there[i];
@@ -200,7 +209,6 @@ static enum bd_status agree(struct bd_bench *bench)
     row.ms = task.ms;
     row.residual = sqrt(difference / norm);
     BD_TRY(bd_bench_add(bench, &row));
-    bd_backend_close(&cpu);
     close_case(&c);
     return status;
 }

@@ -1,6 +1,6 @@
-#include "app/bench/scene.h"
+/* Frames of a rendered scene, for the suites that need video without a decoder. */
+#include "app/bench/bench.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/pool.h"
@@ -38,16 +38,16 @@ static void render(void *user, int64_t i, int thread)
         convert(w->pictures + bytes * (size_t)i, frame, scene);
 }
 
-enum bd_status bd_bench_render(uint8_t **pictures, const struct bd_bench_scene *scene)
+enum bd_status bd_bench_render(struct bd_bench *bench, uint8_t **pictures,
+                               const struct bd_bench_scene *scene)
 {
     struct bd_pool *pool = NULL;
-    enum bd_status status = bd_pool_create(&pool, scene->threads);
-    const size_t threads = status ? 1 : (size_t)bd_pool_threads(pool);
+    enum bd_status status = bd_pool_create(&pool, bench->threads);
     struct work work = { .scene = scene };
-    work.pictures = malloc((size_t)scene->width * (size_t)scene->height * (size_t)scene->channels *
-                           (size_t)scene->count);
-    work.frames = calloc(threads, sizeof *work.frames);
-    work.status = calloc((size_t)scene->count, sizeof *work.status);
+    const int64_t pixels = (int64_t)scene->width * scene->height;
+    work.pictures = bd_bench_memory(bench, pixels * scene->channels * scene->count, 1);
+    work.frames = bd_bench_memory(bench, bench->threads, sizeof *work.frames);
+    work.status = bd_bench_memory(bench, scene->count, sizeof *work.status);
     if (!status && (!work.pictures || !work.frames || !work.status))
         status = bd_fail(BD_ERROR_MEMORY, "out of memory for %d pictures", scene->count);
     if (!status)
@@ -55,13 +55,9 @@ enum bd_status bd_bench_render(uint8_t **pictures, const struct bd_bench_scene *
     for (int i = 0; i < scene->count && !status; i++)
         if (work.status[i])
             status = bd_fail(work.status[i], "cannot render picture %d of the scene", i);
-    for (size_t i = 0; i < threads && work.frames; i++)
+    for (int i = 0; i < bench->threads && work.frames; i++)
         bd_frame_destroy(&work.frames[i]);
     bd_pool_destroy(&pool);
-    free(work.frames);
-    free(work.status);
-    if (status)
-        free(work.pictures);
-    *pictures = status ? NULL : work.pictures;
+    *pictures = work.pictures;
     return status;
 }

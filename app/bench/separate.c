@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/bench/cpu.h"
-#include "app/bench/scene.h"
+#include "app/bench/platform.h"
 #include <backdrop/separator.h>
 
 /* What is separated. Frames come 30 a second and the window spans a minute, so that it slides as
@@ -111,17 +110,16 @@ static enum bd_status open_case(struct separate_case *c, struct bd_bench *bench,
     struct bd_bench_scene scene = { .width = shape->width,
                                     .height = shape->height,
                                     .channels = shape->channels,
-                                    .count = shape->frames,
-                                    .threads = bench->threads };
+                                    .count = shape->frames };
     *c = (struct separate_case){ .shape = shape, .block = 5 * fps * memory / shape->window };
-    enum bd_status status = bd_bench_render(&c->pictures, &scene);
+    enum bd_status status = bd_bench_render(bench, &c->pictures, &scene);
     return status ? status : start_separator(c, bench->backend);
 }
 
-static void close_case(struct separate_case *c)
+static void close_case(struct bd_bench *bench, struct separate_case *c)
 {
     bd_separator_destroy(&c->separator);
-    free(c->pictures);
+    bd_bench_release(bench, NULL);
 }
 
 /* A frame is read, its background formed from the basis (rank columns of floats) and written, the
@@ -186,13 +184,13 @@ static enum bd_status time_case(struct bd_bench *bench, const struct shape *shap
     struct separate_case c;
     enum bd_status status = open_case(&c, bench, shape);
     struct bd_bench_task task = { NULL, run_block, &c, 0 };
-    BD_TRY(bd_bench_cpu_time(bench, &task, 1, bench->options->quick ? 3 : 7));
+    BD_TRY(bd_bench_cpu.time(bench, &task, 1, bench->options->quick ? 3 : 7));
     if (!status) {
         struct bd_bench_row row = row_of(bench, &c);
         row.ms = task.ms / c.block;
         status = bd_bench_add(bench, &row);
     }
-    close_case(&c);
+    close_case(bench, &c);
     return status;
 }
 
@@ -208,7 +206,7 @@ static enum bd_status time_long(struct bd_bench *bench)
     c.block = 50;
     while (!status && c.pushed < frames) {
         /* one repeat after one warm-up: two blocks a call */
-        status = bd_bench_cpu_time(bench, &task, 1, 1);
+        status = bd_bench_cpu.time(bench, &task, 1, 1);
         sum += task.ms;
         blocks++;
         if (c.pushed == 2 * c.block)
@@ -222,7 +220,7 @@ static enum bd_status time_long(struct bd_bench *bench)
         row.rss_growth = memory_of("VmRSS:") - first;
         status = bd_bench_add(bench, &row);
     }
-    close_case(&c);
+    close_case(bench, &c);
     return status;
 }
 
@@ -252,7 +250,7 @@ static enum bd_status agree(struct bd_bench *bench)
         different += here.masks[i] != there.masks[i];
     there.masks = here.masks = NULL; /* from here on the time is taken */
     struct bd_bench_task tasks[] = { { NULL, run_block, &here, 0 }, task };
-    BD_TRY(bd_bench_cpu_time(bench, tasks, 2, 3));
+    BD_TRY(bd_bench_cpu.time(bench, tasks, 2, 3));
     if (!status) {
         struct bd_bench_row row = row_of(bench, &here);
         snprintf(row.name, sizeof row.name, "%dx%d; residual: other mask bits",
@@ -265,8 +263,7 @@ static enum bd_status agree(struct bd_bench *bench)
     }
     bd_separator_destroy(&there.separator);
     bd_backend_close(&cpu);
-    close_case(&here);
-    bd_bench_release(bench, NULL);
+    close_case(bench, &here);
     return status;
 }
 

@@ -13,7 +13,14 @@ enum set { near, warm, cold, set_count };
 enum { gesvdj = set_count, gesvda, lapack, task_count };
 enum { versions = 8 };
 
+struct svd_case;
+struct own {
+    struct svd_case *c;
+    enum set set;
+};
+
 struct svd_case {
+    struct own own[set_count]; /* what the library's runs get */
     int64_t n;
     struct bd_bench *bench;
     struct bd_small_svd *svd;
@@ -24,26 +31,13 @@ struct svd_case {
     float *host, *u, *vt, *sigma, *fetched;
 };
 
-static enum bd_status run_set(struct svd_case *c, enum set set)
+static enum bd_status run_own(void *user)
 {
+    const struct own *own = user;
+    struct svd_case *c = own->c;
     c->next = (c->next + 1) % c->version_count;
     return bd_small_svd_compute(c->svd, c->bench->gpu ? NULL : c->sigma, &c->v,
-                                &c->r[set][c->next]);
-}
-
-static enum bd_status run_near(void *user)
-{
-    return run_set(user, near);
-}
-
-static enum bd_status run_warm(void *user)
-{
-    return run_set(user, warm);
-}
-
-static enum bd_status run_cold(void *user)
-{
-    return run_set(user, cold);
+                                &c->r[own->set][c->next]);
 }
 
 static enum bd_status prepare_gesvdj(void *user)
@@ -95,7 +89,6 @@ static enum bd_status run_lapack_copies(void *user)
 static void close_case(struct svd_case *c)
 {
     bd_small_svd_destroy(&c->svd);
-    c->bench->platform->svd_destroy(c->bench, c->peer);
     bd_bench_release(c->bench, NULL);
 }
 
@@ -119,6 +112,8 @@ static enum bd_status fill(struct svd_case *c, enum set set, int version)
 static enum bd_status open_case(struct svd_case *c, struct bd_bench *bench, int64_t n)
 {
     *c = (struct svd_case){ .n = n, .bench = bench, .version_count = bench->gpu ? versions : 1 };
+    for (int set = 0; set < set_count; set++)
+        c->own[set] = (struct own){ c, (enum set)set };
     float **const squares[] = { &c->host, &c->u, &c->vt, &c->fetched, &c->sigma };
     enum bd_status status = BD_OK;
     for (int i = 0; i < 5 && !status; i++)
@@ -184,9 +179,9 @@ static enum bd_status compare(struct svd_case *c)
     const char *const *names = gpu ? gpu_names : cpu_names;
     const double n = (double)c->n;
     struct bd_bench_task tasks[task_count] = {
-        [near] = { NULL, gpu ? run_near : NULL, c, -1 },
-        [warm] = { NULL, run_warm, c, -1 },
-        [cold] = { NULL, gpu ? run_cold : NULL, c, -1 },
+        [near] = { NULL, gpu ? run_own : NULL, &c->own[near], -1 },
+        [warm] = { NULL, run_own, &c->own[warm], -1 },
+        [cold] = { NULL, gpu ? run_own : NULL, &c->own[cold], -1 },
         [gesvdj] = { prepare_gesvdj, cusolver ? run_gesvdj : NULL, c, -1 },
         [gesvda] = { NULL, cusolver ? run_gesvda : NULL, c, -1 },
         [lapack] = { gpu ? NULL : download, gpu ? run_lapack_copies : run_lapack, c, -1 },

@@ -68,6 +68,7 @@ struct task {
     struct svqr_case *c;
     int way;
     struct bd_gram_qr *qr;
+    double ms; /* -1: not timed */
 };
 
 static enum bd_status restore(void *user)
@@ -150,19 +151,20 @@ static enum bd_status check(struct task *task, struct bd_bench_row *row)
     return status;
 }
 
-/* The time of a way, ms[t] for way t: -1 where it was not timed. */
-static double time_of(const double *ms, enum matrix_kind kind, bool mixed, int max_passes, int peer)
+/* The time of a way; -1: it was not timed. */
+static double time_of(const struct task *own, enum matrix_kind kind, bool mixed, int max_passes,
+                      int peer)
 {
     for (int t = 0; t < way_count; t++)
         if (ways[t].kind == kind && ways[t].mixed == mixed && ways[t].way == peer &&
             ways[t].max_passes == max_passes && (peer >= 0 || ways[t].method == BD_GRAM_QR_SVD))
-            return ms[t];
+            return own[t].ms;
     return -1;
 }
 
 /* A row for each way: the library's own against the fastest of the same kind in library calls, by
  * extra numbers the others. */
-static enum bd_status add_rows(struct svqr_case *c, struct task *own, const double *ms)
+static enum bd_status add_rows(struct svqr_case *c, struct task *own)
 {
     const double elements = (double)(c->m * c->n);
     enum bd_status status = BD_OK;
@@ -170,7 +172,7 @@ static enum bd_status add_rows(struct svqr_case *c, struct task *own, const doub
         struct bd_bench_row row = bd_bench_row_begin("svqr", c->m, c->n, ways[t].name, NULL);
         const enum matrix_kind kind = ways[t].kind;
         int passes = ways[t].way < 0 ? 0 : 1;
-        if (ms[t] < 0)
+        if (own[t].ms < 0)
             continue;
         status = restore(&own[t]);
         BD_TRY(run(&own[t]));
@@ -180,12 +182,12 @@ static enum bd_status add_rows(struct svqr_case *c, struct task *own, const doub
                 passes += !c->report.pass[p].skipped;
         snprintf(row.name, sizeof row.name, "%" PRId64 "x%" PRId64 " %s", c->m, c->n,
                  kind_names[kind]);
-        row.ms = ms[t];
+        row.ms = own[t].ms;
         row.floor_ms = bd_bench_floor(c->bench, 2 * 8 * elements, 0); /* V is read, Q written */
-        const double cholqr = time_of(ms, RANDOM, false, 1, BD_PEER_CHOLQR);
-        const double other = time_of(ms, RANDOM, false, 1, BD_PEER_CHOLQR_HOST);
+        const double cholqr = time_of(own, RANDOM, false, 1, BD_PEER_CHOLQR);
+        const double other = time_of(own, RANDOM, false, 1, BD_PEER_CHOLQR_HOST);
         const double least = other >= 0 && other < cholqr ? other : cholqr;
-        const double svqr = time_of(ms, kind, false, 1, BD_PEER_SVQR);
+        const double svqr = time_of(own, kind, false, 1, BD_PEER_SVQR);
         if (ways[t].way < 0 && c->peer) {
             const bool by_svd = ways[t].method == BD_GRAM_QR_SVD;
             snprintf(row.peer, sizeof row.peer, "%s in library calls, %d pass%s",
@@ -194,7 +196,7 @@ static enum bd_status add_rows(struct svqr_case *c, struct task *own, const doub
             bd_bench_extra(&row, "library_cholqr_ms", passes * least);
         }
         if (ways[t].mixed)
-            bd_bench_extra(&row, "float64_ms", time_of(ms, kind, false, ways[t].max_passes, -1));
+            bd_bench_extra(&row, "float64_ms", time_of(own, kind, false, ways[t].max_passes, -1));
         if (ways[t].way < 0)
             bd_bench_extra(&row, "passes", passes);
         BD_TRY(bd_bench_add(c->bench, &row));
@@ -207,12 +209,10 @@ static enum bd_status run_case(struct bd_bench *bench, const struct shape *shape
     struct svqr_case c;
     struct task own[way_count] = { 0 };
     struct bd_bench_task tasks[way_count];
-    double ms[way_count];
     int count = 0;
     enum bd_status status = open_case(&c, bench, shape);
     for (int t = 0; t < way_count && !status; t++) {
-        own[t] = (struct task){ .c = &c, .way = t };
-        ms[t] = -1;
+        own[t] = (struct task){ .c = &c, .way = t, .ms = -1 };
         if (ways[t].way >= 0 && !c.peer)
             continue;
         if (ways[t].method == BD_GRAM_QR_SVD && c.n > most_svd)
@@ -228,8 +228,8 @@ static enum bd_status run_case(struct bd_bench *bench, const struct shape *shape
     }
     BD_TRY(bench->platform->time(bench, tasks, count, 5));
     for (int i = 0; i < count && !status; i++)
-        ms[((const struct task *)tasks[i].user)->way] = tasks[i].ms;
-    BD_TRY(add_rows(&c, own, ms));
+        ((struct task *)tasks[i].user)->ms = tasks[i].ms;
+    BD_TRY(add_rows(&c, own));
     for (int t = 0; t < way_count; t++)
         bd_gram_qr_destroy(&own[t].qr);
     if (c.peer)

@@ -133,7 +133,7 @@ static enum bd_status open_case(struct update_case *c, struct bd_bench *bench, i
                                               .max_cols = n,
                                               .max_block = bench->gpu ? block : 1 };
     enum bd_status status = bd_bench_matrix(bench, &c->pool, m, n + spare, BD_F32);
-    BD_TRY(bench->platform->fill(bench, c->pool.data, c->pool.ld * (n + spare), 3));
+    BD_TRY(bd_bench_fill_there(bench, c->pool.data, c->pool.ld * (n + spare), 3));
     for (int i = 0; i < 4; i++)
         BD_TRY(bd_bench_matrix(bench, tall[i], m, n, BD_F32));
     for (int i = 0; i < 3; i++)

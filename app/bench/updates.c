@@ -58,7 +58,7 @@ struct table {
 struct grid {
     struct bd_bench *bench;
     struct bd_bench_change change;
-    struct bd_bench_cell open; /* the problem that `change` holds; published = NULL: none */
+    struct bd_bench_cell open; /* the problem that `change` holds; table 0: none */
     int64_t again_m, again_n;
     bool warm; /* everything has run once */
     double again_ms[again_count];
@@ -111,38 +111,12 @@ static enum bd_status time_again(struct grid *g, const struct bd_bench_cell *c)
         struct bd_bench_row row =
             bd_bench_row_begin("updates", change->m, change->n, again_name(g, t), NULL);
         snprintf(row.name, sizeof row.name, "table %d: anew %" PRId64 "x%" PRId64,
-                 c->published->table, change->m, change->n);
+                 c->published.table, change->m, change->n);
         row.ms = tasks[t].ms;
         status = bd_bench_add(g->bench, &row);
     }
     g->again_m = change->m;
     g->again_n = change->n;
-    return status;
-}
-
-/* Errors of what the last update left. */
-static enum bd_status check(struct grid *g, const struct bd_bench_cell *c, struct bd_bench_row *row)
-{
-    const struct bd_bench_change *change = &g->change;
-    struct bd_backend *backend = g->bench->backend;
-    int64_t m = change->m, n = change->n;
-    struct bd_bench_held *held = g->bench->held;
-    float *a = bd_bench_memory(g->bench, m * n, sizeof *a);
-    float *r = bd_bench_memory(g->bench, n * n, sizeof *r);
-    float *q = c->with_q ? bd_bench_memory(g->bench, m * m, sizeof *q) : NULL;
-    enum bd_status status = a && r && (q || !c->with_q) ? BD_OK : bd_bench_out_of_memory();
-    BD_TRY(bd_matrix_download(backend, a, m, &change->after));
-    BD_TRY(bd_matrix_download(backend, r, n, &change->r));
-    if (q)
-        BD_TRY(bd_matrix_download(backend, q, m, &change->q));
-    bd_bench_set_blas_threads(g->bench);
-    if (q) {
-        BD_TRY(bd_bench_norm_orthogonality(&row->orthogonality, q, m, m));
-        BD_TRY(bd_bench_norm_backward(&row->residual, a, q, r, m, n));
-    } else {
-        BD_TRY(bd_bench_check(&row->residual, &row->orthogonality, a, NULL, r, m, n, m));
-    }
-    bd_bench_release(g->bench, held);
     return status;
 }
 
@@ -162,7 +136,7 @@ static enum bd_status add_row(struct grid *g, const struct bd_bench_cell *c,
         *best = ratio > *best ? ratio : *best;
     }
     if (!peer_with_q) {
-        const struct bd_published_update *u = c->published;
+        const struct bd_published_update *u = &c->published;
         bd_bench_extra(&it, "paper_ms", u->update_ms);
         bd_bench_extra(&it, "paper_peer_ms", u->full_ms);
         bd_bench_extra(&it, "paper_ratio", (double)u->full_ms / u->update_ms);
@@ -194,8 +168,8 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
     row.ms = tasks[refactor].ms;
     row.floor_ms = bd_bench_cell_floor(g->bench, c);
     snprintf(row.name, sizeof row.name,
-             "table %d: %" PRId64 "x%" PRId64 " k=%" PRId64 " p=%" PRId64, c->published->table,
-             c->m, c->n, c->k, c->p);
+             "table %d: %" PRId64 "x%" PRId64 " k=%" PRId64 " p=%" PRId64, c->published.table, c->m,
+             c->n, c->k, c->p);
     if (row.ms >= 0) {
         snprintf(row.method, sizeof row.method, "%s%s", refactor ? "anew (model)" : "update",
                  c->with_q ? " Q R d x" : " R d x");
@@ -204,12 +178,12 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
     if (refactor)
         bd_bench_extra(&row, "update_ms", tasks[0].ms);
     if (row.ms >= 0 && checked)
-        status = check(g, c, &row);
+        status = bd_bench_change_check(change, &row);
     BD_TRY(add_row(g, c, &row, false));
     if (c->with_q && row.ms >= 0)
         BD_TRY(add_row(g, c, &row, true));
-    g->table.paper_won += c->published->full_ms >= c->published->update_ms;
-    double paper = (double)c->published->full_ms / c->published->update_ms;
+    g->table.paper_won += c->published.full_ms >= c->published.update_ms;
+    double paper = (double)c->published.full_ms / c->published.update_ms;
     g->table.paper_best = paper > g->table.paper_best ? paper : g->table.paper_best;
     return status;
 }
@@ -217,13 +191,14 @@ static enum bd_status measure_cell(struct grid *g, const struct bd_bench_cell *c
 /* Opens the problem of a cell, with room for the largest change to it in its table. */
 static enum bd_status open_problem(struct grid *g, const struct bd_bench_cell *c, int64_t scale)
 {
-    struct bd_bench_change_shape shape = { c->published->kind, c->m, c->n, c->p, c->with_q };
-    for (int i = 0; i < bd_published_update_count; i++) {
-        struct bd_bench_cell other = bd_bench_cell_scaled(&bd_published_updates[i], scale);
-        if (other.published->table == c->published->table && bd_bench_cell_same_problem(c, &other))
+    struct bd_bench_change_shape shape = { c->published.kind, c->m, c->n, c->p, c->with_q };
+    struct bd_published_update published;
+    for (int i = 0; bd_published_update(i, &published); i++) {
+        struct bd_bench_cell other = bd_bench_cell_scaled(&published, scale);
+        if (other.published.table == c->published.table && bd_bench_cell_same_problem(c, &other))
             shape.most_p = other.p > shape.most_p ? other.p : shape.most_p;
     }
-    if (g->open.published)
+    if (g->open.published.table)
         bd_bench_change_close(&g->change);
     g->again_m = g->again_n = 0;
     g->open = *c;
@@ -255,24 +230,25 @@ enum bd_status bd_bench_updates(struct bd_bench *bench)
         printf("# updates: Andrew and Dingle's tables%s%.0" PRId64 "; with Q it is m x m\n",
                scale > 1 ? ", their sizes divided by " : " at their sizes", scale > 1 ? scale : 0);
     int published = 0;
-    for (int i = 0; i < bd_published_update_count && !status; i++) {
-        struct bd_bench_cell c = bd_bench_cell_scaled(&bd_published_updates[i], scale);
-        if (!wanted[c.published->table])
+    struct bd_published_update update;
+    for (int i = 0; bd_published_update(i, &update) && !status; i++) {
+        struct bd_bench_cell c = bd_bench_cell_scaled(&update, scale);
+        if (!wanted[c.published.table])
             continue;
-        bool first = c.published->table != g.table.number;
+        bool first = c.published.table != g.table.number;
         if (first) {
             print_summary(&g, g.open.with_q, published);
-            g.table = (struct table){ .number = c.published->table };
+            g.table = (struct table){ .number = c.published.table };
             published = 0;
         }
-        if (!g.open.published || first || !bd_bench_cell_same_problem(&g.open, &c))
+        if (!g.open.published.table || first || !bd_bench_cell_same_problem(&g.open, &c))
             status = open_problem(&g, &c, scale);
         BD_TRY(measure_cell(&g, &c, first));
         published++;
     }
     if (!status)
         print_summary(&g, g.open.with_q, published);
-    if (g.open.published)
+    if (g.open.published.table)
         bd_bench_change_close(&g.change);
     return status;
 }

@@ -94,7 +94,7 @@ static enum bd_status open_case(struct wy_case *c, struct bd_bench *bench, int64
     BD_TRY(bd_bench_tight(bench, &c->work, m, n, BD_F32));
     BD_TRY(bd_bench_tight(bench, &c->q, m, m, BD_F32));
     BD_TRY(bd_bench_tight(bench, &c->r, n, n, BD_F32));
-    BD_TRY(bench->platform->fill(bench, c->a.data, m * n, 3));
+    BD_TRY(bd_bench_fill_there(bench, c->a.data, m * n, 3));
     if (bench->has_peers)
         BD_TRY(bd_bench_peer_qr_create(&c->peer, bench, m, n, m));
     return status;

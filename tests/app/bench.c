@@ -24,10 +24,10 @@ static void published_tables_are_whole(void **state)
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         double best = 0;
         int cells = 0;
-        for (int j = 0; j < bd_published_update_count; j++) {
-            const struct bd_published_update *u = &bd_published_updates[j];
-            double ratio = (double)u->full_ms / u->update_ms;
-            if (u->table != known[i].table)
+        struct bd_published_update u;
+        for (int j = 0; bd_published_update(j, &u); j++) {
+            double ratio = (double)u.full_ms / u.update_ms;
+            if (u.table != known[i].table)
                 continue;
             cells++;
             best = ratio > best ? ratio : best;
@@ -42,29 +42,28 @@ static void published_tables_are_whole(void **state)
 static void published_times_are_smooth(void **state)
 {
     (void)state;
-    for (int i = 1; i < bd_published_update_count; i++) {
-        const struct bd_published_update *u = &bd_published_updates[i], *before = u - 1;
-        if (u->table != before->table || u->m != before->m || u->n != before->n ||
-            u->p != before->p)
+    struct bd_published_update before = { 0 }, u;
+    for (int i = 0; bd_published_update(i, &u); before = u, i++) {
+        if (u.table != before.table || u.m != before.m || u.n != before.n || u.p != before.p)
             continue;
-        assert_true(u->full_ms == before->full_ms);
-        assert_true(u->k > before->k);
-        assert_true(u->update_ms < before->update_ms);
+        assert_true(u.full_ms == before.full_ms);
+        assert_true(u.k > before.k);
+        assert_true(u.update_ms < before.update_ms);
     }
 }
 
 static void cells_fit_at_every_scale(void **state)
 {
     (void)state;
-    for (int i = 0; i < bd_published_update_count; i++) {
-        const struct bd_published_update *u = &bd_published_updates[i];
-        struct bd_bench_cell c = bd_bench_cell_scaled(u, 1);
-        assert_true(c.m == u->m && c.n == u->n && c.k == u->k && c.p == u->p);
+    struct bd_published_update u;
+    for (int i = 0; bd_published_update(i, &u); i++) {
+        struct bd_bench_cell c = bd_bench_cell_scaled(&u, 1);
+        assert_true(c.m == u.m && c.n == u.n && c.k == u.k && c.p == u.p);
         for (int64_t scale = 2; scale <= 1000; scale++) {
-            c = bd_bench_cell_scaled(u, scale);
+            c = bd_bench_cell_scaled(&u, scale);
             assert_true(c.n >= 1 && c.p >= 1 && c.k >= 0 && c.k <= c.n);
             assert_true(c.m >= c.n + (c.with_q ? c.p : 0));
-            assert_true(u->kind != BD_QR_REMOVE_COLUMNS || (c.n > c.p && c.k + c.p <= c.n));
+            assert_true(u.kind != BD_QR_REMOVE_COLUMNS || (c.n > c.p && c.k + c.p <= c.n));
         }
     }
 }

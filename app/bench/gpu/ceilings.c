@@ -1,8 +1,6 @@
 /* What the GPU can do: copies, and the products of cuBLAS. */
 #include "app/bench/gpu/gpu.h"
 
-#include "app/bench/gpu/kernels.h"
-
 enum { repeats = 7 };
 
 /* Which of the ceilings' numbers a step measures. */
@@ -65,19 +63,18 @@ static enum bd_status time_step(struct bd_bench_gpu *gpu, enum step step, const 
 }
 
 /* Random values, none of them small, in the type that the products take. */
-static enum bd_status fill(struct bd_bench_gpu *gpu, const struct buffers *x, enum step step)
+static enum bd_status fill(struct bd_bench *bench, const struct buffers *x, enum step step)
 {
-    int64_t count = (int64_t)x->n * x->n;
     void *const data[] = { x->a, x->b };
-    cudaStream_t stream = gpu->cuda->stream;
-    for (int i = 0; i < 2; i++) {
+    enum bd_status status = BD_OK;
+    for (int i = 0; i < 2 && !status; i++) {
         /* the floats in c, whose content does not matter */
         float *floats = step == dgemm ? x->c : data[i];
-        bd_bench_kernel_fill(floats, count, (uint64_t)i + 1, stream);
-        if (step == dgemm)
-            bd_bench_kernel_widen(data[i], floats, x->n, x->n, x->n, stream);
+        status = bd_bench_fill_there(bench, floats, (int64_t)x->n * x->n, (uint64_t)i + 1);
+        if (!status && step == dgemm)
+            bd_bench_kernel_widen(data[i], floats, x->n, x->n, x->n, bench->gpu->cuda->stream);
     }
-    return bd_cuda_launched("filling matrices");
+    return status ? status : bd_cuda_launched("filling matrices");
 }
 
 enum bd_status bd_bench_gpu_measure(struct bd_bench *bench)
@@ -95,13 +92,14 @@ enum bd_status bd_bench_gpu_measure(struct bd_bench *bench)
         if (s == sgemm && !gpu->blas)
             break;
         if (s == copy || s == sgemm || s == dgemm)
-            status = fill(gpu, &x, s);
+            status = fill(bench, &x, s);
         BD_TRY(time_step(gpu, s, &x, &ms[s]));
     }
     bd_bench_release(bench, NULL);
     bd_cuda_free_host(x.host);
     if (status)
         return status;
+    bench->cache = (int64_t)gpu->cuda->l2;
     bench->copy_rate = 2 * (double)x.bytes / ms[copy] * 1e3;
     bench->upload_rate = (double)x.host_bytes / ms[upload] * 1e3;
     bench->download_rate = (double)x.host_bytes / ms[download] * 1e3;

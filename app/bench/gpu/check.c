@@ -3,14 +3,13 @@
 
 #include <math.h>
 
-#include "app/bench/gpu/kernels.h"
-
 /* Rows that the check widens at a time; elements up to which the host checks, with no library of
  * the GPU's in it. */
 enum { check_rows = 1 << 18, host_elements = 2000000 };
 
 struct check {
-    double *a, *q, *gram, *r; /* GPU: check_rows x n twice, n x n twice */
+    void *a, *q;              /* GPU: check_rows x n */
+    struct bd_matrix gram, r; /* n x n */
 };
 
 /* Adds up the Gram matrix of Q (or A), ||A||_F^2 and ||A - Q R||_F^2, block by block. */
@@ -31,11 +30,11 @@ static enum bd_status sweep(struct bd_bench_gpu *gpu, const struct check *c, con
         status = BD_CALL(gpu, cublasDnrm2_v2, gpu->blas, rows * k, c->a, 1, &length);
         *norm += length * length;
         BD_TRY(BD_CALL(gpu, cublasDsyrk_v2, gpu->blas, bd_blas_upper, bd_blas_t, k, rows, &one,
-                       q ? c->q : c->a, rows, &one, c->gram, k));
+                       q ? c->q : c->a, rows, &one, c->gram.data, k));
         if (!q)
             continue;
         BD_TRY(BD_CALL(gpu, cublasDgemm_v2, gpu->blas, bd_blas_n, bd_blas_n, rows, k, k, &minus,
-                       c->q, rows, c->r, k, &one, c->a, rows));
+                       c->q, rows, c->r.data, k, &one, c->a, rows));
         BD_TRY(BD_CALL(gpu, cublasDnrm2_v2, gpu->blas, rows * k, c->a, 1, &length));
         *rest += length * length;
     }
@@ -43,9 +42,9 @@ static enum bd_status sweep(struct bd_bench_gpu *gpu, const struct check *c, con
 }
 
 /* A view of columns on the GPU. */
-static struct bd_matrix view(const void *data, int64_t m, int64_t n, int64_t ld, enum bd_type type)
+static struct bd_matrix view(const float *data, int64_t m, int64_t n, int64_t ld)
 {
-    return (struct bd_matrix){ .rows = m, .cols = n, .ld = ld, .type = type, .data = (void *)data };
+    return (struct bd_matrix){ m, n, ld, BD_F32, (void *)data };
 }
 
 static enum bd_status check_here(struct bd_bench *bench, double *residual, double *orthogonality,
@@ -55,25 +54,21 @@ static enum bd_status check_here(struct bd_bench *bench, double *residual, doubl
     const int64_t square = n * n;
     struct bd_bench_gpu *gpu = bench->gpu;
     struct check c = { 0 };
-    struct bd_matrix gram = { 0 };
-    double norm = 0, rest = 0, *host = bd_bench_memory(bench, square, sizeof *host);
-    float *host_r = bd_bench_memory(bench, square, sizeof *host_r);
-    enum bd_status status = host && host_r ? BD_OK : bd_bench_out_of_memory();
-    BD_TRY(bd_bench_elements(bench, (void **)&c.a, n * check_rows, BD_F64));
-    BD_TRY(bd_bench_elements(bench, (void **)&c.q, n * check_rows, BD_F64));
-    BD_TRY(bd_bench_tight(bench, &gram, n, n, BD_F64));
-    BD_TRY(bd_bench_elements(bench, (void **)&c.r, square, BD_F64));
+    double norm = 0, rest = 0, *host = bd_bench_memory(bench, 2 * square, sizeof *host);
+    enum bd_status status = host ? BD_OK : bd_bench_out_of_memory();
+    BD_TRY(bd_bench_elements(bench, &c.a, n * check_rows, BD_F64));
+    BD_TRY(bd_bench_elements(bench, &c.q, n * check_rows, BD_F64));
+    BD_TRY(bd_bench_tight(bench, &c.gram, n, n, BD_F64));
+    BD_TRY(bd_bench_tight(bench, &c.r, n, n, BD_F64));
     if (status)
         return status;
-    c.gram = gram.data;
-    bd_bench_kernel_widen(c.r, r, n, n, n, gpu->cuda->stream);
+    bd_bench_kernel_widen(c.r.data, r, n, n, n, gpu->cuda->stream);
     status = sweep(gpu, &c, a, q, m, n, ld, &norm, &rest);
-    BD_TRY(bd_matrix_download(bench->backend, host, n, &gram));
-    const struct bd_matrix r_view = view(r, n, n, n, BD_F32);
-    BD_TRY(bd_matrix_download(bench->backend, host_r, n, &r_view));
+    BD_TRY(bd_matrix_download(bench->backend, host, n, &c.gram));
+    BD_TRY(bd_matrix_download(bench->backend, host + square, n, &c.r));
     if (status)
         return status;
-    double distance = bd_bench_gram_distance(host, q ? NULL : host_r, n);
+    double distance = bd_bench_gram_distance(host, q ? NULL : host + square, n);
     *residual = q ? sqrt(rest / norm) : distance / norm;
     *orthogonality = q ? distance : -1;
     return BD_OK;
@@ -83,8 +78,7 @@ static enum bd_status check_on_host(struct bd_bench *bench, double *residual, do
                                     const float *a, const float *q, const float *r, int64_t m,
                                     int64_t n, int64_t ld)
 {
-    const struct bd_matrix views[] = { view(a, m, n, ld, BD_F32), view(r, n, n, n, BD_F32),
-                                       view(q, m, n, ld, BD_F32) };
+    const struct bd_matrix views[] = { view(a, m, n, ld), view(r, n, n, n), view(q, m, n, ld) };
     float *host[3] = { NULL };
     enum bd_status status = BD_OK;
     for (int i = 0; i < (q ? 3 : 2) && !status; i++) {
@@ -101,7 +95,6 @@ enum bd_status bd_bench_gpu_check(struct bd_bench *bench, double *residual, doub
                                   int64_t n, int64_t ld)
 {
     struct bd_bench_held *held = bench->held;
-    bd_bench_set_blas_threads(bench);
     enum bd_status status = (!bench->gpu->blas || m * n <= host_elements
                                  ? check_on_host
                                  : check_here)(bench, residual, orthogonality, a, q, r, m, n, ld);

@@ -1,6 +1,5 @@
 /* Cholesky QR with its Gram matrix in float64, in calls of cuBLAS and cuSOLVER. */
 #include "app/bench/gpu/gpu.h"
-#include "app/bench/gpu/kernels.h"
 
 struct cholqr {
     int m, n, lwork;

@@ -35,7 +35,6 @@ enum { bd_solver_vectors = 1 };
          const double *alpha, const double *a, int lda, double *b, int ldb)) \
     CALL(cublasStrsm_v2, (void *handle, int side, int uplo, int trans, int diag, int m, int n, \
          const float *alpha, const float *a, int lda, float *b, int ldb)) \
-    CALL(cublasSnrm2_v2, (void *handle, int n, const float *x, int incx, float *result)) \
     CALL(cublasDnrm2_v2, (void *handle, int n, const double *x, int incx, double *result))
 #define BD_SOLVER_CALLS(CALL) \
     CALL(cusolverDnCreate, (void **handle)) \
@@ -87,10 +86,10 @@ struct bd_libraries {
 enum { bd_bench_events = 512 };
 
 struct bd_bench_gpu {
-    struct bd_backend *backend;
     struct bd_cuda *cuda;
     struct bd_libraries lib;
     void *blas, *solver; /* handles; NULL where the libraries are not found */
+    void *jacobi;        /* settings of gesvdj */
     cudaEvent_t events[bd_bench_events];
     char description[256]; /* the versions of the libraries, or what is missing */
 };
@@ -99,18 +98,17 @@ struct bd_bench_gpu {
 enum bd_status bd_bench_library(int code, const char *call);
 #define BD_CALL(gpu, function, ...) bd_bench_library((gpu)->lib.function(__VA_ARGS__), #function)
 
-enum bd_status bd_bench_gpu_open(struct bd_bench_gpu **gpu, struct bd_backend *backend);
-void bd_bench_gpu_close(struct bd_bench_gpu **gpu);
-
 /* Records an event 0 .. bd_bench_events - 1 on the stream; the time between two of them in
  * milliseconds, which waits for the second. */
 enum bd_status bd_bench_gpu_mark(struct bd_bench_gpu *gpu, int event);
 enum bd_status bd_bench_gpu_elapsed(struct bd_bench_gpu *gpu, int first, int second, double *ms);
 
-/* Sets the rates of the bench: copies, and products of 8192 (4096 with --quick). */
+/* Sets the cache and the rates of the bench: copies, and products of 8192 (4096 with --quick). */
 enum bd_status bd_bench_gpu_measure(struct bd_bench *bench);
 
 /* For the platform's table, which documents them. */
+enum bd_status bd_bench_gpu_open(struct bd_bench *bench);
+void bd_bench_gpu_close(struct bd_bench *bench);
 enum bd_status bd_bench_gpu_time(struct bd_bench *bench, struct bd_bench_task *tasks, int count,
                                  int repeats);
 enum bd_status bd_bench_gpu_time_once(struct bd_bench *bench, const struct bd_bench_task *task,
@@ -122,7 +120,6 @@ enum bd_status bd_bench_cholqr_create(struct bd_bench *bench, int64_t m, int64_t
 enum bd_status bd_bench_cholqr_run(struct bd_bench *bench, void *cholqr, float *q, float *r,
                                    float *a);
 enum bd_status bd_bench_gpu_svd_create(struct bd_bench *bench, int64_t n, void **svd);
-void bd_bench_gpu_svd_destroy(struct bd_bench *bench, void *svd);
 enum bd_status bd_bench_gpu_svd_run(struct bd_bench *bench, void *svd, enum bd_bench_svd_way way,
                                     float *r);
 enum bd_status bd_bench_gpu_svd_fetch(struct bd_bench *bench, void *svd, float *sigma, float *v,
@@ -135,4 +132,33 @@ void bd_bench_svqr_destroy(void *svqr);
 enum bd_status bd_bench_svqr_run(void *svqr, enum bd_bench_svqr_way way, double *v);
 enum bd_status bd_bench_svqr_get_r(void *svqr, double *r);
 
+/* Kernels that no library has, launched on a stream. Shapes m x n, column-major. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* out (m x n, tight, float64) := a (m x n, ld). */
+void bd_bench_kernel_widen(double *out, const float *a, int64_t ld, int64_t m, int64_t n,
+                           cudaStream_t stream);
+
+/* r (n x n, ldr or tight) := the upper triangle of a (ld or tight), zeros below. */
+void bd_bench_kernel_take_r(float *r, int64_t ldr, const float *a, int64_t ld, int64_t n,
+                            cudaStream_t stream);
+void bd_bench_kernel_narrow_r(float *r, const double *a, int64_t n, cudaStream_t stream);
+
+/* a (n x n, tight) := the identity. */
+void bd_bench_kernel_identity(double *a, int64_t n, cudaStream_t stream);
+
+/* A formula on count elements each (app/bench/platform.h). */
+void bd_bench_kernel_formula(enum bd_bench_formula which, float *out, const float *a,
+                             const float *b, const float *y, float mu, float threshold,
+                             int64_t count, cudaStream_t stream);
+
+/* p (n x n) := u diag(max(0, sigma - threshold)). */
+void bd_bench_kernel_scale_columns(float *p, const float *u, const float *sigma, float threshold,
+                                   int64_t n, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 #endif

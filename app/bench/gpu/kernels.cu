@@ -1,4 +1,4 @@
-#include "app/bench/gpu/kernels.h"
+#include "app/bench/gpu/gpu.h"
 
 enum { threads = 256, most_blocks = 132 * 16 };
 
@@ -12,38 +12,6 @@ static int blocks_for(int64_t count)
 #define FOR_EACH(i, count)                                                        \
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (count); \
          i += gridDim.x * (int64_t)blockDim.x)
-
-/* A hash of (seed, i) to -1..1: the finaliser of splitmix64 (Steele, Lea, Flood 2014). */
-__device__ float uniform(uint64_t seed, uint64_t i)
-{
-    uint64_t z = (seed << 40) + (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (float)(int32_t)((z ^ (z >> 31)) >> 32) * 0x1p-31F;
-}
-
-__global__ void fill(float *data, int64_t count, uint64_t seed)
-{
-    FOR_EACH(i, count)
-    data[i] = uniform(seed, (uint64_t)i);
-}
-
-void bd_bench_kernel_fill(float *data, int64_t count, uint64_t seed, cudaStream_t stream)
-{
-    fill<<<blocks_for(count), threads, 0, stream>>>(data, count, seed);
-}
-
-__global__ void fill_collinear(float *data, int64_t m, int64_t count, float noise, uint64_t seed)
-{
-    FOR_EACH(i, count)
-    data[i] = uniform(seed, (uint64_t)(i % m)) + noise * uniform(seed + 1, (uint64_t)i);
-}
-
-void bd_bench_kernel_fill_collinear(float *data, int64_t m, int64_t n, float noise, uint64_t seed,
-                                    cudaStream_t stream)
-{
-    fill_collinear<<<blocks_for(m * n), threads, 0, stream>>>(data, m, m * n, noise, seed);
-}
 
 __global__ void widen(double *out, const float *a, int64_t ld, int64_t m)
 {
@@ -90,20 +58,6 @@ void bd_bench_kernel_identity(double *a, int64_t n, cudaStream_t stream)
     identity<<<blocks_for(n * n), threads, 0, stream>>>(a, n);
 }
 
-__global__ void from_bytes(float *out, const uint8_t *bytes, int64_t ld, int64_t m)
-{
-    int64_t j = blockIdx.y;
-    FOR_EACH(i, m)
-    out[i + j * m] = bytes[i + j * ld];
-}
-
-void bd_bench_kernel_from_bytes(float *out, const uint8_t *bytes, int64_t ld, int64_t m, int64_t n,
-                                cudaStream_t stream)
-{
-    dim3 grid((unsigned)blocks_for(m), (unsigned)n);
-    from_bytes<<<grid, threads, 0, stream>>>(out, bytes, ld, m);
-}
-
 template <bd_bench_formula which>
 __global__ void apply(float *out, const float *a, const float *b, const float *y, float mu,
                       float threshold, int64_t count)
@@ -118,8 +72,7 @@ void bd_bench_kernel_formula(enum bd_bench_formula which, float *out, const floa
 {
     auto kernel = which == BD_BENCH_FORM     ? apply<BD_BENCH_FORM>
                   : which == BD_BENCH_SHRINK ? apply<BD_BENCH_SHRINK>
-                  : which == BD_BENCH_DUAL   ? apply<BD_BENCH_DUAL>
-                                             : apply<BD_BENCH_REST>;
+                                             : apply<BD_BENCH_DUAL>;
     kernel<<<blocks_for(count), threads, 0, stream>>>(out, a, b, y, mu, threshold, count);
 }
 

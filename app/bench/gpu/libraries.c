@@ -74,6 +74,7 @@ static enum bd_status open_libraries(struct bd_bench_gpu *gpu)
     }
     status = BD_CALL(gpu, cusolverDnCreate, &gpu->solver);
     BD_TRY(BD_CALL(gpu, cusolverDnSetStream, gpu->solver, gpu->cuda->stream));
+    BD_TRY(BD_CALL(gpu, cusolverDnCreateGesvdjInfo, &gpu->jacobi));
     for (int i = 0; i < 3 && !status; i++)
         lib->cusolverGetProperty(i, &part[i]);
     snprintf(gpu->description, sizeof gpu->description, "cuBLAS %d.%d.%d, cuSOLVER %d.%d.%d",
@@ -82,11 +83,13 @@ static enum bd_status open_libraries(struct bd_bench_gpu *gpu)
     return status;
 }
 
-void bd_bench_gpu_close(struct bd_bench_gpu **out)
+void bd_bench_gpu_close(struct bd_bench *bench)
 {
-    struct bd_bench_gpu *gpu = *out;
+    struct bd_bench_gpu *gpu = bench->gpu;
     if (!gpu)
         return;
+    if (gpu->jacobi)
+        gpu->lib.cusolverDnDestroyGesvdjInfo(gpu->jacobi);
     if (gpu->solver)
         gpu->lib.cusolverDnDestroy(gpu->solver);
     if (gpu->blas)
@@ -99,23 +102,21 @@ void bd_bench_gpu_close(struct bd_bench_gpu **out)
     if (gpu->lib.blas_library)
         dlclose(gpu->lib.blas_library);
     free(gpu);
-    *out = NULL;
+    bench->gpu = NULL;
 }
 
-enum bd_status bd_bench_gpu_open(struct bd_bench_gpu **out, struct bd_backend *backend)
+enum bd_status bd_bench_gpu_open(struct bd_bench *bench)
 {
-    struct bd_bench_gpu *gpu = calloc(1, sizeof *gpu);
-    *out = gpu;
+    struct bd_bench_gpu *gpu = bench->gpu = calloc(1, sizeof *gpu);
     if (!gpu)
         return bd_bench_out_of_memory();
-    gpu->backend = backend;
-    gpu->cuda = bd_cuda_of(backend);
+    gpu->cuda = bd_cuda_of(bench->backend);
     enum bd_status status = BD_OK;
     for (int i = 0; i < bd_bench_events && !status; i++)
         status = bd_cuda_check(cudaEventCreate(&gpu->events[i]), "making an event");
     BD_TRY(open_libraries(gpu));
-    if (status)
-        bd_bench_gpu_close(out);
+    BD_TRY(bd_bench_gpu_measure(bench));
+    bench->has_peers = gpu->solver;
     return status;
 }
 

@@ -1,19 +1,5 @@
 /* A GPU as a platform: its peers are cuSOLVER and cuBLAS. */
 #include "app/bench/gpu/gpu.h"
-#include "app/bench/gpu/kernels.h"
-
-static enum bd_status open_gpu(struct bd_bench *bench)
-{
-    enum bd_status status = bd_bench_gpu_open(&bench->gpu, bench->backend);
-    BD_TRY(bd_bench_gpu_measure(bench));
-    bench->has_peers = bench->gpu && bench->gpu->blas && bench->gpu->solver;
-    return status;
-}
-
-static void close_gpu(struct bd_bench *bench)
-{
-    bd_bench_gpu_close(&bench->gpu);
-}
 
 static void print_machine(const struct bd_bench *b)
 {
@@ -24,34 +10,11 @@ static void print_machine(const struct bd_bench *b)
     printf("# peers: %s\n", b->gpu->description);
 }
 
-static int64_t cache(const struct bd_bench *bench)
-{
-    return (int64_t)bench->gpu->cuda->l2;
-}
-
 static enum bd_status copy(struct bd_bench *bench, void *to, const void *from, size_t bytes)
 {
     return bd_cuda_check(
         cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, bench->gpu->cuda->stream),
         "a copy");
-}
-
-static enum bd_status zero(struct bd_bench *bench, void *to, size_t bytes)
-{
-    return bd_cuda_check(cudaMemsetAsync(to, 0, bytes, bench->gpu->cuda->stream), "zeroing");
-}
-
-static enum bd_status fill(struct bd_bench *bench, float *data, int64_t count, uint64_t seed)
-{
-    bd_bench_kernel_fill(data, count, seed, bench->gpu->cuda->stream);
-    return bd_cuda_launched("filling a matrix");
-}
-
-static enum bd_status fill_collinear(struct bd_bench *bench, float *data, int64_t m, int64_t n,
-                                     double noise, uint64_t seed)
-{
-    bd_bench_kernel_fill_collinear(data, m, n, (float)noise, seed, bench->gpu->cuda->stream);
-    return bd_cuda_launched("filling a matrix");
 }
 
 static enum bd_status qr_work(struct bd_bench *bench, int64_t most_m, int64_t most_n,
@@ -121,19 +84,6 @@ static enum bd_status gemm(struct bd_bench *bench, int64_t m, int64_t n, int64_t
                    &one, a, (int)m, b, (int)k, &zero_, c, (int)m);
 }
 
-static enum bd_status norm(struct bd_bench *bench, const float *x, int64_t count, float *result)
-{
-    const struct bd_bench_gpu *gpu = bench->gpu;
-    return BD_CALL(gpu, cublasSnrm2_v2, gpu->blas, (int)count, x, 1, result);
-}
-
-static enum bd_status from_bytes(struct bd_bench *bench, float *out, const struct bd_matrix *bytes)
-{
-    bd_bench_kernel_from_bytes(out, bytes->data, bytes->ld, bytes->rows, bytes->cols,
-                               bench->gpu->cuda->stream);
-    return bd_cuda_launched("widening bytes");
-}
-
 static enum bd_status formula(struct bd_bench *bench, enum bd_bench_formula which, float *out,
                               const float *a, const float *b, const float *y, float mu,
                               float threshold, int64_t count)
@@ -143,14 +93,10 @@ static enum bd_status formula(struct bd_bench *bench, enum bd_bench_formula whic
 }
 
 const struct bd_bench_platform bd_bench_cuda = {
-    .open = open_gpu,
-    .close = close_gpu,
+    .open = bd_bench_gpu_open,
+    .close = bd_bench_gpu_close,
     .print_machine = print_machine,
-    .cache = cache,
     .copy = copy,
-    .zero = zero,
-    .fill = fill,
-    .fill_collinear = fill_collinear,
     .time = bd_bench_gpu_time,
     .time_once = bd_bench_gpu_time_once,
     .check = bd_bench_gpu_check,
@@ -163,13 +109,10 @@ const struct bd_bench_platform bd_bench_cuda = {
     .second_create = bd_bench_cholqr_create,
     .second_run = bd_bench_cholqr_run,
     .svd_create = bd_bench_gpu_svd_create,
-    .svd_destroy = bd_bench_gpu_svd_destroy,
     .svd_run = bd_bench_gpu_svd_run,
     .svd_fetch = bd_bench_gpu_svd_fetch,
     .svd_shrink = bd_bench_gpu_svd_shrink,
     .gemm = gemm,
-    .norm = norm,
-    .from_bytes = from_bytes,
     .formula = formula,
     .svqr_create = bd_bench_svqr_create,
     .svqr_destroy = bd_bench_svqr_destroy,

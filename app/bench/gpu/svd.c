@@ -1,21 +1,13 @@
 /* The SVD of a small matrix by cuSOLVER. */
 #include "app/bench/gpu/gpu.h"
-#include "app/bench/gpu/kernels.h"
 
 struct svd {
     int n, lwork_j, lwork_a;
-    void *params;
     struct bd_matrix sigma, v; /* n, n x n */
     float *u, *p;              /* n x n; p: u with its columns scaled */
     void *work, *info;
     double residual; /* gesvda's own estimate */
 };
-
-void bd_bench_gpu_svd_destroy(struct bd_bench *bench, void *svd)
-{
-    if (svd && ((struct svd *)svd)->params)
-        bench->gpu->lib.cusolverDnDestroyGesvdjInfo(((struct svd *)svd)->params);
-}
 
 enum bd_status bd_bench_gpu_svd_create(struct bd_bench *bench, int64_t size, void **out)
 {
@@ -30,9 +22,8 @@ enum bd_status bd_bench_gpu_svd_create(struct bd_bench *bench, int64_t size, voi
     BD_TRY(bd_bench_elements(bench, (void **)&c->p, square, BD_F32));
     BD_TRY(bd_bench_tight(bench, &c->v, n, n, BD_F32));
     BD_TRY(bd_bench_elements(bench, &c->info, 1, BD_F32)); /* as large as an int */
-    BD_TRY(BD_CALL(gpu, cusolverDnCreateGesvdjInfo, &c->params));
     BD_TRY(BD_CALL(gpu, cusolverDnSgesvdj_bufferSize, gpu->solver, bd_solver_vectors, 0, n, n, c->u,
-                   n, c->sigma.data, c->u, n, c->v.data, n, &c->lwork_j, c->params));
+                   n, c->sigma.data, c->u, n, c->v.data, n, &c->lwork_j, gpu->jacobi));
     BD_TRY(BD_CALL(gpu, cusolverDnSgesvdaStridedBatched_bufferSize, gpu->solver, bd_solver_vectors,
                    n, n, n, c->u, n, square, c->sigma.data, n, c->u, n, square, c->v.data, n,
                    square, &c->lwork_a, 1));
@@ -53,7 +44,7 @@ enum bd_status bd_bench_gpu_svd_run(struct bd_bench *bench, void *svd, enum bd_b
     if (way == BD_PEER_SVD_JACOBI)
         return BD_CALL(gpu, cusolverDnSgesvdj, gpu->solver, bd_solver_vectors, 0, n, n, r, n,
                        c->sigma.data, c->u, n, c->v.data, n, c->work, c->lwork_j, c->info,
-                       c->params);
+                       gpu->jacobi);
     return BD_CALL(gpu, cusolverDnSgesvdaStridedBatched, gpu->solver, bd_solver_vectors, n, n, n, r,
                    n, square, c->sigma.data, n, c->u, n, square, c->v.data, n, square, c->work,
                    c->lwork_a, c->info, &c->residual, 1);

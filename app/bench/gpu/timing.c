@@ -75,7 +75,6 @@ enum bd_status bd_bench_gpu_time(struct bd_bench *bench, struct bd_bench_task *t
     double times[most_tasks][most_rounds];
     int runs[most_tasks] = { 0 };
     enum bd_status status = BD_OK;
-    bd_bench_set_blas_threads(bench);
     for (int t = 0; t < count && !status; t++) {
         tasks[t].ms = -1;
         if (tasks[t].run)
@@ -99,7 +98,6 @@ enum bd_status bd_bench_gpu_time_once(struct bd_bench *bench, const struct bd_be
     enum bd_status status = bd_bench_check_interrupt();
     if (task->prepare)
         BD_TRY(task->prepare(task->user));
-    bd_bench_set_blas_threads(bench);
     BD_TRY(bd_bench_gpu_mark(bench->gpu, 0));
     BD_TRY(task->run(task->user));
     BD_TRY(bd_bench_gpu_mark(bench->gpu, 1));
