@@ -204,8 +204,6 @@ __global__ __launch_bounds__(threads,
     }
 }
 
-extern "C" {
-
 size_t bd_cuda_gram_packed_size(int n)
 {
     return n <= gram_narrow_most ? 0 : gram_packed_size(n);
@@ -233,5 +231,3 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
                        factor_bytes(n, apart ? 1 : gram_matrices(n, svd)), plan->data, s, record);
     return status ? status : bd_cuda_launched("R of the Gram matrix");
 }
-
-} /* extern "C" */

@@ -4,10 +4,6 @@
 
 #include "gpu/gram_qr/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* By value to the kernels. */
 struct gram_factor_step {
     int svd, solve, mixed, pass;
@@ -31,7 +27,4 @@ enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
 /* Doubles of data.packed, 0 if T is not packed. */
 size_t bd_cuda_gram_packed_size(int n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

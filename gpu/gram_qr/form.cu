@@ -107,8 +107,6 @@ static enum bd_status launch_squares(const struct gram_plan *plan, const double 
                : launch_stages<low_square, 2>(plan, v, ldv, counts);
 }
 
-extern "C" {
-
 size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type)
 {
     if (m == 0)
@@ -141,5 +139,3 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
            : n <= triangle<8>::most ? launch_triangle<triangle<8>>(plan, wide, ldv)
                                     : launch_squares(plan, wide, ldv);
 }
-
-} /* extern "C" */

@@ -159,8 +159,6 @@ static enum bd_status make_plan(struct gram_plan *plan)
     return bd_cuda_gram_persistent_create(plan);
 }
 
-extern "C" {
-
 static void gram_destroy(void *work)
 {
     struct gram_plan *plan = plan_of(work);
@@ -346,8 +344,6 @@ static enum bd_status gram_repair(void *work, void *v, int64_t ldv, const int *e
         error = cudaGetLastError();
     return bd_cuda_check(error, "scaling columns of V");
 }
-
-} /* extern "C" */
 
 const struct bd_gram_qr_ops bd_cuda_gram_qr_ops = {
     .create = gram_create,

@@ -59,13 +59,11 @@ struct gram_data {
     struct gram_decision *decision;
 };
 
-#ifdef __CUDACC__
 /* For 16 columns, number `number` of such: bit j: a block begins with column j of these. */
 static __device__ __forceinline__ unsigned gram_cuts(const unsigned *starts, int number)
 {
     return starts[number / 2] >> number % 2 * 16 & 0xffffu;
 }
-#endif
 
 /* The first passes in one launch (gpu/gram_qr/narrow/persistent.cu). */
 struct gram_persistent_outcome {
@@ -106,18 +104,10 @@ struct gram_plan {
 
 /* Matrices of n x n that R is made in: one; for the SVD one more, and a third where products of
  * up to 64 rows are rotated from one to the other (gram_jacobi). */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-    static inline size_t
-    gram_matrices(int n, int svd)
+static inline __host__ __device__ size_t gram_matrices(int n, int svd)
 {
     return !svd ? 1 : n <= 64 ? 3 : 2;
 }
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 /* form.cu: bytes of `parts`; G := V^T V. */
 size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type);
@@ -132,7 +122,4 @@ enum bd_status bd_cuda_triangular_solve(void *work, const void *r, int64_t ldr, 
 enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ldr, void *v,
                                            int64_t ldv, int mixed);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -4,10 +4,6 @@
 
 #include "gpu/cuda.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Doubles of g: n x n, and room behind it for the norms of columns and their inverses. */
 static inline size_t bd_cuda_cholesky_size(int64_t n)
 {
@@ -34,7 +30,4 @@ enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, dou
 enum bd_status bd_cuda_cholesky_keep(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
                                      double *report, const int *stop);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

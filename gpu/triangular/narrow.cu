@@ -133,8 +133,6 @@ static void choose(const struct gram_plan *plan, Element *v, int64_t ldv, const 
 #undef LAUNCH
 }
 
-extern "C" {
-
 size_t bd_cuda_triangular_form_workspace(const struct bd_cuda *cuda, int64_t m, int n)
 {
     const int rounded = bd_rows_columns(n);
@@ -162,5 +160,3 @@ enum bd_status bd_cuda_triangular_narrow(const struct gram_plan *plan, void *v, 
         choose<double, false, false>(plan, static_cast<double *>(v), ldv, s);
     return bd_cuda_launched("the product with a triangle");
 }
-
-} /* extern "C" */

@@ -112,8 +112,6 @@ static enum bd_status finish(const struct gram_plan *plan, void *v, int64_t ldv,
     return BD_OK;
 }
 
-extern "C" {
-
 enum bd_status bd_cuda_triangular_solve(void *work, const void *r, int64_t ldr, void *v,
                                         int64_t ldv, enum bd_triangular_solve solve, int mixed)
 {
@@ -132,5 +130,3 @@ enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ld
                                                                  mixed, plan->status);
     return finish(plan, v, ldv, mixed, "V R");
 }
-
-} /* extern "C" */

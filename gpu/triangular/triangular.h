@@ -5,10 +5,6 @@
 
 #include "gpu/gram_qr/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* V := V T as data.decision says; V stays as it is where that is the identity. Up to
  * gram_narrow_most columns. mixed = 0 promises that data.decision->single is 0. form: G of the
  * new V, too, and the new V may then be left in plan->copy. overflow becomes 1 where an element
@@ -32,11 +28,6 @@ enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, void *
 enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v, int64_t ldv,
                                          int *overflow);
 
-#ifdef __cplusplus
-}
-#endif
-
-#ifdef __CUDACC__
 /* Whether T is one block of columns; whether V T is one product in float64. */
 static __device__ __forceinline__ bool bd_cuda_triangular_is_whole(const struct gram_data &d)
 {
@@ -50,5 +41,5 @@ static __device__ __forceinline__ bool bd_cuda_triangular_is_product(const struc
 {
     return !d.decision->single && bd_cuda_triangular_is_whole(d);
 }
-#endif
+
 #endif

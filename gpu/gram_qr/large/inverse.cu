@@ -248,8 +248,6 @@ __global__ __launch_bounds__(join_threads) void join(const __grid_constant__ str
     }
 }
 
-extern "C" {
-
 enum bd_status bd_cuda_gram_inverse_enqueue(const struct gram_plan *plan, int *overflow)
 {
     const int n = plan->data.n, blocks = (n + side - 1) / side;
@@ -275,5 +273,3 @@ enum bd_status bd_cuda_gram_join_enqueue(const struct gram_plan *plan, int pass)
                    dim3(join_threads), 0, plan->data, pass);
     return bd_cuda_launched("R of all passes");
 }
-
-} /* extern "C" */

@@ -176,9 +176,9 @@ __global__ __launch_bounds__(threads,
     }
 }
 
-extern "C" enum bd_status bd_cuda_gram_large_enqueue(const struct gram_plan *plan,
-                                                     const struct gram_factor_step *step,
-                                                     struct gram_record *record)
+enum bd_status bd_cuda_gram_large_enqueue(const struct gram_plan *plan,
+                                          const struct gram_factor_step *step,
+                                          struct gram_record *record)
 {
     const struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n, warps = measure_threads / 32;

@@ -11,10 +11,6 @@
 
 #include "gpu/gram_qr/factor.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* As bd_cuda_gram_factor_enqueue. */
 enum bd_status bd_cuda_gram_large_enqueue(const struct gram_plan *plan,
                                           const struct gram_factor_step *step,
@@ -33,7 +29,4 @@ enum bd_status bd_cuda_gram_inverse_enqueue(const struct gram_plan *plan, int *o
  * Clears what gram_repair did. */
 enum bd_status bd_cuda_gram_join_enqueue(const struct gram_plan *plan, int pass);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -13,9 +13,9 @@ __global__ __launch_bounds__(threads,
     gram_narrow_factor(m, d, s, out);
 }
 
-extern "C" enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
-                                                      const struct gram_factor_step *step,
-                                                      struct gram_record *record)
+enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
+                                           const struct gram_factor_step *step,
+                                           struct gram_record *record)
 {
     bd_cuda_follow(plan->cuda, narrow, dim3(1), dim3(threads), 0, plan->data, *step, record);
     return bd_cuda_launched("R of the Gram matrix");

@@ -171,8 +171,6 @@ template <class Element> static const void *kernel_of(int n)
 #undef KERNEL
 }
 
-extern "C" {
-
 enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan)
 {
     struct bd_cuda *cuda = plan->cuda;
@@ -262,5 +260,3 @@ enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int
     }
     return BD_OK;
 }
-
-} /* extern "C" */

@@ -4,15 +4,8 @@
 
 #include "gpu/gram_qr/plan.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Fills plan->persistent, which stays as it is where there is no such kernel. */
 enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan);
 void bd_cuda_gram_persistent_destroy(struct gram_plan *plan);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
