@@ -7,8 +7,7 @@
 /* By value to the kernels. */
 struct gram_factor_step {
     int svd, solve, mixed, pass;
-    int number;  /* gram_record */
-    int in_copy; /* V is in gram_plan.copy if the product before was in float32 */
+    int number; /* gram_record */
     double shift, enough;
     int apart; /* shared memory has no room beside R^ for the matrices that clamping needs */
 };
@@ -23,8 +22,5 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
 enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
                                            const struct gram_factor_step *step,
                                            struct gram_record *record);
-
-/* Doubles of data.packed, 0 if T is not packed. */
-size_t bd_cuda_gram_packed_size(int n);
 
 #endif

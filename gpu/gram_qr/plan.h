@@ -17,7 +17,7 @@
 enum {
     gram_most = 1024,     /* columns */
     gram_most_svd = 256,  /* by the SVD */
-    gram_narrow_most = 32 /* up to here rows of V are solved for in registers */
+    gram_narrow_most = 32 /* up to here the first passes are one launch */
 };
 
 /* What a pass did; in page-locked memory. The GPU writes it, `number` last. */
@@ -31,7 +31,6 @@ struct gram_record {
 struct gram_decision {
     int identity; /* leave V as it is */
     int single;   /* in float32 */
-    int in_copy;  /* V is in gram_plan.copy; 0 of more than gram_narrow_most */
     /* Of gpu/gram_qr/large/large.cu: */
     int end;              /* rows of R^ before the first pivot that was not positive */
     double orthogonality; /* of V before the pass */
@@ -47,8 +46,8 @@ struct gram_data {
     double *r;       /* n x n, row by row: R^; upper */
     double *norms;   /* n: D */
     double *inverse; /* n: what columns of V are multiplied by first, 1 / D */
-    double *t;       /* n x n, element (k, j) is t[j * n + k]; n <= gram_narrow_most */
-    double *packed;  /* T in blocks (gram_packed); of more columns */
+    double *t;       /* T where `packed` is NULL: n x n, element (k, j) is t[j * n + k] */
+    double *packed;  /* T in blocks (gram_packed) */
     double *total;   /* n x n, ld n: R_total, upper */
     double *other;   /* n x n, ld n: R_total after the pass */
     /* gram_matrices n x n, for when shared memory is too small. Of gpu/gram_qr/large: first 2 n
@@ -94,11 +93,7 @@ struct gram_plan {
     int *status; /* 1, page-locked, written by the GPU: of gpu/triangular/triangular.cu */
     int number;  /* of the last gram_factor */
     int numbers[bd_gram_qr_max_passes]; /* of the last of each pass */
-    float *copy;                        /* m x n, tight: gpu/triangular/narrow.cu; NULL: none */
-    int mixed;                          /* of the last gram_factor */
-    int down;                           /* the next sweep goes from the last rows to the first */
-    int formed; /* the last gram_solve has formed G, and nothing has changed V since */
-    int solved; /* the last kernels are those of gram_solve */
+    int solved;                         /* the last kernels are those of gram_solve */
     struct gram_persistent persistent;
 };
 

@@ -1,4 +1,4 @@
-/* V := V T (gpu/gram_qr/plan.h) of 33 to 128 columns, where T has room in shared memory beside
+/* V := V T (gpu/gram_qr/plan.h) of up to 128 columns, where T has room in shared memory beside
  * tiles of rows of V: on the FP64 tensor cores, by a pipeline of asynchronous copies, so that only
  * memory bounds it.
  *

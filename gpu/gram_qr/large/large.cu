@@ -162,7 +162,7 @@ __global__ __launch_bounds__(threads,
         gram_keep_total(d, s.pass, false);
     } else {
         record.single = gram_is_single(record.condition, s.mixed);
-        gram_cut<threads, parts>(starts, true, d.r, n, n, s.solve, gram_kappa(record.condition, n),
+        gram_cut<threads, parts>(starts, d.r, n, n, s.solve, gram_kappa(record.condition, n),
                                  gram_tau(record.single));
         for (int j = threadIdx.x; j < n; j += threads)
             d.norms[j] *= gram_undone(d.exponents[j]);

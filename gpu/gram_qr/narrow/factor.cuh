@@ -10,6 +10,7 @@
 #include "gpu/gram_qr/clamp.cuh"
 #include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
+#include "gpu/gram_qr/solver.cuh"
 
 /* What a lane knows of its column and row of R^: R(i, j), i < j, is a[i * ld + j] times `by` of
  * i. */
@@ -39,7 +40,8 @@ static __device__ __forceinline__ void break_off(double *a, int n, int end, stru
  * gram_invert_column. */
 template <int COLUMNS>
 static __device__ __forceinline__ void invert(const struct gram_data &d, const double *a,
-                                              const struct column &own, unsigned starts)
+                                              const struct column &own, unsigned starts,
+                                              bool single)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, n = d.n;
     double x[COLUMNS];
@@ -68,21 +70,21 @@ static __device__ __forceinline__ void invert(const struct gram_data &d, const d
 #pragma unroll
     for (int c = 0; c < COLUMNS; c++) {
         const int j = warp + warps * c;
-        if (j < n && lane < n)
-            d.t[j * n + lane] = lane <= j ? x[c] : 0.0;
+        if (j < n && lane <= j)
+            gram_put_t(d, lane, j, x[c], single);
     }
 }
 
 /* The same if T is one block: gram_eliminate has left the inverse. */
 static __device__ __forceinline__ void take_inverse(const struct gram_data &d, const double *a,
-                                                    const struct column &own)
+                                                    const struct column &own, bool single)
 {
     const int lane = threadIdx.x % 32, n = d.n;
 #pragma unroll 2
     for (int j = threadIdx.x / 32; j < n; j += warps) {
         const double by = __shfl_sync(~0u, own.by, j), left = a[j * ld + lane] * by;
-        if (lane < n)
-            d.t[j * n + lane] = lane < j ? left : lane == j ? by : 0.0;
+        if (lane <= j)
+            gram_put_t(d, lane, j, lane < j ? left : by, single);
     }
 }
 
@@ -169,11 +171,10 @@ static __device__ __forceinline__ double take_scaled(struct gram_memory &m, doub
     return (m.sums[0] + m.sums[1]) + (m.sums[2] + m.sums[3]);
 }
 
-/* A pass with R = I; `record` says why. What gram_repair did is undone, unless the pass was bad.
- * All threads have read what they need of the decision. */
+/* A pass with R = I; `record` says why. What gram_repair did is undone, unless the pass was bad. */
 static __device__ __forceinline__ void stay(const struct gram_data &d,
                                             const struct gram_factor_step &s, double undone,
-                                            int in_copy, const struct gram_record &record,
+                                            const struct gram_record &record,
                                             struct gram_record *out)
 {
     const int lane = threadIdx.x % 32, n = d.n;
@@ -188,7 +189,6 @@ static __device__ __forceinline__ void stay(const struct gram_data &d,
         d.exponents[threadIdx.x] = 0;
     if (threadIdx.x == 0) {
         d.decision->identity = 1;
-        d.decision->in_copy = in_copy;
         if (out)
             gram_write(out, record, s.number);
     }
@@ -244,10 +244,11 @@ static __device__ __forceinline__ int factor(struct gram_memory &m, double g[sha
     }
 }
 
-/* Writes to m.starts where blocks of R^ begin (gram_decision); by the warp that has `blocks`. */
+/* Writes to m.starts where blocks of R^ begin (gram_decision); by the warp that has `blocks`.
+ * packed: T will be, so that blocks begin as gram_cut lets them begin. */
 static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_blocks *blocks, int n,
                                            int solve, const struct column &own, double most,
-                                           bool clamped)
+                                           bool clamped, bool packed)
 {
     const int lane = threadIdx.x % 32;
     if (!clamped && most < HUGE_VAL) {
@@ -262,6 +263,8 @@ static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_bl
         m.starts = solve == BD_TRIANGULAR_SUBSTITUTION                    ? ~0u
                    : solve == BD_TRIANGULAR_INVERSION || most == HUGE_VAL ? 1u
                                                                           : blocks->starts;
+    if (lane == 0 && packed && m.starts & 0xfffefffeu)
+        m.starts |= 1u << 16;
 }
 
 /* gram_factor of the table, by `threads` threads in `m`: T, the decision and R_total go to d,
@@ -285,9 +288,6 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (s.pass > 0)
         load_upper(total, d.total, n);
     const double undone = lane < n ? gram_undone(d.exponents[lane]) : 1.0;
-    const struct gram_decision *before =
-        d.decision; /* the state of V is that after the product before */
-    const int in_copy = s.in_copy && (before->identity ? before->in_copy : before->single);
     own.inverse = gram_inverse_root(square);
     own.norm = square * own.inverse;
     record.bad = __any_sync(~0u, gram_is_bad(square));
@@ -297,12 +297,12 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (record.bad)
         record.orthogonality = record.condition = NAN;
     if (record.bad || record.skipped) {
-        stay(d, s, undone, in_copy, record, out);
+        stay(d, s, undone, record, out);
         return record;
     }
     const int end = factor(m, g, n, s, apart, &blocks, &record, &most, &clamped);
     if (record.bad) {
-        stay(d, s, undone, in_copy, record, out);
+        stay(d, s, undone, record, out);
         return record;
     }
     own.by = own.reciprocal = lane < end ? gram_inverse_root(m.pivots[lane]) : 1.0;
@@ -310,7 +310,7 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (end < n)
         break_off(m.a, n, end, &own);
     if (warp == warps)
-        cut(m, &blocks, n, s.solve, own, most, clamped);
+        cut(m, &blocks, n, s.solve, own, most, clamped, d.packed != NULL);
     own.norm *= undone;
     if (s.pass > 0 && warp < warps)
 #pragma unroll
@@ -327,7 +327,6 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
         if (lane == 0) {
             d.decision->identity = 0;
             d.decision->single = record.single;
-            d.decision->in_copy = in_copy;
         }
     } else if (warp == 2 * warps) { /* slow, across the bus, while others make T and R_total */
         if (lane == 0 && out)
@@ -335,11 +334,11 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     }
     if (warp < warps) {
         if (starts == 1 && end == n)
-            take_inverse(d, m.a, own);
+            take_inverse(d, m.a, own, record.single);
         else if (n <= 5 * warps)
-            invert<5>(d, m.a, own, starts);
+            invert<5>(d, m.a, own, starts, record.single);
         else
-            invert<shares>(d, m.a, own, starts);
+            invert<shares>(d, m.a, own, starts, record.single);
     }
     __syncthreads();
     if (warp >= warps && warp < 2 * warps) {

@@ -238,8 +238,7 @@ enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int
     s.words = static_cast<struct persistent_word *>(own->words);
     s.outcome = own->outcome;
     plan->number += most_passes + 1; /* and one for the last G */
-    plan->formed = plan->solved = 0;
-    plan->down = 1;
+    plan->solved = 0;
     void *arguments[] = { &s };
     cudaError_t error =
         cudaLaunchCooperativeKernel(own->kernel, dim3((unsigned)own->blocks), dim3(threads),

@@ -36,6 +36,7 @@ static __device__ __noinline__ void factor_pass(const struct persistent_step &s,
     step.number += pass;
     step.shift = pass ? 0 : step.shift;
     d.g = d.t = m.b;
+    d.packed = NULL;
     d.inverse = c.inverse;
     d.decision = &c.decision;
     if (pass % 2) {

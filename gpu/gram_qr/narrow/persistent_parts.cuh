@@ -5,8 +5,8 @@
 
 #include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
+#include "gpu/gram_qr/narrow/rows.cuh"
 #include "gpu/gram_qr/narrow/words.cuh"
-#include "gpu/triangular/rows.cuh"
 
 enum {
     most_passes = 2,
