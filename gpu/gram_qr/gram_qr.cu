@@ -3,8 +3,6 @@
 #include <string.h>
 
 #include "gpu/core/dependent_launch.cuh"
-#include "gpu/gram_qr/factor.h"
-#include "gpu/gram_qr/narrow/persistent.h"
 #include "gpu/gram_qr/solver.cuh"
 #include "gpu/triangular/triangular.h"
 #include "linalg/shared/gram_qr_ops.h"

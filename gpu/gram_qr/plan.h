@@ -64,6 +64,14 @@ static __device__ __forceinline__ unsigned gram_cuts(const unsigned *starts, int
     return starts[number / 2] >> number % 2 * 16 & 0xffffu;
 }
 
+/* A call of gram_factor; by value to the kernels. */
+struct gram_factor_step {
+    int svd, solve, mixed, pass;
+    int number; /* gram_record */
+    double shift, enough;
+    int apart; /* shared memory has no room beside R^ for the matrices that clamping needs */
+};
+
 /* The first passes in one launch (gpu/gram_qr/narrow/persistent.cu). */
 struct gram_persistent_outcome {
     int passes; /* that were made */
@@ -107,6 +115,21 @@ static inline __host__ __device__ size_t gram_matrices(int n, int svd)
 /* form.cu: bytes of `parts`; G := V^T V. */
 size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type);
 enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const void *v, int64_t ldv);
+
+/* factor.cu: plan->data.total is R_total before the pass, other after it. The GPU writes the
+ * record. */
+enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
+                                           const struct bd_gram_step *step,
+                                           struct gram_record *record);
+
+/* narrow/narrow.cu: the same of up to gram_narrow_most columns. */
+enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
+                                           const struct gram_factor_step *step,
+                                           struct gram_record *record);
+
+/* narrow/persistent.cu: fills plan->persistent, or leaves it where there is no such kernel. */
+enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan);
+void bd_cuda_gram_persistent_destroy(struct gram_plan *plan);
 
 /* Functions of bd_cuda_gram_qr_ops (linalg/shared/gram_qr_ops.h) outside gram_qr.cu. */
 enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int64_t ldr,

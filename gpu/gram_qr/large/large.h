@@ -9,7 +9,7 @@
 #ifndef BD_GPU_GRAM_QR_LARGE_LARGE_H
 #define BD_GPU_GRAM_QR_LARGE_LARGE_H
 
-#include "gpu/gram_qr/factor.h"
+#include "gpu/gram_qr/plan.h"
 
 /* As bd_cuda_gram_factor_enqueue. */
 enum bd_status bd_cuda_gram_large_enqueue(const struct gram_plan *plan,

@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "gpu/gram_qr/clamp.cuh"
-#include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
 #include "gpu/gram_qr/solver.cuh"
 

@@ -8,8 +8,6 @@
  * A sweep forms G: block g adds up the sums of the g-th twelve blocks, block 0 adds up those,
  * makes R and T and sends the others a command (words.cuh). A word is written again only after
  * all blocks have read it, because they have then sent what depends on it. */
-#include "gpu/gram_qr/narrow/persistent.h"
-
 #include "gpu/gram_qr/narrow/persistent_lead.cuh"
 #include "gpu/gram_qr/plan.h"
 
