@@ -214,8 +214,6 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
     const bool apart = !fits_shared(cuda, n, gram_matrices(n, svd));
     const struct gram_factor_step s = { svd,          (int)step->solve, step->mixed,  step->pass,
                                         plan->number, step->shift,      step->enough, apart };
-    if (n <= gram_narrow_most)
-        return bd_cuda_gram_narrow_enqueue(plan, &s, record);
     if (!fits_shared(cuda, n, 1))
         return bd_cuda_gram_large_enqueue(plan, &s, record);
     const enum bd_status status =

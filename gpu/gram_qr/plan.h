@@ -46,7 +46,6 @@ struct gram_data {
     double *r;       /* n x n, row by row: R^; upper */
     double *norms;   /* n: D */
     double *inverse; /* n: what columns of V are multiplied by first, 1 / D */
-    double *t;       /* T where `packed` is NULL: n x n, element (k, j) is t[j * n + k] */
     double *packed;  /* T in blocks (gram_packed) */
     double *total;   /* n x n, ld n: R_total, upper */
     double *other;   /* n x n, ld n: R_total after the pass */
@@ -120,11 +119,6 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
  * record. */
 enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
                                            const struct bd_gram_step *step,
-                                           struct gram_record *record);
-
-/* narrow/narrow.cu: the same of up to gram_narrow_most columns. */
-enum bd_status bd_cuda_gram_narrow_enqueue(const struct gram_plan *plan,
-                                           const struct gram_factor_step *step,
                                            struct gram_record *record);
 
 /* narrow/persistent.cu: fills plan->persistent, or leaves it where there is no such kernel. */

@@ -24,10 +24,7 @@ static inline size_t gram_packed_size(int n)
 static __device__ __forceinline__ void gram_put_t(const struct gram_data &d, int k, int j, double x,
                                                   bool single)
 {
-    if (d.packed)
-        d.packed[gram_packed(k, j)] = single ? (double)(float)x : x;
-    else
-        d.t[j * d.n + k] = x;
+    d.packed[gram_packed(k, j)] = single ? (double)(float)x : x;
 }
 
 /* Column j of T, j < 128, by one warp: back substitution R^ x = e_j from row j up to the first row
