@@ -35,20 +35,33 @@ static inline void bd_cuda_overlap(const struct bd_cuda *cuda, cudaLaunchConfig_
 }
 
 /* Launches a kernel with `bytes` of dynamic shared memory so that it may overlap with the one
- * before it. bd_cuda_launched reports a failure. */
+ * before it, in clusters of `cluster` blocks; 1: none. bd_cuda_launched reports a failure. */
 template <class Kernel, class... Values>
-static void bd_cuda_follow(const struct bd_cuda *cuda, Kernel *kernel, dim3 grid, dim3 block,
-                           size_t bytes, const Values &...values)
+static void bd_cuda_follow_in_clusters(const struct bd_cuda *cuda, unsigned cluster, Kernel *kernel,
+                                       dim3 grid, dim3 block, size_t bytes, const Values &...values)
 {
-    cudaLaunchAttribute early = {};
+    cudaLaunchAttribute attributes[2] = {};
     cudaLaunchConfig_t launch = {};
     launch.gridDim = grid;
     launch.blockDim = block;
     launch.dynamicSmemBytes = bytes;
     launch.stream = cuda->stream;
-    launch.attrs = &early;
+    launch.attrs = attributes;
     bd_cuda_overlap(cuda, &launch);
+    if (cluster > 1) {
+        cudaLaunchAttribute *together = &attributes[launch.numAttrs++];
+        together->id = cudaLaunchAttributeClusterDimension;
+        together->val.clusterDim.x = cluster;
+        together->val.clusterDim.y = together->val.clusterDim.z = 1;
+    }
     cudaLaunchKernelEx(&launch, kernel, values...);
+}
+
+template <class Kernel, class... Values>
+static void bd_cuda_follow(const struct bd_cuda *cuda, Kernel *kernel, dim3 grid, dim3 block,
+                           size_t bytes, const Values &...values)
+{
+    bd_cuda_follow_in_clusters(cuda, 1, kernel, grid, block, bytes, values...);
 }
 
 #endif

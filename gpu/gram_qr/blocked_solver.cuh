@@ -119,8 +119,7 @@ static __device__ __forceinline__ void gram_invert_blocked(const struct gram_dat
         } else { /* few rows are to be solved for, or the inverses are of other blocks */
 #pragma unroll 1
             for (int j = 8 * half; j < min(8 * half + 8, p.n); j++)
-                gram_invert_column<4>(d, starts, p.a, p.ld, j, single,
-                                      [&](int i) { return p.diagonal[i]; });
+                gram_invert_column(d, starts, p.a, p.ld, j, single, p.diagonal);
         }
     }
 }

@@ -214,12 +214,12 @@ static __device__ __forceinline__ int gram_take_columns(struct gram_estimate<THR
 static constexpr double gram_most_squared = 1e60;
 
 /* Decides where blocks begin (gram_decision), by a thread block; kappa: the condition number of
- * R^. Where T is packed, a block that begins within 16 columns makes blocks begin at the first
- * of these and after the last, too (gpu/triangular/wide.cu). starts: gram_most / 32, in shared
+ * R^. A block that begins within 16 columns makes blocks begin at the first of these and after
+ * the last, too (gpu/triangular/wide.cu). starts: gram_most / 32, in shared
  * memory. */
 template <int THREADS, int PARTS>
-static __device__ __forceinline__ void gram_cut(unsigned *starts, bool packed, const double *a,
-                                                int ld, int n, int solve, double kappa, double tau)
+static __device__ __forceinline__ void gram_cut(unsigned *starts, const double *a, int ld, int n,
+                                                int solve, double kappa, double tau)
 {
     for (int w = threadIdx.x; w < gram_most / 32; w += THREADS)
         starts[w] = solve == BD_TRIANGULAR_SUBSTITUTION ? ~0u : w == 0;
@@ -235,7 +235,7 @@ static __device__ __forceinline__ void gram_cut(unsigned *starts, bool packed, c
     for (int j = 0, to = n; j < n;) {
         j = gram_take_columns(&block, a, ld, to, j, to, true, limit * limit);
         begin_at(j);
-        if (packed && j % 16 && j < n) { /* further blocks begin only within these 16 columns */
+        if (j % 16 && j < n) { /* further blocks begin only within these 16 columns */
             begin_at(j & ~15);
             to = min(n, (j & ~15) + 16);
             begin_at(to);

@@ -174,7 +174,7 @@ __global__ __launch_bounds__(threads,
         return;
     }
     record.single = gram_is_single(record.condition, s.mixed);
-    gram_cut<threads, 1>(starts, true, f.b, f.ld, n, s.solve, gram_kappa(record.condition, n),
+    gram_cut<threads, 1>(starts, f.b, f.ld, n, s.solve, gram_kappa(record.condition, n),
                          gram_tau(record.single));
     __syncthreads();
     for (int j = threadIdx.x; j < gram_most / 32; j += threads)
@@ -204,13 +204,6 @@ __global__ __launch_bounds__(threads,
     }
 }
 
-extern "C" {
-
-size_t bd_cuda_gram_packed_size(int n)
-{
-    return n <= gram_narrow_most ? 0 : gram_packed_size(n);
-}
-
 enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
                                            const struct bd_gram_step *step,
                                            struct gram_record *record)
@@ -219,11 +212,8 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
     const int n = plan->data.n;
     const bool svd = step->method == BD_GRAM_QR_SVD;
     const bool apart = !fits_shared(cuda, n, gram_matrices(n, svd));
-    const struct gram_factor_step s = { svd,         (int)step->solve, step->mixed,
-                                        step->pass,  plan->number,     plan->copy && plan->formed,
-                                        step->shift, step->enough,     apart };
-    if (n <= gram_narrow_most)
-        return bd_cuda_gram_narrow_enqueue(plan, &s, record);
+    const struct gram_factor_step s = { svd,          (int)step->solve, step->mixed,  step->pass,
+                                        plan->number, step->shift,      step->enough, apart };
     if (!fits_shared(cuda, n, 1))
         return bd_cuda_gram_large_enqueue(plan, &s, record);
     const enum bd_status status =
@@ -233,5 +223,3 @@ enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
                        factor_bytes(n, apart ? 1 : gram_matrices(n, svd)), plan->data, s, record);
     return status ? status : bd_cuda_launched("R of the Gram matrix");
 }
-
-} /* extern "C" */

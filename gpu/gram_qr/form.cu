@@ -7,8 +7,6 @@
 #include "gpu/gram_qr/pipelined.cuh"
 #include "gpu/gram_qr/plan.h"
 
-enum { narrow_most = 32 };
-
 /* Rows of V for bd_gram_narrow: t has rows 2 t, 2 t + 1, 8 + 2 t and 9 + 2 t. */
 struct rows_of_v {
     using element = double;
@@ -107,13 +105,11 @@ static enum bd_status launch_squares(const struct gram_plan *plan, const double 
                : launch_stages<low_square, 2>(plan, v, ldv, counts);
 }
 
-extern "C" {
-
 size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type)
 {
     if (m == 0)
         return 0;
-    if (type == BD_F32 || n <= narrow_most)
+    if (type == BD_F32 || n <= gram_narrow_most)
         return bd_gram_workspace(cuda, m, n);
     return n <= triangle<4>::most   ? pipelined_parts<triangle<4>>(cuda, m, n)
            : n <= triangle<8>::most ? pipelined_parts<triangle<8>>(cuda, m, n)
@@ -133,7 +129,7 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
         return bd_gram(cuda, g, x, plan->m, n, part, NULL);
     }
     const double *wide = static_cast<const double *>(v);
-    if (n <= narrow_most) {
+    if (n <= gram_narrow_most) {
         bd_gram_of_rows(cuda, g, rows_of_v{ wide, ldv, plan->m }, plan->m, n, part, NULL);
         return bd_cuda_launched("the Gram matrix");
     }
@@ -141,5 +137,3 @@ enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const voi
            : n <= triangle<8>::most ? launch_triangle<triangle<8>>(plan, wide, ldv)
                                     : launch_squares(plan, wide, ldv);
 }
-
-} /* extern "C" */

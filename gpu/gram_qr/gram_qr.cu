@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "gpu/core/dependent_launch.cuh"
-#include "gpu/gram_qr/factor.h"
-#include "gpu/gram_qr/narrow/persistent.h"
-#include "gpu/gram_qr/small.cuh"
+#include "gpu/gram_qr/solver.cuh"
 #include "gpu/triangular/triangular.h"
 #include "linalg/shared/gram_qr_ops.h"
 
@@ -72,42 +70,20 @@ __global__ __launch_bounds__(256) void round_r(Element *r, int64_t ldr, const do
         bd_cuda_await();
 }
 
-/* Copies V back from its copy, if that is where it is. */
-__global__ __launch_bounds__(256) void fetch(double *v, int64_t ldv, const float *copy, int64_t m,
-                                             const struct gram_decision *decision)
-{
-    if (!(decision->identity ? decision->in_copy : decision->single))
-        return;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < m;
-         i += (int64_t)gridDim.x * blockDim.x)
-        v[i + blockIdx.y * ldv] = copy[i + blockIdx.y * m];
-}
-
 static dim3 column_grid(const struct gram_plan *plan)
 {
     const int64_t blocks = (plan->m + 2047) / 2048;
     return dim3((unsigned)(blocks < 64 ? blocks : 64), (unsigned)plan->data.n);
 }
 
-/* Must come before V is read or changed by anything but gram_solve: afterwards its elements are
- * in V. */
-static void restore_v(struct gram_plan *plan, void *v, int64_t ldv)
-{
-    if (plan->copy && plan->formed && plan->m > 0)
-        fetch<<<column_grid(plan), 256, 0, plan->cuda->stream>>>(
-            static_cast<double *>(v), ldv, plan->copy, plan->m, plan->data.decision);
-    plan->formed = 0;
-    plan->solved = 0;
-}
-
 /* Allocates all of plan->data in one piece of memory. */
 static enum bd_status make_data(struct gram_plan *plan)
 {
     struct gram_data *d = &plan->data;
-    const size_t n = (size_t)d->n, square = n * n, packed = bd_cuda_gram_packed_size(d->n);
-    const size_t scratch = gram_matrices(d->n, plan->svd) * square;
-    const size_t t = packed ? 0 : square;
-    const size_t doubles = 4 * square + t + packed + scratch + 4 * n;
+    const size_t n = (size_t)d->n, square = n * n, packed = gram_packed_size(d->n);
+    const size_t side = (n + 15) / 16 * 16; /* scratch has room for whole diagonal blocks */
+    const size_t scratch = gram_matrices(d->n, plan->svd) * side * side;
+    const size_t doubles = 4 * square + packed + scratch + 4 * n;
     const size_t bytes = doubles * sizeof(double) + n * sizeof(int) + sizeof(struct gram_decision);
     enum bd_status status =
         bd_cuda_alloc(plan->cuda, &plan->memory, bytes, "QR by the Gram matrix");
@@ -115,11 +91,10 @@ static enum bd_status make_data(struct gram_plan *plan)
         return status;
     /* packed comes first, because it is read two doubles at a time */
     double *next = static_cast<double *>(plan->memory);
-    d->packed = packed ? next : NULL;
+    d->packed = next;
     d->g = next += packed;
     d->r = next += square;
-    d->t = packed ? NULL : next + square;
-    d->total = next += square + t;
+    d->total = next += square;
     d->other = next += square;
     d->scratch = next += square;
     d->norms = next += scratch;
@@ -136,16 +111,10 @@ static enum bd_status make_plan(struct gram_plan *plan)
     struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n;
     void *memory = NULL;
-    const size_t apart = bd_cuda_gram_form_workspace(cuda, plan->m, n, plan->type);
-    const size_t fused = bd_cuda_triangular_form_workspace(cuda, plan->m, n);
+    const size_t parts = bd_cuda_gram_form_workspace(cuda, plan->m, n, plan->type);
     enum bd_status status = make_data(plan);
     if (status == BD_OK)
-        status = bd_cuda_alloc(cuda, &plan->parts, apart > fused ? apart : fused, "a Gram matrix");
-    if (status == BD_OK && plan->svd == 2 && plan->type == BD_F64 && n <= gram_narrow_most) {
-        status = bd_cuda_alloc(cuda, &memory, (size_t)plan->m * (size_t)n * sizeof(float),
-                               "a float32 copy of V");
-        plan->copy = static_cast<float *>(memory);
-    }
+        status = bd_cuda_alloc(cuda, &plan->parts, parts, "a Gram matrix");
     const size_t records = bd_gram_qr_max_passes * sizeof *plan->records;
     const size_t bytes = records + (size_t)n * (sizeof(double) + sizeof(int)) + 3 * sizeof(int);
     if (status == BD_OK)
@@ -159,8 +128,6 @@ static enum bd_status make_plan(struct gram_plan *plan)
     return bd_cuda_gram_persistent_create(plan);
 }
 
-extern "C" {
-
 static void gram_destroy(void *work)
 {
     struct gram_plan *plan = plan_of(work);
@@ -168,7 +135,6 @@ static void gram_destroy(void *work)
         return;
     bd_cuda_free(plan->memory);
     bd_cuda_free(plan->parts);
-    bd_cuda_free(plan->copy);
     bd_cuda_free_host(plan->records);
     bd_cuda_gram_persistent_destroy(plan);
     free(plan);
@@ -204,8 +170,7 @@ static enum bd_status gram_create(struct bd_backend *backend, int64_t m, int64_t
 static enum bd_status gram_form(void *work, const void *v, int64_t ldv)
 {
     struct gram_plan *plan = plan_of(work);
-    restore_v(plan, const_cast<void *>(v), ldv); /* the caller's V, which the caller may change */
-    plan->down = 1;
+    plan->solved = 0;
     return bd_cuda_gram_form_enqueue(plan, v, ldv);
 }
 
@@ -237,7 +202,6 @@ static enum bd_status gram_factor(void *work, const struct bd_gram_step *step)
     double *other = plan->data.other;
     plan->data.other = plan->data.total;
     plan->data.total = other;
-    plan->mixed = step->mixed;
     plan->solved = 0;
     return status;
 }
@@ -245,17 +209,12 @@ static enum bd_status gram_factor(void *work, const struct bd_gram_step *step)
 static enum bd_status gram_solve(void *work, void *v, int64_t ldv, int form)
 {
     struct gram_plan *plan = plan_of(work);
-    const int n = plan->data.n, fused = form && n <= gram_narrow_most && plan->m > 0;
     enum bd_status status = BD_OK;
     if (plan->m > 0)
-        status = n <= gram_narrow_most
-                     ? bd_cuda_triangular_narrow(plan, v, ldv, plan->mixed, fused, NULL)
-                     : bd_cuda_triangular_wide(plan, v, ldv, NULL);
-    if (status == BD_OK && form && !fused)
+        status = bd_cuda_triangular_product(plan, v, ldv, NULL);
+    if (status == BD_OK && form)
         status = bd_cuda_gram_form_enqueue(plan, v, ldv);
-    plan->formed = form;
     plan->solved = plan->m > 0;
-    plan->down = !fused || !plan->down;
     return status;
 }
 
@@ -306,7 +265,7 @@ static enum bd_status gram_magnitudes(void *work, const void *v, int64_t ldv, do
     struct gram_plan *plan = plan_of(work);
     const size_t bytes = (size_t)plan->data.n * sizeof(double);
     cudaStream_t stream = plan->cuda->stream;
-    restore_v(plan, const_cast<void *>(v), ldv);
+    plan->solved = 0;
     unsigned long long *bits = reinterpret_cast<unsigned long long *>(plan->largest);
     cudaError_t error = cudaMemsetAsync(bits, 0, bytes, stream);
     if (plan->m > 0 && plan->type == BD_F64)
@@ -332,7 +291,7 @@ static enum bd_status gram_repair(void *work, void *v, int64_t ldv, const int *e
     struct gram_plan *plan = plan_of(work);
     const size_t bytes = (size_t)plan->data.n * sizeof *exponent;
     cudaStream_t stream = plan->cuda->stream;
-    restore_v(plan, v, ldv);
+    plan->solved = 0;
     memcpy(plan->host_exponents, exponent, bytes); /* not in use: bad passes have been waited for */
     cudaError_t error = cudaMemcpyAsync(plan->data.exponents, plan->host_exponents, bytes,
                                         cudaMemcpyHostToDevice, stream);
@@ -346,8 +305,6 @@ static enum bd_status gram_repair(void *work, void *v, int64_t ldv, const int *e
         error = cudaGetLastError();
     return bd_cuda_check(error, "scaling columns of V");
 }
-
-} /* extern "C" */
 
 const struct bd_gram_qr_ops bd_cuda_gram_qr_ops = {
     .create = gram_create,

@@ -17,7 +17,7 @@
 enum {
     gram_most = 1024,     /* columns */
     gram_most_svd = 256,  /* by the SVD */
-    gram_narrow_most = 32 /* up to here rows of V are solved for in registers */
+    gram_narrow_most = 32 /* up to here the first passes are one launch */
 };
 
 /* What a pass did; in page-locked memory. The GPU writes it, `number` last. */
@@ -31,7 +31,6 @@ struct gram_record {
 struct gram_decision {
     int identity; /* leave V as it is */
     int single;   /* in float32 */
-    int in_copy;  /* V is in gram_plan.copy; 0 of more than gram_narrow_most */
     /* Of gpu/gram_qr/large/large.cu: */
     int end;              /* rows of R^ before the first pivot that was not positive */
     double orthogonality; /* of V before the pass */
@@ -47,8 +46,7 @@ struct gram_data {
     double *r;       /* n x n, row by row: R^; upper */
     double *norms;   /* n: D */
     double *inverse; /* n: what columns of V are multiplied by first, 1 / D */
-    double *t;       /* n x n, element (k, j) is t[j * n + k]; n <= gram_narrow_most */
-    double *packed;  /* T in blocks (gram_packed); of more columns */
+    double *packed;  /* T in blocks (gram_packed) */
     double *total;   /* n x n, ld n: R_total, upper */
     double *other;   /* n x n, ld n: R_total after the pass */
     /* gram_matrices n x n, for when shared memory is too small. Of gpu/gram_qr/large: first 2 n
@@ -59,13 +57,19 @@ struct gram_data {
     struct gram_decision *decision;
 };
 
-#ifdef __CUDACC__
 /* For 16 columns, number `number` of such: bit j: a block begins with column j of these. */
 static __device__ __forceinline__ unsigned gram_cuts(const unsigned *starts, int number)
 {
     return starts[number / 2] >> number % 2 * 16 & 0xffffu;
 }
-#endif
+
+/* A call of gram_factor; by value to the kernels. */
+struct gram_factor_step {
+    int svd, solve, mixed, pass;
+    int number; /* gram_record */
+    double shift, enough;
+    int apart; /* shared memory has no room beside R^ for the matrices that clamping needs */
+};
 
 /* The first passes in one launch (gpu/gram_qr/narrow/persistent.cu). */
 struct gram_persistent_outcome {
@@ -96,32 +100,30 @@ struct gram_plan {
     int *status; /* 1, page-locked, written by the GPU: of gpu/triangular/triangular.cu */
     int number;  /* of the last gram_factor */
     int numbers[bd_gram_qr_max_passes]; /* of the last of each pass */
-    float *copy;                        /* m x n, tight: gpu/triangular/narrow.cu; NULL: none */
-    int mixed;                          /* of the last gram_factor */
-    int down;                           /* the next sweep goes from the last rows to the first */
-    int formed; /* the last gram_solve has formed G, and nothing has changed V since */
-    int solved; /* the last kernels are those of gram_solve */
+    int solved;                         /* the last kernels are those of gram_solve */
     struct gram_persistent persistent;
 };
 
 /* Matrices of n x n that R is made in: one; for the SVD one more, and a third where products of
  * up to 64 rows are rotated from one to the other (gram_jacobi). */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-    static inline size_t
-    gram_matrices(int n, int svd)
+static inline __host__ __device__ size_t gram_matrices(int n, int svd)
 {
     return !svd ? 1 : n <= 64 ? 3 : 2;
 }
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* form.cu: bytes of `parts`; G := V^T V. */
 size_t bd_cuda_gram_form_workspace(const struct bd_cuda *cuda, int64_t m, int n, enum bd_type type);
 enum bd_status bd_cuda_gram_form_enqueue(const struct gram_plan *plan, const void *v, int64_t ldv);
+
+/* factor.cu: plan->data.total is R_total before the pass, other after it. The GPU writes the
+ * record. */
+enum bd_status bd_cuda_gram_factor_enqueue(const struct gram_plan *plan,
+                                           const struct bd_gram_step *step,
+                                           struct gram_record *record);
+
+/* narrow/persistent.cu: fills plan->persistent, or leaves it where there is no such kernel. */
+enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan);
+void bd_cuda_gram_persistent_destroy(struct gram_plan *plan);
 
 /* Functions of bd_cuda_gram_qr_ops (linalg/shared/gram_qr_ops.h) outside gram_qr.cu. */
 enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int64_t ldr,
@@ -132,7 +134,4 @@ enum bd_status bd_cuda_triangular_solve(void *work, const void *r, int64_t ldr, 
 enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ldr, void *v,
                                            int64_t ldv, int mixed);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

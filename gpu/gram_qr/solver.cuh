@@ -24,20 +24,19 @@ static inline size_t gram_packed_size(int n)
 static __device__ __forceinline__ void gram_put_t(const struct gram_data &d, int k, int j, double x,
                                                   bool single)
 {
-    if (d.packed)
-        d.packed[gram_packed(k, j)] = single ? (double)(float)x : x;
-    else
-        d.t[j * d.n + k] = x;
+    d.packed[gram_packed(k, j)] = single ? (double)(float)x : x;
 }
 
-/* Column j of T, by one warp: back substitution R^ x = e_j from row j up to the first row of the
- * block, with all rows above updated along. reciprocal(i) = 1 / R^(i, i). Lane l has rows l, 32
- * + l, .. Returns false where an element of the lane is not finite. */
-template <int PARTS, class Reciprocal>
-static __device__ __forceinline__ bool
-gram_invert_column(const struct gram_data &d, const unsigned *starts, const double *a, int ld,
-                   int j, bool single, const Reciprocal &reciprocal)
+/* Column j of T, j < 128, by one warp: back substitution R^ x = e_j from row j up to the first row
+ * of the block, with all rows above updated along. reciprocal[i] = 1 / R^(i, i). Lane l has rows l,
+ * 32
+ * + l, .. */
+static __device__ __forceinline__ void gram_invert_column(const struct gram_data &d,
+                                                          const unsigned *starts, const double *a,
+                                                          int ld, int j, bool single,
+                                                          const double *reciprocal)
 {
+    constexpr int PARTS = 4;
     const int lane = threadIdx.x % 32;
     double x[PARTS];
     int first = j;
@@ -52,7 +51,7 @@ gram_invert_column(const struct gram_data &d, const unsigned *starts, const doub
             continue;
 #pragma unroll 1
         for (int i = min(32 * top + 31, j); i >= max(32 * top, first); i--) {
-            const double known = __shfl_sync(~0u, x[top], i % 32) * reciprocal(i);
+            const double known = __shfl_sync(~0u, x[top], i % 32) * reciprocal[i];
 #pragma unroll
             for (int part = 0; part <= top; part++) {
                 const int row = 32 * part + lane;
@@ -67,11 +66,6 @@ gram_invert_column(const struct gram_data &d, const unsigned *starts, const doub
     for (int part = 0; part < PARTS; part++)
         if (32 * part + lane <= j)
             gram_put_t(d, 32 * part + lane, j, x[part], single);
-    bool finite = true;
-#pragma unroll
-    for (int part = 0; part < PARTS; part++)
-        finite = finite && isfinite(x[part]);
-    return finite;
 }
 
 #endif

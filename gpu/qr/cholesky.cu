@@ -205,8 +205,8 @@ static void factor_global(const struct bd_cuda *cuda, float *r, int64_t ldr, dou
     write_r<<<tiles, 256, 0, stream>>>(r, ldr, g, n, report != NULL, stop);
 }
 
-static enum bd_status factor(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                             double *report, const int *stop)
+enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
+                                const int *stop, double *report)
 {
     size_t bytes = block_bytes(n);
     if (n > most || bytes > (size_t)cuda->shared_most) {
@@ -220,16 +220,4 @@ static enum bd_status factor(struct bd_cuda *cuda, float *r, int64_t ldr, double
         return status;
     factor_block<<<1, 32 * block_warps, bytes, cuda->stream>>>(r, ldr, g, n, report, stop);
     return bd_cuda_launched("the Cholesky factorisation");
-}
-
-enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                                const int *stop)
-{
-    return factor(cuda, r, ldr, g, n, NULL, stop);
-}
-
-enum bd_status bd_cuda_cholesky_keep(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                                     double *report, const int *stop)
-{
-    return factor(cuda, r, ldr, g, n, report, stop);
 }

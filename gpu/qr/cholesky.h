@@ -4,10 +4,6 @@
 
 #include "gpu/cuda.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Doubles of g: n x n, and room behind it for the norms of columns and their inverses. */
 static inline size_t bd_cuda_cholesky_size(int64_t n)
 {
@@ -24,17 +20,12 @@ static inline size_t bd_cuda_cholesky_size(int64_t n)
  * never a failure, and R^T R differs from G by less than what rounding R to float does: backward
  * stable, as Householder QR is (Higham: Accuracy and Stability of Numerical Algorithms, section
  * 10.3; clamping single pivots is not backward stable). NaN and Inf spread to R. `stop`: if not
- * NULL and *stop != 0 on the device, nothing is done. */
+ * NULL and *stop != 0 on the device, nothing is done.
+ *
+ * `report` (1 + n doubles in device memory), if not NULL: report[0] becomes what was added to the
+ * scaled diagonal, report[1 + j] the norm of column j; and R in float64 stays in the upper triangle
+ * of g, what is below it has no meaning. */
 enum bd_status bd_cuda_cholesky(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                                const int *stop);
+                                const int *stop, double *report = NULL);
 
-/* The same; R in float64 stays in the upper triangle of g, what is below it has no meaning.
- * `report` (1 + n doubles in device memory): report[0] becomes what was added to the scaled
- * diagonal, report[1 + j] the norm of column j. */
-enum bd_status bd_cuda_cholesky_keep(struct bd_cuda *cuda, float *r, int64_t ldr, double *g, int n,
-                                     double *report, const int *stop);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

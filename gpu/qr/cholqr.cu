@@ -5,9 +5,8 @@
  * g of the columns 8 h .. 8 h + 7: rows t, 4 + t and 8 + t, 12 + t (gpu/core/gram_multiply.cuh). */
 #include "gpu/qr/cholqr.h"
 
-#include <cuda_pipeline.h>
-
 #include "gpu/core/gram.cuh"
+#include "gpu/core/pipeline.cuh"
 #include "gpu/core/triangle.cuh"
 
 enum {
@@ -234,27 +233,6 @@ __global__ __launch_bounds__(narrow_threads, 1) void multiply(float *q, int64_t 
     }
 }
 
-/* Starts the copy of a tile of 32 rows to shared memory; rows from m on are 0. */
-static __device__ __forceinline__ void stage_tile(float *stage, const float *a, int64_t lda,
-                                                  int64_t i0, int64_t m, int n)
-{
-    const int quads = unit_rows / 4;
-    for (int e = threadIdx.x; e < quads * n; e += 32 * warps) {
-        const int row = e % quads * 4, j = e / quads;
-        const float *from = a + i0 + row + j * lda;
-        float *to = stage + j * stride + row;
-        if (i0 + row + 4 <= m && (reinterpret_cast<uintptr_t>(from) & 15) == 0)
-            __pipeline_memcpy_async(to, from, 16);
-        else
-            for (int k = 0; k < 4; k++)
-                if (i0 + row + k < m)
-                    __pipeline_memcpy_async(to + k, from + k, 4);
-                else
-                    to[k] = 0;
-    }
-    __pipeline_commit();
-}
-
 /* Q = A W of more columns. W is read from the caches. The warps take the column blocks from the one
  * with the most work down, forth and back. Shared memory holds two tiles of 32 rows if they fit. */
 __global__ __launch_bounds__(32 * warps, 1) void multiply_wide(float *q, int64_t ldq,
@@ -268,25 +246,31 @@ __global__ __launch_bounds__(32 * warps, 1) void multiply_wide(float *q, int64_t
     const int64_t tiles = (m + unit_rows - 1) / unit_rows;
     const double2 *packed = reinterpret_cast<const double2 *>(w);
     float *both = reinterpret_cast<float *>(memory);
+    const bool aligned = pipeline_aligned(a, lda);
+    auto stage_tile = [&](int stage, int64_t tile) {
+        pipeline_fetch<unit_rows, stride, 32 * warps>(both + stage * tile_floats, a, lda,
+                                                      tile * unit_rows, m, n, aligned);
+        pipeline_commit();
+    };
     /* Columns from n on are multiplied by rows of W that are 0; they must not be NaN. */
     for (int stage = 0; stage < stages; stage++)
         for (int e = stride * n + threadIdx.x; e < tile_floats; e += 32 * warps)
             both[stage * tile_floats + e] = 0;
 
     int64_t tile = blockIdx.x;
-    stage_tile(both, a, lda, tile * unit_rows, m, n);
+    stage_tile(0, tile);
     for (int now = 0; tile < tiles; tile += gridDim.x) {
         const int64_t next = tile + gridDim.x;
         const float *stage = both + now * tile_floats;
         if (stages == 2) {
             now ^= 1;
             if (next < tiles)
-                stage_tile(both + now * tile_floats, a, lda, next * unit_rows, m, n);
+                stage_tile(now, next);
             else
-                __pipeline_commit();
-            __pipeline_wait_prior(1);
+                pipeline_commit();
+            pipeline_wait<1>();
         } else {
-            __pipeline_wait_prior(0);
+            pipeline_wait<0>();
         }
         __syncthreads();
         for (int round = 0; round * warps < blocks; round++) {
@@ -300,7 +284,7 @@ __global__ __launch_bounds__(32 * warps, 1) void multiply_wide(float *q, int64_t
         }
         __syncthreads();
         if (stages == 1 && next < tiles)
-            stage_tile(both, a, lda, next * unit_rows, m, n);
+            stage_tile(0, next);
     }
 }
 

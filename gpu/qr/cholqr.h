@@ -5,10 +5,6 @@
 
 #include "gpu/cuda.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Doubles in the packed form of an n x n upper triangular matrix, n <= 1024 (cholqr.cu). */
 size_t bd_cuda_cholqr_packed(int n);
 
@@ -26,7 +22,4 @@ enum bd_status bd_cuda_cholqr_multiply(struct bd_cuda *cuda, float *q, int64_t l
 enum bd_status bd_cuda_cholqr_join(struct bd_cuda *cuda, float *r, int64_t ldr, const double *r2,
                                    const double *r1, int n);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

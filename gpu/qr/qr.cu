@@ -284,7 +284,7 @@ static enum bd_status find_r(struct qr *plan, double *g, const float *a, int64_t
     const int n = (int)plan->n;
     enum bd_status status = gram(plan, g, a, lda);
     if (status == BD_OK)
-        status = bd_cuda_cholesky_keep(plan->cuda, r, ldr, g, n, plan->report, NULL);
+        status = bd_cuda_cholesky(plan->cuda, r, ldr, g, n, NULL, plan->report);
     if (status == BD_OK)
         status =
             bd_cuda_cholqr_invert(plan->cuda, plan->w, plan->condition, g, plan->report + 1, n);

@@ -243,8 +243,8 @@ static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t l
                : launch<least_stages>(plan, v, ldv, overflow);
 }
 
-extern "C" enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v,
-                                                    int64_t ldv, int *overflow)
+enum bd_status bd_cuda_triangular_panels(const struct gram_plan *plan, void *v, int64_t ldv,
+                                         int *overflow)
 {
     return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
                                 : choose(plan, static_cast<double *>(v), ldv, overflow);

@@ -1,4 +1,4 @@
-/* V := V T (gpu/gram_qr/plan.h) of 33 to 128 columns, where T has room in shared memory beside
+/* V := V T (gpu/gram_qr/plan.h) of up to 128 columns, where T has room in shared memory beside
  * tiles of rows of V: on the FP64 tensor cores, by a pipeline of asynchronous copies, so that only
  * memory bounds it.
  *
@@ -358,14 +358,14 @@ static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t l
                                             : launch<2, few_rows>(plan, v, ldv, overflow);
 }
 
-extern "C" int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan)
+int bd_cuda_triangular_is_pipelined(const struct gram_plan *plan)
 {
     return plan->data.n <= most_columns && (plan->type == BD_F32 ? fits<few_rows, float>(plan, 2)
                                                                  : fits<few_rows, double>(plan, 2));
 }
 
-extern "C" enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, void *v,
-                                                       int64_t ldv, int *overflow)
+enum bd_status bd_cuda_triangular_pipelined(const struct gram_plan *plan, void *v, int64_t ldv,
+                                            int *overflow)
 {
     return plan->type == BD_F32 ? choose(plan, static_cast<float *>(v), ldv, overflow)
                                 : choose(plan, static_cast<double *>(v), ldv, overflow);

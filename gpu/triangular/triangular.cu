@@ -66,7 +66,6 @@ __launch_bounds__(prepare_threads) void prepare(const __grid_constant__ struct g
     if (threadIdx.x == 0) {
         c->identity = wrong != r_good;
         c->single = mixed;
-        c->in_copy = 0;
         status[0] = wrong;
         status[1] = status[2] = 0;
     }
@@ -79,9 +78,8 @@ __launch_bounds__(prepare_threads) void prepare(const __grid_constant__ struct g
         const int end = gram_take_columns(&e, d.r, n, n, 0, n, true, gram_most_squared);
         kappa = end == n ? sqrt(e.greatest / e.least) : HUGE_VAL;
     }
-    gram_cut<prepare_threads, parts>(starts, d.packed, d.r, n, n,
-                                     COPY ? (int)BD_TRIANGULAR_INVERSION : solve, kappa,
-                                     sqrt(mixed ? FLT_EPSILON : DBL_EPSILON));
+    gram_cut<prepare_threads, parts>(starts, d.r, n, n, COPY ? (int)BD_TRIANGULAR_INVERSION : solve,
+                                     kappa, sqrt(mixed ? FLT_EPSILON : DBL_EPSILON));
     for (int w = threadIdx.x; w < gram_most / 32; w += prepare_threads)
         c->starts[w] = starts[w];
 }
@@ -90,12 +88,9 @@ __launch_bounds__(prepare_threads) void prepare(const __grid_constant__ struct g
 static enum bd_status finish(const struct gram_plan *plan, void *v, int64_t ldv, int mixed,
                              const char *product)
 {
-    const int n = plan->data.n;
     enum bd_status status = bd_cuda_launched("R");
     if (status == BD_OK && plan->m > 0)
-        status = n <= gram_narrow_most
-                     ? bd_cuda_triangular_narrow(plan, v, ldv, mixed, 0, plan->status + 2)
-                     : bd_cuda_triangular_wide(plan, v, ldv, plan->status + 2);
+        status = bd_cuda_triangular_product(plan, v, ldv, plan->status + 2);
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(plan->cuda->stream), product);
     if (status != BD_OK)
@@ -111,8 +106,6 @@ static enum bd_status finish(const struct gram_plan *plan, void *v, int64_t ldv,
         return bd_fail(BD_ERROR_NUMERIC, "%s holds NaN or Inf", product);
     return BD_OK;
 }
-
-extern "C" {
 
 enum bd_status bd_cuda_triangular_solve(void *work, const void *r, int64_t ldr, void *v,
                                         int64_t ldv, enum bd_triangular_solve solve, int mixed)
@@ -132,5 +125,3 @@ enum bd_status bd_cuda_triangular_multiply(void *work, const void *r, int64_t ld
                                                                  mixed, plan->status);
     return finish(plan, v, ldv, mixed, "V R");
 }
-
-} /* extern "C" */

@@ -187,13 +187,13 @@ static enum bd_status choose(const struct gram_plan *plan, Element *v, int64_t l
     return launch<1, Element>(plan, v, ldv, overflow);
 }
 
-extern "C" int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n)
+int bd_cuda_triangular_fits(const struct bd_cuda *cuda, int64_t n)
 {
     return n <= gram_most && wide_bytes((int)n, 1) <= (size_t)cuda->shared_most;
 }
 
-extern "C" enum bd_status bd_cuda_triangular_wide(const struct gram_plan *plan, void *v,
-                                                  int64_t ldv, int *overflow)
+enum bd_status bd_cuda_triangular_product(const struct gram_plan *plan, void *v, int64_t ldv,
+                                          int *overflow)
 {
     if (bd_cuda_triangular_is_pipelined(plan))
         return bd_cuda_triangular_pipelined(plan, v, ldv, overflow);

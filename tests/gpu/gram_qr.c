@@ -1,6 +1,6 @@
 /* QR by the Gram matrix on the GPU, what tests/linalg/gram_qr.c leaves out: every number of columns
  * that has code of its own, the ways of larger ones, columns at odd addresses, many rows, and
- * float32 copies of V between passes. Skipped without a GPU. */
+ * passes in float32. Skipped without a GPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -231,8 +231,8 @@ static void test_odd_addresses(void **state)
     bd_backend_close(&gpu);
 }
 
-/* Passes in float32, after which V is kept as such until the next: whole runs, one that ends with
- * such a pass, and one that gives columns new directions in between. */
+/* Passes in float32: whole runs, one that ends with such a pass, and one that gives columns new
+ * directions in between. */
 static void test_mixed(void **state)
 {
     struct bd_backend *gpu = open_gpu();

@@ -47,7 +47,7 @@ __global__ __launch_bounds__(rows_threads,
         d.decision->end = j0 + made;
 }
 
-extern "C" enum bd_status bd_cuda_gram_cholesky_enqueue(const struct gram_plan *plan, double shift)
+enum bd_status bd_cuda_gram_cholesky_enqueue(const struct gram_plan *plan, double shift)
 {
     const int n = plan->data.n;
     const auto kernel = n <= rows_threads       ? make_rows<1>

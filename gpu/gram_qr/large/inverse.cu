@@ -19,23 +19,6 @@ enum {
     join_threads = 256
 };
 
-/* T of up to gram_narrow_most columns: a warp a column. */
-__global__ __launch_bounds__(128) void invert_narrow(const __grid_constant__ struct gram_data d,
-                                                     int *overflow)
-{
-    const int j = blockIdx.x * 4 + threadIdx.x / 32;
-    bd_cuda_await();
-    bd_cuda_let_follow();
-    if (d.decision->identity || j >= d.n)
-        return;
-    const bool fits = gram_invert_column<1>(d, d.decision->starts, d.r, d.n, j, d.decision->single,
-                                            [&](int i) { return 1 / d.r[i + (int64_t)i * d.n]; });
-    if (overflow && !fits) {
-        d.decision->identity = 1;
-        *overflow = 1;
-    }
-}
-
 /* Where the block of columns that has column `column` of 16 begins among these; cuts: their bits
  * of starts. */
 static __device__ __forceinline__ int begin_of(unsigned cuts, int column)
@@ -248,17 +231,10 @@ __global__ __launch_bounds__(join_threads) void join(const __grid_constant__ str
     }
 }
 
-extern "C" {
-
 enum bd_status bd_cuda_gram_inverse_enqueue(const struct gram_plan *plan, int *overflow)
 {
     const int n = plan->data.n, blocks = (n + side - 1) / side;
     const dim3 grid(2 * (unsigned)blocks); /* columns from n on become 0 */
-    if (n <= gram_narrow_most) {
-        bd_cuda_follow(plan->cuda, invert_narrow, dim3((unsigned)(n + 3) / 4), dim3(128), 0,
-                       plan->data, overflow);
-        return bd_cuda_launched("inverting R");
-    }
     bd_cuda_follow(plan->cuda, invert_diagonals, dim3((unsigned)blocks), dim3(32), 0, plan->data);
     bd_cuda_follow(plan->cuda,
                    blocks <= warps       ? invert<1>
@@ -275,5 +251,3 @@ enum bd_status bd_cuda_gram_join_enqueue(const struct gram_plan *plan, int pass)
                    dim3(join_threads), 0, plan->data, pass);
     return bd_cuda_launched("R of all passes");
 }
-
-} /* extern "C" */

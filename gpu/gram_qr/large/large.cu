@@ -162,7 +162,7 @@ __global__ __launch_bounds__(threads,
         gram_keep_total(d, s.pass, false);
     } else {
         record.single = gram_is_single(record.condition, s.mixed);
-        gram_cut<threads, parts>(starts, true, d.r, n, n, s.solve, gram_kappa(record.condition, n),
+        gram_cut<threads, parts>(starts, d.r, n, n, s.solve, gram_kappa(record.condition, n),
                                  gram_tau(record.single));
         for (int j = threadIdx.x; j < n; j += threads)
             d.norms[j] *= gram_undone(d.exponents[j]);
@@ -176,9 +176,9 @@ __global__ __launch_bounds__(threads,
     }
 }
 
-extern "C" enum bd_status bd_cuda_gram_large_enqueue(const struct gram_plan *plan,
-                                                     const struct gram_factor_step *step,
-                                                     struct gram_record *record)
+enum bd_status bd_cuda_gram_large_enqueue(const struct gram_plan *plan,
+                                          const struct gram_factor_step *step,
+                                          struct gram_record *record)
 {
     const struct bd_cuda *cuda = plan->cuda;
     const int n = plan->data.n, warps = measure_threads / 32;

@@ -9,11 +9,7 @@
 #ifndef BD_GPU_GRAM_QR_LARGE_LARGE_H
 #define BD_GPU_GRAM_QR_LARGE_LARGE_H
 
-#include "gpu/gram_qr/factor.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "gpu/gram_qr/plan.h"
 
 /* As bd_cuda_gram_factor_enqueue. */
 enum bd_status bd_cuda_gram_large_enqueue(const struct gram_plan *plan,
@@ -33,7 +29,4 @@ enum bd_status bd_cuda_gram_inverse_enqueue(const struct gram_plan *plan, int *o
  * Clears what gram_repair did. */
 enum bd_status bd_cuda_gram_join_enqueue(const struct gram_plan *plan, int pass);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,14 +1,13 @@
-/* Private to narrow.cu and persistent_lead.cuh: R and T from G (gpu/gram_qr/plan.h) of up to 32
- * columns: what gpu/gram_qr/factor.cu does for more, by warps in which every lane has a column.
- * Each step waits for the one before, and a warp that shares its scheduler waits for other warps
- * too: so there are few warps, few instructions and few barriers. */
+/* Private to persistent_lead.cuh: R and T from G (gpu/gram_qr/plan.h) of up to 32 columns: what
+ * gpu/gram_qr/factor.cu does, by warps in which every lane has a column. Each step waits for the
+ * one before, and a warp that shares its scheduler waits for other warps too: so there are few
+ * warps, few instructions and few barriers. */
 #ifndef BD_GPU_GRAM_QR_NARROW_FACTOR_CUH
 #define BD_GPU_GRAM_QR_NARROW_FACTOR_CUH
 
 #include <math.h>
 
 #include "gpu/gram_qr/clamp.cuh"
-#include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
 
 /* What a lane knows of its column and row of R^: R(i, j), i < j, is a[i * ld + j] times `by` of
@@ -35,13 +34,13 @@ static __device__ __forceinline__ void break_off(double *a, int n, int end, stru
     __syncthreads();
 }
 
-/* T in blocks, COLUMNS columns a warp at the same time: back substitution as in
+/* T in blocks to m.b, COLUMNS columns a warp at the same time: back substitution as in
  * gram_invert_column. */
 template <int COLUMNS>
-static __device__ __forceinline__ void invert(const struct gram_data &d, const double *a,
-                                              const struct column &own, unsigned starts)
+static __device__ __forceinline__ void invert(struct gram_memory &m, const struct column &own,
+                                              int n, unsigned starts)
 {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, n = d.n;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     double x[COLUMNS];
     int first[COLUMNS];
 #pragma unroll
@@ -52,7 +51,7 @@ static __device__ __forceinline__ void invert(const struct gram_data &d, const d
     }
 #pragma unroll 1
     for (int i = n - 1; i >= 0; i--) {
-        const double above = lane < i ? a[lane * ld + i] * own.by : 0.0;
+        const double above = lane < i ? m.a[lane * ld + i] * own.by : 0.0;
         const double reciprocal = __shfl_sync(~0u, own.reciprocal, i);
         double known[COLUMNS];
 #pragma unroll
@@ -68,21 +67,21 @@ static __device__ __forceinline__ void invert(const struct gram_data &d, const d
 #pragma unroll
     for (int c = 0; c < COLUMNS; c++) {
         const int j = warp + warps * c;
-        if (j < n && lane < n)
-            d.t[j * n + lane] = lane <= j ? x[c] : 0.0;
+        if (j < n && lane <= j)
+            m.b[j * n + lane] = x[c];
     }
 }
 
 /* The same if T is one block: gram_eliminate has left the inverse. */
-static __device__ __forceinline__ void take_inverse(const struct gram_data &d, const double *a,
-                                                    const struct column &own)
+static __device__ __forceinline__ void take_inverse(struct gram_memory &m, const struct column &own,
+                                                    int n)
 {
-    const int lane = threadIdx.x % 32, n = d.n;
+    const int lane = threadIdx.x % 32;
 #pragma unroll 2
     for (int j = threadIdx.x / 32; j < n; j += warps) {
-        const double by = __shfl_sync(~0u, own.by, j), left = a[j * ld + lane] * by;
-        if (lane < n)
-            d.t[j * n + lane] = lane < j ? left : lane == j ? by : 0.0;
+        const double by = __shfl_sync(~0u, own.by, j), left = m.a[j * ld + lane] * by;
+        if (lane <= j)
+            m.b[j * n + lane] = lane < j ? left : by;
     }
 }
 
@@ -169,12 +168,9 @@ static __device__ __forceinline__ double take_scaled(struct gram_memory &m, doub
     return (m.sums[0] + m.sums[1]) + (m.sums[2] + m.sums[3]);
 }
 
-/* A pass with R = I; `record` says why. What gram_repair did is undone, unless the pass was bad.
- * All threads have read what they need of the decision. */
-static __device__ __forceinline__ void stay(const struct gram_data &d,
-                                            const struct gram_factor_step &s, double undone,
-                                            int in_copy, const struct gram_record &record,
-                                            struct gram_record *out)
+/* A pass with R = I. What gram_repair did is undone, unless the pass was bad. */
+static __device__ __forceinline__ void
+stay(const struct gram_data &d, const struct gram_factor_step &s, double undone, bool bad)
 {
     const int lane = threadIdx.x % 32, n = d.n;
 #pragma unroll 1
@@ -182,16 +178,12 @@ static __device__ __forceinline__ void stay(const struct gram_data &d,
         if (lane < n) {
             const int e = lane + j * n;
             const double old = s.pass == 0 ? (lane == j ? 1.0 : 0.0) : lane <= j ? d.total[e] : 0.0;
-            d.other[e] = record.bad ? old : old * undone;
+            d.other[e] = bad ? old : old * undone;
         }
-    if (threadIdx.x < n && !record.bad)
+    if (threadIdx.x < n && !bad)
         d.exponents[threadIdx.x] = 0;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0)
         d.decision->identity = 1;
-        d.decision->in_copy = in_copy;
-        if (out)
-            gram_write(out, record, s.number);
-    }
 }
 
 /* R^ of the scaled G in m.a and g, `apart` from I: leaves m.a and m.pivots as gram_eliminate
@@ -264,13 +256,13 @@ static __device__ __forceinline__ void cut(struct gram_memory &m, struct gram_bl
                                                                           : blocks->starts;
 }
 
-/* gram_factor of the table, by `threads` threads in `m`: T, the decision and R_total go to d,
- * the record to all threads and to `out` (the host's; may be NULL). d.g and d.t may be m.b. The
+/* gram_factor of the table, by `threads` threads in `m`: T goes to m.b (element (k, j) is
+ * m.b[j * n + k]), where G may be, the decision and R_total to d, the record to all threads. The
  * first `warps` warps return when all of T and the decision are written; R_total may still be
  * missing. */
 static __device__ __forceinline__ struct gram_record
 gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
-                   const struct gram_factor_step &s, struct gram_record *out)
+                   const struct gram_factor_step &s)
 {
     const int n = d.n, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     struct gram_record record = {};
@@ -285,9 +277,6 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (s.pass > 0)
         load_upper(total, d.total, n);
     const double undone = lane < n ? gram_undone(d.exponents[lane]) : 1.0;
-    const struct gram_decision *before =
-        d.decision; /* the state of V is that after the product before */
-    const int in_copy = s.in_copy && (before->identity ? before->in_copy : before->single);
     own.inverse = gram_inverse_root(square);
     own.norm = square * own.inverse;
     record.bad = __any_sync(~0u, gram_is_bad(square));
@@ -297,12 +286,12 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
     if (record.bad)
         record.orthogonality = record.condition = NAN;
     if (record.bad || record.skipped) {
-        stay(d, s, undone, in_copy, record, out);
+        stay(d, s, undone, record.bad);
         return record;
     }
     const int end = factor(m, g, n, s, apart, &blocks, &record, &most, &clamped);
     if (record.bad) {
-        stay(d, s, undone, in_copy, record, out);
+        stay(d, s, undone, record.bad);
         return record;
     }
     own.by = own.reciprocal = lane < end ? gram_inverse_root(m.pivots[lane]) : 1.0;
@@ -327,19 +316,15 @@ gram_narrow_factor(struct gram_memory &m, const struct gram_data &d,
         if (lane == 0) {
             d.decision->identity = 0;
             d.decision->single = record.single;
-            d.decision->in_copy = in_copy;
         }
-    } else if (warp == 2 * warps) { /* slow, across the bus, while others make T and R_total */
-        if (lane == 0 && out)
-            gram_write(out, record, s.number);
     }
     if (warp < warps) {
         if (starts == 1 && end == n)
-            take_inverse(d, m.a, own);
+            take_inverse(m, own, n);
         else if (n <= 5 * warps)
-            invert<5>(d, m.a, own, starts);
+            invert<5>(m, own, n, starts);
         else
-            invert<shares>(d, m.a, own, starts);
+            invert<shares>(m, own, n, starts);
     }
     __syncthreads();
     if (warp >= warps && warp < 2 * warps) {

@@ -8,8 +8,6 @@
  * A sweep forms G: block g adds up the sums of the g-th twelve blocks, block 0 adds up those,
  * makes R and T and sends the others a command (words.cuh). A word is written again only after
  * all blocks have read it, because they have then sent what depends on it. */
-#include "gpu/gram_qr/narrow/persistent.h"
-
 #include "gpu/gram_qr/narrow/persistent_lead.cuh"
 #include "gpu/gram_qr/plan.h"
 
@@ -171,8 +169,6 @@ template <class Element> static const void *kernel_of(int n)
 #undef KERNEL
 }
 
-extern "C" {
-
 enum bd_status bd_cuda_gram_persistent_create(struct gram_plan *plan)
 {
     struct bd_cuda *cuda = plan->cuda;
@@ -240,8 +236,7 @@ enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int
     s.words = static_cast<struct persistent_word *>(own->words);
     s.outcome = own->outcome;
     plan->number += most_passes + 1; /* and one for the last G */
-    plan->formed = plan->solved = 0;
-    plan->down = 1;
+    plan->solved = 0;
     void *arguments[] = { &s };
     cudaError_t error =
         cudaLaunchCooperativeKernel(own->kernel, dim3((unsigned)own->blocks), dim3(threads),
@@ -262,5 +257,3 @@ enum bd_status bd_cuda_gram_begin(void *work, void *v, int64_t ldv, void *r, int
     }
     return BD_OK;
 }
-
-} /* extern "C" */

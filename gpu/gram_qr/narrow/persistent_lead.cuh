@@ -35,14 +35,14 @@ static __device__ __noinline__ void factor_pass(const struct persistent_step &s,
     step.pass = pass;
     step.number += pass;
     step.shift = pass ? 0 : step.shift;
-    d.g = d.t = m.b;
+    d.g = m.b;
     d.inverse = c.inverse;
     d.decision = &c.decision;
     if (pass % 2) {
         d.total = s.data.other;
         d.other = s.data.total;
     }
-    const struct gram_record record = gram_narrow_factor(m, d, step, NULL);
+    const struct gram_record record = gram_narrow_factor(m, d, step);
     const int what = decide(s, record, pass);
     if (threadIdx.x < command_threads) { /* the other threads still make R_total */
         const unsigned long long command = (unsigned long long)c.decision.starts[0] << 32 | what;

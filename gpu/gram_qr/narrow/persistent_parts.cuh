@@ -3,10 +3,9 @@
 #ifndef BD_GPU_GRAM_QR_NARROW_PERSISTENT_PARTS_CUH
 #define BD_GPU_GRAM_QR_NARROW_PERSISTENT_PARTS_CUH
 
-#include "gpu/gram_qr/factor.h"
 #include "gpu/gram_qr/narrow/narrow.cuh"
+#include "gpu/gram_qr/narrow/rows.cuh"
 #include "gpu/gram_qr/narrow/words.cuh"
-#include "gpu/triangular/rows.cuh"
 
 enum {
     most_passes = 2,

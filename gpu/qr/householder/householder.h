@@ -14,10 +14,6 @@
 #include "gpu/cuda.h"
 #include <backdrop/qr.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bd_cuda_householder;
 
 /* A plan with all memory for m x n matrices, m >= n >= 1. `reduces`: bd_cuda_householder_reduce
@@ -49,7 +45,4 @@ enum bd_status bd_cuda_householder_apply(struct bd_cuda_householder *plan, enum 
 enum bd_status bd_cuda_householder_reduce(struct bd_cuda_householder *plan, const float *a,
                                           int64_t lda, float *r, int64_t ldr);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

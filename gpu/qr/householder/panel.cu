@@ -1,6 +1,6 @@
 /* Blocked Householder QR on the GPU: a panel of 16 columns. */
+#include "gpu/core/dependent_launch.cuh"
 #include "gpu/qr/householder/join.cuh"
-#include "gpu/qr/householder/launch.cuh"
 #include "gpu/qr/householder/plan.h"
 
 struct panel_args {
@@ -245,7 +245,6 @@ enum bd_status house_factor_panel(const struct bd_cuda *cuda, float *a, int64_t 
 {
     static const char what[] = "Householder QR: a panel";
     struct panel_args args = { a, lda, rows, cols, caqr_aligned(a, lda, 2), t, box->words, 0 };
-    void *values[] = { &args };
     const int64_t tiles = (rows + caqr_rows - 1) / caqr_rows;
     /* Four warps, one for each part of a multiprocessor, are faster than eight while there are at
      * most eight blocks of them. */
@@ -263,10 +262,12 @@ enum bd_status house_factor_panel(const struct bd_cuda *cuda, float *a, int64_t 
     box->turn += (uint32_t)cols + 1;
     if (together <= (unsigned)box->most_cluster) {
         args.words = NULL;
-        return house_launch(cuda, (const void *)factor, dim3(together), (unsigned)(32 * warps), 0,
-                            values, together, what);
+        bd_cuda_follow_in_clusters(cuda, together, factor, dim3(together),
+                                   dim3((unsigned)(32 * warps)), 0, args);
+        return bd_cuda_launched(what);
     }
     const void *kernel = (const void *)factor;
+    void *values[] = { &args };
     if (blocks > cuda->sms) {
         kernel = (const void *)factor_in_memory;
         blocks = cuda->sms;

@@ -1,6 +1,10 @@
 /* Private to gpu/qr/householder: the parts of a blocked Householder QR. A panel is up to
  * caqr_inner = 16 columns from row and column j0 down; its rows are taken in tiles of caqr_rows
- * = 128, a tile a warp. */
+ * = 128, a tile a warp.
+ *
+ * Each kernel waits by bd_cuda_await (gpu/core/dependent_launch.cuh) for all that was launched
+ * before it, and only then lets the next one begin by bd_cuda_let_follow. So what a kernel reads
+ * before bd_cuda_await may have been written by any earlier kernel but the one just before it. */
 #ifndef BD_GPU_QR_HOUSEHOLDER_PLAN_H
 #define BD_GPU_QR_HOUSEHOLDER_PLAN_H
 

@@ -11,7 +11,7 @@
  * product for P^T [I; 0], rows above C are 0, and Q is read and written once for 512 reflectors. */
 #include <string.h>
 
-#include "gpu/qr/householder/launch.cuh"
+#include "gpu/core/dependent_launch.cuh"
 #include "gpu/qr/householder/plan.h"
 #include "gpu/qr/householder/product.cuh"
 #include "gpu/qr/householder/t.cuh"
@@ -68,9 +68,10 @@ static int64_t parts_room(const struct bd_cuda *cuda, int64_t m, int64_t cols)
                  splits_most(m) * cols * (cols > m ? cols : m));
 }
 
-static const void *kernels[] = { (const void *)multiply<true, PRODUCT_PARTS>,
-                                 (const void *)multiply<false, PRODUCT_TURN>,
-                                 (const void *)multiply<false, PRODUCT_Q> };
+/* By enum house_job. */
+static void (*const kernels[])(struct product_args) = { multiply<true, PRODUCT_PARTS>,
+                                                        multiply<false, PRODUCT_TURN>,
+                                                        multiply<false, PRODUCT_Q> };
 
 enum bd_status house_wide_create(struct bd_cuda *cuda, int64_t m, int64_t n,
                                  struct house_wide *wide)
@@ -80,7 +81,8 @@ enum bd_status house_wide_create(struct bd_cuda *cuda, int64_t m, int64_t n,
     memset(wide, 0, sizeof *wide);
     enum bd_status status = BD_OK;
     for (int i = 0; i < 3 && status == BD_OK; i++)
-        status = bd_cuda_allow_shared(cuda, kernels[i], "Householder QR: shared memory");
+        status =
+            bd_cuda_allow_shared(cuda, (const void *)kernels[i], "Householder QR: shared memory");
     for (int pieces = 3; pieces > 1 && !wide->pieces; pieces--)
         if (product_bytes(pieces, true) <= (size_t)cuda->shared_most)
             wide->pieces = pieces;
@@ -140,192 +142,157 @@ static int64_t share_of(int64_t k, int splits)
     return ((k + splits - 1) / splits + product_depth - 1) / product_depth * product_depth;
 }
 
-static enum bd_status launch(const struct bd_cuda *cuda, enum house_job job, dim3 grid,
-                             struct product_args *args)
+static void launch(const struct bd_cuda *cuda, enum house_job job, dim3 grid,
+                   const struct product_args &args)
 {
-    void *values[] = { args };
-    return house_launch(cuda, kernels[job], grid, product_threads,
-                        product_bytes(args->pieces, job == PRODUCT_Q), values, 0,
-                        "Householder QR: a product");
+    bd_cuda_follow(cuda, kernels[job], grid, dim3(product_threads),
+                   product_bytes(args.pieces, job == PRODUCT_Q), args);
 }
 
-/* T of wide->v (rows x cols) from those of its panels. */
-static enum bd_status make_t(const struct bd_cuda *cuda, const struct house_wide *wide,
-                             const float *t16, int64_t rows, int cols)
-{
-    struct product_args gram = {};
-    gram.a = gram.b = wide->v;
-    gram.lda = gram.ldb = wide->ldv;
-    gram.c = wide->parts;
-    gram.ldc = wide->cols;
-    gram.m = gram.n = cols;
-    gram.k = rows;
-    gram.stride = wide->cols * wide->cols;
-    gram.upper = gram.b_fours = gram.c_fours = 1;
-    gram.pieces = wide->pieces;
-    const unsigned side = tiles_of(cols);
-    const int splits =
-        splits_for(cuda, (int64_t)side * (side + 1) / 2, rows, wide->room / gram.stride);
-    gram.share = share_of(rows, splits);
-    enum bd_status status = launch(cuda, PRODUCT_PARTS, dim3(side, side, (unsigned)splits), &gram);
-    struct t_args args = { wide->t, wide->x, wide->parts, t16, wide->cols, cols, splits, 0 };
-    void *values[] = { &args };
-    const unsigned bases = (unsigned)(wide->cols / base);
-    if (status == BD_OK)
-        status = house_launch(cuda, (const void *)start_t, dim3(bases, bases), step_threads, 0,
-                              values, 0, "Householder QR: T");
-    for (args.half = base; args.half < cols && status == BD_OK; args.half *= 2) {
-        /* the last pair's second may be cut short by the edge of T, which is a multiple of 64 */
-        const unsigned side = (unsigned)args.half / step_tile;
-        const unsigned pairs = (unsigned)((cols + args.half - 1) / args.half / 2);
-        status = house_launch(cuda, (const void *)join_t<true>, dim3(side, side, pairs),
-                              step_threads, 0, values, 0, "Householder QR: T");
-        if (status == BD_OK)
-            status = house_launch(cuda, (const void *)join_t<false>, dim3(side, side, pairs),
-                                  step_threads, 0, values, 0, "Householder QR: T");
-    }
-    return status;
-}
-
-/* w (s x n, tight) := P^T C for the s columns of P at p, and n columns of C, both of k rows. */
-static enum bd_status project(const struct bd_cuda *cuda, const struct house_wide *wide,
-                              const float *p, const float *c, int64_t ldc, int64_t k, int64_t s,
-                              int64_t n, float *w)
-{
-    struct product_args args = {};
-    args.a = p;
-    args.lda = wide->ldv;
-    args.b = c;
-    args.ldb = ldc;
-    args.m = args.ldc = s;
-    args.n = n;
-    args.k = k;
-    args.stride = s * n;
-    args.b_fours = caqr_aligned(c, ldc, 4);
-    args.c_fours = 1;
-    args.pieces = wide->pieces;
-    const dim3 tiles(tiles_of(s), tiles_of(n));
-    int splits = splits_for(cuda, (int64_t)tiles.x * tiles.y, k, wide->room / args.stride);
-    const float *parts = wide->parts;
-    int64_t count = args.stride;
-    void *values[] = { &w, &parts, &count, &splits };
-    args.share = share_of(k, splits);
-    args.c = splits > 1 ? wide->parts : w;
-    enum bd_status status =
-        launch(cuda, PRODUCT_PARTS, dim3(tiles.x, tiles.y, (unsigned)splits), &args);
-    if (status != BD_OK || splits == 1)
-        return status;
-    return house_launch(cuda, (const void *)add_parts,
-                        dim3((unsigned)least((count + 255) / 256, 8 * cuda->sms)), 256, 0, values,
-                        0, "Householder QR: sums of products");
-}
-
-/* wide->v := the `cols` reflectors from a on, wide->t := their T. */
-static enum bd_status take(const struct bd_cuda *cuda, const struct house_wide *wide,
-                           const float *a, int64_t lda, const float *t16, int64_t rows, int cols)
-{
-    float *v = wide->v;
-    int64_t ldv = wide->ldv;
-    void *values[] = { &v, &ldv, &a, &lda, &rows };
-    enum bd_status status =
-        house_launch(cuda, (const void *)take_wide,
-                     dim3((unsigned)least((rows + 255) / 256, 64), (unsigned)cols), 256, 0, values,
-                     0, "Householder QR: reflectors");
-    return status == BD_OK ? make_t(cuda, wide, t16, rows, cols) : status;
-}
-
-/* What the products with the V in wide->v have in common. */
-static struct product_args products_of(const struct house_wide *wide, int64_t rows, int cols)
+/* Of a product (m x n, over k) what all have in common; A is the V in wide->v. */
+static struct product_args product_of(const struct house_wide *wide, int64_t m, int64_t n,
+                                      int64_t k)
 {
     struct product_args args = {};
     args.a = wide->v;
     args.lda = wide->ldv;
-    args.m = rows;
-    args.k = cols;
+    args.m = m;
+    args.n = n;
+    args.k = k;
     args.b_fours = args.c_fours = 1;
     args.pieces = wide->pieces;
     return args;
 }
 
+/* T of wide->v (rows x cols) from those of its panels. */
+static void make_t(const struct bd_cuda *cuda, const struct house_wide *wide, const float *t16,
+                   int64_t rows, int cols)
+{
+    struct product_args gram = product_of(wide, cols, cols, rows);
+    gram.b = wide->v;
+    gram.ldb = wide->ldv;
+    gram.c = wide->parts;
+    gram.ldc = wide->cols;
+    gram.stride = wide->cols * wide->cols;
+    gram.upper = 1;
+    const unsigned side = tiles_of(cols);
+    const int splits =
+        splits_for(cuda, (int64_t)side * (side + 1) / 2, rows, wide->room / gram.stride);
+    gram.share = share_of(rows, splits);
+    launch(cuda, PRODUCT_PARTS, dim3(side, side, (unsigned)splits), gram);
+    struct t_args args = { wide->t, wide->x, wide->parts, t16, wide->cols, cols, splits, 0 };
+    const unsigned bases = (unsigned)(wide->cols / base);
+    bd_cuda_follow(cuda, start_t, dim3(bases, bases), dim3(step_threads), 0, args);
+    for (args.half = base; args.half < cols; args.half *= 2) {
+        /* the last pair's second may be cut short by the edge of T, which is a multiple of 64 */
+        const unsigned side = (unsigned)args.half / step_tile;
+        const dim3 grid(side, side, (unsigned)((cols + args.half - 1) / args.half / 2));
+        bd_cuda_follow(cuda, join_t<true>, grid, dim3(step_threads), 0, args);
+        bd_cuda_follow(cuda, join_t<false>, grid, dim3(step_threads), 0, args);
+    }
+}
+
+/* w (s x n, tight) := P^T C for the s columns of P at p, and n columns of C, both of k rows. */
+static void project(const struct bd_cuda *cuda, const struct house_wide *wide, const float *p,
+                    const float *c, int64_t ldc, int64_t k, int64_t s, int64_t n, float *w)
+{
+    struct product_args args = product_of(wide, s, n, k);
+    args.a = p;
+    args.b = c;
+    args.ldb = ldc;
+    args.ldc = s;
+    args.stride = s * n;
+    args.b_fours = caqr_aligned(c, ldc, 4);
+    const dim3 tiles(tiles_of(s), tiles_of(n));
+    const int splits = splits_for(cuda, (int64_t)tiles.x * tiles.y, k, wide->room / args.stride);
+    args.share = share_of(k, splits);
+    args.c = splits > 1 ? wide->parts : w;
+    launch(cuda, PRODUCT_PARTS, dim3(tiles.x, tiles.y, (unsigned)splits), args);
+    if (splits > 1)
+        bd_cuda_follow(cuda, add_parts,
+                       dim3((unsigned)least((args.stride + 255) / 256, 8 * cuda->sms)), dim3(256),
+                       0, w, wide->parts, args.stride, splits);
+}
+
+/* wide->v := the `cols` reflectors from a on, wide->t := their T. */
+static void take(const struct bd_cuda *cuda, const struct house_wide *wide, const float *a,
+                 int64_t lda, const float *t16, int64_t rows, int cols)
+{
+    const dim3 grid((unsigned)least((rows + 255) / 256, 64), (unsigned)cols);
+    bd_cuda_follow(cuda, take_wide, grid, dim3(256), 0, wide->v, wide->ldv, a, lda, rows);
+    make_t(cuda, wide, t16, rows, cols);
+}
+
 /* wide->p := V B with the V in wide->v and a triangle B, ld = wide->cols, `upper` or lower, that
  * makes it V T or V T^T; the first `turned` rows transposed to wide->w, too. */
-static enum bd_status multiply_t(const struct bd_cuda *cuda, const struct house_wide *wide,
-                                 const float *b, int upper, int64_t rows, int cols, int64_t turned)
+static void multiply_t(const struct bd_cuda *cuda, const struct house_wide *wide, const float *b,
+                       int upper, int64_t rows, int cols, int64_t turned)
 {
-    struct product_args args = products_of(wide, rows, cols);
+    struct product_args args = product_of(wide, rows, cols, cols);
     args.b = b;
     args.c = wide->p;
     args.ldc = wide->ldv;
     args.c_turned = wide->w;
     args.ldb = args.ld_turned = wide->cols;
-    args.n = cols;
     args.upper = upper;
     args.identity = turned;
-    return launch(cuda, PRODUCT_TURN, dim3(tiles_of(rows), tiles_of(cols)), &args);
+    launch(cuda, PRODUCT_TURN, dim3(tiles_of(rows), tiles_of(cols)), args);
 }
 
 /* C (rows x k) := C - V W with the V in wide->v and the W in wide->w. Of C the first `identity`
  * columns are those of an identity, and of the others the first `zero` rows 0. */
-static enum bd_status subtract(const struct bd_cuda *cuda, const struct house_wide *wide,
-                               int64_t rows, int cols, int64_t ldw, float *c, int64_t ldc,
-                               int64_t k, int64_t identity, int64_t zero)
+static void subtract(const struct bd_cuda *cuda, const struct house_wide *wide, int64_t rows,
+                     int cols, int64_t ldw, float *c, int64_t ldc, int64_t k, int64_t identity,
+                     int64_t zero)
 {
-    struct product_args args = products_of(wide, rows, cols);
+    struct product_args args = product_of(wide, rows, k, cols);
     args.b = wide->w;
     args.ldb = ldw;
     args.c = c;
     args.ldc = ldc;
-    args.n = k;
     args.identity = identity;
     args.zero = zero;
     args.c_fours = caqr_aligned(c, ldc, 4);
-    return launch(cuda, PRODUCT_Q, dim3(tiles_of(rows), tiles_of(k)), &args);
+    launch(cuda, PRODUCT_Q, dim3(tiles_of(rows), tiles_of(k)), args);
 }
 
 /* The k columns from row and column j0 of Q on, at q: those of the reflectors from j0 to `end`
  * applied to what the later ones left. `last`: there are none later. */
-static enum bd_status form(const struct bd_cuda *cuda, const struct house_wide *wide,
-                           const float *a, int64_t lda, const float *t16, int64_t rows, int cols,
-                           float *q, int64_t ldq, int64_t k, bool last)
+static void form(const struct bd_cuda *cuda, const struct house_wide *wide, const float *a,
+                 int64_t lda, const float *t16, int64_t rows, int cols, float *q, int64_t ldq,
+                 int64_t k, bool last)
 {
     const int64_t identity = last ? k : cols;
-    enum bd_status status = take(cuda, wide, a, lda, t16, rows, cols);
-    if (status == BD_OK)
-        status = multiply_t(cuda, wide, wide->t, 0, rows, cols, identity);
-    if (status == BD_OK && identity < k)
-        status = project(cuda, wide, wide->p + cols, q + cols + cols * ldq, ldq, rows - cols, cols,
-                         k - cols, wide->w + cols * wide->cols);
-    return status ? status
-                  : subtract(cuda, wide, rows, cols, wide->cols, q, ldq, k, identity, cols);
+    take(cuda, wide, a, lda, t16, rows, cols);
+    multiply_t(cuda, wide, wide->t, 0, rows, cols, identity);
+    if (identity < k)
+        project(cuda, wide, wide->p + cols, q + cols + cols * ldq, ldq, rows - cols, cols, k - cols,
+                wide->w + cols * wide->cols);
+    subtract(cuda, wide, rows, cols, wide->cols, q, ldq, k, identity, cols);
 }
 
 enum bd_status house_wide_form(const struct bd_cuda *cuda, const struct house_wide *wide,
                                const float *a, int64_t lda, const float *t16, int64_t m, int64_t n,
                                float *q, int64_t ldq, int64_t k)
 {
-    enum bd_status status = BD_OK;
-    for (int64_t end = n, j0; end > 0 && status == BD_OK; end = j0) {
+    for (int64_t end = n, j0; end > 0; end = j0) {
         j0 = (end - 1) / wide->cols * wide->cols;
-        status = form(cuda, wide, a + j0 + j0 * lda, lda, t16 + j0 * caqr_inner, m - j0,
-                      (int)(end - j0), q + j0 + j0 * ldq, ldq, k - j0, end == n);
+        form(cuda, wide, a + j0 + j0 * lda, lda, t16 + j0 * caqr_inner, m - j0, (int)(end - j0),
+             q + j0 + j0 * ldq, ldq, k - j0, end == n);
     }
-    return status;
+    return bd_cuda_launched("Householder QR: Q");
 }
 
 enum bd_status house_wide_apply(const struct bd_cuda *cuda, const struct house_wide *wide,
                                 const float *a, int64_t lda, const float *t16, int64_t rows,
                                 int cols, float *c, int64_t ldc, int64_t k)
 {
-    struct t_args t = { wide->t, wide->x, NULL, NULL, wide->cols, cols, 0, 0 };
-    void *values[] = { &t };
+    const struct t_args t = { wide->t, wide->x, NULL, NULL, wide->cols, cols, 0, 0 };
     const unsigned side = (unsigned)(wide->cols / step_tile);
-    enum bd_status status = take(cuda, wide, a, lda, t16, rows, cols);
-    if (status == BD_OK)
-        status = house_launch(cuda, (const void *)turn_t, dim3(side, side), step_threads, 0, values,
-                              0, "Householder QR: T");
-    if (status == BD_OK)
-        status = multiply_t(cuda, wide, wide->x, 1, rows, cols, 0);
-    if (status == BD_OK)
-        status = project(cuda, wide, wide->p, c, ldc, rows, cols, k, wide->w);
-    return status ? status : subtract(cuda, wide, rows, cols, cols, c, ldc, k, 0, 0);
+    take(cuda, wide, a, lda, t16, rows, cols);
+    bd_cuda_follow(cuda, turn_t, dim3(side, side), dim3(step_threads), 0, t);
+    multiply_t(cuda, wide, wide->x, 1, rows, cols, 0);
+    project(cuda, wide, wide->p, c, ldc, rows, cols, k, wide->w);
+    subtract(cuda, wide, rows, cols, cols, c, ldc, k, 0, 0);
+    return bd_cuda_launched("Householder QR: an update by many reflectors");
 }

@@ -3,7 +3,7 @@
  * rows: first W_b = V_b^T C of all panels b; then small products of 16 x 16 turn W into what the
  * panels would have found one after the other; then C -= V_b W_b. So C is read twice and written
  * once for 64 reflectors, where panel by panel (the plain way) it would be four times that. */
-#include "gpu/qr/householder/launch.cuh"
+#include "gpu/core/dependent_launch.cuh"
 #include "gpu/qr/householder/solve.cuh"
 
 enum {
@@ -289,46 +289,36 @@ static struct update_args arguments(const struct house_reflectors *x, float *c, 
     return args;
 }
 
-static size_t bytes_for(const struct update_args *args)
-{
-    return args->blocks == 1 ? sizeof(struct tiles_shared<1>)
-                             : sizeof(struct tiles_shared<house_most_blocks>);
-}
-
 /* How the threads are laid out. */
 struct layout {
-    dim3 grid;
-    unsigned threads;
+    dim3 grid, block;
+    size_t bytes; /* of shared memory */
 };
 
 /* Launches project; its parts are args->splits. */
-static enum bd_status start(const struct bd_cuda *cuda, struct update_args *args,
-                            struct layout *layout)
+static struct layout start(const struct bd_cuda *cuda, struct update_args *args)
 {
     const int64_t tiles = (args->x.rows + caqr_rows - 1) / caqr_rows;
     const int64_t column_blocks = (args->groups + update_warps - 1) / update_warps;
     const bool one = args->blocks == 1;
-    void *values[] = { args };
+    struct layout layout;
     args->splits = (int)rows_split(cuda, tiles, column_blocks);
-    layout->grid = dim3((unsigned)column_blocks, (unsigned)args->splits);
+    layout.grid = dim3((unsigned)column_blocks, (unsigned)args->splits);
     /* Even shares of columns. */
-    layout->threads = 32 * (unsigned)((args->groups + column_blocks - 1) / column_blocks);
-    return house_launch(cuda,
-                        one ? (const void *)project<1> : (const void *)project<house_most_blocks>,
-                        layout->grid, layout->threads, bytes_for(args), values, 0,
-                        "Householder QR: products with reflectors");
+    layout.block = dim3(32 * (unsigned)((args->groups + column_blocks - 1) / column_blocks));
+    layout.bytes =
+        one ? sizeof(struct tiles_shared<1>) : sizeof(struct tiles_shared<house_most_blocks>);
+    bd_cuda_follow(cuda, one ? project<1> : project<house_most_blocks>, layout.grid, layout.block,
+                   layout.bytes, *args);
+    return layout;
 }
 
 /* Adds up what project left, to `out`. */
-static enum bd_status add_up(const struct bd_cuda *cuda, const struct update_args *args, float *out)
+static void add_up(const struct bd_cuda *cuda, const struct update_args *args, float *out)
 {
-    const float *parts = args->parts;
-    int64_t count = args->groups * args->blocks;
-    int splits = args->splits;
-    void *values[] = { &out, &parts, &count, &splits };
-    return house_launch(cuda, (const void *)join, dim3((unsigned)count),
-                        house_part_floats * join_slices, 0, values, 0,
-                        "Householder QR: sums of products");
+    const int64_t count = args->groups * args->blocks;
+    bd_cuda_follow(cuda, join, dim3((unsigned)count), dim3(house_part_floats * join_slices), 0, out,
+                   args->parts, count, args->splits);
 }
 
 enum bd_status house_cross(const struct bd_cuda *cuda, const struct house_reflectors *x,
@@ -336,12 +326,12 @@ enum bd_status house_cross(const struct bd_cuda *cuda, const struct house_reflec
 {
     /* C is read only. */
     struct update_args args = arguments(x, const_cast<float *>(x->v), x->ldv, x->cols, parts);
-    struct layout layout;
     if (args.blocks == 1)
         return BD_OK;
     args.self = !x->whole;
-    enum bd_status status = start(cuda, &args, &layout);
-    return status == BD_OK ? add_up(cuda, &args, cross) : status;
+    start(cuda, &args);
+    add_up(cuda, &args, cross);
+    return bd_cuda_launched("Householder QR: products of reflectors");
 }
 
 enum bd_status house_apply(const struct bd_cuda *cuda, const struct house_reflectors *x,
@@ -349,20 +339,16 @@ enum bd_status house_apply(const struct bd_cuda *cuda, const struct house_reflec
                            float *parts)
 {
     struct update_args args = arguments(x, c, ldc, k, parts);
-    struct layout layout;
-    void *values[] = { &args };
     if (k <= 0)
         return BD_OK;
     args.transposed = transposed;
     args.early = early;
-    enum bd_status status = start(cuda, &args, &layout);
-    if (status == BD_OK && args.splits > most_split_at_once) {
-        status = add_up(cuda, &args, parts);
+    const struct layout layout = start(cuda, &args);
+    if (args.splits > most_split_at_once) {
+        add_up(cuda, &args, parts);
         args.splits = 1;
     }
-    if (status != BD_OK)
-        return status;
-    return house_launch(
-        cuda, args.blocks == 1 ? (const void *)update<1> : (const void *)update<house_most_blocks>,
-        layout.grid, layout.threads, bytes_for(&args), values, 0, "Householder QR: an update");
+    bd_cuda_follow(cuda, args.blocks == 1 ? update<1> : update<house_most_blocks>, layout.grid,
+                   layout.block, layout.bytes, args);
+    return bd_cuda_launched("Householder QR: an update");
 }

@@ -1,10 +1,9 @@
-/* Private to narrow.cu and gpu/gram_qr/narrow/persistent.cu: rows of V times T
- * (gpu/gram_qr/plan.h) of up to gram_narrow_most columns, where a thread has a row in registers;
- * and the sums of the Gram matrix of such rows. The code is compiled for some numbers of columns
- * N; for numbers between, columns of 0 are added. (Yamazaki, Tomov, Dongarra, section 4, have
- * code for each N.) */
-#ifndef BD_GPU_TRIANGULAR_ROWS_CUH
-#define BD_GPU_TRIANGULAR_ROWS_CUH
+/* Private to persistent.cu and persistent_parts.cuh: rows of V times T (gpu/gram_qr/plan.h), where
+ * a thread has a row in registers; and the sums of the Gram matrix of such rows. The code is
+ * compiled for some numbers of columns N; for numbers between, columns of 0 are added. (Yamazaki,
+ * Tomov, Dongarra, section 4, have code for each N.) */
+#ifndef BD_GPU_GRAM_QR_NARROW_ROWS_CUH
+#define BD_GPU_GRAM_QR_NARROW_ROWS_CUH
 
 #include <cstdint>
 
