@@ -76,7 +76,8 @@ enum bd_status bd_cuda_launched(const char *what)
     return bd_cuda_check(cudaGetLastError(), what);
 }
 
-enum bd_status bd_cuda_allow_shared(struct bd_cuda *cuda, const void *kernel, const char *what)
+enum bd_status bd_cuda_allow_shared(const struct bd_cuda *cuda, const void *kernel,
+                                    const char *what)
 {
     struct cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);

@@ -215,30 +215,17 @@ template <class Element> bool run(const bd_cuda *cuda, const bd_rpca_sweep *s)
            run_narrow<narrow_most / 8, Element>(cuda, s);
 }
 
-template <class Kernel> cudaError_t allow(const bd_cuda *cuda, Kernel kernel)
-{
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                cuda->shared_most - 1024);
-}
-
-template <class Element> cudaError_t prepare(const bd_cuda *cuda)
-{
-    cudaError_t error = allow(cuda, sweep_narrow<4, Element>);
-    if (error == cudaSuccess)
-        error = allow(cuda, sweep_narrow<8, Element>);
-    if (error == cudaSuccess)
-        error = allow(cuda, sweep_narrow<narrow_most / 8, Element>);
-    return error;
-}
-
 } // namespace
 
 enum bd_status bd_rpca_sweep_prepare(const struct bd_cuda *cuda)
 {
-    cudaError_t error = prepare<uint8_t>(cuda);
-    if (error == cudaSuccess)
-        error = prepare<float>(cuda);
-    enum bd_status status = bd_cuda_check(error, "shared memory for Robust PCA");
+    enum bd_status status = bd_cuda_allow_shared(
+        cuda,
+        { (const void *)sweep_narrow<4, uint8_t>, (const void *)sweep_narrow<8, uint8_t>,
+          (const void *)sweep_narrow<narrow_most / 8, uint8_t>,
+          (const void *)sweep_narrow<4, float>, (const void *)sweep_narrow<8, float>,
+          (const void *)sweep_narrow<narrow_most / 8, float> },
+        "shared memory for Robust PCA");
     return status == BD_OK ? bd_rpca_wide_prepare(cuda) : status;
 }
 

@@ -202,12 +202,9 @@ size_t bd_rpca_packed(int n)
 
 enum bd_status bd_rpca_wide_prepare(const struct bd_cuda *cuda)
 {
-    cudaError_t error = cudaFuncSetAttribute(
-        sweep_wide<uint8_t>, cudaFuncAttributeMaxDynamicSharedMemorySize, room(cuda));
-    if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(sweep_wide<float>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     room(cuda));
-    return bd_cuda_check(error, "shared memory for Robust PCA");
+    return bd_cuda_allow_shared(
+        cuda, { (const void *)sweep_wide<uint8_t>, (const void *)sweep_wide<float> },
+        "shared memory for Robust PCA");
 }
 
 enum bd_status bd_rpca_wide_run(const struct bd_cuda *cuda, const struct bd_rpca_sweep *s)

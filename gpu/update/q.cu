@@ -390,21 +390,12 @@ void bd_update_rotate(const bd_update_launch *launch, const bd_update_job *job,
                                                                               rows);
 }
 
-enum bd_status bd_update_q_prepare(void)
+enum bd_status bd_update_q_prepare(const struct bd_cuda *cuda)
 {
-    /* The limit is the kernel's, whoever launches it: that of one plan must do for all. */
-    const int bytes =
-        (bd_update_most_cols + bd_update_slack) * bd_update_group * (int)step_bytes(true);
-    const void *kernels[] = { (const void *)rotate_kernel<bd_update_group, 4, false>,
-                              (const void *)rotate_kernel<bd_update_group, 1, false>,
-                              (const void *)rotate_kernel<bd_update_group, 4, true>,
-                              (const void *)rotate_kernel<bd_update_group, 1, true> };
-    for (const void *kernel : kernels) {
-        enum bd_status status = bd_cuda_check(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-            "preparing QR updating");
-        if (status != BD_OK)
-            return status;
-    }
-    return BD_OK;
+    return bd_cuda_allow_shared(cuda,
+                                { (const void *)rotate_kernel<bd_update_group, 4, false>,
+                                  (const void *)rotate_kernel<bd_update_group, 1, false>,
+                                  (const void *)rotate_kernel<bd_update_group, 4, true>,
+                                  (const void *)rotate_kernel<bd_update_group, 1, true> },
+                                "preparing QR updating");
 }

@@ -410,19 +410,12 @@ void bd_update_append(const bd_update_launch *launch, float *r, int64_t ldr, int
     append_kernel<<<1, block_size(n), tile_bytes(n, shift), launch->stream>>>(r, ldr, n, g, shift);
 }
 
-enum bd_status bd_update_r_prepare(void)
+enum bd_status bd_update_r_prepare(const struct bd_cuda *cuda)
 {
-    const void *kernels[] = { (const void *)remove_kernel<1>,
-                              (const void *)remove_kernel<bd_update_group>,
-                              (const void *)insert_kernel<1>,
-                              (const void *)insert_kernel<bd_update_group>,
-                              (const void *)append_kernel };
-    for (const void *kernel : kernels) {
-        enum bd_status status = bd_cuda_check(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_tile),
-            "preparing QR updating");
-        if (status != BD_OK)
-            return status;
-    }
-    return BD_OK;
+    return bd_cuda_allow_shared(
+        cuda,
+        { (const void *)remove_kernel<1>, (const void *)remove_kernel<bd_update_group>,
+          (const void *)insert_kernel<1>, (const void *)insert_kernel<bd_update_group>,
+          (const void *)append_kernel },
+        "preparing QR updating");
 }

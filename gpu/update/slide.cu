@@ -210,16 +210,9 @@ int bd_update_slide_pass(const bd_update_launch *launch, const bd_update_job *jo
     return (int)blocks;
 }
 
-enum bd_status bd_update_slide_prepare(const bd_update_launch *launch)
+enum bd_status bd_update_slide_prepare(const struct bd_cuda *cuda)
 {
-    for (const void *kernel :
-         { (const void *)slide_kernel<true>, (const void *)slide_kernel<false> }) {
-        enum bd_status status =
-            bd_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               launch->shared_most),
-                          "preparing QR updating");
-        if (status != BD_OK)
-            return status;
-    }
-    return BD_OK;
+    return bd_cuda_allow_shared(
+        cuda, { (const void *)slide_kernel<true>, (const void *)slide_kernel<false> },
+        "preparing QR updating");
 }

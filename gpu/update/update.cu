@@ -189,11 +189,11 @@ static enum bd_status update_create(struct bd_backend *backend,
         status = bd_cuda_alloc(work->cuda, (void **)&work->append_z,
                                (size_t)max_cols * sizeof *work->append_z, "QR updating");
     if (status == BD_OK)
-        status = bd_update_r_prepare();
+        status = bd_update_r_prepare(work->cuda);
     if (status == BD_OK)
-        status = bd_update_q_prepare();
+        status = bd_update_q_prepare(work->cuda);
     if (status == BD_OK)
-        status = bd_update_slide_prepare(&work->launch);
+        status = bd_update_slide_prepare(work->cuda);
     if (status == BD_OK)
         status = bd_cuda_blocked_create(work->cuda, shape, &work->blocked);
     if (status == BD_ERROR_UNSUPPORTED) /* updates by rotations are possible all the same */

@@ -115,9 +115,6 @@ void bd_update_rotate(const struct bd_update_launch *launch, const struct bd_upd
 int bd_update_slide_pass(const struct bd_update_launch *launch, const struct bd_update_job *job,
                          struct bd_update_rows rows);
 
-/* Raises the limit of shared memory of the joined pass; once at creation. */
-enum bd_status bd_update_slide_prepare(const struct bd_update_launch *launch);
-
 /* Takes columns k .. k+b-1 out of R (n_in x n_in) and makes it triangular; job->cs: the rotations.
  */
 void bd_update_r_remove(const struct bd_update_launch *launch, const struct bd_update_job *job);
@@ -149,10 +146,10 @@ void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t l
 void bd_update_append_long(const struct bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
                            const double *g, double *z);
 
-/* Raises the limit of shared memory of the kernels of R; once at creation. */
-enum bd_status bd_update_r_prepare(void);
-
-/* Raises the limit of shared memory of the passes; once at creation. */
-enum bd_status bd_update_q_prepare(void);
+/* Raise the limits of shared memory of the kernels of R, of the passes, and of the joined pass;
+ * once at creation. */
+enum bd_status bd_update_r_prepare(const struct bd_cuda *cuda);
+enum bd_status bd_update_q_prepare(const struct bd_cuda *cuda);
+enum bd_status bd_update_slide_prepare(const struct bd_cuda *cuda);
 
 #endif

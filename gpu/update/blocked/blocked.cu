@@ -207,11 +207,11 @@ enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
     if (status == BD_OK)
         status = house_prepare_update(work->cuda);
     if (status == BD_OK)
-        status = givens_factor_prepare();
+        status = givens_factor_prepare(work->cuda);
     if (status == BD_OK)
-        status = givens_apply_prepare();
+        status = givens_apply_prepare(work->cuda);
     if (status == BD_OK)
-        status = givens_multiply_prepare();
+        status = givens_multiply_prepare(work->cuda);
     work->ready = status == BD_OK;
     return status;
 }

@@ -50,9 +50,9 @@ static inline int givens_padded(const struct givens_sweep *x)
 enum { givens_shared_bytes = 160 << 10 };
 
 /* Set the kernels' limits of shared memory; before the first of these calls. */
-enum bd_status givens_factor_prepare(void);
-enum bd_status givens_apply_prepare(void);
-enum bd_status givens_multiply_prepare(void);
+enum bd_status givens_factor_prepare(const struct bd_cuda *cuda);
+enum bd_status givens_apply_prepare(const struct bd_cuda *cuda);
+enum bd_status givens_multiply_prepare(const struct bd_cuda *cuda);
 
 /* Makes the reflectors of all windows. d: the fresh rows of the spike (rows x width); overlap: the
  * upper triangle below them (width x width, with ld ldd too; its lower part is not read). */

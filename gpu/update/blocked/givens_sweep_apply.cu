@@ -172,15 +172,12 @@ choice choose(int padded, int by_columns, int lines)
 
 } // namespace
 
-enum bd_status givens_apply_prepare(void)
+enum bd_status givens_apply_prepare(const struct bd_cuda *cuda)
 {
     enum bd_status status = BD_OK;
     for (int i = 0; i < 6 && status == BD_OK; i++) {
         const choice by = choose(i < 3 ? 32 : 64, i % 3 == 0, i % 3 == 1 ? 32 : 64);
-        status = bd_cuda_check(cudaFuncSetAttribute(by.kernel,
-                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    (int)by.bytes),
-                               "preparing QR updating");
+        status = bd_cuda_allow_shared(cuda, by.kernel, "preparing QR updating");
     }
     return status;
 }
