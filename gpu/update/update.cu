@@ -137,7 +137,7 @@ bd_status need_blocked(const update *work)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: this GPU has too little shared memory for this QR update; the cpu "
                        "backend does it");
-    return bd_cuda_blocked_ready(work->blocked);
+    return bd_cuda_blocked_begin(work->blocked);
 }
 
 } // namespace

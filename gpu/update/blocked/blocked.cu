@@ -98,8 +98,6 @@ bd_status make_streams(struct bd_cuda_blocked *work)
 
 } // namespace
 
-extern "C" {
-
 void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work)
 {
     if (!work)
@@ -199,8 +197,9 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
     return BD_OK;
 }
 
-enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
+enum bd_status bd_cuda_blocked_begin(struct bd_cuda_blocked *work)
 {
+    work->status = BD_OK;
     if (work->ready)
         return BD_OK;
     enum bd_status status = house_prepare(work->cuda, &work->box.most_cluster);
@@ -219,8 +218,8 @@ enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
 enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
                                        const float *b, int64_t ldb)
 {
-    return blocked_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
-                            f->ldd);
+    blocked_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d, f->ldd);
+    return work->status;
 }
 
 enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
@@ -240,9 +239,10 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
                                      int64_t ldx)
 {
     const cudaStream_t stream = work->cuda->stream;
-    enum bd_status status = x != d ? blocked_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;
-    if (status != BD_OK || n == 0 || rhs == 0)
-        return status;
+    if (x != d)
+        blocked_copy(work, x, ldx, d, ldd, n, rhs);
+    if (work->status != BD_OK || n == 0 || rhs == 0)
+        return work->status;
     for (int64_t c = 0; c < rhs; c += most_grid_y) {
         const unsigned columns = (unsigned)smaller(rhs - c, most_grid_y);
         float *const some = x + c * ldx;
@@ -255,5 +255,3 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
     }
     return bd_cuda_launched("QR update: solving");
 }
-
-} // extern "C"

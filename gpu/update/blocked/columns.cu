@@ -17,13 +17,14 @@ struct lines {
     int64_t shift, first_diagonal;
 };
 
-enum bd_status sweep(struct bd_cuda_blocked *work, cudaStream_t stream, const struct lines &l)
+void sweep(struct bd_cuda_blocked *work, cudaStream_t stream, const struct lines &l)
 {
     const struct givens_lines all = {
         l.x,   l.ld,         l.count, l.by_columns, l.overlap,
         l.out, l.overlap_ld, l.ld,    l.shift,      l.first_diagonal
     };
-    return l.x ? givens_apply(work->cuda, stream, &work->sweep, &all) : BD_OK;
+    if (l.x && work->status == BD_OK)
+        work->status = givens_apply(work->cuda, stream, &work->sweep, &all);
 }
 
 /* What a sweep is applied to, from the top row of its windows on. */
@@ -36,34 +37,30 @@ struct followers {
  * and passes. Streams beside make the passes over R and Q, so that the next chain, which one thread
  * block makes, need not wait for them. There is room for the transformations of two sweeps: those
  * of the next but one wait for the passes. */
-enum bd_status make_sweep(struct bd_cuda_blocked *work, int64_t rows, int width, const float *d,
-                          int64_t ldd, const float *overlap, const struct followers *f)
+void make_sweep(struct bd_cuda_blocked *work, int64_t rows, int width, const float *d, int64_t ldd,
+                const float *overlap, const struct followers *f)
 {
     const cudaStream_t stream = work->cuda->stream;
     const int slot = work->slot ^= 1;
     work->sweep.rows = rows;
     work->sweep.width = width;
     work->sweep.g = work->g[slot];
-    enum bd_status status = givens_chain(stream, &work->sweep, d, ldd, overlap);
+    if (work->status == BD_OK)
+        work->status = givens_chain(stream, &work->sweep, d, ldd, overlap);
     /* This needs R of the sweep before this one, and the memory of G of the sweep before that. */
     cudaStreamWaitEvent(stream, work->swept_r[slot ^ 1], 0);
     cudaStreamWaitEvent(stream, work->swept_q[slot], 0);
-    if (status == BD_OK)
-        status = givens_form(stream, &work->sweep, f->r.x, f->r.ld);
+    if (work->status == BD_OK)
+        work->status = givens_form(stream, &work->sweep, f->r.x, f->r.ld);
     cudaEventRecord(work->formed, stream);
     cudaStreamWaitEvent(work->side_r, work->formed, 0);
     cudaStreamWaitEvent(work->side_q, work->formed, 0);
-    if (status == BD_OK)
-        status = sweep(work, stream, f->later);
-    if (status == BD_OK)
-        status = sweep(work, stream, f->d);
-    if (status == BD_OK)
-        status = sweep(work, work->side_r, f->r);
-    if (status == BD_OK)
-        status = sweep(work, work->side_q, f->q);
+    sweep(work, stream, f->later);
+    sweep(work, stream, f->d);
+    sweep(work, work->side_r, f->r);
+    sweep(work, work->side_q, f->q);
     cudaEventRecord(work->swept_r[slot], work->side_r);
     cudaEventRecord(work->swept_q[slot], work->side_q);
-    return status;
 }
 
 /* What is enqueued next waits for the passes over R and Q. */
@@ -75,66 +72,49 @@ void join_sides(struct bd_cuda_blocked *work)
 
 /* Reduces the rows of the spike (work->d, p columns) from n on to a triangle, by reflectors on the
  * columns of the full Q from n on; d follows. */
-enum bd_status reduce_below(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p)
+void reduce_below(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p)
 {
     const int64_t n = f->n, below = f->m - n, ld = work->ldd;
     const struct blocked_right q = { f->q + n * f->ldq, f->ldq, f->m, NULL, 0, 0 };
     float *const d = work->d + n, *const rhs = d + p * ld;
-    enum bd_status status =
-        blocked_copy(work, rhs, ld, f->d ? f->d + n : NULL, f->ldd, below, f->rhs);
-    if (status == BD_OK)
-        status = blocked_factor(work, d, ld, below, p, p + f->rhs, below, &q);
-    if (status == BD_OK)
-        status = blocked_copy(work, f->d ? f->d + n : NULL, f->ldd, rhs, ld, below, f->rhs);
-    return status;
+    blocked_copy(work, rhs, ld, f->d ? f->d + n : NULL, f->ldd, below, f->rhs);
+    blocked_factor(work, d, ld, below, p, p + f->rhs, below, &q);
+    blocked_copy(work, f->d ? f->d + n : NULL, f->ldd, rhs, ld, below, f->rhs);
 }
 
 /* work->d := the spike of columns U: Q^T U, and below row n a triangle. Columns n .. n+p-1 of Q :=
  * the directions of that triangle; for a full Q only if `reduce`. */
-enum bd_status make_column_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
-                                 int64_t p, const float *u, int64_t ldu, bool reduce)
+void make_column_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
+                       const float *u, int64_t ldu, bool reduce)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd;
     float *const d = work->d, *const x = f->q + n * f->ldq;
-    enum bd_status status =
-        blocked_multiply(work, f->q_cols, p, m, f->q, f->ldq, 1, u, ldu, 0, 1, 0, d, ld);
-    if (status != BD_OK)
-        return status;
-    if (f->q_cols > n)
-        return reduce ? reduce_below(work, f, p) : BD_OK;
-    if (n == m) /* nothing can come in */
-        return BD_OK;
-    status = blocked_copy(work, x, f->ldq, u, ldu, m, p);
-    if (status == BD_OK)
-        status = blocked_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, x, f->ldq);
-    if (status == BD_OK)
-        status = blocked_orthonormalise(work, f->q, f->ldq, m, n, x, f->ldq, p, u, ldu, 0, d, ld,
-                                        d + n, ld);
-    return status;
+    blocked_multiply(work, f->q_cols, p, m, f->q, f->ldq, 1, u, ldu, 0, 1, 0, d, ld);
+    if (f->q_cols > n && reduce)
+        reduce_below(work, f, p);
+    if (f->q_cols > n || n == m) /* with n = m nothing can come in */
+        return;
+    blocked_copy(work, x, f->ldq, u, ldu, m, p);
+    blocked_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, x, f->ldq);
+    blocked_orthonormalise(work, f->q, f->ldq, m, n, x, f->ldq, p, u, ldu, 0, d, ld, d + n, ld);
 }
 
 /* Inserts the p columns of the spike into R at k, and p rows below. */
-enum bd_status place_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
-                             int64_t p)
+void place_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     const int64_t n = f->n, ldr = f->ldr, ld = work->ldd;
     float *const r = f->r, *const at = r + k * ldr;
-    enum bd_status status = blocked_copy(work, work->h, work->ldh, at, ldr, n, n - k);
-    if (status == BD_OK)
-        status = blocked_copy(work, at + p * ldr, ldr, work->h, work->ldh, n, n - k);
-    if (status == BD_OK)
-        status = blocked_copy(work, at, ldr, work->d, ld, n, p);
-    if (status == BD_OK)
-        status = blocked_clear(work, r + n, ldr, p, n + p);
-    if (status == BD_OK)
-        status = blocked_copy_upper(work, at + n, ldr, work->d + n, ld, p, p, 0);
-    return status;
+    blocked_copy(work, work->h, work->ldh, at, ldr, n, n - k);
+    blocked_copy(work, at + p * ldr, ldr, work->h, work->ldh, n, n - k);
+    blocked_copy(work, at, ldr, work->d, ld, n, p);
+    blocked_clear(work, r + n, ldr, p, n + p);
+    blocked_copy_upper(work, at + n, ldr, work->d + n, ld, p, p, 0);
 }
 
 /* The sweep of columns c .. c + width - 1 of the p that are inserted at k. Its windows begin in row
  * k + c. */
-enum bd_status sweep_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
-                             int64_t p, int64_t c)
+void sweep_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                   int64_t c)
 {
     const int width = (int)smaller(givens_most, p - c);
     const int64_t rows = f->n - k, top = k + c, ldr = f->ldr, ldq = f->ldq;
@@ -147,13 +127,9 @@ enum bd_status sweep_columns(struct bd_cuda_blocked *work, const struct bd_qr_pa
     if (d)
         all.d = { d, f->ldd, f->rhs, 1, d + rows, f->ldd, d, width, none };
     all.q = { q, ldq, f->m, 0, q + rows * ldq, ldq, q, width, none };
-    enum bd_status status = make_sweep(work, rows, width, column, ldr, column + rows, &all);
-    if (status == BD_OK)
-        status = blocked_clear(work, column, ldr, rows + width, width);
-    if (status == BD_OK)
-        status = blocked_copy_upper(work, column, ldr, work->sweep.triangle, givens_most, width,
-                                    width, 0);
-    return status;
+    make_sweep(work, rows, width, column, ldr, column + rows, &all);
+    blocked_clear(work, column, ldr, rows + width, width);
+    blocked_copy_upper(work, column, ldr, work->sweep.triangle, givens_most, width, width, 0);
 }
 
 /* Whether so few columns follow those inserted that it is faster to factor all of them as a dense
@@ -169,81 +145,69 @@ bool is_dense(const struct bd_qr_parts *f, int64_t k, int64_t p)
 }
 
 /* Inserts p columns at k: they and the columns on their right are factored from row k on. */
-enum bd_status insert_dense(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
-                            int64_t p, const float *u, int64_t ldu)
+void insert_dense(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                  const float *u, int64_t ldu)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd, right = n - k, ldr = f->ldr;
     const bool full = f->q_cols > n;
     const int64_t rows = (full ? m : n + p) - k, rhs = full ? f->rhs : 0;
     float *const d = work->d + k, *const old = d + p * ld, *const b = old + right * ld;
     const struct blocked_right q = { f->q + k * f->ldq, f->ldq, m, NULL, 0, 0 };
-    enum bd_status status = make_column_spike(work, f, p, u, ldu, false);
-    if (status == BD_OK)
-        status = blocked_clear(work, old + right, ld, rows - right, right);
-    if (status == BD_OK)
-        status = blocked_copy(work, old, ld, f->r + k + k * ldr, ldr, right, right);
-    if (status == BD_OK && rhs)
-        status = blocked_copy(work, b, ld, f->d + k, f->ldd, rows, rhs);
-    if (status == BD_OK)
-        status = blocked_factor(work, d, ld, rows, p + right, p + right + rhs, rows, &q);
-    if (status == BD_OK && rhs)
-        status = blocked_copy(work, f->d + k, f->ldd, b, ld, rows, rhs);
+    make_column_spike(work, f, p, u, ldu, false);
+    blocked_clear(work, old + right, ld, rows - right, right);
+    blocked_copy(work, old, ld, f->r + k + k * ldr, ldr, right, right);
+    if (rhs)
+        blocked_copy(work, b, ld, f->d + k, f->ldd, rows, rhs);
+    blocked_factor(work, d, ld, rows, p + right, p + right + rhs, rows, &q);
+    if (rhs)
+        blocked_copy(work, f->d + k, f->ldd, b, ld, rows, rhs);
     /* Above row k the columns only move. */
-    if (status == BD_OK)
-        status = blocked_copy(work, work->d + p * ld, ld, f->r + k * ldr, ldr, k, right);
-    if (status == BD_OK)
-        status = blocked_clear(work, f->r + n, ldr, p, k);
-    return status == BD_OK
-               ? blocked_copy_upper(work, f->r + k * ldr, ldr, work->d, ld, n + p, p + right, k)
-               : status;
+    blocked_copy(work, work->d + p * ld, ld, f->r + k * ldr, ldr, k, right);
+    blocked_clear(work, f->r + n, ldr, p, k);
+    blocked_copy_upper(work, f->r + k * ldr, ldr, work->d, ld, n + p, p + right, k);
 }
 
-enum bd_status insert_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
-                            int64_t p, const float *u, int64_t ldu)
+void insert_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                  const float *u, int64_t ldu)
 {
-    if (k < f->n && is_dense(f, k, p))
-        return insert_dense(work, f, k, p, u, ldu);
-    enum bd_status status = make_column_spike(work, f, p, u, ldu, true);
-    if (status == BD_OK)
-        status = place_columns(work, f, k, p);
-    for (int64_t c = 0; c < p && k < f->n && status == BD_OK; c += givens_most)
-        status = sweep_columns(work, f, k, p, c);
+    if (k < f->n && is_dense(f, k, p)) {
+        insert_dense(work, f, k, p, u, ldu);
+        return;
+    }
+    make_column_spike(work, f, p, u, ldu, true);
+    place_columns(work, f, k, p);
+    for (int64_t c = 0; c < p && k < f->n; c += givens_most)
+        sweep_columns(work, f, k, p, c);
     join_sides(work);
-    return status;
 }
 
 /* work->d := the spike of rows k .. k+p-1, which are to go: these rows of Q, transposed, and below
  * row n a triangle. *x: the p columns of that triangle, orthonormal to those of Q, so that the unit
  * vectors of these rows are in the span of all together. */
-enum bd_status make_row_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
-                              int64_t p, float **x, int64_t *ldx)
+void make_row_spike(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k, int64_t p,
+                    float **x, int64_t *ldx)
 {
     const int64_t m = f->m, n = f->n, ld = work->ldd;
     float *const d = work->d;
-    enum bd_status status = blocked_transpose(work, d, ld, f->q + k, f->ldq, p, f->q_cols);
-    if (status == BD_OK && f->q_cols > n) {
+    blocked_transpose(work, d, ld, f->q + k, f->ldq, p, f->q_cols);
+    if (f->q_cols > n) {
         *x = f->q + n * f->ldq;
         *ldx = f->ldq;
-        return reduce_below(work, f, p);
+        reduce_below(work, f, p);
+        return;
     }
     *x = work->extra;
     *ldx = work->ld;
-    if (status == BD_OK)
-        status = blocked_clear(work, *x, *ldx, m, p);
-    if (status == BD_OK)
-        status = blocked_ones(work, *x, *ldx, k, p);
-    if (status == BD_OK)
-        status = blocked_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, *x, *ldx);
-    if (status == BD_OK)
-        status = blocked_orthonormalise(work, f->q, f->ldq, m, n, *x, *ldx, p, NULL, 0, k, d, ld,
-                                        d + n, ld);
-    return status;
+    blocked_clear(work, *x, *ldx, m, p);
+    blocked_ones(work, *x, *ldx, k, p);
+    blocked_multiply(work, m, p, n, f->q, f->ldq, 0, d, ld, 0, -1, 1, *x, *ldx);
+    blocked_orthonormalise(work, f->q, f->ldq, m, n, *x, *ldx, p, NULL, 0, k, d, ld, d + n, ld);
 }
 
 /* The sweep of columns c .. of the spike of rows; x: as make_row_spike left it. Its last overlap is
  * the rows that go (of R), and unit vectors (of Q). */
-enum bd_status sweep_rows_out(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p,
-                              int64_t c, const float *x, int64_t ldx)
+void sweep_rows_out(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t p, int64_t c,
+                    const float *x, int64_t ldx)
 {
     const int width = (int)smaller(givens_most, p - c);
     const int64_t n = f->n, ld = work->ldd;
@@ -254,60 +218,52 @@ enum bd_status sweep_rows_out(struct bd_cuda_blocked *work, const struct bd_qr_p
     if (f->d && f->q_cols > n)
         all.d = { f->d, f->ldd, f->rhs, 1, f->d + n + c, f->ldd, NULL, 0, none };
     all.q = { f->q, f->ldq, f->m, 0, x + c * ldx, ldx, NULL, 0, none };
-    return make_sweep(work, n, width, spike, ld, spike + n + c, &all);
+    make_sweep(work, n, width, spike, ld, spike + n + c, &all);
 }
 
-enum bd_status remove_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
-                                 int64_t k, int64_t p)
+void remove_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
+                       int64_t p)
 {
     const int64_t m = f->m, n = f->n;
     float *x;
     int64_t ldx;
-    enum bd_status status = make_row_spike(work, f, k, p, &x, &ldx);
-    for (int64_t c = 0; c < p && status == BD_OK; c += givens_most)
-        status = sweep_rows_out(work, f, p, c, x, ldx);
+    make_row_spike(work, f, k, p, &x, &ldx);
+    for (int64_t c = 0; c < p; c += givens_most)
+        sweep_rows_out(work, f, p, c, x, ldx);
     join_sides(work);
-    if (status == BD_OK)
-        status = blocked_close_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
-    if (status == BD_OK && f->q_cols > n)
-        status = blocked_shift_left(work, f->q + n * f->ldq, f->ldq, m - p, m - n, p);
-    if (status == BD_OK && f->d && f->q_cols > n)
-        status = blocked_close_rows(work, f->d, f->ldd, m, f->rhs, n, p);
-    return status;
+    blocked_close_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
+    if (f->q_cols > n)
+        blocked_shift_left(work, f->q + n * f->ldq, f->ldq, m - p, m - n, p);
+    if (f->d && f->q_cols > n)
+        blocked_close_rows(work, f->d, f->ldd, m, f->rhs, n, p);
 }
 
 } // namespace
-
-extern "C" {
 
 enum bd_status bd_cuda_blocked_insert(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
                                       int64_t k, int64_t p, const float *u, int64_t ldu)
 {
     struct bd_qr_parts now = *f;
-    enum bd_status status = BD_OK;
-    for (int64_t done = 0; done < p && status == BD_OK; done += work->group) {
+    for (int64_t done = 0; done < p && work->status == BD_OK; done += work->group) {
         const int64_t count = smaller(work->group, p - done);
-        status = insert_group(work, &now, k + done, count, u + done * ldu, ldu);
+        insert_group(work, &now, k + done, count, u + done * ldu, ldu);
         now.n += count;
         if (!work->shape.full_q)
             now.q_cols += count;
     }
-    return status;
+    return work->status;
 }
 
 enum bd_status bd_cuda_blocked_remove_rows(struct bd_cuda_blocked *work,
                                            const struct bd_qr_parts *f, int64_t k, int64_t p)
 {
     struct bd_qr_parts now = *f;
-    enum bd_status status = BD_OK;
-    for (int64_t done = 0; done < p && status == BD_OK; done += work->group) {
+    for (int64_t done = 0; done < p && work->status == BD_OK; done += work->group) {
         const int64_t count = smaller(work->group, p - done);
-        status = remove_rows_group(work, &now, k, count);
+        remove_rows_group(work, &now, k, count);
         now.m -= count;
         if (work->shape.full_q)
             now.q_cols -= count;
     }
-    return status;
+    return work->status;
 }
-
-} // extern "C"

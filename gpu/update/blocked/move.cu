@@ -120,97 +120,93 @@ unsigned up_to(int64_t x, int64_t most)
 
 } // namespace
 
-extern "C" {
-
-enum bd_status blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                            const float *from, int64_t ld_from, int64_t rows, int64_t cols)
+void blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                  int64_t ld_from, int64_t rows, int64_t cols)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
-    return bd_cuda_check(bd_cuda_copy_columns(to, (size_t)ld_to * sizeof *to, from,
-                                              (size_t)ld_from * sizeof *from,
-                                              (size_t)rows * sizeof *to, (size_t)cols,
-                                              cudaMemcpyDeviceToDevice, work->cuda->stream),
-                         "QR update: copying a matrix");
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
+    work->status = bd_cuda_check(bd_cuda_copy_columns(to, (size_t)ld_to * sizeof *to, from,
+                                                      (size_t)ld_from * sizeof *from,
+                                                      (size_t)rows * sizeof *to, (size_t)cols,
+                                                      cudaMemcpyDeviceToDevice, work->cuda->stream),
+                                 "QR update: copying a matrix");
 }
 
-enum bd_status blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                                  const float *from, int64_t ld_from, int64_t rows, int64_t cols,
-                                  int64_t diagonal)
+void blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                        int64_t ld_from, int64_t rows, int64_t cols, int64_t diagonal)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
     const dim3 grid(up_to((rows + move_threads - 1) / move_threads, 64), up_to(cols, 32768));
     copy_upper<<<grid, move_threads, 0, work->cuda->stream>>>(to, ld_to, from, ld_from, rows, cols,
                                                               diagonal);
-    return bd_cuda_launched("QR update: copying a triangle");
+    work->status = bd_cuda_launched("QR update: copying a triangle");
 }
 
-enum bd_status blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                             int64_t cols)
+void blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows, int64_t cols)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
-    return bd_cuda_check(bd_cuda_clear_columns(x, (size_t)ld * sizeof *x, (size_t)rows * sizeof *x,
-                                               (size_t)cols, work->cuda->stream),
-                         "QR update: clearing a matrix");
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
+    work->status =
+        bd_cuda_check(bd_cuda_clear_columns(x, (size_t)ld * sizeof *x, (size_t)rows * sizeof *x,
+                                            (size_t)cols, work->cuda->stream),
+                      "QR update: clearing a matrix");
 }
 
-enum bd_status blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                                 const float *from, int64_t ld_from, int64_t rows, int64_t cols)
+void blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                       int64_t ld_from, int64_t rows, int64_t cols)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
     const dim3 grid((unsigned)((rows + turn - 1) / turn), (unsigned)((cols + turn - 1) / turn));
     transpose<<<grid, move_threads, 0, work->cuda->stream>>>(to, ld_to, from, ld_from, rows, cols);
-    return bd_cuda_launched("QR update: transposing rows");
+    work->status = bd_cuda_launched("QR update: transposing rows");
 }
 
-enum bd_status blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0,
-                            int64_t p)
+void blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p)
 {
+    if (work->status != BD_OK)
+        return;
     ones<<<(unsigned)((p + 255) / 256), 256, 0, work->cuda->stream>>>(x, ld, i0, p);
-    return bd_cuda_launched("QR update: an identity");
+    work->status = bd_cuda_launched("QR update: an identity");
 }
 
-enum bd_status blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                 int64_t cols, int64_t k, int64_t p)
+void blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                       int64_t cols, int64_t k, int64_t p)
 {
-    if (cols <= 0)
-        return BD_OK;
+    if (work->status != BD_OK || cols <= 0)
+        return;
     open_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
         x, ld, rows, cols, k, p);
-    return bd_cuda_launched("QR update: making room for rows");
+    work->status = bd_cuda_launched("QR update: making room for rows");
 }
 
-enum bd_status blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                  int64_t cols, int64_t k, int64_t p)
+void blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                        int64_t cols, int64_t k, int64_t p)
 {
-    if (cols <= 0)
-        return BD_OK;
+    if (work->status != BD_OK || cols <= 0)
+        return;
     close_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
         x, ld, rows, cols, k, p);
-    return bd_cuda_launched("QR update: closing up rows");
+    work->status = bd_cuda_launched("QR update: closing up rows");
 }
 
-enum bd_status blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                   int64_t cols, int64_t p)
+void blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                         int64_t cols, int64_t p)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
     shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, cols - 1, cols,
                                                                        p);
-    return bd_cuda_launched("QR update: making room for columns");
+    work->status = bd_cuda_launched("QR update: making room for columns");
 }
 
-enum bd_status blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                  int64_t cols, int64_t p)
+void blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                        int64_t cols, int64_t p)
 {
-    if (rows <= 0 || cols <= p)
-        return BD_OK;
+    if (work->status != BD_OK || rows <= 0 || cols <= p)
+        return;
     shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, p, cols - p,
                                                                        -p);
-    return bd_cuda_launched("QR update: closing up columns");
+    work->status = bd_cuda_launched("QR update: closing up columns");
 }
-
-} // extern "C"
