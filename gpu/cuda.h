@@ -70,6 +70,27 @@ int bd_cuda_inject(cudaError_t error, int after);
 #ifdef __cplusplus
 }
 
+/* bd_cuda_alloc and bd_cuda_alloc_host for `count` elements; nothing where *status is a failure,
+ * which theirs becomes. */
+template <class T>
+inline void bd_cuda_take(enum bd_status *status, struct bd_cuda *cuda, T **place, size_t count,
+                         const char *what)
+{
+    void *memory = nullptr;
+    if (*status == BD_OK)
+        *status = bd_cuda_alloc(cuda, &memory, count * sizeof(T), what);
+    *place = static_cast<T *>(memory);
+}
+
+template <class T>
+inline void bd_cuda_take_host(enum bd_status *status, T **place, size_t count, const char *what)
+{
+    void *memory = nullptr;
+    if (*status == BD_OK)
+        *status = bd_cuda_alloc_host(&memory, count * sizeof(T), what);
+    *place = static_cast<T *>(memory);
+}
+
 /* bd_cuda_allow_shared for several kernels. */
 inline enum bd_status bd_cuda_allow_shared(const struct bd_cuda *cuda,
                                            std::initializer_list<const void *> kernels,

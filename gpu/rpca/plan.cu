@@ -182,34 +182,23 @@ bd_status release(rpca *plan)
         "starting Robust PCA");
 }
 
-/* Allocates `count` elements, unless something failed before. */
-template <class T> void take(bd_status *status, bd_cuda *cuda, T **place, size_t count)
-{
-    void *memory = nullptr;
-    if (*status == BD_OK)
-        *status = bd_cuda_alloc(cuda, &memory, count * sizeof(T), "Robust PCA");
-    *place = static_cast<T *>(memory);
-}
-
 bd_status allocate(rpca *plan)
 {
+    static const char what[] = "Robust PCA";
     bd_cuda *cuda = plan->cuda;
     const size_t n = plan->n, w = plan->ldw, blocks = 2 * start_blocks(plan);
     const size_t sums = (size_t)plan->tiles > blocks ? plan->tiles : blocks;
-    void *host = nullptr;
     bd_status status = BD_OK;
-    take(&status, cuda, &plan->t, plan->tiles * bd_rpca_rows * n);
-    take(&status, cuda, &plan->gram, bd_gram_workspace(cuda, plan->m, plan->n));
-    take(&status, cuda, &plan->g, bd_cuda_cholesky_size(plan->n));
+    bd_cuda_take(&status, cuda, &plan->t, plan->tiles * bd_rpca_rows * n, what);
+    bd_cuda_take(&status, cuda, &plan->gram, bd_gram_workspace(cuda, plan->m, plan->n), what);
+    bd_cuda_take(&status, cuda, &plan->g, bd_cuda_cholesky_size(plan->n), what);
     if (n > bd_cuda_svd_most)
-        take(&status, cuda, &plan->r, n * n);
-    take(&status, cuda, &plan->w, w * w);
-    take(&status, cuda, &plan->packed, bd_rpca_packed(plan->n));
-    take(&status, cuda, &plan->partial, sums);
-    take(&status, cuda, &plan->device, 1);
-    if (status == BD_OK)
-        status = bd_cuda_alloc_host(&host, sizeof(report), "Robust PCA");
-    plan->host = static_cast<report *>(host);
+        bd_cuda_take(&status, cuda, &plan->r, n * n, what);
+    bd_cuda_take(&status, cuda, &plan->w, w * w, what);
+    bd_cuda_take(&status, cuda, &plan->packed, bd_rpca_packed(plan->n), what);
+    bd_cuda_take(&status, cuda, &plan->partial, sums, what);
+    bd_cuda_take(&status, cuda, &plan->device, 1, what);
+    bd_cuda_take_host(&status, &plan->host, 1, what);
     return status;
 }
 

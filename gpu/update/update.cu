@@ -33,8 +33,9 @@ bd_status make_streams(update *work)
     return bd_cuda_check(error, "preparing QR updating");
 }
 
-/* Allocates what the kernels of rotations need; max_block columns come or go together. */
-bd_status make_room(update *work, int64_t max_block)
+/* Allocates what the kernels of rotations and append_gram need: for max_cols columns, of which
+ * max_block come or go together. */
+bd_status make_room(update *work, int64_t max_cols, int64_t max_block)
 {
     static const char what[] = "QR updating";
     size_t n = (size_t)work->max_cols, group = max_block == 1 ? 1 : bd_update_group;
@@ -45,26 +46,19 @@ bd_status make_room(update *work, int64_t max_block)
     size_t items = (size_t)((work->m + work->launch.item_rows - 1) / work->launch.item_rows);
     if (items < (size_t)work->launch.sms)
         items = (size_t)work->launch.sms;
-    struct {
-        void **data;
-        size_t bytes;
-    } const rooms[] = {
-        { (void **)&work->state, sizeof *work->state },
-        { (void **)&work->cs, n * group * sizeof *work->cs },
-        { (void **)&work->w, n * group * sizeof *work->w },
-        { (void **)&work->sums, (n + 1) * group * sizeof *work->sums },
-        { (void **)&work->partials, (items + 1) * (n + 1) * group * sizeof *work->partials },
-        { (void **)&work->gathered, 2 * (size_t)work->launch.sms *
-                                        (size_t)bd_update_gathered(work->max_cols) *
-                                        sizeof *work->gathered },
-        { (void **)&work->small, n * group * sizeof *work->small },
-    };
+    const size_t sums = (size_t)bd_update_gathered(work->max_cols);
+    bd_cuda *cuda = work->cuda;
     bd_status status = BD_OK;
-    for (const auto &room : rooms)
-        if (status == BD_OK)
-            status = bd_cuda_alloc(work->cuda, room.data, room.bytes, what);
-    if (status == BD_OK)
-        status = bd_cuda_alloc_host((void **)&work->host_bad, sizeof *work->host_bad, what);
+    bd_cuda_take(&status, cuda, &work->state, 1, what);
+    bd_cuda_take(&status, cuda, &work->cs, n * group, what);
+    bd_cuda_take(&status, cuda, &work->w, n * group, what);
+    bd_cuda_take(&status, cuda, &work->sums, (n + 1) * group, what);
+    bd_cuda_take(&status, cuda, &work->partials, (items + 1) * (n + 1) * group, what);
+    bd_cuda_take(&status, cuda, &work->gathered, 2 * (size_t)work->launch.sms * sums, what);
+    bd_cuda_take(&status, cuda, &work->small, n * group, what);
+    if (max_cols > (int64_t)bd_update_most_cols)
+        bd_cuda_take(&status, cuda, &work->append_z, (size_t)max_cols, what);
+    bd_cuda_take_host(&status, &work->host_bad, 1, what);
     return status;
 }
 
@@ -184,10 +178,7 @@ static enum bd_status update_create(struct bd_backend *backend,
     work->launch.shared_most = work->cuda->shared_most;
     bd_status status = make_streams(work);
     if (status == BD_OK)
-        status = make_room(work, shape->max_block);
-    if (status == BD_OK && max_cols > (int64_t)bd_update_most_cols)
-        status = bd_cuda_alloc(work->cuda, (void **)&work->append_z,
-                               (size_t)max_cols * sizeof *work->append_z, "QR updating");
+        status = make_room(work, max_cols, shape->max_block);
     if (status == BD_OK)
         status = bd_update_r_prepare(work->cuda);
     if (status == BD_OK)

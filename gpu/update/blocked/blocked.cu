@@ -182,11 +182,10 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
         { &work->house_cross, rounded(most, block) / block * house_cross_floats },
         { &work->house_parts, house_parts_floats(cuda, most + rhs) },
     };
-    enum bd_status status = bd_cuda_alloc(cuda, (void **)&work->box.words,
-                                          house_box_words(cuda) * sizeof *work->box.words, what);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == BD_OK; i++)
-        status = bd_cuda_alloc(cuda, (void **)parts[i].data,
-                               (size_t)parts[i].floats * sizeof(float), what);
+    enum bd_status status = BD_OK;
+    bd_cuda_take(&status, cuda, &work->box.words, house_box_words(cuda), what);
+    for (const auto &part : parts)
+        bd_cuda_take(&status, cuda, part.data, (size_t)part.floats, what);
     if (status == BD_OK)
         status = make_streams(work);
     if (status != BD_OK) {
