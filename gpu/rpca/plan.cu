@@ -35,24 +35,17 @@ struct control {
 
 struct rpca {
     bd_cuda *cuda;
-    int64_t m, tiles;
-    int n, ldw;
-    float *t;        /* T: tiles x 16 rows x n (state.cuh) */
-    double *g;       /* n x n: Gram matrix of X */
-    float *r;        /* n x n: R of X; NULL where its SVD is found from g */
-    float *w;        /* ldw x ldw: W, 0 from row and column n on */
-    uint8_t *packed; /* W as right operands of the second sweep */
-    float unit;      /* a power of two, see iteration.h */
-    uint8_t *gram;   /* workspace of the Gram matrix */
-    double *partial; /* a sum for each tile, or two for each block of `start` */
+    /* What the second sweep takes: M, T and the rest of the memory that is shared. A copy gets the
+     * step and where the outcome goes. */
+    bd_rpca_sweep sweep;
+    int64_t tiles;
+    double *g;     /* n x n: Gram matrix of X */
+    float *r;      /* n x n: R of X; NULL where its SVD is found from g */
+    uint8_t *gram; /* workspace of the Gram matrix */
     control *device;
     report *host;
     void *svd;
     cudaEvent_t events[bd_rpca_ahead];
-    /* M */
-    const void *x;
-    int64_t ldx;
-    bd_type type;
     int64_t enqueued, polled; /* iterations since the start */
     int weighed;              /* W is that of `get` */
 };
@@ -120,16 +113,20 @@ int start_blocks(const rpca *plan)
 
 template <class Element> void run_start(const rpca *plan)
 {
-    bd_rpca_frames<Element> frames(plan->x, plan->ldx, plan->m);
+    bd_rpca_frames<Element> frames(plan->sweep.m, plan->sweep.ldm, plan->sweep.rows);
     start<Element><<<(unsigned)start_blocks(plan), 256, 0, plan->cuda->stream>>>(
-        plan->t, plan->partial, &plan->device->blocks, plan->host, frames, plan->tiles, plan->n);
+        plan->sweep.t, plan->sweep.partial, &plan->device->blocks, plan->host, frames, plan->tiles,
+        plan->sweep.n);
 }
 
 template <class Element> bd_status run_gram(const rpca *plan, const bd_rpca_step *step)
 {
-    bd_rpca_loader<Element> loader = { bd_rpca_frames<Element>(plan->x, plan->ldx, plan->m),
-                                       plan->t, plan->n, step->clip_read, step->dual_scale };
-    return bd_gram(plan->cuda, plan->g, loader, plan->m, plan->n, plan->gram, &plan->device->stop);
+    bd_rpca_loader<Element> loader = {
+        bd_rpca_frames<Element>(plan->sweep.m, plan->sweep.ldm, plan->sweep.rows), plan->sweep.t,
+        plan->sweep.n, step->clip_read, step->dual_scale
+    };
+    return bd_gram(plan->cuda, plan->g, loader, plan->sweep.rows, plan->sweep.n, plan->gram,
+                   &plan->device->stop);
 }
 
 /* The SVD of the X of this step. */
@@ -137,41 +134,20 @@ bd_status decompose(rpca *plan, const bd_rpca_step *step)
 {
     const int *stop = &plan->device->stop;
     bd_status status =
-        plan->type == BD_U8 ? run_gram<uint8_t>(plan, step) : run_gram<float>(plan, step);
+        plan->sweep.type == BD_U8 ? run_gram<uint8_t>(plan, step) : run_gram<float>(plan, step);
     if (status == BD_OK && !plan->r)
         return bd_cuda_svd_enqueue_gram(plan->svd, plan->g, stop);
     if (status == BD_OK)
-        status = bd_cuda_cholesky(plan->cuda, plan->r, plan->n, plan->g, plan->n, stop);
+        status = bd_cuda_cholesky(plan->cuda, plan->r, plan->sweep.n, plan->g, plan->sweep.n, stop);
     if (status == BD_OK)
-        status = bd_cuda_svd_enqueue(plan->svd, plan->r, plan->n, stop);
+        status = bd_cuda_svd_enqueue(plan->svd, plan->r, plan->sweep.n, stop);
     return status;
 }
 
 bd_status weigh(rpca *plan, double tau)
 {
-    return bd_cuda_svd_weights_enqueue(plan->svd, plan->w, plan->ldw, tau, plan->device->ranks,
-                                       &plan->device->stop);
-}
-
-bd_rpca_sweep sweep_of(const rpca *plan, const bd_rpca_step *step)
-{
-    bd_rpca_sweep sweep = {};
-    sweep.m = plan->x;
-    sweep.ldm = plan->ldx;
-    sweep.rows = plan->m;
-    sweep.n = plan->n;
-    sweep.type = plan->type;
-    sweep.t = plan->t;
-    sweep.w = plan->w;
-    sweep.ldw = plan->ldw;
-    sweep.packed = plan->packed;
-    sweep.step = *step;
-    sweep.unit = plan->unit;
-    sweep.partial = plan->partial;
-    sweep.blocks = &plan->device->blocks;
-    sweep.stop = &plan->device->stop;
-    sweep.ranks = plan->device->ranks;
-    return sweep;
+    return bd_cuda_svd_weights_enqueue(plan->svd, plan->sweep.w, plan->sweep.ldw, tau,
+                                       plan->device->ranks, &plan->device->stop);
 }
 
 /* Clears `stop`. */
@@ -186,19 +162,25 @@ bd_status allocate(rpca *plan)
 {
     static const char what[] = "Robust PCA";
     bd_cuda *cuda = plan->cuda;
-    const size_t n = plan->n, w = plan->ldw, blocks = 2 * start_blocks(plan);
+    const size_t n = plan->sweep.n, w = plan->sweep.ldw, blocks = 2 * start_blocks(plan);
     const size_t sums = (size_t)plan->tiles > blocks ? plan->tiles : blocks;
     bd_status status = BD_OK;
-    bd_cuda_take(&status, cuda, &plan->t, plan->tiles * bd_rpca_rows * n, what);
-    bd_cuda_take(&status, cuda, &plan->gram, bd_gram_workspace(cuda, plan->m, plan->n), what);
-    bd_cuda_take(&status, cuda, &plan->g, bd_cuda_cholesky_size(plan->n), what);
+    bd_cuda_take(&status, cuda, &plan->sweep.t, plan->tiles * bd_rpca_rows * n, what);
+    bd_cuda_take(&status, cuda, &plan->gram,
+                 bd_gram_workspace(cuda, plan->sweep.rows, plan->sweep.n), what);
+    bd_cuda_take(&status, cuda, &plan->g, bd_cuda_cholesky_size(plan->sweep.n), what);
     if (n > bd_cuda_svd_most)
         bd_cuda_take(&status, cuda, &plan->r, n * n, what);
-    bd_cuda_take(&status, cuda, &plan->w, w * w, what);
-    bd_cuda_take(&status, cuda, &plan->packed, bd_rpca_packed(plan->n), what);
-    bd_cuda_take(&status, cuda, &plan->partial, sums, what);
+    bd_cuda_take(&status, cuda, &plan->sweep.w, w * w, what);
+    bd_cuda_take(&status, cuda, &plan->sweep.packed, bd_rpca_packed(plan->sweep.n), what);
+    bd_cuda_take(&status, cuda, &plan->sweep.partial, sums, what);
     bd_cuda_take(&status, cuda, &plan->device, 1, what);
     bd_cuda_take_host(&status, &plan->host, 1, what);
+    if (status == BD_OK) {
+        plan->sweep.blocks = &plan->device->blocks;
+        plan->sweep.stop = &plan->device->stop;
+        plan->sweep.ranks = plan->device->ranks;
+    }
     return status;
 }
 
@@ -214,13 +196,13 @@ static void rpca_destroy(void *arg)
         if (plan->events[i])
             cudaEventDestroy(plan->events[i]);
     bd_cuda_svd_ops.destroy(plan->svd);
-    bd_cuda_free(plan->t);
+    bd_cuda_free(plan->sweep.t);
     bd_cuda_free(plan->g);
     bd_cuda_free(plan->r);
-    bd_cuda_free(plan->w);
-    bd_cuda_free(plan->packed);
+    bd_cuda_free(plan->sweep.w);
+    bd_cuda_free(plan->sweep.packed);
     bd_cuda_free(plan->gram);
-    bd_cuda_free(plan->partial);
+    bd_cuda_free(plan->sweep.partial);
     bd_cuda_free(plan->device);
     bd_cuda_free_host(plan->host);
     free(plan);
@@ -238,9 +220,9 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     if (!plan)
         return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA");
     plan->cuda = cuda;
-    plan->m = m;
-    plan->n = (int)n;
-    plan->ldw = (int)((n + 7) / 8 * 8);
+    plan->sweep.rows = m;
+    plan->sweep.n = (int)n;
+    plan->sweep.ldw = (n + 7) / 8 * 8;
     plan->tiles = (m + bd_rpca_rows - 1) / bd_rpca_rows;
     bd_status status = bd_rpca_sweep_prepare(cuda);
     if (status == BD_OK)
@@ -263,9 +245,9 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
 {
     rpca *plan = (rpca *)arg;
     const bd_rpca_step of_m = { FLT_MAX, 0, 1, 0, 0 };
-    plan->x = x;
-    plan->ldx = ldx;
-    plan->type = type;
+    plan->sweep.m = x;
+    plan->sweep.ldm = ldx;
+    plan->sweep.type = type;
     plan->enqueued = plan->polled = plan->weighed = 0;
     bd_status status = release(plan);
     if (status != BD_OK)
@@ -295,7 +277,7 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     norms->max = plan->host->most;
     int exponent;
     frexp(norms->max, &exponent);
-    plan->unit = ldexpf(1, exponent > 128 ? -120 : exponent < -102 ? 110 : 8 - exponent);
+    plan->sweep.unit = ldexpf(1, exponent > 128 ? -120 : exponent < -102 ? 110 : 8 - exponent);
     return BD_OK;
 }
 
@@ -303,7 +285,8 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
 {
     rpca *plan = (rpca *)arg;
     const int turn = (int)(plan->enqueued % bd_rpca_ahead);
-    bd_rpca_sweep sweep = sweep_of(plan, step);
+    bd_rpca_sweep sweep = plan->sweep;
+    sweep.step = *step;
     sweep.stop_below = stop_below;
     sweep.outcome = &plan->host->outcomes[turn];
     plan->weighed = 0;
@@ -346,7 +329,8 @@ static enum bd_status rpca_get(void *arg, const struct bd_rpca_step *step, float
                                float *s, int64_t lds)
 {
     rpca *plan = (rpca *)arg;
-    bd_rpca_sweep sweep = sweep_of(plan, step);
+    bd_rpca_sweep sweep = plan->sweep;
+    sweep.step = *step;
     sweep.l = l;
     sweep.ldl = ldl;
     sweep.s = s;
