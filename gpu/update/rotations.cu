@@ -10,7 +10,7 @@
  * Andrew, Dingle: Implementing QR factorization updating algorithms on GPUs (2014); Giraud, Langou,
  * Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization
  * process (2005). */
-#include "gpu/update/work.h"
+#include "gpu/update/update.h"
 
 namespace
 {

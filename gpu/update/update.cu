@@ -7,9 +7,7 @@
 #include <climits>
 #include <cstdlib>
 
-#include "gpu/update/work.h"
 #include "linalg/shared/update_cost.h"
-#include "linalg/shared/update_ops.h"
 
 namespace
 {

@@ -1,6 +1,7 @@
 /* Private to the CUDA backend: the kernels of QR updating by rotations: the small matrices (r.cu,
  * append.cu), the passes over the tall Q (q.cu, slide.cu), what is made of their sums (project.cu),
- * and the end of Gram-Schmidt (finish.cu). rotations.cu calls them.
+ * and the end of Gram-Schmidt (finish.cu). rotations.cu calls them, for a thin Q of at most
+ * bd_update_most_cols columns; update.cu calls rotations.cu.
  *
  * Columns come and go in groups of up to bd_update_group. Kernels are compiled for one column and
  * for a whole group; a smaller group is filled up with zeros and with rotations by nothing. */
@@ -8,6 +9,7 @@
 #define BD_GPU_UPDATE_UPDATE_H
 
 #include "gpu/cuda.h"
+#include "gpu/update/blocked/blocked.h"
 #include "linalg/shared/update_ops.h"
 
 enum {
@@ -50,11 +52,7 @@ struct bd_update_job {
 
 /* Sums that a block of bd_update_finish shares with the others, at most: inner products of a column
  * with those before it, or of the columns of a group. */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-    static inline int64_t
-    bd_update_gathered(int64_t max_cols)
+static inline __host__ __device__ int64_t bd_update_gathered(int64_t max_cols)
 {
     return max_cols + bd_update_group * bd_update_group;
 }
@@ -151,5 +149,34 @@ void bd_update_append_long(const struct bd_update_launch *launch, float *r, int6
 enum bd_status bd_update_r_prepare(const struct bd_cuda *cuda);
 enum bd_status bd_update_q_prepare(const struct bd_cuda *cuda);
 enum bd_status bd_update_slide_prepare(const struct bd_cuda *cuda);
+
+/* The workspace of QR updating: update.cu makes it. */
+struct bd_update_work {
+    bd_cuda *cuda;
+    struct bd_cuda_blocked *blocked; /* NULL: this GPU has too little shared memory */
+    bool full_q;
+    int64_t m;    /* rows of the call at work */
+    int max_cols; /* of an R that is updated by rotations */
+    bd_update_launch launch;
+    cudaStream_t side;
+    cudaEvent_t fork, join, checked;
+    int call;
+    int *host_bad; /* page-locked: the number of the last update that was refused */
+    bd_update_state *state;
+    float2 *cs;
+    double *w, *sums, *partials, *gathered;
+    float *small;
+    double *append_z; /* max_cols of the workspace; NULL where they fit a thread block */
+};
+
+/* p columns come or go at k. `call` is the number of the update: it is not made if its new columns
+ * turn out not to be finite. The host does not wait. q may be NULL where columns go. */
+void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
+                                int64_t p, int call);
+enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                          int64_t k, int64_t p, const float *u, int64_t ldu,
+                                          int call);
+enum bd_status bd_update_rotations_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                         int64_t p, const float *u, int64_t ldu, int call);
 
 #endif
