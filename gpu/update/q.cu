@@ -43,43 +43,26 @@ __device__ __forceinline__ void load_columns(bd_rows<V> (&x)[B], const float *fr
         x[c] = active && c < b ? bd_load_rows<V>(from + c * ld) : bd_zero_rows<V>();
 }
 
-/* acc (this warp's) += the inner products of `count` columns of Q with X, over its rows. */
-template <int V>
+/* acc (this warp's) += the inner products of `count` columns of Q with the B of X, over its rows.
+ * Of eight products at a time a lane gets the sum of number lane / 4. */
+template <int B, int V>
 __device__ __forceinline__ void dot_columns(double *acc, const float *q, int64_t ldq, int count,
-                                            const bd_rows<V> (&x)[1])
+                                            const bd_rows<V> (&x)[B])
 {
-    int lane = threadIdx.x % 32;
-    for (int j = 0; j < count; j += 8) {
-        bd_rows<V> y[8];
-        float value[8];
-        bd_load_ahead<8, V>(y, q + j * ldq, ldq, count - j);
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            value[i] = bd_dot_rows<V>(y[i], x[0]);
-        float sum = bd_sum_eight(value);
-        if (lane % 4 == 0 && j + lane / 4 < count)
-            acc[j + lane / 4] += sum;
-    }
-}
-
-template <int V>
-__device__ __forceinline__ void dot_columns(double *acc, const float *q, int64_t ldq, int count,
-                                            const bd_rows<V> (&x)[bd_update_group])
-{
-    enum { ahead = 4 };
+    enum { ahead = B == 1 ? 8 : 4, together = 8 / B /* columns of Q that have eight products */ };
     int lane = threadIdx.x % 32;
     for (int j = 0; j < count; j += ahead) {
         bd_rows<V> y[ahead];
         bd_load_ahead<ahead, V>(y, q + j * ldq, ldq, count - j);
 #pragma unroll
-        for (int i = 0; i < ahead; i++) {
+        for (int i = 0; i < ahead; i += together) {
             float value[8];
 #pragma unroll
             for (int c = 0; c < 8; c++)
-                value[c] = bd_dot_rows<V>(y[i], x[c]);
+                value[c] = bd_dot_rows<V>(y[i + c / B], x[c % B]);
             float sum = bd_sum_eight(value);
-            if (lane % 4 == 0 && j + i < count)
-                acc[(j + i) * 8 + lane / 4] += sum;
+            if (lane % 4 == 0 && j + i + lane / 4 / B < count)
+                acc[(j + i) * B + lane / 4] += sum;
         }
     }
 }
@@ -110,7 +93,7 @@ __global__ void __launch_bounds__(dot_threads)
             row = active ? row : end - V; /* rows that are there, times a zero X */
             bd_rows<V> x[B];
             load_columns<B, V>(x, from + row, ldx, job.b, active);
-            dot_columns<V>(acc, job.q + row + j * job.ldq, job.ldq, count, x);
+            dot_columns<B, V>(acc, job.q + row + j * job.ldq, job.ldq, count, x);
 #pragma unroll
             for (int c = 0; c < B; c++)
                 square[c] += j ? 0 : bd_square_rows<V>(x[c]);

@@ -15,8 +15,7 @@
 enum {
     bd_update_group = 8,        /* columns that come or go together, at most */
     bd_update_most_cols = 1024, /* columns of R: a thread each */
-    bd_update_slack = 8, /* steps that unrolled loops may read beyond the last, and do not use */
-    bd_update_tile_rows = 128 /* rows of a warp in the joined pass of a slide: 4 a lane */
+    bd_update_slack = 8 /* steps that unrolled loops may read beyond the last, and do not use */
 };
 
 /* What kernels leave for those after them. In device memory. */
