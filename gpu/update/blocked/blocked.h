@@ -126,16 +126,11 @@ void blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to, c
                        int64_t ld_from, int64_t rows, int64_t cols);
 /* Adds an identity: x(i0 + i, i) := 1 for i < p. */
 void blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p);
-/* Open: rows k .. rows - 1 of x (cols columns) move down by p, and rows k .. k + p - 1 become 0.
- * Close: rows k + p .. rows - 1 move up to k. */
-void blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                       int64_t cols, int64_t k, int64_t p);
-void blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                        int64_t cols, int64_t k, int64_t p);
-/* Right: columns 0 .. cols - 1 move right by p. Left: columns p .. cols - 1 move left to 0. */
-void blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                         int64_t cols, int64_t p);
-void blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                        int64_t cols, int64_t p);
+/* Rows k .. k + rows - 1 of x (cols columns) move down by `by`, or up by -by. */
+void blocked_move_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t k, int64_t rows,
+                       int64_t cols, int64_t by);
+/* Columns k .. k + cols - 1 of x move right by `by`, or left by -by. */
+void blocked_move_columns(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                          int64_t k, int64_t cols, int64_t by);
 
 #endif

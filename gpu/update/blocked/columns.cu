@@ -231,11 +231,11 @@ void remove_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f
     for (int64_t c = 0; c < p; c += givens_most)
         sweep_rows_out(work, f, p, c, x, ldx);
     join_sides(work);
-    blocked_close_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
+    blocked_move_rows(work, f->q, f->ldq, k + p, m - k - p, f->q_cols, -p);
     if (f->q_cols > n)
-        blocked_shift_left(work, f->q + n * f->ldq, f->ldq, m - p, m - n, p);
+        blocked_move_columns(work, f->q, f->ldq, m - p, n + p, m - n - p, -p);
     if (f->d && f->q_cols > n)
-        blocked_close_rows(work, f->d, f->ldd, m, f->rhs, n, p);
+        blocked_move_rows(work, f->d, f->ldd, n + p, m - n - p, f->rhs, -p);
 }
 
 } // namespace

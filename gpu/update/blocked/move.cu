@@ -42,52 +42,28 @@ __global__ void ones(float *x, int64_t ld, int64_t i0, int64_t p)
         x[i0 + i + i * ld] = 1;
 }
 
-/* Block: one column after another, in pieces from the end. */
-__global__ void open_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int64_t k, int64_t p)
+/* Block: one column after another, in pieces. `count` rows from `first` on, upwards where they move
+ * down (by > 0) and downwards where they move up. */
+__global__ void move_rows(float *x, int64_t ld, int64_t first, int64_t count, int64_t cols,
+                          int64_t by)
 {
     constexpr int64_t piece = move_threads * move_ahead;
+    const int64_t step = by < 0 ? 1 : -1;
     for (int64_t j = blockIdx.x; j < cols; j += gridDim.x) {
-        float *column = x + j * ld;
-        for (int64_t end = rows; end > k; end -= piece) {
+        float *from = x + first + j * ld;
+        for (int64_t done = 0; done < count; done += piece) {
             float y[move_ahead];
 #pragma unroll
             for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = end - 1 - threadIdx.x - a * move_threads;
-                y[a] = i >= k ? column[i] : 0;
+                const int64_t i = done + threadIdx.x + a * move_threads;
+                y[a] = i < count ? from[step * i] : 0;
             }
             __syncthreads();
 #pragma unroll
             for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = end - 1 - threadIdx.x - a * move_threads;
-                if (i >= k)
-                    column[i + p] = y[a];
-            }
-            __syncthreads();
-        }
-        for (int64_t i = k + threadIdx.x; i < k + p; i += move_threads)
-            column[i] = 0;
-        __syncthreads();
-    }
-}
-
-__global__ void close_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int64_t k, int64_t p)
-{
-    constexpr int64_t piece = move_threads * move_ahead;
-    for (int64_t j = blockIdx.x; j < cols; j += gridDim.x) {
-        float *column = x + j * ld;
-        for (int64_t first = k + p; first < rows; first += piece) {
-            float y[move_ahead];
-#pragma unroll
-            for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = first + threadIdx.x + a * move_threads;
-                y[a] = i < rows ? column[i] : 0;
-            }
-            __syncthreads();
-#pragma unroll
-            for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = first + threadIdx.x + a * move_threads;
-                if (i < rows)
-                    column[i - p] = y[a];
+                const int64_t i = done + threadIdx.x + a * move_threads;
+                if (i < count)
+                    from[step * i + by] = y[a];
             }
             __syncthreads();
         }
@@ -95,7 +71,8 @@ __global__ void close_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int
 }
 
 /* Thread: a row, of which it reads 16 columns before it writes them; by < 0: to the left. */
-__global__ void shift(float *x, int64_t ld, int64_t rows, int64_t first, int64_t count, int64_t by)
+__global__ void move_columns(float *x, int64_t ld, int64_t rows, int64_t first, int64_t count,
+                             int64_t by)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     const int64_t step = by < 0 ? 1 : -1;
@@ -171,42 +148,24 @@ void blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0
     work->status = bd_cuda_launched("QR update: an identity");
 }
 
-void blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                       int64_t cols, int64_t k, int64_t p)
-{
-    if (work->status != BD_OK || cols <= 0)
-        return;
-    open_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
-        x, ld, rows, cols, k, p);
-    work->status = bd_cuda_launched("QR update: making room for rows");
-}
-
-void blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                        int64_t cols, int64_t k, int64_t p)
-{
-    if (work->status != BD_OK || cols <= 0)
-        return;
-    close_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
-        x, ld, rows, cols, k, p);
-    work->status = bd_cuda_launched("QR update: closing up rows");
-}
-
-void blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                         int64_t cols, int64_t p)
+void blocked_move_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t k, int64_t rows,
+                       int64_t cols, int64_t by)
 {
     if (work->status != BD_OK || rows <= 0 || cols <= 0)
         return;
-    shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, cols - 1, cols,
-                                                                       p);
-    work->status = bd_cuda_launched("QR update: making room for columns");
+    const int64_t first = by < 0 ? k : k + rows - 1;
+    move_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
+        x, ld, first, rows, cols, by);
+    work->status = bd_cuda_launched("QR update: moving rows");
 }
 
-void blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                        int64_t cols, int64_t p)
+void blocked_move_columns(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                          int64_t k, int64_t cols, int64_t by)
 {
-    if (work->status != BD_OK || rows <= 0 || cols <= p)
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
         return;
-    shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, p, cols - p,
-                                                                       -p);
-    work->status = bd_cuda_launched("QR update: closing up columns");
+    const int64_t first = by < 0 ? k : k + cols - 1;
+    move_columns<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, first,
+                                                                              cols, by);
+    work->status = bd_cuda_launched("QR update: moving columns");
 }

@@ -11,7 +11,7 @@ void order_columns(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, in
 {
     const bool full = work->shape.full_q;
     const int64_t rows = f->m + p, stay = full ? f->q_cols : f->n - p;
-    blocked_shift_right(work, f->q, f->ldq, rows, stay, p);
+    blocked_move_columns(work, f->q, f->ldq, rows, 0, stay, p);
     blocked_copy(work, f->q, f->ldq, front, work->ld, rows, full ? p : smaller(p, f->n));
 }
 
@@ -27,6 +27,14 @@ void stack_rows(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64
     blocked_copy(work, h + p + n * ldh, ldh, f->d, f->ldd, n, f->rhs);
 }
 
+/* Rows k .. rows - 1 of x (cols columns) move down by p, and rows k .. k + p - 1 become 0. */
+void open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows, int64_t cols,
+               int64_t k, int64_t p)
+{
+    blocked_move_rows(work, x, ld, k, rows - k, cols, p);
+    blocked_clear(work, x + k, ld, p, cols);
+}
+
 void insert_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f, int64_t k,
                        int64_t p, const float *u, int64_t ldu, const float *e, int64_t lde)
 {
@@ -35,14 +43,14 @@ void insert_rows_group(struct bd_cuda_blocked *work, const struct bd_qr_parts *f
     const struct blocked_right q = { f->q, f->ldq, m + p, work->extra, work->ld, p };
     stack_rows(work, f, p, u, ldu, e, lde);
     if (f->q) {
-        blocked_open_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
+        open_rows(work, f->q, f->ldq, m, f->q_cols, k, p);
         blocked_clear(work, work->extra, work->ld, m + p, p);
         blocked_ones(work, work->extra, work->ld, k, p);
     }
     blocked_factor(work, work->h, ldh, p + n, n, n + f->rhs, p, f->q ? &q : NULL);
     blocked_copy_upper(work, f->r, f->ldr, work->h, ldh, n, n, 0);
     if (full && f->d)
-        blocked_open_rows(work, f->d, f->ldd, m, f->rhs, n, p);
+        open_rows(work, f->d, f->ldd, m, f->rhs, n, p);
     blocked_copy(work, f->d, f->ldd, work->h + n * ldh, ldh, full ? n + p : n, f->rhs);
     if (f->q)
         order_columns(work, f, p, work->extra);
