@@ -75,11 +75,6 @@ int start_check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t
     return work->call;
 }
 
-int start(update *work, const float *u, int64_t ldu, int64_t p)
-{
-    return start_check(work, u, ldu, work->m, p);
-}
-
 /* Waits for that check, when all of the update is enqueued. */
 bd_status finish(update *work, bd_status status)
 {
@@ -216,7 +211,7 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
             status = check(work, u, ldu, f->m, p);
         return status == BD_OK ? bd_cuda_blocked_insert(work->blocked, f, k, p, u, ldu) : status;
     }
-    int call = start(work, u, ldu, p);
+    int call = start_check(work, u, ldu, f->m, p);
     return finish(work, bd_update_rotations_insert(work, f, k, p, u, ldu, call));
 }
 
@@ -237,7 +232,7 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
         return status == BD_OK ? bd_cuda_blocked_insert(work->blocked, &left, left.n, p, u, ldu)
                                : status;
     }
-    int call = start(work, u, ldu, p);
+    int call = start_check(work, u, ldu, f->m, p);
     return finish(work, bd_update_rotations_slide(work, f, p, u, ldu, call));
 }
 
