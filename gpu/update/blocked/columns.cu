@@ -6,31 +6,16 @@ namespace
 
 const int64_t none = INT64_MAX / 4; /* a diagonal below everything */
 
-/* What a sweep is applied to: see givens_lines. */
-struct lines {
-    float *x;
-    int64_t ld, count;
-    int by_columns;
-    const float *overlap;
-    int64_t overlap_ld;
-    float *out;
-    int64_t shift, first_diagonal;
-};
-
-void sweep(struct bd_cuda_blocked *work, cudaStream_t stream, const struct lines &l)
+void sweep(struct bd_cuda_blocked *work, cudaStream_t stream, const struct givens_lines &lines)
 {
-    const struct givens_lines all = {
-        l.x,   l.ld,         l.count, l.by_columns, l.overlap,
-        l.out, l.overlap_ld, l.ld,    l.shift,      l.first_diagonal
-    };
-    if (l.x && work->status == BD_OK)
-        work->status = givens_apply(work->cuda, stream, &work->sweep, &all);
+    if (lines.x && work->status == BD_OK)
+        work->status = givens_apply(work->cuda, stream, &work->sweep, &lines);
 }
 
 /* What a sweep is applied to, from the top row of its windows on. */
 struct followers {
-    struct lines later; /* the columns of the spike on the right of this sweep's */
-    struct lines r, d, q;
+    struct givens_lines later; /* the columns of the spike on the right of this sweep's */
+    struct givens_lines r, d, q;
 };
 
 /* A sweep that eliminates the spike at d, with its triangle at `overlap`: chain, transformations,
@@ -51,7 +36,7 @@ void make_sweep(struct bd_cuda_blocked *work, int64_t rows, int width, const flo
     cudaStreamWaitEvent(stream, work->swept_r[slot ^ 1], 0);
     cudaStreamWaitEvent(stream, work->swept_q[slot], 0);
     if (work->status == BD_OK)
-        work->status = givens_form(stream, &work->sweep, f->r.x, f->r.ld);
+        work->status = givens_form(stream, &work->sweep, f->r.x, f->r.ldx);
     cudaEventRecord(work->formed, stream);
     cudaStreamWaitEvent(work->side_r, work->formed, 0);
     cudaStreamWaitEvent(work->side_q, work->formed, 0);

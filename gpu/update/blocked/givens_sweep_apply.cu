@@ -144,8 +144,8 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
         const int i = COLUMNS ? e % PADDED : e / LINES;
         const int line = COLUMNS ? e / PADDED : e % LINES;
         if (i < p.width && line < lines)
-            p.to.out[COLUMNS ? i + (first_line + line) * p.to.out_ld
-                             : first_line + line + i * p.to.out_ld] =
+            p.to.out[COLUMNS ? i + (first_line + line) * p.to.ldx
+                             : first_line + line + i * p.to.ldx] =
                 x[(givens_rows + i) * at::element + line * at::line];
     }
 }
