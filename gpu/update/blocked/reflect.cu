@@ -23,14 +23,6 @@ __global__ void take_reflectors(float *v, int64_t ldv, const float *a, int64_t l
         v[i + j * ldv] = i > j ? a[i + j * lda] : i == j ? 1 : 0;
 }
 
-__global__ void put_identity(float *a, int64_t lda, int64_t rows, int64_t j0)
-{
-    const int64_t j = blockIdx.y;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
-         i += (int64_t)gridDim.x * blockDim.x)
-        a[i + j * lda] = i == j + j0 ? 1 : 0;
-}
-
 /* The diagonal of s (block x block, by columns) := the squared norms of the reflectors v, rounded
  * to float32. The sums of the tensor cores are too small, and would make all taus too large. Block:
  * a reflector. */
@@ -81,18 +73,19 @@ __device__ float noise_of(int64_t row, int64_t column)
     return (float)(int32_t)(h ^ h >> 16) * 0x1p-31F;
 }
 
-/* Columns j0 .. of what the reflectors are applied to: R again, or noise where s(j, j) is 0. Block
- * y: a column. */
+/* Columns j0 .. of what the reflectors are applied to: R again, or noise where s(j, j) is 0; with
+ * s = NULL an identity. Block y: a column. */
 __global__ void put_columns(float *a, int64_t lda, int64_t rows, int64_t j0, const float *s,
                             int64_t lds, const float *add)
 {
     const int64_t j = j0 + blockIdx.y;
     float *const mine = a + blockIdx.y * lda;
-    const bool dependent = s[j + j * lds] == 0;
-    const float some = add[j] * sqrtf(3 / (float)rows); /* noise has a norm of sqrt(rows / 3) */
+    const bool dependent = s && s[j + j * lds] == 0;
+    /* Noise has a norm of sqrt(rows / 3). */
+    const float some = s ? add[j] * sqrtf(3 / (float)rows) : 0;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
          i += (int64_t)gridDim.x * blockDim.x) {
-        const float old = i <= j ? mine[i] : 0;
+        const float old = !s ? (float)(i == j) : i <= j ? mine[i] : 0;
         if (dependent)
             mine[i] = noise_of(i, j);
         else
@@ -186,11 +179,7 @@ void blocked_apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t ld
         const dim3 grid(blocks_for(rows), (unsigned)(end - j0));
         take_reflectors<<<grid, 256, 0, work->cuda->stream>>>(work->v, ldv, a + j0 + j0 * lda, lda,
                                                               rows - j0);
-        if (s)
-            put_columns<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0, s, lds,
-                                                              add);
-        else
-            put_identity<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0);
+        put_columns<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0, s, lds, add);
         x.v = work->v;
         x.ldv = ldv;
         x.whole = 1;
