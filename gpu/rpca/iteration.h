@@ -34,7 +34,8 @@ struct bd_rpca_sweep {
     struct bd_rpca_outcome *outcome; /* in page-locked host memory; written at the end */
 };
 
-/* Columns that the sweep can take on this device. */
+/* Columns that the sweep can take on any device, and on this one. */
+enum { bd_rpca_most = 1024 };
 int bd_rpca_sweep_most(const struct bd_cuda *cuda);
 
 size_t bd_rpca_packed(int n);

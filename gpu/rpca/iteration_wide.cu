@@ -192,7 +192,7 @@ template <class Element> void run(const bd_cuda *cuda, const bd_rpca_sweep *s)
 int bd_rpca_sweep_most(const struct bd_cuda *cuda)
 {
     int n = room(cuda) / 2 / tile_bytes(16) * 16;
-    return n < 1024 ? n : 1024;
+    return n < bd_rpca_most ? n : bd_rpca_most;
 }
 
 size_t bd_rpca_packed(int n)

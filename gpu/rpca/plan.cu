@@ -22,8 +22,8 @@ namespace
 /* What the GPU writes to page-locked memory. */
 struct report {
     bd_rpca_outcome outcomes[bd_rpca_ahead];
-    double square, most; /* of M: ||M||_F^2, max |M| */
-    float sigma;         /* ||M||_2 */
+    float most;                /* max |M| */
+    float sigma[bd_rpca_most]; /* of M */
 };
 
 /* Device memory that controls the kernels. */
@@ -31,6 +31,7 @@ struct control {
     unsigned blocks; /* of a sweep that are done */
     int stop;
     int ranks[2];
+    float most; /* max |M| */
 };
 
 struct rpca {
@@ -50,73 +51,33 @@ struct rpca {
     int weighed;              /* W is that of `get` */
 };
 
-/* T := M, and ||M||_F^2 and max |M| to `out`. partial: two for each block. */
+/* T := M, and *most, 0 before, := max |M|. Floats that are not negative are in the order of their
+ * bits, and NaN is beyond all of them. */
 template <class Element>
-__global__ __launch_bounds__(256) void start(float *t, double *partial, unsigned *blocks,
-                                             report *out,
+__global__ __launch_bounds__(256) void start(float *t, float *most,
                                              const __grid_constant__ bd_rpca_frames<Element> frames,
                                              int64_t tiles, int n)
 {
-    __shared__ double sums[256], tops[256];
-    __shared__ bool last;
     const int64_t quads = tiles * n * (bd_rpca_rows / 4);
-    double square = 0, most = 0;
+    unsigned top = 0;
     /* Quad i of T is rows 4 (i % 4) .. 4 (i % 4) + 3 of column i / 4 % n of tile i / 4 / n. */
     for (int64_t i = blockIdx.x * 256LL + threadIdx.x; i < quads; i += gridDim.x * 256LL) {
         float x[4];
         frames.load4(i / 4 / n * bd_rpca_rows + i % 4 * 4, (int)(i / 4 % n), x);
         reinterpret_cast<float4 *>(t)[i] = make_float4(x[0], x[1], x[2], x[3]);
-        for (int k = 0; k < 4; k++) {
-            square += (double)x[k] * (double)x[k];
-            most = fmax(most, fabs((double)x[k]));
-        }
+        for (int k = 0; k < 4; k++)
+            top = max(top, __float_as_uint(fabsf(x[k])));
     }
-    for (int round = 0; round < 2; round++) {
-        sums[threadIdx.x] = square;
-        tops[threadIdx.x] = most;
-        for (int half = 128; half > 0; half /= 2) {
-            __syncthreads();
-            if (threadIdx.x < half) {
-                sums[threadIdx.x] += sums[threadIdx.x + half];
-                tops[threadIdx.x] = fmax(tops[threadIdx.x], tops[threadIdx.x + half]);
-            }
-        }
-        if (round == 1)
-            break;
-        if (threadIdx.x == 0) {
-            partial[2 * blockIdx.x] = sums[0];
-            partial[2 * blockIdx.x + 1] = tops[0];
-            __threadfence();
-            last = atomicAdd(blocks, 1U) == gridDim.x - 1;
-        }
-        __syncthreads();
-        if (!last)
-            return;
-        __threadfence();
-        square = most = 0;
-        for (unsigned i = threadIdx.x; i < gridDim.x; i += 256) {
-            square += __ldcg(partial + 2 * i);
-            most = fmax(most, __ldcg(partial + 2 * i + 1));
-        }
-    }
-    if (threadIdx.x == 0) {
-        out->square = sums[0];
-        out->most = tops[0];
-        *blocks = 0;
-    }
-}
-
-int start_blocks(const rpca *plan)
-{
-    return 4 * plan->cuda->sms;
+    top = __reduce_max_sync(~0U, top);
+    if (threadIdx.x % 32 == 0)
+        atomicMax(reinterpret_cast<unsigned *>(most), top);
 }
 
 template <class Element> void run_start(const rpca *plan)
 {
     bd_rpca_frames<Element> frames(plan->sweep.m, plan->sweep.ldm, plan->sweep.rows);
-    start<Element><<<(unsigned)start_blocks(plan), 256, 0, plan->cuda->stream>>>(
-        plan->sweep.t, plan->sweep.partial, &plan->device->blocks, plan->host, frames, plan->tiles,
-        plan->sweep.n);
+    start<Element><<<4 * plan->cuda->sms, 256, 0, plan->cuda->stream>>>(
+        plan->sweep.t, &plan->device->most, frames, plan->tiles, plan->sweep.n);
 }
 
 template <class Element> bd_status run_gram(const rpca *plan, const bd_rpca_step *step)
@@ -150,20 +111,32 @@ bd_status weigh(rpca *plan, double tau)
                                        plan->device->ranks, &plan->device->stop);
 }
 
-/* Clears `stop`. */
+/* Clears `stop`, and all else beside it. */
 bd_status release(rpca *plan)
 {
-    return bd_cuda_check(
-        cudaMemsetAsync(&plan->device->stop, 0, sizeof plan->device->stop, plan->cuda->stream),
-        "starting Robust PCA");
+    return bd_cuda_check(cudaMemsetAsync(plan->device, 0, sizeof *plan->device, plan->cuda->stream),
+                         "starting Robust PCA");
+}
+
+/* What the start found, to plan->host. */
+bd_status read_start(rpca *plan)
+{
+    cudaStream_t stream = plan->cuda->stream;
+    cudaError_t error = cudaMemcpyAsync(&plan->host->most, &plan->device->most, sizeof(float),
+                                        cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess)
+        error = cudaMemcpyAsync(plan->host->sigma, bd_cuda_svd_ops.sigma(plan->svd),
+                                plan->sweep.n * sizeof(float), cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+    return bd_cuda_check(error, "the start of Robust PCA");
 }
 
 bd_status allocate(rpca *plan)
 {
     static const char what[] = "Robust PCA";
     bd_cuda *cuda = plan->cuda;
-    const size_t n = plan->sweep.n, w = plan->sweep.ldw, blocks = 2 * start_blocks(plan);
-    const size_t sums = (size_t)plan->tiles > blocks ? plan->tiles : blocks;
+    const size_t n = plan->sweep.n, w = plan->sweep.ldw;
     bd_status status = BD_OK;
     bd_cuda_take(&status, cuda, &plan->sweep.t, plan->tiles * bd_rpca_rows * n, what);
     bd_cuda_take(&status, cuda, &plan->gram,
@@ -173,7 +146,7 @@ bd_status allocate(rpca *plan)
         bd_cuda_take(&status, cuda, &plan->r, n * n, what);
     bd_cuda_take(&status, cuda, &plan->sweep.w, w * w, what);
     bd_cuda_take(&status, cuda, &plan->sweep.packed, bd_rpca_packed(plan->sweep.n), what);
-    bd_cuda_take(&status, cuda, &plan->sweep.partial, sums, what);
+    bd_cuda_take(&status, cuda, &plan->sweep.partial, plan->tiles, what);
     bd_cuda_take(&status, cuda, &plan->device, 1, what);
     bd_cuda_take_host(&status, &plan->host, 1, what);
     if (status == BD_OK) {
@@ -261,20 +234,17 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     if (status == BD_OK)
         status = decompose(plan, &of_m);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(&plan->host->sigma, bd_cuda_svd_ops.sigma(plan->svd),
-                                               sizeof(float), cudaMemcpyDeviceToHost,
-                                               plan->cuda->stream),
-                               "reading a singular value");
-    if (status == BD_OK)
-        status = bd_cuda_check(cudaStreamSynchronize(plan->cuda->stream),
-                               "waiting for the start of Robust PCA");
+        status = read_start(plan);
     if (status != BD_OK)
         return status;
-    if (!isfinite(plan->host->square))
+    if (!isfinite(plan->host->most))
         return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: the matrix holds NaN or Inf");
-    norms->frobenius = sqrt(plan->host->square);
-    norms->spectral = (double)plan->host->sigma;
-    norms->max = plan->host->most;
+    double square = 0;
+    for (int i = 0; i < plan->sweep.n; i++)
+        square += (double)plan->host->sigma[i] * (double)plan->host->sigma[i];
+    norms->frobenius = sqrt(square);
+    norms->spectral = (double)plan->host->sigma[0];
+    norms->max = (double)plan->host->most;
     int exponent;
     frexp(norms->max, &exponent);
     plan->sweep.unit = ldexpf(1, exponent > 128 ? -120 : exponent < -102 ? 110 : 8 - exponent);
