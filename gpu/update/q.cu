@@ -40,7 +40,7 @@ __device__ __forceinline__ void load_columns(bd_rows<V> (&x)[B], const float *fr
 {
 #pragma unroll
     for (int c = 0; c < B; c++)
-        x[c] = active && c < b ? bd_load_rows<V>(from + c * ld) : bd_zero_rows<V>();
+        x[c] = active && c < b ? bd_load_rows<V>(from + c * ld) : bd_rows<V>{};
 }
 
 /* acc (this warp's) += the inner products of `count` columns of Q with the B of X, over its rows.
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(rotate_threads)
         load_columns<P, V>(v, job.u + row, job.ldu, job.b, true);
 #pragma unroll
     for (int i = 0; i < P; i++)
-        x[i] = i < chain.columns ? bd_load_rows<V>(q + i * chain.stride) : bd_zero_rows<V>();
+        x[i] = i < chain.columns ? bd_load_rows<V>(q + i * chain.stride) : bd_rows<V>{};
     for (int i = 0; i < chain.steps; i += ahead) {
         bd_rows<V> next[ahead];
         bd_load_ahead<ahead, V>(next, q + (i + P) * chain.stride, chain.stride,

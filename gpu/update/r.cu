@@ -135,10 +135,7 @@ __device__ void move_columns(const moving_rows &rows, float2 *cs, float *tile, f
 {
     int c = threadIdx.x, warp = c / 32, last = rows.count + P, half = 0;
     bool mine = c < rows.cols;
-    window<P> w;
-#pragma unroll
-    for (int s = 0; s <= P; s++)
-        w.x[s] = 0;
+    window<P> w = {};
     for (int base = 0; base < last; base += 1 << rows.shift) {
         int panel = last - base < 1 << rows.shift ? last - base : 1 << rows.shift;
         load_panel(tile, rows, base);
