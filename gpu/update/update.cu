@@ -270,7 +270,11 @@ static enum bd_status update_project(void *plan, const struct bd_qr_parts *f, co
 {
     update *work = (update *)plan;
     bd_status status = need_blocked(work);
-    return status == BD_OK ? bd_cuda_blocked_project(work->blocked, f, b, ldb) : status;
+    if (status != BD_OK)
+        return status;
+    blocked_multiply(work->blocked, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
+                     f->ldd);
+    return work->blocked->status;
 }
 
 static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int64_t n,

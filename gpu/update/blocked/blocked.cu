@@ -214,13 +214,6 @@ enum bd_status bd_cuda_blocked_begin(struct bd_cuda_blocked *work)
     return status;
 }
 
-enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
-                                       const float *b, int64_t ldb)
-{
-    blocked_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d, f->ldd);
-    return work->status;
-}
-
 enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
                                               int64_t ldr, int64_t n, int *bad)
 {

@@ -74,8 +74,6 @@ enum bd_status bd_cuda_blocked_insert_rows(struct bd_cuda_blocked *work,
                                            int64_t lde);
 enum bd_status bd_cuda_blocked_remove_rows(struct bd_cuda_blocked *work,
                                            const struct bd_qr_parts *f, int64_t k, int64_t p);
-enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
-                                       const float *b, int64_t ldb);
 enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *r, int64_t ldr,
                                      int64_t n, const float *d, int64_t ldd, int64_t rhs, float *x,
                                      int64_t ldx);
