@@ -18,19 +18,16 @@ enum {
     rotate_threads = 128
 };
 
-__global__ void check_kernel(bd_update_job job, int64_t cols, int *host_bad)
+__global__ void check_kernel(const float *x, int64_t ldx, int64_t m, int64_t cols, int call,
+                             int *device_bad, int *host_bad)
 {
     bool bad = false;
-    for (int64_t j = blockIdx.y; j < cols; j += gridDim.y) {
-        const float *u = job.u + j * job.ldu;
-        for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < job.m;
+    for (int64_t j = blockIdx.y; j < cols; j += gridDim.y)
+        for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < m;
              i += gridDim.x * (int64_t)blockDim.x)
-            bad = bad || !isfinite(u[i]);
-    }
-    if (__syncthreads_or(bad) && threadIdx.x == 0) {
-        job.state->bad = job.call; /* whichever block comes last says the same */
-        *host_bad = job.call;
-    }
+            bad = bad || !isfinite(x[i + j * ldx]);
+    if (__syncthreads_or(bad) && threadIdx.x == 0)
+        *device_bad = *host_bad = call; /* whichever block comes last says the same */
 }
 
 /* The b columns of X (and zeros up to B) in the V rows from `row` on; zeros if there are none. */
@@ -300,16 +297,16 @@ int bd_update_items(const bd_update_launch *launch, bd_update_rows rows)
     return count_items(launch, middle - rows.first) + count_items(launch, rows.end - middle);
 }
 
-void bd_update_check(const bd_update_launch *launch, const bd_update_job *job, int64_t cols,
-                     int *host_bad)
+void bd_update_check(const bd_update_launch *launch, const float *x, int64_t ldx, int64_t m,
+                     int64_t cols, int call, int *device_bad, int *host_bad)
 {
     enum { threads = 256, rows = 8, most_grid_y = 65535 };
-    int64_t blocks = (job->m + threads * rows - 1) / (threads * rows);
+    int64_t blocks = (m + threads * rows - 1) / (threads * rows);
     if (blocks > 8 * launch->sms)
         blocks = 8 * launch->sms;
     const int64_t columns = cols < most_grid_y ? cols : (int64_t)most_grid_y;
     check_kernel<<<dim3((unsigned)blocks, (unsigned)columns), threads, 0, launch->stream>>>(
-        *job, cols, host_bad);
+        x, ldx, m, cols, call, device_bad, host_bad);
 }
 
 void bd_update_dots(const bd_update_launch *launch, const bd_update_job *job, int n, const float *u,

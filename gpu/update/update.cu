@@ -64,13 +64,8 @@ bd_status make_room(update *work, int64_t max_cols, int64_t max_block)
 int start_check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
 {
     work->call = work->call == INT_MAX ? 1 : work->call + 1;
-    bd_update_job job = {};
-    job.state = work->state;
-    job.call = work->call;
-    job.m = rows;
-    job.u = x;
-    job.ldu = ldx;
-    bd_update_check(&work->launch, &job, cols, work->host_bad);
+    bd_update_check(&work->launch, x, ldx, rows, cols, work->call, &work->state->bad,
+                    work->host_bad);
     cudaEventRecord(work->checked, work->launch.stream);
     return work->call;
 }

@@ -81,9 +81,9 @@ struct bd_update_chain {
 /* Number of partials that the passes below leave for these rows. */
 int bd_update_items(const struct bd_update_launch *launch, struct bd_update_rows rows);
 
-/* state->bad := call where U (m x cols) is not finite; *host_bad, page-locked, as well. */
-void bd_update_check(const struct bd_update_launch *launch, const struct bd_update_job *job,
-                     int64_t cols, int *host_bad);
+/* *device_bad := call where X (m x cols) is not finite; *host_bad, page-locked, as well. */
+void bd_update_check(const struct bd_update_launch *launch, const float *x, int64_t ldx, int64_t m,
+                     int64_t cols, int call, int *device_bad, int *host_bad);
 
 /* Partials from number `item` on: Q(:, 0 .. n-1)^T X and the squares of X, which is U, or, with
  * u = NULL, the columns n .. n+b-1 of Q. */
