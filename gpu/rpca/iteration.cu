@@ -36,28 +36,20 @@ template <int NT, class Element> struct by_warp {
     static __device__ __forceinline__ void done(void)
     {
     }
-    /* sum (16 x 8 NT) += X W of a tile, two steps of 16 columns at a time. */
+    /* sum (16 x 8 NT) += X W of a tile. */
     static __device__ __forceinline__ void multiply(float (&sum)[NT][4],
                                                     const bd_rpca_job<Element> &job,
                                                     const bd_rpca_view<NT, Element> &view,
                                                     const bd_rpca_right *weights, int lane)
     {
-        const int steps = (job.x.n + 15) / 16;
         const bd_rpca_right *w = weights + lane;
-        int k = 0;
 #pragma unroll 1
-        for (; k + 1 < steps; k += 2, w += 2 * NT * warp_size) {
-            const bd_rpca_left x = view.left(job, k), y = view.left(job, k + 1);
+        for (int k = 0; 16 * k < job.x.n; k++, w += NT * warp_size) {
+            const bd_rpca_left x = view.left(job, k);
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                bd_rpca_multiply(sum[j], x, w[j * warp_size], y, w[(NT + j) * warp_size]);
+                bd_rpca_multiply(sum[j], x, w[j * warp_size]);
         }
-        if (k == steps)
-            return;
-        const bd_rpca_left x = view.left(job, k);
-#pragma unroll
-        for (int j = 0; j < NT; j++)
-            bd_rpca_multiply(sum[j], x, w[j * warp_size]);
     }
 };
 
