@@ -21,10 +21,9 @@ using update = bd_update_work;
 bd_update_job make_job(update *work, const bd_qr_parts *f, int64_t n, int64_t k, int64_t b,
                        int call)
 {
-    bd_update_job job = {};
-    job.state = work->state;
+    bd_update_job job = work->job;
     job.call = call;
-    job.m = work->m;
+    job.m = f->m;
     job.q = f->q;
     job.ldq = f->ldq;
     job.r = f->r;
@@ -34,13 +33,6 @@ bd_update_job make_job(update *work, const bd_qr_parts *f, int64_t n, int64_t k,
     job.k = (int)k;
     job.b = (int)b;
     job.width = b == 1 ? 1 : bd_update_group;
-    job.cs = work->cs;
-    job.w = work->w;
-    job.ldw = work->max_cols;
-    job.small = work->small;
-    job.sums = work->sums;
-    job.partials = work->partials;
-    job.gathered = work->gathered;
     return job;
 }
 
@@ -54,15 +46,15 @@ bool aligned(const float *data, int64_t ld)
 int second_pass(update *work, const bd_update_job *job, bool vector)
 {
     const bd_update_launch *launch = &work->launch;
-    int64_t middle = vector ? work->m / 4 * 4 : 0;
-    bd_update_rows rest = { 0, work->m, vector };
+    int64_t middle = vector ? job->m / 4 * 4 : 0;
+    bd_update_rows rest = { 0, job->m, vector };
     int items = 0;
     if (middle && job->width == 1)
         items = bd_update_slide_pass(launch, job, { 0, middle, 1 });
     if (items) {
-        if (middle == work->m)
+        if (middle == job->m)
             return items;
-        rest = { middle, work->m, 0 };
+        rest = { middle, job->m, 0 };
     }
     bd_update_chain chain = { job->q, job->ldq, job->n_in, job->n, job->b, 0 };
     if (job->n_in > job->n)
@@ -79,7 +71,7 @@ bd_status append_group(update *work, const bd_update_job *job, cudaEvent_t rotat
 {
     const bd_update_launch *launch = &work->launch;
     bool vector = aligned(job->q, job->ldq) && aligned(job->u, job->ldu);
-    bd_update_rows all = { 0, work->m, vector };
+    bd_update_rows all = { 0, job->m, vector };
     bd_update_dots(launch, job, job->n_in, job->u, all, 0);
     bd_update_reduce(launch, job, bd_update_items(launch, all), (job->n_in + 1) * job->width);
     if (rotations)
@@ -111,7 +103,7 @@ void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_
             continue;
         bd_update_chain chain = { f->q + at * f->ldq, f->ldq, (int)(n + b - at),
                                   (int)(n - at),      (int)b, 0 };
-        bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(f->q, f->ldq) }, 0);
+        bd_update_rotate(&work->launch, &job, &chain, { 0, f->m, aligned(f->q, f->ldq) }, 0);
     }
 }
 
@@ -132,7 +124,7 @@ enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const str
             f->q + (n + b - 1) * ldq, -ldq, (int)(n + b - k), (int)(n - k), (int)b, 1
         };
         if (k < n)
-            bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(f->q, ldq) }, 0);
+            bd_update_rotate(&work->launch, &job, &chain, { 0, f->m, aligned(f->q, ldq) }, 0);
         now.n += b;
         k += b;
         p -= b;

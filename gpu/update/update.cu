@@ -31,31 +31,31 @@ bd_status make_streams(update *work)
     return bd_cuda_check(error, "preparing QR updating");
 }
 
-/* Allocates what the kernels of rotations and append_gram need: for max_cols columns, of which
- * max_block come or go together. */
-bd_status make_room(update *work, int64_t max_cols, int64_t max_block)
+/* Allocates what the kernels of rotations and append_gram need. */
+bd_status make_room(update *work, const struct bd_qr_update_shape *shape)
 {
     static const char what[] = "QR updating";
-    size_t n = (size_t)work->max_cols, group = max_block == 1 ? 1 : bd_update_group;
+    const int64_t most = bd_update_most_cols, sms = work->launch.sms;
+    const size_t group = shape->max_block == 1 ? 1 : bd_update_group;
+    bd_update_job *const job = &work->job;
+    job->ldw = smaller(shape->max_cols, most);
     /* pieces of 1024 to 16384 rows, 4 a multiprocessor where there are enough */
-    int64_t lots = 4 * (int64_t)work->launch.sms, rows = (work->m + lots - 1) / lots;
-    rows = (rows + 1023) / 1024 * 1024;
-    work->launch.item_rows = rows < 16384 ? rows : 16384;
-    size_t items = (size_t)((work->m + work->launch.item_rows - 1) / work->launch.item_rows);
-    if (items < (size_t)work->launch.sms)
-        items = (size_t)work->launch.sms;
-    const size_t sums = (size_t)bd_update_gathered(work->max_cols);
-    bd_cuda *cuda = work->cuda;
+    int64_t rows = (shape->max_rows + 4 * sms - 1) / (4 * sms);
+    rows = smaller((rows + 1023) / 1024 * 1024, 16384);
+    work->launch.item_rows = rows;
+    int64_t items = (shape->max_rows + rows - 1) / rows;
+    items = items < sms ? sms : items;
+    const size_t n = (size_t)job->ldw, sums = (size_t)(2 * sms * bd_update_gathered(job->ldw));
     bd_status status = BD_OK;
-    bd_cuda_take(&status, cuda, &work->state, 1, what);
-    bd_cuda_take(&status, cuda, &work->cs, n * group, what);
-    bd_cuda_take(&status, cuda, &work->w, n * group, what);
-    bd_cuda_take(&status, cuda, &work->sums, (n + 1) * group, what);
-    bd_cuda_take(&status, cuda, &work->partials, (items + 1) * (n + 1) * group, what);
-    bd_cuda_take(&status, cuda, &work->gathered, 2 * (size_t)work->launch.sms * sums, what);
-    bd_cuda_take(&status, cuda, &work->small, n * group, what);
-    if (max_cols > (int64_t)bd_update_most_cols)
-        bd_cuda_take(&status, cuda, &work->append_z, (size_t)max_cols, what);
+    bd_cuda_take(&status, work->cuda, &job->state, 1, what);
+    bd_cuda_take(&status, work->cuda, &job->cs, n * group, what);
+    bd_cuda_take(&status, work->cuda, &job->w, n * group, what);
+    bd_cuda_take(&status, work->cuda, &job->sums, (n + 1) * group, what);
+    bd_cuda_take(&status, work->cuda, &job->partials, (size_t)(items + 1) * (n + 1) * group, what);
+    bd_cuda_take(&status, work->cuda, &job->gathered, sums, what);
+    bd_cuda_take(&status, work->cuda, &job->small, n * group, what);
+    if (shape->max_cols > most)
+        bd_cuda_take(&status, work->cuda, &work->append_z, (size_t)shape->max_cols, what);
     bd_cuda_take_host(&status, &work->host_bad, 1, what);
     return status;
 }
@@ -64,7 +64,7 @@ bd_status make_room(update *work, int64_t max_cols, int64_t max_block)
 int start_check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
 {
     work->call = work->call == INT_MAX ? 1 : work->call + 1;
-    bd_update_check(&work->launch, x, ldx, rows, cols, work->call, &work->state->bad,
+    bd_update_check(&work->launch, x, ldx, rows, cols, work->call, &work->job.state->bad,
                     work->host_bad);
     cudaEventRecord(work->checked, work->launch.stream);
     return work->call;
@@ -95,9 +95,8 @@ bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t
  * where many columns come or go, and for fewer where Q has few rows or is not kept. By a model of
  * 13 terms, fitted to times of both on an H100 for 852 changes, the choice of these bounds is more
  * than a tenth slower than the other in 29 cases, 0.7 % in the mean and 41 % at most; that of
- * p <= 16 alone is 6 % slower in the mean. joined: rotations are faster than the bounds say. Sets
- * the rows of this call. */
-bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k, int64_t p,
+ * p <= 16 alone is 6 % slower in the mean. joined: rotations are faster than the bounds say. */
+bool is_by_rotations(const update *work, const bd_qr_parts *f, bool remove, int64_t k, int64_t p,
                      bool joined)
 {
     const int64_t m = f->m, n = f->n;
@@ -105,11 +104,7 @@ bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k,
         return false;
     const bool faster = remove ? (n - k - p) * p <= 4000 && p <= (f->q ? 16 + m / 16000 : 8)
                                : n * p <= 2500 + m / 20;
-    if (work->blocked && !faster && !joined)
-        return false;
-    if (f->q)
-        work->m = m;
-    return true;
+    return !work->blocked || faster || joined;
 }
 
 /* Before a blocked update. */
@@ -138,13 +133,13 @@ static void update_destroy(void *plan)
     if (work->side)
         cudaStreamDestroy(work->side);
     bd_cuda_blocked_destroy(work->blocked);
-    bd_cuda_free(work->state);
-    bd_cuda_free(work->cs);
-    bd_cuda_free(work->w);
-    bd_cuda_free(work->sums);
-    bd_cuda_free(work->partials);
-    bd_cuda_free(work->gathered);
-    bd_cuda_free(work->small);
+    bd_cuda_free(work->job.state);
+    bd_cuda_free(work->job.cs);
+    bd_cuda_free(work->job.w);
+    bd_cuda_free(work->job.sums);
+    bd_cuda_free(work->job.partials);
+    bd_cuda_free(work->job.gathered);
+    bd_cuda_free(work->job.small);
     bd_cuda_free(work->append_z);
     bd_cuda_free_host(work->host_bad);
     free(work);
@@ -153,20 +148,17 @@ static void update_destroy(void *plan)
 static enum bd_status update_create(struct bd_backend *backend,
                                     const struct bd_qr_update_shape *shape, void **out)
 {
-    int64_t max_cols = shape->max_cols;
     update *work = (update *)calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     work->cuda = bd_cuda_of(backend);
-    work->m = shape->max_rows;
     work->full_q = shape->full_q;
-    work->max_cols = max_cols < bd_update_most_cols ? (int)max_cols : (int)bd_update_most_cols;
     work->launch.stream = work->cuda->stream;
     work->launch.sms = work->cuda->sms;
     work->launch.shared_most = work->cuda->shared_most;
     bd_status status = make_streams(work);
     if (status == BD_OK)
-        status = make_room(work, max_cols, shape->max_block);
+        status = make_room(work, shape);
     if (status == BD_OK)
         status = bd_update_r_prepare(work->cuda);
     if (status == BD_OK)
@@ -278,11 +270,13 @@ static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int6
     update *work = (update *)plan;
     bd_status status = need_blocked(work);
     if (status == BD_OK)
-        status = bd_cuda_blocked_check_diagonal(work->blocked, r, ldr, n, &work->state->singular);
+        status =
+            bd_cuda_blocked_check_diagonal(work->blocked, r, ldr, n, &work->job.state->singular);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
-                                               cudaMemcpyDeviceToHost, work->launch.stream),
-                               "QR update: solving");
+        status =
+            bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->job.state->singular, sizeof(int),
+                                          cudaMemcpyDeviceToHost, work->launch.stream),
+                          "QR update: solving");
     /* X, which may be d, is not written before the diagonal is known to have no zero. */
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(work->launch.stream), "QR update: solving");

@@ -154,17 +154,12 @@ struct bd_update_work {
     bd_cuda *cuda;
     struct bd_cuda_blocked *blocked; /* NULL: this GPU has too little shared memory */
     bool full_q;
-    int64_t m;    /* rows of the call at work */
-    int max_cols; /* of an R that is updated by rotations */
     bd_update_launch launch;
+    bd_update_job job; /* its memory, for ldw columns; a change sets the rest in a copy */
     cudaStream_t side;
     cudaEvent_t fork, join, checked;
     int call;
-    int *host_bad; /* page-locked: the number of the last update that was refused */
-    bd_update_state *state;
-    float2 *cs;
-    double *w, *sums, *partials, *gathered;
-    float *small;
+    int *host_bad;    /* page-locked: the number of the last update that was refused */
     double *append_z; /* max_cols of the workspace; NULL where they fit a thread block */
 };
 
