@@ -262,18 +262,14 @@ void launch_subtract(const bd_update_launch *launch, const bd_update_job *job, c
            launch->stream>>>(*job, x, ldx, first, end, launch->item_rows, item, second);
 }
 
-/* Shared memory for one rotation, and a coefficient. */
-constexpr size_t step_bytes(bool subtract)
-{
-    return sizeof(float2) + (subtract ? sizeof(float) : 0);
-}
-
 template <int P, int V, bool Subtract>
 void launch_rotate(const bd_update_launch *launch, const bd_update_job *job,
                    const bd_update_chain *chain, int64_t first, int64_t end)
 {
     unsigned blocks = (unsigned)((end - first + rotate_threads * V - 1) / (rotate_threads * V));
-    size_t bytes = (size_t)(chain->steps + bd_update_slack) * P * step_bytes(Subtract);
+    /* for a rotation, and a coefficient */
+    size_t each = sizeof(float2) + (Subtract ? sizeof(float) : 0);
+    size_t bytes = (size_t)(chain->steps + bd_update_slack) * P * each;
     rotate_kernel<P, V, Subtract>
         <<<blocks, rotate_threads, bytes, launch->stream>>>(*job, *chain, first, end);
 }

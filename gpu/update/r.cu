@@ -194,19 +194,10 @@ __global__ void __launch_bounds__(bd_update_most_cols) remove_kernel(bd_update_j
     __shared__ float2 made[2 * 32 * P];
     if (bd_update_refused(job))
         return;
-    int n = job.n_in - job.b;
-    moving_rows rows = { job.r + (job.k + job.b) * job.ldr,
-                         job.r + job.k * job.ldr,
-                         job.ldr,
-                         n - job.k,
-                         job.k + job.b,
-                         0,
-                         1,
-                         n,
-                         job.k,
-                         n,
-                         job.b,
-                         shift };
+    int n = job.n_in - job.b, k = job.k;
+    const float *from = job.r + (k + job.b) * job.ldr;
+    float *to = job.r + k * job.ldr;
+    moving_rows rows = { from, to, job.ldr, n - k, k + job.b, 0, 1, n, k, n, job.b, shift };
     move_columns<P, true>(rows, job.cs, tile, made);
 }
 
@@ -289,18 +280,9 @@ __global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_j
             follow_chain<P>(bottom + threadIdx.x * job.ldw, 1, steps, s, p, job.cs);
         __syncthreads();
     }
-    moving_rows rows = { job.r + k * job.ldr,
-                         job.r + (k + p) * job.ldr,
-                         job.ldr,
-                         steps,
-                         k,
-                         n + p - 1,
-                         -1,
-                         n + p,
-                         0,
-                         steps,
-                         p,
-                         shift };
+    const float *from = job.r + k * job.ldr;
+    float *to = job.r + (k + p) * job.ldr;
+    moving_rows rows = { from, to, job.ldr, steps, k, n + p - 1, -1, n + p, 0, steps, p, shift };
     if (steps)
         move_columns<P, false>(rows, job.cs, tile, nullptr);
     for (int i = threadIdx.x; i < (n + p) * p; i += blockDim.x) {
