@@ -35,10 +35,10 @@ bd_status make_streams(update *work)
 bd_status make_room(update *work, const struct bd_qr_update_shape *shape)
 {
     static const char what[] = "QR updating";
-    const int64_t most = bd_update_most_cols, sms = work->launch.sms;
+    const int64_t sms = work->launch.sms;
     const size_t group = shape->max_block == 1 ? 1 : bd_update_group;
     bd_update_job *const job = &work->job;
-    job->ldw = smaller(shape->max_cols, most);
+    job->ldw = smaller(shape->max_cols, bd_update_most_cols);
     /* pieces of 1024 to 16384 rows, 4 a multiprocessor where there are enough */
     int64_t rows = (shape->max_rows + 4 * sms - 1) / (4 * sms);
     rows = smaller((rows + 1023) / 1024 * 1024, 16384);
@@ -54,8 +54,7 @@ bd_status make_room(update *work, const struct bd_qr_update_shape *shape)
     bd_cuda_take(&status, work->cuda, &job->partials, (size_t)(items + 1) * (n + 1) * group, what);
     bd_cuda_take(&status, work->cuda, &job->gathered, sums, what);
     bd_cuda_take(&status, work->cuda, &job->small, n * group, what);
-    if (shape->max_cols > most)
-        bd_cuda_take(&status, work->cuda, &work->append_z, (size_t)shape->max_cols, what);
+    bd_cuda_take(&status, work->cuda, &work->append_z, (size_t)shape->max_cols, what);
     bd_cuda_take_host(&status, &work->host_bad, 1, what);
     return status;
 }
@@ -293,10 +292,7 @@ static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int6
                                          const double *g)
 {
     const update *work = (const update *)plan;
-    if (n <= (int64_t)bd_update_most_cols)
-        bd_update_append(&work->launch, r, ldr, (int)n, g);
-    else
-        bd_update_append_long(&work->launch, r, ldr, n, g, work->append_z);
+    bd_update_append(&work->launch, r, ldr, n, g, work->append_z);
     return bd_cuda_launched("QR update: appending a column");
 }
 }

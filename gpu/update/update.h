@@ -135,13 +135,9 @@ void bd_update_second(const struct bd_update_launch *launch, const struct bd_upd
 enum bd_status bd_update_finish(const struct bd_update_launch *launch,
                                 const struct bd_update_job *job, int items);
 
-/* Appends a column to R (n x n) from its inner products g (n + 1). The first, for n up to
- * bd_update_most_cols (r.cu); the other, with room for n numbers in z, for any n
- * (append.cu). */
-void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t ldr, int n,
-                      const double *g);
-void bd_update_append_long(const struct bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
-                           const double *g, double *z);
+/* Appends a column to R (n x n) from its inner products g (n + 1). z: room for n numbers. */
+void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
+                      const double *g, double *z);
 
 /* Raise the limits of shared memory of the kernels of R, of the passes, and of the joined pass;
  * once at creation. */
@@ -160,7 +156,7 @@ struct bd_update_work {
     cudaEvent_t fork, join, checked;
     int call;
     int *host_bad;    /* page-locked: the number of the last update that was refused */
-    double *append_z; /* max_cols of the workspace; NULL where they fit a thread block */
+    double *append_z; /* max_cols */
 };
 
 /* p columns come or go at k. `call` is the number of the update: it is not made if its new columns
