@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "gpu/core/columns.h"
-#include "gpu/svd/small_svd.h"
 
 /* The oldest architecture that the kernels are built for. */
 enum { oldest_capability = 80 };
@@ -76,7 +75,8 @@ enum bd_status bd_cuda_launched(const char *what)
     return bd_cuda_check(cudaGetLastError(), what);
 }
 
-enum bd_status bd_cuda_allow_shared(struct bd_cuda *cuda, const void *kernel, const char *what)
+enum bd_status bd_cuda_allow_shared(const struct bd_cuda *cuda, const void *kernel,
+                                    const char *what)
 {
     struct cudaFuncAttributes attributes;
     cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
@@ -266,33 +266,16 @@ static void cuda_free(struct bd_backend *backend, void *data)
     bd_cuda_free(data);
 }
 
-static enum bd_status copy(struct bd_backend *backend, void *dst, size_t dst_pitch, const void *src,
-                           size_t src_pitch, size_t width, size_t height, enum cudaMemcpyKind kind)
-{
-    struct bd_cuda *cuda = bd_cuda_of(backend);
-    cudaError_t error =
-        bd_cuda_copy_columns(dst, dst_pitch, src, src_pitch, width, height, kind, cuda->stream);
-    if (error == cudaSuccess)
-        error = cudaStreamSynchronize(cuda->stream);
-    return bd_cuda_check(error, "copying to or from the GPU");
-}
-
-static enum bd_status cuda_upload(struct bd_backend *backend, void *dst, size_t dst_pitch,
-                                  const void *host, size_t host_pitch, size_t width, size_t height)
-{
-    return copy(backend, dst, dst_pitch, host, host_pitch, width, height, cudaMemcpyHostToDevice);
-}
-
-static enum bd_status cuda_download(struct bd_backend *backend, void *host, size_t host_pitch,
-                                    const void *src, size_t src_pitch, size_t width, size_t height)
-{
-    return copy(backend, host, host_pitch, src, src_pitch, width, height, cudaMemcpyDeviceToHost);
-}
-
+/* In any direction: CUDA finds out where the two pointers belong. */
 static enum bd_status cuda_copy(struct bd_backend *backend, void *dst, size_t dst_pitch,
                                 const void *src, size_t src_pitch, size_t width, size_t height)
 {
-    return copy(backend, dst, dst_pitch, src, src_pitch, width, height, cudaMemcpyDeviceToDevice);
+    struct bd_cuda *cuda = bd_cuda_of(backend);
+    cudaError_t error = bd_cuda_copy_columns(dst, dst_pitch, src, src_pitch, width, height,
+                                             cudaMemcpyDefault, cuda->stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(cuda->stream);
+    return bd_cuda_check(error, "copying to or from the GPU");
 }
 
 const struct bd_device_ops bd_cuda_device_ops = {
@@ -302,7 +285,7 @@ const struct bd_device_ops bd_cuda_device_ops = {
     .attach = cuda_attach,
     .alloc = cuda_alloc,
     .free = cuda_free,
-    .upload = cuda_upload,
-    .download = cuda_download,
+    .upload = cuda_copy,
+    .download = cuda_copy,
     .copy = cuda_copy,
 };

@@ -9,6 +9,8 @@
 #include "linalg/shared/ops.h"
 
 #ifdef __cplusplus
+#include <initializer_list>
+
 extern "C" {
 #endif
 
@@ -41,7 +43,8 @@ enum bd_status bd_cuda_launched(const char *what);
 /* Lets `kernel` ask for as much dynamic shared memory as its static one leaves. The limit is the
  * kernel's, not a plan's: it must not depend on the size of a plan, or a small plan would take from
  * a larger one what that needs. */
-enum bd_status bd_cuda_allow_shared(struct bd_cuda *cuda, const void *kernel, const char *what);
+enum bd_status bd_cuda_allow_shared(const struct bd_cuda *cuda, const void *kernel,
+                                    const char *what);
 
 /* Zeroed device memory (256-byte aligned) for a plan or a state; `what` names what it is for in the
  * detail of BD_ERROR_MEMORY, which says how much was wanted and how much is free. `*data` is NULL
@@ -65,6 +68,39 @@ int bd_cuda_inject(cudaError_t error, int after);
 #endif
 
 #ifdef __cplusplus
+}
+
+/* bd_cuda_alloc and bd_cuda_alloc_host for `count` elements; nothing where *status is a failure,
+ * which theirs becomes. */
+template <class T>
+inline void bd_cuda_take(enum bd_status *status, struct bd_cuda *cuda, T **place, size_t count,
+                         const char *what)
+{
+    void *memory = nullptr;
+    if (*status == BD_OK)
+        *status = bd_cuda_alloc(cuda, &memory, count * sizeof(T), what);
+    *place = static_cast<T *>(memory);
+}
+
+template <class T>
+inline void bd_cuda_take_host(enum bd_status *status, T **place, size_t count, const char *what)
+{
+    void *memory = nullptr;
+    if (*status == BD_OK)
+        *status = bd_cuda_alloc_host(&memory, count * sizeof(T), what);
+    *place = static_cast<T *>(memory);
+}
+
+/* bd_cuda_allow_shared for several kernels. */
+inline enum bd_status bd_cuda_allow_shared(const struct bd_cuda *cuda,
+                                           std::initializer_list<const void *> kernels,
+                                           const char *what)
+{
+    enum bd_status status = BD_OK;
+    for (const void *kernel : kernels)
+        if (status == BD_OK)
+            status = bd_cuda_allow_shared(cuda, kernel, what);
+    return status;
 }
 #endif
 #endif

@@ -36,28 +36,20 @@ template <int NT, class Element> struct by_warp {
     static __device__ __forceinline__ void done(void)
     {
     }
-    /* sum (16 x 8 NT) += X W of a tile, two steps of 16 columns at a time. */
+    /* sum (16 x 8 NT) += X W of a tile. */
     static __device__ __forceinline__ void multiply(float (&sum)[NT][4],
                                                     const bd_rpca_job<Element> &job,
                                                     const bd_rpca_view<NT, Element> &view,
                                                     const bd_rpca_right *weights, int lane)
     {
-        const int steps = (job.x.n + 15) / 16;
         const bd_rpca_right *w = weights + lane;
-        int k = 0;
 #pragma unroll 1
-        for (; k + 1 < steps; k += 2, w += 2 * NT * warp_size) {
-            const bd_rpca_left x = view.left(job, k), y = view.left(job, k + 1);
+        for (int k = 0; 16 * k < job.x.n; k++, w += NT * warp_size) {
+            const bd_rpca_left x = view.left(job, k);
 #pragma unroll
             for (int j = 0; j < NT; j++)
-                bd_rpca_multiply(sum[j], x, w[j * warp_size], y, w[(NT + j) * warp_size]);
+                bd_rpca_multiply(sum[j], x, w[j * warp_size]);
         }
-        if (k == steps)
-            return;
-        const bd_rpca_left x = view.left(job, k);
-#pragma unroll
-        for (int j = 0; j < NT; j++)
-            bd_rpca_multiply(sum[j], x, w[j * warp_size]);
     }
 };
 
@@ -215,30 +207,17 @@ template <class Element> bool run(const bd_cuda *cuda, const bd_rpca_sweep *s)
            run_narrow<narrow_most / 8, Element>(cuda, s);
 }
 
-template <class Kernel> cudaError_t allow(const bd_cuda *cuda, Kernel kernel)
-{
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                cuda->shared_most - 1024);
-}
-
-template <class Element> cudaError_t prepare(const bd_cuda *cuda)
-{
-    cudaError_t error = allow(cuda, sweep_narrow<4, Element>);
-    if (error == cudaSuccess)
-        error = allow(cuda, sweep_narrow<8, Element>);
-    if (error == cudaSuccess)
-        error = allow(cuda, sweep_narrow<narrow_most / 8, Element>);
-    return error;
-}
-
 } // namespace
 
 enum bd_status bd_rpca_sweep_prepare(const struct bd_cuda *cuda)
 {
-    cudaError_t error = prepare<uint8_t>(cuda);
-    if (error == cudaSuccess)
-        error = prepare<float>(cuda);
-    enum bd_status status = bd_cuda_check(error, "shared memory for Robust PCA");
+    enum bd_status status = bd_cuda_allow_shared(
+        cuda,
+        { (const void *)sweep_narrow<4, uint8_t>, (const void *)sweep_narrow<8, uint8_t>,
+          (const void *)sweep_narrow<narrow_most / 8, uint8_t>,
+          (const void *)sweep_narrow<4, float>, (const void *)sweep_narrow<8, float>,
+          (const void *)sweep_narrow<narrow_most / 8, float> },
+        "shared memory for Robust PCA");
     return status == BD_OK ? bd_rpca_wide_prepare(cuda) : status;
 }
 

@@ -16,10 +16,10 @@ struct bd_rpca_sweep {
     int64_t ldm, rows;
     int n;
     enum bd_type type;
-    float *t;       /* T (state.cuh) */
-    const float *w; /* W: n rounded up to a multiple of 8 rows and columns, those from n on 0 */
-    int64_t ldw;    /* even */
-    void *packed;   /* bd_rpca_packed(n) bytes of scratch */
+    float *t;        /* T (state.cuh) */
+    float *w;        /* W: n rounded up to a multiple of 8 rows and columns, those from n on 0 */
+    int64_t ldw;     /* even */
+    uint8_t *packed; /* bd_rpca_packed(n) bytes of scratch */
     struct bd_rpca_step step;
     float unit;   /* what |X| times this is below 2^16: a power of two, 2^-120 .. 2^110;
                    * not for bytes, which need none */
@@ -34,7 +34,8 @@ struct bd_rpca_sweep {
     struct bd_rpca_outcome *outcome; /* in page-locked host memory; written at the end */
 };
 
-/* Columns that the sweep can take on this device. */
+/* Columns that the sweep can take on any device, and on this one. */
+enum { bd_rpca_most = 1024 };
 int bd_rpca_sweep_most(const struct bd_cuda *cuda);
 
 size_t bd_rpca_packed(int n);

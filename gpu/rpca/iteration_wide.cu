@@ -126,7 +126,7 @@ __global__ __launch_bounds__(warps * 32,
     const uint4 *xs = shared + mine * steps * 64 + lane;
     double square = 0;
     for (int base = warp / pairs * NT; base < columns; base += warps / pairs * NT) {
-        const uint4 *w = static_cast<const uint4 *>(job.s.packed) + base * 32 + lane;
+        const uint4 *w = reinterpret_cast<const uint4 *>(job.s.packed) + base * 32 + lane;
         auto load = [&](int k, uint4 v[NT]) {
 #pragma unroll
             for (int j = 0; j < NT; j++)
@@ -192,7 +192,7 @@ template <class Element> void run(const bd_cuda *cuda, const bd_rpca_sweep *s)
 int bd_rpca_sweep_most(const struct bd_cuda *cuda)
 {
     int n = room(cuda) / 2 / tile_bytes(16) * 16;
-    return n < 1024 ? n : 1024;
+    return n < bd_rpca_most ? n : bd_rpca_most;
 }
 
 size_t bd_rpca_packed(int n)
@@ -202,19 +202,17 @@ size_t bd_rpca_packed(int n)
 
 enum bd_status bd_rpca_wide_prepare(const struct bd_cuda *cuda)
 {
-    cudaError_t error = cudaFuncSetAttribute(
-        sweep_wide<uint8_t>, cudaFuncAttributeMaxDynamicSharedMemorySize, room(cuda));
-    if (error == cudaSuccess)
-        error = cudaFuncSetAttribute(sweep_wide<float>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     room(cuda));
-    return bd_cuda_check(error, "shared memory for Robust PCA");
+    return bd_cuda_allow_shared(
+        cuda, { (const void *)sweep_wide<uint8_t>, (const void *)sweep_wide<float> },
+        "shared memory for Robust PCA");
 }
 
 enum bd_status bd_rpca_wide_run(const struct bd_cuda *cuda, const struct bd_rpca_sweep *s)
 {
     const dim3 blocks((unsigned)(s->n + 15) / 16, (unsigned)(s->n + 63) / 64);
-    pack<<<blocks, dim3(32, 8), 0, cuda->stream>>>(static_cast<bd_rpca_right *>(s->packed), s->w,
-                                                   s->ldw, s->n, s->l || s->s ? nullptr : s->stop);
+    pack<<<blocks, dim3(32, 8), 0, cuda->stream>>>(reinterpret_cast<bd_rpca_right *>(s->packed),
+                                                   s->w, s->ldw, s->n,
+                                                   s->l || s->s ? nullptr : s->stop);
     if (s->type == BD_U8)
         run<uint8_t>(cuda, s);
     else

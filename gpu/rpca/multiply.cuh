@@ -89,22 +89,4 @@ __device__ __forceinline__ void bd_rpca_multiply(float sum[4], const bd_rpca_lef
         sum[e] += d[e];
 }
 
-/* The same over 32 columns of X: x and v are multiplied before y and w, but all small products come
- * before the large ones. */
-__device__ __forceinline__ void bd_rpca_multiply(float sum[4], const bd_rpca_left &x,
-                                                 const bd_rpca_right &v, const bd_rpca_left &y,
-                                                 const bd_rpca_right &w)
-{
-    float d[4] = { 0, 0, 0, 0 };
-    bd_rpca_mma(d, x.low, v.high);
-    bd_rpca_mma(d, x.high, v.low);
-    bd_rpca_mma(d, y.low, w.high);
-    bd_rpca_mma(d, y.high, w.low);
-    bd_rpca_mma(d, x.high, v.high);
-    bd_rpca_mma(d, y.high, w.high);
-#pragma unroll
-    for (int e = 0; e < 4; e++)
-        sum[e] += d[e];
-}
-
 #endif

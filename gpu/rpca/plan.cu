@@ -22,8 +22,8 @@ namespace
 /* What the GPU writes to page-locked memory. */
 struct report {
     bd_rpca_outcome outcomes[bd_rpca_ahead];
-    double square, most; /* of M: ||M||_F^2, max |M| */
-    float sigma;         /* ||M||_2 */
+    float most;                /* max |M| */
+    float sigma[bd_rpca_most]; /* of M */
 };
 
 /* Device memory that controls the kernels. */
@@ -31,105 +31,63 @@ struct control {
     unsigned blocks; /* of a sweep that are done */
     int stop;
     int ranks[2];
+    float most; /* max |M| */
 };
 
 struct rpca {
     bd_cuda *cuda;
-    int64_t m, tiles;
-    int n, ldw;
-    float *t;        /* T: tiles x 16 rows x n (state.cuh) */
-    double *g;       /* n x n: Gram matrix of X */
-    float *r;        /* n x n: R of X; NULL where its SVD is found from g */
-    float *w;        /* ldw x ldw: W, 0 from row and column n on */
-    uint8_t *packed; /* W as right operands of the second sweep */
-    float unit;      /* a power of two, see iteration.h */
-    uint8_t *gram;   /* workspace of the Gram matrix */
-    double *partial; /* a sum for each tile, or two for each block of `start` */
+    /* What the second sweep takes: M, T and the rest of the memory that is shared. A copy gets the
+     * step and where the outcome goes. */
+    bd_rpca_sweep sweep;
+    int64_t tiles;
+    double *g;     /* n x n: Gram matrix of X */
+    float *r;      /* n x n: R of X; NULL where its SVD is found from g */
+    uint8_t *gram; /* workspace of the Gram matrix */
     control *device;
     report *host;
     void *svd;
     cudaEvent_t events[bd_rpca_ahead];
-    /* M */
-    const void *x;
-    int64_t ldx;
-    bd_type type;
     int64_t enqueued, polled; /* iterations since the start */
     int weighed;              /* W is that of `get` */
 };
 
-/* T := M, and ||M||_F^2 and max |M| to `out`. partial: two for each block. */
+/* T := M, and *most, 0 before, := max |M|. Floats that are not negative are in the order of their
+ * bits, and NaN is beyond all of them. */
 template <class Element>
-__global__ __launch_bounds__(256) void start(float *t, double *partial, unsigned *blocks,
-                                             report *out,
+__global__ __launch_bounds__(256) void start(float *t, float *most,
                                              const __grid_constant__ bd_rpca_frames<Element> frames,
                                              int64_t tiles, int n)
 {
-    __shared__ double sums[256], tops[256];
-    __shared__ bool last;
     const int64_t quads = tiles * n * (bd_rpca_rows / 4);
-    double square = 0, most = 0;
+    unsigned top = 0;
     /* Quad i of T is rows 4 (i % 4) .. 4 (i % 4) + 3 of column i / 4 % n of tile i / 4 / n. */
     for (int64_t i = blockIdx.x * 256LL + threadIdx.x; i < quads; i += gridDim.x * 256LL) {
         float x[4];
         frames.load4(i / 4 / n * bd_rpca_rows + i % 4 * 4, (int)(i / 4 % n), x);
         reinterpret_cast<float4 *>(t)[i] = make_float4(x[0], x[1], x[2], x[3]);
-        for (int k = 0; k < 4; k++) {
-            square += (double)x[k] * (double)x[k];
-            most = fmax(most, fabs((double)x[k]));
-        }
+        for (int k = 0; k < 4; k++)
+            top = max(top, __float_as_uint(fabsf(x[k])));
     }
-    for (int round = 0; round < 2; round++) {
-        sums[threadIdx.x] = square;
-        tops[threadIdx.x] = most;
-        for (int half = 128; half > 0; half /= 2) {
-            __syncthreads();
-            if (threadIdx.x < half) {
-                sums[threadIdx.x] += sums[threadIdx.x + half];
-                tops[threadIdx.x] = fmax(tops[threadIdx.x], tops[threadIdx.x + half]);
-            }
-        }
-        if (round == 1)
-            break;
-        if (threadIdx.x == 0) {
-            partial[2 * blockIdx.x] = sums[0];
-            partial[2 * blockIdx.x + 1] = tops[0];
-            __threadfence();
-            last = atomicAdd(blocks, 1U) == gridDim.x - 1;
-        }
-        __syncthreads();
-        if (!last)
-            return;
-        __threadfence();
-        square = most = 0;
-        for (unsigned i = threadIdx.x; i < gridDim.x; i += 256) {
-            square += __ldcg(partial + 2 * i);
-            most = fmax(most, __ldcg(partial + 2 * i + 1));
-        }
-    }
-    if (threadIdx.x == 0) {
-        out->square = sums[0];
-        out->most = tops[0];
-        *blocks = 0;
-    }
-}
-
-int start_blocks(const rpca *plan)
-{
-    return 4 * plan->cuda->sms;
+    top = __reduce_max_sync(~0U, top);
+    if (threadIdx.x % 32 == 0)
+        atomicMax(reinterpret_cast<unsigned *>(most), top);
 }
 
 template <class Element> void run_start(const rpca *plan)
 {
-    bd_rpca_frames<Element> frames(plan->x, plan->ldx, plan->m);
-    start<Element><<<(unsigned)start_blocks(plan), 256, 0, plan->cuda->stream>>>(
-        plan->t, plan->partial, &plan->device->blocks, plan->host, frames, plan->tiles, plan->n);
+    bd_rpca_frames<Element> frames(plan->sweep.m, plan->sweep.ldm, plan->sweep.rows);
+    start<Element><<<4 * plan->cuda->sms, 256, 0, plan->cuda->stream>>>(
+        plan->sweep.t, &plan->device->most, frames, plan->tiles, plan->sweep.n);
 }
 
 template <class Element> bd_status run_gram(const rpca *plan, const bd_rpca_step *step)
 {
-    bd_rpca_loader<Element> loader = { bd_rpca_frames<Element>(plan->x, plan->ldx, plan->m),
-                                       plan->t, plan->n, step->clip_read, step->dual_scale };
-    return bd_gram(plan->cuda, plan->g, loader, plan->m, plan->n, plan->gram, &plan->device->stop);
+    bd_rpca_loader<Element> loader = {
+        bd_rpca_frames<Element>(plan->sweep.m, plan->sweep.ldm, plan->sweep.rows), plan->sweep.t,
+        plan->sweep.n, step->clip_read, step->dual_scale
+    };
+    return bd_gram(plan->cuda, plan->g, loader, plan->sweep.rows, plan->sweep.n, plan->gram,
+                   &plan->device->stop);
 }
 
 /* The SVD of the X of this step. */
@@ -137,79 +95,65 @@ bd_status decompose(rpca *plan, const bd_rpca_step *step)
 {
     const int *stop = &plan->device->stop;
     bd_status status =
-        plan->type == BD_U8 ? run_gram<uint8_t>(plan, step) : run_gram<float>(plan, step);
+        plan->sweep.type == BD_U8 ? run_gram<uint8_t>(plan, step) : run_gram<float>(plan, step);
     if (status == BD_OK && !plan->r)
         return bd_cuda_svd_enqueue_gram(plan->svd, plan->g, stop);
     if (status == BD_OK)
-        status = bd_cuda_cholesky(plan->cuda, plan->r, plan->n, plan->g, plan->n, stop);
+        status = bd_cuda_cholesky(plan->cuda, plan->r, plan->sweep.n, plan->g, plan->sweep.n, stop);
     if (status == BD_OK)
-        status = bd_cuda_svd_enqueue(plan->svd, plan->r, plan->n, stop);
+        status = bd_cuda_svd_enqueue(plan->svd, plan->r, plan->sweep.n, stop);
     return status;
 }
 
 bd_status weigh(rpca *plan, double tau)
 {
-    return bd_cuda_svd_weights_enqueue(plan->svd, plan->w, plan->ldw, tau, plan->device->ranks,
-                                       &plan->device->stop);
+    return bd_cuda_svd_weights_enqueue(plan->svd, plan->sweep.w, plan->sweep.ldw, tau,
+                                       plan->device->ranks, &plan->device->stop);
 }
 
-bd_rpca_sweep sweep_of(const rpca *plan, const bd_rpca_step *step)
-{
-    bd_rpca_sweep sweep = {};
-    sweep.m = plan->x;
-    sweep.ldm = plan->ldx;
-    sweep.rows = plan->m;
-    sweep.n = plan->n;
-    sweep.type = plan->type;
-    sweep.t = plan->t;
-    sweep.w = plan->w;
-    sweep.ldw = plan->ldw;
-    sweep.packed = plan->packed;
-    sweep.step = *step;
-    sweep.unit = plan->unit;
-    sweep.partial = plan->partial;
-    sweep.blocks = &plan->device->blocks;
-    sweep.stop = &plan->device->stop;
-    sweep.ranks = plan->device->ranks;
-    return sweep;
-}
-
-/* Clears `stop`. */
+/* Clears `stop`, and all else beside it. */
 bd_status release(rpca *plan)
 {
-    return bd_cuda_check(
-        cudaMemsetAsync(&plan->device->stop, 0, sizeof plan->device->stop, plan->cuda->stream),
-        "starting Robust PCA");
+    return bd_cuda_check(cudaMemsetAsync(plan->device, 0, sizeof *plan->device, plan->cuda->stream),
+                         "starting Robust PCA");
 }
 
-/* Allocates `count` elements, unless something failed before. */
-template <class T> void take(bd_status *status, bd_cuda *cuda, T **place, size_t count)
+/* What the start found, to plan->host. */
+bd_status read_start(rpca *plan)
 {
-    void *memory = nullptr;
-    if (*status == BD_OK)
-        *status = bd_cuda_alloc(cuda, &memory, count * sizeof(T), "Robust PCA");
-    *place = static_cast<T *>(memory);
+    cudaStream_t stream = plan->cuda->stream;
+    cudaError_t error = cudaMemcpyAsync(&plan->host->most, &plan->device->most, sizeof(float),
+                                        cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess)
+        error = cudaMemcpyAsync(plan->host->sigma, bd_cuda_svd_ops.sigma(plan->svd),
+                                plan->sweep.n * sizeof(float), cudaMemcpyDeviceToHost, stream);
+    if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+    return bd_cuda_check(error, "the start of Robust PCA");
 }
 
 bd_status allocate(rpca *plan)
 {
+    static const char what[] = "Robust PCA";
     bd_cuda *cuda = plan->cuda;
-    const size_t n = plan->n, w = plan->ldw, blocks = 2 * start_blocks(plan);
-    const size_t sums = (size_t)plan->tiles > blocks ? plan->tiles : blocks;
-    void *host = nullptr;
+    const size_t n = plan->sweep.n, w = plan->sweep.ldw;
     bd_status status = BD_OK;
-    take(&status, cuda, &plan->t, plan->tiles * bd_rpca_rows * n);
-    take(&status, cuda, &plan->gram, bd_gram_workspace(cuda, plan->m, plan->n));
-    take(&status, cuda, &plan->g, bd_cuda_cholesky_size(plan->n));
+    bd_cuda_take(&status, cuda, &plan->sweep.t, plan->tiles * bd_rpca_rows * n, what);
+    bd_cuda_take(&status, cuda, &plan->gram,
+                 bd_gram_workspace(cuda, plan->sweep.rows, plan->sweep.n), what);
+    bd_cuda_take(&status, cuda, &plan->g, bd_cuda_cholesky_size(plan->sweep.n), what);
     if (n > bd_cuda_svd_most)
-        take(&status, cuda, &plan->r, n * n);
-    take(&status, cuda, &plan->w, w * w);
-    take(&status, cuda, &plan->packed, bd_rpca_packed(plan->n));
-    take(&status, cuda, &plan->partial, sums);
-    take(&status, cuda, &plan->device, 1);
-    if (status == BD_OK)
-        status = bd_cuda_alloc_host(&host, sizeof(report), "Robust PCA");
-    plan->host = static_cast<report *>(host);
+        bd_cuda_take(&status, cuda, &plan->r, n * n, what);
+    bd_cuda_take(&status, cuda, &plan->sweep.w, w * w, what);
+    bd_cuda_take(&status, cuda, &plan->sweep.packed, bd_rpca_packed(plan->sweep.n), what);
+    bd_cuda_take(&status, cuda, &plan->sweep.partial, plan->tiles, what);
+    bd_cuda_take(&status, cuda, &plan->device, 1, what);
+    bd_cuda_take_host(&status, &plan->host, 1, what);
+    if (status == BD_OK) {
+        plan->sweep.blocks = &plan->device->blocks;
+        plan->sweep.stop = &plan->device->stop;
+        plan->sweep.ranks = plan->device->ranks;
+    }
     return status;
 }
 
@@ -225,13 +169,13 @@ static void rpca_destroy(void *arg)
         if (plan->events[i])
             cudaEventDestroy(plan->events[i]);
     bd_cuda_svd_ops.destroy(plan->svd);
-    bd_cuda_free(plan->t);
+    bd_cuda_free(plan->sweep.t);
     bd_cuda_free(plan->g);
     bd_cuda_free(plan->r);
-    bd_cuda_free(plan->w);
-    bd_cuda_free(plan->packed);
+    bd_cuda_free(plan->sweep.w);
+    bd_cuda_free(plan->sweep.packed);
     bd_cuda_free(plan->gram);
-    bd_cuda_free(plan->partial);
+    bd_cuda_free(plan->sweep.partial);
     bd_cuda_free(plan->device);
     bd_cuda_free_host(plan->host);
     free(plan);
@@ -249,9 +193,9 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     if (!plan)
         return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA");
     plan->cuda = cuda;
-    plan->m = m;
-    plan->n = (int)n;
-    plan->ldw = (int)((n + 7) / 8 * 8);
+    plan->sweep.rows = m;
+    plan->sweep.n = (int)n;
+    plan->sweep.ldw = (n + 7) / 8 * 8;
     plan->tiles = (m + bd_rpca_rows - 1) / bd_rpca_rows;
     bd_status status = bd_rpca_sweep_prepare(cuda);
     if (status == BD_OK)
@@ -274,9 +218,9 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
 {
     rpca *plan = (rpca *)arg;
     const bd_rpca_step of_m = { FLT_MAX, 0, 1, 0, 0 };
-    plan->x = x;
-    plan->ldx = ldx;
-    plan->type = type;
+    plan->sweep.m = x;
+    plan->sweep.ldm = ldx;
+    plan->sweep.type = type;
     plan->enqueued = plan->polled = plan->weighed = 0;
     bd_status status = release(plan);
     if (status != BD_OK)
@@ -290,23 +234,20 @@ static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_
     if (status == BD_OK)
         status = decompose(plan, &of_m);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(&plan->host->sigma, bd_cuda_svd_ops.sigma(plan->svd),
-                                               sizeof(float), cudaMemcpyDeviceToHost,
-                                               plan->cuda->stream),
-                               "reading a singular value");
-    if (status == BD_OK)
-        status = bd_cuda_check(cudaStreamSynchronize(plan->cuda->stream),
-                               "waiting for the start of Robust PCA");
+        status = read_start(plan);
     if (status != BD_OK)
         return status;
-    if (!isfinite(plan->host->square))
+    if (!isfinite(plan->host->most))
         return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: the matrix holds NaN or Inf");
-    norms->frobenius = sqrt(plan->host->square);
-    norms->spectral = (double)plan->host->sigma;
-    norms->max = plan->host->most;
+    double square = 0;
+    for (int i = 0; i < plan->sweep.n; i++)
+        square += (double)plan->host->sigma[i] * (double)plan->host->sigma[i];
+    norms->frobenius = sqrt(square);
+    norms->spectral = (double)plan->host->sigma[0];
+    norms->max = (double)plan->host->most;
     int exponent;
     frexp(norms->max, &exponent);
-    plan->unit = ldexpf(1, exponent > 128 ? -120 : exponent < -102 ? 110 : 8 - exponent);
+    plan->sweep.unit = ldexpf(1, exponent > 128 ? -120 : exponent < -102 ? 110 : 8 - exponent);
     return BD_OK;
 }
 
@@ -314,7 +255,8 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
 {
     rpca *plan = (rpca *)arg;
     const int turn = (int)(plan->enqueued % bd_rpca_ahead);
-    bd_rpca_sweep sweep = sweep_of(plan, step);
+    bd_rpca_sweep sweep = plan->sweep;
+    sweep.step = *step;
     sweep.stop_below = stop_below;
     sweep.outcome = &plan->host->outcomes[turn];
     plan->weighed = 0;
@@ -357,7 +299,8 @@ static enum bd_status rpca_get(void *arg, const struct bd_rpca_step *step, float
                                float *s, int64_t lds)
 {
     rpca *plan = (rpca *)arg;
-    bd_rpca_sweep sweep = sweep_of(plan, step);
+    bd_rpca_sweep sweep = plan->sweep;
+    sweep.step = *step;
     sweep.l = l;
     sweep.ldl = ldl;
     sweep.s = s;

@@ -60,13 +60,8 @@ __device__ __forceinline__ void bd_rpca_multiply_group(float (&sum)[13][4], uint
                                                        Left left)
 {
     uint32_t high[STEPS][4];
-    float d[13][4];
+    float d[13][4] = {};
     const uint64_t w = weights + k * (2 * bd_rpca_part / 16);
-#pragma unroll
-    for (int j = 0; j < 13; j++)
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            d[j][e] = 0;
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
         const bd_rpca_left x = left(k + s);

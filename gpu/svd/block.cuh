@@ -175,24 +175,11 @@ __device__ inline void svd_await(const struct svd_block &b, enum svd_post post)
 #endif
 }
 
-/* Copies `bytes` of global memory to `to` in shared memory; a post counts them. Called by one
- * thread, after a barrier behind which others have written the source and read the destination, and
- * after svd_before_fetch. Addresses and bytes are multiples of 16. */
-__device__ inline void svd_fetch(const struct svd_block &b, enum svd_post post, void *to,
-                                 const void *from, int bytes)
-{
-#if __CUDA_ARCH__ >= 900
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(svd_address(to)),
-                 "l"(__cvta_generic_to_global(from)), "r"(bytes),
-                 "r"(svd_address(b.exchange->posts + post))
-                 : "memory");
-#endif
-}
-
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-/* The same to the shared memory of all blocks at once, which takes little more than half the time
- * for all of V. Plain sm_90 does not have it. */
+/* Copies `bytes` of global memory to `to` in the shared memory of all blocks at once, which takes
+ * little more than half the time for all of V; a post counts them. Called by one thread, after a
+ * barrier behind which others have written the source and read the destination, and after
+ * svd_before_cast. Addresses and bytes are multiples of 16. Plain sm_90 does not have it. */
 __device__ inline void svd_cast(const struct svd_block &b, enum svd_post post, void *to,
                                 const void *from, int bytes)
 {
@@ -202,14 +189,12 @@ __device__ inline void svd_cast(const struct svd_block &b, enum svd_post post, v
                  "r"(svd_address(b.exchange->posts + post)), "h"((uint16_t)((1 << gridDim.x) - 1))
                  : "memory");
 }
-#endif
 
-__device__ inline void svd_before_fetch()
+__device__ inline void svd_before_cast()
 {
-#if __CUDA_ARCH__ >= 900
     asm volatile("fence.proxy.async;" ::: "memory");
-#endif
 }
+#endif
 
 /* Waits until all `count` values have arrived. This is no barrier of the block's own threads. */
 __device__ inline void svd_meet(const struct svd_data &d, const struct svd_block &b,

@@ -63,7 +63,7 @@ __device__ inline void svd_take_g(const struct svd_data &d, const struct svd_blo
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     if (d.cluster && from == d.g) {
         const int columns = min(svd_columns, d.n - b.first), bytes = d.ld * (int)sizeof *g;
-        svd_before_fetch();
+        svd_before_cast();
         if (threadIdx.x == 0) {
             svd_expect(b, svd_post_g, d.n * bytes);
             if (columns > 0)
@@ -73,15 +73,6 @@ __device__ inline void svd_take_g(const struct svd_data &d, const struct svd_blo
         return;
     }
 #endif
-    if (d.cluster && d.n % 2 == 0) {
-        if (threadIdx.x == 0)
-            svd_expect(b, svd_post_g, d.n * d.n * (int)sizeof *g);
-        svd_before_fetch();
-        for (int j = threadIdx.x; j < d.n; j += (int)blockDim.x)
-            svd_fetch(b, svd_post_g, g + j * d.ld, from + j * ldg, d.n * (int)sizeof *g);
-        svd_await(b, svd_post_g);
-        return;
-    }
     for (int j = threadIdx.x / 32; j < d.n; j += svd_warps())
 #pragma unroll 4
         for (int i = threadIdx.x % 32; i < d.n; i += 32)
@@ -111,29 +102,24 @@ __device__ inline void svd_take_own(float *to, const float *from, int count)
     __syncthreads();
 }
 
-/* V to shared memory: each block sends its strip to all, or else fetches all, its own first. */
+/* V to shared memory: each block sends its strip to all, or else copies all. */
 __device__ inline void svd_take_v(const struct svd_data &d, const struct svd_block &b, float *v,
                                   int strip)
 {
-    if (!d.cluster) {
-        svd_take_own(v, d.v, d.n * d.ld);
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    if (d.cluster) {
+        const int rank = (int)blockIdx.x, bytes = strip * (int)sizeof *v;
+        if (threadIdx.x == 0)
+            svd_expect(b, svd_post_v, b.used * bytes);
+        svd_before_cast();
+        if (threadIdx.x == 0 && rank < b.used)
+            svd_cast(b, svd_post_v, v + rank * strip, d.v + rank * strip, bytes);
+        svd_await(b, svd_post_v);
+        __syncthreads();
         return;
     }
-    const int rank = (int)blockIdx.x, bytes = strip * (int)sizeof *v;
-    if (threadIdx.x == 0)
-        svd_expect(b, svd_post_v, b.used * bytes);
-    svd_before_fetch();
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    if (threadIdx.x == 0 && rank < b.used)
-        svd_cast(b, svd_post_v, v + rank * strip, d.v + rank * strip, bytes);
-#else
-    if ((int)threadIdx.x < b.used) {
-        const int at = ((int)threadIdx.x + rank) % b.used * strip;
-        svd_fetch(b, svd_post_v, v + at, d.v + at, bytes);
-    }
 #endif
-    svd_await(b, svd_post_v);
-    __syncthreads();
+    svd_take_own(v, d.v, d.n * d.ld);
 }
 
 #endif

@@ -19,6 +19,9 @@ static const float skew_small = 0.2f, skew_large = 1, skew_most = 4;
 static const float square_last = 1e-7f;
 enum { turns_most = 400 };
 
+/* What memory is allocated for. */
+static const char what[] = "an SVD";
+
 /* Up to this n, G and V are in shared memory. An upper bound of the bytes of the kernel's static
  * shared memory. */
 enum { in_shared_most = 112, static_shared = 8192 };
@@ -267,20 +270,15 @@ static enum bd_status make_workspace(struct svd_plan *plan)
     while (shape.columns * plan->blocks < d->n)
         plan->blocks *= 2;
     size_t square = (size_t)d->ld * (size_t)svd_padded(d->n); /* whole tiles, 0 from n on */
-    void *memory;
-    enum bd_status status =
-        bd_cuda_alloc(cuda, &memory, square * (sizeof(double) + 2 * sizeof(float)), "an SVD");
+    enum bd_status status = BD_OK;
+    bd_cuda_take(&status, cuda, &d->g, square, what);
+    bd_cuda_take(&status, cuda, &d->v, square, what);
+    bd_cuda_take(&status, cuda, &d->other, square, what);
+    bd_cuda_take(&status, cuda, &d->exchange, 1, what);
+    bd_cuda_take(&status, cuda, &d->tickets, 1, what);
+    bd_cuda_take(&status, cuda, &d->cold, 1, what);
     if (status != BD_OK)
         return status;
-    d->g = (double *)memory;
-    d->v = (float *)(d->g + square);
-    d->other = d->v + square;
-    status = bd_cuda_alloc(cuda, &memory, sizeof(struct svd_exchange) + 2 * sizeof(int), "an SVD");
-    if (status != BD_OK)
-        return status;
-    d->exchange = (struct svd_exchange *)memory;
-    d->tickets = (unsigned *)(d->exchange + 1);
-    d->cold = (int *)(d->tickets + 1);
     bd_cuda_svd_forget(plan);
     status = bd_cuda_allow_shared(cuda, shape.kernel, "shared memory for the SVD");
     if (status == BD_OK)
@@ -296,7 +294,11 @@ static void svd_destroy(void *work)
     if (!plan)
         return;
     bd_cuda_free(plan->data.g);
+    bd_cuda_free(plan->data.v);
+    bd_cuda_free(plan->data.other);
     bd_cuda_free(plan->data.exchange);
+    bd_cuda_free(plan->data.tickets);
+    bd_cuda_free(plan->data.cold);
     bd_cuda_free(plan->data.sigma);
     bd_cuda_free(plan->data.v_out);
     bd_cuda_free(plan->device_ranks);
@@ -313,27 +315,14 @@ static enum bd_status svd_create(struct bd_backend *backend, int64_t n, void **w
         return bd_fail(BD_ERROR_MEMORY, "no memory for an SVD");
     plan->cuda = bd_cuda_of(backend);
     plan->n = plan->data.n = (int)n;
-    size_t results = (size_t)n * sizeof(float) + sizeof(struct svd_info);
-    void *memory;
-    enum bd_status status = bd_cuda_alloc(plan->cuda, &memory, results, "an SVD");
-    plan->data.sigma = (float *)memory;
+    const size_t results = (size_t)n + sizeof(struct svd_info) / sizeof(float);
+    enum bd_status status = BD_OK;
+    bd_cuda_take(&status, plan->cuda, &plan->data.sigma, results, what);
+    bd_cuda_take(&status, plan->cuda, &plan->data.v_out, (size_t)(n * n), what);
+    bd_cuda_take(&status, plan->cuda, &plan->device_ranks, 2, what);
+    bd_cuda_take_host(&status, &plan->host_sigma, results, what);
+    bd_cuda_take_host(&status, &plan->host_ranks, 2, what);
     plan->data.info = (struct svd_info *)(plan->data.sigma + n);
-    if (status == BD_OK) {
-        status = bd_cuda_alloc(plan->cuda, &memory, (size_t)(n * n) * sizeof(float), "an SVD");
-        plan->data.v_out = (float *)memory;
-    }
-    if (status == BD_OK) {
-        status = bd_cuda_alloc(plan->cuda, &memory, 2 * sizeof(int), "an SVD");
-        plan->device_ranks = (int *)memory;
-    }
-    if (status == BD_OK) {
-        status = bd_cuda_alloc_host(&memory, results, "an SVD");
-        plan->host_sigma = (float *)memory;
-    }
-    if (status == BD_OK) {
-        status = bd_cuda_alloc_host(&memory, 2 * sizeof(int), "an SVD");
-        plan->host_ranks = (int *)memory;
-    }
     if (status == BD_OK)
         status = n > bd_cuda_svd_most ? bd_cuda_svd_lapack_open(plan) : make_workspace(plan);
     if (status != BD_OK) {

@@ -1,5 +1,5 @@
-/* Appends a column to an R of more columns than a thread block has threads, from inner products:
- * one block solves R^T z = g, 64 rows at a time, in float64. R is read once. */
+/* Appends a column to R from inner products: one block solves R^T z = g, 64 rows at a time, in
+ * float64. R is read once. */
 #include "gpu/update/update.cuh"
 
 namespace
@@ -14,10 +14,14 @@ __device__ __forceinline__ void
 append_triangle(double (&y)[2], const float (&triangle)[append_rows][append_rows + 1], int cols,
                 int lane, double *left)
 {
+    double inverse[2]; /* of the lane's pivots; 0: no number */
+    for (int h = 0; h < 2; h++) {
+        const double pivot = (double)triangle[lane + 32 * h][lane + 32 * h];
+        inverse[h] = lane + 32 * h < cols && pivot != 0 ? 1 / pivot : 0;
+    }
     for (int i = 0; i < cols; i++) {
-        const double pivot = (double)triangle[i][i];
-        double z = __shfl_sync(~0U, i < 32 ? y[0] : y[1], i % 32);
-        z = pivot != 0 ? z / pivot : 0;
+        double z = i < 32 ? y[0] * inverse[0] : y[1] * inverse[1];
+        z = __shfl_sync(~0U, z, i % 32);
         if (z * z > *left)
             z = copysign(sqrt(*left), z);
         *left = z * z < *left ? *left - z * z : 0;
@@ -32,7 +36,7 @@ append_triangle(double (&y)[2], const float (&triangle)[append_rows][append_rows
 
 /* z: n values. One block; a warp has a column at a time. */
 __global__ void __launch_bounds__(append_threads)
-    append_long(float *r, int64_t ldr, int64_t n, const double *g, double *z)
+    append(float *r, int64_t ldr, int64_t n, const double *g, double *z)
 {
     __shared__ float triangle[append_rows][append_rows + 1];
     __shared__ double rest[append_rows];
@@ -72,8 +76,8 @@ __global__ void __launch_bounds__(append_threads)
 
 } // namespace
 
-void bd_update_append_long(const bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
-                           const double *g, double *z)
+void bd_update_append(const bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
+                      const double *g, double *z)
 {
-    append_long<<<1, append_threads, 0, launch->stream>>>(r, ldr, n, g, z);
+    append<<<1, append_threads, 0, launch->stream>>>(r, ldr, n, g, z);
 }

@@ -18,19 +18,16 @@ enum {
     rotate_threads = 128
 };
 
-__global__ void check_kernel(bd_update_job job, int64_t cols, int *host_bad)
+__global__ void check_kernel(const float *x, int64_t ldx, int64_t m, int64_t cols, int call,
+                             int *device_bad, int *host_bad)
 {
     bool bad = false;
-    for (int64_t j = blockIdx.y; j < cols; j += gridDim.y) {
-        const float *u = job.u + j * job.ldu;
-        for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < job.m;
+    for (int64_t j = blockIdx.y; j < cols; j += gridDim.y)
+        for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < m;
              i += gridDim.x * (int64_t)blockDim.x)
-            bad = bad || !isfinite(u[i]);
-    }
-    if (__syncthreads_or(bad) && threadIdx.x == 0) {
-        job.state->bad = job.call; /* whichever block comes last says the same */
-        *host_bad = job.call;
-    }
+            bad = bad || !isfinite(x[i + j * ldx]);
+    if (__syncthreads_or(bad) && threadIdx.x == 0)
+        *device_bad = *host_bad = call; /* whichever block comes last says the same */
 }
 
 /* The b columns of X (and zeros up to B) in the V rows from `row` on; zeros if there are none. */
@@ -40,46 +37,29 @@ __device__ __forceinline__ void load_columns(bd_rows<V> (&x)[B], const float *fr
 {
 #pragma unroll
     for (int c = 0; c < B; c++)
-        x[c] = active && c < b ? bd_load_rows<V>(from + c * ld) : bd_zero_rows<V>();
+        x[c] = active && c < b ? bd_load_rows<V>(from + c * ld) : bd_rows<V>{};
 }
 
-/* acc (this warp's) += the inner products of `count` columns of Q with X, over its rows. */
-template <int V>
+/* acc (this warp's) += the inner products of `count` columns of Q with the B of X, over its rows.
+ * Of eight products at a time a lane gets the sum of number lane / 4. */
+template <int B, int V>
 __device__ __forceinline__ void dot_columns(double *acc, const float *q, int64_t ldq, int count,
-                                            const bd_rows<V> (&x)[1])
+                                            const bd_rows<V> (&x)[B])
 {
-    int lane = threadIdx.x % 32;
-    for (int j = 0; j < count; j += 8) {
-        bd_rows<V> y[8];
-        float value[8];
-        bd_load_ahead<8, V>(y, q + j * ldq, ldq, count - j);
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            value[i] = bd_dot_rows<V>(y[i], x[0]);
-        float sum = bd_sum_eight(value);
-        if (lane % 4 == 0 && j + lane / 4 < count)
-            acc[j + lane / 4] += sum;
-    }
-}
-
-template <int V>
-__device__ __forceinline__ void dot_columns(double *acc, const float *q, int64_t ldq, int count,
-                                            const bd_rows<V> (&x)[bd_update_group])
-{
-    enum { ahead = 4 };
+    enum { ahead = B == 1 ? 8 : 4, together = 8 / B /* columns of Q that have eight products */ };
     int lane = threadIdx.x % 32;
     for (int j = 0; j < count; j += ahead) {
         bd_rows<V> y[ahead];
         bd_load_ahead<ahead, V>(y, q + j * ldq, ldq, count - j);
 #pragma unroll
-        for (int i = 0; i < ahead; i++) {
+        for (int i = 0; i < ahead; i += together) {
             float value[8];
 #pragma unroll
             for (int c = 0; c < 8; c++)
-                value[c] = bd_dot_rows<V>(y[i], x[c]);
+                value[c] = bd_dot_rows<V>(y[i + c / B], x[c % B]);
             float sum = bd_sum_eight(value);
-            if (lane % 4 == 0 && j + i < count)
-                acc[(j + i) * 8 + lane / 4] += sum;
+            if (lane % 4 == 0 && j + i + lane / 4 / B < count)
+                acc[(j + i) * B + lane / 4] += sum;
         }
     }
 }
@@ -110,7 +90,7 @@ __global__ void __launch_bounds__(dot_threads)
             row = active ? row : end - V; /* rows that are there, times a zero X */
             bd_rows<V> x[B];
             load_columns<B, V>(x, from + row, ldx, job.b, active);
-            dot_columns<V>(acc, job.q + row + j * job.ldq, job.ldq, count, x);
+            dot_columns<B, V>(acc, job.q + row + j * job.ldq, job.ldq, count, x);
 #pragma unroll
             for (int c = 0; c < B; c++)
                 square[c] += j ? 0 : bd_square_rows<V>(x[c]);
@@ -231,7 +211,7 @@ __global__ void __launch_bounds__(rotate_threads)
         load_columns<P, V>(v, job.u + row, job.ldu, job.b, true);
 #pragma unroll
     for (int i = 0; i < P; i++)
-        x[i] = i < chain.columns ? bd_load_rows<V>(q + i * chain.stride) : bd_zero_rows<V>();
+        x[i] = i < chain.columns ? bd_load_rows<V>(q + i * chain.stride) : bd_rows<V>{};
     for (int i = 0; i < chain.steps; i += ahead) {
         bd_rows<V> next[ahead];
         bd_load_ahead<ahead, V>(next, q + (i + P) * chain.stride, chain.stride,
@@ -282,18 +262,14 @@ void launch_subtract(const bd_update_launch *launch, const bd_update_job *job, c
            launch->stream>>>(*job, x, ldx, first, end, launch->item_rows, item, second);
 }
 
-/* Shared memory for one rotation, and a coefficient. */
-constexpr size_t step_bytes(bool subtract)
-{
-    return sizeof(float2) + (subtract ? sizeof(float) : 0);
-}
-
 template <int P, int V, bool Subtract>
 void launch_rotate(const bd_update_launch *launch, const bd_update_job *job,
                    const bd_update_chain *chain, int64_t first, int64_t end)
 {
     unsigned blocks = (unsigned)((end - first + rotate_threads * V - 1) / (rotate_threads * V));
-    size_t bytes = (size_t)(chain->steps + bd_update_slack) * P * step_bytes(Subtract);
+    /* for a rotation, and a coefficient */
+    size_t each = sizeof(float2) + (Subtract ? sizeof(float) : 0);
+    size_t bytes = (size_t)(chain->steps + bd_update_slack) * P * each;
     rotate_kernel<P, V, Subtract>
         <<<blocks, rotate_threads, bytes, launch->stream>>>(*job, *chain, first, end);
 }
@@ -317,16 +293,16 @@ int bd_update_items(const bd_update_launch *launch, bd_update_rows rows)
     return count_items(launch, middle - rows.first) + count_items(launch, rows.end - middle);
 }
 
-void bd_update_check(const bd_update_launch *launch, const bd_update_job *job, int64_t cols,
-                     int *host_bad)
+void bd_update_check(const bd_update_launch *launch, const float *x, int64_t ldx, int64_t m,
+                     int64_t cols, int call, int *device_bad, int *host_bad)
 {
     enum { threads = 256, rows = 8, most_grid_y = 65535 };
-    int64_t blocks = (job->m + threads * rows - 1) / (threads * rows);
+    int64_t blocks = (m + threads * rows - 1) / (threads * rows);
     if (blocks > 8 * launch->sms)
         blocks = 8 * launch->sms;
     const int64_t columns = cols < most_grid_y ? cols : (int64_t)most_grid_y;
     check_kernel<<<dim3((unsigned)blocks, (unsigned)columns), threads, 0, launch->stream>>>(
-        *job, cols, host_bad);
+        x, ldx, m, cols, call, device_bad, host_bad);
 }
 
 void bd_update_dots(const bd_update_launch *launch, const bd_update_job *job, int n, const float *u,
@@ -390,21 +366,12 @@ void bd_update_rotate(const bd_update_launch *launch, const bd_update_job *job,
                                                                               rows);
 }
 
-enum bd_status bd_update_q_prepare(void)
+enum bd_status bd_update_q_prepare(const struct bd_cuda *cuda)
 {
-    /* The limit is the kernel's, whoever launches it: that of one plan must do for all. */
-    const int bytes =
-        (bd_update_most_cols + bd_update_slack) * bd_update_group * (int)step_bytes(true);
-    const void *kernels[] = { (const void *)rotate_kernel<bd_update_group, 4, false>,
-                              (const void *)rotate_kernel<bd_update_group, 1, false>,
-                              (const void *)rotate_kernel<bd_update_group, 4, true>,
-                              (const void *)rotate_kernel<bd_update_group, 1, true> };
-    for (const void *kernel : kernels) {
-        enum bd_status status = bd_cuda_check(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-            "preparing QR updating");
-        if (status != BD_OK)
-            return status;
-    }
-    return BD_OK;
+    return bd_cuda_allow_shared(cuda,
+                                { (const void *)rotate_kernel<bd_update_group, 4, false>,
+                                  (const void *)rotate_kernel<bd_update_group, 1, false>,
+                                  (const void *)rotate_kernel<bd_update_group, 4, true>,
+                                  (const void *)rotate_kernel<bd_update_group, 1, true> },
+                                "preparing QR updating");
 }

@@ -135,10 +135,7 @@ __device__ void move_columns(const moving_rows &rows, float2 *cs, float *tile, f
 {
     int c = threadIdx.x, warp = c / 32, last = rows.count + P, half = 0;
     bool mine = c < rows.cols;
-    window<P> w;
-#pragma unroll
-    for (int s = 0; s <= P; s++)
-        w.x[s] = 0;
+    window<P> w = {};
     for (int base = 0; base < last; base += 1 << rows.shift) {
         int panel = last - base < 1 << rows.shift ? last - base : 1 << rows.shift;
         load_panel(tile, rows, base);
@@ -197,19 +194,10 @@ __global__ void __launch_bounds__(bd_update_most_cols) remove_kernel(bd_update_j
     __shared__ float2 made[2 * 32 * P];
     if (bd_update_refused(job))
         return;
-    int n = job.n_in - job.b;
-    moving_rows rows = { job.r + (job.k + job.b) * job.ldr,
-                         job.r + job.k * job.ldr,
-                         job.ldr,
-                         n - job.k,
-                         job.k + job.b,
-                         0,
-                         1,
-                         n,
-                         job.k,
-                         n,
-                         job.b,
-                         shift };
+    int n = job.n_in - job.b, k = job.k;
+    const float *from = job.r + (k + job.b) * job.ldr;
+    float *to = job.r + k * job.ldr;
+    moving_rows rows = { from, to, job.ldr, n - k, k + job.b, 0, 1, n, k, n, job.b, shift };
     move_columns<P, true>(rows, job.cs, tile, made);
 }
 
@@ -292,18 +280,9 @@ __global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_j
             follow_chain<P>(bottom + threadIdx.x * job.ldw, 1, steps, s, p, job.cs);
         __syncthreads();
     }
-    moving_rows rows = { job.r + k * job.ldr,
-                         job.r + (k + p) * job.ldr,
-                         job.ldr,
-                         steps,
-                         k,
-                         n + p - 1,
-                         -1,
-                         n + p,
-                         0,
-                         steps,
-                         p,
-                         shift };
+    const float *from = job.r + k * job.ldr;
+    float *to = job.r + (k + p) * job.ldr;
+    moving_rows rows = { from, to, job.ldr, steps, k, n + p - 1, -1, n + p, 0, steps, p, shift };
     if (steps)
         move_columns<P, false>(rows, job.cs, tile, nullptr);
     for (int i = threadIdx.x; i < (n + p) * p; i += blockDim.x) {
@@ -313,55 +292,6 @@ __global__ void __launch_bounds__(bd_update_most_cols) insert_kernel(bd_update_j
     }
     for (int i = threadIdx.x; i < k * p; i += blockDim.x)
         job.r[n + i % p + i / p * job.ldr] = 0;
-}
-
-/* Thread j has what is left of g[j]; in step i thread i makes z[i] of it and shares it. */
-__global__ void __launch_bounds__(bd_update_most_cols)
-    append_kernel(float *r, int64_t ldr, int n, const double *g, int shift)
-{
-    extern __shared__ float tile[];
-    __shared__ double shared_z[2];
-    int j = threadIdx.x;
-    int panel = 1 << shift, room = panel_room(shift);
-    moving_rows rows = { r, nullptr, ldr, n, 0, 0, 1, n, 0, 0, 0, shift };
-    double pivot = j < n ? (double)r[j + j * ldr] : 0, inverse = pivot != 0 ? 1 / pivot : 0;
-    double own = 0, left = 0;
-    /* ||z|| <= ||u||: only rounding, divided by a small pivot, can exceed that. It is rare, and the
-     * loop is repeated with care only where it has happened. */
-    for (int careful = 0; careful < 2; careful++) {
-        double rest = j < n ? g[j] : 0;
-        bool beyond = false;
-        left = g[n] > 0 ? g[n] : 0;
-        for (int base = 0; base < n; base += panel) {
-            load_panel(tile, rows, base);
-            __syncthreads();
-            const float *row = tile + (j < n ? j : 0) * room;
-            for (int i = 0; i < panel && base + i < n; i++) {
-                double next = j > base + i && j < n ? (double)row[i] : 0;
-                if (j == base + i) {
-                    own = rest * inverse;
-                    if (careful && own * own > left)
-                        own = copysign(sqrt(left), own);
-                    shared_z[i % 2] = own;
-                }
-                __syncthreads();
-                double z = shared_z[i % 2];
-                rest -= next * z;
-                left -= z * z;
-                beyond = beyond || left < 0;
-                left = left > 0 ? left : 0;
-            }
-            __syncthreads();
-        }
-        if (!beyond) /* the same in all threads */
-            break;
-    }
-    if (j < n) {
-        r[j + n * ldr] = (float)own;
-        r[n + j * ldr] = 0;
-    }
-    if (j == 0)
-        r[n + n * ldr] = (float)sqrt(left);
 }
 
 unsigned block_size(int cols)
@@ -404,25 +334,11 @@ void bd_update_r_insert(const bd_update_launch *launch, const bd_update_job *job
         *job, shift);
 }
 
-void bd_update_append(const bd_update_launch *launch, float *r, int64_t ldr, int n, const double *g)
+enum bd_status bd_update_r_prepare(const struct bd_cuda *cuda)
 {
-    int shift = panel_shift(n, n);
-    append_kernel<<<1, block_size(n), tile_bytes(n, shift), launch->stream>>>(r, ldr, n, g, shift);
-}
-
-enum bd_status bd_update_r_prepare(void)
-{
-    const void *kernels[] = { (const void *)remove_kernel<1>,
-                              (const void *)remove_kernel<bd_update_group>,
-                              (const void *)insert_kernel<1>,
-                              (const void *)insert_kernel<bd_update_group>,
-                              (const void *)append_kernel };
-    for (const void *kernel : kernels) {
-        enum bd_status status = bd_cuda_check(
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_tile),
-            "preparing QR updating");
-        if (status != BD_OK)
-            return status;
-    }
-    return BD_OK;
+    return bd_cuda_allow_shared(
+        cuda,
+        { (const void *)remove_kernel<1>, (const void *)remove_kernel<bd_update_group>,
+          (const void *)insert_kernel<1>, (const void *)insert_kernel<bd_update_group> },
+        "preparing QR updating");
 }

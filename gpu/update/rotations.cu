@@ -10,37 +10,29 @@
  * Andrew, Dingle: Implementing QR factorization updating algorithms on GPUs (2014); Giraud, Langou,
  * Rozloznik, van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization
  * process (2005). */
-#include "gpu/update/work.h"
+#include "gpu/update/update.h"
 
 namespace
 {
 
 using update = bd_update_work;
 
-/* The job of an update of n columns by b. */
-bd_update_job make_job(update *work, float *q, int64_t ldq, float *r, int64_t ldr, int64_t n_in,
-                       int64_t n, int64_t k, int64_t b, int call)
+/* The job of an update that takes f->n columns to n; b of them come or go at k. */
+bd_update_job make_job(update *work, const bd_qr_parts *f, int64_t n, int64_t k, int64_t b,
+                       int call)
 {
-    bd_update_job job = {};
-    job.state = work->state;
+    bd_update_job job = work->job;
     job.call = call;
-    job.m = work->m;
-    job.q = q;
-    job.ldq = ldq;
-    job.r = r;
-    job.ldr = ldr;
-    job.n_in = (int)n_in;
+    job.m = f->m;
+    job.q = f->q;
+    job.ldq = f->ldq;
+    job.r = f->r;
+    job.ldr = f->ldr;
+    job.n_in = (int)f->n;
     job.n = (int)n;
     job.k = (int)k;
     job.b = (int)b;
     job.width = b == 1 ? 1 : bd_update_group;
-    job.cs = work->cs;
-    job.w = work->w;
-    job.ldw = work->max_cols;
-    job.small = work->small;
-    job.sums = work->sums;
-    job.partials = work->partials;
-    job.gathered = work->gathered;
     return job;
 }
 
@@ -49,38 +41,20 @@ bool aligned(const float *data, int64_t ld)
     return (uintptr_t)data % 16 == 0 && ld % 4 == 0;
 }
 
-/* Removes p columns at k, a group at a time from the last to the first, so that no group's
- * rotations go through columns that are to go. q may be NULL. */
-void remove_columns(update *work, float *q, int64_t ldq, float *r, int64_t ldr, int64_t n,
-                    int64_t k, int64_t p, int call)
-{
-    while (p > 0) {
-        int64_t b = smaller(p, bd_update_group), at = k + p - b;
-        bd_update_job job = make_job(work, q, ldq, r, ldr, n, n - b, at, b, call);
-        bd_update_r_remove(&work->launch, &job);
-        n -= b;
-        p -= b;
-        if (!q || at == n)
-            continue;
-        bd_update_chain chain = { q + at * ldq, ldq, (int)(n + b - at), (int)(n - at), (int)b, 0 };
-        bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(q, ldq) }, 0);
-    }
-}
-
 /* Rotates (a slide) and projects, with inner products of what is left; returns the number of their
  * partials. */
 int second_pass(update *work, const bd_update_job *job, bool vector)
 {
     const bd_update_launch *launch = &work->launch;
-    int64_t middle = vector ? work->m / 4 * 4 : 0;
-    bd_update_rows rest = { 0, work->m, vector };
+    int64_t middle = vector ? job->m / 4 * 4 : 0;
+    bd_update_rows rest = { 0, job->m, vector };
     int items = 0;
     if (middle && job->width == 1)
         items = bd_update_slide_pass(launch, job, { 0, middle, 1 });
     if (items) {
-        if (middle == work->m)
+        if (middle == job->m)
             return items;
-        rest = { middle, work->m, 0 };
+        rest = { middle, job->m, 0 };
     }
     bd_update_chain chain = { job->q, job->ldq, job->n_in, job->n, job->b, 0 };
     if (job->n_in > job->n)
@@ -97,7 +71,7 @@ bd_status append_group(update *work, const bd_update_job *job, cudaEvent_t rotat
 {
     const bd_update_launch *launch = &work->launch;
     bool vector = aligned(job->q, job->ldq) && aligned(job->u, job->ldu);
-    bd_update_rows all = { 0, work->m, vector };
+    bd_update_rows all = { 0, job->m, vector };
     bd_update_dots(launch, job, job->n_in, job->u, all, 0);
     bd_update_reduce(launch, job, bd_update_items(launch, all), (job->n_in + 1) * job->width);
     if (rotations)
@@ -111,23 +85,47 @@ bd_status append_group(update *work, const bd_update_job *job, cudaEvent_t rotat
     return bd_update_finish(launch, job, bd_update_items(launch, all));
 }
 
-/* Inserts the p columns of U before column k, a group at a time. */
-bd_status insert_columns(update *work, float *q, int64_t ldq, float *r, int64_t ldr, int64_t n,
-                         int64_t k, int64_t p, const float *u, int64_t ldu, int call)
+} // namespace
+
+/* A group at a time from the last to the first, so that no group's rotations go through columns
+ * that are to go. */
+void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
+                                int64_t p, int call)
 {
+    struct bd_qr_parts now = *f;
+    while (p > 0) {
+        const int64_t b = smaller(p, bd_update_group), at = k + p - b, n = now.n - b;
+        bd_update_job job = make_job(work, &now, n, at, b, call);
+        bd_update_r_remove(&work->launch, &job);
+        now.n = n;
+        p -= b;
+        if (!f->q || at == n)
+            continue;
+        bd_update_chain chain = { f->q + at * f->ldq, f->ldq, (int)(n + b - at),
+                                  (int)(n - at),      (int)b, 0 };
+        bd_update_rotate(&work->launch, &job, &chain, { 0, f->m, aligned(f->q, f->ldq) }, 0);
+    }
+}
+
+enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                          int64_t k, int64_t p, const float *u, int64_t ldu,
+                                          int call)
+{
+    struct bd_qr_parts now = *f;
     bd_status status = BD_OK;
     while (p > 0 && status == BD_OK) {
-        int64_t b = smaller(p, bd_update_group);
-        bd_update_job job = make_job(work, q, ldq, r, ldr, n, n, k, b, call);
+        const int64_t b = smaller(p, bd_update_group), n = now.n, ldq = f->ldq;
+        bd_update_job job = make_job(work, &now, n, k, b, call);
         job.u = u;
         job.ldu = ldu;
         status = append_group(work, &job, nullptr);
         bd_update_r_insert(&work->launch, &job);
-        bd_update_chain chain = { q + (n + b - 1) * ldq, -ldq,   (int)(n + b - k),
-                                  (int)(n - k),          (int)b, 1 };
+        bd_update_chain chain = {
+            f->q + (n + b - 1) * ldq, -ldq, (int)(n + b - k), (int)(n - k), (int)b, 1
+        };
         if (k < n)
-            bd_update_rotate(&work->launch, &job, &chain, { 0, work->m, aligned(q, ldq) }, 0);
-        n += b;
+            bd_update_rotate(&work->launch, &job, &chain, { 0, f->m, aligned(f->q, ldq) }, 0);
+        now.n += b;
         k += b;
         p -= b;
         u += b * ldu;
@@ -135,47 +133,32 @@ bd_status insert_columns(update *work, float *q, int64_t ldq, float *r, int64_t 
     return status;
 }
 
-/* Slides by a group: R loses its columns while Q is read for the first time. */
-bd_status slide_group(update *work, const bd_update_job *job)
+/* A group at once: R loses its columns while Q is read for the first time. */
+static enum bd_status slide_group(update *work, const struct bd_qr_parts *f, int64_t p,
+                                  const float *u, int64_t ldu, int call)
 {
+    bd_update_job job = make_job(work, f, f->n - p, 0, p, call);
+    job.u = u;
+    job.ldu = ldu;
     bd_update_launch beside = work->launch;
     beside.stream = work->side;
     cudaEventRecord(work->fork, work->launch.stream);
     cudaStreamWaitEvent(work->side, work->fork, 0);
-    bd_update_r_remove(&beside, job);
+    bd_update_r_remove(&beside, &job);
     cudaEventRecord(work->join, work->side);
-    bd_status status = append_group(work, job, work->join);
-    bd_update_job append = *job;
-    append.k = job->n;
-    bd_update_r_insert(&work->launch, &append);
+    bd_status status = append_group(work, &job, work->join);
+    job.k = job.n;
+    bd_update_r_insert(&work->launch, &job);
     return status;
-}
-
-} // namespace
-
-void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
-                                int64_t p, int call)
-{
-    remove_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, call);
-}
-
-enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
-                                          int64_t k, int64_t p, const float *u, int64_t ldu,
-                                          int call)
-{
-    return insert_columns(work, f->q, f->ldq, f->r, f->ldr, f->n, k, p, u, ldu, call);
 }
 
 enum bd_status bd_update_rotations_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
                                          int64_t p, const float *u, int64_t ldu, int call)
 {
-    const int64_t n = f->n;
-    if (p < n && p <= bd_update_group) {
-        bd_update_job job = make_job(work, f->q, f->ldq, f->r, f->ldr, n, n - p, 0, p, call);
-        job.u = u;
-        job.ldu = ldu;
-        return slide_group(work, &job);
-    }
-    remove_columns(work, f->q, f->ldq, f->r, f->ldr, n, 0, p, call);
-    return insert_columns(work, f->q, f->ldq, f->r, f->ldr, n - p, n - p, p, u, ldu, call);
+    if (p < f->n && p <= bd_update_group)
+        return slide_group(work, f, p, u, ldu, call);
+    bd_update_rotations_remove(work, f, 0, p, call);
+    struct bd_qr_parts left = *f;
+    left.n -= p;
+    return bd_update_rotations_insert(work, &left, left.n, p, u, ldu, call);
 }

@@ -10,12 +10,13 @@
  * of a tile in four parts, streaming stores, and warps of a block in step made no difference. For 8
  * columns at a time the joined pass was slower than one pass that rotates and subtracts and one of
  * inner products: there is shared memory for only 3 warps, which is too few for the work. */
+#include "gpu/core/pipeline.cuh"
 #include "gpu/update/update.cuh"
 
 namespace
 {
 
-enum { tile_rows = bd_update_tile_rows, most_warps = 8 };
+enum { tile_rows = 128 /* of a warp: 4 a lane */, most_warps = 8 };
 
 /* Where things lie in shared memory: the warps' rows (columns x 32 lanes x 16 bytes), the warps'
  * sums (double), rotations and coefficients (steps + slack of each). */
@@ -36,10 +37,7 @@ __host__ __device__ inline size_t sums_bytes(const tile_layout &layout)
 /* Starts an asynchronous copy of 16 bytes to shared memory; zeros if they do not exist. */
 __device__ __forceinline__ void copy_ahead(float *shared, const float *global, bool there)
 {
-    unsigned to = (unsigned)__cvta_generic_to_shared(shared);
-    int bytes = there ? 16 : 0;
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes)
-                 : "memory");
+    pipeline_copy<16>(shared, global, there ? 16 : 0);
 }
 
 __device__ __forceinline__ void wait_for_copies()
@@ -210,16 +208,9 @@ int bd_update_slide_pass(const bd_update_launch *launch, const bd_update_job *jo
     return (int)blocks;
 }
 
-enum bd_status bd_update_slide_prepare(const bd_update_launch *launch)
+enum bd_status bd_update_slide_prepare(const struct bd_cuda *cuda)
 {
-    for (const void *kernel :
-         { (const void *)slide_kernel<true>, (const void *)slide_kernel<false> }) {
-        enum bd_status status =
-            bd_cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                               launch->shared_most),
-                          "preparing QR updating");
-        if (status != BD_OK)
-            return status;
-    }
-    return BD_OK;
+    return bd_cuda_allow_shared(
+        cuda, { (const void *)slide_kernel<true>, (const void *)slide_kernel<false> },
+        "preparing QR updating");
 }

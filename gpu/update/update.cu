@@ -7,9 +7,7 @@
 #include <climits>
 #include <cstdlib>
 
-#include "gpu/update/work.h"
 #include "linalg/shared/update_cost.h"
-#include "linalg/shared/update_ops.h"
 
 namespace
 {
@@ -33,38 +31,31 @@ bd_status make_streams(update *work)
     return bd_cuda_check(error, "preparing QR updating");
 }
 
-/* Allocates what the kernels of rotations need; max_block columns come or go together. */
-bd_status make_room(update *work, int64_t max_block)
+/* Allocates what the kernels of rotations and append_gram need. */
+bd_status make_room(update *work, const struct bd_qr_update_shape *shape)
 {
     static const char what[] = "QR updating";
-    size_t n = (size_t)work->max_cols, group = max_block == 1 ? 1 : bd_update_group;
+    const int64_t sms = work->launch.sms;
+    const size_t group = shape->max_block == 1 ? 1 : bd_update_group;
+    bd_update_job *const job = &work->job;
+    job->ldw = smaller(shape->max_cols, bd_update_most_cols);
     /* pieces of 1024 to 16384 rows, 4 a multiprocessor where there are enough */
-    int64_t lots = 4 * (int64_t)work->launch.sms, rows = (work->m + lots - 1) / lots;
-    rows = (rows + 1023) / 1024 * 1024;
-    work->launch.item_rows = rows < 16384 ? rows : 16384;
-    size_t items = (size_t)((work->m + work->launch.item_rows - 1) / work->launch.item_rows);
-    if (items < (size_t)work->launch.sms)
-        items = (size_t)work->launch.sms;
-    struct {
-        void **data;
-        size_t bytes;
-    } const rooms[] = {
-        { (void **)&work->state, sizeof *work->state },
-        { (void **)&work->cs, n * group * sizeof *work->cs },
-        { (void **)&work->w, n * group * sizeof *work->w },
-        { (void **)&work->sums, (n + 1) * group * sizeof *work->sums },
-        { (void **)&work->partials, (items + 1) * (n + 1) * group * sizeof *work->partials },
-        { (void **)&work->gathered, 2 * (size_t)work->launch.sms *
-                                        (size_t)bd_update_gathered(work->max_cols) *
-                                        sizeof *work->gathered },
-        { (void **)&work->small, n * group * sizeof *work->small },
-    };
+    int64_t rows = (shape->max_rows + 4 * sms - 1) / (4 * sms);
+    rows = smaller((rows + 1023) / 1024 * 1024, 16384);
+    work->launch.item_rows = rows;
+    int64_t items = (shape->max_rows + rows - 1) / rows;
+    items = items < sms ? sms : items;
+    const size_t n = (size_t)job->ldw, sums = (size_t)(2 * sms * bd_update_gathered(job->ldw));
     bd_status status = BD_OK;
-    for (const auto &room : rooms)
-        if (status == BD_OK)
-            status = bd_cuda_alloc(work->cuda, room.data, room.bytes, what);
-    if (status == BD_OK)
-        status = bd_cuda_alloc_host((void **)&work->host_bad, sizeof *work->host_bad, what);
+    bd_cuda_take(&status, work->cuda, &job->state, 1, what);
+    bd_cuda_take(&status, work->cuda, &job->cs, n * group, what);
+    bd_cuda_take(&status, work->cuda, &job->w, n * group, what);
+    bd_cuda_take(&status, work->cuda, &job->sums, (n + 1) * group, what);
+    bd_cuda_take(&status, work->cuda, &job->partials, (size_t)(items + 1) * (n + 1) * group, what);
+    bd_cuda_take(&status, work->cuda, &job->gathered, sums, what);
+    bd_cuda_take(&status, work->cuda, &job->small, n * group, what);
+    bd_cuda_take(&status, work->cuda, &work->append_z, (size_t)shape->max_cols, what);
+    bd_cuda_take_host(&status, &work->host_bad, 1, what);
     return status;
 }
 
@@ -72,20 +63,10 @@ bd_status make_room(update *work, int64_t max_block)
 int start_check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t cols)
 {
     work->call = work->call == INT_MAX ? 1 : work->call + 1;
-    bd_update_job job = {};
-    job.state = work->state;
-    job.call = work->call;
-    job.m = rows;
-    job.u = x;
-    job.ldu = ldx;
-    bd_update_check(&work->launch, &job, cols, work->host_bad);
+    bd_update_check(&work->launch, x, ldx, rows, cols, work->call, &work->job.state->bad,
+                    work->host_bad);
     cudaEventRecord(work->checked, work->launch.stream);
     return work->call;
-}
-
-int start(update *work, const float *u, int64_t ldu, int64_t p)
-{
-    return start_check(work, u, ldu, work->m, p);
 }
 
 /* Waits for that check, when all of the update is enqueued. */
@@ -113,9 +94,8 @@ bd_status check(update *work, const float *x, int64_t ldx, int64_t rows, int64_t
  * where many columns come or go, and for fewer where Q has few rows or is not kept. By a model of
  * 13 terms, fitted to times of both on an H100 for 852 changes, the choice of these bounds is more
  * than a tenth slower than the other in 29 cases, 0.7 % in the mean and 41 % at most; that of
- * p <= 16 alone is 6 % slower in the mean. joined: rotations are faster than the bounds say. Sets
- * the rows of this call. */
-bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k, int64_t p,
+ * p <= 16 alone is 6 % slower in the mean. joined: rotations are faster than the bounds say. */
+bool is_by_rotations(const update *work, const bd_qr_parts *f, bool remove, int64_t k, int64_t p,
                      bool joined)
 {
     const int64_t m = f->m, n = f->n;
@@ -123,11 +103,7 @@ bool is_by_rotations(update *work, const bd_qr_parts *f, bool remove, int64_t k,
         return false;
     const bool faster = remove ? (n - k - p) * p <= 4000 && p <= (f->q ? 16 + m / 16000 : 8)
                                : n * p <= 2500 + m / 20;
-    if (work->blocked && !faster && !joined)
-        return false;
-    if (f->q)
-        work->m = m;
-    return true;
+    return !work->blocked || faster || joined;
 }
 
 /* Before a blocked update. */
@@ -137,7 +113,7 @@ bd_status need_blocked(const update *work)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cuda: this GPU has too little shared memory for this QR update; the cpu "
                        "backend does it");
-    return bd_cuda_blocked_ready(work->blocked);
+    return bd_cuda_blocked_begin(work->blocked);
 }
 
 } // namespace
@@ -156,13 +132,13 @@ static void update_destroy(void *plan)
     if (work->side)
         cudaStreamDestroy(work->side);
     bd_cuda_blocked_destroy(work->blocked);
-    bd_cuda_free(work->state);
-    bd_cuda_free(work->cs);
-    bd_cuda_free(work->w);
-    bd_cuda_free(work->sums);
-    bd_cuda_free(work->partials);
-    bd_cuda_free(work->gathered);
-    bd_cuda_free(work->small);
+    bd_cuda_free(work->job.state);
+    bd_cuda_free(work->job.cs);
+    bd_cuda_free(work->job.w);
+    bd_cuda_free(work->job.sums);
+    bd_cuda_free(work->job.partials);
+    bd_cuda_free(work->job.gathered);
+    bd_cuda_free(work->job.small);
     bd_cuda_free(work->append_z);
     bd_cuda_free_host(work->host_bad);
     free(work);
@@ -171,29 +147,23 @@ static void update_destroy(void *plan)
 static enum bd_status update_create(struct bd_backend *backend,
                                     const struct bd_qr_update_shape *shape, void **out)
 {
-    int64_t max_cols = shape->max_cols;
     update *work = (update *)calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating");
     work->cuda = bd_cuda_of(backend);
-    work->m = shape->max_rows;
     work->full_q = shape->full_q;
-    work->max_cols = max_cols < bd_update_most_cols ? (int)max_cols : (int)bd_update_most_cols;
     work->launch.stream = work->cuda->stream;
     work->launch.sms = work->cuda->sms;
     work->launch.shared_most = work->cuda->shared_most;
     bd_status status = make_streams(work);
     if (status == BD_OK)
-        status = make_room(work, shape->max_block);
-    if (status == BD_OK && max_cols > (int64_t)bd_update_most_cols)
-        status = bd_cuda_alloc(work->cuda, (void **)&work->append_z,
-                               (size_t)max_cols * sizeof *work->append_z, "QR updating");
+        status = make_room(work, shape);
     if (status == BD_OK)
-        status = bd_update_r_prepare();
+        status = bd_update_r_prepare(work->cuda);
     if (status == BD_OK)
-        status = bd_update_q_prepare();
+        status = bd_update_q_prepare(work->cuda);
     if (status == BD_OK)
-        status = bd_update_slide_prepare(&work->launch);
+        status = bd_update_slide_prepare(work->cuda);
     if (status == BD_OK)
         status = bd_cuda_blocked_create(work->cuda, shape, &work->blocked);
     if (status == BD_ERROR_UNSUPPORTED) /* updates by rotations are possible all the same */
@@ -227,7 +197,7 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
             status = check(work, u, ldu, f->m, p);
         return status == BD_OK ? bd_cuda_blocked_insert(work->blocked, f, k, p, u, ldu) : status;
     }
-    int call = start(work, u, ldu, p);
+    int call = start_check(work, u, ldu, f->m, p);
     return finish(work, bd_update_rotations_insert(work, f, k, p, u, ldu, call));
 }
 
@@ -248,7 +218,7 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
         return status == BD_OK ? bd_cuda_blocked_insert(work->blocked, &left, left.n, p, u, ldu)
                                : status;
     }
-    int call = start(work, u, ldu, p);
+    int call = start_check(work, u, ldu, f->m, p);
     return finish(work, bd_update_rotations_slide(work, f, p, u, ldu, call));
 }
 
@@ -286,7 +256,11 @@ static enum bd_status update_project(void *plan, const struct bd_qr_parts *f, co
 {
     update *work = (update *)plan;
     bd_status status = need_blocked(work);
-    return status == BD_OK ? bd_cuda_blocked_project(work->blocked, f, b, ldb) : status;
+    if (status != BD_OK)
+        return status;
+    blocked_multiply(work->blocked, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
+                     f->ldd);
+    return work->blocked->status;
 }
 
 static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int64_t n,
@@ -295,11 +269,13 @@ static enum bd_status update_solve(void *plan, const float *r, int64_t ldr, int6
     update *work = (update *)plan;
     bd_status status = need_blocked(work);
     if (status == BD_OK)
-        status = bd_cuda_blocked_check_diagonal(work->blocked, r, ldr, n, &work->state->singular);
+        status =
+            bd_cuda_blocked_check_diagonal(work->blocked, r, ldr, n, &work->job.state->singular);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->state->singular, sizeof(int),
-                                               cudaMemcpyDeviceToHost, work->launch.stream),
-                               "QR update: solving");
+        status =
+            bd_cuda_check(cudaMemcpyAsync(work->host_bad, &work->job.state->singular, sizeof(int),
+                                          cudaMemcpyDeviceToHost, work->launch.stream),
+                          "QR update: solving");
     /* X, which may be d, is not written before the diagonal is known to have no zero. */
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(work->launch.stream), "QR update: solving");
@@ -316,10 +292,7 @@ static enum bd_status update_append_gram(void *plan, float *r, int64_t ldr, int6
                                          const double *g)
 {
     const update *work = (const update *)plan;
-    if (n <= (int64_t)bd_update_most_cols)
-        bd_update_append(&work->launch, r, ldr, (int)n, g);
-    else
-        bd_update_append_long(&work->launch, r, ldr, n, g, work->append_z);
+    bd_update_append(&work->launch, r, ldr, n, g, work->append_z);
     return bd_cuda_launched("QR update: appending a column");
 }
 }

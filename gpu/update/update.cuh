@@ -43,15 +43,6 @@ template <int V> __device__ __forceinline__ void bd_store_rows(float *to, const 
         *to = rows.x[0];
 }
 
-template <int V> __device__ __forceinline__ bd_rows<V> bd_zero_rows()
-{
-    bd_rows<V> rows;
-#pragma unroll
-    for (int i = 0; i < V; i++)
-        rows.x[i] = 0;
-    return rows;
-}
-
 /* N columns of which `left` are there, zeros for the rest: the loads of all, then their use, so
  * that they are under way together. */
 template <int N, int V>
@@ -65,7 +56,7 @@ __device__ __forceinline__ void bd_load_ahead(bd_rows<V> (&x)[N], const float *f
     } else {
 #pragma unroll
         for (int i = 0; i < N; i++)
-            x[i] = i < left ? bd_load_rows<V>(from + i * stride) : bd_zero_rows<V>();
+            x[i] = i < left ? bd_load_rows<V>(from + i * stride) : bd_rows<V>{};
     }
 }
 

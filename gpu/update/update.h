@@ -1,6 +1,7 @@
 /* Private to the CUDA backend: the kernels of QR updating by rotations: the small matrices (r.cu,
  * append.cu), the passes over the tall Q (q.cu, slide.cu), what is made of their sums (project.cu),
- * and the end of Gram-Schmidt (finish.cu). rotations.cu calls them.
+ * and the end of Gram-Schmidt (finish.cu). rotations.cu calls them, for a thin Q of at most
+ * bd_update_most_cols columns; update.cu calls rotations.cu.
  *
  * Columns come and go in groups of up to bd_update_group. Kernels are compiled for one column and
  * for a whole group; a smaller group is filled up with zeros and with rotations by nothing. */
@@ -8,13 +9,13 @@
 #define BD_GPU_UPDATE_UPDATE_H
 
 #include "gpu/cuda.h"
+#include "gpu/update/blocked/blocked.h"
 #include "linalg/shared/update_ops.h"
 
 enum {
     bd_update_group = 8,        /* columns that come or go together, at most */
     bd_update_most_cols = 1024, /* columns of R: a thread each */
-    bd_update_slack = 8, /* steps that unrolled loops may read beyond the last, and do not use */
-    bd_update_tile_rows = 128 /* rows of a warp in the joined pass of a slide: 4 a lane */
+    bd_update_slack = 8 /* steps that unrolled loops may read beyond the last, and do not use */
 };
 
 /* What kernels leave for those after them. In device memory. */
@@ -50,11 +51,7 @@ struct bd_update_job {
 
 /* Sums that a block of bd_update_finish shares with the others, at most: inner products of a column
  * with those before it, or of the columns of a group. */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-    static inline int64_t
-    bd_update_gathered(int64_t max_cols)
+static inline __host__ __device__ int64_t bd_update_gathered(int64_t max_cols)
 {
     return max_cols + bd_update_group * bd_update_group;
 }
@@ -84,9 +81,9 @@ struct bd_update_chain {
 /* Number of partials that the passes below leave for these rows. */
 int bd_update_items(const struct bd_update_launch *launch, struct bd_update_rows rows);
 
-/* state->bad := call where U (m x cols) is not finite; *host_bad, page-locked, as well. */
-void bd_update_check(const struct bd_update_launch *launch, const struct bd_update_job *job,
-                     int64_t cols, int *host_bad);
+/* *device_bad := call where X (m x cols) is not finite; *host_bad, page-locked, as well. */
+void bd_update_check(const struct bd_update_launch *launch, const float *x, int64_t ldx, int64_t m,
+                     int64_t cols, int call, int *device_bad, int *host_bad);
 
 /* Partials from number `item` on: Q(:, 0 .. n-1)^T X and the squares of X, which is U, or, with
  * u = NULL, the columns n .. n+b-1 of Q. */
@@ -115,9 +112,6 @@ void bd_update_rotate(const struct bd_update_launch *launch, const struct bd_upd
 int bd_update_slide_pass(const struct bd_update_launch *launch, const struct bd_update_job *job,
                          struct bd_update_rows rows);
 
-/* Raises the limit of shared memory of the joined pass; once at creation. */
-enum bd_status bd_update_slide_prepare(const struct bd_update_launch *launch);
-
 /* Takes columns k .. k+b-1 out of R (n_in x n_in) and makes it triangular; job->cs: the rotations.
  */
 void bd_update_r_remove(const struct bd_update_launch *launch, const struct bd_update_job *job);
@@ -141,18 +135,38 @@ void bd_update_second(const struct bd_update_launch *launch, const struct bd_upd
 enum bd_status bd_update_finish(const struct bd_update_launch *launch,
                                 const struct bd_update_job *job, int items);
 
-/* Appends a column to R (n x n) from its inner products g (n + 1). The first, for n up to
- * bd_update_most_cols (r.cu); the other, with room for n numbers in z, for any n
- * (append.cu). */
-void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t ldr, int n,
-                      const double *g);
-void bd_update_append_long(const struct bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
-                           const double *g, double *z);
+/* Appends a column to R (n x n) from its inner products g (n + 1). z: room for n numbers. */
+void bd_update_append(const struct bd_update_launch *launch, float *r, int64_t ldr, int64_t n,
+                      const double *g, double *z);
 
-/* Raises the limit of shared memory of the kernels of R; once at creation. */
-enum bd_status bd_update_r_prepare(void);
+/* Raise the limits of shared memory of the kernels of R, of the passes, and of the joined pass;
+ * once at creation. */
+enum bd_status bd_update_r_prepare(const struct bd_cuda *cuda);
+enum bd_status bd_update_q_prepare(const struct bd_cuda *cuda);
+enum bd_status bd_update_slide_prepare(const struct bd_cuda *cuda);
 
-/* Raises the limit of shared memory of the passes; once at creation. */
-enum bd_status bd_update_q_prepare(void);
+/* The workspace of QR updating: update.cu makes it. */
+struct bd_update_work {
+    bd_cuda *cuda;
+    struct bd_cuda_blocked *blocked; /* NULL: this GPU has too little shared memory */
+    bool full_q;
+    bd_update_launch launch;
+    bd_update_job job; /* its memory, for ldw columns; a change sets the rest in a copy */
+    cudaStream_t side;
+    cudaEvent_t fork, join, checked;
+    int call;
+    int *host_bad;    /* page-locked: the number of the last update that was refused */
+    double *append_z; /* max_cols */
+};
+
+/* p columns come or go at k. `call` is the number of the update: it is not made if its new columns
+ * turn out not to be finite. The host does not wait. q may be NULL where columns go. */
+void bd_update_rotations_remove(struct bd_update_work *work, const struct bd_qr_parts *f, int64_t k,
+                                int64_t p, int call);
+enum bd_status bd_update_rotations_insert(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                          int64_t k, int64_t p, const float *u, int64_t ldu,
+                                          int call);
+enum bd_status bd_update_rotations_slide(struct bd_update_work *work, const struct bd_qr_parts *f,
+                                         int64_t p, const float *u, int64_t ldu, int call);
 
 #endif

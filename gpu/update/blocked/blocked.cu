@@ -98,8 +98,6 @@ bd_status make_streams(struct bd_cuda_blocked *work)
 
 } // namespace
 
-extern "C" {
-
 void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work)
 {
     if (!work)
@@ -184,11 +182,10 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
         { &work->house_cross, rounded(most, block) / block * house_cross_floats },
         { &work->house_parts, house_parts_floats(cuda, most + rhs) },
     };
-    enum bd_status status = bd_cuda_alloc(cuda, (void **)&work->box.words,
-                                          house_box_words(cuda) * sizeof *work->box.words, what);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == BD_OK; i++)
-        status = bd_cuda_alloc(cuda, (void **)parts[i].data,
-                               (size_t)parts[i].floats * sizeof(float), what);
+    enum bd_status status = BD_OK;
+    bd_cuda_take(&status, cuda, &work->box.words, house_box_words(cuda), what);
+    for (const auto &part : parts)
+        bd_cuda_take(&status, cuda, part.data, (size_t)part.floats, what);
     if (status == BD_OK)
         status = make_streams(work);
     if (status != BD_OK) {
@@ -199,28 +196,22 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
     return BD_OK;
 }
 
-enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work)
+enum bd_status bd_cuda_blocked_begin(struct bd_cuda_blocked *work)
 {
+    work->status = BD_OK;
     if (work->ready)
         return BD_OK;
     enum bd_status status = house_prepare(work->cuda, &work->box.most_cluster);
     if (status == BD_OK)
         status = house_prepare_update(work->cuda);
     if (status == BD_OK)
-        status = givens_factor_prepare();
+        status = givens_factor_prepare(work->cuda);
     if (status == BD_OK)
-        status = givens_apply_prepare();
+        status = givens_apply_prepare(work->cuda);
     if (status == BD_OK)
-        status = givens_multiply_prepare();
+        status = givens_multiply_prepare(work->cuda);
     work->ready = status == BD_OK;
     return status;
-}
-
-enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
-                                       const float *b, int64_t ldb)
-{
-    return blocked_multiply(work, f->q_cols, f->rhs, f->m, f->q, f->ldq, 1, b, ldb, 0, 1, 0, f->d,
-                            f->ldd);
 }
 
 enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
@@ -240,9 +231,10 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
                                      int64_t ldx)
 {
     const cudaStream_t stream = work->cuda->stream;
-    enum bd_status status = x != d ? blocked_copy(work, x, ldx, d, ldd, n, rhs) : BD_OK;
-    if (status != BD_OK || n == 0 || rhs == 0)
-        return status;
+    if (x != d)
+        blocked_copy(work, x, ldx, d, ldd, n, rhs);
+    if (work->status != BD_OK || n == 0 || rhs == 0)
+        return work->status;
     for (int64_t c = 0; c < rhs; c += most_grid_y) {
         const unsigned columns = (unsigned)smaller(rhs - c, most_grid_y);
         float *const some = x + c * ldx;
@@ -255,5 +247,3 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
     }
     return bd_cuda_launched("QR update: solving");
 }
-
-} // extern "C"

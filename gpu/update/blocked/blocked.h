@@ -15,10 +15,6 @@
 #include "linalg/shared/update_ops.h"
 #include <backdrop/qr_update.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum {
     blocked_group = 512,      /* columns or rows that come or go at once */
     blocked_row_group = 2048, /* rows that come, without Q */
@@ -30,6 +26,7 @@ struct bd_cuda_blocked {
     struct bd_cuda *cuda;
     struct bd_qr_update_shape shape;
     bool ready;                  /* the kernels are loaded */
+    enum bd_status status;       /* the first failure since bd_cuda_blocked_begin */
     int64_t group;               /* the most that come or go at once */
     int64_t row_group;           /* rows that come, without Q */
     struct givens_sweep sweep;   /* room for max_cols rows */
@@ -61,9 +58,10 @@ enum bd_status bd_cuda_blocked_create(struct bd_cuda *cuda, const struct bd_qr_u
                                       struct bd_cuda_blocked **work);
 void bd_cuda_blocked_destroy(struct bd_cuda_blocked *work); /* accepts NULL */
 
-/* Before the first of the calls below: makes the CUDA driver load the kernels. That takes
- * milliseconds, which a workspace for updates by rotations alone need not spend. */
-enum bd_status bd_cuda_blocked_ready(struct bd_cuda_blocked *work);
+/* Before each of the calls below, or two in a row: forgets a failure of the calls before, and the
+ * first time makes the CUDA driver load the kernels. That takes milliseconds, which a workspace for
+ * updates by rotations alone need not spend. */
+enum bd_status bd_cuda_blocked_begin(struct bd_cuda_blocked *work);
 
 /* As the functions of the same names in linalg/shared/update_ops.h; nothing is checked for NaN. */
 enum bd_status bd_cuda_blocked_remove(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
@@ -76,8 +74,6 @@ enum bd_status bd_cuda_blocked_insert_rows(struct bd_cuda_blocked *work,
                                            int64_t lde);
 enum bd_status bd_cuda_blocked_remove_rows(struct bd_cuda_blocked *work,
                                            const struct bd_qr_parts *f, int64_t k, int64_t p);
-enum bd_status bd_cuda_blocked_project(struct bd_cuda_blocked *work, const struct bd_qr_parts *f,
-                                       const float *b, int64_t ldb);
 enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *r, int64_t ldr,
                                      int64_t n, const float *d, int64_t ldd, int64_t rhs, float *x,
                                      int64_t ldx);
@@ -85,7 +81,9 @@ enum bd_status bd_cuda_blocked_solve(struct bd_cuda_blocked *work, const float *
 enum bd_status bd_cuda_blocked_check_diagonal(struct bd_cuda_blocked *work, const float *r,
                                               int64_t ldr, int64_t n, int *bad);
 
-/* reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals; the
+/* What follows leaves a failure in work->status, and does nothing after one.
+ *
+ * reflect.cu. A Householder QR in place of a (rows x cols) that has `band` subdiagonals; the
  * columns up to `all` are transformed too. q (NULL: none), q->rows x rows, is multiplied by Q from
  * the right; its first q->first columns are at q0. */
 struct blocked_right {
@@ -94,60 +92,43 @@ struct blocked_right {
     float *q0;
     int64_t ldq0, first;
 };
-enum bd_status blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                              int64_t cols, int64_t all, int64_t band,
-                              const struct blocked_right *q);
+void blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows, int64_t cols,
+                    int64_t all, int64_t band, const struct blocked_right *q);
 /* a := Q of the last factorisation times an identity (s = NULL), or times its R again with noise
  * for the columns j that depend on others (s(j, j) = 0) and add[j] of it for the others. */
-enum bd_status blocked_apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t lda,
-                                        int64_t rows, int64_t cols, const float *s, int64_t lds,
-                                        const float *add);
-/* r := the R (cols x cols) of the last factor, which had no band, and a := its thin Q. */
-enum bd_status blocked_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                            int64_t cols, float *r, int64_t ldr);
+void blocked_apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                              int64_t cols, const float *s, int64_t lds, const float *add);
 /* C (m x n) := beta C + alpha op(A) op(B). */
-enum bd_status blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
-                                const float *a, int64_t lda, int a_transposed, const float *b,
-                                int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                                int64_t ldc);
+void blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k, const float *a,
+                      int64_t lda, int a_transposed, const float *b, int64_t ldb, int b_transposed,
+                      float alpha, float beta, float *c, int64_t ldc);
 /* Given Q (m x n, orthonormal columns) and X = U - Q W (m x p): X := columns orthonormal to Q and
  * to each other; S (p x p, upper triangular) and W such that again U = Q W + X S. u = NULL: U is
  * the unit vectors from row `unit` on. Columns of U that depend, to rounding, on Q and those before
  * them get a 0 on the diagonal of S and any direction. */
-enum bd_status blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
-                                      int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
-                                      const float *u, int64_t ldu, int64_t unit, float *w,
-                                      int64_t ldw, float *s, int64_t lds);
+void blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq, int64_t m,
+                            int64_t n, float *x, int64_t ldx, int64_t p, const float *u,
+                            int64_t ldu, int64_t unit, float *w, int64_t ldw, float *s,
+                            int64_t lds);
 
 /* move.cu: copies, and moves in place. */
 /* to (rows x cols) := from; they do not overlap. upper: zeros below the diagonal, which in column j
  * is in row j + diagonal. */
-enum bd_status blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                            const float *from, int64_t ld_from, int64_t rows, int64_t cols);
-enum bd_status blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                                  const float *from, int64_t ld_from, int64_t rows, int64_t cols,
-                                  int64_t diagonal);
-enum bd_status blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                             int64_t cols);
+void blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                  int64_t ld_from, int64_t rows, int64_t cols);
+void blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                        int64_t ld_from, int64_t rows, int64_t cols, int64_t diagonal);
+void blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows, int64_t cols);
 /* to (cols x rows) := from^T, from rows x cols. */
-enum bd_status blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                                 const float *from, int64_t ld_from, int64_t rows, int64_t cols);
+void blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                       int64_t ld_from, int64_t rows, int64_t cols);
 /* Adds an identity: x(i0 + i, i) := 1 for i < p. */
-enum bd_status blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0,
-                            int64_t p);
-/* Open: rows k .. rows - 1 of x (cols columns) move down by p, and rows k .. k + p - 1 become 0.
- * Close: rows k + p .. rows - 1 move up to k. */
-enum bd_status blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                 int64_t cols, int64_t k, int64_t p);
-enum bd_status blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                  int64_t cols, int64_t k, int64_t p);
-/* Right: columns 0 .. cols - 1 move right by p. Left: columns p .. cols - 1 move left to 0. */
-enum bd_status blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                   int64_t cols, int64_t p);
-enum bd_status blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                  int64_t cols, int64_t p);
+void blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p);
+/* Rows k .. k + rows - 1 of x (cols columns) move down by `by`, or up by -by. */
+void blocked_move_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t k, int64_t rows,
+                       int64_t cols, int64_t by);
+/* Columns k .. k + cols - 1 of x move right by `by`, or left by -by. */
+void blocked_move_columns(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                          int64_t k, int64_t cols, int64_t by);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -125,82 +125,64 @@ __global__ void dependent_columns(float *s, int64_t lds, const float *x, int64_t
 
 } // namespace
 
-extern "C" {
-
 /* W' = Q^T X in pieces of 64 columns; W += W' S; X -= Q W'. */
-static enum bd_status project(struct bd_cuda_blocked *work, const float *q, int64_t ldq, int64_t m,
-                              int64_t n, float *x, int64_t ldx, int64_t p, float *w, int64_t ldw,
-                              const float *s, int64_t lds)
+static void project(struct bd_cuda_blocked *work, const float *q, int64_t ldq, int64_t m, int64_t n,
+                    float *x, int64_t ldx, int64_t p, float *w, int64_t ldw, const float *s,
+                    int64_t lds)
 {
     float *const more = work->y;
-    enum bd_status status = BD_OK;
-    for (int64_t j = 0; j < p && status == BD_OK; j += house_most_cols) {
+    for (int64_t j = 0; j < p; j += house_most_cols) {
         const int64_t c = smaller(p - j, house_most_cols);
-        status =
-            blocked_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
-        if (status == BD_OK) /* rows j .. of S, from column j on */
-            status = blocked_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds,
-                                      0, 1, 1, w + j * ldw, ldw);
-        if (status == BD_OK)
-            status = blocked_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1,
-                                      x + j * ldx, ldx);
+        blocked_multiply(work, n, c, m, q, ldq, 1, x + j * ldx, ldx, 0, 1, 0, more, work->ldy);
+        /* rows j .. of S, from column j on */
+        blocked_multiply(work, n, p - j, c, more, work->ldy, 0, s + j + j * lds, lds, 0, 1, 1,
+                         w + j * ldw, ldw);
+        blocked_multiply(work, m, c, n, q, ldq, 0, more, work->ldy, 0, -1, 1, x + j * ldx, ldx);
     }
-    return status;
 }
 
 /* Replaces the columns of X (projected twice) that depend on others by noise; S := a diagonal of 0
  * for them and 1 for the others. */
-static enum bd_status replace_dependent(struct bd_cuda_blocked *work, int64_t m, int64_t n,
-                                        float *x, int64_t ldx, int64_t p, const float *w,
-                                        int64_t ldw, float *s, int64_t lds)
+static void replace_dependent(struct bd_cuda_blocked *work, int64_t m, int64_t n, float *x,
+                              int64_t ldx, int64_t p, const float *w, int64_t ldw, float *s,
+                              int64_t lds)
 {
     const int64_t g = work->group;
     float *const r = work->small, *const add = r + g * g;
     const cudaStream_t stream = work->cuda->stream;
-    enum bd_status status = blocked_factor(work, x, ldx, m, p, p, m, NULL);
-    if (status == BD_OK)
-        status = blocked_copy_upper(work, r, g, x, ldx, p, p, 0);
-    if (status == BD_OK)
-        status = blocked_clear(work, s, lds, p, p);
-    if (status != BD_OK)
-        return status;
+    blocked_factor(work, x, ldx, m, p, p, m, NULL);
+    blocked_copy_upper(work, r, g, x, ldx, p, p, 0);
+    blocked_clear(work, s, lds, p, p);
+    if (work->status != BD_OK)
+        return;
     column_norms<<<(unsigned)p, 256, 0, stream>>>(s, lds, r, g, w, ldw, n);
     find_dependent<<<1, find_threads, 0, stream>>>(r, g, (int)p, n, s, lds, add);
-    status = bd_cuda_launched("QR update: new directions");
-    return status == BD_OK ? blocked_apply_reflectors(work, x, ldx, m, p, s, lds, add) : status;
+    work->status = bd_cuda_launched("QR update: new directions");
+    blocked_apply_reflectors(work, x, ldx, m, p, s, lds, add);
 }
 
-enum bd_status blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq,
-                                      int64_t m, int64_t n, float *x, int64_t ldx, int64_t p,
-                                      const float *u, int64_t ldu, int64_t unit, float *w,
-                                      int64_t ldw, float *s, int64_t lds)
+void blocked_orthonormalise(struct bd_cuda_blocked *work, const float *q, int64_t ldq, int64_t m,
+                            int64_t n, float *x, int64_t ldx, int64_t p, const float *u,
+                            int64_t ldu, int64_t unit, float *w, int64_t ldw, float *s, int64_t lds)
 {
     const int64_t g = work->group;
     float *const r = work->small, *const next = r + g * g;
-    enum bd_status status = blocked_clear(work, s, lds, p, p);
-    if (status == BD_OK)
-        status = blocked_ones(work, s, lds, 0, p);
+    blocked_clear(work, s, lds, p, p);
+    blocked_ones(work, s, lds, 0, p);
     /* Only a second projection leaves nothing but rounding of a column that depends on Q. */
-    if (status == BD_OK)
-        status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
-    if (status == BD_OK)
-        status = replace_dependent(work, m, n, x, ldx, p, w, ldw, s, lds);
+    project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
+    replace_dependent(work, m, n, x, ldx, p, w, ldw, s, lds);
     /* Twice more, for the columns that were replaced. */
-    for (int i = 0; i < 2 && status == BD_OK; i++) {
-        status = project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
-        if (status == BD_OK)
-            status = blocked_factor(work, x, ldx, m, p, p, m, NULL);
-        if (status == BD_OK)
-            status = blocked_form(work, x, ldx, m, p, r, g);
-        if (status == BD_OK)
-            status = blocked_multiply(work, p, p, p, r, g, 0, s, lds, 0, 1, 0, next, g);
-        if (status == BD_OK)
-            status = blocked_copy_upper(work, s, lds, next, g, p, p, 0);
+    for (int i = 0; i < 2; i++) {
+        project(work, q, ldq, m, n, x, ldx, p, w, ldw, s, lds);
+        blocked_factor(work, x, ldx, m, p, p, m, NULL);
+        blocked_copy_upper(work, r, g, x, ldx, p, p, 0);
+        blocked_apply_reflectors(work, x, ldx, m, p, NULL, 0, NULL);
+        blocked_multiply(work, p, p, p, r, g, 0, s, lds, 0, 1, 0, next, g);
+        blocked_copy_upper(work, s, lds, next, g, p, p, 0);
     }
-    if (status != BD_OK)
-        return status;
+    if (work->status != BD_OK)
+        return;
     dependent_columns<<<(unsigned)p, 512, 0, work->cuda->stream>>>(s, lds, x, ldx, m, u, ldu, unit);
-    return bd_cuda_launched("QR update: new directions");
+    work->status = bd_cuda_launched("QR update: new directions");
 }
-
-} // extern "C"

@@ -50,9 +50,9 @@ static inline int givens_padded(const struct givens_sweep *x)
 enum { givens_shared_bytes = 160 << 10 };
 
 /* Set the kernels' limits of shared memory; before the first of these calls. */
-enum bd_status givens_factor_prepare(void);
-enum bd_status givens_apply_prepare(void);
-enum bd_status givens_multiply_prepare(void);
+enum bd_status givens_factor_prepare(const struct bd_cuda *cuda);
+enum bd_status givens_apply_prepare(const struct bd_cuda *cuda);
+enum bd_status givens_multiply_prepare(const struct bd_cuda *cuda);
 
 /* Makes the reflectors of all windows. d: the fresh rows of the spike (rows x width); overlap: the
  * upper triangle below them (width x width, with ld ldd too; its lower part is not read). */
@@ -71,9 +71,9 @@ struct givens_lines {
     float *x;
     int64_t ldx, count;
     int by_columns;
-    const float *overlap; /* before the first window; NULL: zeros */
-    float *out;           /* the overlap after the last window; NULL: not wanted */
-    int64_t overlap_ld, out_ld;
+    const float *overlap; /* before the first window, overlap_ld apart; NULL: zeros */
+    int64_t overlap_ld;
+    float *out;    /* the overlap after the last window, ldx apart; NULL: not wanted */
     int64_t shift; /* the rows that a window leaves are stored so many rows below its fresh rows */
     /* Line l is zero below element `first_diagonal` + l before the sweep, and `shift` lower after
      * it; INT64_MAX / 4: it has no such element. */

@@ -144,8 +144,8 @@ __global__ void __launch_bounds__(sweep_threads, 2) sweep(const __grid_constant_
         const int i = COLUMNS ? e % PADDED : e / LINES;
         const int line = COLUMNS ? e / PADDED : e % LINES;
         if (i < p.width && line < lines)
-            p.to.out[COLUMNS ? i + (first_line + line) * p.to.out_ld
-                             : first_line + line + i * p.to.out_ld] =
+            p.to.out[COLUMNS ? i + (first_line + line) * p.to.ldx
+                             : first_line + line + i * p.to.ldx] =
                 x[(givens_rows + i) * at::element + line * at::line];
     }
 }
@@ -172,15 +172,12 @@ choice choose(int padded, int by_columns, int lines)
 
 } // namespace
 
-enum bd_status givens_apply_prepare(void)
+enum bd_status givens_apply_prepare(const struct bd_cuda *cuda)
 {
     enum bd_status status = BD_OK;
     for (int i = 0; i < 6 && status == BD_OK; i++) {
         const choice by = choose(i < 3 ? 32 : 64, i % 3 == 0, i % 3 == 1 ? 32 : 64);
-        status = bd_cuda_check(cudaFuncSetAttribute(by.kernel,
-                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    (int)by.bytes),
-                               "preparing QR updating");
+        status = bd_cuda_allow_shared(cuda, by.kernel, "preparing QR updating");
     }
     return status;
 }

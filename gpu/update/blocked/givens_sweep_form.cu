@@ -252,11 +252,9 @@ __global__ void __launch_bounds__(threads, 1) form(const __grid_constant__ form_
 
 } // namespace
 
-enum bd_status givens_factor_prepare(void)
+enum bd_status givens_factor_prepare(const struct bd_cuda *cuda)
 {
-    return bd_cuda_check(cudaFuncSetAttribute(form, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                              (int)sizeof(form_shared)),
-                         "preparing QR updating");
+    return bd_cuda_allow_shared(cuda, (const void *)form, "preparing QR updating");
 }
 
 enum bd_status givens_form(cudaStream_t stream, const struct givens_sweep *x, const float *r,

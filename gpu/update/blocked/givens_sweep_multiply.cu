@@ -139,15 +139,11 @@ const void *kernel_of(int a_along, int b_along)
 
 } // namespace
 
-enum bd_status givens_multiply_prepare(void)
+enum bd_status givens_multiply_prepare(const struct bd_cuda *cuda)
 {
-    enum bd_status status = BD_OK;
-    for (int i = 0; i < 4 && status == BD_OK; i++)
-        status = bd_cuda_check(cudaFuncSetAttribute(kernel_of(i / 2, i % 2),
-                                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                    product_bytes),
-                               "preparing QR updating");
-    return status;
+    return bd_cuda_allow_shared(
+        cuda, { kernel_of(0, 0), kernel_of(0, 1), kernel_of(1, 0), kernel_of(1, 1) },
+        "preparing QR updating");
 }
 
 enum bd_status givens_multiply(const struct bd_cuda *cuda, cudaStream_t stream,

@@ -42,52 +42,28 @@ __global__ void ones(float *x, int64_t ld, int64_t i0, int64_t p)
         x[i0 + i + i * ld] = 1;
 }
 
-/* Block: one column after another, in pieces from the end. */
-__global__ void open_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int64_t k, int64_t p)
+/* Block: one column after another, in pieces. `count` rows from `first` on, upwards where they move
+ * down (by > 0) and downwards where they move up. */
+__global__ void move_rows(float *x, int64_t ld, int64_t first, int64_t count, int64_t cols,
+                          int64_t by)
 {
     constexpr int64_t piece = move_threads * move_ahead;
+    const int64_t step = by < 0 ? 1 : -1;
     for (int64_t j = blockIdx.x; j < cols; j += gridDim.x) {
-        float *column = x + j * ld;
-        for (int64_t end = rows; end > k; end -= piece) {
+        float *from = x + first + j * ld;
+        for (int64_t done = 0; done < count; done += piece) {
             float y[move_ahead];
 #pragma unroll
             for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = end - 1 - threadIdx.x - a * move_threads;
-                y[a] = i >= k ? column[i] : 0;
+                const int64_t i = done + threadIdx.x + a * move_threads;
+                y[a] = i < count ? from[step * i] : 0;
             }
             __syncthreads();
 #pragma unroll
             for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = end - 1 - threadIdx.x - a * move_threads;
-                if (i >= k)
-                    column[i + p] = y[a];
-            }
-            __syncthreads();
-        }
-        for (int64_t i = k + threadIdx.x; i < k + p; i += move_threads)
-            column[i] = 0;
-        __syncthreads();
-    }
-}
-
-__global__ void close_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int64_t k, int64_t p)
-{
-    constexpr int64_t piece = move_threads * move_ahead;
-    for (int64_t j = blockIdx.x; j < cols; j += gridDim.x) {
-        float *column = x + j * ld;
-        for (int64_t first = k + p; first < rows; first += piece) {
-            float y[move_ahead];
-#pragma unroll
-            for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = first + threadIdx.x + a * move_threads;
-                y[a] = i < rows ? column[i] : 0;
-            }
-            __syncthreads();
-#pragma unroll
-            for (int a = 0; a < move_ahead; a++) {
-                const int64_t i = first + threadIdx.x + a * move_threads;
-                if (i < rows)
-                    column[i - p] = y[a];
+                const int64_t i = done + threadIdx.x + a * move_threads;
+                if (i < count)
+                    from[step * i + by] = y[a];
             }
             __syncthreads();
         }
@@ -95,7 +71,8 @@ __global__ void close_rows(float *x, int64_t ld, int64_t rows, int64_t cols, int
 }
 
 /* Thread: a row, of which it reads 16 columns before it writes them; by < 0: to the left. */
-__global__ void shift(float *x, int64_t ld, int64_t rows, int64_t first, int64_t count, int64_t by)
+__global__ void move_columns(float *x, int64_t ld, int64_t rows, int64_t first, int64_t count,
+                             int64_t by)
 {
     const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     const int64_t step = by < 0 ? 1 : -1;
@@ -120,97 +97,75 @@ unsigned up_to(int64_t x, int64_t most)
 
 } // namespace
 
-extern "C" {
-
-enum bd_status blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                            const float *from, int64_t ld_from, int64_t rows, int64_t cols)
+void blocked_copy(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                  int64_t ld_from, int64_t rows, int64_t cols)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
-    return bd_cuda_check(bd_cuda_copy_columns(to, (size_t)ld_to * sizeof *to, from,
-                                              (size_t)ld_from * sizeof *from,
-                                              (size_t)rows * sizeof *to, (size_t)cols,
-                                              cudaMemcpyDeviceToDevice, work->cuda->stream),
-                         "QR update: copying a matrix");
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
+    work->status = bd_cuda_check(bd_cuda_copy_columns(to, (size_t)ld_to * sizeof *to, from,
+                                                      (size_t)ld_from * sizeof *from,
+                                                      (size_t)rows * sizeof *to, (size_t)cols,
+                                                      cudaMemcpyDeviceToDevice, work->cuda->stream),
+                                 "QR update: copying a matrix");
 }
 
-enum bd_status blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                                  const float *from, int64_t ld_from, int64_t rows, int64_t cols,
-                                  int64_t diagonal)
+void blocked_copy_upper(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                        int64_t ld_from, int64_t rows, int64_t cols, int64_t diagonal)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
     const dim3 grid(up_to((rows + move_threads - 1) / move_threads, 64), up_to(cols, 32768));
     copy_upper<<<grid, move_threads, 0, work->cuda->stream>>>(to, ld_to, from, ld_from, rows, cols,
                                                               diagonal);
-    return bd_cuda_launched("QR update: copying a triangle");
+    work->status = bd_cuda_launched("QR update: copying a triangle");
 }
 
-enum bd_status blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                             int64_t cols)
+void blocked_clear(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows, int64_t cols)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
-    return bd_cuda_check(bd_cuda_clear_columns(x, (size_t)ld * sizeof *x, (size_t)rows * sizeof *x,
-                                               (size_t)cols, work->cuda->stream),
-                         "QR update: clearing a matrix");
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
+    work->status =
+        bd_cuda_check(bd_cuda_clear_columns(x, (size_t)ld * sizeof *x, (size_t)rows * sizeof *x,
+                                            (size_t)cols, work->cuda->stream),
+                      "QR update: clearing a matrix");
 }
 
-enum bd_status blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to,
-                                 const float *from, int64_t ld_from, int64_t rows, int64_t cols)
+void blocked_transpose(struct bd_cuda_blocked *work, float *to, int64_t ld_to, const float *from,
+                       int64_t ld_from, int64_t rows, int64_t cols)
 {
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
     const dim3 grid((unsigned)((rows + turn - 1) / turn), (unsigned)((cols + turn - 1) / turn));
     transpose<<<grid, move_threads, 0, work->cuda->stream>>>(to, ld_to, from, ld_from, rows, cols);
-    return bd_cuda_launched("QR update: transposing rows");
+    work->status = bd_cuda_launched("QR update: transposing rows");
 }
 
-enum bd_status blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0,
-                            int64_t p)
+void blocked_ones(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t i0, int64_t p)
 {
+    if (work->status != BD_OK)
+        return;
     ones<<<(unsigned)((p + 255) / 256), 256, 0, work->cuda->stream>>>(x, ld, i0, p);
-    return bd_cuda_launched("QR update: an identity");
+    work->status = bd_cuda_launched("QR update: an identity");
 }
 
-enum bd_status blocked_open_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                 int64_t cols, int64_t k, int64_t p)
+void blocked_move_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t k, int64_t rows,
+                       int64_t cols, int64_t by)
 {
-    if (cols <= 0)
-        return BD_OK;
-    open_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
-        x, ld, rows, cols, k, p);
-    return bd_cuda_launched("QR update: making room for rows");
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
+    const int64_t first = by < 0 ? k : k + rows - 1;
+    move_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
+        x, ld, first, rows, cols, by);
+    work->status = bd_cuda_launched("QR update: moving rows");
 }
 
-enum bd_status blocked_close_rows(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                  int64_t cols, int64_t k, int64_t p)
+void blocked_move_columns(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
+                          int64_t k, int64_t cols, int64_t by)
 {
-    if (cols <= 0)
-        return BD_OK;
-    close_rows<<<up_to(cols, 8 * work->cuda->sms), move_threads, 0, work->cuda->stream>>>(
-        x, ld, rows, cols, k, p);
-    return bd_cuda_launched("QR update: closing up rows");
+    if (work->status != BD_OK || rows <= 0 || cols <= 0)
+        return;
+    const int64_t first = by < 0 ? k : k + cols - 1;
+    move_columns<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, first,
+                                                                              cols, by);
+    work->status = bd_cuda_launched("QR update: moving columns");
 }
-
-enum bd_status blocked_shift_right(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                   int64_t cols, int64_t p)
-{
-    if (rows <= 0 || cols <= 0)
-        return BD_OK;
-    shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, cols - 1, cols,
-                                                                       p);
-    return bd_cuda_launched("QR update: making room for columns");
-}
-
-enum bd_status blocked_shift_left(struct bd_cuda_blocked *work, float *x, int64_t ld, int64_t rows,
-                                  int64_t cols, int64_t p)
-{
-    if (rows <= 0 || cols <= p)
-        return BD_OK;
-    shift<<<(unsigned)((rows + 63) / 64), 64, 0, work->cuda->stream>>>(x, ld, rows, p, cols - p,
-                                                                       -p);
-    return bd_cuda_launched("QR update: closing up columns");
-}
-
-} // extern "C"

@@ -23,14 +23,6 @@ __global__ void take_reflectors(float *v, int64_t ldv, const float *a, int64_t l
         v[i + j * ldv] = i > j ? a[i + j * lda] : i == j ? 1 : 0;
 }
 
-__global__ void put_identity(float *a, int64_t lda, int64_t rows, int64_t j0)
-{
-    const int64_t j = blockIdx.y;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
-         i += (int64_t)gridDim.x * blockDim.x)
-        a[i + j * lda] = i == j + j0 ? 1 : 0;
-}
-
 /* The diagonal of s (block x block, by columns) := the squared norms of the reflectors v, rounded
  * to float32. The sums of the tensor cores are too small, and would make all taus too large. Block:
  * a reflector. */
@@ -81,18 +73,19 @@ __device__ float noise_of(int64_t row, int64_t column)
     return (float)(int32_t)(h ^ h >> 16) * 0x1p-31F;
 }
 
-/* Columns j0 .. of what the reflectors are applied to: R again, or noise where s(j, j) is 0. Block
- * y: a column. */
+/* Columns j0 .. of what the reflectors are applied to: R again, or noise where s(j, j) is 0; with
+ * s = NULL an identity. Block y: a column. */
 __global__ void put_columns(float *a, int64_t lda, int64_t rows, int64_t j0, const float *s,
                             int64_t lds, const float *add)
 {
     const int64_t j = j0 + blockIdx.y;
     float *const mine = a + blockIdx.y * lda;
-    const bool dependent = s[j + j * lds] == 0;
-    const float some = add[j] * sqrtf(3 / (float)rows); /* noise has a norm of sqrt(rows / 3) */
+    const bool dependent = s && s[j + j * lds] == 0;
+    /* Noise has a norm of sqrt(rows / 3). */
+    const float some = s ? add[j] * sqrtf(3 / (float)rows) : 0;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < rows;
          i += (int64_t)gridDim.x * blockDim.x) {
-        const float old = i <= j ? mine[i] : 0;
+        const float old = !s ? (float)(i == j) : i <= j ? mine[i] : 0;
         if (dependent)
             mine[i] = noise_of(i, j);
         else
@@ -120,22 +113,22 @@ struct house_reflectors reflectors_of(const struct bd_cuda_blocked *work, const 
 }
 
 /* As blocked_multiply, on a stream. */
-enum bd_status multiply_on(struct bd_cuda_blocked *work, cudaStream_t stream, int64_t m, int64_t n,
-                           int64_t k, const float *a, int64_t lda, int a_transposed, const float *b,
-                           int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                           int64_t ldc)
+void multiply_on(struct bd_cuda_blocked *work, cudaStream_t stream, int64_t m, int64_t n, int64_t k,
+                 const float *a, int64_t lda, int a_transposed, const float *b, int64_t ldb,
+                 int b_transposed, float alpha, float beta, float *c, int64_t ldc)
 {
     const struct givens_product x = {
         m, n, k, a, lda, a_transposed, b, ldb, b_transposed, alpha, beta, c, ldc, work->parts
     };
-    return givens_multiply(work->cuda, stream, &x);
+    if (work->status == BD_OK)
+        work->status = givens_multiply(work->cuda, stream, &x);
 }
 
 /* Q(:, window) := Q(:, window) (I - V T V^T) for the reflectors of `x`, whose first row is column
  * j0. It runs beside what is enqueued next, which must not change the reflectors, nor work->v, vt,
  * s, t, y and parts, before work->applied. */
-enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_reflectors *x,
-                           int64_t j0, const struct blocked_right *q)
+void apply_right(struct bd_cuda_blocked *work, const struct house_reflectors *x, int64_t j0,
+                 const struct blocked_right *q)
 {
     const int64_t w = x->rows, ld = (w + 31) / 32 * 32, cols = x->cols;
     const cudaStream_t stream = work->side_q;
@@ -143,14 +136,12 @@ enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_refl
     cudaStreamWaitEvent(stream, work->factored, 0);
     take_reflectors<<<dim3(blocks_for(w), (unsigned)cols), 256, 0, stream>>>(work->v, ld, x->v,
                                                                              x->ldv, w);
-    enum bd_status status = multiply_on(work, stream, cols, cols, w, work->v, ld, 1, work->v, ld, 0,
-                                        1, 0, work->s, block);
-    if (status != BD_OK)
-        return status;
+    multiply_on(work, stream, cols, cols, w, work->v, ld, 1, work->v, ld, 0, 1, 0, work->s, block);
+    if (work->status != BD_OK)
+        return;
     norm_reflectors<<<(unsigned)cols, 256, 0, stream>>>(work->s, work->v, ld, w);
     make_t<<<1, block, 0, stream>>>(work->t, work->s, x->t, (int)cols);
-    status = multiply_on(work, stream, w, cols, cols, work->v, ld, 0, work->t, block, 0, 1, 0,
-                         work->vt, ld);
+    multiply_on(work, stream, w, cols, cols, work->v, ld, 0, work->t, block, 0, 1, 0, work->vt, ld);
     /* The part of the window in q0, then that in q. */
     const int64_t in_first = j0 < q->first ? smaller(q->first - j0, w) : 0;
     const struct {
@@ -158,104 +149,81 @@ enum bd_status apply_right(struct bd_cuda_blocked *work, const struct house_refl
         int64_t ld, first, count;
     } parts[] = { { q->q0 + j0 * q->ldq0, q->ldq0, 0, in_first },
                   { q->q + (j0 + in_first - q->first) * q->ldq, q->ldq, in_first, w - in_first } };
-    for (int64_t row = 0; row < q->rows && status == BD_OK; row += work->ldy) {
+    for (int64_t row = 0; row < q->rows; row += work->ldy) {
         const int64_t rows = smaller(q->rows - row, work->ldy);
         bool begun = false;
         for (const auto &part : parts)
-            if (part.count > 0 && status == BD_OK) {
-                status = multiply_on(work, stream, rows, cols, part.count, part.x + row, part.ld, 0,
-                                     work->vt + part.first, ld, 0, 1, begun ? 1.0F : 0.0F, work->y,
-                                     work->ldy);
+            if (part.count > 0) {
+                multiply_on(work, stream, rows, cols, part.count, part.x + row, part.ld, 0,
+                            work->vt + part.first, ld, 0, 1, begun ? 1.0F : 0.0F, work->y,
+                            work->ldy);
                 begun = true;
             }
         for (const auto &part : parts)
-            if (part.count > 0 && status == BD_OK)
-                status = multiply_on(work, stream, rows, part.count, cols, work->y, work->ldy, 0,
-                                     work->v + part.first, ld, 1, -1, 1, part.x + row, part.ld);
+            if (part.count > 0)
+                multiply_on(work, stream, rows, part.count, cols, work->y, work->ldy, 0,
+                            work->v + part.first, ld, 1, -1, 1, part.x + row, part.ld);
     }
     cudaEventRecord(work->applied, stream);
-    return status;
 }
 
 } // namespace
 
-extern "C" {
-
-enum bd_status blocked_apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t lda,
-                                        int64_t rows, int64_t cols, const float *s, int64_t lds,
-                                        const float *add)
+void blocked_apply_reflectors(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
+                              int64_t cols, const float *s, int64_t lds, const float *add)
 {
     const int64_t ldv = (rows + 31) / 32 * 32;
-    enum bd_status status = BD_OK;
-    for (int64_t end = cols, j0; end > 0 && status == BD_OK; end = j0) {
+    for (int64_t end = cols, j0; end > 0 && work->status == BD_OK; end = j0) {
         j0 = (end - 1) / block * block;
         struct house_reflectors x = reflectors_of(work, a, lda, rows - j0, j0, end);
         const dim3 grid(blocks_for(rows), (unsigned)(end - j0));
         take_reflectors<<<grid, 256, 0, work->cuda->stream>>>(work->v, ldv, a + j0 + j0 * lda, lda,
                                                               rows - j0);
-        if (s)
-            put_columns<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0, s, lds,
-                                                              add);
-        else
-            put_identity<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0);
+        put_columns<<<grid, 256, 0, work->cuda->stream>>>(a + j0 * lda, lda, rows, j0, s, lds, add);
         x.v = work->v;
         x.ldv = ldv;
         x.whole = 1;
-        status =
+        work->status =
             house_apply(work->cuda, &x, 0, 0, a + j0 + j0 * lda, lda, cols - j0, work->house_parts);
     }
-    return status;
 }
 
-enum bd_status blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k,
-                                const float *a, int64_t lda, int a_transposed, const float *b,
-                                int64_t ldb, int b_transposed, float alpha, float beta, float *c,
-                                int64_t ldc)
+void blocked_multiply(struct bd_cuda_blocked *work, int64_t m, int64_t n, int64_t k, const float *a,
+                      int64_t lda, int a_transposed, const float *b, int64_t ldb, int b_transposed,
+                      float alpha, float beta, float *c, int64_t ldc)
 {
-    return multiply_on(work, work->cuda->stream, m, n, k, a, lda, a_transposed, b, ldb,
-                       b_transposed, alpha, beta, c, ldc);
+    multiply_on(work, work->cuda->stream, m, n, k, a, lda, a_transposed, b, ldb, b_transposed,
+                alpha, beta, c, ldc);
 }
 
-enum bd_status blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                              int64_t cols, int64_t all, int64_t band,
-                              const struct blocked_right *q)
+void blocked_factor(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows, int64_t cols,
+                    int64_t all, int64_t band, const struct blocked_right *q)
 {
-    enum bd_status status = BD_OK;
-    for (int64_t j0 = 0; j0 < cols && status == BD_OK; j0 += block) {
+    for (int64_t j0 = 0; j0 < cols && work->status == BD_OK; j0 += block) {
         const int64_t end = smaller(j0 + block, cols), w = smaller(rows - j0, band + block);
-        /* Without a band, blocked_form needs the products of reflectors. */
+        /* Without a band, blocked_apply_reflectors needs the products of reflectors. */
         const bool together = band >= rows || w * (all - j0) > together_elements;
-        for (int64_t j = j0; j < end && status == BD_OK; j += caqr_inner) {
+        for (int64_t j = j0; j < end && work->status == BD_OK; j += caqr_inner) {
             const int64_t next = smaller(j + caqr_inner, end), to = together ? end : all;
             const struct house_reflectors x = reflectors_of(work, a, lda, w - (j - j0), j, next);
-            status = house_factor_panel(work->cuda, a + j + j * lda, lda, x.rows, x.cols,
-                                        work->house_t + j / caqr_inner * caqr_t_size, &work->box);
-            if (status == BD_OK && next < to)
-                status = house_apply(work->cuda, &x, 1, 1, a + j + next * lda, lda, to - next,
-                                     work->house_parts);
+            work->status =
+                house_factor_panel(work->cuda, a + j + j * lda, lda, x.rows, x.cols,
+                                   work->house_t + j / caqr_inner * caqr_t_size, &work->box);
+            if (work->status == BD_OK && next < to)
+                work->status = house_apply(work->cuda, &x, 1, 1, a + j + next * lda, lda, to - next,
+                                           work->house_parts);
         }
         const struct house_reflectors x = reflectors_of(work, a, lda, w, j0, end);
-        if (status == BD_OK && together)
-            status =
+        if (work->status == BD_OK && together)
+            work->status =
                 house_cross(work->cuda, &x, work->house_cross + j0 / block * house_cross_floats,
                             work->house_parts);
-        if (status == BD_OK && together)
-            status = house_apply(work->cuda, &x, 1, 1, a + j0 + end * lda, lda, all - end,
-                                 work->house_parts);
-        if (status == BD_OK && q)
-            status = apply_right(work, &x, j0, q);
+        if (work->status == BD_OK && together)
+            work->status = house_apply(work->cuda, &x, 1, 1, a + j0 + end * lda, lda, all - end,
+                                       work->house_parts);
+        if (work->status == BD_OK && q)
+            apply_right(work, &x, j0, q);
     }
     if (q)
         cudaStreamWaitEvent(work->cuda->stream, work->applied, 0);
-    return status;
 }
-
-enum bd_status blocked_form(struct bd_cuda_blocked *work, float *a, int64_t lda, int64_t rows,
-                            int64_t cols, float *r, int64_t ldr)
-{
-    enum bd_status status = blocked_copy_upper(work, r, ldr, a, lda, cols, cols, 0);
-    return status == BD_OK ? blocked_apply_reflectors(work, a, lda, rows, cols, NULL, 0, NULL)
-                           : status;
-}
-
-} // extern "C"

@@ -2,14 +2,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "gpu/svd/plan.h"
+#include "gpu/svd/small_svd.cuh"
 #include "linalg/shared/svd_ops.h"
 
 enum bd_status bd_cuda_svd_lapack_open(struct svd_plan *plan)
 {
     size_t square = (size_t)(plan->n * plan->n) * sizeof(float);
-    plan->host_r = malloc(square);
-    plan->host_v = malloc(square);
+    plan->host_r = (float *)malloc(square);
+    plan->host_v = (float *)malloc(square);
     if (!plan->host_r || !plan->host_v)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the SVD of %lld x %lld", (long long)plan->n,
                        (long long)plan->n);
