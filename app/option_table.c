@@ -103,7 +103,7 @@ const struct bd_option bd_option_table[] = {
     { "noise-gain", 0, "K", BD_OPTION_NUMBER, AT(separator.noise_gain), 0, 100, NULL, VEA | Z, NULL,
       "a pixel's threshold is at least K times its own noise" },
     { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, NULL, L | Z, NULL,
-      "refinements of the window each time a frame enters it" },
+      "times the window is reduced again when a frame enters it" },
     { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, bd_max_rank, NULL, L, NULL,
       "largest rank of the background" },
     { "stabilise", 0, "WHEN", BD_OPTION_INDEX, AT(stabilise), 0, 0, stabilise_modes, VEA, "auto",

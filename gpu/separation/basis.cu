@@ -1,27 +1,36 @@
 /* The live separator on the GPU: the basis that is learned from the window. */
 #include "gpu/separation/state.cuh"
 #include "gpu/separation/sweep.cuh"
+#include "separation/shared/rounding.h"
 
-/* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). */
+/* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). t = X^T X v
+ * of the first column of V takes its place. One thread block. */
 __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, int rank, int count,
-                            double tau, const float *sigma, const float *v, int64_t ldv)
+                            double tau, const float *sigma, const float *v, int64_t ldv,
+                            const double *t)
 {
     int found = 0;
     while (found < rank && found < count && sigma[found] > tau)
         found++;
+    double square = 0;
+    for (int j = 0; j < count; j++)
+        square += t[j] * t[j];
+    const float largest = bd_sep_round_coefficient(sqrt(square / numbers->norm));
     for (int at = threadIdx.x; at < rank * count; at += blockDim.x) {
         const int a = at % rank, j = at / rank;
-        g[at] = a < found ? v[a * ldv + j] / sigma[a] : 0.0f;
-        k[at] = a < found ? (float)(sigma[a] - tau) * v[a * ldv + j] : 0.0f;
+        const float element = a ? v[a * ldv + j] : bd_sep_round_element(t[j] / sqrt(square));
+        const float value = a ? sigma[a] : largest;
+        g[at] = a < found ? element / value : 0.0f;
+        k[at] = a < found ? (float)(value - tau) * element : 0.0f;
     }
     if (threadIdx.x == 0)
         numbers->new_rank = found;
 }
 
 /* B := X G in place (a thread reads and writes the rows that are its own), and partial[which
- * gridDim.x + block] := the block's parts of w_next = B_next^T B w (which = k) and of the sums of
- * b^4 of the columns of B_next (which = RANK + k); of b^2 where there is only one column, which is
- * kept whatever its b^4. Rows as in sum_columns. */
+ * gridDim.x + block] := the block's parts of w_next = B_next^T B w (which = k), of the sums of b^4
+ * of the columns of B_next (which = RANK + k), and of b^2 of the first (which = 2 RANK). Rows as in
+ * sum_columns. */
 template <int RANK, int ROWS>
 __global__ __launch_bounds__(bd_sep_threads) void form_basis(
     double *partial, float *basis, const __grid_constant__ bd_sep_window x,
@@ -30,38 +39,21 @@ __global__ __launch_bounds__(bd_sep_threads) void form_basis(
     const int rank = numbers->new_rank;
     if (!rank)
         return;
-    double products[RANK] = {}, fourths[RANK] = {};
+    double products[RANK] = {}, fourths[RANK] = {}, square = 0;
     const int64_t step = (int64_t)gridDim.x * bd_sep_threads * ROWS;
     for (int64_t i = ((int64_t)blockIdx.x * bd_sep_threads + threadIdx.x) * ROWS; i < x.ld;
          i += step) {
-        float b[RANK][ROWS], next[RANK][ROWS] = {}, l[ROWS], e[ROWS], c[RANK];
-        struct bd_sweep_bytes<ROWS> now[bd_sweep_together];
+        float b[RANK][ROWS], next[RANK][ROWS] = {}, l[ROWS];
         bd_sweep_load_basis<RANK, ROWS>(b, x, i);
-        for (int j = 0; j < count; j += bd_sweep_together) {
+        const auto add = [&](int j, int, const float *low, const float *e) {
 #pragma unroll
-            for (int t = 0; t < bd_sweep_together; t++)
-                if (j + t < count)
-                    now[t].load(x.bytes + x.order[j + t] * x.ld + i);
-#pragma unroll
-            for (int t = 0; t < bd_sweep_together; t++) {
-                if (j + t >= count)
+            for (int k = 0; k < RANK; k++) {
+                if (k >= rank)
                     break;
-                const int slot = x.order[j + t];
-#pragma unroll
-                for (int k = 0; k < RANK; k++)
-                    c[k] = x.coefficients[slot * bd_max_rank + k];
-                bd_sweep_form<RANK, ROWS>(l, e, now[t], b, c, x.lambda);
-#pragma unroll
-                for (int k = 0; k < RANK; k++) {
-                    if (k >= rank)
-                        break;
-                    const float factor = g[(j + t) * x.rank + k];
-#pragma unroll
-                    for (int r = 0; r < ROWS; r++)
-                        next[k][r] += factor * (l[r] + e[r]);
-                }
+                bd_sweep_add<ROWS>(next[k], g[j * x.rank + k], low, e);
             }
-        }
+        };
+        bd_sweep_columns<RANK, ROWS>(x, b, i, true, count, add, [](int) {});
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
             l[r] = 0;
@@ -77,10 +69,13 @@ __global__ __launch_bounds__(bd_sep_threads) void form_basis(
             for (int q = 0; q < ROWS; q += 4)
                 bd_sep_store_floats(basis + k * x.ld + i + q, next[k] + q);
             products[k] += bd_sweep_dot<ROWS>(next[k], l);
+            if (k == 0)
+                square += bd_sweep_dot<ROWS>(next[0], next[0]);
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
-                next[k][r] *= RANK > 1 ? next[k][r] : 1;
-            fourths[k] += bd_sweep_dot<ROWS>(next[k], next[k]);
+                next[k][r] *= next[k][r];
+            if (RANK > 1)
+                fourths[k] += bd_sweep_dot<ROWS>(next[k], next[k]);
         }
     }
     for (int k = 0; k < RANK; k++) {
@@ -90,10 +85,13 @@ __global__ __launch_bounds__(bd_sep_threads) void form_basis(
         partial[k * gridDim.x + blockIdx.x] = product;
         partial[(RANK + k) * gridDim.x + blockIdx.x] = fourth;
     }
+    square = bd_sep_block_sum(square);
+    if (threadIdx.x == 0)
+        partial[2 * RANK * gridDim.x + blockIdx.x] = square;
 }
 
 /* The first column of B, and those after it up to the first that few elements take part in; w, and
- * C := K. One thread block; partial is 2 RANK x parts. */
+ * C := K. One thread block; partial is (2 RANK + 1) x parts. */
 template <int RANK>
 __global__ __launch_bounds__(bd_sep_threads) void end_basis(
     struct bd_sep_numbers *numbers, float *coefficients, const double *partial, int parts,
@@ -105,10 +103,12 @@ __global__ __launch_bounds__(bd_sep_threads) void end_basis(
         return;
     if (threadIdx.x == 0)
         kept = rank;
-    double fourth = 0;
+    double square = 0;
+    for (int i = threadIdx.x; i < parts; i += bd_sep_threads)
+        square += partial[2 * RANK * parts + i];
+    square = bd_sep_block_sum(square);
     for (int k = 0; k < rank; k++) {
-        double product = 0;
-        fourth = 0;
+        double product = 0, fourth = 0;
         for (int i = threadIdx.x; i < parts; i += bd_sep_threads) {
             product += partial[k * parts + i];
             fourth += partial[(RANK + k) * parts + i];
@@ -119,15 +119,14 @@ __global__ __launch_bounds__(bd_sep_threads) void end_basis(
             continue;
         if (k > 0 && !(fourth * bd_sep_least_participation * m < 1) && k < kept)
             kept = k;
-        numbers->w[k] = k < kept ? (float)product : 0.0f;
+        numbers->w[k] = k < kept ? bd_sep_round_coefficient(product) : 0.0f;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         for (int k = kept; k < bd_max_rank; k++)
             numbers->w[k] = 0;
         numbers->rank = kept;
-        if (RANK == 1)
-            numbers->norm = fourth;
+        numbers->norm = square;
     }
     for (int at = threadIdx.x; at < count * bd_max_rank; at += bd_sep_threads) {
         const int j = at / bd_max_rank, k = at % bd_max_rank;
@@ -153,10 +152,12 @@ enum bd_status bd_cuda_sep_basis(void *arg, const int *order, int count, float l
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     enum bd_status status = bd_sep_set_order(s, order, count);
+    if (status == BD_OK)
+        status = bd_sep_project_columns(s, count, lambda, s->gram);
     if (status != BD_OK)
         return status;
     begin_basis<<<1, 256, 0, s->cuda->stream>>>(s->numbers, s->g, s->k, s->shape.rank, count, tau,
-                                                sigma, v, ldv);
+                                                sigma, v, ldv, s->gram);
     if (s->shape.rank == 1)
         learn_basis<1, 16>(s, count, lambda);
     else

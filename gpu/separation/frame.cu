@@ -3,12 +3,13 @@
 #include "gpu/separation/mask/shadow.h"
 #include "gpu/separation/state.cuh"
 
-/* Four elements of l = B w, rounded, as a word. */
+/* Four elements of l = B w, rounded, as a word. Products and sums are rounded one by one: l equals
+ * the CPU's to the bit. */
 template <int RANK>
 __device__ __forceinline__ uint32_t form_background(const float w[RANK], const float *basis,
                                                     int64_t ld, int rank, int64_t i)
 {
-    float l[4] = { 0.5f, 0.5f, 0.5f, 0.5f }, b[4];
+    float l[4] = {}, b[4];
 #pragma unroll
     for (int k = 0; k < RANK; k++) {
         if (k >= rank)
@@ -16,12 +17,12 @@ __device__ __forceinline__ uint32_t form_background(const float w[RANK], const f
         bd_sep_load_floats(basis + k * ld + i, b);
 #pragma unroll
         for (int e = 0; e < 4; e++)
-            l[e] += b[e] * w[k];
+            l[e] = __fadd_rn(l[e], __fmul_rn(b[e], w[k]));
     }
     uint32_t word = 0;
 #pragma unroll
     for (int e = 0; e < 4; e++)
-        word |= (uint32_t)fminf(fmaxf(l[e], 0.0f), 255.0f) << 8 * e;
+        word |= (uint32_t)fminf(fmaxf(__fadd_rn(l[e], 0.5f), 0.0f), 255.0f) << 8 * e;
     return word;
 }
 

@@ -3,6 +3,7 @@
  * the search costs a usual frame one small kernel that ends at once. The plain version is
  * separation/cpu/project.c. */
 #include "gpu/separation/state.cuh"
+#include "separation/shared/rounding.h"
 
 /* The operands of a round. partial: a sum for each chunk and column of B that RANK provides for. A
  * chunk is what a thread block of a round takes. */
@@ -140,7 +141,7 @@ __global__ __launch_bounds__(bd_sep_threads) void project(const __grid_constant_
     for (int k = 0; k < RANK; k++) {
         const double total = add_up<RANK>(on, gridDim.x, k);
         if (threadIdx.x == 0 && k < numbers->rank)
-            to[k] = numbers->w[k] + (float)total;
+            to[k] = bd_sep_round_coefficient((double)numbers->w[k] + total);
     }
     if (FIRST && threadIdx.x == 0)
         numbers->light = light ? all : 0;
@@ -179,7 +180,9 @@ __global__ __launch_bounds__(bd_sep_threads, 1) void follow_light(const __grid_c
         for (int k = 0; k < RANK; k++) {
             const double total = bd_sep_block_sum(sums[k]);
             if (threadIdx.x == 0 && k < numbers->rank)
-                numbers->w[k] = times == 1 && !explained ? numbers->fitted[k] : w[k] + (float)total;
+                numbers->w[k] = times == 1 && !explained
+                                    ? numbers->fitted[k]
+                                    : bd_sep_round_coefficient((double)w[k] + total);
         }
         __syncthreads(); /* the new w is there */
     }

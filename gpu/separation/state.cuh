@@ -44,7 +44,7 @@ struct bd_sep_numbers {
     unsigned light;            /* so many elements did before the first round; 0: a usual frame */
     float fitted[bd_max_rank]; /* w after the first round, should the light not explain it */
     unsigned long long square; /* of the norm of the background that becomes B */
-    double norm;               /* squared, of B, where the shape's rank is 1 */
+    double norm;               /* squared, of the first column of B */
     double measured;           /* squared norm of the first column of B while it is scaled */
 };
 
@@ -115,7 +115,7 @@ struct bd_cuda_separator {
     int host_order[bd_max_window], host_count; /* the same */
     struct bd_sep_numbers *numbers;
     double *frame_partial; /* chunks of a fit x (1 or bd_max_rank): their sums */
-    double *partial;       /* max(n, 2 bd_max_rank) x bd_sep_parts: those of a sweep over W */
+    double *partial;       /* max(n, 2 bd_max_rank + 1) x bd_sep_parts: those of a sweep over W */
     double *gram;          /* n x n */
     void *gram_work;       /* of bd_gram or bd_sep_gram_one */
 
@@ -202,6 +202,11 @@ enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, i
 /* A robust round for the coefficients of the `count` columns in order on B, which has rank 1;
  * w := those of the newest. sums.cu */
 enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda);
+
+/* t := X^T b in float64, `count` values; X is that of the columns in order, b the first column of
+ * B. sums.cu */
+enum bd_status bd_sep_project_columns(struct bd_cuda_separator *s, int count, float lambda,
+                                      double *t);
 
 #ifdef __CUDACC__
 

@@ -1,6 +1,7 @@
 /* The live separator on the GPU: sums over the rows for each frame of its window. */
 #include "gpu/separation/state.cuh"
 #include "gpu/separation/sweep.cuh"
+#include "separation/shared/rounding.h"
 
 /* The sums of v[0 .. 3] over the warp: that of v[lane / 8] in lanes 0, 8, 16, 24. */
 __device__ __forceinline__ double sum_four(const double v[bd_sweep_together], int lane)
@@ -17,11 +18,18 @@ __device__ __forceinline__ double sum_four(const double v[bd_sweep_together], in
     return sum;
 }
 
-/* partial[j gridDim.x + block] := the block's part of a sum for each of the `count` columns:
- * X_j^T X_(count - 1), or (FIT) B^T clip(W_j - B c_j, +-lambda) of the first column of B. A warp's
- * pieces are 32 ROWS rows each, its number in the grid and every gridDim.x bd_sweep_warps on.
- * Dynamic shared memory: count x bd_sweep_warps doubles, the sums so far. */
-template <int RANK, int ROWS, bool FIT>
+/* What a sum is of, for column j of X = L + E, E = clip(W - L, +-lambda), and the first column b of
+ * B: */
+enum {
+    x_with_newest, /* X_j^T X_(count - 1) */
+    x_with_basis,  /* X_j^T b */
+    e_with_basis   /* E_j^T b */
+};
+
+/* partial[j gridDim.x + block] := the block's part of a sum for each of the `count` columns. A
+ * warp's pieces are 32 ROWS rows each, its number in the grid and every gridDim.x
+ * bd_sweep_warps on. Dynamic shared memory: count x bd_sweep_warps doubles, the sums so far. */
+template <int RANK, int ROWS, int SUMS>
 __global__ __launch_bounds__(bd_sweep_threads) void sum_columns(
     double *partial, const __grid_constant__ bd_sep_window x, int count)
 {
@@ -34,47 +42,31 @@ __global__ __launch_bounds__(bd_sweep_threads) void sum_columns(
     for (int64_t i = ((int64_t)blockIdx.x * bd_sweep_threads + threadIdx.x) * ROWS;
          i - lane * ROWS < x.ld; i += step) {
         const bool inside = i < x.ld;
-        float b[RANK][ROWS] = {}, newest[ROWS], l[ROWS], e[ROWS], c[RANK];
-        struct bd_sweep_bytes<ROWS> now[bd_sweep_together] = {
-        };
+        float b[RANK][ROWS] = {}, other[ROWS] = {};
+        double parts[bd_sweep_together] = {};
         if (inside)
             bd_sweep_load_basis<RANK, ROWS>(b, x, i);
-        if (!FIT) {
-            const int slot = x.order[count - 1];
-            if (inside)
-                now[0].load(x.bytes + slot * x.ld + i);
-#pragma unroll
-            for (int k = 0; k < RANK; k++)
-                c[k] = x.coefficients[slot * bd_max_rank + k];
-            bd_sweep_form<RANK, ROWS>(l, e, now[0], b, c, x.lambda);
-#pragma unroll
-            for (int r = 0; r < ROWS; r++)
-                newest[r] = l[r] + e[r];
-        }
-        for (int j = 0; j < count; j += bd_sweep_together) {
-            double v[bd_sweep_together] = {};
-#pragma unroll
-            for (int t = 0; t < bd_sweep_together; t++)
-                if (inside && j + t < count)
-                    now[t].load(x.bytes + x.order[j + t] * x.ld + i);
-#pragma unroll
-            for (int t = 0; t < bd_sweep_together; t++) {
-                if (j + t >= count)
-                    break;
-                const int slot = x.order[j + t];
-#pragma unroll
-                for (int k = 0; k < RANK; k++)
-                    c[k] = x.coefficients[slot * bd_max_rank + k];
-                bd_sweep_form<RANK, ROWS>(l, e, now[t], b, c, x.lambda);
+        const auto copy = [&](int, int, const float *l, const float *e) {
+            bd_sweep_add<ROWS>(other, 1, l, e);
+        };
+        bd_sep_window newest = x;
+        newest.order += count - 1;
+        if (SUMS == x_with_newest)
+            bd_sweep_columns<RANK, ROWS>(newest, b, i, inside, 1, copy, [](int) {});
+        const auto multiply = [&](int, int t, float *l, const float *e) {
+            if (SUMS != e_with_basis)
 #pragma unroll
                 for (int r = 0; r < ROWS; r++)
-                    l[r] += e[r];
-                v[t] = FIT ? bd_sweep_dot<ROWS>(b[0], e) : bd_sweep_dot<ROWS>(newest, l);
-            }
-            const double sum = sum_four(v, lane);
+                    l[r] = __fadd_rn(l[r], e[r]);
+            parts[t] = bd_sweep_dot<ROWS>(SUMS == x_with_newest ? other : b[0],
+                                          SUMS == e_with_basis ? e : l);
+        };
+        const auto keep = [&](int j) {
+            const double sum = sum_four(parts, lane);
             if (lane % 8 == 0 && j + lane / 8 < count)
                 sums[(j + lane / 8) * bd_sweep_warps + warp] += sum;
-        }
+        };
+        bd_sweep_columns<RANK, ROWS>(x, b, i, inside, count, multiply, keep);
     }
     __syncthreads();
     for (int j = threadIdx.x; j < count; j += bd_sweep_threads) {
@@ -94,7 +86,7 @@ __device__ __forceinline__ double sum_parts(const double *partial, int parts)
     return bd_sep_block_sum(sum);
 }
 
-__global__ __launch_bounds__(bd_sep_threads) void finish_gram(double *g, const double *partial,
+__global__ __launch_bounds__(bd_sep_threads) void finish_sums(double *g, const double *partial,
                                                               int parts)
 {
     double sum = sum_parts(partial, parts);
@@ -112,40 +104,47 @@ __global__ __launch_bounds__(bd_sep_threads) void finish_fit(float *coefficients
     if (threadIdx.x > 0)
         return;
     float *c = coefficients + order[blockIdx.x] * bd_max_rank;
-    c[0] += (float)sum;
+    c[0] = bd_sep_round_coefficient((double)c[0] + sum);
     if (blockIdx.x == gridDim.x - 1)
         for (int k = 0; k < bd_max_rank; k++)
             numbers->w[k] = c[k];
 }
 
-enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
+/* g[j] := the sum of column j. */
+template <int SUMS>
+static enum bd_status form_sums(struct bd_cuda_separator *s, int count, float lambda, double *g)
 {
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     cudaStream_t stream = s->cuda->stream;
-    enum bd_status status = bd_sep_set_order(s, order, count);
-    if (status != BD_OK)
-        return status;
     const struct bd_sep_window x = bd_sep_view(s, lambda);
     const size_t shared = (size_t)count * bd_sweep_warps * sizeof(double);
     const unsigned blocks = bd_sweep_blocks(s, x.rank == 1 ? 16 : 4);
-    if (x.rank == 1)
-        sum_columns<1, 16, false>
-            <<<blocks, bd_sweep_threads, shared, stream>>>(s->partial, x, count);
-    else
-        sum_columns<bd_max_rank, 4, false>
-            <<<blocks, bd_sweep_threads, shared, stream>>>(s->partial, x, count);
-    finish_gram<<<(unsigned)count, bd_sep_threads, 0, stream>>>(g, s->partial, (int)blocks);
-    return bd_cuda_launched("products with the newest frame of the window");
+    auto *kernel = x.rank == 1 ? sum_columns<1, 16, SUMS> : sum_columns<bd_max_rank, 4, SUMS>;
+    kernel<<<blocks, bd_sweep_threads, shared, stream>>>(s->partial, x, count);
+    finish_sums<<<(unsigned)count, bd_sep_threads, 0, stream>>>(g, s->partial, (int)blocks);
+    return bd_cuda_launched("products with the frames of the window");
+}
+
+enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    enum bd_status status = bd_sep_set_order(s, order, count);
+    return status == BD_OK ? form_sums<x_with_newest>(s, count, lambda, g) : status;
+}
+
+enum bd_status bd_sep_project_columns(struct bd_cuda_separator *s, int count, float lambda,
+                                      double *t)
+{
+    return form_sums<x_with_basis>(s, count, lambda, t);
 }
 
 enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda)
 {
     cudaStream_t stream = s->cuda->stream;
     const struct bd_sep_window x = bd_sep_view(s, lambda);
+    const size_t shared = (size_t)count * bd_sweep_warps * sizeof(double);
     const unsigned blocks = bd_sweep_blocks(s, 16);
-    sum_columns<1, 16, true>
-        <<<blocks, bd_sweep_threads, (size_t)count * bd_sweep_warps * sizeof(double), stream>>>(
-            s->partial, x, count);
+    sum_columns<1, 16, e_with_basis>
+        <<<blocks, bd_sweep_threads, shared, stream>>>(s->partial, x, count);
     finish_fit<<<(unsigned)count, bd_sep_threads, 0, stream>>>(s->coefficients, s->numbers,
                                                                s->order, s->partial, (int)blocks);
     return bd_cuda_launched("coefficients of the window");

@@ -6,9 +6,10 @@
  * in the mask if |f - l| is more than the threshold and more than a few times the pixel's noise,
  * and if it is not background in the shadow of an object; then small components are removed, holes
  * filled, and the pixels at edges that are mostly background removed. Every memory / window seconds
- * the frame enters the window: the oldest column of the window is removed from R and the new one
- * appended (QR update), and the SVD of R gives the new basis; then the window is refined from its
- * frames (CAQR, SVD of R). Pixels that are foreground enter the window as background, until they
+ * the frame enters the window, and R of the window is made again from its frames (CAQR); without
+ * refinements the oldest column is removed from R and the new one appended (QR update). The SVD of R
+ * gives the rank and the singular values of the new basis, and its columns but the first, which
+ * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels that are foreground enter the window as background, until they
  * have been foreground for half the memory time: the window then takes about the other half to make
  * them background.
  *
@@ -54,7 +55,7 @@ struct bd_separator_options {
     double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
     double
         noise_gain; /* a pixel's threshold is at least this many times its noise; 0: 3; BD_NONE */
-    int refine;     /* refinements of the window a slide; 0: 1; BD_NONE */
+    int refine;     /* times R is made again a slide; 0: 1; BD_NONE: R is only updated */
     int rank;       /* largest rank of the background, 1 .. 8; 0: 1 */
     int median;     /* side of the median filter on the mask, odd, 1: none; 0: 5 */
     int min_area;   /* components of fewer pixels are removed; 0: by the frames' size; BD_NONE */

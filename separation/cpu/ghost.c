@@ -92,6 +92,7 @@ static void scale_basis(struct bd_cpu_separator *state, const int *order, int co
     for (int j = 0; j < count; j++)
         state->coefficients[(int64_t)order[j] * bd_max_rank] *= norm;
     state->w[0] *= norm;
+    state->norm = 1;
 }
 
 enum bd_status bd_cpu_sep_remove_ghosts(void *arg, const int *order, int count,

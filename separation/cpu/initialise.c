@@ -110,6 +110,7 @@ static void start_basis(struct bd_cpu_separator *state, int64_t items, const int
     struct scaling scaling = { .state = state, .square = square };
     bd_pool_run(state->pool, scale_chunk, &scaling, state->chunks);
     state->rank = 1;
+    state->norm = 1;
     for (int j = 0; j < count; j++) {
         float *c = bd_sep_coefficients(state, order[j]);
         memset(c, 0, bd_max_rank * sizeof *c);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "separation/cpu/state.h"
+#include "separation/shared/rounding.h"
 
 struct fit {
     struct bd_cpu_separator *state;
@@ -47,7 +48,7 @@ static void add_parts(const struct bd_cpu_separator *state, float *w)
         double dw = 0;
         for (int64_t i = 0; i < state->chunks; i++)
             dw += state->partial[i * bd_max_rank + k];
-        w[k] += (float)dw;
+        w[k] = bd_sep_round_coefficient((double)w[k] + dw);
     }
 }
 
@@ -93,8 +94,8 @@ static void background_chunk(void *arg, int64_t chunk, int thread)
     (void)thread;
     struct bd_cpu_separator *state = arg;
     int64_t from, count = bd_sep_range(state, chunk, &from);
-    state->kernels->background(count, state->basis + from, state->ld, state->rank, state->w,
-                               state->background + from);
+    state->exact->background(count, state->basis + from, state->ld, state->rank, state->w,
+                             state->background + from);
 }
 
 enum bd_status bd_cpu_sep_project(void *arg, int rounds, float lambda)

@@ -1,8 +1,11 @@
 /* The live separator on the CPU: the window of frames and the basis learned from it. */
 #include "separation/cpu/state.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "separation/shared/rounding.h"
 
 struct insertion {
     struct bd_cpu_separator *state;
@@ -79,10 +82,7 @@ static void form_rows(const struct sweep *sweep, int j, int64_t from, int64_t co
     const uint8_t *f = bd_sep_column(state, sweep->order[j]) + from;
     const float *b = state->basis + from, *c = bd_sep_coefficients(state, sweep->order[j]);
     prefetch(sweep, j, from, count);
-    if (state->rank == 1)
-        state->exact->form(count, f, b, c[0], sweep->lambda, x);
-    else
-        state->kernels->form(count, f, b, state->ld, state->rank, c, sweep->lambda, x);
+    state->exact->form(count, f, b, state->ld, state->rank, c, sweep->lambda, x);
 }
 
 static float *tile(const struct bd_cpu_separator *state, int thread, int which)
@@ -122,16 +122,22 @@ static void gram_chunk(void *arg, int64_t chunk, int thread)
     }
 }
 
+/* The sum of entry `which` of the items' `each` partial sums. */
+static double sum_parts(const struct bd_cpu_separator *state, int each, int which)
+{
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < state->chunks; chunk++)
+        sum += state->partial[chunk * each + which];
+    return sum;
+}
+
 enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
 {
     struct bd_cpu_separator *state = arg;
     struct sweep sweep = { .state = state, .order = order, .count = count, .lambda = lambda };
     bd_pool_run(state->pool, gram_chunk, &sweep, state->chunks);
-    for (int j = 0; j < count; j++) {
-        g[j] = 0;
-        for (int64_t i = 0; i < state->chunks; i++)
-            g[j] += state->partial[i * state->shape.window + j];
-    }
+    for (int j = 0; j < count; j++)
+        g[j] = sum_parts(state, state->shape.window, j);
     return BD_OK;
 }
 
@@ -184,6 +190,41 @@ static void add_column(const struct sweep *sweep, int j, int64_t from, int64_t c
                                    next + k * state->ld);
 }
 
+/* The chunk's parts of t = X^T b, b the first column of B. */
+static void project_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct sweep *sweep = arg;
+    struct bd_cpu_separator *state = sweep->state;
+    int64_t first, count = bd_sep_range(state, chunk, &first);
+    double *sums = state->partial + chunk * state->shape.window;
+    float x[few_rows];
+    memset(sums, 0, (size_t)sweep->count * sizeof *sums);
+    for (int64_t i = 0; i < count; i += few_rows) {
+        int64_t rows = rows_at(i, count);
+        for (int j = 0; j < sweep->count; j++) {
+            form_rows(sweep, j, first + i, rows, x);
+            state->kernels->dot(rows, x, state->basis + first + i, &sums[j]);
+        }
+    }
+}
+
+/* The largest singular value, and its right vector v (count values), by a step of subspace
+ * iteration from the basis in use: t = X^T b. */
+static void iterate_first(struct sweep *sweep, float *v, float *sigma)
+{
+    struct bd_cpu_separator *state = sweep->state;
+    double t[bd_max_window], square = 0;
+    bd_pool_run(state->pool, project_chunk, sweep, state->chunks);
+    for (int j = 0; j < sweep->count; j++) {
+        t[j] = sum_parts(state, state->shape.window, j);
+        square += t[j] * t[j];
+    }
+    *sigma = bd_sep_round_coefficient(sqrt(square / state->norm));
+    for (int j = 0; j < sweep->count; j++)
+        v[j] = bd_sep_round_element(t[j] / sqrt(square));
+}
+
 /* B_next := X G of `count` rows from row `from`. */
 static void make_basis(const struct sweep *sweep, int64_t from, int64_t count)
 {
@@ -194,8 +235,10 @@ static void make_basis(const struct sweep *sweep, int64_t from, int64_t count)
         add_column(sweep, j, from, count);
 }
 
-/* Rows of B_next = X G, and the item's parts of w_next = B_next^T B w and of the sums of b^4 of the
- * columns of B_next. */
+enum { basis_sums = 2 * bd_max_rank + 1 };
+
+/* Rows of B_next = X G, and the chunk's parts of w_next = B_next^T B w, of the sums of b^4 of the
+ * columns of B_next, and of b^2 of the first. */
 static void basis_chunk(void *arg, int64_t chunk, int thread)
 {
     const struct sweep *sweep = arg;
@@ -207,7 +250,10 @@ static void basis_chunk(void *arg, int64_t chunk, int thread)
     memset(l, 0, (size_t)count * sizeof *l);
     for (int k = 0; k < state->rank; k++)
         state->exact->add_multiple(count, state->w[k], state->basis + k * state->ld + from, l);
-    double *products = state->partial + chunk * 2 * bd_max_rank, *fourths = products + bd_max_rank;
+    double *products = state->partial + chunk * basis_sums, *fourths = products + bd_max_rank;
+    fourths[bd_max_rank] = 0;
+    state->kernels->dot(count, state->next_basis + from, state->next_basis + from,
+                        &fourths[bd_max_rank]);
     for (int k = 0; k < sweep->rank; k++) {
         const float *b = state->next_basis + k * state->ld + from;
         products[k] = fourths[k] = 0;
@@ -216,14 +262,6 @@ static void basis_chunk(void *arg, int64_t chunk, int thread)
             square[i] = b[i] * b[i];
         state->kernels->dot(count, square, square, &fourths[k]);
     }
-}
-
-static double sum_parts(const struct bd_cpu_separator *state, int which)
-{
-    double sum = 0;
-    for (int64_t chunk = 0; chunk < state->chunks; chunk++)
-        sum += state->partial[chunk * 2 * bd_max_rank + which];
-    return sum;
 }
 
 enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float lambda, double tau,
@@ -235,31 +273,36 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
         rank++;
     if (!rank) /* darker than lambda: keep the basis there is */
         return BD_OK;
-    for (int k = 0; k < rank; k++)
-        for (int j = 0; j < count; j++)
-            state->g[(int64_t)k * count + j] = v[k * ldv + j] / sigma[k];
     struct sweep sweep = { .state = state,
                            .order = order,
                            .count = count,
                            .lambda = lambda,
                            .rank = rank,
                            .g = state->g };
+    float direction[bd_max_window], largest;
+    iterate_first(&sweep, direction, &largest);
+    for (int k = 0; k < rank; k++)
+        for (int j = 0; j < count; j++)
+            state->g[(int64_t)k * count + j] =
+                k ? v[k * ldv + j] / sigma[k] : direction[j] / largest;
     bd_pool_run(state->pool, basis_chunk, &sweep, state->chunks);
     float *basis = state->basis;
     state->basis = state->next_basis;
     state->next_basis = basis;
     memset(state->w, 0, sizeof state->w);
+    state->norm = sum_parts(state, basis_sums, 2 * bd_max_rank);
     state->rank = 0;
     do {
-        state->w[state->rank] = (float)sum_parts(state, state->rank);
+        state->w[state->rank] = bd_sep_round_coefficient(sum_parts(state, basis_sums, state->rank));
         state->rank++;
-    } while (state->rank < rank && sum_parts(state, bd_max_rank + state->rank) *
+    } while (state->rank < rank && sum_parts(state, basis_sums, bd_max_rank + state->rank) *
                                            bd_sep_least_participation * (double)state->m <
                                        1);
     for (int j = 0; j < count; j++) {
         float *c = bd_sep_coefficients(state, order[j]);
         memset(c, 0, bd_max_rank * sizeof *c);
-        for (int k = 0; k < state->rank; k++)
+        c[0] = (float)((double)largest - tau) * direction[j];
+        for (int k = 1; k < state->rank; k++)
             c[k] = (float)(sigma[k] - tau) * v[k * ldv + j];
     }
     return BD_OK;

@@ -94,10 +94,11 @@ struct bd_separation_ops {
     /* l := a picture of m tight bytes found by another solver. Both copy before they return. */
     enum bd_status (*load_background)(void *state, const uint8_t *background);
     /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w, from the w of the frame
-     * before. If there are rounds, and more than bd_sep_outlier_share of the elements of f differ
-     * from the first l by more than 2 lambda, the light has changed: rounds with 8, 4 and 2 times
-     * lambda come first, and are kept if at most bd_sep_explained_share times as many elements
-     * differ after them. The bytes of l are written by detect at the latest. */
+     * before; w is rounded after each (rounding.h). If there are rounds, and more than
+     * bd_sep_outlier_share of the elements of f differ from the first l by more than 2 lambda, the
+     * light has changed: rounds with 8, 4 and 2 times lambda come first, and are kept if at most
+     * bd_sep_explained_share times as many elements differ after them. The bytes of l are written
+     * by detect at the latest. */
     enum bd_status (*project)(void *state, int rounds, float lambda);
     /* The mask and the guard from |f - l|; learns noise levels and ages (not with learn = 0):
      * separation/shared/mask.h. */
@@ -119,9 +120,13 @@ struct bd_separation_ops {
     /* The basis from the SVD of R, R that of X(:, order): with r the number of leading sigma above
      * tau, at most the shape's rank and count, B := X(:, order) V diag(1 / sigma) and C(:, order)
      * := diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the
-     * basis as it is. Columns of B after the first are kept up to the first that takes part in too
-     * little (bd_sep_least_participation). w becomes B_new^T B w. sigma and
-     * v (at least count values, and count x r) are in the backend's memory. */
+     * basis as it is. The first column v of V and sigma(1) are replaced by a step of subspace
+     * iteration from the first column b of B: t := X^T b in float64, sigma(1) := |t| / |b|,
+     * v := t / |t|, both rounded (rounding.h), so that all backends learn the same. Columns of B
+     * after the first are kept up to the first that takes part in too little
+     * (bd_sep_least_participation). w becomes
+     * B_new^T B w, rounded. sigma and v (at least count values, and count x r) are in the backend's
+     * memory. */
     enum bd_status (*basis)(void *state, const int *order, int count, float lambda, double tau,
                             const float *sigma, const float *v, int64_t ldv);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust

@@ -58,8 +58,9 @@ static int64_t differing(const struct bd_frame *a, const struct bd_frame *b, int
     return count;
 }
 
-/* At least 99.9 % of all pixels have the same mask and (within a grey level) background. */
-static void compare(const struct bd_options *cpu, const struct bd_options *gpu)
+/* Masks are the same and backgrounds are, to the bit; where that is not wanted at least 99.9 % of
+ * both, backgrounds within a grey level. */
+static void compare(const struct bd_options *cpu, const struct bd_options *gpu, bool same)
 {
     struct bd_pipeline *a = NULL, *b = NULL;
     struct bd_result on_cpu, on_gpu;
@@ -78,13 +79,14 @@ static void compare(const struct bd_options *cpu, const struct bd_options *gpu)
         pixels += (int64_t)on_cpu.mask->width * on_cpu.mask->height;
         values += (int64_t)on_cpu.mask->width * on_cpu.mask->height * on_cpu.background->format;
         masks += differing(on_cpu.mask, on_gpu.mask, 0);
-        backgrounds += differing(on_cpu.background, on_gpu.background, 1);
+        backgrounds += differing(on_cpu.background, on_gpu.background, same ? 0 : 1);
     }
     print_message("%s, %s: masks differ in %.5f %%, backgrounds in %.5f %%\n", cpu->arguments[0],
                   cpu->gray ? "gray" : "rgb", 100 * (double)masks / (double)pixels,
                   100 * (double)backgrounds / (double)values);
-    assert_true((double)masks <= 1e-3 * (double)pixels);
-    assert_true((double)backgrounds <= 1e-3 * (double)values);
+    double share = same ? 0 : 1e-3;
+    assert_true((double)masks <= share * (double)pixels);
+    assert_true((double)backgrounds <= share * (double)values);
     bd_pipeline_close(&a);
     bd_pipeline_close(&b);
 }
@@ -125,7 +127,7 @@ static void masks_are_those_of_the_cpu(void **state)
         if (!*path || bd_reader_open(&reader, path, &plain) != BD_OK)
             continue;
         bd_reader_close(&reader);
-        compare(&cpu, &gpu);
+        compare(&cpu, &gpu, cases[i].rank < 2);
     }
 }
 
@@ -140,7 +142,7 @@ static void a_batch_is_that_of_the_cpu(void **state)
     cpu.solver = BD_SOLVER_BATCH;
     gpu = cpu;
     gpu.backend = "cuda";
-    compare(&cpu, &gpu);
+    compare(&cpu, &gpu, false);
 }
 
 /* Frames in a film. */

@@ -280,39 +280,50 @@ static void test_add_multiple(void **state)
     }
 }
 
-/* The column of X of a basis of rank 1, also as the kernel for any rank gives it. */
-static void check_form(const struct bd_separation_kernels *kernels, int count)
+/* The background and the column of X of a basis of any rank, and the multiple of that column for
+ * rank 1: each product and each sum is rounded. */
+static void check_form(const struct bd_exact_kernels *kernels, int count, int rank)
 {
-    static uint8_t f[most];
-    float b[most], x[most + guard], same[most], y[most + guard], lambda = 10, c = 260;
+    static uint8_t f[most], l[most + guard];
+    static float b[bd_max_rank * most];
+    float c[bd_max_rank] = { 180 }, x[most + guard], y[most + guard], lambda = 10;
     fill_bytes(f, most);
-    fill_floats(b, most, 1);
+    fill_floats(b, rank * most, 1);
+    fill_floats(c + 1, bd_max_rank - 1, 30);
+    memset(l, untouched, sizeof l);
     for (int i = 0; i < most + guard; i++)
         x[i] = y[i] = -7;
-    kernels->exact->form(count, f, b, c, lambda, x);
-    kernels->pixel->form(count, f, b, most, 1, &c, lambda, same);
-    assert_memory_equal(x, same, (size_t)count * sizeof *x);
-    kernels->exact->add_formed(count, f, b, c, lambda, 0.0137F, y);
+    kernels->background(count, b, most, rank, c, l);
+    kernels->form(count, f, b, most, rank, c, lambda, x);
+    if (rank == 1)
+        kernels->add_formed(count, f, b, c[0], lambda, 0.0137F, y);
     for (int i = 0; i < count; i++) {
-        volatile float l = b[i] * c, e = (float)f[i] - l, product;
+        volatile float product, want = 0, e;
+        for (int k = 0; k < rank; k++) {
+            product = b[k * most + i] * c[k];
+            want = want + product;
+        }
+        e = (float)f[i] - want;
         e = e > lambda ? lambda : e < -lambda ? -lambda : e;
-        assert_true(x[i] == l + e);
-        product = 0.0137F * x[i];
-        assert_true(y[i] == -7 + product);
+        e = want + e;
+        assert_true(x[i] == e);
+        want = want + 0.5F;
+        assert_int_equal(l[i], want > 255 ? 255 : (int)want);
+        product = 0.0137F * e;
+        assert_true(rank > 1 || y[i] == -7 + product);
     }
     for (int i = count; i < count + guard; i++)
-        assert_true(x[i] == -7 && y[i] == -7);
+        assert_true(l[i] == untouched && x[i] == -7 && y[i] == -7);
 }
 
 static void test_form(void **state)
 {
     (void)state;
-    enum bd_isa list[BD_ISA_COUNT];
-    int variants = bd_isa_list(list);
     seed = 5;
-    for (int variant = 0; variant < variants; variant++)
-        for (int i = 0; i < length_count; i++)
-            check_form(bd_separation_kernels_of(list[variant]), lengths[i]);
+    FOR_EACH_VARIANT(kernels)
+    for (int i = 0; i < length_count; i++)
+        for (int rank = 1; rank <= bd_max_rank; rank++)
+            check_form(kernels, lengths[i], rank);
 }
 
 int main(void)

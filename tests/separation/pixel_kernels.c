@@ -106,35 +106,6 @@ static void check_project_first(const struct bd_pixel_kernels *kernels, const st
     assert_memory_equal(dw, want, sizeof dw);
 }
 
-static void check_background(const struct bd_pixel_kernels *kernels, const struct problem *p,
-                             int rank, int64_t count)
-{
-    uint8_t l[most + guard];
-    memset(l, 77, sizeof l);
-    kernels->background(count, p->b, ldb, rank, p->w, l);
-    for (int64_t i = 0; i < count; i++) {
-        double v = product(p, rank, i), nearest = v < 0 ? 0 : v > 255 ? 255 : v;
-        assert_true(fabs(l[i] - nearest) <= 0.5 + 1e-3);
-    }
-    for (int64_t i = count; i < count + guard; i++)
-        assert_int_equal(l[i], 77);
-}
-
-static void check_form(const struct bd_pixel_kernels *kernels, const struct problem *p, int rank,
-                       int64_t count, float lambda)
-{
-    float x[most + guard];
-    for (int i = 0; i < most + guard; i++)
-        x[i] = -7;
-    kernels->form(count, p->f, p->b, ldb, rank, p->w, lambda, x);
-    for (int64_t i = 0; i < count; i++) {
-        double l = product(p, rank, i), want = l + clip(p->f[i] - l, (double)lambda);
-        assert_true(fabs((double)x[i] - want) <= 1000 * 8 * (double)FLT_EPSILON);
-    }
-    for (int64_t i = count; i < count + guard; i++)
-        assert_true(x[i] == -7);
-}
-
 #define FOR_EACH_VARIANT(kernels)                                                               \
     enum bd_isa list[BD_ISA_COUNT];                                                             \
     int variants = bd_isa_list(list);                                                           \
@@ -156,8 +127,6 @@ static void test_basis_kernels(void **state)
             check_project_first(kernels, &p, rank, lengths[i], 20);
             check_project_first(kernels, &p, rank, lengths[i], 100);
             check_project(kernels, &p, rank, lengths[i], 300);
-            check_background(kernels, &p, rank, lengths[i]);
-            check_form(kernels, &p, rank, lengths[i], 10);
         }
     }
 }
@@ -178,7 +147,7 @@ static void test_dot(void **state)
         }
         double sum = 3, pieces = 3;
         kernels->dot(lengths[i], x, y, &sum);
-        assert_true(fabs(sum - 3 - want) <= 32 * (double)FLT_EPSILON * (size + 3));
+        assert_true(fabs(sum - 3 - want) <= 1e-13 * (size + 3));
         for (int64_t from = 0; from < lengths[i]; from += 512)
             kernels->dot(lengths[i] - from < 512 ? lengths[i] - from : 512, x + from, y + from,
                          &pieces);

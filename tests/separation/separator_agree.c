@@ -174,7 +174,9 @@ static struct bd_separation compare_results(struct pair *p, const char *when)
     int64_t mask = differing(out[0].mask, out[1].mask, p->pixels, 0);
     int64_t shadow = differing(out[0].shadow, out[1].shadow, p->pixels, 0);
     int64_t changed = llabs(out[0].changed - out[1].changed);
-    if (timed || l * 1000 > p->m || mask * 1000 > p->pixels || shadow * 1000 > p->pixels)
+    /* A basis of rank 1 is the same to the bit (separation/shared/rounding.h). */
+    int64_t one_in = p->shape.rank > 1 ? 1000 : p->m + 1;
+    if (timed || l0 || mask || shadow)
         print_message(
             "%s: rank %d %d foreground %lld %lld; background off by one %lld, more %lld of "
             "%lld; mask %lld, shadows %lld, changed %lld and %lld\n",
@@ -190,11 +192,11 @@ static struct bd_separation compare_results(struct pair *p, const char *when)
         print_message("%s: %lld pixels ghost_pixels, should be %lld\n", when,
                       (long long)out[1].ghost_pixels, (long long)out[0].ghost_pixels);
     assert_true(llabs(out[0].ghost_pixels - out[1].ghost_pixels) * 100 <= out[0].ghost_pixels);
-    assert_true(l * 1000 <= p->m);
-    assert_true(l0 * 100 <= p->m);
-    assert_true(mask * 1000 <= p->pixels);
-    assert_true(shadow * 1000 <= p->pixels);
-    assert_true(changed * 1000 <= p->pixels);
+    assert_true(l * one_in <= p->m);
+    assert_true(l0 * one_in <= 10 * p->m);
+    assert_true(mask * one_in <= p->pixels);
+    assert_true(shadow * one_in <= p->pixels);
+    assert_true(changed * one_in <= p->pixels);
     return out[0];
 }
 
@@ -617,7 +619,8 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     int64_t pixels = (int64_t)clip->width * clip->height, m = pixels * clip->channels;
     int64_t masks = differing(want->mask, out->mask, pixels, 0);
     int64_t shadows = differing(want->shadow, out->shadow, pixels, 0);
-    int64_t backgrounds = differing(want->background, out->background, m, 1);
+    int64_t backgrounds =
+        differing(want->background, out->background, m, clip->rank > 1 ? 1 : 0);
     assert_int_equal(want->columns, out->columns);
     assert_int_equal(want->learned, out->learned);
     assert_int_equal(want->rank, out->rank);
@@ -685,7 +688,7 @@ static void check_clip(const char *name, const struct clip *clip)
     }
     assert_int_equal(received, clip_frames());
     print_message("%s, %d x %d x %d, window %d, rank %d: %.5f %% of mask pixels, %.5f %% of "
-                  "shadows (of %.2f %%), %.5f %% of background elements by more than 1 differ; "
+                  "shadows (of %.2f %%), %.5f %% of background elements differ (by more than 1 where rank is not 1); "
                   "ghost_pixels %lld and %lld\n",
                   name, clip->width, clip->height, clip->channels, clip->window, clip->rank,
                   100 * (double)tally.masks / (double)tally.pixels,
@@ -693,13 +696,15 @@ static void check_clip(const char *name, const struct clip *clip)
                   100 * (double)tally.in_shadow / (double)tally.pixels,
                   100 * (double)tally.backgrounds / (double)tally.elements,
                   (long long)tally.want_ghost_pixels, (long long)tally.ghost_pixels);
-    assert_true(tally.masks * 1000 <= tally.pixels);
-    assert_true(tally.shadows * 1000 <= tally.pixels);
+    /* A basis of rank 1 is the same to the bit (separation/shared/rounding.h). */
+    int64_t one_in = clip->rank > 1 ? 1000 : tally.elements + 1;
+    assert_true(tally.masks * one_in <= tally.pixels);
+    assert_true(tally.shadows * one_in <= tally.pixels);
     /* Small black strips are not even enough for shadows; where something leaves a gray picture no
      * others are. */
     assert_true(test_quick() || tally.in_shadow > 0 ||
                 (clip->channels == 1 && (clip->height < 100 || clip->leaves)));
-    assert_true(tally.backgrounds * 1000 <= tally.elements);
+    assert_true(tally.backgrounds * one_in <= tally.elements);
     assert_true(llabs(tally.want_ghost_pixels - tally.ghost_pixels) * 50 <=
                 tally.want_ghost_pixels);
     if (clip->leaves && !clip->ahead && !test_quick())

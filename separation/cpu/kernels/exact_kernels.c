@@ -230,26 +230,65 @@ static void add_multiple(int64_t count, float a, const float *restrict x, float 
         y[i] += a * x[i];
 }
 
-BD_INLINE float formed(uint8_t f, float b, float c, float lambda)
+BD_INLINE float formed(uint8_t f, float l, float lambda)
 {
-    float l = b * c, e = (float)f - l;
+    float e = (float)f - l;
     float low = e > lambda ? lambda : e;
     e = low < -lambda ? -lambda : low;
     return l + e;
 }
 
-static void form(int64_t count, const uint8_t *restrict f, const float *restrict b, float c,
-                 float lambda, float *restrict x)
+/* out := B c */
+BD_INLINE void multiply(int64_t count, const float *restrict b, int64_t ldb, int rank,
+                        const float *c, float *restrict out)
 {
+    float first = c[0];
     for (int64_t i = 0; i < count; i++)
-        x[i] = formed(f[i], b[i], c, lambda);
+        out[i] = b[i] * first;
+    for (int k = 1; k < rank; k++)
+        add_multiple(count, c[k], b + k * ldb, out);
+}
+
+BD_INLINE void round_to_bytes(int64_t count, const float *restrict v, uint8_t *restrict out)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float up = v[i] + 0.5f;
+        float low = up > 255.0f ? 255.0f : up;
+        low = low < 0.0f ? 0.0f : low;
+        out[i] = (uint8_t)(int32_t)low;
+    }
+}
+
+static void background(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
+                       uint8_t *l)
+{
+    float v[TILE];
+    for (int64_t i = 0; i < count; i += TILE) {
+        int64_t here = count - i < TILE ? count - i : TILE;
+        multiply(here, b + i, ldb, rank, w, v);
+        round_to_bytes(here, v, l + i);
+    }
+}
+
+static void form(int64_t count, const uint8_t *restrict f, const float *restrict b, int64_t ldb,
+                 int rank, const float *c, float lambda, float *restrict x)
+{
+    if (rank == 1) {
+        float only = c[0];
+        for (int64_t i = 0; i < count; i++)
+            x[i] = formed(f[i], b[i] * only, lambda);
+        return;
+    }
+    multiply(count, b, ldb, rank, c, x);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = formed(f[i], x[i], lambda);
 }
 
 static void add_formed(int64_t count, const uint8_t *restrict f, const float *restrict b, float c,
                        float lambda, float a, float *restrict y)
 {
     for (int64_t i = 0; i < count; i++)
-        y[i] += a * formed(f[i], b[i], c, lambda);
+        y[i] += a * formed(f[i], b[i] * c, lambda);
 }
 
 #define TABLE BD_ISA_SYMBOL(bd_exact)
@@ -263,6 +302,7 @@ const struct bd_exact_kernels TABLE = {
     .is_set = is_set,
     .trim = trim,
     .add_multiple = add_multiple,
+    .background = background,
     .form = form,
     .add_formed = add_formed,
 };

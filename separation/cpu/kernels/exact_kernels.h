@@ -62,11 +62,16 @@ struct bd_exact_kernels {
     /* y += a x */
     void (*add_multiple)(int64_t count, float a, const float *x, float *y);
 
-    /* x := l + clip(f - l, +-lambda) with l = c b: what the kernel `form` of pixel_kernels.h gives
-     * for rank 1, half as fast again. */
-    void (*form)(int64_t count, const uint8_t *f, const float *b, float c, float lambda, float *x);
+    /* l := B w rounded to 0..255. B is column-major, `rank` columns `ldb` floats apart; w and c are
+     * `rank` coefficients. */
+    void (*background)(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
+                       uint8_t *l);
 
-    /* y += a x, with the same x. */
+    /* x := B c + clip(f - B c, +-lambda). */
+    void (*form)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                 const float *c, float lambda, float *x);
+
+    /* y += a x, with the x of rank 1. */
     void (*add_formed)(int64_t count, const uint8_t *f, const float *b, float c, float lambda,
                        float a, float *y);
 };

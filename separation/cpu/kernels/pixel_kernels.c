@@ -11,9 +11,7 @@
 enum { LANES = 16, TILE = 256, BYTES = 64 };
 
 typedef float floats __attribute__((vector_size(LANES * 4)));
-typedef int32_t ints __attribute__((vector_size(LANES * 4)));
-typedef uint16_t words __attribute__((vector_size(LANES * 2)));
-typedef uint8_t pixels __attribute__((vector_size(LANES)));
+typedef double doubles __attribute__((vector_size(LANES * 8)));
 typedef uint8_t bytes __attribute__((vector_size(BYTES)));
 typedef int8_t signs __attribute__((vector_size(BYTES)));
 
@@ -22,36 +20,6 @@ BD_INLINE floats load(const float *p)
     floats v;
     memcpy(&v, p, sizeof v);
     return v;
-}
-
-BD_INLINE void store(float *p, floats v)
-{
-    memcpy(p, &v, sizeof v);
-}
-
-BD_INLINE void store_pixels(uint8_t *p, floats v)
-{
-    pixels out = __builtin_convertvector(
-        __builtin_convertvector(__builtin_convertvector(v, ints), words), pixels);
-    memcpy(p, &out, sizeof out);
-}
-
-/* Lane by lane: a where the mask is -1, b where it is 0. */
-BD_INLINE floats choose(ints mask, floats a, floats b)
-{
-    return (floats)(((ints)a & mask) | ((ints)b & ~mask));
-}
-
-BD_INLINE floats all(float value)
-{
-    return (floats){ value, value, value, value, value, value, value, value,
-                     value, value, value, value, value, value, value, value };
-}
-
-BD_INLINE floats clamp(floats v, float low, float high)
-{
-    v = choose(v > high, all(high), v);
-    return choose(v < low, all(low), v);
 }
 
 BD_INLINE float sum(floats v)
@@ -185,61 +153,16 @@ static int64_t project_first(int64_t count, const uint8_t *f, const float *b, in
     return project_any(count, f, b, ldb, rank, w, lambda, true, far, dw);
 }
 
-static void background(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
-                       uint8_t *l)
-{
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        floats v = load(b + i) * w[0];
-        for (int k = 1; k < rank; k++)
-            v += load(b + k * ldb + i) * w[k];
-        store_pixels(l + i, clamp(v + 0.5f, 0, 255));
-    }
-    for (; i < count; i++) {
-        float v = 0.5f;
-        for (int k = 0; k < rank; k++)
-            v += b[k * ldb + i] * w[k];
-        l[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-    }
-}
-
-/* x := l + clip(f - l, +-lambda) for n elements, where x holds l. */
-BD_INLINE void approach(int64_t n, const uint8_t *restrict f, float lambda, float *restrict x)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float e = (float)f[i] - x[i];
-        float low = e > lambda ? lambda : e;
-        e = low < -lambda ? -lambda : low;
-        x[i] = x[i] + e;
-    }
-}
-
-static void form(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                 const float *c, float lambda, float *x)
-{
-    int64_t i = 0;
-    while (i + LANES <= count) {
-        int64_t n = tile_at(i, count);
-        multiply(n, b + i, ldb, rank, c, x + i);
-        approach(n, f + i, lambda, x + i);
-        i += n;
-    }
-    for (; i < count; i++) {
-        float l = 0;
-        for (int k = 0; k < rank; k++)
-            l += b[k * ldb + i] * c[k];
-        float e = (float)f[i] - l;
-        x[i] = l + (e > lambda ? lambda : e < -lambda ? -lambda : e);
-    }
-}
-
 static void dot(int64_t count, const float *x, const float *y, double *sum_of_all)
 {
     int64_t i = 0;
-    while (i + LANES <= count) {
-        int64_t n = tile_at(i, count);
-        add_product(n, x + i, y + i, sum_of_all);
-        i += n;
+    for (; i + TILE <= count; i += TILE) {
+        doubles acc = { 0 };
+        for (int64_t j = i; j < i + TILE; j += LANES)
+            acc += __builtin_convertvector(load(x + j), doubles) *
+                   __builtin_convertvector(load(y + j), doubles);
+        for (int j = 0; j < LANES; j++)
+            *sum_of_all += acc[j];
     }
     for (; i < count; i++)
         *sum_of_all += (double)x[i] * (double)y[i];
@@ -338,8 +261,6 @@ extern const struct bd_pixel_kernels TABLE;
 const struct bd_pixel_kernels TABLE = {
     .project = project,
     .project_first = project_first,
-    .background = background,
-    .form = form,
     .dot = dot,
     .median = median,
     .spread = spread,

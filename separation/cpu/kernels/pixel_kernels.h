@@ -1,7 +1,7 @@
 /* The live separator's arithmetic on runs of window elements (bytes of frames against float bases),
  * compiled once for each instruction set.
  *
- * B is the basis, column-major, `rank` columns `ldb` floats apart; w and c are `rank` coefficients.
+ * B is the basis, column-major, `rank` columns `ldb` floats apart; w are `rank` coefficients.
  */
 #ifndef BD_SEPARATION_CPU_KERNELS_PIXEL_KERNELS_H
 #define BD_SEPARATION_CPU_KERNELS_PIXEL_KERNELS_H
@@ -19,15 +19,8 @@ struct bd_pixel_kernels {
     int64_t (*project_first)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
                              const float *w, float lambda, float far, double *dw);
 
-    /* l := B w rounded to 0..255. */
-    void (*background)(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
-                       uint8_t *l);
-
-    /* x := B c + clip(f - B c, +-lambda). */
-    void (*form)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                 const float *c, float lambda, float *x);
-
-    /* *sum += x^T y. In pieces of whole tiles of 256 elements the sum is the same to the bit. */
+    /* *sum += x^T y, in float64. In pieces of whole tiles of 256 elements the sum is the same to
+     * the bit. */
     void (*dot)(int64_t count, const float *x, const float *y, double *sum);
 
     /* median[i] := the lower median of columns[j][i], j = 0 .. n - 1. */
