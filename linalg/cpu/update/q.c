@@ -16,7 +16,7 @@ struct loop {
     const struct bd_update_pass *pass;
 };
 
-/* Chains in place or, a single group, from Q to the other place. */
+/* The first group of chains takes the columns from X to Y; further groups are in place there. */
 static void rotate_block(const struct bd_column_kernels *kernels, const struct bd_transform *t,
                          int64_t rows, const float *x, int64_t ldx, float *y, int64_t ldy)
 {
@@ -25,18 +25,8 @@ static void rotate_block(const struct bd_column_kernels *kernels, const struct b
         int64_t base = t->origin - t->direction * (g + sweeps);
         kernels->rotate(rows, t->steps, sweeps, x + base * ldx, t->direction * ldx, y + base * ldy,
                         t->direction * ldy, t->cs + g * 2, t->sweeps);
-    }
-}
-
-static void reflect_block(const struct bd_column_kernels *kernels, const struct bd_transform *t,
-                          int64_t rows, float *x, int64_t ldx)
-{
-    int64_t size = (t->p + bd_reflect_group) * bd_reflect_group;
-    for (int64_t j = 0; j < t->steps; j += bd_reflect_group) {
-        int64_t count = t->steps - j < bd_reflect_group ? t->steps - j : bd_reflect_group;
-        int64_t group = j / bd_reflect_group;
-        kernels->reflect(rows, t->p + count, x + (t->origin + j) * ldx, ldx, t->v + group * size,
-                         t->vt + group * size);
+        x = y;
+        ldx = ldy;
     }
 }
 
@@ -47,9 +37,9 @@ static void copy_block(int64_t rows, int64_t cols, const float *x, int64_t ldx, 
         memcpy(y + j * ldy, x + j * ldx, (size_t)rows * sizeof *x);
 }
 
-/* Transforms a block of Q. A pass that goes on with it does so from a copy whose columns lie close
- * together: columns of Q are often a multiple of 4 KiB apart and would evict each other. Returns
- * where the block is now. */
+/* Transforms a block of Q. A pass that goes on with it (after a removal, whose chains go from left
+ * to right) does so from a copy whose columns lie close together: columns of Q are often a multiple
+ * of 4 KiB apart and would evict each other. Returns where the block is now. */
 static const float *transform_block(const struct bd_cpu_update *work,
                                     const struct bd_update_pass *pass, int64_t rows, float *q,
                                     float *pack, int64_t *ld)
@@ -58,16 +48,9 @@ static const float *transform_block(const struct bd_cpu_update *work,
     int joined = pass->subtract || pass->dots;
     *ld = joined ? block_rows + 16 : pass->ldq;
     float *x = joined ? pack : q;
-    if (t->kind == bd_transform_reflectors) {
-        if (joined)
-            copy_block(rows, pass->n_in, q, pass->ldq, x, *ld);
-        reflect_block(work->kernels, t, rows, x, *ld);
-    } else {
-        int64_t first = t->direction > 0 ? t->origin - t->sweeps : 0;
-        if (joined)
-            copy_block(rows, first, q, pass->ldq, x, *ld);
-        rotate_block(work->kernels, t, rows, q, pass->ldq, x, *ld);
-    }
+    if (joined) /* the columns that the first group leaves where they are */
+        copy_block(rows, t->origin - bd_least(t->sweeps, bd_sweep_group), q, pass->ldq, x, *ld);
+    rotate_block(work->kernels, t, rows, q, pass->ldq, x, *ld);
     if (joined)
         copy_block(rows, pass->n, x, *ld, q, pass->ldq);
     return x;

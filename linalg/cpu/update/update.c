@@ -1,9 +1,9 @@
 /* QR updating on the CPU: the workspace, and the functions for columns and for R alone.
  *
- * There are two ways. Few columns of a tall thin Q come and go by rotations and reflectors, which
- * are made in float64 and applied to Q in a pass at the speed of memory (r.c, q.c, append.c). More
- * columns, all rows, and the full Q are done by blocked Givens sweeps at the speed of matrix
- * products (givens_sweep.c, directions.c, blocks.c, rows.c). */
+ * There are two ways. Few columns of a tall thin Q come and go by rotations, which are made in
+ * float64 and applied to Q in a pass at the speed of memory (r.c, q.c, append.c). More columns, all
+ * rows, and the full Q are done by blocked Givens sweeps at the speed of matrix products
+ * (givens_sweep.c, directions.c, blocks.c, rows.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +34,7 @@ static int make_passes(struct bd_cpu_update *work, int64_t max_block)
 {
     size_t n = (size_t)work->max_cols, group = bd_update_group;
     size_t p = (size_t)smaller(max_block, bd_update_most_p), sums = (n + 1) * group;
-    size_t reflectors = (n + bd_reflect_group) * (p + bd_reflect_group) * sizeof(float);
-    struct bd_transform *t = &work->transform;
-    t->cs = bd_cpu_alloc(2 * n * p * sizeof(float));
-    t->v = bd_cpu_alloc(reflectors);
-    t->vt = bd_cpu_alloc(reflectors);
-    t->tau = bd_cpu_alloc(n * sizeof(double));
+    work->transform.cs = bd_cpu_alloc(2 * n * p * sizeof(float));
     work->column = bd_cpu_alloc((n + bd_givens_most) * sizeof(double));
     work->w = bd_cpu_alloc(n * p * sizeof(double));
     work->sums = bd_cpu_alloc(sums * sizeof(double));
@@ -47,8 +42,8 @@ static int make_passes(struct bd_cpu_update *work, int64_t max_block)
     work->partials = bd_cpu_alloc((size_t)work->items * sums * sizeof(double));
     work->pack =
         bd_cpu_alloc((size_t)bd_pool_threads(work->pool) * (size_t)work->pack_size * sizeof(float));
-    return t->cs && t->v && t->vt && t->tau && work->column && work->w && work->sums &&
-           work->small && work->partials && work->pack;
+    return work->transform.cs && work->column && work->w && work->sums && work->small &&
+           work->partials && work->pack;
 }
 
 /* Memory for blocked updates. */
@@ -86,13 +81,10 @@ static void update_destroy(void *plan)
     struct bd_cpu_update *work = plan;
     if (!work)
         return;
-    void *const rooms[] = { work->transform.cs,  work->transform.v,    work->transform.vt,
-                            work->transform.tau, work->column,         work->w,
-                            work->sums,          work->small,          work->partials,
-                            work->pack,          work->again,          work->spike,
-                            work->fresh,         work->rows,           work->rows_rhs,
-                            work->triangle,      work->spike_triangle, work->tau,
-                            work->lapack };
+    void *const rooms[] = { work->transform.cs, work->column,         work->w,    work->sums,
+                            work->small,        work->partials,       work->pack, work->again,
+                            work->spike,        work->fresh,          work->rows, work->rows_rhs,
+                            work->triangle,     work->spike_triangle, work->tau,  work->lapack };
     for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
         free(rooms[i]);
     for (int kind = 0; kind < bd_direction_kinds; kind++)
@@ -166,7 +158,7 @@ static enum bd_status update_remove(void *plan, const struct bd_qr_parts *f, int
         return BD_OK;
     }
     bd_update_r_remove(work, f->r, f->ldr, f->n, k, p);
-    if (work->transform.kind == bd_transform_none)
+    if (work->transform.steps == 0)
         return BD_OK;
     transform_rhs(work, f);
     if (!f->q)
@@ -194,7 +186,7 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
     struct bd_update_pass pass = {
         .q = f->q, .ldq = f->ldq, .n_in = n + p, .n = n + p, .transform = &work->transform
     };
-    if (work->transform.kind != bd_transform_none)
+    if (work->transform.steps > 0)
         bd_update_run(work, &pass);
     return BD_OK;
 }
@@ -223,8 +215,7 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
         return status ? status : update_insert(work, &left, left.n, p, u, ldu);
     }
     bd_update_r_remove(work, f->r, f->ldr, n, 0, p);
-    const struct bd_transform *transform =
-        work->transform.kind == bd_transform_none ? NULL : &work->transform;
+    const struct bd_transform *transform = work->transform.steps > 0 ? &work->transform : NULL;
     status =
         bd_update_append(work, f->q, f->ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
     if (status != BD_OK)

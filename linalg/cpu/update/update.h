@@ -11,11 +11,10 @@
 #include "linalg/shared/update_ops.h"
 
 enum {
-    bd_update_group = 8,     /* new columns that go through Gram-Schmidt together */
-    bd_update_reflect_p = 4, /* removing at least so many columns uses reflectors, not rotations */
-    bd_update_most_p = 8,    /* columns at most that come or go by rotations */
-    bd_direction_parts = 8,  /* pieces of the rows of new directions, each with an R of its own */
-    bd_direction_kinds = 3   /* widths of blocks of new directions: 16, 32, 64 */
+    bd_update_group = 8,    /* new columns that go through Gram-Schmidt together */
+    bd_update_most_p = 8,   /* columns at most that come or go by rotations */
+    bd_direction_parts = 8, /* pieces of the rows of new directions, each with an R of its own */
+    bd_direction_kinds = 3  /* widths of blocks of new directions: 16, 32, 64 */
 };
 
 /* Columns of a block of new directions of a kind, 16, 32 or 64. */
@@ -24,19 +23,14 @@ static inline int64_t bd_direction_width(int kind)
     return kind == 0 ? 16 : kind == 1 ? 32 : bd_givens_most;
 }
 
-/* An orthogonal transformation of neighbouring columns of Q, kept to be applied to blocks of rows.
- *
- * Rotations: `sweeps` chains of `steps` rotations, each chain one column behind the one before it;
+/* Rotations of neighbouring columns of Q, kept to be applied to blocks of rows: `sweeps` chains of
+ * `steps` rotations (0: nothing is to be done), each chain one column behind the one before it;
  * chain g visits columns origin - direction * (g + 1) + direction * (0 .. steps). cs as in
- * bd_column_kernels.rotate, ldcs = sweeps. Reflectors: `steps` of them, the one numbered j acts on
- * columns origin + j .. origin + j + p; groups of bd_reflect_group, each (p + bd_reflect_group) x
- * bd_reflect_group floats in v and vt as in bd_column_kernels.reflect. */
+ * bd_column_kernels.rotate, ldcs = sweeps. */
 struct bd_transform {
-    enum { bd_transform_none, bd_transform_rotations, bd_transform_reflectors } kind;
     int direction; /* 1 from left to right, -1 from right to left */
-    int64_t origin, steps, sweeps, p;
-    float *cs, *v, *vt;
-    double *tau; /* scale factors of the reflectors */
+    int64_t origin, steps, sweeps;
+    float *cs;
 };
 
 struct bd_cpu_update {
