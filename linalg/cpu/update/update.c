@@ -33,7 +33,7 @@ static int64_t larger(int64_t a, int64_t b)
 static int make_passes(struct bd_cpu_update *work, int64_t max_block)
 {
     size_t n = (size_t)work->max_cols, group = bd_update_group;
-    size_t p = (size_t)smaller(max_block, bd_update_most_p), sums = (n + 1) * group;
+    size_t p = (size_t)smaller(max_block, bd_update_group), sums = (n + 1) * group;
     work->transform.cs = bd_cpu_alloc(2 * n * p * sizeof(float));
     work->column = bd_cpu_alloc((n + bd_givens_most) * sizeof(double));
     work->w = bd_cpu_alloc(n * p * sizeof(double));
@@ -127,7 +127,7 @@ static enum bd_status update_create(struct bd_backend *backend,
  * faster for few columns, and where R is small against Q. Measured on one thread. */
 static bool rotations_are_faster(int64_t m, int64_t n, int64_t p)
 {
-    return p <= bd_update_most_p && (n < 160 || (double)n * (2.3 + 0.9 * (double)p) <= (double)m);
+    return p <= bd_update_group && (n < 160 || (double)n * (2.3 + 0.9 * (double)p) <= (double)m);
 }
 
 /* always: so many columns are done by rotations in any case. */

@@ -11,8 +11,7 @@
 #include "linalg/shared/update_ops.h"
 
 enum {
-    bd_update_group = 8,    /* new columns that go through Gram-Schmidt together */
-    bd_update_most_p = 8,   /* columns at most that come or go by rotations */
+    bd_update_group = 8,    /* columns at most that come or go by rotations, and of a pass */
     bd_direction_parts = 8, /* pieces of the rows of new directions, each with an R of its own */
     bd_direction_kinds = 3  /* widths of blocks of new directions: 16, 32, 64 */
 };
@@ -42,7 +41,7 @@ struct bd_cpu_update {
     int64_t item_rows, items; /* rows are shared out in pieces that do not depend on the threads */
     struct bd_transform transform;
     double *column;    /* max_cols + bd_givens_most: a column of R at work */
-    double *w;         /* max_cols x bd_update_most_p: the new columns of R, ld max_cols */
+    double *w;         /* max_cols x bd_update_group: the new columns of R, ld max_cols */
     double *sums;      /* max_cols x bd_update_group and bd_update_group squares */
     float *small;      /* max_cols x bd_update_group: coefficients for a pass */
     double *partials;  /* items x (room of sums) */
@@ -100,11 +99,7 @@ struct bd_update_pass {
 };
 void bd_update_run(struct bd_cpu_update *work, const struct bd_update_pass *pass);
 
-/* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
-enum bd_status bd_update_check_columns(struct bd_cpu_update *work, const float *u, int64_t ldu,
-                                       int64_t p);
-
-/* Appends U (m x p, p <= bd_update_most_p) to Q and R of n columns, after `transform` (NULL: none)
+/* Appends U (m x p, p <= bd_update_group) to Q and R of n columns, after `transform` (NULL: none)
  * has made them of n_in. The new columns of R are in work->w; R itself is left alone. */
 enum bd_status bd_update_append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
                                 int64_t n, const float *u, int64_t ldu, int64_t p,
