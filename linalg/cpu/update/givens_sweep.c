@@ -13,8 +13,7 @@ enum {
 
 static int64_t block_of(int64_t p)
 {
-    int64_t b = (p + 15) / 16 * 16;
-    return b < bd_givens_least ? bd_givens_least : b;
+    return bd_most(bd_givens_least, bd_round_up(p, 16));
 }
 
 int bd_givens_create(struct bd_givens *givens, struct bd_pool *pool, int64_t n, int64_t p)
@@ -65,14 +64,7 @@ static int64_t windows_of(const struct bd_givens *givens)
 /* Rows of block t. */
 static int64_t rows_of(const struct bd_givens *givens, int64_t t)
 {
-    int64_t left = givens->rows - t * givens->b;
-    return left < givens->b ? left : givens->b;
-}
-
-static void copy(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *y, int64_t ldy)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(y + j * ldy, x + j * ldx, (size_t)rows * sizeof *x);
+    return bd_least(givens->b, givens->rows - t * givens->b);
 }
 
 static void clear(int64_t rows, int64_t cols, float *x, int64_t ldx)
@@ -165,7 +157,7 @@ void bd_givens_eliminate(struct bd_givens *givens, const float *d, int64_t ldd, 
     for (int64_t t = windows_of(givens) - 1; t >= 0; t--) {
         float *v = givens->v + t * bd_givens_most * bd_givens_most;
         clear(bd_givens_most, givens->p, v, bd_givens_most);
-        copy(rows_of(givens, t), givens->p, d + t * givens->b, ldd, v, bd_givens_most);
+        bd_cpu_copy(v, bd_givens_most, d + t * givens->b, ldd, rows_of(givens, t), givens->p);
         givens->kernels->tpqrt(rows_of(givens, t), givens->p, s, bd_givens_ld, v, bd_givens_most,
                                givens->t + t * bd_kernel_inner * bd_givens_most, work);
     }
@@ -199,11 +191,11 @@ static void pass_rows(const struct bd_givens *givens, int64_t t, int64_t cols, f
                       int64_t ldx, struct buffers *buffers)
 {
     int64_t p = givens->p, block = rows_of(givens, t), row = givens->first + t * givens->b;
-    copy(block, cols, x + row, ldx, buffers->in + p, bd_givens_ld);
+    bd_cpu_copy(buffers->in + p, bd_givens_ld, x + row, ldx, block, cols);
     givens->kernels->gemm(p + block, cols, p + block, givens->gt + t * givens->ld_g * givens->ld_g,
                           givens->ld_g, buffers->in, bd_givens_ld, buffers->out, bd_givens_ld);
     swap(buffers);
-    copy(block, cols, buffers->in + p, bd_givens_ld, x + row + givens->shift, ldx);
+    bd_cpu_copy(x + row + givens->shift, ldx, buffers->in + p, bd_givens_ld, block, cols);
 }
 
 /* Window t on `rows` rows of X; the overlap is the first p columns of buffers->in (ld tile_rows).
@@ -213,7 +205,7 @@ static void pass_columns(const struct bd_givens *givens, int64_t t, int64_t rows
 {
     int64_t p = givens->p, block = rows_of(givens, t), column = givens->first + t * givens->b;
     const float *g = givens->g + t * givens->ld_g * givens->ld_g;
-    copy(rows, block, x + column * ldx, ldx, buffers->in + p * tile_rows, tile_rows);
+    bd_cpu_copy(buffers->in + p * tile_rows, tile_rows, x + column * ldx, ldx, rows, block);
     givens->kernels->gemm(rows, p, p + block, buffers->in, tile_rows, g, givens->ld_g, buffers->out,
                           tile_rows);
     givens->kernels->gemm(rows, block, p + block, buffers->in, tile_rows, g + p * givens->ld_g,
@@ -238,7 +230,7 @@ static void sweep_columns(void *arg, int64_t item, int thread)
     int64_t row = item * tile_rows, p = givens->p, count = windows_of(givens);
     int64_t rows = sweep->rows - row < tile_rows ? sweep->rows - row : tile_rows;
     if (overlap->from) {
-        copy(rows, p, overlap->from + row, overlap->ld_from, buffers.in, tile_rows);
+        bd_cpu_copy(buffers.in, tile_rows, overlap->from + row, overlap->ld_from, rows, p);
     } else {
         clear(rows, p, buffers.in, tile_rows);
         for (int64_t i = 0; i < p && overlap->unit >= 0; i++)
@@ -249,7 +241,7 @@ static void sweep_columns(void *arg, int64_t item, int thread)
         pass_columns(givens, givens->up ? count - 1 - i : i, rows, sweep->x + row, sweep->ldx,
                      &buffers);
     if (overlap->to)
-        copy(rows, p, buffers.in, tile_rows, overlap->to + row, overlap->ld_to);
+        bd_cpu_copy(overlap->to + row, overlap->ld_to, buffers.in, tile_rows, rows, p);
 }
 
 void bd_givens_columns(const struct bd_givens *givens, int64_t x_rows, float *x, int64_t ldx,
@@ -273,15 +265,15 @@ static void sweep_rows(void *arg, int64_t item, int thread)
     int64_t cols = sweep->cols - column < width ? sweep->cols - column : width;
     float *x = sweep->x + column * sweep->ldx;
     if (overlap->from)
-        copy(p, cols, overlap->from + column * overlap->ld_from, overlap->ld_from, buffers.in,
-             bd_givens_ld);
+        bd_cpu_copy(buffers.in, bd_givens_ld, overlap->from + column * overlap->ld_from,
+                    overlap->ld_from, p, cols);
     else
         clear(p, cols, buffers.in, bd_givens_ld);
     for (int64_t i = sweep->triangle ? count - 1 - item : 0; i < count; i++)
         pass_rows(givens, givens->up ? count - 1 - i : i, cols, x, sweep->ldx, &buffers);
     if (overlap->to)
-        copy(p, cols, buffers.in, bd_givens_ld, overlap->to + column * overlap->ld_to,
-             overlap->ld_to);
+        bd_cpu_copy(overlap->to + column * overlap->ld_to, overlap->ld_to, buffers.in, bd_givens_ld,
+                    p, cols);
     int64_t diagonal = givens->first + column + givens->shift;
     for (int64_t j = 0; j < cols && sweep->triangle; j++)
         memset(x + j * sweep->ldx + diagonal + j + 1, 0, (size_t)(cols - j - 1) * sizeof *x);
@@ -316,9 +308,9 @@ static void trail_window(void *arg, int64_t item, int thread)
     struct buffers buffers = buffers_of(givens, thread);
     int64_t column = trail->column + item * tile_cols, left = trail->column + trail->cols - column;
     int64_t cols = left < tile_cols ? left : tile_cols, at = column * trail->ld_overlap;
-    copy(givens->p, cols, trail->from + at, trail->ld_overlap, buffers.in, bd_givens_ld);
+    bd_cpu_copy(buffers.in, bd_givens_ld, trail->from + at, trail->ld_overlap, givens->p, cols);
     pass_rows(givens, trail->window, cols, trail->r + column * trail->ldr, trail->ldr, &buffers);
-    copy(givens->p, cols, buffers.in, bd_givens_ld, trail->to + at, trail->ld_overlap);
+    bd_cpu_copy(trail->to + at, trail->ld_overlap, buffers.in, bd_givens_ld, givens->p, cols);
 }
 
 static void run_trail(struct trail *trail)
@@ -339,7 +331,7 @@ void bd_givens_lower(struct bd_givens *givens, float *r, int64_t ldr, int64_t n)
         int64_t row = givens->first - p + t * givens->b; /* of the diagonal, and its column */
         float *diagonal = r + row * (1 + ldr);
         clear(ld, block, panel, ld);
-        copy(size, block, diagonal, ldr, panel, ld);
+        bd_cpu_copy(panel, ld, diagonal, ldr, size, block);
         kernels->geqrt(size, block, panel, ld, factor, work);
         for (int64_t j = 0; j < block; j++) {
             memcpy(diagonal + j * ldr, panel + j * ld, (size_t)(j + 1) * sizeof *r);
@@ -378,7 +370,7 @@ void bd_givens_absorb(struct bd_givens *givens, float *r, int64_t ldr, float *u,
         clear(ld, block, v, ld);
         for (int64_t j = 0; j < block; j++)
             memcpy(panel + j * ld, diagonal + j * ldr, (size_t)(j + 1) * sizeof *r);
-        copy(p, block, u + column * bd_givens_most, bd_givens_most, v, ld);
+        bd_cpu_copy(v, ld, u + column * bd_givens_most, bd_givens_most, p, block);
         kernels->tpqrt(p, block, panel, ld, v, ld, factor, work);
         for (int64_t j = 0; j < block; j++)
             memcpy(diagonal + j * ldr, panel + j * ld, (size_t)(j + 1) * sizeof *r);

@@ -30,13 +30,6 @@ static void rotate_block(const struct bd_column_kernels *kernels, const struct b
     }
 }
 
-static void copy_block(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *y,
-                       int64_t ldy)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(y + j * ldy, x + j * ldx, (size_t)rows * sizeof *x);
-}
-
 /* Transforms a block of Q. A pass that goes on with it (after a removal, whose chains go from left
  * to right) does so from a copy whose columns lie close together: columns of Q are often a multiple
  * of 4 KiB apart and would evict each other. Returns where the block is now. */
@@ -49,10 +42,10 @@ static const float *transform_block(const struct bd_cpu_update *work,
     *ld = joined ? block_rows + 16 : pass->ldq;
     float *x = joined ? pack : q;
     if (joined) /* the columns that the first group leaves where they are */
-        copy_block(rows, t->origin - bd_least(t->sweeps, bd_sweep_group), q, pass->ldq, x, *ld);
+        bd_cpu_copy(x, *ld, q, pass->ldq, rows, t->origin - bd_least(t->sweeps, bd_sweep_group));
     rotate_block(work->kernels, t, rows, q, pass->ldq, x, *ld);
     if (joined)
-        copy_block(rows, pass->n, x, *ld, q, pass->ldq);
+        bd_cpu_copy(q, pass->ldq, x, *ld, rows, pass->n);
     return x;
 }
 
@@ -68,7 +61,7 @@ static void run_block(const struct bd_cpu_update *work, const struct bd_update_p
         q = transform_block(work, pass, rows, pass->q + row, pack, &ldq);
     if (pass->subtract) {
         if (pass->u)
-            copy_block(rows, pass->b, from, pass->ldu, v, pass->ldv);
+            bd_cpu_copy(v, pass->ldv, from, pass->ldu, rows, pass->b);
         kernels->subtract(rows, pass->n, pass->b, q, ldq, work->small, v, pass->ldv);
         from = v;
     }

@@ -19,21 +19,11 @@ void bd_update_set_rows(struct bd_cpu_update *work, int64_t m)
     work->items = (m + work->item_rows - 1) / work->item_rows;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Memory for updates by rotations. */
 static int make_passes(struct bd_cpu_update *work, int64_t max_block)
 {
     size_t n = (size_t)work->max_cols, group = bd_update_group;
-    size_t p = (size_t)smaller(max_block, bd_update_group), sums = (n + 1) * group;
+    size_t p = (size_t)bd_least(max_block, bd_update_group), sums = (n + 1) * group;
     work->transform.cs = bd_cpu_alloc(2 * n * p * sizeof(float));
     work->column = bd_cpu_alloc((n + bd_givens_most) * sizeof(double));
     work->w = bd_cpu_alloc(n * p * sizeof(double));
@@ -49,13 +39,13 @@ static int make_passes(struct bd_cpu_update *work, int64_t max_block)
 /* Memory for blocked updates. */
 static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_shape *shape)
 {
-    int64_t p = smaller(shape->max_block, bd_givens_most), threads = bd_direction_parts;
+    int64_t p = bd_least(shape->max_block, bd_givens_most), threads = bd_direction_parts;
     size_t triangle = bd_givens_ld * bd_givens_ld * sizeof(float);
     work->block_size = p;
     work->lower_ld = shape->max_rows;
     work->again = bd_cpu_alloc((size_t)(work->max_cols * p) * sizeof(float));
     work->spike =
-        bd_cpu_alloc((size_t)(larger(shape->max_rows, work->max_cols) * p) * sizeof(float));
+        bd_cpu_alloc((size_t)(bd_most(shape->max_rows, work->max_cols) * p) * sizeof(float));
     work->fresh = bd_cpu_alloc((size_t)(shape->max_rows * p) * sizeof(float));
     work->rows = bd_cpu_alloc((size_t)(bd_givens_most * work->max_cols) * sizeof(float));
     work->rows_rhs = bd_cpu_alloc((size_t)(bd_givens_most * shape->max_rhs) * sizeof(float));
@@ -69,7 +59,7 @@ static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_sha
             made = bd_tsqr_create(&work->tsqr[kind], bd_direction_width(kind), 0, (int)threads) ==
                    BD_OK;
     if (made && shape->full_q) {
-        work->lapack_size = 64 * (larger(shape->max_rows, shape->max_rhs) + 80);
+        work->lapack_size = 64 * (bd_most(shape->max_rows, shape->max_rhs) + 80);
         work->lapack = bd_cpu_alloc((size_t)work->lapack_size * sizeof(float));
         made = work->lapack != NULL;
     }
@@ -108,7 +98,7 @@ static enum bd_status update_create(struct bd_backend *backend,
     work->pool = bd_cpu_pool(backend);
     work->kernels = bd_kernels()->column;
     /* rows that go bring in as many directions, whatever n is */
-    work->max_cols = larger(shape->max_cols, smaller(shape->max_block, bd_givens_most));
+    work->max_cols = bd_most(shape->max_cols, bd_least(shape->max_block, bd_givens_most));
     work->item_rows = (m / most_items + unit) / unit * unit;
     if (work->item_rows < least_rows)
         work->item_rows = least_rows;
