@@ -218,6 +218,7 @@ struct sweep {
     const struct bd_givens_overlap *overlap;
     float *x;
     int64_t ldx, rows, cols;
+    int64_t first, end; /* of rows: windows in their order */
     int triangle;
 };
 
@@ -262,6 +263,7 @@ static void sweep_rows(void *arg, int64_t item, int thread)
     struct buffers buffers = buffers_of(givens, thread);
     int64_t width = sweep->triangle ? givens->b : tile_cols, p = givens->p;
     int64_t column = item * width, count = windows_of(givens);
+    int64_t first = sweep->triangle ? count - 1 - item : sweep->first;
     int64_t cols = sweep->cols - column < width ? sweep->cols - column : width;
     float *x = sweep->x + column * sweep->ldx;
     if (overlap->from)
@@ -269,7 +271,7 @@ static void sweep_rows(void *arg, int64_t item, int thread)
                     overlap->ld_from, p, cols);
     else
         clear(p, cols, buffers.in, bd_givens_ld);
-    for (int64_t i = sweep->triangle ? count - 1 - item : 0; i < count; i++)
+    for (int64_t i = first; i < sweep->end; i++)
         pass_rows(givens, givens->up ? count - 1 - i : i, cols, x, sweep->ldx, &buffers);
     if (overlap->to)
         bd_cpu_copy(overlap->to + column * overlap->ld_to, overlap->ld_to, buffers.in, bd_givens_ld,
@@ -282,41 +284,31 @@ static void sweep_rows(void *arg, int64_t item, int thread)
 void bd_givens_rows(const struct bd_givens *givens, int64_t cols, float *x, int64_t ldx,
                     const struct bd_givens_overlap *overlap, int triangle)
 {
-    struct sweep sweep = {
-        .givens = givens, .overlap = overlap, .x = x, .ldx = ldx, .cols = cols, .triangle = triangle
-    };
+    struct sweep sweep = { .givens = givens,
+                           .overlap = overlap,
+                           .x = x,
+                           .ldx = ldx,
+                           .cols = cols,
+                           .end = windows_of(givens),
+                           .triangle = triangle };
     int64_t width = triangle ? givens->b : tile_cols;
     bd_pool_run(givens->pool, sweep_rows, &sweep, (cols + width - 1) / width);
 }
 
 /* --- windows that depend on what those before them did to R --- */
 
-/* One window on the columns of R to its right, with the overlap in an array of its own. */
-struct trail {
-    const struct bd_givens *givens;
-    int64_t window, column, cols; /* the first column, and how many */
-    float *r;
-    int64_t ldr;
-    float *from, *to; /* rows of the overlap, by the column of R, before and after */
-    int64_t ld_overlap;
-};
-
-static void trail_window(void *arg, int64_t item, int thread)
+/* Window t alone on `cols` columns of X, from its row 0. */
+static void window_rows(const struct bd_givens *givens, int64_t t, int64_t cols, float *x,
+                        int64_t ldx, const struct bd_givens_overlap *overlap)
 {
-    const struct trail *trail = arg;
-    const struct bd_givens *givens = trail->givens;
-    struct buffers buffers = buffers_of(givens, thread);
-    int64_t column = trail->column + item * tile_cols, left = trail->column + trail->cols - column;
-    int64_t cols = left < tile_cols ? left : tile_cols, at = column * trail->ld_overlap;
-    bd_cpu_copy(buffers.in, bd_givens_ld, trail->from + at, trail->ld_overlap, givens->p, cols);
-    pass_rows(givens, trail->window, cols, trail->r + column * trail->ldr, trail->ldr, &buffers);
-    bd_cpu_copy(trail->to + at, trail->ld_overlap, buffers.in, bd_givens_ld, givens->p, cols);
-}
-
-static void run_trail(struct trail *trail)
-{
-    bd_pool_run(trail->givens->pool, trail_window, trail,
-                (trail->cols + tile_cols - 1) / tile_cols);
+    struct sweep sweep = { .givens = givens,
+                           .overlap = overlap,
+                           .x = x,
+                           .ldx = ldx,
+                           .cols = cols,
+                           .first = t,
+                           .end = t + 1 };
+    bd_pool_run(givens->pool, sweep_rows, &sweep, (cols + tile_cols - 1) / tile_cols);
 }
 
 void bd_givens_lower(struct bd_givens *givens, float *r, int64_t ldr, int64_t n)
@@ -343,16 +335,11 @@ void bd_givens_lower(struct bd_givens *givens, float *r, int64_t ldr, int64_t n)
         kernels->gemqrt(0, size, block, size, panel, ld, factor, whole, ld, work);
         /* the first columns are the block's, the last p the overlap's */
         keep_window(givens, t, block, whole, whole + p, p, panel + 5 * square);
-        struct trail trail = { .givens = givens,
-                               .window = t,
-                               .column = row + block,
-                               .cols = n - row - block,
-                               .r = r,
-                               .ldr = ldr,
-                               .from = r + row,
-                               .to = r + row + block,
-                               .ld_overlap = ldr };
-        run_trail(&trail);
+        float *right = diagonal + block * ldr;
+        const struct bd_givens_overlap overlap = {
+            .from = right, .ld_from = ldr, .to = right + block, .ld_to = ldr
+        };
+        window_rows(givens, t, n - row - block, right - row, ldr, &overlap);
     }
 }
 
@@ -383,15 +370,10 @@ void bd_givens_absorb(struct bd_givens *givens, float *r, int64_t ldr, float *u,
             top[i + (p + i) * ld] = 1;
         kernels->tpmqrt(0, p, block, size, v, ld, factor, top, ld, bottom, ld, work);
         keep_window(givens, t, block, bottom, top, 0, panel + 5 * square);
-        struct trail trail = { .givens = givens,
-                               .window = t,
-                               .column = column + block,
-                               .cols = n - column - block,
-                               .r = r,
-                               .ldr = ldr,
-                               .from = u,
-                               .to = u,
-                               .ld_overlap = bd_givens_most };
-        run_trail(&trail);
+        float *right = u + (column + block) * bd_givens_most;
+        const struct bd_givens_overlap overlap = {
+            .from = right, .ld_from = bd_givens_most, .to = right, .ld_to = bd_givens_most
+        };
+        window_rows(givens, t, n - column - block, r + (column + block) * ldr, ldr, &overlap);
     }
 }
