@@ -12,6 +12,7 @@
 enum { chunk_cols = 256 }; /* columns that apply takes at a time: the workspace is for as many */
 
 struct bd_householder {
+    struct bd_cpu_memory memory;
     int64_t m, n;
     float *tau; /* n */
     float *r;   /* n x n, tight */
@@ -53,12 +54,12 @@ enum bd_status bd_householder_create(struct bd_householder **out, int64_t m, int
     plan->n = n;
     int64_t size = ask_workspace(plan);
     plan->work_size = (lapack_int)size;
-    plan->work = size > 0 ? bd_cpu_floats(size) : NULL;
-    plan->tau = bd_cpu_floats(n);
-    plan->copy_tau = bd_cpu_floats(n);
-    plan->r = bd_cpu_floats(n * n);
-    plan->copy = bd_cpu_floats(m * n);
-    if (!plan->work || !plan->tau || !plan->copy_tau || !plan->r || !plan->copy) {
+    plan->work = size > 0 ? bd_cpu_floats(&plan->memory, size) : NULL;
+    plan->tau = bd_cpu_floats(&plan->memory, n);
+    plan->copy_tau = bd_cpu_floats(&plan->memory, n);
+    plan->r = bd_cpu_floats(&plan->memory, n * n);
+    plan->copy = bd_cpu_floats(&plan->memory, m * n);
+    if (!plan->work || plan->memory.missing) {
         bd_householder_destroy(&plan);
         return bd_fail(BD_ERROR_MEMORY, "no memory for the QR of a %lld x %lld matrix",
                        (long long)m, (long long)n);
@@ -72,11 +73,7 @@ void bd_householder_destroy(struct bd_householder **out)
     struct bd_householder *plan = *out;
     if (!plan)
         return;
-    free(plan->work);
-    free(plan->tau);
-    free(plan->copy_tau);
-    free(plan->r);
-    free(plan->copy);
+    bd_cpu_free_memory(&plan->memory);
     free(plan);
     *out = NULL;
 }

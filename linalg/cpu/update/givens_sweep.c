@@ -1,6 +1,5 @@
 #include "linalg/cpu/update/givens_sweep.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "linalg/shared/kernels.h"
@@ -16,33 +15,22 @@ static int64_t block_of(int64_t p)
     return bd_most(bd_givens_least, bd_round_up(p, 16));
 }
 
-int bd_givens_create(struct bd_givens *givens, struct bd_pool *pool, int64_t n, int64_t p)
+void bd_givens_create(struct bd_givens *givens, struct bd_cpu_memory *memory, struct bd_pool *pool,
+                      int64_t n, int64_t p)
 {
     int64_t windows = n / bd_givens_least + 2;
     givens->pool = pool;
     givens->kernels = bd_kernels()->block;
     givens->columns = bd_kernels()->column;
     givens->ld_g = 2 * block_of(p);
-    size_t windows_room = (size_t)(windows * givens->ld_g * givens->ld_g) * sizeof(float);
     /* Two arrays of a tile, or of a window four, the work of the block kernels (less than one), and
      * what reorthogonalises it, four. */
     givens->scratch_size = 9 * square;
-    givens->g = bd_cpu_alloc(windows_room);
-    givens->gt = bd_cpu_alloc(windows_room);
-    givens->v = bd_cpu_alloc((size_t)windows * bd_givens_most * bd_givens_most * sizeof(float));
-    givens->t = bd_cpu_alloc((size_t)windows * bd_kernel_inner * bd_givens_most * sizeof(float));
-    givens->scratch =
-        bd_cpu_alloc((size_t)bd_pool_threads(pool) * (size_t)givens->scratch_size * sizeof(float));
-    return givens->g && givens->gt && givens->v && givens->t && givens->scratch ? 0 : -1;
-}
-
-void bd_givens_destroy(struct bd_givens *givens)
-{
-    free(givens->g);
-    free(givens->gt);
-    free(givens->v);
-    free(givens->t);
-    free(givens->scratch);
+    givens->g = bd_cpu_floats(memory, windows * givens->ld_g * givens->ld_g);
+    givens->gt = bd_cpu_floats(memory, windows * givens->ld_g * givens->ld_g);
+    givens->v = bd_cpu_floats(memory, windows * bd_givens_most * bd_givens_most);
+    givens->t = bd_cpu_floats(memory, windows * bd_kernel_inner * bd_givens_most);
+    givens->scratch = bd_cpu_floats(memory, bd_pool_threads(pool) * givens->scratch_size);
 }
 
 void bd_givens_begin(struct bd_givens *givens, int64_t p, int64_t first, int64_t rows,

@@ -34,6 +34,7 @@ struct bd_transform {
 
 struct bd_cpu_update {
     struct bd_pool *pool;
+    struct bd_cpu_memory memory;
     const struct bd_column_kernels *kernels;
     int full_q;               /* Q is m x m */
     int64_t m;                /* rows of the call at work */
