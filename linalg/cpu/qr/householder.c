@@ -127,28 +127,17 @@ void bd_householder_get_r(const struct bd_householder *plan, float *r, int64_t l
     bd_cpu_copy(r, ldr, plan->r, plan->n, plan->n, plan->n);
 }
 
-enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq)
+enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq,
+                                     int64_t cols)
 {
-    const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
     enum bd_status status = check_ld(ldq);
     if (status != BD_OK)
         return status;
     if (q != plan->a)
         bd_cpu_copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
-    return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, n, n, q, (lapack_int)ldq, plan->tau,
-                                     plan->work, plan->work_size),
-                 "sorgqr");
-}
-
-enum bd_status bd_householder_form_full_q(struct bd_householder *plan, float *q, int64_t ldq)
-{
-    const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
-    enum bd_status status = check_ld(ldq);
-    if (status != BD_OK)
-        return status;
-    bd_cpu_copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
-    return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, m, n, q, (lapack_int)ldq, plan->tau,
-                                     plan->work, plan->work_size),
+    return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, (lapack_int)plan->m, (lapack_int)cols,
+                                     (lapack_int)plan->n, q, (lapack_int)ldq, plan->tau, plan->work,
+                                     plan->work_size),
                  "sorgqr");
 }
 
