@@ -28,13 +28,11 @@ struct tall {
     double *top;     /* Q's top, then V_top and U */
     double *sum;     /* T, then U^-1, then R^-1 U^-1 */
     double *sign;    /* k */
-    double *column;  /* k */
 };
 
 int64_t bd_tall_floats(int64_t k)
 {
-    return 2 * bd_lapack_floats(k * k) + 3 * bd_lapack_floats(2 * k * k) +
-           2 * bd_lapack_floats(2 * k);
+    return 2 * bd_lapack_floats(k * k) + 3 * bd_lapack_floats(2 * k * k) + bd_lapack_floats(2 * k);
 }
 
 /* ---- R by TSQR ------------------------------------------------------------------------------- */
@@ -56,33 +54,11 @@ static int reduce(struct bd_lapack *context, struct tall *tall)
 /* X := U^-1; only the upper triangle of u is read. */
 static void invert(int64_t k, const double *u, double *x)
 {
-    for (int64_t j = 0; j < k; j++) {
-        double *column = x + j * k;
-        const double scale = 1 / u[j + j * k];
-        memset(column, 0, (size_t)k * sizeof *x);
-        for (int64_t p = 0; p < j; p++) {
-            const double weight = u[p + j * k];
-            for (int64_t i = 0; i <= p; i++)
-                column[i] += x[i + p * k] * weight;
-        }
-        for (int64_t i = 0; i < j; i++)
-            column[i] *= -scale;
-        column[j] = scale;
-    }
-}
-
-/* Y := X Y, both upper triangular, Y in place: column j from the rows up to it. */
-static void multiply(int64_t k, const double *x, double *y, double *spare)
-{
-    for (int64_t j = 0; j < k; j++) {
-        memset(spare, 0, (size_t)k * sizeof *spare);
-        for (int64_t p = 0; p <= j; p++) {
-            const double weight = y[p + j * k];
-            for (int64_t i = 0; i <= p; i++)
-                spare[i] += x[i + p * k] * weight;
-        }
-        memcpy(y + j * k, spare, (size_t)k * sizeof *y);
-    }
+    memset(x, 0, (size_t)(k * k) * sizeof *x);
+    for (int64_t j = 0; j < k; j++)
+        x[j + j * k] = 1;
+    cblas_dtrsm(CblasColMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, (blasint)k,
+                (blasint)k, 1, u, (blasint)k, x, (blasint)k);
 }
 
 /* ---- how far R is from singular -------------------------------------------------------------- */
@@ -140,22 +116,19 @@ static void factor_top(struct tall *tall)
     }
 }
 
-/* T V_top^T = -U S, column after column; spare: the columns of T in float64. */
+/* T = -U S V_top^-T, upper triangular as V_top is unit lower triangular; spare: T in float64. */
 static void make_t(const struct tall *tall, double *spare, float *tau, float *t, int64_t ldt)
 {
     const int64_t k = tall->k;
-    for (int64_t j = 0; j < k; j++) {
-        double *column = spare + j * k;
-        for (int64_t i = 0; i <= j; i++)
-            column[i] = -tall->top[i + j * k] * tall->sign[j];
-        for (int64_t p = 0; p < j; p++) {
-            const double weight = tall->top[j + p * k];
-            for (int64_t i = 0; i <= p; i++)
-                column[i] -= spare[i + p * k] * weight;
-        }
+    for (int64_t j = 0; j < k; j++)
         for (int64_t i = 0; i < k; i++)
-            t[i + j * ldt] = i <= j ? (float)column[i] : 0;
-        tau[j] = (float)column[j];
+            spare[i + j * k] = i <= j ? -tall->top[i + j * k] * tall->sign[j] : 0;
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasUnit, (blasint)k,
+                (blasint)k, 1, tall->top, (blasint)k, spare, (blasint)k);
+    for (int64_t j = 0; j < k; j++) {
+        for (int64_t i = 0; i < k; i++)
+            t[i + j * ldt] = (float)spare[i + j * k];
+        tau[j] = t[j + j * ldt];
     }
 }
 
@@ -165,11 +138,13 @@ static void finish(struct bd_lapack *context, struct tall *tall, int is_q, float
                    int64_t ldt)
 {
     const int64_t k = tall->k, lda = tall->lda;
+    const blasint order = (blasint)k;
     factor_top(tall);
     make_t(tall, tall->sum, tau, t, ldt);
     invert(k, tall->top, tall->sum);
     if (!is_q)
-        multiply(k, tall->inverse, tall->sum, tall->column);
+        cblas_dtrmm(CblasColMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, order, order,
+                    1, tall->inverse, order, tall->sum, order);
     for (int64_t j = 0; j < k; j++)
         for (int64_t i = 0; i < k; i++) {
             tall->x[i + j * k] = (float)tall->sum[i + j * k];
@@ -187,20 +162,21 @@ static void join_r(struct tall *tall)
                 k, tall->r, k);
 }
 
+/* tall->top := the top k rows of A. */
+static void load_top(struct tall *tall)
+{
+    for (int64_t j = 0; j < tall->k; j++)
+        for (int64_t i = 0; i < tall->k; i++)
+            tall->top[i + j * tall->k] = tall->a[i + j * tall->lda];
+}
+
 /* Q_top := the top of A times R^-1. */
 static void take_top(struct tall *tall)
 {
-    const int64_t k = tall->k;
-    for (int64_t j = 0; j < k; j++) {
-        double *column = tall->top + j * k;
-        memset(column, 0, (size_t)k * sizeof *column);
-        for (int64_t p = 0; p <= j; p++) {
-            const float *a = tall->a + p * tall->lda;
-            const double weight = tall->inverse[p + j * k];
-            for (int64_t i = 0; i < k; i++)
-                column[i] += a[i] * weight;
-        }
-    }
+    const blasint k = (blasint)tall->k;
+    load_top(tall);
+    cblas_dtrmm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit, k, k, 1,
+                tall->inverse, k, tall->top, k);
 }
 
 /* ---- Q formed -------------------------------------------------------------------------------- */
@@ -247,9 +223,7 @@ static int thin(struct bd_backend *backend, struct tall *tall)
 static void finish_q(struct bd_lapack *context, struct tall *tall, float *tau, float *t,
                      int64_t ldt)
 {
-    for (int64_t j = 0; j < tall->k; j++)
-        for (int64_t i = 0; i < tall->k; i++)
-            tall->top[i + j * tall->k] = tall->a[i + j * tall->lda];
+    load_top(tall);
     finish(context, tall, 1, tau, t, ldt);
 }
 
@@ -308,7 +282,6 @@ int bd_tall_factor(struct bd_lapack *context, int64_t m, int64_t k, float *a, in
     tall.top = (double *)(void *)bd_lapack_borrow(context, 2 * k * k);
     tall.sum = (double *)(void *)bd_lapack_borrow(context, 2 * k * k);
     tall.sign = (double *)(void *)bd_lapack_borrow(context, 2 * k);
-    tall.column = (double *)(void *)bd_lapack_borrow(context, 2 * k);
     const int done = factor(context, &tall, tau, t, ldt);
     bd_lapack_release(context, mark);
     return done;

@@ -21,6 +21,28 @@ void *bd_cpu_alloc(size_t bytes)
     return data;
 }
 
+void *bd_cpu_take(struct bd_cpu_memory *memory, size_t bytes)
+{
+    enum { header = 64 }; /* holds the address of what was taken before */
+    void **block = bd_cpu_alloc(header + bytes);
+    if (!block) {
+        memory->missing = true;
+        return NULL;
+    }
+    *block = memory->last;
+    memory->last = block;
+    return (char *)block + header;
+}
+
+void bd_cpu_free_memory(struct bd_cpu_memory *memory)
+{
+    while (memory->last) {
+        void **block = memory->last;
+        memory->last = *block;
+        free(block);
+    }
+}
+
 static enum bd_status cpu_open(struct bd_backend *backend, int threads, int device)
 {
     (void)device;

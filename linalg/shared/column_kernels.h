@@ -7,10 +7,7 @@
 
 #include <stdint.h>
 
-enum {
-    bd_sweep_group = 4,  /* sequences of rotations that `rotate` applies together */
-    bd_reflect_group = 4 /* reflectors that `reflect` applies together */
-};
+enum { bd_sweep_group = 4 }; /* sequences of rotations that `rotate` applies together */
 
 struct bd_column_kernels {
     /* W (n x p, ld n, float64) += Q^T U; Q rows x n, U rows x p. */
@@ -33,11 +30,6 @@ struct bd_column_kernels {
      */
     void (*rotate)(int64_t rows, int64_t steps, int sweeps, const float *x, int64_t ldx, float *y,
                    int64_t ldy, const float *cs, int64_t ldcs);
-
-    /* X (rows x band) := X (I - V T V^T): bd_reflect_group reflectors at a time. v and vt hold V
-     * and V T^T by rows: bd_reflect_group floats for each of the `band` columns of X. */
-    void (*reflect)(int64_t rows, int64_t band, float *x, int64_t ldx, const float *v,
-                    const float *vt);
 
     /* The batch Robust PCA, a column of a block: x := M - S + Y/mu from the state t, with c =
      * clip(t, +-bound), S = t - c, Y/mu = dual c. M as float or bytes. */

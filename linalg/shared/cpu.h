@@ -3,6 +3,7 @@
 #ifndef BD_LINALG_SHARED_CPU_H
 #define BD_LINALG_SHARED_CPU_H
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/pool.h"
@@ -14,9 +15,24 @@ struct bd_pool *bd_cpu_pool(struct bd_backend *backend);
 /* 64-byte aligned, zeroed; NULL when there is no memory. Free with free(). */
 void *bd_cpu_alloc(size_t bytes);
 
-static inline float *bd_cpu_floats(int64_t count)
+/* The memory of a plan, which is freed as a whole; {0} at first. */
+struct bd_cpu_memory {
+    void *last;
+    bool missing; /* there was not enough */
+};
+
+/* 64-byte aligned, zeroed; NULL sets `missing`. bd_cpu_free_memory frees all that was taken. */
+void *bd_cpu_take(struct bd_cpu_memory *memory, size_t bytes);
+void bd_cpu_free_memory(struct bd_cpu_memory *memory);
+
+static inline float *bd_cpu_floats(struct bd_cpu_memory *memory, int64_t count)
 {
-    return (float *)bd_cpu_alloc((size_t)count * sizeof(float));
+    return (float *)bd_cpu_take(memory, (size_t)count * sizeof(float));
+}
+
+static inline double *bd_cpu_doubles(struct bd_cpu_memory *memory, int64_t count)
+{
+    return (double *)bd_cpu_take(memory, (size_t)count * sizeof(double));
 }
 
 /* Copies rows x cols; leading dimensions ldt and ldf. */

@@ -149,8 +149,8 @@ enum bd_status bd_qr_update_check_after(const struct bd_qr_update *update,
         status = check_after_b(job, b, a ? a->rows : job->m_after);
     if (status != BD_OK)
         return status;
-    bool directions = job->kind == bd_job_insert_columns || job->kind == bd_job_slide ||
-                      job->kind == bd_job_remove_rows;
+    bool directions =
+        job->kind == BD_QR_INSERT_COLUMNS || job->slide || job->kind == BD_QR_REMOVE_ROWS;
     if (!job->rhs || !job->m || update->shape.full_q || !directions)
         return BD_OK;
     if (!b)

@@ -19,13 +19,8 @@ struct bd_qr_update {
 
 /* The change of one call. */
 struct bd_qr_update_job {
-    enum {
-        bd_job_insert_columns,
-        bd_job_remove_columns,
-        bd_job_insert_rows,
-        bd_job_remove_rows,
-        bd_job_slide
-    } kind;
+    enum bd_qr_change_kind kind;
+    bool slide;                /* columns are removed, and as many come in at the end */
     int64_t m, n, rhs;         /* before; m = 0 without Q, rhs = 0 without d */
     int64_t k, p;              /* where, how many */
     int64_t m_after, n_after;  /* m_after = 0 without Q */

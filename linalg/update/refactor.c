@@ -31,14 +31,9 @@ bool bd_qr_update_prefers_refactoring(const struct bd_qr_update *update,
     bool q = bd_qr_update_has_q(f);
     if (!after || !after->a || job->n_after < 1 || (job->rhs && !after->b))
         return false;
-    static const enum bd_qr_change_kind kinds[] = { [bd_job_insert_columns] = BD_QR_INSERT_COLUMNS,
-                                                    [bd_job_remove_columns] = BD_QR_REMOVE_COLUMNS,
-                                                    [bd_job_insert_rows] = BD_QR_INSERT_ROWS,
-                                                    [bd_job_remove_rows] = BD_QR_REMOVE_ROWS,
-                                                    [bd_job_slide] = BD_QR_REMOVE_COLUMNS };
     /* without Q, m follows from A alone: before rows come in it is p less */
-    int64_t rows = after->a->rows - (job->kind == bd_job_insert_rows ? job->p : 0);
-    struct bd_qr_change change = { .kind = kinds[job->kind],
+    int64_t rows = after->a->rows - (job->kind == BD_QR_INSERT_ROWS ? job->p : 0);
+    struct bd_qr_change change = { .kind = job->kind,
                                    .m = q ? job->m : rows,
                                    .n = job->n,
                                    .k = job->k,
@@ -47,7 +42,7 @@ bool bd_qr_update_prefers_refactoring(const struct bd_qr_update *update,
     struct bd_qr_cost cost, back = { 0 };
     if (bd_qr_update_cost(update, &change, &cost) != BD_OK)
         return false;
-    if (job->kind == bd_job_slide) { /* removing, then as many new columns at the end */
+    if (job->slide) {
         change.kind = BD_QR_INSERT_COLUMNS;
         change.n = change.k = job->n - job->p;
         if (bd_qr_update_cost(update, &change, &back) != BD_OK)

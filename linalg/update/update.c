@@ -94,17 +94,17 @@ static enum bd_status call_backend(struct bd_qr_update *update, const struct bd_
 {
     const struct bd_backend_ops *ops = update->backend->ops;
     void *work = update->work;
-    switch (c->kind) {
-    case bd_job_insert_columns:
-        return ops->update->insert(work, parts, c->k, c->p, c->u->data, c->u->ld);
-    case bd_job_remove_columns:
-        return ops->update->remove(work, parts, c->k, c->p);
-    case bd_job_slide:
+    if (c->slide)
         return ops->update->slide(work, parts, c->p, c->u->data, c->u->ld);
-    case bd_job_insert_rows:
+    switch (c->kind) {
+    case BD_QR_INSERT_COLUMNS:
+        return ops->update->insert(work, parts, c->k, c->p, c->u->data, c->u->ld);
+    case BD_QR_REMOVE_COLUMNS:
+        return ops->update->remove(work, parts, c->k, c->p);
+    case BD_QR_INSERT_ROWS:
         return ops->update->insert_rows(work, parts, c->k, c->p, c->u->data, c->u->ld,
                                         c->e ? c->e->data : NULL, c->e ? c->e->ld : 0);
-    case bd_job_remove_rows:
+    case BD_QR_REMOVE_ROWS:
         break;
     }
     return ops->update->remove_rows(work, parts, c->k, c->p);
@@ -149,7 +149,7 @@ static enum bd_status make_change(struct bd_qr_update *update, struct bd_qr_fact
 enum bd_status bd_qr_remove_columns(struct bd_qr_update *update, struct bd_qr_factors *f, int64_t k,
                                     int64_t p, const struct bd_qr_problem *after)
 {
-    struct bd_qr_update_job job = { .kind = bd_job_remove_columns, .k = k, .p = p };
+    struct bd_qr_update_job job = { .kind = BD_QR_REMOVE_COLUMNS, .k = k, .p = p };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
         status = bd_qr_update_check_count(update, p);
@@ -167,7 +167,7 @@ enum bd_status bd_qr_insert_columns(struct bd_qr_update *update, struct bd_qr_fa
 {
     if (!u)
         return bd_fail(BD_ERROR_ARGUMENT, "u is NULL");
-    struct bd_qr_update_job job = { .kind = bd_job_insert_columns, .k = k, .u = u };
+    struct bd_qr_update_job job = { .kind = BD_QR_INSERT_COLUMNS, .k = k, .u = u };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
         status = bd_qr_update_check_columns(update, f, u, true);
@@ -186,7 +186,7 @@ enum bd_status bd_qr_slide(struct bd_qr_update *update, struct bd_qr_factors *f,
 {
     if (!u)
         return bd_fail(BD_ERROR_ARGUMENT, "u is NULL");
-    struct bd_qr_update_job job = { .kind = bd_job_slide, .u = u };
+    struct bd_qr_update_job job = { .kind = BD_QR_REMOVE_COLUMNS, .slide = true, .u = u };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
         status = bd_qr_update_check_columns(update, f, u, false);
@@ -205,7 +205,7 @@ enum bd_status bd_qr_insert_rows(struct bd_qr_update *update, struct bd_qr_facto
 {
     if (!u)
         return bd_fail(BD_ERROR_ARGUMENT, "u is NULL");
-    struct bd_qr_update_job job = { .kind = bd_job_insert_rows, .u = u, .e = e };
+    struct bd_qr_update_job job = { .kind = BD_QR_INSERT_ROWS, .u = u, .e = e };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
         status = bd_qr_update_check_rows(update, &job, u, e);
@@ -226,7 +226,7 @@ enum bd_status bd_qr_insert_rows(struct bd_qr_update *update, struct bd_qr_facto
 enum bd_status bd_qr_remove_rows(struct bd_qr_update *update, struct bd_qr_factors *f, int64_t k,
                                  int64_t p, const struct bd_qr_problem *after)
 {
-    struct bd_qr_update_job job = { .kind = bd_job_remove_rows, .k = k, .p = p };
+    struct bd_qr_update_job job = { .kind = BD_QR_REMOVE_ROWS, .k = k, .p = p };
     enum bd_status status = bd_qr_update_begin(update, f, &job);
     if (status == BD_OK)
         status = bd_qr_update_check_count(update, p);

@@ -137,40 +137,6 @@ static void test_rotate(void **state)
     free(want);
 }
 
-static void test_reflect(void **state)
-{
-    (void)state;
-    enum { B = bd_reflect_group };
-    float *x = block(), *y = block(), v[most_cols * B], vt[most_cols * B];
-    for (int i = 0; i < most_cols * B; i++) {
-        v[i] = (float)noise(&seed);
-        vt[i] = (float)noise(&seed) / 8;
-    }
-    FOR_EACH(kernels, rows)
-    {
-        for (int64_t band = 2; band <= most_cols; band += 11) {
-            memcpy(y, x, sizeof(float) * ld * most_cols);
-            kernels->reflect(rows, band, y, ld, v, vt);
-            for (int64_t i = 0; i < rows; i++) {
-                double d[B] = { 0 };
-                for (int64_t j = 0; j < band; j++)
-                    for (int r = 0; r < B; r++)
-                        d[r] += (double)x[i + j * ld] * v[j * B + r];
-                for (int64_t j = 0; j < band; j++) {
-                    double want = x[i + j * ld];
-                    for (int r = 0; r < B; r++)
-                        want -= d[r] * vt[j * B + r];
-                    assert_true(fabs(want - y[i + j * ld]) < 32 * FLT_EPSILON);
-                }
-            }
-            for (int64_t j = 0; j < most_cols; j++)
-                assert_memory_equal(y + j * ld + rows, x + j * ld + rows, guard * sizeof *y);
-        }
-    }
-    free(x);
-    free(y);
-}
-
 static double clip(double t, double bound)
 {
     return t < -bound ? -bound : t > bound ? bound : t;
@@ -226,7 +192,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dots_and_subtract),
         cmocka_unit_test(test_rotate),
-        cmocka_unit_test(test_reflect),
         cmocka_unit_test(test_robust_pca),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,90 +26,65 @@ static void divide(struct bd_cpu_gram *gram)
     gram->parts = part_tiles ? (tiles + part_tiles - 1) / part_tiles : 0;
 }
 
-static double *numbers(int64_t count, int *missing)
-{
-    double *data = bd_cpu_alloc((size_t)count * sizeof *data);
-    *missing |= !data;
-    return data;
-}
-
-static int make_eigen(struct bd_cpu_gram *gram)
-{
-    lapack_int n = (lapack_int)gram->n, iwork = 0;
-    double eigen = 0, qr = 0;
-    lapack_int fail = LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'U', n, gram->u, n,
-                                          gram->eigenvalue, &eigen, -1, &iwork, -1);
-    fail |= LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, n, n, gram->r, n, gram->tau, &qr, -1);
-    gram->work_size = (lapack_int)fmax(eigen, qr);
-    gram->iwork_size = iwork;
-    gram->work = bd_cpu_alloc((size_t)gram->work_size * sizeof *gram->work);
-    gram->iwork = bd_cpu_alloc((size_t)iwork * sizeof *gram->iwork);
-    return !fail && gram->work && gram->iwork;
-}
-
 static void gram_destroy(void *work)
 {
     struct bd_cpu_gram *gram = work;
     if (!gram)
         return;
-    free(gram->part_g);
-    free(gram->buffer);
-    free(gram->g);
-    free(gram->r);
-    free(gram->r_total);
-    free(gram->inverse);
-    free(gram->norm);
-    free(gram->condition_vector);
-    free(gram->triangle.t);
-    free(gram->triangle.scale);
-    free(gram->triangle.single);
-    free(gram->triangle.groups);
-    free(gram->exponent);
-    free(gram->finite);
-    free(gram->u);
-    free(gram->eigenvalue);
-    free(gram->diagonal);
-    free(gram->tau);
-    free(gram->work);
-    free(gram->iwork);
+    bd_cpu_free_memory(&gram->memory);
     free(gram);
+}
+
+/* What the SVD method needs beside. */
+static void make_eigen(struct bd_cpu_gram *gram)
+{
+    struct bd_cpu_memory *memory = &gram->memory;
+    lapack_int n = (lapack_int)gram->n, iwork = 0;
+    double eigen = 0, qr = 0;
+    gram->u = bd_cpu_doubles(memory, gram->n * gram->n);
+    gram->eigenvalue = bd_cpu_doubles(memory, n);
+    gram->diagonal = bd_cpu_doubles(memory, n);
+    gram->tau = bd_cpu_doubles(memory, n);
+    if (LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'U', n, gram->u, n, gram->eigenvalue, &eigen, -1,
+                            &iwork, -1) ||
+        LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, n, n, gram->r, n, gram->tau, &qr, -1))
+        memory->missing = true;
+    gram->work_size = (lapack_int)fmax(eigen, qr);
+    gram->iwork_size = iwork;
+    gram->work = bd_cpu_doubles(memory, gram->work_size);
+    gram->iwork = bd_cpu_take(memory, (size_t)iwork * sizeof *gram->iwork);
 }
 
 static enum bd_status gram_create(struct bd_backend *backend, int64_t m, int64_t n,
                                   enum bd_type type, int svd, void **work)
 {
     struct bd_cpu_gram *gram = calloc(1, sizeof *gram);
-    int missing = !gram;
-    if (gram) {
-        struct bd_cpu_triangle *triangle = &gram->triangle;
-        int64_t square = n * n, room = n * (n + 2 * bd_tall_width);
-        *gram = (struct bd_cpu_gram){ .backend = backend, .m = m, .n = n, .type = type };
-        divide(gram);
-        gram->part_g = numbers(gram->parts * square, &missing);
-        gram->buffer =
-            numbers(bd_pool_threads(bd_cpu_pool(backend)) * gram->tile_rows * n, &missing);
-        gram->g = numbers(square, &missing);
-        gram->r = numbers(square, &missing);
-        gram->r_total = numbers(square, &missing);
-        gram->inverse = numbers(square, &missing);
-        gram->norm = numbers(n, &missing);
-        gram->condition_vector = numbers(2 * n, &missing);
-        triangle->t = numbers(room, &missing);
-        triangle->scale = numbers(n, &missing);
-        triangle->single = bd_cpu_alloc((size_t)room * sizeof *triangle->single);
-        triangle->groups = bd_cpu_alloc((size_t)n * sizeof *triangle->groups);
-        gram->exponent = bd_cpu_alloc((size_t)n * sizeof *gram->exponent);
-        gram->finite = bd_cpu_alloc((size_t)gram->parts * sizeof *gram->finite);
-        missing |= !triangle->single || !triangle->groups || !gram->exponent || !gram->finite;
-        if (svd && !missing) {
-            gram->u = numbers(square, &missing);
-            gram->eigenvalue = numbers(n, &missing);
-            gram->diagonal = numbers(n, &missing);
-            gram->tau = numbers(n, &missing);
-            missing = missing || !make_eigen(gram);
-        }
-    }
-    if (missing) {
+    if (!gram)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the Gram matrix of %lld columns",
+                       (long long)n);
+    struct bd_cpu_memory *memory = &gram->memory;
+    struct bd_cpu_triangle *triangle = &gram->triangle;
+    int64_t square = n * n, room = n * (n + 2 * bd_tall_width);
+    *gram = (struct bd_cpu_gram){ .backend = backend, .m = m, .n = n, .type = type };
+    divide(gram);
+    gram->part_g = bd_cpu_doubles(memory, gram->parts * square);
+    gram->buffer =
+        bd_cpu_doubles(memory, bd_pool_threads(bd_cpu_pool(backend)) * gram->tile_rows * n);
+    gram->g = bd_cpu_doubles(memory, square);
+    gram->r = bd_cpu_doubles(memory, square);
+    gram->r_total = bd_cpu_doubles(memory, square);
+    gram->inverse = bd_cpu_doubles(memory, square);
+    gram->norm = bd_cpu_doubles(memory, n);
+    gram->condition_vector = bd_cpu_doubles(memory, 2 * n);
+    triangle->t = bd_cpu_doubles(memory, room);
+    triangle->scale = bd_cpu_doubles(memory, n);
+    triangle->single = bd_cpu_floats(memory, room);
+    triangle->groups = bd_cpu_take(memory, (size_t)n * sizeof *triangle->groups);
+    gram->exponent = bd_cpu_take(memory, (size_t)n * sizeof *gram->exponent);
+    gram->finite = bd_cpu_take(memory, (size_t)gram->parts * sizeof *gram->finite);
+    if (svd)
+        make_eigen(gram);
+    if (memory->missing) {
         gram_destroy(gram);
         return bd_fail(BD_ERROR_MEMORY, "no memory for the Gram matrix of %lld columns",
                        (long long)n);

@@ -30,6 +30,7 @@ enum { bd_cpu_wide_columns = 512 };
 
 struct bd_cpu_gram {
     struct bd_backend *backend;
+    struct bd_cpu_memory memory;
     int64_t m, n;
     enum bd_type type;
     int64_t tile_rows, part_rows, parts;

@@ -218,31 +218,6 @@ static void rotate(int64_t rows, int64_t steps, int sweeps, const float *x, int6
     }
 }
 
-BD_INLINE void reflect_step(int64_t band, float *x, int64_t ldx, const float *v, const float *vt,
-                            int64_t i, int64_t lanes)
-{
-    vec d[bd_reflect_group];
-    for (int r = 0; r < bd_reflect_group; r++)
-        d[r] = splat(0);
-    for (int64_t j = 0; j < band; j++) {
-        vec z = get(x + j * ldx + i, lanes);
-        for (int r = 0; r < bd_reflect_group; r++)
-            d[r] += splat(v[j * bd_reflect_group + r]) * z;
-    }
-    for (int64_t j = 0; j < band; j++) {
-        vec z = get(x + j * ldx + i, lanes);
-        for (int r = 0; r < bd_reflect_group; r++)
-            z -= splat(vt[j * bd_reflect_group + r]) * d[r];
-        put(x + j * ldx + i, z, lanes);
-    }
-}
-
-static void reflect(int64_t rows, int64_t band, float *x, int64_t ldx, const float *v,
-                    const float *vt)
-{
-    DOWN(rows, reflect_step, band, x, ldx, v, vt);
-}
-
 BD_INLINE float clip(float t, float bound)
 {
     float low = t < -bound ? -bound : t;
@@ -316,7 +291,6 @@ const struct bd_column_kernels TABLE = {
     .subtract = subtract,
     .square = square,
     .rotate = rotate,
-    .reflect = reflect,
     .form = form,
     .form_u8 = form_u8,
     .renew = renew,

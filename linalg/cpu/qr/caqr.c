@@ -130,33 +130,27 @@ static int64_t place_panels(struct caqr *plan, float *memory)
     return used;
 }
 
-static int alloc_scratch(struct caqr *plan, struct caqr_scratch *s)
+static bool alloc_plan(struct caqr *plan)
 {
-    s->v = bd_cpu_floats(plan->ldb * plan->panel_cols);
-    s->c = bd_cpu_floats(plan->ldc * CAQR_CHUNK);
-    s->d = bd_cpu_floats(plan->ldr * bd_most(CAQR_RANGE, plan->panel_cols));
-    s->work = bd_cpu_floats(bd_kernel_work(plan->ldc, bd_most(plan->panel_cols, CAQR_CHUNK)));
-    return s->v && s->c && s->d && s->work;
-}
-
-static int alloc_plan(struct caqr *plan)
-{
+    struct bd_cpu_memory *memory = &plan->memory;
     int threads = bd_pool_threads(plan->pool);
-    plan->panel = calloc((size_t)plan->panels, sizeof *plan->panel);
-    plan->scratch = calloc((size_t)threads, sizeof *plan->scratch);
-    if (!plan->panel || !plan->scratch)
-        return 0;
-    plan->memory = bd_cpu_floats(place_panels(plan, NULL));
+    plan->panel = bd_cpu_take(memory, (size_t)plan->panels * sizeof *plan->panel);
+    plan->scratch = bd_cpu_take(memory, (size_t)threads * sizeof *plan->scratch);
+    if (memory->missing)
+        return false;
+    place_panels(plan, bd_cpu_floats(memory, place_panels(plan, NULL)));
     plan->ld_tops = plan->panel[0].leaves * plan->ldr;
-    plan->tops = bd_cpu_floats(plan->ld_tops * plan->panel_cols);
-    plan->r = bd_cpu_floats(plan->n * plan->n);
-    if (!plan->memory || !plan->tops || !plan->r)
-        return 0;
-    place_panels(plan, plan->memory);
-    for (int i = 0; i < threads; i++)
-        if (!alloc_scratch(plan, &plan->scratch[i]))
-            return 0;
-    return 1;
+    plan->tops = bd_cpu_floats(memory, plan->ld_tops * plan->panel_cols);
+    plan->r = bd_cpu_floats(memory, plan->n * plan->n);
+    for (int i = 0; i < threads; i++) {
+        struct caqr_scratch *s = &plan->scratch[i];
+        int64_t work = bd_kernel_work(plan->ldc, bd_most(plan->panel_cols, CAQR_CHUNK));
+        s->v = bd_cpu_floats(memory, plan->ldb * plan->panel_cols);
+        s->c = bd_cpu_floats(memory, plan->ldc * CAQR_CHUNK);
+        s->d = bd_cpu_floats(memory, plan->ldr * bd_most(CAQR_RANGE, plan->panel_cols));
+        s->work = bd_cpu_floats(memory, work);
+    }
+    return !memory->missing;
 }
 
 static void qr_destroy(void *data)
@@ -164,21 +158,10 @@ static void qr_destroy(void *data)
     struct caqr *plan = data;
     if (!plan)
         return;
-    for (int i = 0; plan->scratch && i < bd_pool_threads(plan->pool); i++) {
-        free(plan->scratch[i].v);
-        free(plan->scratch[i].c);
-        free(plan->scratch[i].d);
-        free(plan->scratch[i].work);
-    }
-    free(plan->scratch);
-    free(plan->panel);
-    free(plan->memory);
-    free(plan->tops);
-    free(plan->r);
-    free(plan->copy);
     bd_tsqr_destroy(&plan->tsqr);
     bd_householder_destroy(&plan->householder);
     qr_destroy(plan->inner);
+    bd_cpu_free_memory(&plan->memory);
     free(plan);
 }
 
@@ -235,7 +218,7 @@ static enum bd_status qr_create(struct bd_backend *backend, int64_t m, int64_t n
             goto error;
     } else {
         plan->inner = create_plan(pool, m, n, NULL);
-        plan->copy = bd_cpu_floats(m * n);
+        plan->copy = bd_cpu_floats(&plan->memory, m * n);
         if (!plan->inner || !plan->copy)
             goto error;
     }

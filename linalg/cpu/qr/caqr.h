@@ -35,14 +35,14 @@ struct caqr_scratch { /* of a thread */
 struct caqr {
     const struct bd_block_kernels *kernels;
     struct bd_pool *pool;
+    struct bd_cpu_memory memory;
     int64_t m, n, block_rows, panel_cols, arity;
     int64_t sub_rows, max_subs; /* of a sub-block; sub-blocks of the longest leaf */
     int64_t ldb, ldc, ldr;
     int64_t panels;
     struct caqr_panel *panel;
     struct caqr_scratch *scratch;
-    float *memory; /* of all panels */
-    float *tops;   /* for form_q: the top of leaf l from row l * ldr; ld_tops x panel_cols */
+    float *tops; /* for form_q: the top of leaf l from row l * ldr; ld_tops x panel_cols */
     int64_t ld_tops;
     float *r;       /* n x n, tight */
     const float *a; /* the matrix factored last */

@@ -183,7 +183,7 @@ enum bd_status bd_cpu_qr_form_q(void *data, float *q, int64_t ldq)
 {
     struct caqr *plan = data;
     if (plan->householder)
-        return bd_householder_form_q(plan->householder, q, ldq);
+        return bd_householder_form_q(plan->householder, q, ldq, plan->n);
     /* From the last panel to the first: the columns formed so far are the later panels'. */
     for (int64_t i = plan->panels - 1; i >= 0; i--) {
         const struct caqr_panel *panel = &plan->panel[i];
@@ -198,7 +198,7 @@ enum bd_status bd_cpu_qr_form_full_q(void *data, float *q, int64_t ldq)
 {
     struct caqr *plan = data;
     if (plan->householder)
-        return bd_householder_form_full_q(plan->householder, q, ldq);
+        return bd_householder_form_q(plan->householder, q, ldq, plan->m);
     for (int64_t j = 0; j < plan->m; j++) {
         memset(q + j * ldq, 0, (size_t)plan->m * sizeof *q);
         q[j + j * ldq] = 1;

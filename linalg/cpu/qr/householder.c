@@ -12,6 +12,7 @@
 enum { chunk_cols = 256 }; /* columns that apply takes at a time: the workspace is for as many */
 
 struct bd_householder {
+    struct bd_cpu_memory memory;
     int64_t m, n;
     float *tau; /* n */
     float *r;   /* n x n, tight */
@@ -53,12 +54,12 @@ enum bd_status bd_householder_create(struct bd_householder **out, int64_t m, int
     plan->n = n;
     int64_t size = ask_workspace(plan);
     plan->work_size = (lapack_int)size;
-    plan->work = size > 0 ? bd_cpu_floats(size) : NULL;
-    plan->tau = bd_cpu_floats(n);
-    plan->copy_tau = bd_cpu_floats(n);
-    plan->r = bd_cpu_floats(n * n);
-    plan->copy = bd_cpu_floats(m * n);
-    if (!plan->work || !plan->tau || !plan->copy_tau || !plan->r || !plan->copy) {
+    plan->work = size > 0 ? bd_cpu_floats(&plan->memory, size) : NULL;
+    plan->tau = bd_cpu_floats(&plan->memory, n);
+    plan->copy_tau = bd_cpu_floats(&plan->memory, n);
+    plan->r = bd_cpu_floats(&plan->memory, n * n);
+    plan->copy = bd_cpu_floats(&plan->memory, m * n);
+    if (!plan->work || plan->memory.missing) {
         bd_householder_destroy(&plan);
         return bd_fail(BD_ERROR_MEMORY, "no memory for the QR of a %lld x %lld matrix",
                        (long long)m, (long long)n);
@@ -72,11 +73,7 @@ void bd_householder_destroy(struct bd_householder **out)
     struct bd_householder *plan = *out;
     if (!plan)
         return;
-    free(plan->work);
-    free(plan->tau);
-    free(plan->copy_tau);
-    free(plan->r);
-    free(plan->copy);
+    bd_cpu_free_memory(&plan->memory);
     free(plan);
     *out = NULL;
 }
@@ -130,28 +127,17 @@ void bd_householder_get_r(const struct bd_householder *plan, float *r, int64_t l
     bd_cpu_copy(r, ldr, plan->r, plan->n, plan->n, plan->n);
 }
 
-enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq)
+enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq,
+                                     int64_t cols)
 {
-    const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
     enum bd_status status = check_ld(ldq);
     if (status != BD_OK)
         return status;
     if (q != plan->a)
         bd_cpu_copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
-    return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, n, n, q, (lapack_int)ldq, plan->tau,
-                                     plan->work, plan->work_size),
-                 "sorgqr");
-}
-
-enum bd_status bd_householder_form_full_q(struct bd_householder *plan, float *q, int64_t ldq)
-{
-    const lapack_int m = (lapack_int)plan->m, n = (lapack_int)plan->n;
-    enum bd_status status = check_ld(ldq);
-    if (status != BD_OK)
-        return status;
-    bd_cpu_copy(q, ldq, plan->a, plan->lda, plan->m, plan->n);
-    return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, m, m, n, q, (lapack_int)ldq, plan->tau,
-                                     plan->work, plan->work_size),
+    return check(LAPACKE_sorgqr_work(LAPACK_COL_MAJOR, (lapack_int)plan->m, (lapack_int)cols,
+                                     (lapack_int)plan->n, q, (lapack_int)ldq, plan->tau, plan->work,
+                                     plan->work_size),
                  "sorgqr");
 }
 

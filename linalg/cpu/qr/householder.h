@@ -21,11 +21,9 @@ enum bd_status bd_householder_factor(struct bd_householder *plan, float *a, int6
 /* R (n x n, zeros below the diagonal) of the last factor. */
 void bd_householder_get_r(const struct bd_householder *plan, float *r, int64_t ldr);
 
-/* The thin Q (m x n) of the last factor; q may be the factored a. */
-enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq);
-
-/* All of Q (m x m) of the last factor; q is not the factored a. */
-enum bd_status bd_householder_form_full_q(struct bd_householder *plan, float *q, int64_t ldq);
+/* The first `cols` columns, n or m, of the last factor's Q; q may be the factored a with n. */
+enum bd_status bd_householder_form_q(struct bd_householder *plan, float *q, int64_t ldq,
+                                     int64_t cols);
 
 /* C (m x k) := Q C or Q^T C with the full Q of the last factor. */
 enum bd_status bd_householder_apply(struct bd_householder *plan, enum bd_qr_op op, float *c,

@@ -19,6 +19,7 @@ struct accumulator {
 };
 
 struct bd_tsqr {
+    struct bd_cpu_memory memory;
     const struct bd_block_kernels *kernels;
     int64_t n, block_rows, ldr, ldb;
     int count;
@@ -39,23 +40,21 @@ enum bd_status bd_tsqr_create(struct bd_tsqr **out, int64_t n, int64_t block_row
     tsqr->ldb = bd_round_up(tsqr->block_rows, 32) + 16;
     tsqr->ldr = bd_round_up(n, 32) + 16;
     tsqr->count = accumulators;
-    tsqr->accumulators = calloc((size_t)accumulators, sizeof *tsqr->accumulators);
+    tsqr->accumulators =
+        bd_cpu_take(&tsqr->memory, (size_t)accumulators * sizeof *tsqr->accumulators);
     if (!tsqr->accumulators)
         goto error;
     for (int i = 0; i < accumulators; i++) {
         struct accumulator *acc = &tsqr->accumulators[i];
         int64_t work = bd_kernel_work(tsqr->block_rows, n);
-        acc->r = bd_cpu_floats(tsqr->ldr * n);
-        acc->block = bd_cpu_floats(tsqr->ldb * n);
-        acc->work = bd_cpu_floats(work);
-        if (!acc->r || !acc->block || !acc->work)
-            goto error;
-        if (n > OUTER) {
-            acc->t = bd_cpu_floats(bd_kernel_inner * OUTER);
-            if (!acc->t)
-                goto error;
-        }
+        acc->r = bd_cpu_floats(&tsqr->memory, tsqr->ldr * n);
+        acc->block = bd_cpu_floats(&tsqr->memory, tsqr->ldb * n);
+        acc->work = bd_cpu_floats(&tsqr->memory, work);
+        if (n > OUTER)
+            acc->t = bd_cpu_floats(&tsqr->memory, bd_kernel_inner * OUTER);
     }
+    if (tsqr->memory.missing)
+        goto error;
     *out = tsqr;
     return BD_OK;
 
@@ -69,14 +68,7 @@ void bd_tsqr_destroy(struct bd_tsqr **tsqr)
 {
     if (!*tsqr)
         return;
-    for (int i = 0; (*tsqr)->accumulators && i < (*tsqr)->count; i++) {
-        struct accumulator *acc = &(*tsqr)->accumulators[i];
-        free(acc->r);
-        free(acc->block);
-        free(acc->t);
-        free(acc->work);
-    }
-    free((*tsqr)->accumulators);
+    bd_cpu_free_memory(&(*tsqr)->memory);
     free(*tsqr);
     *tsqr = NULL;
 }

@@ -35,6 +35,7 @@ struct weights {
 
 struct rpca {
     struct bd_pool *pool;
+    struct bd_cpu_memory memory;
     const struct bd_block_kernels *kernels;
     const struct bd_column_kernels *columns;
     struct bd_tsqr *tsqr;
@@ -79,14 +80,7 @@ static void rpca_destroy(void *arg)
         return;
     bd_tsqr_destroy(&plan->tsqr);
     bd_cpu_svd_ops.destroy(plan->svd);
-    free(plan->r);
-    free(plan->weights.w);
-    free(plan->weights.f);
-    free(plan->weights.ft);
-    free(plan->sigma);
-    free(plan->t);
-    free(plan->scratch);
-    free(plan->partial);
+    bd_cpu_free_memory(&plan->memory);
     free(plan);
 }
 
@@ -112,24 +106,22 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     }
     int64_t unit = bd_tsqr_block_rows(plan->tsqr);
     plan->slab_rows = (m + slabs * unit - 1) / (slabs * unit) * unit;
-    plan->t = bd_cpu_floats(plan->items * block_rows * n);
-    plan->scratch = bd_cpu_floats(threads * 3 * (block_rows + line) * n);
-    plan->partial = bd_cpu_alloc((size_t)plan->items * 2 * sizeof(double));
-    plan->r = bd_cpu_floats(n * n);
-    plan->weights.w = bd_cpu_floats(n * n);
-    plan->weights.f = bd_cpu_floats(n * n);
-    plan->weights.ft = bd_cpu_floats(n * n);
-    plan->sigma = bd_cpu_floats(n);
+    struct bd_cpu_memory *memory = &plan->memory;
+    plan->t = bd_cpu_floats(memory, plan->items * block_rows * n);
+    plan->scratch = bd_cpu_floats(memory, threads * 3 * (block_rows + line) * n);
+    plan->partial = bd_cpu_doubles(memory, plan->items * 2);
+    plan->r = bd_cpu_floats(memory, n * n);
+    plan->weights.w = bd_cpu_floats(memory, n * n);
+    plan->weights.f = bd_cpu_floats(memory, n * n);
+    plan->weights.ft = bd_cpu_floats(memory, n * n);
+    plan->sigma = bd_cpu_floats(memory, n);
     status = bd_cpu_svd_ops.create(backend, n, &plan->svd);
+    if (status == BD_OK && memory->missing)
+        status = bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA of %lld x %lld", (long long)m,
+                         (long long)n);
     if (status != BD_OK) {
         rpca_destroy(plan);
         return status;
-    }
-    if (!plan->t || !plan->scratch || !plan->partial || !plan->r || !plan->weights.w ||
-        !plan->weights.f || !plan->weights.ft || !plan->sigma) {
-        rpca_destroy(plan);
-        return bd_fail(BD_ERROR_MEMORY, "no memory for Robust PCA of %lld x %lld", (long long)m,
-                       (long long)n);
     }
     *out = plan;
     return BD_OK;

@@ -13,6 +13,7 @@
 #include "linalg/shared/svd_ops.h"
 
 struct svd {
+    struct bd_cpu_memory memory;
     int64_t n;
     double *a;                /* n x n: R, then scratch */
     double *u, *v;            /* n x n; v holds V^T of the last compute */
@@ -28,14 +29,7 @@ static void svd_destroy(void *work)
     struct svd *svd = work;
     if (!svd)
         return;
-    free(svd->a);
-    free(svd->u);
-    free(svd->v);
-    free(svd->sigma);
-    free(svd->sigma_out);
-    free(svd->v_out);
-    free(svd->work);
-    free(svd->iwork);
+    bd_cpu_free_memory(&svd->memory);
     free(svd);
 }
 
@@ -46,14 +40,13 @@ static enum bd_status svd_create(struct bd_backend *backend, int64_t n, void **o
     if (!svd)
         return bd_fail(BD_ERROR_MEMORY, "no memory for an SVD");
     svd->n = n;
-    size_t square = (size_t)(n * n) * sizeof(double);
-    svd->a = bd_cpu_alloc(square);
-    svd->u = bd_cpu_alloc(square);
-    svd->v = bd_cpu_alloc(square);
-    svd->sigma = bd_cpu_alloc((size_t)n * sizeof(double));
-    svd->sigma_out = bd_cpu_alloc((size_t)n * sizeof(float));
-    svd->v_out = bd_cpu_alloc(square / 2);
-    svd->iwork = bd_cpu_alloc((size_t)n * 8 * sizeof(lapack_int));
+    svd->a = bd_cpu_doubles(&svd->memory, n * n);
+    svd->u = bd_cpu_doubles(&svd->memory, n * n);
+    svd->v = bd_cpu_doubles(&svd->memory, n * n);
+    svd->sigma = bd_cpu_doubles(&svd->memory, n);
+    svd->sigma_out = bd_cpu_floats(&svd->memory, n);
+    svd->v_out = bd_cpu_floats(&svd->memory, n * n);
+    svd->iwork = bd_cpu_take(&svd->memory, (size_t)n * 8 * sizeof(lapack_int));
     lapack_int size = (lapack_int)n;
     double best = 0, fallback = 0;
     lapack_int fail =
@@ -62,9 +55,8 @@ static enum bd_status svd_create(struct bd_backend *backend, int64_t n, void **o
     fail |= LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'N', 'A', size, size, svd->a, size, svd->sigma,
                                 svd->u, size, svd->v, size, &fallback, -1);
     svd->work_size = (lapack_int)fmax(best, fallback);
-    svd->work = fail ? NULL : bd_cpu_alloc((size_t)svd->work_size * sizeof(double));
-    if (!svd->a || !svd->u || !svd->v || !svd->sigma || !svd->sigma_out || !svd->v_out ||
-        !svd->iwork || !svd->work) {
+    svd->work = bd_cpu_doubles(&svd->memory, svd->work_size);
+    if (fail || svd->memory.missing) {
         svd_destroy(svd);
         return bd_fail(BD_ERROR_MEMORY, "no memory for the SVD of %lld x %lld", (long long)n,
                        (long long)n);

@@ -1,8 +1,7 @@
 /* Few new columns for a thin Q on the CPU: classical Gram-Schmidt with reorthogonalisation, in
- * groups of up to bd_update_group. A group takes three passes over Q: W = Q^T U; V = U - Q W and
- * Q^T V; V -= Q (Q^T V), which is left out where Q^T V is only rounding. Giraud, Langou, Rozloznik,
- * van den Eshof: Rounding error analysis of the classical Gram-Schmidt orthogonalization process
- * (2005). */
+ * three passes over Q for all of them: W = Q^T U; V = U - Q W and Q^T V; V -= Q (Q^T V), which is
+ * left out where Q^T V is only rounding. Giraud, Langou, Rozloznik, van den Eshof: Rounding error
+ * analysis of the classical Gram-Schmidt orthogonalization process (2005). */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -40,13 +39,6 @@ double bd_update_project_column(struct bd_cpu_update *work, const float *q, int6
     return sqrt(work->sums[count]);
 }
 
-/* The same with columns first .. first + count - 1 of Q. */
-static double project(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t first,
-                      int64_t count, float *v, double *coef)
-{
-    return bd_update_project_column(work, q + first * ldq, ldq, count, v, coef);
-}
-
 /* Column i of the group that starts at column n of Q has been projected away from the first n
  * columns (its norm fell from `whole` to `norm`; `unsafe` = by so much that once more is needed).
  * Makes it orthogonal to the rest of the group too, and of norm 1; w is its column of R. */
@@ -56,15 +48,15 @@ static enum bd_status finish_column(struct bd_cpu_update *work, float *q, int64_
     float *v = q + (n + i) * ldq;
     double least = bd_update_negligible(n + i) * whole, start = norm;
     if (i && norm > least) {
-        norm = project(work, q, ldq, n, i, v, w + n);
+        norm = bd_update_project_column(work, q + n * ldq, ldq, i, v, w + n);
         if (norm > least)
-            norm = project(work, q, ldq, n, i, v, w + n);
+            norm = bd_update_project_column(work, q + n * ldq, ldq, i, v, w + n);
     }
     /* What the later projections took away has left the errors of the first behind. */
     unsafe = unsafe || norm < 0.25 * start;
     for (int round = 0; round < 4 && unsafe && norm > least; round++) {
         double before = norm;
-        norm = project(work, q, ldq, 0, n + i, v, w);
+        norm = bd_update_project_column(work, q, ldq, n + i, v, w);
         unsafe = norm < 0.5 * before;
     }
     if (!(norm > least)) {
@@ -79,28 +71,22 @@ static enum bd_status finish_column(struct bd_cpu_update *work, float *q, int64_
     return BD_OK;
 }
 
-static enum bd_status not_finite(void)
-{
-    return bd_fail(BD_ERROR_NUMERIC, "QR update: the new columns (or Q) hold NaN or Inf");
-}
-
-/* b <= bd_update_group columns of U that become columns n .. n+b-1 of Q. */
+/* Columns of U that become columns n and following of Q. */
 struct group {
     struct bd_update_pass pass;
-    int64_t b, n_in, n; /* columns of Q before its transformation, and of it that stay */
-    double *w;          /* their columns of R, ld max_cols */
+    int64_t n; /* columns of Q that stay after its transformation */
     double whole[bd_update_group], norm[bd_update_group]; /* of U, and of what is left of it */
     int unsafe[bd_update_group]; /* so little is left that it has to be projected once more */
 };
 
-/* Adds the rounded coefficients in work->sums to W, and leaves them in work->small. */
-static void take_coefficients(struct bd_cpu_update *work, struct group *g, int64_t lds)
+/* Adds the rounded coefficients in work->sums (ld lds) to W, and leaves them in work->small. */
+static void take_coefficients(struct bd_cpu_update *work, const struct group *g, int64_t lds)
 {
-    for (int64_t j = 0; j < g->b; j++)
+    for (int64_t j = 0; j < g->pass.b; j++)
         for (int64_t i = 0; i < g->n; i++) {
             float value = (float)work->sums[i + j * lds];
             work->small[i + j * g->n] = value;
-            g->w[i + j * work->max_cols] += (double)value;
+            work->w[i + j * work->max_cols] += (double)value;
         }
 }
 
@@ -108,18 +94,19 @@ static void take_coefficients(struct bd_cpu_update *work, struct group *g, int64
 static enum bd_status first_pass(struct bd_cpu_update *work, struct group *g,
                                  const struct bd_transform *transform)
 {
+    const int64_t b = g->pass.b, n_in = g->pass.n_in;
     g->pass.dots = g->pass.squares = 1;
     bd_update_run(work, &g->pass);
-    for (int64_t i = 0; i < (g->n_in + 1) * g->b; i++)
+    for (int64_t i = 0; i < (n_in + 1) * b; i++)
         if (!isfinite(work->sums[i]))
-            return not_finite();
-    for (int64_t j = 0; j < g->b; j++) {
-        g->whole[j] = sqrt(work->sums[g->n_in * g->b + j]);
-        memset(g->w + j * work->max_cols, 0, (size_t)(g->n + g->b) * sizeof *g->w);
+            return bd_fail(BD_ERROR_NUMERIC, "QR update: the new columns (or Q) hold NaN or Inf");
+    for (int64_t j = 0; j < b; j++) {
+        g->whole[j] = sqrt(work->sums[n_in * b + j]);
+        memset(work->w + j * work->max_cols, 0, (size_t)(g->n + b) * sizeof *work->w);
     }
     if (transform)
-        bd_update_transform_rows(transform, work->sums, g->n_in, g->b);
-    take_coefficients(work, g, g->n_in);
+        bd_update_transform_rows(transform, work->sums, n_in, b);
+    take_coefficients(work, g, n_in);
     return BD_OK;
 }
 
@@ -132,11 +119,11 @@ static int second_pass(struct bd_cpu_update *work, struct group *g,
     g->pass.transform = transform;
     g->pass.subtract = g->pass.backwards = 1;
     bd_update_run(work, &g->pass);
-    for (int64_t j = 0; j < g->b; j++) {
+    for (int64_t j = 0; j < g->pass.b; j++) {
         double square = 0;
         for (int64_t i = 0; i < g->n; i++)
             square += work->sums[i + j * g->n] * work->sums[i + j * g->n];
-        g->norm[j] = sqrt(work->sums[g->n * g->b + j]);
+        g->norm[j] = sqrt(work->sums[g->n * g->pass.b + j]);
         again = again || sqrt(square) > orthogonal(g->n) * g->norm[j];
     }
     return again;
@@ -150,70 +137,34 @@ static void third_pass(struct bd_cpu_update *work, struct group *g)
     g->pass.transform = NULL;
     g->pass.dots = g->pass.backwards = 0;
     bd_update_run(work, &g->pass);
-    for (int64_t j = 0; j < g->b; j++) {
+    for (int64_t j = 0; j < g->pass.b; j++) {
         double before = g->norm[j];
-        g->norm[j] = sqrt(work->sums[g->n * g->b + j]);
+        g->norm[j] = sqrt(work->sums[g->n * g->pass.b + j]);
         g->unsafe[j] = g->norm[j] < 0.5 * before;
     }
 }
 
-/* `transform` (NULL: none) is done to Q in passing; it has n_in columns before and n after. */
-static enum bd_status append_group(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
-                                   int64_t n, const float *u, int64_t ldu, int64_t b, double *w,
-                                   const struct bd_transform *transform)
+enum bd_status bd_update_append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
+                                int64_t n, const float *u, int64_t ldu, int64_t p,
+                                const struct bd_transform *transform)
 {
-    struct group g = { .b = b, .n_in = n_in, .n = n, .w = w };
-    g.pass = (struct bd_update_pass){ .q = q,
-                                      .ldq = ldq,
-                                      .n_in = n_in,
-                                      .n = n_in,
-                                      .u = u,
-                                      .ldu = ldu,
-                                      .v = q + n * ldq,
-                                      .ldv = ldq,
-                                      .b = b };
+    struct group g = { .pass = { .q = q,
+                                 .ldq = ldq,
+                                 .n_in = n_in,
+                                 .n = n_in,
+                                 .u = u,
+                                 .ldu = ldu,
+                                 .v = q + n * ldq,
+                                 .ldv = ldq,
+                                 .b = p },
+                       .n = n };
     enum bd_status status = first_pass(work, &g, transform);
     if (status != BD_OK)
         return status;
     if (second_pass(work, &g, transform))
         third_pass(work, &g);
-    for (int64_t j = 0; j < b && status == BD_OK; j++)
+    for (int64_t j = 0; j < p && status == BD_OK; j++)
         status = finish_column(work, q, ldq, n, j, g.whole[j], g.norm[j], g.unsafe[j],
-                               w + j * work->max_cols);
-    return status;
-}
-
-/* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
-enum bd_status bd_update_check_columns(struct bd_cpu_update *work, const float *u, int64_t ldu,
-                                       int64_t p)
-{
-    for (int64_t j = 0; j < p; j += bd_update_group) {
-        int64_t b = p - j < bd_update_group ? p - j : bd_update_group;
-        struct bd_update_pass pass = { .u = u + j * ldu, .ldu = ldu, .b = b, .squares = 1 };
-        bd_update_run(work, &pass);
-        for (int64_t i = 0; i < b; i++)
-            if (!isfinite(work->sums[i]))
-                return not_finite();
-    }
-    return BD_OK;
-}
-
-/* Appends U (m x p) to Q and R of n columns, after `transform` (NULL: none) has made them of n_in.
- * The new columns of R are in work->w; R itself is left alone. */
-enum bd_status bd_update_append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
-                                int64_t n, const float *u, int64_t ldu, int64_t p,
-                                const struct bd_transform *transform)
-{
-    enum bd_status status = BD_OK;
-    if (p > bd_update_group) /* else append_group does it in passing */
-        status = bd_update_check_columns(work, u, ldu, p);
-    for (int64_t j = 0; j < p && status == BD_OK; j += bd_update_group) {
-        int64_t b = p - j < bd_update_group ? p - j : bd_update_group;
-        status = append_group(work, q, ldq, j ? n + j : n_in, n + j, u + j * ldu, ldu, b,
-                              work->w + j * work->max_cols, j ? NULL : transform);
-        for (int64_t i = j; i < j + b; i++) /* entries below: a later group's columns are longer */
-            for (int64_t row = n + j + b; row < n + p; row++)
-                work->w[row + i * work->max_cols] = 0;
-    }
+                               work->w + j * work->max_cols);
     return status;
 }

@@ -14,6 +14,7 @@
 
 #include "linalg/cpu/update/update.h"
 
+/* C := alpha op(A) B + beta C; nothing where there are no columns of Q. */
 static void product(enum CBLAS_TRANSPOSE transpose, int64_t m, int64_t n, int64_t k, float alpha,
                     const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
                     int64_t ldc)
@@ -21,9 +22,6 @@ static void product(enum CBLAS_TRANSPOSE transpose, int64_t m, int64_t n, int64_
     if (m && n && k)
         cblas_sgemm(CblasColMajor, transpose, CblasNoTrans, (int)m, (int)n, (int)k, alpha, a,
                     (int)lda, b, (int)ldb, beta, c, (int)ldc);
-    else if (beta == 0)
-        for (int64_t j = 0; j < n; j++)
-            memset(c + j * ldc, 0, (size_t)m * sizeof *c);
 }
 
 /* V := U, or the unit vectors of rows unit .. unit+p-1. */

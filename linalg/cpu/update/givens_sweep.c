@@ -1,6 +1,5 @@
 #include "linalg/cpu/update/givens_sweep.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "linalg/shared/kernels.h"
@@ -13,37 +12,25 @@ enum {
 
 static int64_t block_of(int64_t p)
 {
-    int64_t b = (p + 15) / 16 * 16;
-    return b < bd_givens_least ? bd_givens_least : b;
+    return bd_most(bd_givens_least, bd_round_up(p, 16));
 }
 
-int bd_givens_create(struct bd_givens *givens, struct bd_pool *pool, int64_t n, int64_t p)
+void bd_givens_create(struct bd_givens *givens, struct bd_cpu_memory *memory, struct bd_pool *pool,
+                      int64_t n, int64_t p)
 {
     int64_t windows = n / bd_givens_least + 2;
     givens->pool = pool;
     givens->kernels = bd_kernels()->block;
     givens->columns = bd_kernels()->column;
     givens->ld_g = 2 * block_of(p);
-    size_t windows_room = (size_t)(windows * givens->ld_g * givens->ld_g) * sizeof(float);
     /* Two arrays of a tile, or of a window four, the work of the block kernels (less than one), and
      * what reorthogonalises it, four. */
     givens->scratch_size = 9 * square;
-    givens->g = bd_cpu_alloc(windows_room);
-    givens->gt = bd_cpu_alloc(windows_room);
-    givens->v = bd_cpu_alloc((size_t)windows * bd_givens_most * bd_givens_most * sizeof(float));
-    givens->t = bd_cpu_alloc((size_t)windows * bd_kernel_inner * bd_givens_most * sizeof(float));
-    givens->scratch =
-        bd_cpu_alloc((size_t)bd_pool_threads(pool) * (size_t)givens->scratch_size * sizeof(float));
-    return givens->g && givens->gt && givens->v && givens->t && givens->scratch ? 0 : -1;
-}
-
-void bd_givens_destroy(struct bd_givens *givens)
-{
-    free(givens->g);
-    free(givens->gt);
-    free(givens->v);
-    free(givens->t);
-    free(givens->scratch);
+    givens->g = bd_cpu_floats(memory, windows * givens->ld_g * givens->ld_g);
+    givens->gt = bd_cpu_floats(memory, windows * givens->ld_g * givens->ld_g);
+    givens->v = bd_cpu_floats(memory, windows * bd_givens_most * bd_givens_most);
+    givens->t = bd_cpu_floats(memory, windows * bd_kernel_inner * bd_givens_most);
+    givens->scratch = bd_cpu_floats(memory, bd_pool_threads(pool) * givens->scratch_size);
 }
 
 void bd_givens_begin(struct bd_givens *givens, int64_t p, int64_t first, int64_t rows,
@@ -65,14 +52,7 @@ static int64_t windows_of(const struct bd_givens *givens)
 /* Rows of block t. */
 static int64_t rows_of(const struct bd_givens *givens, int64_t t)
 {
-    int64_t left = givens->rows - t * givens->b;
-    return left < givens->b ? left : givens->b;
-}
-
-static void copy(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *y, int64_t ldy)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(y + j * ldy, x + j * ldx, (size_t)rows * sizeof *x);
+    return bd_least(givens->b, givens->rows - t * givens->b);
 }
 
 static void clear(int64_t rows, int64_t cols, float *x, int64_t ldx)
@@ -165,7 +145,7 @@ void bd_givens_eliminate(struct bd_givens *givens, const float *d, int64_t ldd, 
     for (int64_t t = windows_of(givens) - 1; t >= 0; t--) {
         float *v = givens->v + t * bd_givens_most * bd_givens_most;
         clear(bd_givens_most, givens->p, v, bd_givens_most);
-        copy(rows_of(givens, t), givens->p, d + t * givens->b, ldd, v, bd_givens_most);
+        bd_cpu_copy(v, bd_givens_most, d + t * givens->b, ldd, rows_of(givens, t), givens->p);
         givens->kernels->tpqrt(rows_of(givens, t), givens->p, s, bd_givens_ld, v, bd_givens_most,
                                givens->t + t * bd_kernel_inner * bd_givens_most, work);
     }
@@ -199,11 +179,11 @@ static void pass_rows(const struct bd_givens *givens, int64_t t, int64_t cols, f
                       int64_t ldx, struct buffers *buffers)
 {
     int64_t p = givens->p, block = rows_of(givens, t), row = givens->first + t * givens->b;
-    copy(block, cols, x + row, ldx, buffers->in + p, bd_givens_ld);
+    bd_cpu_copy(buffers->in + p, bd_givens_ld, x + row, ldx, block, cols);
     givens->kernels->gemm(p + block, cols, p + block, givens->gt + t * givens->ld_g * givens->ld_g,
                           givens->ld_g, buffers->in, bd_givens_ld, buffers->out, bd_givens_ld);
     swap(buffers);
-    copy(block, cols, buffers->in + p, bd_givens_ld, x + row + givens->shift, ldx);
+    bd_cpu_copy(x + row + givens->shift, ldx, buffers->in + p, bd_givens_ld, block, cols);
 }
 
 /* Window t on `rows` rows of X; the overlap is the first p columns of buffers->in (ld tile_rows).
@@ -213,7 +193,7 @@ static void pass_columns(const struct bd_givens *givens, int64_t t, int64_t rows
 {
     int64_t p = givens->p, block = rows_of(givens, t), column = givens->first + t * givens->b;
     const float *g = givens->g + t * givens->ld_g * givens->ld_g;
-    copy(rows, block, x + column * ldx, ldx, buffers->in + p * tile_rows, tile_rows);
+    bd_cpu_copy(buffers->in + p * tile_rows, tile_rows, x + column * ldx, ldx, rows, block);
     givens->kernels->gemm(rows, p, p + block, buffers->in, tile_rows, g, givens->ld_g, buffers->out,
                           tile_rows);
     givens->kernels->gemm(rows, block, p + block, buffers->in, tile_rows, g + p * givens->ld_g,
@@ -226,6 +206,7 @@ struct sweep {
     const struct bd_givens_overlap *overlap;
     float *x;
     int64_t ldx, rows, cols;
+    int64_t first, end; /* of rows: windows in their order */
     int triangle;
 };
 
@@ -238,7 +219,7 @@ static void sweep_columns(void *arg, int64_t item, int thread)
     int64_t row = item * tile_rows, p = givens->p, count = windows_of(givens);
     int64_t rows = sweep->rows - row < tile_rows ? sweep->rows - row : tile_rows;
     if (overlap->from) {
-        copy(rows, p, overlap->from + row, overlap->ld_from, buffers.in, tile_rows);
+        bd_cpu_copy(buffers.in, tile_rows, overlap->from + row, overlap->ld_from, rows, p);
     } else {
         clear(rows, p, buffers.in, tile_rows);
         for (int64_t i = 0; i < p && overlap->unit >= 0; i++)
@@ -249,7 +230,7 @@ static void sweep_columns(void *arg, int64_t item, int thread)
         pass_columns(givens, givens->up ? count - 1 - i : i, rows, sweep->x + row, sweep->ldx,
                      &buffers);
     if (overlap->to)
-        copy(rows, p, buffers.in, tile_rows, overlap->to + row, overlap->ld_to);
+        bd_cpu_copy(overlap->to + row, overlap->ld_to, buffers.in, tile_rows, rows, p);
 }
 
 void bd_givens_columns(const struct bd_givens *givens, int64_t x_rows, float *x, int64_t ldx,
@@ -270,18 +251,19 @@ static void sweep_rows(void *arg, int64_t item, int thread)
     struct buffers buffers = buffers_of(givens, thread);
     int64_t width = sweep->triangle ? givens->b : tile_cols, p = givens->p;
     int64_t column = item * width, count = windows_of(givens);
+    int64_t first = sweep->triangle ? count - 1 - item : sweep->first;
     int64_t cols = sweep->cols - column < width ? sweep->cols - column : width;
     float *x = sweep->x + column * sweep->ldx;
     if (overlap->from)
-        copy(p, cols, overlap->from + column * overlap->ld_from, overlap->ld_from, buffers.in,
-             bd_givens_ld);
+        bd_cpu_copy(buffers.in, bd_givens_ld, overlap->from + column * overlap->ld_from,
+                    overlap->ld_from, p, cols);
     else
         clear(p, cols, buffers.in, bd_givens_ld);
-    for (int64_t i = sweep->triangle ? count - 1 - item : 0; i < count; i++)
+    for (int64_t i = first; i < sweep->end; i++)
         pass_rows(givens, givens->up ? count - 1 - i : i, cols, x, sweep->ldx, &buffers);
     if (overlap->to)
-        copy(p, cols, buffers.in, bd_givens_ld, overlap->to + column * overlap->ld_to,
-             overlap->ld_to);
+        bd_cpu_copy(overlap->to + column * overlap->ld_to, overlap->ld_to, buffers.in, bd_givens_ld,
+                    p, cols);
     int64_t diagonal = givens->first + column + givens->shift;
     for (int64_t j = 0; j < cols && sweep->triangle; j++)
         memset(x + j * sweep->ldx + diagonal + j + 1, 0, (size_t)(cols - j - 1) * sizeof *x);
@@ -290,41 +272,31 @@ static void sweep_rows(void *arg, int64_t item, int thread)
 void bd_givens_rows(const struct bd_givens *givens, int64_t cols, float *x, int64_t ldx,
                     const struct bd_givens_overlap *overlap, int triangle)
 {
-    struct sweep sweep = {
-        .givens = givens, .overlap = overlap, .x = x, .ldx = ldx, .cols = cols, .triangle = triangle
-    };
+    struct sweep sweep = { .givens = givens,
+                           .overlap = overlap,
+                           .x = x,
+                           .ldx = ldx,
+                           .cols = cols,
+                           .end = windows_of(givens),
+                           .triangle = triangle };
     int64_t width = triangle ? givens->b : tile_cols;
     bd_pool_run(givens->pool, sweep_rows, &sweep, (cols + width - 1) / width);
 }
 
 /* --- windows that depend on what those before them did to R --- */
 
-/* One window on the columns of R to its right, with the overlap in an array of its own. */
-struct trail {
-    const struct bd_givens *givens;
-    int64_t window, column, cols; /* the first column, and how many */
-    float *r;
-    int64_t ldr;
-    float *from, *to; /* rows of the overlap, by the column of R, before and after */
-    int64_t ld_overlap;
-};
-
-static void trail_window(void *arg, int64_t item, int thread)
+/* Window t alone on `cols` columns of X, from its row 0. */
+static void window_rows(const struct bd_givens *givens, int64_t t, int64_t cols, float *x,
+                        int64_t ldx, const struct bd_givens_overlap *overlap)
 {
-    const struct trail *trail = arg;
-    const struct bd_givens *givens = trail->givens;
-    struct buffers buffers = buffers_of(givens, thread);
-    int64_t column = trail->column + item * tile_cols, left = trail->column + trail->cols - column;
-    int64_t cols = left < tile_cols ? left : tile_cols, at = column * trail->ld_overlap;
-    copy(givens->p, cols, trail->from + at, trail->ld_overlap, buffers.in, bd_givens_ld);
-    pass_rows(givens, trail->window, cols, trail->r + column * trail->ldr, trail->ldr, &buffers);
-    copy(givens->p, cols, buffers.in, bd_givens_ld, trail->to + at, trail->ld_overlap);
-}
-
-static void run_trail(struct trail *trail)
-{
-    bd_pool_run(trail->givens->pool, trail_window, trail,
-                (trail->cols + tile_cols - 1) / tile_cols);
+    struct sweep sweep = { .givens = givens,
+                           .overlap = overlap,
+                           .x = x,
+                           .ldx = ldx,
+                           .cols = cols,
+                           .first = t,
+                           .end = t + 1 };
+    bd_pool_run(givens->pool, sweep_rows, &sweep, (cols + tile_cols - 1) / tile_cols);
 }
 
 void bd_givens_lower(struct bd_givens *givens, float *r, int64_t ldr, int64_t n)
@@ -339,7 +311,7 @@ void bd_givens_lower(struct bd_givens *givens, float *r, int64_t ldr, int64_t n)
         int64_t row = givens->first - p + t * givens->b; /* of the diagonal, and its column */
         float *diagonal = r + row * (1 + ldr);
         clear(ld, block, panel, ld);
-        copy(size, block, diagonal, ldr, panel, ld);
+        bd_cpu_copy(panel, ld, diagonal, ldr, size, block);
         kernels->geqrt(size, block, panel, ld, factor, work);
         for (int64_t j = 0; j < block; j++) {
             memcpy(diagonal + j * ldr, panel + j * ld, (size_t)(j + 1) * sizeof *r);
@@ -351,16 +323,11 @@ void bd_givens_lower(struct bd_givens *givens, float *r, int64_t ldr, int64_t n)
         kernels->gemqrt(0, size, block, size, panel, ld, factor, whole, ld, work);
         /* the first columns are the block's, the last p the overlap's */
         keep_window(givens, t, block, whole, whole + p, p, panel + 5 * square);
-        struct trail trail = { .givens = givens,
-                               .window = t,
-                               .column = row + block,
-                               .cols = n - row - block,
-                               .r = r,
-                               .ldr = ldr,
-                               .from = r + row,
-                               .to = r + row + block,
-                               .ld_overlap = ldr };
-        run_trail(&trail);
+        float *right = diagonal + block * ldr;
+        const struct bd_givens_overlap overlap = {
+            .from = right, .ld_from = ldr, .to = right + block, .ld_to = ldr
+        };
+        window_rows(givens, t, n - row - block, right - row, ldr, &overlap);
     }
 }
 
@@ -378,7 +345,7 @@ void bd_givens_absorb(struct bd_givens *givens, float *r, int64_t ldr, float *u,
         clear(ld, block, v, ld);
         for (int64_t j = 0; j < block; j++)
             memcpy(panel + j * ld, diagonal + j * ldr, (size_t)(j + 1) * sizeof *r);
-        copy(p, block, u + column * bd_givens_most, bd_givens_most, v, ld);
+        bd_cpu_copy(v, ld, u + column * bd_givens_most, bd_givens_most, p, block);
         kernels->tpqrt(p, block, panel, ld, v, ld, factor, work);
         for (int64_t j = 0; j < block; j++)
             memcpy(diagonal + j * ldr, panel + j * ld, (size_t)(j + 1) * sizeof *r);
@@ -391,15 +358,10 @@ void bd_givens_absorb(struct bd_givens *givens, float *r, int64_t ldr, float *u,
             top[i + (p + i) * ld] = 1;
         kernels->tpmqrt(0, p, block, size, v, ld, factor, top, ld, bottom, ld, work);
         keep_window(givens, t, block, bottom, top, 0, panel + 5 * square);
-        struct trail trail = { .givens = givens,
-                               .window = t,
-                               .column = column + block,
-                               .cols = n - column - block,
-                               .r = r,
-                               .ldr = ldr,
-                               .from = u,
-                               .to = u,
-                               .ld_overlap = bd_givens_most };
-        run_trail(&trail);
+        float *right = u + (column + block) * bd_givens_most;
+        const struct bd_givens_overlap overlap = {
+            .from = right, .ld_from = bd_givens_most, .to = right, .ld_to = bd_givens_most
+        };
+        window_rows(givens, t, n - column - block, r + (column + block) * ldr, ldr, &overlap);
     }
 }

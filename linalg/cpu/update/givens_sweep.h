@@ -53,9 +53,9 @@ struct bd_givens_overlap {
     int64_t ld_to;
 };
 
-/* For matrices R of at most n rows, and overlaps of at most p; < 0 where there is no memory. */
-int bd_givens_create(struct bd_givens *givens, struct bd_pool *pool, int64_t n, int64_t p);
-void bd_givens_destroy(struct bd_givens *givens);
+/* For matrices R of at most n rows, and overlaps of at most p. */
+void bd_givens_create(struct bd_givens *givens, struct bd_cpu_memory *memory, struct bd_pool *pool,
+                      int64_t n, int64_t p);
 
 /* A sweep with an overlap of p rows through `rows` rows from `first` on. */
 void bd_givens_begin(struct bd_givens *givens, int64_t p, int64_t first, int64_t rows,

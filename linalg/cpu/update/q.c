@@ -16,7 +16,7 @@ struct loop {
     const struct bd_update_pass *pass;
 };
 
-/* Chains in place or, a single group, from Q to the other place. */
+/* The first group of chains takes the columns from X to Y; further groups are in place there. */
 static void rotate_block(const struct bd_column_kernels *kernels, const struct bd_transform *t,
                          int64_t rows, const float *x, int64_t ldx, float *y, int64_t ldy)
 {
@@ -25,31 +25,14 @@ static void rotate_block(const struct bd_column_kernels *kernels, const struct b
         int64_t base = t->origin - t->direction * (g + sweeps);
         kernels->rotate(rows, t->steps, sweeps, x + base * ldx, t->direction * ldx, y + base * ldy,
                         t->direction * ldy, t->cs + g * 2, t->sweeps);
+        x = y;
+        ldx = ldy;
     }
 }
 
-static void reflect_block(const struct bd_column_kernels *kernels, const struct bd_transform *t,
-                          int64_t rows, float *x, int64_t ldx)
-{
-    int64_t size = (t->p + bd_reflect_group) * bd_reflect_group;
-    for (int64_t j = 0; j < t->steps; j += bd_reflect_group) {
-        int64_t count = t->steps - j < bd_reflect_group ? t->steps - j : bd_reflect_group;
-        int64_t group = j / bd_reflect_group;
-        kernels->reflect(rows, t->p + count, x + (t->origin + j) * ldx, ldx, t->v + group * size,
-                         t->vt + group * size);
-    }
-}
-
-static void copy_block(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *y,
-                       int64_t ldy)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(y + j * ldy, x + j * ldx, (size_t)rows * sizeof *x);
-}
-
-/* Transforms a block of Q. A pass that goes on with it does so from a copy whose columns lie close
- * together: columns of Q are often a multiple of 4 KiB apart and would evict each other. Returns
- * where the block is now. */
+/* Transforms a block of Q. A pass that goes on with it (after a removal, whose chains go from left
+ * to right) does so from a copy whose columns lie close together: columns of Q are often a multiple
+ * of 4 KiB apart and would evict each other. Returns where the block is now. */
 static const float *transform_block(const struct bd_cpu_update *work,
                                     const struct bd_update_pass *pass, int64_t rows, float *q,
                                     float *pack, int64_t *ld)
@@ -58,18 +41,11 @@ static const float *transform_block(const struct bd_cpu_update *work,
     int joined = pass->subtract || pass->dots;
     *ld = joined ? block_rows + 16 : pass->ldq;
     float *x = joined ? pack : q;
-    if (t->kind == bd_transform_reflectors) {
-        if (joined)
-            copy_block(rows, pass->n_in, q, pass->ldq, x, *ld);
-        reflect_block(work->kernels, t, rows, x, *ld);
-    } else {
-        int64_t first = t->direction > 0 ? t->origin - t->sweeps : 0;
-        if (joined)
-            copy_block(rows, first, q, pass->ldq, x, *ld);
-        rotate_block(work->kernels, t, rows, q, pass->ldq, x, *ld);
-    }
+    if (joined) /* the columns that the first group leaves where they are */
+        bd_cpu_copy(x, *ld, q, pass->ldq, rows, t->origin - bd_least(t->sweeps, bd_sweep_group));
+    rotate_block(work->kernels, t, rows, q, pass->ldq, x, *ld);
     if (joined)
-        copy_block(rows, pass->n, x, *ld, q, pass->ldq);
+        bd_cpu_copy(q, pass->ldq, x, *ld, rows, pass->n);
     return x;
 }
 
@@ -85,7 +61,7 @@ static void run_block(const struct bd_cpu_update *work, const struct bd_update_p
         q = transform_block(work, pass, rows, pass->q + row, pack, &ldq);
     if (pass->subtract) {
         if (pass->u)
-            copy_block(rows, pass->b, from, pass->ldu, v, pass->ldv);
+            bd_cpu_copy(v, pass->ldv, from, pass->ldu, rows, pass->b);
         kernels->subtract(rows, pass->n, pass->b, q, ldq, work->small, v, pass->ldv);
         from = v;
     }

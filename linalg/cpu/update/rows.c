@@ -24,12 +24,6 @@ static void move_column(void *arg, int64_t j, int thread)
         memset(column + move->from, 0, (size_t)(move->to - move->from) * sizeof *column);
 }
 
-static void copy(int64_t rows, int64_t cols, const float *x, int64_t ldx, float *y, int64_t ldy)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(y + j * ldy, x + j * ldx, (size_t)rows * sizeof *x);
-}
-
 static void insert_block(struct bd_cpu_update *work, const struct bd_qr_parts *f, int64_t k,
                          int64_t p)
 {
@@ -67,9 +61,9 @@ enum bd_status bd_cpu_update_insert_rows(void *plan, const struct bd_qr_parts *f
         return status;
     for (int64_t row = 0; row < p; row += work->block_size) {
         int64_t b = p - row < work->block_size ? p - row : work->block_size;
-        copy(b, f->n, u + row, ldu, work->rows, bd_givens_most);
+        bd_cpu_copy(work->rows, bd_givens_most, u + row, ldu, b, f->n);
         if (f->rhs)
-            copy(b, f->rhs, e + row, lde, work->rows_rhs, bd_givens_most);
+            bd_cpu_copy(work->rows_rhs, bd_givens_most, e + row, lde, b, f->rhs);
         insert_block(work, &now, k + row, b);
         now.m += f->q ? b : 0;
         now.q_cols += f->q && work->full_q ? b : 0;

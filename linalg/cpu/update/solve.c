@@ -3,37 +3,19 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "linalg/cpu/kernels/tall_kernels.h"
 #include "linalg/cpu/update/update.h"
-
-/* Compares exponents as integers, which no floating-point option changes, in pieces that the
- * compiler vectorises. */
-static int finite_column(const float *x, int64_t rows)
-{
-    enum { piece = 4096 };
-    for (int64_t i = 0; i < rows; i += piece) {
-        int64_t count = rows - i < piece ? rows - i : piece;
-        uint32_t most = 0;
-        for (int64_t j = 0; j < count; j++) {
-            uint32_t bits;
-            memcpy(&bits, x + i + j, sizeof bits);
-            bits &= 0x7f800000u;
-            most = most > bits ? most : bits;
-        }
-        if (most == 0x7f800000u)
-            return 0;
-    }
-    return 1;
-}
+#include "linalg/shared/kernels.h"
 
 enum bd_status bd_cpu_update_check(void *work, const float *x, int64_t ldx, int64_t rows,
                                    int64_t cols)
 {
     (void)work;
+    const struct bd_tall_kernels *kernels = bd_kernels()->tall;
     for (int64_t j = 0; j < cols; j++)
-        if (!finite_column(x + j * ldx, rows))
+        if (!kernels->finite_single(rows, x + j * ldx))
             return bd_fail(BD_ERROR_NUMERIC,
-                           "QR update: column %lld of what comes in holds NaN "
-                           "or Inf",
+                           "QR update: column %lld of what comes in holds NaN or Inf",
                            (long long)j);
     return BD_OK;
 }

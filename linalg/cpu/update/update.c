@@ -1,9 +1,9 @@
 /* QR updating on the CPU: the workspace, and the functions for columns and for R alone.
  *
- * There are two ways. Few columns of a tall thin Q come and go by rotations and reflectors, which
- * are made in float64 and applied to Q in a pass at the speed of memory (r.c, q.c, append.c). More
- * columns, all rows, and the full Q are done by blocked Givens sweeps at the speed of matrix
- * products (givens_sweep.c, directions.c, blocks.c, rows.c). */
+ * There are two ways. Few columns of a tall thin Q come and go by rotations, which are made in
+ * float64 and applied to Q in a pass at the speed of memory (r.c, q.c, append.c). More columns, all
+ * rows, and the full Q are done by blocked Givens sweeps at the speed of matrix products
+ * (givens_sweep.c, directions.c, blocks.c, rows.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,66 +19,45 @@ void bd_update_set_rows(struct bd_cpu_update *work, int64_t m)
     work->items = (m + work->item_rows - 1) / work->item_rows;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Memory for updates by rotations. */
-static int make_passes(struct bd_cpu_update *work, int64_t max_block)
+static void make_passes(struct bd_cpu_update *work, int64_t max_block)
 {
-    size_t n = (size_t)work->max_cols, group = bd_update_group;
-    size_t p = (size_t)smaller(max_block, bd_update_most_p), sums = (n + 1) * group;
-    size_t reflectors = (n + bd_reflect_group) * (p + bd_reflect_group) * sizeof(float);
-    struct bd_transform *t = &work->transform;
-    t->cs = bd_cpu_alloc(2 * n * p * sizeof(float));
-    t->v = bd_cpu_alloc(reflectors);
-    t->vt = bd_cpu_alloc(reflectors);
-    t->tau = bd_cpu_alloc(n * sizeof(double));
-    work->column = bd_cpu_alloc((n + bd_givens_most) * sizeof(double));
-    work->w = bd_cpu_alloc(n * p * sizeof(double));
-    work->sums = bd_cpu_alloc(sums * sizeof(double));
-    work->small = bd_cpu_alloc(n * group * sizeof(float));
-    work->partials = bd_cpu_alloc((size_t)work->items * sums * sizeof(double));
-    work->pack =
-        bd_cpu_alloc((size_t)bd_pool_threads(work->pool) * (size_t)work->pack_size * sizeof(float));
-    return t->cs && t->v && t->vt && t->tau && work->column && work->w && work->sums &&
-           work->small && work->partials && work->pack;
+    struct bd_cpu_memory *memory = &work->memory;
+    int64_t n = work->max_cols, group = bd_update_group;
+    int64_t p = bd_least(max_block, group), sums = (n + 1) * group;
+    work->transform.cs = bd_cpu_floats(memory, 2 * n * p);
+    work->column = bd_cpu_doubles(memory, n + bd_givens_most);
+    work->w = bd_cpu_doubles(memory, n * p);
+    work->sums = bd_cpu_doubles(memory, sums);
+    work->small = bd_cpu_floats(memory, n * group);
+    work->partials = bd_cpu_doubles(memory, work->items * sums);
+    work->pack = bd_cpu_floats(memory, bd_pool_threads(work->pool) * work->pack_size);
 }
 
 /* Memory for blocked updates. */
-static int make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_shape *shape)
+static void make_blocks(struct bd_cpu_update *work, const struct bd_qr_update_shape *shape)
 {
-    int64_t p = smaller(shape->max_block, bd_givens_most), threads = bd_direction_parts;
-    size_t triangle = bd_givens_ld * bd_givens_ld * sizeof(float);
+    struct bd_cpu_memory *memory = &work->memory;
+    int64_t p = bd_least(shape->max_block, bd_givens_most), n = work->max_cols;
     work->block_size = p;
     work->lower_ld = shape->max_rows;
-    work->again = bd_cpu_alloc((size_t)(work->max_cols * p) * sizeof(float));
-    work->spike =
-        bd_cpu_alloc((size_t)(larger(shape->max_rows, work->max_cols) * p) * sizeof(float));
-    work->fresh = bd_cpu_alloc((size_t)(shape->max_rows * p) * sizeof(float));
-    work->rows = bd_cpu_alloc((size_t)(bd_givens_most * work->max_cols) * sizeof(float));
-    work->rows_rhs = bd_cpu_alloc((size_t)(bd_givens_most * shape->max_rhs) * sizeof(float));
-    work->triangle = bd_cpu_alloc(triangle);
-    work->spike_triangle = bd_cpu_alloc(triangle);
-    work->tau = bd_cpu_alloc((size_t)p * sizeof(float));
-    int made = work->again && work->spike && work->fresh && work->rows && work->rows_rhs &&
-               work->triangle && work->spike_triangle && work->tau;
-    for (int kind = 0; made && kind < bd_direction_kinds; kind++)
+    work->again = bd_cpu_floats(memory, n * p);
+    work->spike = bd_cpu_floats(memory, bd_most(shape->max_rows, n) * p);
+    work->fresh = bd_cpu_floats(memory, shape->max_rows * p);
+    work->rows = bd_cpu_floats(memory, bd_givens_most * n);
+    work->rows_rhs = bd_cpu_floats(memory, bd_givens_most * shape->max_rhs);
+    work->triangle = bd_cpu_floats(memory, bd_givens_ld * bd_givens_ld);
+    work->spike_triangle = bd_cpu_floats(memory, bd_givens_ld * bd_givens_ld);
+    work->tau = bd_cpu_floats(memory, p);
+    for (int kind = 0; kind < bd_direction_kinds; kind++)
         if (kind == 0 || bd_direction_width(kind - 1) < p)
-            made = bd_tsqr_create(&work->tsqr[kind], bd_direction_width(kind), 0, (int)threads) ==
-                   BD_OK;
-    if (made && shape->full_q) {
-        work->lapack_size = 64 * (larger(shape->max_rows, shape->max_rhs) + 80);
-        work->lapack = bd_cpu_alloc((size_t)work->lapack_size * sizeof(float));
-        made = work->lapack != NULL;
+            memory->missing |= bd_tsqr_create(&work->tsqr[kind], bd_direction_width(kind), 0,
+                                              bd_direction_parts) != BD_OK;
+    if (shape->full_q) {
+        work->lapack_size = 64 * (bd_most(shape->max_rows, shape->max_rhs) + 80);
+        work->lapack = bd_cpu_floats(memory, work->lapack_size);
     }
-    return made && bd_givens_create(&work->givens, work->pool, work->max_cols, p) == 0;
+    bd_givens_create(&work->givens, memory, work->pool, n, p);
 }
 
 static void update_destroy(void *plan)
@@ -86,18 +65,9 @@ static void update_destroy(void *plan)
     struct bd_cpu_update *work = plan;
     if (!work)
         return;
-    void *const rooms[] = { work->transform.cs,  work->transform.v,    work->transform.vt,
-                            work->transform.tau, work->column,         work->w,
-                            work->sums,          work->small,          work->partials,
-                            work->pack,          work->again,          work->spike,
-                            work->fresh,         work->rows,           work->rows_rhs,
-                            work->triangle,      work->spike_triangle, work->tau,
-                            work->lapack };
-    for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++)
-        free(rooms[i]);
     for (int kind = 0; kind < bd_direction_kinds; kind++)
         bd_tsqr_destroy(&work->tsqr[kind]);
-    bd_givens_destroy(&work->givens);
+    bd_cpu_free_memory(&work->memory);
     free(work);
 }
 
@@ -116,13 +86,15 @@ static enum bd_status update_create(struct bd_backend *backend,
     work->pool = bd_cpu_pool(backend);
     work->kernels = bd_kernels()->column;
     /* rows that go bring in as many directions, whatever n is */
-    work->max_cols = larger(shape->max_cols, smaller(shape->max_block, bd_givens_most));
+    work->max_cols = bd_most(shape->max_cols, bd_least(shape->max_block, bd_givens_most));
     work->item_rows = (m / most_items + unit) / unit * unit;
     if (work->item_rows < least_rows)
         work->item_rows = least_rows;
     bd_update_set_rows(work, m);
     work->pack_size = (unit + 16) * work->max_cols;
-    if (!make_passes(work, shape->max_block) || !make_blocks(work, shape)) {
+    make_passes(work, shape->max_block);
+    make_blocks(work, shape);
+    if (work->memory.missing) {
         update_destroy(work);
         return bd_fail(BD_ERROR_MEMORY, "no memory for QR updating of %lld x %lld", (long long)m,
                        (long long)shape->max_cols);
@@ -135,7 +107,7 @@ static enum bd_status update_create(struct bd_backend *backend,
  * faster for few columns, and where R is small against Q. Measured on one thread. */
 static bool rotations_are_faster(int64_t m, int64_t n, int64_t p)
 {
-    return p <= bd_update_most_p && (n < 160 || (double)n * (2.3 + 0.9 * (double)p) <= (double)m);
+    return p <= bd_update_group && (n < 160 || (double)n * (2.3 + 0.9 * (double)p) <= (double)m);
 }
 
 /* always: so many columns are done by rotations in any case. */
@@ -166,7 +138,7 @@ static enum bd_status update_remove(void *plan, const struct bd_qr_parts *f, int
         return BD_OK;
     }
     bd_update_r_remove(work, f->r, f->ldr, f->n, k, p);
-    if (work->transform.kind == bd_transform_none)
+    if (work->transform.steps == 0)
         return BD_OK;
     transform_rhs(work, f);
     if (!f->q)
@@ -194,7 +166,7 @@ static enum bd_status update_insert(void *plan, const struct bd_qr_parts *f, int
     struct bd_update_pass pass = {
         .q = f->q, .ldq = f->ldq, .n_in = n + p, .n = n + p, .transform = &work->transform
     };
-    if (work->transform.kind != bd_transform_none)
+    if (work->transform.steps > 0)
         bd_update_run(work, &pass);
     return BD_OK;
 }
@@ -223,8 +195,7 @@ static enum bd_status update_slide(void *plan, const struct bd_qr_parts *f, int6
         return status ? status : update_insert(work, &left, left.n, p, u, ldu);
     }
     bd_update_r_remove(work, f->r, f->ldr, n, 0, p);
-    const struct bd_transform *transform =
-        work->transform.kind == bd_transform_none ? NULL : &work->transform;
+    const struct bd_transform *transform = work->transform.steps > 0 ? &work->transform : NULL;
     status =
         bd_update_append(work, f->q, f->ldq, transform ? n : n - p, n - p, u, ldu, p, transform);
     if (status != BD_OK)

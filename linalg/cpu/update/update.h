@@ -11,11 +11,9 @@
 #include "linalg/shared/update_ops.h"
 
 enum {
-    bd_update_group = 8,     /* new columns that go through Gram-Schmidt together */
-    bd_update_reflect_p = 4, /* removing at least so many columns uses reflectors, not rotations */
-    bd_update_most_p = 8,    /* columns at most that come or go by rotations */
-    bd_direction_parts = 8,  /* pieces of the rows of new directions, each with an R of its own */
-    bd_direction_kinds = 3   /* widths of blocks of new directions: 16, 32, 64 */
+    bd_update_group = 8,    /* columns at most that come or go by rotations, and of a pass */
+    bd_direction_parts = 8, /* pieces of the rows of new directions, each with an R of its own */
+    bd_direction_kinds = 3  /* widths of blocks of new directions: 16, 32, 64 */
 };
 
 /* Columns of a block of new directions of a kind, 16, 32 or 64. */
@@ -24,23 +22,19 @@ static inline int64_t bd_direction_width(int kind)
     return kind == 0 ? 16 : kind == 1 ? 32 : bd_givens_most;
 }
 
-/* An orthogonal transformation of neighbouring columns of Q, kept to be applied to blocks of rows.
- *
- * Rotations: `sweeps` chains of `steps` rotations, each chain one column behind the one before it;
+/* Rotations of neighbouring columns of Q, kept to be applied to blocks of rows: `sweeps` chains of
+ * `steps` rotations (0: nothing is to be done), each chain one column behind the one before it;
  * chain g visits columns origin - direction * (g + 1) + direction * (0 .. steps). cs as in
- * bd_column_kernels.rotate, ldcs = sweeps. Reflectors: `steps` of them, the one numbered j acts on
- * columns origin + j .. origin + j + p; groups of bd_reflect_group, each (p + bd_reflect_group) x
- * bd_reflect_group floats in v and vt as in bd_column_kernels.reflect. */
+ * bd_column_kernels.rotate, ldcs = sweeps. */
 struct bd_transform {
-    enum { bd_transform_none, bd_transform_rotations, bd_transform_reflectors } kind;
     int direction; /* 1 from left to right, -1 from right to left */
-    int64_t origin, steps, sweeps, p;
-    float *cs, *v, *vt;
-    double *tau; /* scale factors of the reflectors */
+    int64_t origin, steps, sweeps;
+    float *cs;
 };
 
 struct bd_cpu_update {
     struct bd_pool *pool;
+    struct bd_cpu_memory memory;
     const struct bd_column_kernels *kernels;
     int full_q;               /* Q is m x m */
     int64_t m;                /* rows of the call at work */
@@ -48,7 +42,7 @@ struct bd_cpu_update {
     int64_t item_rows, items; /* rows are shared out in pieces that do not depend on the threads */
     struct bd_transform transform;
     double *column;    /* max_cols + bd_givens_most: a column of R at work */
-    double *w;         /* max_cols x bd_update_most_p: the new columns of R, ld max_cols */
+    double *w;         /* max_cols x bd_update_group: the new columns of R, ld max_cols */
     double *sums;      /* max_cols x bd_update_group and bd_update_group squares */
     float *small;      /* max_cols x bd_update_group: coefficients for a pass */
     double *partials;  /* items x (room of sums) */
@@ -106,11 +100,7 @@ struct bd_update_pass {
 };
 void bd_update_run(struct bd_cpu_update *work, const struct bd_update_pass *pass);
 
-/* BD_ERROR_NUMERIC if U (m x p) is not finite, before anything has been changed. */
-enum bd_status bd_update_check_columns(struct bd_cpu_update *work, const float *u, int64_t ldu,
-                                       int64_t p);
-
-/* Appends U (m x p, p <= bd_update_most_p) to Q and R of n columns, after `transform` (NULL: none)
+/* Appends U (m x p, p <= bd_update_group) to Q and R of n columns, after `transform` (NULL: none)
  * has made them of n_in. The new columns of R are in work->w; R itself is left alone. */
 enum bd_status bd_update_append(struct bd_cpu_update *work, float *q, int64_t ldq, int64_t n_in,
                                 int64_t n, const float *u, int64_t ldu, int64_t p,
