@@ -8,10 +8,6 @@
 #include "video/synth/paint.h"
 #include "video/synth/synth.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The world that a camera sees. */
 struct bd_synth_camera {
     struct bd_frame picture, truth; /* the world; either may be empty */
@@ -36,7 +32,4 @@ void bd_synth_camera_expose(const struct bd_synth_camera *camera, struct bd_fram
                             struct bd_frame *truth);
 void bd_synth_camera_close(struct bd_synth_camera *camera);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

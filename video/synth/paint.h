@@ -11,10 +11,6 @@
 
 #include "video/frame.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BD_SYNTH_UNITS 240
 
 /* What is painted on. While painting, a byte of `truth` holds the coverage by objects (0..127) in
@@ -90,7 +86,4 @@ void bd_synth_shadow(const struct bd_synth_canvas *canvas, struct bd_synth_point
 /* Turns what painting left in the truth frame into 255 (coverage of half or more), 50 and 0. */
 void bd_synth_finish_truth(const struct bd_synth_canvas *canvas);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -6,10 +6,6 @@
 #include "video/synth/paint.h"
 #include "video/synth/synth.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Paints houses, pavements, road and a tree over the whole picture. The leaves of the tree move
  * with `index` if the scene sways. */
 void bd_synth_paint_world(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
@@ -39,7 +35,4 @@ void bd_synth_paint_walker(const struct bd_synth_canvas *canvas,
 void bd_synth_paint_car(const struct bd_synth_canvas *canvas, struct bd_synth_point rear,
                         int32_t length, int direction, uint32_t look);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
