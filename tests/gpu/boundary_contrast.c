@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "gpu/separation/mask/boundary_contrast.h"
-#include "separation/cpu/boundary_contrast.h"
 #include "separation/cpu/mask.h"
 #include "tests/gpu/open_gpu.h"
 #include "tests/support/quick.h"
@@ -26,8 +25,7 @@ struct pair {
     struct bd_cuda_mask *mask;
     struct bd_cuda_boundary_work *gpu;
     struct bd_pool *pool;
-    struct bd_mask_work *cpu_mask;
-    struct bd_boundary_work *cpu;
+    struct bd_mask_work *cpu;
     uint8_t *host[pictures], *device[pictures];
     uint8_t *want, *got, *d_got, *filtered;
 };
@@ -44,8 +42,7 @@ static void open_pair(struct pair *p, struct bd_backend *backend, int width, int
     assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->mask), BD_OK);
     assert_int_equal(bd_cuda_boundary_create(p->mask, &p->gpu), BD_OK);
     assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
-    assert_int_equal(bd_mask_work_create(&p->cpu_mask, p->pool, width, height), BD_OK);
-    assert_int_equal(bd_boundary_work_create(&p->cpu, width, height), BD_OK);
+    assert_int_equal(bd_mask_work_create(&p->cpu, p->pool, width, height), BD_OK);
     for (int i = 0; i < pictures; i++) {
         p->host[i] = test_malloc(bytes_of(p, i));
         assert_int_equal(cudaMalloc((void **)&p->device[i], bytes_of(p, i)), cudaSuccess);
@@ -60,8 +57,7 @@ static void close_pair(struct pair *p)
 {
     bd_cuda_boundary_destroy(p->gpu);
     bd_cuda_mask_destroy(p->mask);
-    bd_boundary_work_destroy(&p->cpu);
-    bd_mask_work_destroy(&p->cpu_mask);
+    bd_mask_work_destroy(&p->cpu);
     bd_pool_destroy(&p->pool);
     for (int i = 0; i < pictures; i++) {
         test_free(p->host[i]);
@@ -124,7 +120,7 @@ static int check(struct pair *p, const struct setting *set)
                                .least = set->least,
                                .times = set->times };
     int found = 0;
-    bd_mask_median(p->cpu_mask, p->filtered, p->host[region], set->median);
+    bd_mask_median(p->cpu, p->filtered, p->host[region], set->median);
     bd_boundary_find(p->cpu, p->want, &cpu);
     assert_int_equal(cudaMemset(p->d_got, 0x5a, p->pixels), cudaSuccess);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
