@@ -59,14 +59,6 @@ static __device__ inline struct boundary_word word_of_thread(struct mask_size si
     return word;
 }
 
-/* The root of the component of the run that starts at bit b of the word. */
-static __device__ inline int root_of_run(struct mask_size size, struct mask_forest forest,
-                                         const struct boundary_word *word, int b)
-{
-    return forest
-        .parent[component_of_run(size, forest, word->y, word->i, word->bits, word->head, b)];
-}
-
 static __device__ inline bool in_region(struct mask_size size, const uint32_t *region, int x, int y)
 {
     return x >= 0 && y >= 0 && x < size.width && y < size.height &&
@@ -143,7 +135,7 @@ static __global__ void __launch_bounds__(boundary_threads)
     for (uint32_t s = run_starts(word.bits); s; s &= s - 1) {
         int b = __ffs(s) - 1;
         uint32_t pixels = run_bits(word.bits, b) & border;
-        int root = pixels ? root_of_run(size, forest, &word, b) : -1;
+        int root = pixels ? root_of_run(size, forest, word.y, word.i, word.bits, word.head, b) : -1;
         if (root < 0 || forest.area[root] < (uint32_t)boundary.least)
             continue;
         if (root != tally.root) {
@@ -179,7 +171,8 @@ static __global__ void __launch_bounds__(boundary_threads)
     struct boundary_word word = word_of_thread(size, region);
     uint32_t chosen = 0;
     for (uint32_t s = run_starts(word.bits); s; s &= s - 1) {
-        int b = __ffs(s) - 1, root = root_of_run(size, forest, &word, b);
+        int b = __ffs(s) - 1;
+        int root = root_of_run(size, forest, word.y, word.i, word.bits, word.head, b);
         if (forest.area[root] >= (uint32_t)least &&
             bd_boundary_is_lower((int64_t)sums.balance[root], sums.judged[root]))
             chosen |= run_bits(word.bits, b);

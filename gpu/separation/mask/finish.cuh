@@ -3,7 +3,6 @@
 #define BD_GPU_SEPARATION_MASK_FINISH_CUH
 
 #include "gpu/separation/mask/bytes.cuh"
-#include "gpu/separation/mask/change.cuh"
 #include "gpu/separation/mask/contact_shadow.cuh"
 #include "gpu/separation/mask/mask.h"
 #include "gpu/separation/mask/spread.cuh"
