@@ -5,9 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "video/input/convert.h"
 #include "video/input/libav_decoder.h"
-#include "video/input/libav_info.h"
 #include "video/input/source.h"
 #include "video/libav.h"
 
@@ -386,15 +384,7 @@ error:
     return status;
 }
 
-static bool libav_claims(const char *input, const struct bd_reader_options *options)
-{
-    (void)input;
-    (void)options;
-    return true;
-}
-
 const struct bd_source_ops bd_source_libav = {
-    .claims = libav_claims,
     .open = libav_open,
     .next = libav_next,
     .picture = libav_picture,

@@ -129,8 +129,7 @@ static enum bd_status open_codec(struct bd_encoder *e, const struct bd_writer_pl
 
 enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
                                const struct bd_writer_plan *plan,
-                               const struct bd_writer_options *options, bool global_header,
-                               int threads)
+                               const struct bd_writer_options *options, int threads)
 {
     struct bd_encoder *e = *encoder = calloc(1, sizeof *e);
     enum bd_status status = BD_ERROR_MEMORY;
@@ -156,7 +155,7 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
     }
     describe(e->context, plan, options);
     e->context->thread_count = threads;
-    if (global_header)
+    if (plan->muxer && (plan->muxer->flags & AVFMT_GLOBALHEADER))
         e->context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     if ((status = open_codec(e, plan)) != BD_OK || (status = make_conversion(e, plan)) != BD_OK)
         goto error;

@@ -22,11 +22,6 @@ struct bd_muxer {
     bool moved; /* a time did not fit, and this was logged */
 };
 
-bool bd_muxer_wants_global_header(const struct bd_writer_plan *plan)
-{
-    return plan->muxer && (plan->muxer->flags & AVFMT_GLOBALHEADER);
-}
-
 /* The text of an operating system's error says more than that of libavformat. */
 static enum bd_status fail_libav(const char *path, int error)
 {
