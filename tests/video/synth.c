@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "video/synth/camera.h"
+#include "video/synth/world.h"
 #include "video/synth/synth.h"
 
 static const struct bd_synth_scene *scene(const char *name)

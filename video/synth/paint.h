@@ -30,6 +30,12 @@ struct bd_synth_color {
     uint8_t r, g, b;
 };
 
+/* A sample of a colour, from any number. */
+static inline uint8_t bd_synth_byte(int64_t value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
 /* How a shape is filled. */
 struct bd_synth_ink {
     struct bd_synth_color color;
