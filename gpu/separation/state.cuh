@@ -9,7 +9,6 @@
 
 #include "base/pool.h"
 #include "gpu/cuda.h"
-#include "gpu/separation/mask/boundary_contrast.h"
 #include "gpu/separation/mask/mask.h"
 #include "separation/shared/ops.h"
 
@@ -130,7 +129,6 @@ struct bd_cuda_separator {
     uint8_t *earlier; /* ld */
     uint8_t *picture; /* ld: a second picture of the scene, while two are compared */
     uint8_t *lower;   /* pitch, 0 or 1: where it has the lower boundary contrast */
-    struct bd_cuda_boundary_work *boundary_work;
     int ghosts_pending; /* numbers->ghost_pixels may not be 0 */
 };
 

@@ -2,27 +2,10 @@
  * contrast along each component's boundary summed by atomics, a verdict for each. The sums are of
  * integers, so that they equal the CPU's in any order of threads. The plain version is
  * separation/cpu/boundary_contrast.c. */
-#include "gpu/separation/mask/boundary_contrast.h"
-
-#include <stdlib.h>
-
 #include "gpu/separation/mask/bytes.cuh"
 #include "gpu/separation/mask/component.cuh"
 #include "gpu/separation/mask/work.cuh"
 #include "separation/shared/boundary_contrast.h"
-
-/* Of a component, at its root, for bd_boundary_is_lower. The balance is in two's complement:
- * atomics add unsigned numbers only. */
-struct boundary_sums {
-    unsigned long long *balance; /* one a node */
-    int *judged;                 /* the same */
-};
-
-struct bd_cuda_boundary_work {
-    struct bd_cuda_mask *mask;
-    struct boundary_sums sums;
-    void *memory;
-};
 
 enum { boundary_threads = 128 };
 
@@ -181,58 +164,27 @@ static __global__ void __launch_bounds__(boundary_threads)
                 word.inside ? size.width - 32 * word.i : 0, 1, wide);
 }
 
-enum bd_status bd_cuda_boundary_create(struct bd_cuda_mask *mask,
-                                       struct bd_cuda_boundary_work **out)
-{
-    *out = NULL;
-    struct bd_cuda_boundary_work *work = (struct bd_cuda_boundary_work *)calloc(1, sizeof *work);
-    if (!work)
-        return bd_fail(BD_ERROR_MEMORY, "no memory for boundary contrast");
-    size_t nodes = (size_t)mask->size.across * (size_t)mask->size.down * tile_nodes;
-    enum bd_status status = bd_cuda_alloc(
-        mask->cuda, &work->memory, nodes * (sizeof *work->sums.balance + sizeof *work->sums.judged),
-        "boundary contrast");
-    if (status != BD_OK) {
-        bd_cuda_boundary_destroy(work);
-        return status;
-    }
-    work->mask = mask;
-    work->sums.balance = (unsigned long long *)work->memory;
-    work->sums.judged = (int *)(work->sums.balance + nodes);
-    *out = work;
-    return BD_OK;
-}
-
-void bd_cuda_boundary_destroy(struct bd_cuda_boundary_work *work)
-{
-    if (!work)
-        return;
-    bd_cuda_free(work->memory);
-    free(work);
-}
-
-enum bd_status bd_cuda_boundary_find(struct bd_cuda_boundary_work *work, uint8_t *lower,
+enum bd_status bd_cuda_boundary_find(struct bd_cuda_mask *work, uint8_t *lower,
                                      const struct bd_cuda_boundary *boundary)
 {
-    struct bd_cuda_mask *mask = work->mask;
-    struct mask_size size = mask->size;
-    cudaStream_t stream = mask->cuda->stream;
-    enum bd_status status = bd_cuda_mask_components(mask, boundary->region, boundary->median);
+    struct mask_size size = work->size;
+    cudaStream_t stream = work->cuda->stream;
+    enum bd_status status = bd_cuda_mask_components(work, boundary->region, boundary->median);
     if (status != BD_OK)
         return status;
-    clear_sums<<<size.across * size.down, boundary_threads, 0, stream>>>(work->sums, mask->set);
+    clear_sums<<<size.across * size.down, boundary_threads, 0, stream>>>(work->sums, work->set);
     status = bd_cuda_launched("clearing the sums of boundary contrast");
     if (status != BD_OK)
         return status;
     /* Less than 2^31 / tile_nodes tiles: neither does this overflow. */
     int blocks = (size.pitch * size.height + boundary_threads - 1) / boundary_threads;
     auto *kernel = boundary->channels == 1 ? add_contrast<1> : add_contrast<3>;
-    kernel<<<blocks, boundary_threads, 0, stream>>>(size, work->sums, mask->set, mask->median,
+    kernel<<<blocks, boundary_threads, 0, stream>>>(size, work->sums, work->set, work->median,
                                                     *boundary);
     status = bd_cuda_launched("summing boundary contrast");
     if (status != BD_OK)
         return status;
     choose_lower<<<blocks, boundary_threads, 0, stream>>>(
-        size, lower, work->sums, mask->set, mask->median, boundary->least, is_wide(size, lower));
+        size, lower, work->sums, work->set, work->median, boundary->least, is_wide(size, lower));
     return bd_cuda_launched("comparing boundary contrast");
 }

@@ -148,6 +148,7 @@ static size_t place(struct bd_cuda_mask *work)
 {
     unsigned char *memory = (unsigned char *)work->memory;
     size_t tiles = (size_t)work->size.across * (size_t)work->size.down, bytes = 0;
+    size_t nodes = tiles * tile_nodes;
     size_t picture = (size_t)work->size.pitch * (size_t)work->size.height * sizeof(uint32_t);
     picture = (picture + 255) / 256 * 256;
     if (memory) {
@@ -161,7 +162,12 @@ static size_t place(struct bd_cuda_mask *work)
     work->clear = place_forest(memory, &bytes, tiles);
     if (memory)
         work->objects = (struct contact_object *)(memory + bytes);
-    return bytes + tiles * (tile_nodes / 2) * sizeof *work->objects;
+    bytes += nodes / 2 * sizeof *work->objects;
+    if (memory) {
+        work->sums.balance = (unsigned long long *)(memory + bytes);
+        work->sums.judged = (int *)(work->sums.balance + nodes);
+    }
+    return bytes + nodes * (sizeof *work->sums.balance + sizeof *work->sums.judged);
 }
 
 static enum bd_status allow_shared(const void *kernel, size_t bytes)
