@@ -1,10 +1,10 @@
 /* The mask clean-up on the GPU. Eight launches: a median of tiles with their components
  * (median_tiles), the components joined and their areas summed (join.cuh), the small ones
  * removed and the components of the complement found (remove_tiles), those joined and summed, the
- * holes filled, edges trimmed and the rows dilated (finish.cuh), the columns dilated
- * (spread_rows). Between them the picture is bits: 260 KB at 1920 x 1080, which stays in the L2
- * cache. Contact shadows take two more before the edges (contact_shadow.cuh), the picture of
- * shadows one more at the end (median_shadows). The plain version is separation/cpu/mask.c. */
+ * holes filled, edges trimmed and the rows dilated, the columns dilated (finish.cuh). Between them
+ * the picture is bits: 260 KB at 1920 x 1080, which stays in the L2 cache. Contact shadows take two
+ * more before the edges (contact_shadow.cuh), the picture of shadows one more at the end
+ * (median_shadows). The plain version is separation/cpu/mask.c. */
 #include "gpu/separation/mask/mask.h"
 
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include "gpu/separation/mask/finish.cuh"
 #include "gpu/separation/mask/join.cuh"
 #include "gpu/separation/mask/median.cuh"
-#include "gpu/separation/mask/spread.cuh"
 #include "gpu/separation/mask/work.cuh"
 
 /* Shared memory of a block: the filter is done when components are looked for. */
