@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <libavcodec/avcodec.h>
+#include <libavutil/avstring.h>
 #include <libavutil/display.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,23 +50,17 @@ static bool is_live_device(const AVInputFormat *format)
 /* A source that sends in real time, whether we read or not: a device, or an endless stream. */
 static bool is_live(const struct bd_libav_input *in)
 {
-    static const char *const schemes[] = { "rtsp", "rtsps", "rtp",  "udp",
-                                           "srt",  "rist",  "rtmp", "rtmps" };
-    static const char *const formats[] = { "hls", "mpjpeg" }; /* live over http */
-    const char *format = in->format->iformat->name;
+    char scheme[16];
     if (is_device(in->format->iformat))
         return is_live_device(in->format->iformat);
     const char *end = strstr(in->name, "://");
     if (!end || in->format->duration > 0)
         return false;
-    size_t length = (size_t)(end - in->name);
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (length == strlen(schemes[i]) && strncmp(in->name, schemes[i], length) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strncmp(in->name, "http", 4) == 0 && strcmp(format, formats[i]) == 0)
-            return true;
-    return false;
+    snprintf(scheme, sizeof scheme, "%.*s", (int)(end - in->name), in->name);
+    if (av_match_name(scheme, "rtsp,rtsps,rtp,udp,srt,rist,rtmp,rtmps"))
+        return true;
+    return strncmp(scheme, "http", 4) == 0 &&
+           av_match_name(in->format->iformat->name, "hls,mpjpeg");
 }
 
 static bool is_seekable(const struct bd_libav_input *in)

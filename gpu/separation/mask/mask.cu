@@ -126,19 +126,23 @@ static __global__ void __launch_bounds__(tile_threads, 2)
     find_components<0>(&m->tile, clear, tile, ~w & valid, edge);
 }
 
-/* Room for one forest after `bytes`, which grows; its place in `memory`, unless that is NULL. */
+/* The place of an array of `size` bytes, *bytes from the start of `memory`; NULL without memory.
+ * *bytes grows by what it takes. */
+static void *place_array(unsigned char *memory, size_t *bytes, size_t size)
+{
+    void *place = memory ? memory + *bytes : NULL;
+    *bytes += (size + 255) / 256 * 256;
+    return place;
+}
+
 static struct mask_forest place_forest(unsigned char *memory, size_t *bytes, size_t tiles)
 {
-    struct mask_forest forest = { NULL, NULL, NULL, NULL };
-    size_t nodes = tiles * tile_nodes, at = *bytes;
-    *bytes += nodes * (sizeof(int) + sizeof(uint32_t) + sizeof(uint16_t)) +
-              (tiles * sizeof(int) + 255) / 256 * 256;
-    if (memory) {
-        forest.parent = (int *)(memory + at);
-        forest.area = (uint32_t *)(forest.parent + nodes);
-        forest.label = (uint16_t *)(forest.area + nodes);
-        forest.count = (int *)(forest.label + nodes);
-    }
+    struct mask_forest forest;
+    size_t nodes = tiles * tile_nodes;
+    forest.parent = (int *)place_array(memory, bytes, nodes * sizeof *forest.parent);
+    forest.area = (uint32_t *)place_array(memory, bytes, nodes * sizeof *forest.area);
+    forest.label = (uint16_t *)place_array(memory, bytes, nodes * sizeof *forest.label);
+    forest.count = (int *)place_array(memory, bytes, tiles * sizeof *forest.count);
     return forest;
 }
 
@@ -147,26 +151,21 @@ static size_t place(struct bd_cuda_mask *work)
 {
     unsigned char *memory = (unsigned char *)work->memory;
     size_t tiles = (size_t)work->size.across * (size_t)work->size.down, bytes = 0;
-    size_t nodes = tiles * tile_nodes;
     size_t picture = (size_t)work->size.pitch * (size_t)work->size.height * sizeof(uint32_t);
-    picture = (picture + 255) / 256 * 256;
-    if (memory) {
-        work->median = (uint32_t *)memory;
-        work->kept = (uint32_t *)(memory + picture);
-        work->spread = (uint32_t *)(memory + 2 * picture);
-        work->cut = (uint32_t *)(memory + 3 * picture);
-    }
-    bytes = 4 * picture;
+    size_t nodes = tiles * tile_nodes;
+    struct boundary_sums *sums = &work->sums;
+    work->median = (uint32_t *)place_array(memory, &bytes, picture);
+    work->kept = (uint32_t *)place_array(memory, &bytes, picture);
+    work->spread = (uint32_t *)place_array(memory, &bytes, picture);
+    work->cut = (uint32_t *)place_array(memory, &bytes, picture);
     work->set = place_forest(memory, &bytes, tiles);
     work->clear = place_forest(memory, &bytes, tiles);
-    if (memory)
-        work->objects = (struct contact_object *)(memory + bytes);
-    bytes += nodes / 2 * sizeof *work->objects;
-    if (memory) {
-        work->sums.balance = (unsigned long long *)(memory + bytes);
-        work->sums.judged = (int *)(work->sums.balance + nodes);
-    }
-    return bytes + nodes * (sizeof *work->sums.balance + sizeof *work->sums.judged);
+    work->objects =
+        (struct contact_object *)place_array(memory, &bytes, nodes / 2 * sizeof *work->objects);
+    sums->balance =
+        (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
+    sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
+    return bytes;
 }
 
 static enum bd_status allow_shared(const void *kernel, size_t bytes)
