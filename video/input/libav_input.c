@@ -1,9 +1,10 @@
 #include "video/input/libav_input.h"
 
 #include <errno.h>
-#include <libavcodec/avcodec.h>
+#include <fcntl.h>
 #include <libavutil/avstring.h>
-#include <libavutil/display.h>
+#include <libavutil/mem.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include "video/input/image_pattern.h"
-#include "video/input/pipe_input.h"
 #include "video/libav.h"
 
 #if LIBAVFORMAT_VERSION_MAJOR < 59 /* FFmpeg 4.4 hands demuxers around without const */
@@ -165,6 +165,75 @@ static enum bd_status open_failed(const struct bd_libav_input *in, const AVInput
                    format ? " as " : "", format ? format->name : "", reason);
 }
 
+enum { BUFFER_BYTES = 1 << 16, POLL_MS = 100 };
+
+/* Stdin and named pipes, where waiting for data can be interrupted. */
+struct pipe_input {
+    int fd;
+    const AVIOInterruptCB *interrupt;
+};
+
+static int read_some(void *opaque, uint8_t *data, int size)
+{
+    struct pipe_input *in = opaque;
+    for (;;) {
+        if (in->interrupt->callback && in->interrupt->callback(in->interrupt->opaque))
+            return AVERROR_EXIT;
+        struct pollfd waiting = { .fd = in->fd, .events = POLLIN };
+        int ready = poll(&waiting, 1, POLL_MS);
+        if (ready == 0 || (ready < 0 && errno == EINTR))
+            continue;
+        if (ready < 0)
+            return AVERROR(errno);
+        ssize_t got = read(in->fd, data, (size_t)size);
+        if (got > 0)
+            return (int)got;
+        if (got == 0)
+            return AVERROR_EOF;
+        if (errno != EINTR && errno != EAGAIN)
+            return AVERROR(errno);
+    }
+}
+
+/* Opens PATH ("-": stdin, which stays open afterwards). `interrupt` is called ten times a second
+ * while waiting for data; it must outlive the context. */
+static enum bd_status open_pipe(AVIOContext **io, const char *path,
+                                const AVIOInterruptCB *interrupt)
+{
+    *io = NULL;
+    /* Without O_NONBLOCK opening a named pipe would wait for its writer and could not be
+     * interrupted. */
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return bd_fail(BD_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
+    struct pipe_input *in = malloc(sizeof *in);
+    uint8_t *buffer = av_malloc(BUFFER_BYTES);
+    if (in && buffer) {
+        *in = (struct pipe_input){ fd, interrupt };
+        *io = avio_alloc_context(buffer, BUFFER_BYTES, 0, in, read_some, NULL, NULL);
+    }
+    if (!*io) {
+        av_free(buffer);
+        free(in);
+        if (fd != STDIN_FILENO)
+            close(fd);
+        return bd_fail(BD_ERROR_MEMORY, "no memory to read '%s'", path);
+    }
+    return BD_OK;
+}
+
+static void close_pipe(AVIOContext **io)
+{
+    if (!*io)
+        return;
+    struct pipe_input *in = (*io)->opaque;
+    if (in->fd != STDIN_FILENO)
+        close(in->fd);
+    free(in);
+    av_freep(&(*io)->buffer);
+    avio_context_free(io);
+}
+
 /* Opens the container. */
 static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, input_format *format)
 {
@@ -179,8 +248,7 @@ static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, inp
     if (is_live_device(format)) /* frames read while opening are old: not delivered */
         in->format->flags |= AVFMT_FLAG_NOBUFFER;
     if (kind == KIND_PIPE) {
-        enum bd_status status =
-            bd_pipe_input_open(&in->pipe, in->name, &in->format->interrupt_callback);
+        enum bd_status status = open_pipe(&in->pipe, in->name, &in->format->interrupt_callback);
         if (status != BD_OK)
             return status;
         in->format->pb = in->pipe;
@@ -264,71 +332,8 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
 void bd_libav_input_close(struct bd_libav_input *in)
 {
     avformat_close_input(&in->format);
-    bd_pipe_input_close(&in->pipe);
+    close_pipe(&in->pipe);
     av_dict_free(&in->options);
     free(in->name);
     *in = (struct bd_libav_input){ 0 };
-}
-
-struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first)
-{
-    const AVFrameSideData *of_frame = av_frame_get_side_data(first, AV_FRAME_DATA_DISPLAYMATRIX);
-    const int32_t *matrix = NULL;
-    struct bd_turn turn;
-    if (of_frame) {
-        matrix = (const int32_t *)(const void *)of_frame->data;
-    } else {
-#if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 31, 102) /* FFmpeg 6.1 */
-        const AVCodecParameters *p = in->stream->codecpar;
-        const AVPacketSideData *of_stream = av_packet_side_data_get(
-            p->coded_side_data, p->nb_coded_side_data, AV_PKT_DATA_DISPLAYMATRIX);
-        if (of_stream)
-            matrix = (const int32_t *)(const void *)of_stream->data;
-#else
-        matrix = (const int32_t *)(const void *)av_stream_get_side_data(
-            in->stream, AV_PKT_DATA_DISPLAYMATRIX, NULL);
-#endif
-    }
-    if (!bd_turn_from_matrix(&turn, matrix))
-        bd_log(BD_LOG_WARNING,
-               "'%s': a rotation of %.0f degrees is ignored: only quarter turns are done", in->name,
-               -av_display_rotation_get(matrix));
-    return turn;
-}
-
-static struct bd_rational rational(AVRational q)
-{
-    return q.num > 0 && q.den > 0 ? (struct bd_rational){ q.num, q.den }
-                                  : (struct bd_rational){ 0, 1 };
-}
-
-void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in, AVFrame *first,
-                       struct bd_turn turn)
-{
-    const AVFormatContext *format = in->format;
-    AVStream *stream = in->stream;
-    AVRational rate = stream->avg_frame_rate.num ? stream->avg_frame_rate : stream->r_frame_rate;
-    struct bd_rational aspect = rational(av_guess_sample_aspect_ratio(in->format, stream, first));
-    if (aspect.num == 0)
-        aspect = (struct bd_rational){ 1, 1 };
-    if (turn.transpose)
-        aspect = (struct bd_rational){ aspect.den, aspect.num };
-    *info = (struct bd_reader_info){
-        .width = turn.transpose ? first->height : first->width,
-        .height = turn.transpose ? first->width : first->height,
-        .time_base = rational(stream->time_base),
-        .frame_rate = rational(rate),
-        .pixel_aspect = aspect,
-        .live = in->live,
-        .seekable = in->seekable,
-    };
-    if (!info->live && stream->duration > 0)
-        info->duration = (double)stream->duration * av_q2d(stream->time_base);
-    else if (!info->live && format->duration > 0)
-        info->duration = (double)format->duration / AV_TIME_BASE;
-    info->frame_count = stream->nb_frames;
-    if (info->frame_count <= 0 && info->frame_rate.num)
-        info->frame_count = (int64_t)(info->duration * av_q2d(rate) + 0.5);
-    snprintf(info->codec, sizeof info->codec, "%s", avcodec_get_name(stream->codecpar->codec_id));
-    snprintf(info->container, sizeof info->container, "%s", format->iformat->name);
 }

@@ -1,11 +1,10 @@
 /* Private: from the INPUT of the command line to an opened AVFormatContext with one video stream
- * chosen, or a line that says what is wrong with it; and the properties of that stream. */
+ * chosen, or a line that says what is wrong with it. */
 #ifndef BD_VIDEO_INPUT_LIBAV_INPUT_H
 #define BD_VIDEO_INPUT_LIBAV_INPUT_H
 
 #include <libavformat/avformat.h>
 
-#include "video/input/convert.h"
 #include "video/input/reader.h"
 
 struct bd_libav_input {
@@ -32,13 +31,5 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
 bool bd_libav_input_interrupted(struct bd_libav_input *in);
 
 void bd_libav_input_close(struct bd_libav_input *in);
-
-/* How the pictures are to be turned: by the display matrix of the first frame, or else of the
- * stream. An angle that is not made of quarter turns is logged and left out. */
-struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first);
-
-/* Fills in all of `info`. */
-void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in, AVFrame *first,
-                       struct bd_turn turn);
 
 #endif
