@@ -61,13 +61,11 @@ static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
                        avcodec_get_name((*codec)->id));
     bd_libav_forget();
     int error = av_hwdevice_ctx_create(device, type, NULL, NULL, 0);
-    if (error < 0) {
-        char reason[200];
+    if (error < 0)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cannot open the hardware decoder %s: %s; leave the option out to decode on "
                        "the CPU",
-                       hwaccel, bd_libav_reason(error, reason, sizeof reason));
-    }
+                       hwaccel, bd_libav_reason(error));
     *codec = able;
     return BD_OK;
 }
@@ -102,7 +100,7 @@ enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_i
     const AVCodec *codec = avcodec_find_decoder(parameters->codec_id);
     AVBufferRef *device = NULL;
     enum bd_status status = BD_OK;
-    char tag[AV_FOURCC_MAX_STRING_SIZE], reason[200];
+    char tag[AV_FOURCC_MAX_STRING_SIZE];
     *decoder = NULL;
     if (!codec)
         return bd_fail(
@@ -132,7 +130,7 @@ enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_i
     int error = avcodec_open2(*decoder, codec, &in->options);
     if (error < 0)
         status = bd_fail(bd_libav_status(error), "cannot decode '%s' with %s: %s", in->name,
-                         codec->name, bd_libav_reason(error, reason, sizeof reason));
+                         codec->name, bd_libav_reason(error));
     else
         status = check_options(in);
 done:

@@ -154,15 +154,13 @@ static enum bd_status collect_options(struct bd_libav_input *in, enum kind kind,
 static enum bd_status open_failed(const struct bd_libav_input *in, const AVInputFormat *format,
                                   int error)
 {
-    char reason[200];
     if (in->was_interrupted)
         return bd_fail(BD_ERROR_INTERRUPTED, "opening '%s' was interrupted", in->name);
-    bd_libav_reason(error, reason, sizeof reason);
     if (error == AVERROR_INVALIDDATA && !format)
         return bd_fail(BD_ERROR_FORMAT, "'%s' is not a video that FFmpeg can read: %s", in->name,
-                       reason);
+                       bd_libav_reason(error));
     return bd_fail(bd_libav_status(error), "cannot open '%s'%s%s: %s", in->name,
-                   format ? " as " : "", format ? format->name : "", reason);
+                   format ? " as " : "", format ? format->name : "", bd_libav_reason(error));
 }
 
 enum { BUFFER_BYTES = 1 << 16, POLL_MS = 100 };

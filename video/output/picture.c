@@ -38,10 +38,8 @@ struct picture {
 
 static enum bd_status fail_reading(const char *path, int error)
 {
-    char reason[200];
     return bd_fail(error == AVERROR(ENOMEM) ? BD_ERROR_MEMORY : BD_ERROR_FORMAT,
-                   "%s: is not a picture that can be read: %s", path,
-                   bd_libav_reason(error, reason, sizeof reason));
+                   "%s: is not a picture that can be read: %s", path, bd_libav_reason(error));
 }
 
 static enum bd_status check_readable(const char *path)
@@ -64,11 +62,8 @@ static enum bd_status open_picture(struct picture *p)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
     int error = avio_open(&p->io, url, AVIO_FLAG_READ);
     free(url);
-    if (error < 0) {
-        char reason[200];
-        return bd_fail(BD_ERROR_IO, "%s: cannot be read: %s", p->path,
-                       bd_libav_reason(error, reason, sizeof reason));
-    }
+    if (error < 0)
+        return bd_fail(BD_ERROR_IO, "%s: cannot be read: %s", p->path, bd_libav_reason(error));
     p->format = avformat_alloc_context();
     if (!p->format)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
