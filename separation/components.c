@@ -6,10 +6,8 @@
 enum bd_status bd_components_create(struct bd_components *components, int width, int height)
 {
     *components = (struct bd_components){ .width = width, .height = height };
-    size_t most = ((size_t)width + 1) / 2 * (size_t)height;
-    components->runs = malloc(most * sizeof *components->runs);
-    components->row_first = malloc(((size_t)height + 1) * sizeof *components->row_first);
-    if (components->runs && components->row_first)
+    components->runs = malloc(bd_components_most(width, height) * sizeof *components->runs);
+    if (components->runs)
         return BD_OK;
     bd_components_destroy(components);
     return bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
@@ -18,7 +16,6 @@ enum bd_status bd_components_create(struct bd_components *components, int width,
 void bd_components_destroy(struct bd_components *components)
 {
     free(components->runs);
-    free(components->row_first);
     *components = (struct bd_components){ 0 };
 }
 
@@ -39,18 +36,19 @@ static void join(struct bd_components *components, int32_t a, int32_t b)
     b = bd_components_root(components, b);
     if (a == b)
         return;
-    int32_t first = a < b ? a : b, second = a < b ? b : a;
-    runs[second].parent = first;
-    runs[first].area += runs[second].area;
-    runs[first].border |= runs[second].border;
+    struct bd_run *root = &runs[a < b ? a : b], *branch = &runs[a < b ? b : a];
+    branch->parent = root->parent;
+    root->area += branch->area;
+    root->left = branch->left < root->left ? branch->left : root->left;
+    root->right = branch->right > root->right ? branch->right : root->right;
+    root->bottom = branch->bottom > root->bottom ? branch->bottom : root->bottom;
 }
 
-/* Joins the runs of row y with those of the row above that touch them. */
-static void join_rows(struct bd_components *components, int y, bool corners)
+/* Joins the runs from b on, of the last row, with those from a on, of the row above. */
+static void join_rows(struct bd_components *components, int32_t a, int32_t b, bool corners)
 {
     const struct bd_run *runs = components->runs;
-    int32_t a = components->row_first[y - 1], a_end = components->row_first[y];
-    int32_t b = a_end, b_end = components->row_first[y + 1];
+    int32_t a_end = b, b_end = components->count;
     while (a < a_end && b < b_end) {
         if (runs[a].from < runs[b].to + corners && runs[b].from < runs[a].to + corners)
             join(components, a, b);
@@ -64,11 +62,12 @@ static void join_rows(struct bd_components *components, int y, bool corners)
 void bd_components_find(struct bd_components *components, const uint8_t *picture, int64_t stride,
                         uint8_t value, uint8_t other, bool corners)
 {
-    int width = components->width, height = components->height;
-    int32_t count = 0;
-    for (int y = 0; y < height; y++) {
+    int width = components->width;
+    int32_t above = 0;
+    components->count = 0;
+    for (int y = 0; y < components->height; y++) {
         const uint8_t *row = picture + y * stride;
-        components->row_first[y] = count;
+        int32_t first = components->count;
         for (int x = 0; x < width;) {
             const uint8_t *start = memchr(row + x, value, (size_t)(width - x));
             if (!start)
@@ -76,18 +75,20 @@ void bd_components_find(struct bd_components *components, const uint8_t *picture
             int from = (int)(start - row);
             const uint8_t *stop = memchr(start, other, (size_t)(width - from));
             int to = stop ? (int)(stop - row) : width;
-            components->runs[count] = (struct bd_run){
+            components->runs[components->count] = (struct bd_run){
+                .y = y,
                 .from = from,
                 .to = to,
-                .parent = count,
+                .parent = components->count,
                 .area = to - from,
-                .border = y == 0 || y == height - 1 || from == 0 || to == width,
+                .left = from,
+                .right = to - 1,
+                .bottom = y,
             };
-            count++;
+            components->count++;
             x = to;
         }
-        components->row_first[y + 1] = count;
-        if (y)
-            join_rows(components, y, corners);
+        join_rows(components, above, first, corners);
+        above = first;
     }
 }

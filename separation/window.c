@@ -106,6 +106,14 @@ static enum bd_status next_slot(struct bd_separator *s, int *slot)
     return bd_qr_remove_columns(s->update, &f, 0, 1, NULL);
 }
 
+/* The frame in hand enters the window: as it is, or guarded (see insert of the table). */
+static enum bd_status enter(struct bd_separator *s, int guarded)
+{
+    int slot;
+    enum bd_status status = next_slot(s, &slot);
+    return status == BD_OK ? s->backend->ops->separation->insert(s->state, slot, guarded) : status;
+}
+
 /* The newest column of the window is appended to R of the others. */
 static enum bd_status append_newest(struct bd_separator *s)
 {
@@ -120,10 +128,7 @@ static enum bd_status append_newest(struct bd_separator *s)
 
 enum bd_status bd_sep_slide(struct bd_separator *s)
 {
-    int slot;
-    enum bd_status status = next_slot(s, &slot);
-    if (status == BD_OK)
-        status = s->backend->ops->separation->insert(s->state, slot, 1);
+    enum bd_status status = enter(s, 1);
     if (status == BD_OK && s->r_valid)
         status = append_newest(s);
     if (status != BD_OK)
@@ -136,6 +141,13 @@ enum bd_status bd_sep_slide(struct bd_separator *s)
     return status;
 }
 
+/* The first background, from the columns in `order`. */
+static enum bd_status find_background(struct bd_separator *s, const int *order, int count)
+{
+    return s->backend->ops->separation->stable(s->state, order, count, (float)s->options.lambda,
+                                               !bd_sep_without(s, BD_WITHOUT_BOUNDARY_CONTRAST));
+}
+
 /* The first background, from columns evenly spread over the window, the newest the last of them. */
 static enum bd_status find_first_background(struct bd_separator *s)
 {
@@ -144,16 +156,12 @@ static enum bd_status find_first_background(struct bd_separator *s)
     for (int j = 0; j < count; j++)
         few[j] = s->order[(int64_t)(j + 1) * s->columns / count - 1];
     s->looked = s->columns;
-    return s->backend->ops->separation->stable(s->state, few, count, (float)s->options.lambda,
-                                               !bd_sep_without(s, BD_WITHOUT_BOUNDARY_CONTRAST));
+    return find_background(s, few, count);
 }
 
 enum bd_status bd_sep_start(struct bd_separator *s)
 {
-    int slot;
-    enum bd_status status = next_slot(s, &slot);
-    if (status == BD_OK)
-        status = s->backend->ops->separation->insert(s->state, slot, 0);
+    enum bd_status status = enter(s, 0);
     if (status == BD_OK && (!s->looked || 8 * s->columns >= 9 * s->looked))
         status = find_first_background(s);
     return status;
@@ -163,9 +171,7 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s)
 {
     enum { iterations = 3 };
     const struct bd_backend_ops *ops = s->backend->ops;
-    enum bd_status status =
-        ops->separation->stable(s->state, s->order, s->columns, (float)s->options.lambda,
-                                !bd_sep_without(s, BD_WITHOUT_BOUNDARY_CONTRAST));
+    enum bd_status status = find_background(s, s->order, s->columns);
     for (int j = 0; status == BD_OK && j < s->columns; j++) {
         status = ops->separation->recall(s->state, s->order[j]);
         if (status == BD_OK)
@@ -211,15 +217,10 @@ static enum bd_status check_not_started(const struct bd_separator *s)
 enum bd_status bd_separator_look_ahead(struct bd_separator *s, const uint8_t *picture,
                                        int64_t stride)
 {
-    int slot;
     enum bd_status status = check_not_started(s);
     if (status == BD_OK)
         status = s->backend->ops->separation->load(s->state, picture, stride);
-    if (status == BD_OK)
-        status = next_slot(s, &slot);
-    if (status == BD_OK)
-        status = s->backend->ops->separation->insert(s->state, slot, 0);
-    return status;
+    return status == BD_OK ? enter(s, 0) : status;
 }
 
 /* The share of frame j + 1 of the window that is foreground against frame j as background. */

@@ -6,10 +6,6 @@
 
 #include <backdrop/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* The value is the number of bytes of a pixel; samples are interleaved, 8 bits each. */
 enum bd_pixel_format { BD_GRAY8 = 1, BD_RGB24 = 3, BD_RGBA32 = 4 };
 
@@ -45,7 +41,4 @@ void bd_frame_copy_times(struct bd_frame *dst, const struct bd_frame *src);
 enum bd_status bd_frame_ensure(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -42,16 +42,17 @@ void bd_libav_forget(void)
     first_error[0] = 0;
 }
 
-const char *bd_libav_reason(int error, char *buffer, size_t size)
+const char *bd_libav_reason(int error)
 {
+    static _Thread_local char reason[sizeof first_error];
     if (first_error[0])
-        snprintf(buffer, size, "%s", first_error);
+        strcpy(reason, first_error);
     else
-        av_strerror(error, buffer, size);
-    size_t length = strlen(buffer);
-    while (length > 0 && strchr(". ", buffer[length - 1]))
-        buffer[--length] = 0;
-    return buffer;
+        av_strerror(error, reason, sizeof reason);
+    size_t length = strlen(reason);
+    while (length > 0 && strchr(". ", reason[length - 1]))
+        reason[--length] = 0;
+    return reason;
 }
 
 enum AVPixelFormat bd_libav_format(enum bd_pixel_format format)

@@ -4,7 +4,6 @@
 #define BD_VIDEO_LIBAV_H
 
 #include <libavutil/pixfmt.h>
-#include <stddef.h>
 
 #include "video/frame.h"
 
@@ -18,8 +17,8 @@ void bd_libav_forget(void);
 
 /* Why `error` (an AVERROR) happened: the first error line that the libraries logged in this thread
  * since bd_libav_forget(), which says more ("Cannot open display :7"), else the text of the code.
- * Writes into and returns `buffer`. */
-const char *bd_libav_reason(int error, char *buffer, size_t size);
+ * Valid until the thread's next call. */
+const char *bd_libav_reason(int error);
 
 /* FFmpeg's name of a pixel format. */
 enum AVPixelFormat bd_libav_format(enum bd_pixel_format format);

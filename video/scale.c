@@ -6,9 +6,11 @@
 #include <libswscale/swscale.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "video/libav.h"
 
+/* Ints alone, to be compared as bytes. */
 struct plan {
     int src_width, src_height, dst_width, dst_height;
     enum bd_pixel_format src_format, dst_format;
@@ -29,14 +31,6 @@ enum { large_picture = 500000 };
 #else
 #define HAVE_SWS_THREADS 0
 #endif
-
-static bool same_plan(const struct plan *a, const struct plan *b)
-{
-    return a->src_width == b->src_width && a->src_height == b->src_height &&
-           a->dst_width == b->dst_width && a->dst_height == b->dst_height &&
-           a->src_format == b->src_format && a->dst_format == b->dst_format &&
-           a->filter == b->filter;
-}
 
 static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *plan)
 {
@@ -166,7 +160,7 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
     enum bd_status status = *scaler ? BD_OK : bd_scaler_create(scaler, 0);
     if (status != BD_OK)
         return status;
-    if (!(*scaler)->sws || !same_plan(&plan, &(*scaler)->plan)) {
+    if (!(*scaler)->sws || memcmp(&plan, &(*scaler)->plan, sizeof plan) != 0) {
         status = make_plan(*scaler, &plan);
         if (status != BD_OK)
             return status;

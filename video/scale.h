@@ -4,10 +4,6 @@
 
 #include "video/frame.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bd_scaler; /* for one pair of sizes and formats at a time; one thread at a time */
 
 enum bd_scale_filter {
@@ -27,7 +23,4 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
 
 void bd_scaler_destroy(struct bd_scaler **scaler);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

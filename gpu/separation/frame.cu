@@ -1,6 +1,5 @@
 /* The live separator on the GPU: a frame against its background, and its mask. */
 #include "gpu/separation/mask/shadow.cuh"
-#include "gpu/separation/mask/shadow.h"
 #include "gpu/separation/state.cuh"
 
 /* Four elements of l = B w, rounded, as a word. Products and sums are rounded one by one: l equals

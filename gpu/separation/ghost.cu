@@ -207,7 +207,7 @@ static enum bd_status find_lower(struct bd_cuda_separator *s, const struct bd_gh
     const struct bd_cuda_boundary boundary = {
         set->background, s->f, s->shape.channels, s->raw, 3, set->mask, params->least, params->times
     };
-    return bd_cuda_boundary_find(s->boundary_work, s->lower, &boundary);
+    return bd_cuda_boundary_find(s->mask_work, s->lower, &boundary);
 }
 
 /* The pixels with enough votes become background. */

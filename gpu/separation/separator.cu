@@ -61,7 +61,6 @@ static void sep_destroy(void *arg)
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
-    bd_cuda_boundary_destroy(s->boundary_work);
     bd_cuda_mask_destroy(s->mask_work);
     drop_event(s->computed);
     if (s->upload)
@@ -191,8 +190,6 @@ static enum bd_status sep_create(struct bd_backend *backend,
         status = make_event(&s->computed);
     if (status == BD_OK)
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
-    if (status == BD_OK)
-        status = bd_cuda_boundary_create(s->mask_work, &s->boundary_work);
     if (status == BD_OK)
         status = take_copiers(s);
     /* The arrays were zeroed on the backend's stream; uploads come on another. */

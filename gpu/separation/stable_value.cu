@@ -286,7 +286,7 @@ static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_
                                                NULL,
                                                (int)(s->pixels / bd_sep_second_least),
                                                bd_sep_second_times };
-    return bd_cuda_boundary_find(s->boundary_work, s->lower, &boundary);
+    return bd_cuda_boundary_find(s->mask_work, s->lower, &boundary);
 }
 
 /* The two values lie in the pictures of the set in hand, which the next detection overwrites. */

@@ -9,7 +9,6 @@
 
 #include "base/pool.h"
 #include "gpu/cuda.h"
-#include "gpu/separation/mask/boundary_contrast.h"
 #include "gpu/separation/mask/mask.h"
 #include "separation/shared/ops.h"
 
@@ -125,12 +124,11 @@ struct bd_cuda_separator {
     uint8_t *guard;     /* pitch: 0 or 1 */
     struct bd_cuda_mask *mask_work;
 
-    uint8_t *still;   /* pitch: looks for which the pixel has been as it was in `earlier` */
-    uint8_t *votes;   /* pitch: looks in a row that voted for the pixel as uncovered background */
-    uint8_t *earlier; /* ld */
-    uint8_t *picture; /* ld: a second picture of the scene, while two are compared */
-    uint8_t *lower;   /* pitch, 0 or 1: where it has the lower boundary contrast */
-    struct bd_cuda_boundary_work *boundary_work;
+    uint8_t *still;     /* pitch: looks for which the pixel has been as it was in `earlier` */
+    uint8_t *votes;     /* pitch: looks in a row that voted for the pixel as uncovered background */
+    uint8_t *earlier;   /* ld */
+    uint8_t *picture;   /* ld: a second picture of the scene, while two are compared */
+    uint8_t *lower;     /* pitch, 0 or 1: where it has the lower boundary contrast */
     int ghosts_pending; /* numbers->ghost_pixels may not be 0 */
 };
 

@@ -113,7 +113,7 @@ enum bd_status bd_cpu_sep_remove_ghosts(void *arg, const int *order, int count,
                                     .apart = apart,
                                     .least = params->least,
                                     .times = params->times };
-    bd_boundary_find(state->boundary_work, state->lower, &boundary);
+    bd_boundary_find(state->mask_work, state->lower, &boundary);
     int64_t agreed = bd_sep_run_and_count(state, vote_chunk, &watch, items);
     if (!agreed || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
         return BD_OK;

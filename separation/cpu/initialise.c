@@ -169,7 +169,7 @@ enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float l
                                     .times = bd_sep_second_times };
     bd_mask_median(state->mask_work, state->guard, state->guard, 3);
     if (choose)
-        bd_boundary_find(state->boundary_work, state->lower, &boundary);
+        bd_boundary_find(state->mask_work, state->lower, &boundary);
     else
         memset(state->lower, 0, (size_t)state->pixels);
     memset(state->guard, 0, (size_t)state->pixels);

@@ -1,26 +1,11 @@
-#include "separation/cpu/mask.h"
-
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "separation/cpu/kernels/kernels.h"
-#include "separation/shared/components.h"
+#include "separation/cpu/mask_work.h"
 
 enum {
     most_side = 15,
     strip = 32 /* rows of an item of the parallel loops */
-};
-
-struct bd_mask_work {
-    struct bd_pool *pool;
-    const struct bd_exact_kernels *kernels;
-    int width, height;
-    struct bd_components components;
-    uint8_t *lines; /* threads x line_bytes: a few rows */
-    uint16_t *left; /* threads x width */
-    uint8_t *rows;  /* a whole picture, so that steps may work in place */
-    uint8_t *none;  /* width: a row in which nothing is set */
 };
 
 /* Enough for every kernel: rows wider by `most_side`, or by the width at either end, or two of
@@ -37,17 +22,22 @@ enum bd_status bd_mask_work_create(struct bd_mask_work **out, struct bd_pool *po
     struct bd_mask_work *work = calloc(1, sizeof *work);
     if (!work)
         return bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
-    size_t threads = (size_t)bd_pool_threads(pool);
+    size_t threads = (size_t)bd_pool_threads(pool), runs = bd_components_most(width, height);
+    size_t line = (size_t)width + 2 * bd_shadow_reach;
     work->pool = pool;
     work->kernels = bd_separation_kernels()->exact;
     work->width = width;
     work->height = height;
     work->lines = malloc(threads * line_bytes(work));
     work->left = malloc(threads * (size_t)width * sizeof *work->left);
-    work->rows = malloc((size_t)width * (size_t)height);
+    work->sums = calloc(threads * bd_shadow_lines * line, sizeof *work->sums);
+    work->picture = malloc((size_t)width * (size_t)height);
     work->none = calloc((size_t)width, 1);
+    work->objects = malloc(runs * sizeof *work->objects);
+    work->contrasts = malloc(runs * sizeof *work->contrasts);
     enum bd_status status = bd_components_create(&work->components, width, height);
-    if (status == BD_OK && (!work->lines || !work->left || !work->rows || !work->none))
+    if (status == BD_OK && (!work->lines || !work->left || !work->sums || !work->picture ||
+                            !work->none || !work->objects || !work->contrasts))
         status = bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
     if (status != BD_OK)
         bd_mask_work_destroy(&work);
@@ -63,13 +53,15 @@ void bd_mask_work_destroy(struct bd_mask_work **inout)
     bd_components_destroy(&work->components);
     free(work->lines);
     free(work->left);
-    free(work->rows);
+    free(work->sums);
+    free(work->picture);
     free(work->none);
+    free(work->objects);
+    free(work->contrasts);
     free(work);
     *inout = NULL;
 }
 
-/* A parallel loop over the rows of a picture, strip by strip. */
 struct sweep {
     struct bd_mask_work *work;
     uint8_t *dst;
@@ -78,14 +70,12 @@ struct sweep {
     int reach;                         /* the median's side, or the radius */
 };
 
-static void run(struct sweep *sweep, bd_pool_fn *strip_fn)
+void bd_mask_run(struct bd_mask_work *work, bd_pool_fn *strip_fn, void *arg)
 {
-    struct bd_mask_work *work = sweep->work;
-    bd_pool_run(work->pool, strip_fn, sweep, (work->height + strip - 1) / strip);
+    bd_pool_run(work->pool, strip_fn, arg, (work->height + strip - 1) / strip);
 }
 
-/* The rows that item `item` takes: from the one returned to before *to. */
-static int strip_rows(const struct bd_mask_work *work, int64_t item, int *to)
+int bd_mask_strip(const struct bd_mask_work *work, int64_t item, int *to)
 {
     int from = (int)item * strip;
     *to = from + strip < work->height ? from + strip : work->height;
@@ -106,7 +96,7 @@ static void median_strip(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
     const struct bd_mask_work *work = sweep->work;
-    int side = sweep->reach, to, from = strip_rows(work, item, &to);
+    int side = sweep->reach, to, from = bd_mask_strip(work, item, &to);
     int64_t width = work->width;
     for (int y = from; y < to; y++) {
         const uint8_t *rows[most_side];
@@ -125,30 +115,30 @@ void bd_mask_median(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src,
         return;
     }
     if (dst == src)
-        src = memcpy(work->rows, src, size);
+        src = memcpy(work->picture, src, size);
     struct sweep sweep = { .work = work, .dst = dst, .src = src, .reach = side };
-    run(&sweep, median_strip);
+    bd_mask_run(work, median_strip, &sweep);
 }
 
-/* Along rows, into work->rows. */
+/* Along rows, into work->picture. */
 static void spread_strip(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
     const struct bd_mask_work *work = sweep->work;
-    int to, from = strip_rows(work, item, &to);
+    int to, from = bd_mask_strip(work, item, &to);
     int64_t width = work->width, radius = clamped(sweep->reach, work->width);
     for (int y = from; y < to; y++)
         work->kernels->spread(width, sweep->src + y * width, radius, line_of(work, thread),
-                              work->rows + y * width);
+                              work->picture + y * width);
 }
 
-/* Along columns of work->rows: for how many rows from here on the last set pixel counts, looked at
- * `radius` rows ahead. */
+/* Along columns of work->picture: for how many rows from here on the last set pixel counts, looked
+ * at `radius` rows ahead. */
 static void descend_strip(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
     const struct bd_mask_work *work = sweep->work;
-    int to, from = strip_rows(work, item, &to);
+    int to, from = bd_mask_strip(work, item, &to);
     int64_t width = work->width, radius = clamped(sweep->reach, work->height);
     uint16_t *left = work->left + thread * width;
     memset(left, 0, (size_t)width * sizeof *left);
@@ -156,7 +146,7 @@ static void descend_strip(void *arg, int64_t item, int thread)
         int64_t ahead = y + radius;
         if (ahead < 0)
             continue;
-        const uint8_t *row = ahead < work->height ? work->rows + ahead * width : work->none;
+        const uint8_t *row = ahead < work->height ? work->picture + ahead * width : work->none;
         work->kernels->descend(width, row, (uint16_t)(2 * radius + 1), left);
         if (y >= from)
             work->kernels->is_set(width, left, sweep->dst + y * width);
@@ -166,16 +156,14 @@ static void descend_strip(void *arg, int64_t item, int thread)
 void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int radius)
 {
     struct sweep sweep = { .work = work, .dst = dst, .src = src, .reach = radius };
-    run(&sweep, spread_strip);
-    run(&sweep, descend_strip);
+    bd_mask_run(work, spread_strip, &sweep);
+    bd_mask_run(work, descend_strip, &sweep);
 }
 
-/* Gives `value` to the pixels of run i, which lies in row y. */
-static void paint_run(struct bd_mask_work *work, uint8_t *mask, int y, int32_t i, uint8_t value)
+void bd_mask_paint_run(const struct bd_mask_work *work, uint8_t *mask, const struct bd_run *run,
+                       uint8_t value)
 {
-    const struct bd_run *run = &work->components.runs[i];
-    memset(mask + (size_t)y * (size_t)work->width + run->from, value,
-           (size_t)(run->to - run->from));
+    memset(mask + (int64_t)run->y * work->width + run->from, value, (size_t)(run->to - run->from));
 }
 
 void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, int least)
@@ -184,10 +172,9 @@ void bd_mask_remove_small(struct bd_mask_work *work, uint8_t *mask, int least)
     if (least <= 1)
         return;
     bd_components_find(found, mask, work->width, 1, 0, true);
-    for (int y = 0; y < work->height; y++)
-        for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++)
-            if (found->runs[bd_components_root(found, i)].area < least)
-                paint_run(work, mask, y, i, 0);
+    for (int32_t i = 0; i < found->count; i++)
+        if (found->runs[bd_components_root(found, i)].area < least)
+            bd_mask_paint_run(work, mask, &found->runs[i], 0);
 }
 
 void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most)
@@ -196,19 +183,20 @@ void bd_mask_fill_holes(struct bd_mask_work *work, uint8_t *mask, int most)
     if (most < 1)
         return;
     bd_components_find(found, mask, work->width, 0, 1, false);
-    for (int y = 0; y < work->height; y++)
-        for (int32_t i = found->row_first[y]; i < found->row_first[y + 1]; i++) {
-            const struct bd_run *component = &found->runs[bd_components_root(found, i)];
-            if (!component->border && component->area <= most)
-                paint_run(work, mask, y, i, 1);
-        }
+    for (int32_t i = 0; i < found->count; i++) {
+        const struct bd_run *component = &found->runs[bd_components_root(found, i)];
+        bool border = component->left == 0 || component->right == work->width - 1 ||
+                      component->y == 0 || component->bottom == work->height - 1;
+        if (!border && component->area <= most)
+            bd_mask_paint_run(work, mask, &found->runs[i], 1);
+    }
 }
 
 static void trim_strip(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
     const struct bd_mask_work *work = sweep->work;
-    int to, from = strip_rows(work, item, &to);
+    int to, from = bd_mask_strip(work, item, &to);
     int64_t width = work->width;
     for (int y = from; y < to; y++) {
         const uint8_t *mask[3], *plain[3], *difference[3];
@@ -229,9 +217,9 @@ static void trim_strip(void *arg, int64_t item, int thread)
 void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain,
                   const uint8_t *difference)
 {
-    const uint8_t *whole = memcpy(work->rows, mask, (size_t)work->width * (size_t)work->height);
+    const uint8_t *whole = memcpy(work->picture, mask, (size_t)work->width * (size_t)work->height);
     struct sweep sweep = {
         .work = work, .dst = mask, .src = whole, .plain = plain, .difference = difference
     };
-    run(&sweep, trim_strip);
+    bd_mask_run(work, trim_strip, &sweep);
 }

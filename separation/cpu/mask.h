@@ -1,5 +1,6 @@
-/* The steps from a raw binary picture to a clean mask on the CPU, as separation/shared/mask.h
- * defines them. Pictures are height x width bytes with tight rows; "set" is 1, "clear" is 0. */
+/* The steps of a mask on the CPU, as separation/shared/ defines them: mask.h, shadow.h,
+ * contact_shadow.h and boundary_contrast.h there. Pictures are height x width bytes with tight rows
+ * (pixels of `channels` bytes where that is said); in masks "set" is 1, "clear" is 0. */
 #ifndef BD_SEPARATION_CPU_MASK_H
 #define BD_SEPARATION_CPU_MASK_H
 
@@ -31,5 +32,28 @@ void bd_mask_trim(struct bd_mask_work *work, uint8_t *mask, const uint8_t *plain
 
 /* dst := src dilated by `radius` rows and columns. dst must not be src. */
 void bd_mask_dilate(struct bd_mask_work *work, uint8_t *dst, const uint8_t *src, int radius);
+
+/* shadow: 1 where a pixel of `mask` is shadow, else 0. f and l are frame and background, rgb. */
+void bd_shadow_find(struct bd_mask_work *work, uint8_t *shadow, const uint8_t *mask,
+                    const uint8_t *f, const uint8_t *l);
+
+/* Takes the contact shadows of the mask's components out of it. What is taken out becomes 1 in
+ * shadow, which is left alone elsewhere. f and l are frame and background. */
+void bd_contact_shadow_cut(struct bd_mask_work *work, uint8_t *mask, uint8_t *shadow,
+                           const uint8_t *f, const uint8_t *l, int channels);
+
+struct bd_boundary {
+    const uint8_t *outside, *inside; /* pictures of `channels` */
+    int channels;
+    const uint8_t *region; /* 0 or 1: where the two differ */
+    const uint8_t *apart;  /* the same, or NULL: pixels that show neither */
+    int least;             /* pixels: smaller components are left alone */
+    int times;             /* by so much the contrast must be lower */
+};
+
+/* lower: 1 in the components of the region that have the lower contrast in `inside`, else 0. It
+ * must not be the region. */
+void bd_boundary_find(struct bd_mask_work *work, uint8_t *lower,
+                      const struct bd_boundary *boundary);
 
 #endif

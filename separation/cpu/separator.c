@@ -23,10 +23,7 @@ static void sep_destroy(void *arg)
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     bd_tsqr_destroy(&state->tsqr);
-    bd_shadow_work_destroy(&state->shadow_work);
-    bd_contact_shadow_work_destroy(&state->contact_work);
     bd_mask_work_destroy(&state->mask_work);
-    bd_boundary_work_destroy(&state->boundary_work);
     free(state);
 }
 
@@ -95,18 +92,11 @@ static enum bd_status sep_create(struct bd_backend *backend,
     state->m = state->pixels * shape->channels;
     state->ld = (state->m + 63) / 64 * 64;
     state->chunks = (state->m + bd_sep_chunk - 1) / bd_sep_chunk;
-    int width = shape->width, height = shape->height;
     enum bd_status status = take_arrays(state);
     if (status == BD_OK)
         status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
     if (status == BD_OK)
-        status = bd_mask_work_create(&state->mask_work, state->pool, width, height);
-    if (status == BD_OK)
-        status = bd_boundary_work_create(&state->boundary_work, width, height);
-    if (status == BD_OK)
-        status = bd_shadow_work_create(&state->shadow_work, state->pool, width, height);
-    if (status == BD_OK)
-        status = bd_contact_shadow_work_create(&state->contact_work, width, height);
+        status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
     if (status != BD_OK) {
         sep_destroy(state);
         return status;
@@ -252,7 +242,7 @@ static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_
     if (!params->shadows || state->shape.channels == 1)
         memset(state->shadow, 0, (size_t)state->pixels);
     else
-        bd_shadow_find(state->shadow_work, state->shadow, state->raw, state->frame,
+        bd_shadow_find(state->mask_work, state->shadow, state->raw, state->frame,
                        state->background);
 }
 
@@ -277,7 +267,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
     if (params->shadows)
-        bd_contact_shadow_cut(state->contact_work, state->raw, state->shadow, state->frame,
+        bd_contact_shadow_cut(state->mask_work, state->raw, state->shadow, state->frame,
                               state->background, state->shape.channels);
     if (params->plain >= 0)
         bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);

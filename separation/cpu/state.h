@@ -4,12 +4,9 @@
 
 #include "linalg/shared/cpu.h"
 #include "linalg/shared/tsqr.h"
-#include "separation/cpu/boundary_contrast.h"
-#include "separation/cpu/contact_shadow.h"
 #include "separation/cpu/kernels/exact_kernels.h"
 #include "separation/cpu/kernels/pixel_kernels.h"
 #include "separation/cpu/mask.h"
-#include "separation/cpu/shadow.h"
 #include "separation/shared/ops.h"
 
 enum {
@@ -55,9 +52,6 @@ struct bd_cpu_separator {
     int64_t result_ghost_pixels; /* the same when the results were asked for */
     int result_rank;             /* of the basis when the results were asked for */
     struct bd_mask_work *mask_work;
-    struct bd_boundary_work *boundary_work;
-    struct bd_shadow_work *shadow_work;
-    struct bd_contact_shadow_work *contact_work;
     uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;   /* looks in a row that voted for the pixel as uncovered background */
     uint8_t *earlier; /* m */

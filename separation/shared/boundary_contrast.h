@@ -19,7 +19,7 @@
 #ifndef BD_SEPARATION_SHARED_BOUNDARY_CONTRAST_H
 #define BD_SEPARATION_SHARED_BOUNDARY_CONTRAST_H
 
-#include "separation/shared/rules.h"
+#include "separation/shared/mask.h"
 
 /* The sum over channels of the absolute differences of two pixels. */
 BD_RULE int bd_boundary_difference(const uint8_t *a, const uint8_t *b, int channels)

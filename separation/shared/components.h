@@ -4,23 +4,31 @@
 #define BD_SEPARATION_SHARED_COMPONENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <backdrop/status.h>
 
 /* A horizontal run of equal pixels, and its place in a union-find forest. */
 struct bd_run {
-    int32_t from, to; /* columns, `to` exclusive */
-    int32_t parent;   /* run of the same component; itself at the root */
-    int32_t area;     /* at the root: pixels of the component */
-    bool border;      /* at the root: the component touches the picture's border */
+    int32_t y, from, to; /* row and columns, `to` exclusive */
+    int32_t parent;      /* run of the same component; itself at the root, its first run */
+    /* At the root, of the component, whose first row is y: */
+    int32_t area;                /* pixels */
+    int32_t left, right, bottom; /* inclusive */
 };
 
 struct bd_components {
     int width, height;
-    struct bd_run *runs; /* (width + 1) / 2 * height; those of row y are row_first[y] and on */
-    int32_t *row_first;  /* height + 1; the last one is the number of runs */
+    struct bd_run *runs; /* bd_components_most, row by row */
+    int32_t count;       /* of them */
 };
+
+/* The most runs that a picture can have. */
+static inline size_t bd_components_most(int width, int height)
+{
+    return ((size_t)width + 1) / 2 * (size_t)height;
+}
 
 /* BD_ERROR_MEMORY leaves *components empty. */
 enum bd_status bd_components_create(struct bd_components *components, int width, int height);
@@ -31,7 +39,7 @@ void bd_components_destroy(struct bd_components *components);
 void bd_components_find(struct bd_components *components, const uint8_t *picture, int64_t stride,
                         uint8_t value, uint8_t other, bool corners);
 
-/* The root of the component of run i: its first run. */
+/* The root of the component of run i. */
 int32_t bd_components_root(struct bd_components *components, int32_t i);
 
 #endif

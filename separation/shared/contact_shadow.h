@@ -29,7 +29,7 @@
 #ifndef BD_SEPARATION_SHARED_CONTACT_SHADOW_H
 #define BD_SEPARATION_SHARED_CONTACT_SHADOW_H
 
-#include "separation/shared/rules.h"
+#include "separation/shared/mask.h"
 
 enum {
     bd_contact_shadow_tenths = 3, /* of (l, l): a black pixel's (f, l) is below it */

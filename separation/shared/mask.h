@@ -24,6 +24,17 @@
 #ifndef BD_SEPARATION_SHARED_MASK_H
 #define BD_SEPARATION_SHARED_MASK_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How the inline rules of this folder are declared: C compilers and nvcc, for the host and the GPU,
+ * compile the same text, so that both backends decide alike to the bit. */
+#ifdef __CUDACC__
+#define BD_RULE static __host__ __device__ __forceinline__
+#else
+#define BD_RULE static inline
+#endif
+
 enum { bd_mask_trim_part = 7, bd_mask_trim_of = 20 };
 
 #endif

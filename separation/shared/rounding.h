@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "separation/shared/rules.h"
+#include "separation/shared/mask.h"
 
 /* A coefficient or a singular value: to 16 significant bits. B w of a byte is off by 0.002 grey
  * levels at most. */

@@ -16,7 +16,7 @@
 #ifndef BD_SEPARATION_SHARED_SHADOW_H
 #define BD_SEPARATION_SHARED_SHADOW_H
 
-#include "separation/shared/rules.h"
+#include "separation/shared/mask.h"
 
 enum {
     bd_shadow_reach = 2,      /* the neighbourhood of a pixel is 5 x 5 */

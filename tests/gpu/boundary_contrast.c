@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "gpu/separation/mask/boundary_contrast.h"
-#include "separation/cpu/boundary_contrast.h"
+#include "gpu/separation/mask/mask.h"
 #include "separation/cpu/mask.h"
 #include "tests/gpu/open_gpu.h"
 #include "tests/support/quick.h"
@@ -23,11 +22,9 @@ struct pair {
     struct bd_cuda *cuda;
     int width, height;
     size_t pixels;
-    struct bd_cuda_mask *mask;
-    struct bd_cuda_boundary_work *gpu;
+    struct bd_cuda_mask *gpu;
     struct bd_pool *pool;
-    struct bd_mask_work *cpu_mask;
-    struct bd_boundary_work *cpu;
+    struct bd_mask_work *cpu;
     uint8_t *host[pictures], *device[pictures];
     uint8_t *want, *got, *d_got, *filtered;
 };
@@ -41,11 +38,9 @@ static void open_pair(struct pair *p, struct bd_backend *backend, int width, int
 {
     *p = (struct pair){ .cuda = bd_cuda_of(backend), .width = width, .height = height };
     p->pixels = (size_t)width * (size_t)height;
-    assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->mask), BD_OK);
-    assert_int_equal(bd_cuda_boundary_create(p->mask, &p->gpu), BD_OK);
+    assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->gpu), BD_OK);
     assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
-    assert_int_equal(bd_mask_work_create(&p->cpu_mask, p->pool, width, height), BD_OK);
-    assert_int_equal(bd_boundary_work_create(&p->cpu, width, height), BD_OK);
+    assert_int_equal(bd_mask_work_create(&p->cpu, p->pool, width, height), BD_OK);
     for (int i = 0; i < pictures; i++) {
         p->host[i] = test_malloc(bytes_of(p, i));
         assert_int_equal(cudaMalloc((void **)&p->device[i], bytes_of(p, i)), cudaSuccess);
@@ -58,10 +53,8 @@ static void open_pair(struct pair *p, struct bd_backend *backend, int width, int
 
 static void close_pair(struct pair *p)
 {
-    bd_cuda_boundary_destroy(p->gpu);
-    bd_cuda_mask_destroy(p->mask);
-    bd_boundary_work_destroy(&p->cpu);
-    bd_mask_work_destroy(&p->cpu_mask);
+    bd_cuda_mask_destroy(p->gpu);
+    bd_mask_work_destroy(&p->cpu);
     bd_pool_destroy(&p->pool);
     for (int i = 0; i < pictures; i++) {
         test_free(p->host[i]);
@@ -124,7 +117,7 @@ static int check(struct pair *p, const struct setting *set)
                                .least = set->least,
                                .times = set->times };
     int found = 0;
-    bd_mask_median(p->cpu_mask, p->filtered, p->host[region], set->median);
+    bd_mask_median(p->cpu, p->filtered, p->host[region], set->median);
     bd_boundary_find(p->cpu, p->want, &cpu);
     assert_int_equal(cudaMemset(p->d_got, 0x5a, p->pixels), cudaSuccess);
     assert_int_equal(cudaDeviceSynchronize(), cudaSuccess);
@@ -178,13 +171,13 @@ static void test_faults(void **state)
     (void)state;
     struct bd_backend *backend = open_gpu();
     struct setting set = { .channels = 3, .median = 3, .least = 5, .times = 2, .apart = true };
-    struct bd_cuda_boundary_work *none = NULL;
+    struct bd_cuda_mask *none = NULL;
     struct pair p;
     open_pair(&p, backend, 300, 140);
     draw(&p, 7, 35, 1);
     struct bd_cuda_boundary boundary = on_gpu(&p, &set);
     bd_cuda_inject(cudaErrorMemoryAllocation, 0);
-    assert_int_equal(bd_cuda_boundary_create(p.mask, &none), BD_ERROR_MEMORY);
+    assert_int_equal(bd_cuda_mask_create(p.cuda, p.width, p.height, &none), BD_ERROR_MEMORY);
     assert_null(none);
     for (int launch = 0; launch < 6; launch++) {
         bd_cuda_inject(cudaErrorUnknown, launch);

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "gpu/separation/mask/mask.h"
-#include "separation/cpu/contact_shadow.h"
 #include "separation/cpu/mask.h"
 #include "separation/shared/contact_shadow.h"
 #include "tests/gpu/group.h"
@@ -31,7 +30,6 @@ struct pair {
     uint8_t *raw, *mask, *guard, *got, *shadow, *plain, *difference, *shown; /* host */
     /* For contact shadows: */
     int channels; /* of frame and background; 0: they are not looked for */
-    struct bd_contact_shadow_work *contact;
     uint8_t *frame, *background, *all, *d_frame, *d_background, *d_all;
     int64_t cut; /* pixels, by the CPU */
 };
@@ -47,7 +45,6 @@ static void pair_open(struct pair *p, int width, int height)
     assert_int_equal(bd_cuda_mask_create(p->cuda, width, height, &p->gpu), BD_OK);
     assert_int_equal(bd_pool_create(&p->pool, 1), BD_OK);
     assert_int_equal(bd_mask_work_create(&p->cpu, p->pool, width, height), BD_OK);
-    assert_int_equal(bd_contact_shadow_work_create(&p->contact, width, height), BD_OK);
     uint8_t **const on_gpu[] = { &p->d_raw,        &p->d_mask,  &p->d_guard, &p->d_shadow,
                                  &p->d_difference, &p->d_shown, &p->d_all };
     for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
@@ -76,7 +73,6 @@ static void pair_close(struct pair *p)
     bd_cuda_mask_destroy(p->gpu);
     bd_mask_work_destroy(&p->cpu);
     bd_pool_destroy(&p->pool);
-    bd_contact_shadow_work_destroy(&p->contact);
     void *const on_gpu[] = { p->d_raw,   p->d_mask, p->d_guard, p->d_shadow,     p->d_difference,
                              p->d_shown, p->d_all,  p->d_frame, p->d_background, p->d_foreground };
     for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
@@ -118,7 +114,7 @@ static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
     if (p->channels) {
         for (size_t i = 0; i < p->count; i++)
             p->cut += p->mask[i];
-        bd_contact_shadow_cut(p->contact, p->mask, p->all, p->frame, p->background, p->channels);
+        bd_contact_shadow_cut(p->cpu, p->mask, p->all, p->frame, p->background, p->channels);
         for (size_t i = 0; i < p->count; i++)
             p->cut -= p->mask[i];
     }

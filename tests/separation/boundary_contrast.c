@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "separation/cpu/boundary_contrast.h"
+#include "separation/cpu/mask.h"
+#include "tests/separation/pool.h"
 #include "tests/support/random.h"
 
 enum { most_pixels = 64 * 48 };
@@ -82,8 +83,8 @@ static void check(const struct bd_boundary *boundary, int width, int height)
 {
     static int number[most_pixels];
     static uint8_t lower[most_pixels + 1];
-    struct bd_boundary_work *work;
-    assert_int_equal(bd_boundary_work_create(&work, width, height), BD_OK);
+    struct bd_mask_work *work;
+    assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
     lower[width * height] = 77;
     bd_boundary_find(work, lower, boundary);
     assert_int_equal(lower[width * height], 77);
@@ -92,7 +93,7 @@ static void check(const struct bd_boundary *boundary, int width, int height)
         bool want = number[i] && plain_lower(boundary, number, number[i], width, height);
         assert_int_equal(lower[i], want);
     }
-    bd_boundary_work_destroy(&work);
+    bd_mask_work_destroy(&work);
 }
 
 /* Blocks and specks, so that there are components of all sizes, some of them of lower contrast. */
@@ -150,12 +151,12 @@ static bool found(const uint8_t *outside, const uint8_t *inside, const uint8_t *
                                     .apart = apart,
                                     .least = 10,
                                     .times = 3 };
-    struct bd_boundary_work *work;
+    struct bd_mask_work *work;
     for (int i = 0; i < width * height; i++)
         region[i] = outside[i] != inside[i];
-    assert_int_equal(bd_boundary_work_create(&work, width, height), BD_OK);
+    assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
     bd_boundary_find(work, lower, &boundary);
-    bd_boundary_work_destroy(&work);
+    bd_mask_work_destroy(&work);
     return lower[20 * width + 25];
 }
 
@@ -181,5 +182,5 @@ int main(void)
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_drawn),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_pool, close_pool);
 }

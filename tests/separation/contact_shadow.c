@@ -9,19 +9,20 @@
 
 #include <cmocka.h>
 
-#include "separation/cpu/contact_shadow.h"
+#include "separation/cpu/mask.h"
 #include "separation/shared/contact_shadow.h"
+#include "tests/separation/pool.h"
 #include "tests/support/contact_picture.h"
 
 enum { most_side = 90 };
 
 static void cut(struct contact_picture *p)
 {
-    struct bd_contact_shadow_work *work;
+    struct bd_mask_work *work;
     memcpy(p->given, p->mask, sizeof p->given);
-    assert_int_equal(bd_contact_shadow_work_create(&work, p->width, p->height), 0);
+    assert_int_equal(bd_mask_work_create(&work, pool, p->width, p->height), 0);
     bd_contact_shadow_cut(work, p->mask, p->shadow, p->f, p->l, p->channels);
-    bd_contact_shadow_work_destroy(&work);
+    bd_mask_work_destroy(&work);
     assert_null(work);
 }
 
@@ -268,8 +269,8 @@ static void test_random_pictures_follow_the_definition(void **state)
 static void test_sizes_without_memory(void **state)
 {
     (void)state;
-    struct bd_contact_shadow_work *work;
-    assert_int_equal(bd_contact_shadow_work_create(&work, INT32_MAX, INT32_MAX), BD_ERROR_MEMORY);
+    struct bd_mask_work *work;
+    assert_int_equal(bd_mask_work_create(&work, pool, INT32_MAX, INT32_MAX), BD_ERROR_MEMORY);
     assert_null(work);
 }
 
@@ -286,5 +287,5 @@ int main(void)
         cmocka_unit_test(test_random_pictures_follow_the_definition),
         cmocka_unit_test(test_sizes_without_memory),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_pool, close_pool);
 }

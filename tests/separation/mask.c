@@ -9,23 +9,8 @@
 #include <cmocka.h>
 
 #include "separation/cpu/mask.h"
+#include "tests/separation/pool.h"
 #include "tests/support/random.h"
-
-/* Of three threads, so that strips of rows go to several. */
-static struct bd_pool *pool;
-
-static int open_pool(void **state)
-{
-    (void)state;
-    return bd_pool_create(&pool, 3);
-}
-
-static int close_pool(void **state)
-{
-    (void)state;
-    bd_pool_destroy(&pool);
-    return 0;
-}
 
 /* `percent` of the pixels set. */
 static void random_mask(uint8_t *mask, int count, int percent, uint32_t seed)

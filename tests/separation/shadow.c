@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "separation/cpu/shadow.h"
+#include "separation/cpu/mask.h"
 #include "separation/shared/shadow.h"
 #include "tests/support/random.h"
 
@@ -60,12 +60,12 @@ static void check(struct bd_pool *pool, const uint8_t *mask, const uint8_t *f, c
                   int width, int height, int *found)
 {
     static uint8_t plausible[most_pixels], certain[most_pixels], shadow[most_pixels + 1];
-    struct bd_shadow_work *work;
-    assert_int_equal(bd_shadow_work_create(&work, pool, width, height), BD_OK);
+    struct bd_mask_work *work;
+    assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
     shadow[width * height] = 77;
     bd_shadow_find(work, shadow, mask, f, l);
     assert_int_equal(shadow[width * height], 77);
-    bd_shadow_work_destroy(&work);
+    bd_mask_work_destroy(&work);
     for (int p = 0; p < width * height; p++)
         plausible[p] = mask[p] && meets(products_at(f, l, p), 1, bd_shadow_most);
     for (int p = 0; p < width * height; p++)
@@ -121,7 +121,7 @@ static int found_in_block(int percent, const uint8_t *colour)
 {
     static uint8_t mask[width * height], shadow[width * height];
     static uint8_t f[width * height * 3], l[width * height * 3];
-    struct bd_shadow_work *work;
+    struct bd_mask_work *work;
     struct bd_pool *pool;
     uint32_t seed = 8;
     int found = 0;
@@ -136,9 +136,9 @@ static int found_in_block(int percent, const uint8_t *colour)
         }
     }
     assert_int_equal(bd_pool_create(&pool, 1), BD_OK);
-    assert_int_equal(bd_shadow_work_create(&work, pool, width, height), BD_OK);
+    assert_int_equal(bd_mask_work_create(&work, pool, width, height), BD_OK);
     bd_shadow_find(work, shadow, mask, f, l);
-    bd_shadow_work_destroy(&work);
+    bd_mask_work_destroy(&work);
     bd_pool_destroy(&pool);
     for (int p = 0; p < width * height; p++)
         found += shadow[p];

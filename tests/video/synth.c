@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "video/synth/camera.h"
 #include "video/synth/synth.h"
+#include "video/synth/world.h"
 
 static const struct bd_synth_scene *scene(const char *name)
 {

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a plan of libswscale depends on. */
+#include "video/libav.h"
+
+/* What a plan of libswscale depends on; ints alone, to be compared as bytes. */
 struct plan {
     int width, height, format; /* AVPixelFormat, without the yuvj ones */
     int range;                 /* 1: full */
@@ -105,12 +107,6 @@ static struct plan plan_for(const AVFrame *src)
     return plan;
 }
 
-static bool same_plan(const struct plan *a, const struct plan *b)
-{
-    return a->width == b->width && a->height == b->height && a->format == b->format &&
-           a->range == b->range && a->matrix == b->matrix;
-}
-
 static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
 {
     sws_freeContext(c->sws);
@@ -125,7 +121,6 @@ static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
     int flags = SWS_BICUBIC;
     if ((plan->width | plan->height) & 1)
         flags |= SWS_ACCURATE_RND;
-    int out = c->format == BD_GRAY8 ? AV_PIX_FMT_GRAY8 : AV_PIX_FMT_RGB24;
     struct SwsContext *sws = sws_alloc_context();
     if (!sws)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the colour conversion");
@@ -135,7 +130,7 @@ static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
     av_opt_set_int(sws, "src_range", plan->range, 0);
     av_opt_set_int(sws, "dstw", c->width, 0);
     av_opt_set_int(sws, "dsth", c->height, 0);
-    av_opt_set_int(sws, "dst_format", out, 0);
+    av_opt_set_int(sws, "dst_format", bd_libav_format(c->format), 0);
     av_opt_set_int(sws, "dst_range", 1, 0);
     av_opt_set_int(sws, "sws_flags", flags, 0);
     /* Before the initialisation, which chooses its routines by the ranges. */
@@ -231,7 +226,7 @@ static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, cons
         copy_luma(dst, src, plan.range);
         return BD_OK;
     }
-    if (!c->sws || !same_plan(&plan, &c->plan)) {
+    if (!c->sws || memcmp(&plan, &c->plan, sizeof plan) != 0) {
         enum bd_status status = make_plan(c, &plan);
         if (status != BD_OK)
             return status;

@@ -20,8 +20,8 @@ struct bd_converter;
  * false if it is not made of quarter turns and mirrors; *turn is then upright. */
 bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix);
 
-/* Makes a converter to pictures of `format` (BD_GRAY8: luma at full range, or BD_RGB24) for stored
- * pictures of width x height pixels, which come out with sides exchanged if turn.transpose. */
+/* Makes a converter to pictures of `format` (BD_GRAY8: luma at full range) for stored pictures of
+ * width x height pixels, which come out with sides exchanged if turn.transpose. */
 enum bd_status bd_converter_create(struct bd_converter **converter, int width, int height,
                                    enum bd_pixel_format format, struct bd_turn turn);
 

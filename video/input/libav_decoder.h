@@ -1,9 +1,11 @@
-/* Private: the choice and set-up of a decoder for one stream. */
+/* Private: the choice and set-up of a decoder for one stream, and the properties of that stream,
+ * from its headers and its first frame. */
 #ifndef BD_VIDEO_INPUT_LIBAV_DECODER_H
 #define BD_VIDEO_INPUT_LIBAV_DECODER_H
 
 #include <libavcodec/avcodec.h>
 
+#include "video/input/convert.h"
 #include "video/input/libav_input.h"
 
 /* Opens the decoder of in->stream. Files get frame and slice threads, live sources slices only: a
@@ -12,5 +14,13 @@
  * that is unknown is BD_ERROR_ARGUMENT, no decoder BD_ERROR_UNSUPPORTED. */
 enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_input *in,
                                      int threads, const char *hwaccel);
+
+/* How the pictures are to be turned: by the display matrix of the first frame, or else of the
+ * stream. An angle that is not made of quarter turns is logged and left out. */
+struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first);
+
+/* Fills in all of `info`. */
+void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in, AVFrame *first,
+                       struct bd_turn turn);
 
 #endif

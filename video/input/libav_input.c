@@ -1,6 +1,10 @@
 #include "video/input/libav_input.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <libavutil/avstring.h>
+#include <libavutil/mem.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +12,6 @@
 #include <unistd.h>
 
 #include "video/input/image_pattern.h"
-#include "video/input/pipe_input.h"
 #include "video/libav.h"
 
 #if LIBAVFORMAT_VERSION_MAJOR < 59 /* FFmpeg 4.4 hands demuxers around without const */
@@ -47,23 +50,17 @@ static bool is_live_device(const AVInputFormat *format)
 /* A source that sends in real time, whether we read or not: a device, or an endless stream. */
 static bool is_live(const struct bd_libav_input *in)
 {
-    static const char *const schemes[] = { "rtsp", "rtsps", "rtp",  "udp",
-                                           "srt",  "rist",  "rtmp", "rtmps" };
-    static const char *const formats[] = { "hls", "mpjpeg" }; /* live over http */
-    const char *format = in->format->iformat->name;
+    char scheme[16];
     if (is_device(in->format->iformat))
         return is_live_device(in->format->iformat);
     const char *end = strstr(in->name, "://");
     if (!end || in->format->duration > 0)
         return false;
-    size_t length = (size_t)(end - in->name);
-    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
-        if (length == strlen(schemes[i]) && strncmp(in->name, schemes[i], length) == 0)
-            return true;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strncmp(in->name, "http", 4) == 0 && strcmp(format, formats[i]) == 0)
-            return true;
-    return false;
+    snprintf(scheme, sizeof scheme, "%.*s", (int)(end - in->name), in->name);
+    if (av_match_name(scheme, "rtsp,rtsps,rtp,udp,srt,rist,rtmp,rtmps"))
+        return true;
+    return strncmp(scheme, "http", 4) == 0 &&
+           av_match_name(in->format->iformat->name, "hls,mpjpeg");
 }
 
 static bool is_seekable(const struct bd_libav_input *in)
@@ -157,15 +154,82 @@ static enum bd_status collect_options(struct bd_libav_input *in, enum kind kind,
 static enum bd_status open_failed(const struct bd_libav_input *in, const AVInputFormat *format,
                                   int error)
 {
-    char reason[200];
     if (in->was_interrupted)
         return bd_fail(BD_ERROR_INTERRUPTED, "opening '%s' was interrupted", in->name);
-    bd_libav_reason(error, reason, sizeof reason);
     if (error == AVERROR_INVALIDDATA && !format)
         return bd_fail(BD_ERROR_FORMAT, "'%s' is not a video that FFmpeg can read: %s", in->name,
-                       reason);
+                       bd_libav_reason(error));
     return bd_fail(bd_libav_status(error), "cannot open '%s'%s%s: %s", in->name,
-                   format ? " as " : "", format ? format->name : "", reason);
+                   format ? " as " : "", format ? format->name : "", bd_libav_reason(error));
+}
+
+enum { BUFFER_BYTES = 1 << 16, POLL_MS = 100 };
+
+/* Stdin and named pipes, where waiting for data can be interrupted. */
+struct pipe_input {
+    int fd;
+    const AVIOInterruptCB *interrupt;
+};
+
+static int read_some(void *opaque, uint8_t *data, int size)
+{
+    struct pipe_input *in = opaque;
+    for (;;) {
+        if (in->interrupt->callback && in->interrupt->callback(in->interrupt->opaque))
+            return AVERROR_EXIT;
+        struct pollfd waiting = { .fd = in->fd, .events = POLLIN };
+        int ready = poll(&waiting, 1, POLL_MS);
+        if (ready == 0 || (ready < 0 && errno == EINTR))
+            continue;
+        if (ready < 0)
+            return AVERROR(errno);
+        ssize_t got = read(in->fd, data, (size_t)size);
+        if (got > 0)
+            return (int)got;
+        if (got == 0)
+            return AVERROR_EOF;
+        if (errno != EINTR && errno != EAGAIN)
+            return AVERROR(errno);
+    }
+}
+
+/* Opens PATH ("-": stdin, which stays open afterwards). `interrupt` is called ten times a second
+ * while waiting for data; it must outlive the context. */
+static enum bd_status open_pipe(AVIOContext **io, const char *path,
+                                const AVIOInterruptCB *interrupt)
+{
+    *io = NULL;
+    /* Without O_NONBLOCK opening a named pipe would wait for its writer and could not be
+     * interrupted. */
+    int fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return bd_fail(BD_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
+    struct pipe_input *in = malloc(sizeof *in);
+    uint8_t *buffer = av_malloc(BUFFER_BYTES);
+    if (in && buffer) {
+        *in = (struct pipe_input){ fd, interrupt };
+        *io = avio_alloc_context(buffer, BUFFER_BYTES, 0, in, read_some, NULL, NULL);
+    }
+    if (!*io) {
+        av_free(buffer);
+        free(in);
+        if (fd != STDIN_FILENO)
+            close(fd);
+        return bd_fail(BD_ERROR_MEMORY, "no memory to read '%s'", path);
+    }
+    return BD_OK;
+}
+
+static void close_pipe(AVIOContext **io)
+{
+    if (!*io)
+        return;
+    struct pipe_input *in = (*io)->opaque;
+    if (in->fd != STDIN_FILENO)
+        close(in->fd);
+    free(in);
+    av_freep(&(*io)->buffer);
+    avio_context_free(io);
 }
 
 /* Opens the container. */
@@ -182,8 +246,7 @@ static enum bd_status open_format(struct bd_libav_input *in, enum kind kind, inp
     if (is_live_device(format)) /* frames read while opening are old: not delivered */
         in->format->flags |= AVFMT_FLAG_NOBUFFER;
     if (kind == KIND_PIPE) {
-        enum bd_status status =
-            bd_pipe_input_open(&in->pipe, in->name, &in->format->interrupt_callback);
+        enum bd_status status = open_pipe(&in->pipe, in->name, &in->format->interrupt_callback);
         if (status != BD_OK)
             return status;
         in->format->pb = in->pipe;
@@ -267,7 +330,7 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
 void bd_libav_input_close(struct bd_libav_input *in)
 {
     avformat_close_input(&in->format);
-    bd_pipe_input_close(&in->pipe);
+    close_pipe(&in->pipe);
     av_dict_free(&in->options);
     free(in->name);
     *in = (struct bd_libav_input){ 0 };

@@ -146,7 +146,7 @@ enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
     r->index = -1;
     r->last_pts = INT64_MIN;
     const struct bd_source_ops *const *ops = sources;
-    while (!(*ops)->claims(input, options))
+    while ((*ops)->claims && !(*ops)->claims(input, options))
         ops++;
     status = (*ops)->open(&r->source, input, options, &r->info);
     if (status == BD_OK)
@@ -212,7 +212,8 @@ enum bd_status bd_reader_seek(struct bd_reader *reader, double seconds)
 
 int64_t bd_reader_damaged(const struct bd_reader *reader)
 {
-    return reader->source->ops->damaged(reader->source);
+    const struct bd_source *source = reader->source;
+    return source->ops->damaged ? source->ops->damaged(source) : 0;
 }
 
 void bd_reader_close(struct bd_reader **reader)

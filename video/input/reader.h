@@ -6,10 +6,6 @@
 
 #include "video/frame.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bd_reader;
 
 struct bd_key_value {
@@ -89,7 +85,4 @@ int64_t bd_reader_damaged(const struct bd_reader *reader);
 /* Closes and nulls. Safe on NULL. */
 void bd_reader_close(struct bd_reader **reader);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

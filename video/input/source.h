@@ -8,7 +8,7 @@
 struct bd_source;
 
 struct bd_source_ops {
-    /* Whether INPUT is of this kind; the first source of the table that says yes opens it. */
+    /* Whether INPUT is of this kind (NULL: any is); the first such source of the table opens it. */
     bool (*claims)(const char *input, const struct bd_reader_options *options);
 
     /* Opens INPUT, decodes its first frame (the first `next` delivers it) and fills in all of
@@ -31,6 +31,7 @@ struct bd_source_ops {
      * of all; the nearer the better. Only called when info.seekable. */
     enum bd_status (*seek)(struct bd_source *source, int64_t target);
 
+    /* NULL: nothing ever is. */
     int64_t (*damaged)(const struct bd_source *source);
 
     void (*close)(struct bd_source **source);

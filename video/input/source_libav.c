@@ -5,9 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "video/input/convert.h"
 #include "video/input/libav_decoder.h"
-#include "video/input/libav_info.h"
 #include "video/input/source.h"
 #include "video/libav.h"
 
@@ -47,13 +45,10 @@ static void count_damage(struct libav_source *s, const char *what, int error)
     /* Frames after a seek may refer to earlier ones: that is no damage of the file. */
     if (!s->started && s->converter)
         return;
-    char reason[200] = "a picture that is partly concealed";
     if (s->damaged++ > 0)
         return;
-    if (error)
-        bd_libav_reason(error, reason, sizeof reason);
     bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped: %s (logged once)", s->input.name, what,
-           reason);
+           error ? bd_libav_reason(error) : "a picture that is partly concealed");
 }
 
 static enum bd_status interrupted(const struct libav_source *s)
@@ -65,7 +60,6 @@ static enum bd_status interrupted(const struct libav_source *s)
  * after an error, sets s->draining. */
 static enum bd_status read_packet(struct libav_source *s)
 {
-    char reason[200];
     for (int failures = 0;;) {
         if (bd_libav_input_interrupted(&s->input))
             return interrupted(s);
@@ -89,7 +83,7 @@ static enum bd_status read_packet(struct libav_source *s)
             /* Frames in the decoder are still delivered; then the reader returns the error. */
             s->end_status = bd_libav_status(error);
             snprintf(s->end_detail, sizeof s->end_detail, "reading '%.150s' broke off: %s",
-                     s->input.name, bd_libav_reason(error, reason, sizeof reason));
+                     s->input.name, bd_libav_reason(error));
             return BD_OK;
         }
     }
@@ -386,15 +380,7 @@ error:
     return status;
 }
 
-static bool libav_claims(const char *input, const struct bd_reader_options *options)
-{
-    (void)input;
-    (void)options;
-    return true;
-}
-
 const struct bd_source_ops bd_source_libav = {
-    .claims = libav_claims,
     .open = libav_open,
     .next = libav_next,
     .picture = libav_picture,

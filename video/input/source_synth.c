@@ -176,12 +176,6 @@ static enum bd_status synth_seek(struct bd_source *base, int64_t target)
     return BD_OK;
 }
 
-static int64_t synth_damaged(const struct bd_source *base)
-{
-    (void)base;
-    return 0;
-}
-
 static bool synth_claims(const char *input, const struct bd_reader_options *options)
 {
     return !options->input_format && strncmp(input, scheme, strlen(scheme)) == 0;
@@ -193,6 +187,5 @@ const struct bd_source_ops bd_source_synth = {
     .next = synth_next,
     .picture = synth_picture,
     .seek = synth_seek,
-    .damaged = synth_damaged,
     .close = synth_close,
 };

@@ -11,10 +11,6 @@
 #include "video/frame.h"
 #include "video/motion/shift.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum {
     bd_block_side = 16,  /* cells */
     bd_block_margin = 2, /* cells around a block that bd_block_find may use */
@@ -68,7 +64,4 @@ bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
 void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, float *votes);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

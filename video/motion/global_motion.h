@@ -9,10 +9,6 @@
 #include "video/frame.h"
 #include "video/motion/shift.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bd_global_motion;
 
 enum bd_global_motion_verdict {
@@ -49,7 +45,4 @@ double bd_global_motion_reach(const struct bd_global_motion *motion);
 int bd_global_motion_blocks(const struct bd_global_motion *motion);
 int bd_global_motion_agreeing(const struct bd_global_motion *motion);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -7,10 +7,6 @@
 
 #include <backdrop/status.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* Pixels to the right and down by which the scene has moved in the picture. */
 struct bd_shift {
     double x, y;
@@ -55,7 +51,4 @@ void bd_shift_picture(struct bd_shifter *shifter, uint8_t *out, int64_t out_stri
 void bd_shift_mask(struct bd_shifter *shifter, uint8_t *out, int64_t out_stride, const uint8_t *in,
                    int64_t in_stride, struct bd_shift shift);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

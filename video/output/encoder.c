@@ -114,11 +114,10 @@ static enum bd_status open_codec(struct bd_encoder *e, const struct bd_writer_pl
     int error = avcodec_open2(e->context, plan->codec, &settings);
     const AVDictionaryEntry *unused = av_dict_get(settings, "", NULL, AV_DICT_IGNORE_SUFFIX);
     if (error < 0) {
-        char reason[200];
-        status = bd_fail(error == AVERROR(ENOMEM) ? BD_ERROR_MEMORY : BD_ERROR_UNSUPPORTED,
-                         "%s: encoder %s refuses pictures of %d x %d: %s", e->path,
-                         plan->codec->name, e->context->width, e->context->height,
-                         bd_libav_reason(error, reason, sizeof reason));
+        status =
+            bd_fail(error == AVERROR(ENOMEM) ? BD_ERROR_MEMORY : BD_ERROR_UNSUPPORTED,
+                    "%s: encoder %s refuses pictures of %d x %d: %s", e->path, plan->codec->name,
+                    e->context->width, e->context->height, bd_libav_reason(error));
     } else if (unused) {
         bd_log(BD_LOG_WARNING, "%s: encoder %s has no setting '%s'", e->path, plan->codec->name,
                unused->key);
@@ -129,8 +128,7 @@ static enum bd_status open_codec(struct bd_encoder *e, const struct bd_writer_pl
 
 enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
                                const struct bd_writer_plan *plan,
-                               const struct bd_writer_options *options, bool global_header,
-                               int threads)
+                               const struct bd_writer_options *options, int threads)
 {
     struct bd_encoder *e = *encoder = calloc(1, sizeof *e);
     enum bd_status status = BD_ERROR_MEMORY;
@@ -156,7 +154,7 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
     }
     describe(e->context, plan, options);
     e->context->thread_count = threads;
-    if (global_header)
+    if (plan->muxer && (plan->muxer->flags & AVFMT_GLOBALHEADER))
         e->context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     if ((status = open_codec(e, plan)) != BD_OK || (status = make_conversion(e, plan)) != BD_OK)
         goto error;
@@ -236,10 +234,9 @@ static enum bd_status convert(struct bd_encoder *e, const struct bd_frame *frame
 
 static enum bd_status fail_encoding(const struct bd_encoder *e, int error)
 {
-    char reason[200];
     return bd_fail(error == AVERROR(ENOMEM) ? BD_ERROR_MEMORY : BD_ERROR_IO,
                    "%s: encoder %s failed: %s", e->path, e->context->codec->name,
-                   bd_libav_reason(error, reason, sizeof reason));
+                   bd_libav_reason(error));
 }
 
 enum bd_status bd_encoder_send(struct bd_encoder *e, const struct bd_frame *frame, int64_t number)

@@ -9,12 +9,11 @@
 struct bd_encoder;
 
 /* Opens the planned encoder for frames as in `options`. `path` is for messages, and must outlive
- * the encoder; `global_header` is what the container asks for; `threads` as in libavcodec (0: one a
- * core). BD_ERROR_UNSUPPORTED if the encoder refuses the size. */
+ * the encoder; `threads` as in libavcodec (0: one a core). BD_ERROR_UNSUPPORTED if the encoder
+ * refuses the size. */
 enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
                                const struct bd_writer_plan *plan,
-                               const struct bd_writer_options *options, bool global_header,
-                               int threads);
+                               const struct bd_writer_options *options, int threads);
 
 /* For the stream's codec parameters. */
 const AVCodecContext *bd_encoder_context(const struct bd_encoder *encoder);

@@ -22,22 +22,15 @@ struct bd_muxer {
     bool moved; /* a time did not fit, and this was logged */
 };
 
-bool bd_muxer_wants_global_header(const struct bd_writer_plan *plan)
-{
-    return plan->muxer && (plan->muxer->flags & AVFMT_GLOBALHEADER);
-}
-
 /* The text of an operating system's error says more than that of libavformat. */
 static enum bd_status fail_libav(const char *path, int error)
 {
-    char reason[200];
     if (error == AVERROR(ENOMEM))
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path);
     if (error == AVERROR(ENOSPC) || error == AVERROR(EDQUOT) || error == AVERROR(EACCES) ||
         error == AVERROR(EROFS) || error == AVERROR(EISDIR))
         return bd_output_fail(path, -error);
-    return bd_fail(BD_ERROR_IO, "%s: cannot be written: %s", path,
-                   bd_libav_reason(error, reason, sizeof reason));
+    return bd_fail(BD_ERROR_IO, "%s: cannot be written: %s", path, bd_libav_reason(error));
 }
 
 static AVRational rational(struct bd_rational value, AVRational otherwise)

@@ -11,9 +11,6 @@ struct bd_moment {
     int64_t pts, duration; /* duration 0: not known */
 };
 
-/* Whether the container stores the codec's header apart from the packets. */
-bool bd_muxer_wants_global_header(const struct bd_writer_plan *plan);
-
 /* Creates the file and writes its header. `path` must outlive the muxer. On failure nothing is left
  * of the file. BD_ERROR_IO with a line about the path. */
 enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
-#include <libswscale/swscale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +38,8 @@ struct picture {
 
 static enum bd_status fail_reading(const char *path, int error)
 {
-    char reason[200];
     return bd_fail(error == AVERROR(ENOMEM) ? BD_ERROR_MEMORY : BD_ERROR_FORMAT,
-                   "%s: is not a picture that can be read: %s", path,
-                   bd_libav_reason(error, reason, sizeof reason));
+                   "%s: is not a picture that can be read: %s", path, bd_libav_reason(error));
 }
 
 static enum bd_status check_readable(const char *path)
@@ -65,11 +62,8 @@ static enum bd_status open_picture(struct picture *p)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
     int error = avio_open(&p->io, url, AVIO_FLAG_READ);
     free(url);
-    if (error < 0) {
-        char reason[200];
-        return bd_fail(BD_ERROR_IO, "%s: cannot be read: %s", p->path,
-                       bd_libav_reason(error, reason, sizeof reason));
-    }
+    if (error < 0)
+        return bd_fail(BD_ERROR_IO, "%s: cannot be read: %s", p->path, bd_libav_reason(error));
     p->format = avformat_alloc_context();
     if (!p->format)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
@@ -108,31 +102,9 @@ static enum bd_status decode_picture(struct picture *p)
     return error < 0 ? fail_reading(p->path, error) : BD_OK;
 }
 
-/* The converter of the reader makes gray and RGB; with alpha libswscale does. */
-static enum bd_status convert_rgba(const struct picture *p, struct bd_frame *out)
-{
-    const AVFrame *in = p->frame;
-    enum bd_status status = bd_frame_ensure(out, in->width, in->height, BD_RGBA32);
-    if (status != BD_OK)
-        return status;
-    struct SwsContext *sws =
-        sws_getContext(in->width, in->height, in->format, in->width, in->height, AV_PIX_FMT_RGBA,
-                       SWS_BICUBIC | SWS_ACCURATE_RND, NULL, NULL, NULL);
-    if (!sws)
-        return bd_fail(BD_ERROR_UNSUPPORTED, "%s: its pixel format cannot be converted", p->path);
-    uint8_t *const data[4] = { out->data };
-    const int strides[4] = { (int)out->stride };
-    int rows = sws_scale(sws, (const uint8_t *const *)in->data, in->linesize, 0, in->height, data,
-                         strides);
-    sws_freeContext(sws);
-    return rows < 0 ? bd_fail(BD_ERROR_UNSUPPORTED, "%s: cannot be converted", p->path) : BD_OK;
-}
-
 static enum bd_status convert(const struct picture *p, enum bd_pixel_format format,
                               struct bd_frame *frame)
 {
-    if (format == BD_RGBA32)
-        return convert_rgba(p, frame);
     struct bd_converter *converter = NULL;
     enum bd_status status = bd_converter_create(&converter, p->frame->width, p->frame->height,
                                                 format, (struct bd_turn){ false, false, false });

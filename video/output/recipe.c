@@ -21,19 +21,15 @@
 /* Lists of recipes in order of preference; each ends with an empty one. */
 typedef const struct bd_writer_recipe recipes[];
 
-/* An entry: any size; even sides only; YUV or gray of full range. */
-#define PLAIN(name, format, options)                                        \
-    {                                                                       \
-        .encoder = name, .pixels = AV_PIX_FMT_##format, .settings = options \
+/* An entry, then: any size; even sides only; YUV or gray of full range. */
+#define ENTRY(name, format, options, needs_even, smallest, full)                                 \
+    {                                                                                            \
+        .encoder = name, .pixels = AV_PIX_FMT_##format, .settings = options, .even = needs_even, \
+        .least = smallest, .full_range = full                                                    \
     }
-#define EVEN(name, format, options)                                                       \
-    {                                                                                     \
-        .encoder = name, .pixels = AV_PIX_FMT_##format, .settings = options, .even = true \
-    }
-#define FULL(name, format, options)                                                             \
-    {                                                                                           \
-        .encoder = name, .pixels = AV_PIX_FMT_##format, .settings = options, .full_range = true \
-    }
+#define PLAIN(name, format, options) ENTRY(name, format, options, false, 0, false)
+#define EVEN(name, format, options) ENTRY(name, format, options, true, 0, false)
+#define FULL(name, format, options) ENTRY(name, format, options, false, 0, true)
 
 static recipes h264 = { EVEN("libx264", YUV420P, X264),
                         PLAIN("libx264", YUV444P, X264),
@@ -46,16 +42,9 @@ static recipes h264_rgb = { PLAIN("libx264rgb", RGB24, X264_EXACT),
                             { 0 } };
 /* FFV1 cuts pictures into slices from level 3 on, and FFmpeg's breaks pictures smaller than these.
  */
-#define FFV1(format, range)                                                      \
-    { .encoder = "ffv1",                                                         \
-      .pixels = AV_PIX_FMT_##format,                                             \
-      .settings = "level=3",                                                     \
-      .least = 16,                                                               \
-      .full_range = range },                                                     \
-    {                                                                            \
-        .encoder = "ffv1", .pixels = AV_PIX_FMT_##format, .settings = "level=1", \
-        .full_range = range                                                      \
-    }
+#define FFV1(format, full)                             \
+    ENTRY("ffv1", format, "level=3", false, 16, full), \
+        ENTRY("ffv1", format, "level=1", false, 0, full)
 static recipes ffv1_gray = { FFV1(GRAY8, true), { 0 } };
 static recipes h264_or_ffv1_gray = { FULL("libx264", GRAY8, X264_MASK), FFV1(GRAY8, true), { 0 } };
 static recipes ffv1_rgb = { FFV1(BGR0, false), { 0 } };
@@ -109,6 +98,13 @@ static recipes named = {
 
 enum { GRAY, RGB, RGBA, FORMATS };
 
+/* Lists of formats that keep every pixel, as lossy and as lossless ones. */
+#define BOTH(gray, rgb, rgba) \
+    { gray, rgb, rgba },      \
+    {                         \
+        gray, rgb, rgba       \
+    }
+
 /* A missing list means that the container holds no such thing: without alpha the RGB list is used,
  * without a lossless list the request fails. */
 static const struct bd_container {
@@ -126,11 +122,7 @@ static const struct bd_container {
     { "mov", "mov", BD_CLOCK_SCALE, { h264, h264, mov_alpha }, { h264_gray, h264_rgb, mov_rgba } },
     { "webm", "webm", BD_CLOCK_ANY, { vp9, vp9, vp9_alpha }, { vp9_gray, vp9_rgb, NULL } },
     { "avi", "avi", BD_CLOCK_FIXED, { h264, h264, ffv1_rgba }, { ffv1_gray, ffv1_rgb, ffv1_rgba } },
-    { "nut",
-      "nut",
-      BD_CLOCK_ANY,
-      { ffv1_gray, ffv1_rgb, ffv1_rgba },
-      { ffv1_gray, ffv1_rgb, ffv1_rgba } },
+    { "nut", "nut", BD_CLOCK_ANY, BOTH(ffv1_gray, ffv1_rgb, ffv1_rgba) },
     { "gif", "gif", BD_CLOCK_ANY, { gif_gray, gif_rgb, NULL }, { gif_gray, NULL, NULL } },
     { "y4m",
       "yuv4mpegpipe",
@@ -138,16 +130,12 @@ static const struct bd_container {
       { y4m_gray, y4m_yuv, NULL },
       { y4m_gray, NULL, NULL } },
     { "yuv", "rawvideo", BD_CLOCK_FIXED, { raw_gray, raw_yuv, NULL }, { raw_gray, NULL, NULL } },
-    { "png", NULL, BD_CLOCK_ANY, { png_gray, png_rgb, png_rgba }, { png_gray, png_rgb, png_rgba } },
+    { "png", NULL, BD_CLOCK_ANY, BOTH(png_gray, png_rgb, png_rgba) },
     { "jpg,jpeg", NULL, BD_CLOCK_ANY, { jpeg, jpeg, NULL }, { NULL, NULL, NULL } },
-    { "bmp", NULL, BD_CLOCK_ANY, { bmp_gray, bmp_rgb, bmp_rgba }, { bmp_gray, bmp_rgb, bmp_rgba } },
-    { "tif,tiff",
-      NULL,
-      BD_CLOCK_ANY,
-      { tiff_gray, tiff_rgb, tiff_rgba },
-      { tiff_gray, tiff_rgb, tiff_rgba } },
+    { "bmp", NULL, BD_CLOCK_ANY, BOTH(bmp_gray, bmp_rgb, bmp_rgba) },
+    { "tif,tiff", NULL, BD_CLOCK_ANY, BOTH(tiff_gray, tiff_rgb, tiff_rgba) },
     { "pgm", NULL, BD_CLOCK_ANY, { pgm_gray, pgm_gray, NULL }, { pgm_gray, NULL, NULL } },
-    { "ppm", NULL, BD_CLOCK_ANY, { ppm_rgb, ppm_rgb, NULL }, { ppm_rgb, ppm_rgb, NULL } },
+    { "ppm", NULL, BD_CLOCK_ANY, BOTH(ppm_rgb, ppm_rgb, NULL) },
     { "webp",
       NULL,
       BD_CLOCK_ANY,

@@ -88,8 +88,7 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
         goto error;
     /* A single picture must be out when its write returns: no thread may hold it back. */
     int threads = w->plan.pictures && !w->sequence ? 1 : 0;
-    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options,
-                             bd_muxer_wants_global_header(&w->plan), threads);
+    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options, threads);
     if (status == BD_OK && !w->plan.pictures)
         status =
             bd_muxer_open(&w->muxer, w->path, &w->plan, options, bd_encoder_context(w->encoder));

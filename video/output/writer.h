@@ -6,10 +6,6 @@
 
 #include "video/frame.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 struct bd_writer;
 
 struct bd_writer_options {
@@ -56,7 +52,4 @@ enum bd_status bd_picture_write(const char *path, const struct bd_frame *frame);
 enum bd_status bd_picture_read(const char *path, enum bd_pixel_format format,
                                struct bd_frame *frame);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,4 +1,5 @@
-#include "video/synth/camera.h"
+/* The shaking camera. */
+#include "video/synth/world.h"
 
 #include <stdlib.h>
 #include <string.h>

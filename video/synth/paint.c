@@ -73,11 +73,6 @@ static inline int clamp(int64_t value, int low, int high)
     return (int)(value < low ? low : value > high ? high : value);
 }
 
-static inline uint8_t clamp8(int value)
-{
-    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
-}
-
 /* The pixels touched by a shape between these px8, with a pixel around for its soft edge. */
 static struct box box_of(const struct bd_synth_canvas *canvas, int64_t x0, int64_t y0, int64_t x1,
                          int64_t y1)
@@ -99,9 +94,9 @@ static inline void dab(const struct bd_synth_canvas *canvas, int x, int y, int c
             int64_t v = ((int64_t)y * 256 - ink->anchor.y) * BD_SYNTH_UNITS / canvas->height;
             light += (bd_synth_noise(u, v, 9, ink->seed) - 128) * ink->grain / 128;
         }
-        p[0] = (uint8_t)(p[0] + (clamp8(ink->color.r + light) - p[0]) * coverage / FULL);
-        p[1] = (uint8_t)(p[1] + (clamp8(ink->color.g + light) - p[1]) * coverage / FULL);
-        p[2] = (uint8_t)(p[2] + (clamp8(ink->color.b + light) - p[2]) * coverage / FULL);
+        p[0] = (uint8_t)(p[0] + (bd_synth_byte(ink->color.r + light) - p[0]) * coverage / FULL);
+        p[1] = (uint8_t)(p[1] + (bd_synth_byte(ink->color.g + light) - p[1]) * coverage / FULL);
+        p[2] = (uint8_t)(p[2] + (bd_synth_byte(ink->color.b + light) - p[2]) * coverage / FULL);
     }
     if (canvas->truth && ink->object) {
         uint8_t *t = canvas->truth->data + y * canvas->truth->stride + x;

@@ -11,10 +11,6 @@
 
 #include "video/frame.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define BD_SYNTH_UNITS 240
 
 /* What is painted on. While painting, a byte of `truth` holds the coverage by objects (0..127) in
@@ -33,6 +29,12 @@ struct bd_synth_point {
 struct bd_synth_color {
     uint8_t r, g, b;
 };
+
+/* A sample of a colour, from any number. */
+static inline uint8_t bd_synth_byte(int64_t value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
 
 /* How a shape is filled. */
 struct bd_synth_ink {
@@ -90,7 +92,4 @@ void bd_synth_shadow(const struct bd_synth_canvas *canvas, struct bd_synth_point
 /* Turns what painting left in the truth frame into 255 (coverage of half or more), 50 and 0. */
 void bd_synth_finish_truth(const struct bd_synth_canvas *canvas);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "video/synth/camera.h"
 #include "video/synth/paint.h"
 #include "video/synth/world.h"
 
@@ -83,7 +82,7 @@ static void expose(struct bd_frame *picture, const struct bd_synth_scene *scene,
             for (int c = 0; c < 3; c++) {
                 int64_t noise = ((int64_t)(sum >> 16 * c & 0xffff) - 510) * strength;
                 int64_t value = ((int64_t)p[c] * gain[c] * 16 + noise + 32768) >> 16;
-                p[c] = (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+                p[c] = bd_synth_byte(value);
             }
         }
     }

@@ -7,10 +7,6 @@
 
 #include "video/frame.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* What a scene contains; any combination. */
 struct bd_synth_scene {
     const char *name;        /* as in synth:NAME */
@@ -43,7 +39,4 @@ enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, in
                                uint64_t seed, int64_t index, struct bd_frame *picture,
                                struct bd_frame *truth);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

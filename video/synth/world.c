@@ -20,9 +20,9 @@ static const struct bd_synth_color walls[] = { { 176, 120, 92 },  { 196, 178, 14
 
 static struct bd_synth_color shade(struct bd_synth_color color, int percent)
 {
-    int r = color.r * percent / 100, g = color.g * percent / 100, b = color.b * percent / 100;
-    return (struct bd_synth_color){ (uint8_t)(r > 255 ? 255 : r), (uint8_t)(g > 255 ? 255 : g),
-                                    (uint8_t)(b > 255 ? 255 : b) };
+    return (struct bd_synth_color){ bd_synth_byte(color.r * percent / 100),
+                                    bd_synth_byte(color.g * percent / 100),
+                                    bd_synth_byte(color.b * percent / 100) };
 }
 
 /* A rectangle in whole and quarter units: x0 is u8, the rest quarters of a unit. */
@@ -143,9 +143,9 @@ static void paint_ground(const struct bd_synth_canvas *canvas, uint32_t seed)
             } else { /* sky: lighter towards the roofs, with thin cloud */
                 light = band / 2 + (bd_synth_noise(u, 3 * v, 13, seed + 2) - 128) / 5;
             }
-            int rgb[3] = { tone.color.r + light, tone.color.g + light, tone.color.b + light };
-            for (int c = 0; c < 3; c++)
-                p[c] = (uint8_t)(rgb[c] < 0 ? 0 : rgb[c] > 255 ? 255 : rgb[c]);
+            p[0] = bd_synth_byte(tone.color.r + light);
+            p[1] = bd_synth_byte(tone.color.g + light);
+            p[2] = bd_synth_byte(tone.color.b + light);
         }
     }
 }

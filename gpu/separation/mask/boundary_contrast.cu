@@ -2,27 +2,10 @@
  * contrast along each component's boundary summed by atomics, a verdict for each. The sums are of
  * integers, so that they equal the CPU's in any order of threads. The plain version is
  * separation/cpu/boundary_contrast.c. */
-#include "gpu/separation/mask/boundary_contrast.h"
-
-#include <stdlib.h>
-
 #include "gpu/separation/mask/bytes.cuh"
 #include "gpu/separation/mask/component.cuh"
 #include "gpu/separation/mask/work.cuh"
 #include "separation/shared/boundary_contrast.h"
-
-/* Of a component, at its root, for bd_boundary_is_lower. The balance is in two's complement:
- * atomics add unsigned numbers only. */
-struct boundary_sums {
-    unsigned long long *balance; /* one a node */
-    int *judged;                 /* the same */
-};
-
-struct bd_cuda_boundary_work {
-    struct bd_cuda_mask *mask;
-    struct boundary_sums sums;
-    void *memory;
-};
 
 enum { boundary_threads = 128 };
 
@@ -57,14 +40,6 @@ static __device__ inline struct boundary_word word_of_thread(struct mask_size si
     word.bits = word.inside ? region[k] : 0;
     word.head = run_head(word.bits);
     return word;
-}
-
-/* The root of the component of the run that starts at bit b of the word. */
-static __device__ inline int root_of_run(struct mask_size size, struct mask_forest forest,
-                                         const struct boundary_word *word, int b)
-{
-    return forest
-        .parent[component_of_run(size, forest, word->y, word->i, word->bits, word->head, b)];
 }
 
 static __device__ inline bool in_region(struct mask_size size, const uint32_t *region, int x, int y)
@@ -143,7 +118,7 @@ static __global__ void __launch_bounds__(boundary_threads)
     for (uint32_t s = run_starts(word.bits); s; s &= s - 1) {
         int b = __ffs(s) - 1;
         uint32_t pixels = run_bits(word.bits, b) & border;
-        int root = pixels ? root_of_run(size, forest, &word, b) : -1;
+        int root = pixels ? root_of_run(size, forest, word.y, word.i, word.bits, word.head, b) : -1;
         if (root < 0 || forest.area[root] < (uint32_t)boundary.least)
             continue;
         if (root != tally.root) {
@@ -179,7 +154,8 @@ static __global__ void __launch_bounds__(boundary_threads)
     struct boundary_word word = word_of_thread(size, region);
     uint32_t chosen = 0;
     for (uint32_t s = run_starts(word.bits); s; s &= s - 1) {
-        int b = __ffs(s) - 1, root = root_of_run(size, forest, &word, b);
+        int b = __ffs(s) - 1;
+        int root = root_of_run(size, forest, word.y, word.i, word.bits, word.head, b);
         if (forest.area[root] >= (uint32_t)least &&
             bd_boundary_is_lower((int64_t)sums.balance[root], sums.judged[root]))
             chosen |= run_bits(word.bits, b);
@@ -188,58 +164,27 @@ static __global__ void __launch_bounds__(boundary_threads)
                 word.inside ? size.width - 32 * word.i : 0, 1, wide);
 }
 
-enum bd_status bd_cuda_boundary_create(struct bd_cuda_mask *mask,
-                                       struct bd_cuda_boundary_work **out)
-{
-    *out = NULL;
-    struct bd_cuda_boundary_work *work = (struct bd_cuda_boundary_work *)calloc(1, sizeof *work);
-    if (!work)
-        return bd_fail(BD_ERROR_MEMORY, "no memory for boundary contrast");
-    size_t nodes = (size_t)mask->size.across * (size_t)mask->size.down * tile_nodes;
-    enum bd_status status = bd_cuda_alloc(
-        mask->cuda, &work->memory, nodes * (sizeof *work->sums.balance + sizeof *work->sums.judged),
-        "boundary contrast");
-    if (status != BD_OK) {
-        bd_cuda_boundary_destroy(work);
-        return status;
-    }
-    work->mask = mask;
-    work->sums.balance = (unsigned long long *)work->memory;
-    work->sums.judged = (int *)(work->sums.balance + nodes);
-    *out = work;
-    return BD_OK;
-}
-
-void bd_cuda_boundary_destroy(struct bd_cuda_boundary_work *work)
-{
-    if (!work)
-        return;
-    bd_cuda_free(work->memory);
-    free(work);
-}
-
-enum bd_status bd_cuda_boundary_find(struct bd_cuda_boundary_work *work, uint8_t *lower,
+enum bd_status bd_cuda_boundary_find(struct bd_cuda_mask *work, uint8_t *lower,
                                      const struct bd_cuda_boundary *boundary)
 {
-    struct bd_cuda_mask *mask = work->mask;
-    struct mask_size size = mask->size;
-    cudaStream_t stream = mask->cuda->stream;
-    enum bd_status status = bd_cuda_mask_components(mask, boundary->region, boundary->median);
+    struct mask_size size = work->size;
+    cudaStream_t stream = work->cuda->stream;
+    enum bd_status status = bd_cuda_mask_components(work, boundary->region, boundary->median);
     if (status != BD_OK)
         return status;
-    clear_sums<<<size.across * size.down, boundary_threads, 0, stream>>>(work->sums, mask->set);
+    clear_sums<<<size.across * size.down, boundary_threads, 0, stream>>>(work->sums, work->set);
     status = bd_cuda_launched("clearing the sums of boundary contrast");
     if (status != BD_OK)
         return status;
     /* Less than 2^31 / tile_nodes tiles: neither does this overflow. */
     int blocks = (size.pitch * size.height + boundary_threads - 1) / boundary_threads;
     auto *kernel = boundary->channels == 1 ? add_contrast<1> : add_contrast<3>;
-    kernel<<<blocks, boundary_threads, 0, stream>>>(size, work->sums, mask->set, mask->median,
+    kernel<<<blocks, boundary_threads, 0, stream>>>(size, work->sums, work->set, work->median,
                                                     *boundary);
     status = bd_cuda_launched("summing boundary contrast");
     if (status != BD_OK)
         return status;
     choose_lower<<<blocks, boundary_threads, 0, stream>>>(
-        size, lower, work->sums, mask->set, mask->median, boundary->least, is_wide(size, lower));
+        size, lower, work->sums, work->set, work->median, boundary->least, is_wide(size, lower));
     return bd_cuda_launched("comparing boundary contrast");
 }

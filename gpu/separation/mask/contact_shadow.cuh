@@ -9,7 +9,6 @@
 #define BD_GPU_SEPARATION_MASK_CONTACT_SHADOW_CUH
 
 #include "gpu/cuda.h"
-#include "gpu/separation/mask/change.cuh"
 #include "gpu/separation/mask/component.cuh"
 #include "gpu/separation/mask/mask.h"
 #include "separation/shared/contact_shadow.h"

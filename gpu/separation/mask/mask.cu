@@ -1,10 +1,10 @@
 /* The mask clean-up on the GPU. Eight launches: a median of tiles with their components
  * (median_tiles), the components joined and their areas summed (join.cuh), the small ones
  * removed and the components of the complement found (remove_tiles), those joined and summed, the
- * holes filled, edges trimmed and the rows dilated (finish.cuh), the columns dilated
- * (spread_rows). Between them the picture is bits: 260 KB at 1920 x 1080, which stays in the L2
- * cache. Contact shadows take two more before the edges (contact_shadow.cuh), the picture of
- * shadows one more at the end (median_shadows). The plain version is separation/cpu/mask.c. */
+ * holes filled, edges trimmed and the rows dilated, the columns dilated (finish.cuh). Between them
+ * the picture is bits: 260 KB at 1920 x 1080, which stays in the L2 cache. Contact shadows take two
+ * more before the edges (contact_shadow.cuh), the picture of shadows one more at the end
+ * (median_shadows). The plain version is separation/cpu/mask.c. */
 #include "gpu/separation/mask/mask.h"
 
 #include <stdlib.h>
@@ -13,7 +13,6 @@
 #include "gpu/separation/mask/finish.cuh"
 #include "gpu/separation/mask/join.cuh"
 #include "gpu/separation/mask/median.cuh"
-#include "gpu/separation/mask/spread.cuh"
 #include "gpu/separation/mask/work.cuh"
 
 /* Shared memory of a block: the filter is done when components are looked for. */
@@ -127,19 +126,23 @@ static __global__ void __launch_bounds__(tile_threads, 2)
     find_components<0>(&m->tile, clear, tile, ~w & valid, edge);
 }
 
-/* Room for one forest after `bytes`, which grows; its place in `memory`, unless that is NULL. */
+/* The place of an array of `size` bytes, *bytes from the start of `memory`; NULL without memory.
+ * *bytes grows by what it takes. */
+static void *place_array(unsigned char *memory, size_t *bytes, size_t size)
+{
+    void *place = memory ? memory + *bytes : NULL;
+    *bytes += (size + 255) / 256 * 256;
+    return place;
+}
+
 static struct mask_forest place_forest(unsigned char *memory, size_t *bytes, size_t tiles)
 {
-    struct mask_forest forest = { NULL, NULL, NULL, NULL };
-    size_t nodes = tiles * tile_nodes, at = *bytes;
-    *bytes += nodes * (sizeof(int) + sizeof(uint32_t) + sizeof(uint16_t)) +
-              (tiles * sizeof(int) + 255) / 256 * 256;
-    if (memory) {
-        forest.parent = (int *)(memory + at);
-        forest.area = (uint32_t *)(forest.parent + nodes);
-        forest.label = (uint16_t *)(forest.area + nodes);
-        forest.count = (int *)(forest.label + nodes);
-    }
+    struct mask_forest forest;
+    size_t nodes = tiles * tile_nodes;
+    forest.parent = (int *)place_array(memory, bytes, nodes * sizeof *forest.parent);
+    forest.area = (uint32_t *)place_array(memory, bytes, nodes * sizeof *forest.area);
+    forest.label = (uint16_t *)place_array(memory, bytes, nodes * sizeof *forest.label);
+    forest.count = (int *)place_array(memory, bytes, tiles * sizeof *forest.count);
     return forest;
 }
 
@@ -149,19 +152,20 @@ static size_t place(struct bd_cuda_mask *work)
     unsigned char *memory = (unsigned char *)work->memory;
     size_t tiles = (size_t)work->size.across * (size_t)work->size.down, bytes = 0;
     size_t picture = (size_t)work->size.pitch * (size_t)work->size.height * sizeof(uint32_t);
-    picture = (picture + 255) / 256 * 256;
-    if (memory) {
-        work->median = (uint32_t *)memory;
-        work->kept = (uint32_t *)(memory + picture);
-        work->spread = (uint32_t *)(memory + 2 * picture);
-        work->cut = (uint32_t *)(memory + 3 * picture);
-    }
-    bytes = 4 * picture;
+    size_t nodes = tiles * tile_nodes;
+    struct boundary_sums *sums = &work->sums;
+    work->median = (uint32_t *)place_array(memory, &bytes, picture);
+    work->kept = (uint32_t *)place_array(memory, &bytes, picture);
+    work->spread = (uint32_t *)place_array(memory, &bytes, picture);
+    work->cut = (uint32_t *)place_array(memory, &bytes, picture);
     work->set = place_forest(memory, &bytes, tiles);
     work->clear = place_forest(memory, &bytes, tiles);
-    if (memory)
-        work->objects = (struct contact_object *)(memory + bytes);
-    return bytes + tiles * (tile_nodes / 2) * sizeof *work->objects;
+    work->objects =
+        (struct contact_object *)place_array(memory, &bytes, nodes / 2 * sizeof *work->objects);
+    sums->balance =
+        (unsigned long long *)place_array(memory, &bytes, nodes * sizeof *sums->balance);
+    sums->judged = (int *)place_array(memory, &bytes, nodes * sizeof *sums->judged);
+    return bytes;
 }
 
 static enum bd_status allow_shared(const void *kernel, size_t bytes)

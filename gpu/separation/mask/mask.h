@@ -1,8 +1,8 @@
 /* From the raw binary picture of the live separator to a clean mask on the GPU, bit for bit what
  * separation/shared/mask.h and separation/shared/contact_shadow.h define, with one bit a pixel
- * between the kernels. Everything is enqueued on the backend's stream, with
- * launches that depend only on the size and on `params`, so that it can be captured into a graph;
- * nothing waits and nothing is allocated after create. */
+ * between the kernels; and boundary contrast, on the same components. Everything is enqueued on the
+ * backend's stream, with launches that depend only on the size and on `params`, so that it can be
+ * captured into a graph; nothing waits and nothing is allocated after create. */
 #ifndef BD_GPU_SEPARATION_MASK_MASK_H
 #define BD_GPU_SEPARATION_MASK_MASK_H
 
@@ -52,6 +52,24 @@ struct bd_cuda_mask_pictures {
 enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
                                   const struct bd_cuda_mask_pictures *pictures,
                                   const struct bd_detect_params *params);
+
+/* As struct bd_boundary of the CPU, in device memory. */
+struct bd_cuda_boundary {
+    const uint8_t *outside, *inside; /* pictures, height x width x channels bytes, tight rows */
+    int channels;                    /* 1 or 3 */
+    const uint8_t *region;           /* height x width, 0 or 1 */
+    int median;                      /* the region is what this filter leaves of it (1 .. 15) */
+    const uint8_t *apart; /* height x width, from 128 on: pixels that show neither, unless they are
+                             in the region; or NULL */
+    int least;            /* pixels: smaller components are left alone */
+    int times;            /* by so much the contrast must be lower; at most 600 */
+};
+
+/* Boundary contrast (separation/shared/boundary_contrast.h). lower (height x width bytes in device
+ * memory, tight rows): 1 in the components of the region that have the lower contrast in `inside`,
+ * else 0. It may be the region. */
+enum bd_status bd_cuda_boundary_find(struct bd_cuda_mask *work, uint8_t *lower,
+                                     const struct bd_cuda_boundary *boundary);
 
 #ifdef __cplusplus
 }

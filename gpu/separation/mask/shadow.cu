@@ -2,8 +2,6 @@
  * as the search reaches, each row as 64 bits. Where no pixel has enough plausible neighbours, as in
  * most blocks of a usual frame, the block ends without reading frame and background. The plain
  * version is separation/cpu/shadow.c. */
-#include "gpu/separation/mask/shadow.h"
-
 #include "gpu/separation/mask/shadow.cuh"
 
 enum {
@@ -221,9 +219,8 @@ static __global__ void __launch_bounds__(shadow_threads)
     }
 }
 
-extern "C" enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow,
-                                              const uint8_t *flags, const uint8_t *f,
-                                              const uint8_t *l, int width, int height)
+enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow, const uint8_t *flags,
+                                   const uint8_t *f, const uint8_t *l, int width, int height)
 {
     const dim3 tiles((unsigned)((width + shadow_tile_columns - 1) / shadow_tile_columns),
                      (unsigned)((height + shadow_tile_rows - 1) / shadow_tile_rows));

@@ -1,11 +1,17 @@
 /* The scratch memory of mask.cu and of boundary_contrast.cu, which finds components in the same
- * way.
- */
+ * way. */
 #ifndef BD_GPU_SEPARATION_MASK_WORK_CUH
 #define BD_GPU_SEPARATION_MASK_WORK_CUH
 
 #include "gpu/separation/mask/mask.h"
 #include "gpu/separation/mask/tile.cuh"
+
+/* Of a component, at its root, for bd_boundary_is_lower. The balance is in two's complement:
+ * atomics add unsigned numbers only. */
+struct boundary_sums {
+    unsigned long long *balance; /* one a node */
+    int *judged;                 /* the same */
+};
 
 struct bd_cuda_mask {
     struct bd_cuda *cuda;
@@ -14,7 +20,8 @@ struct bd_cuda_mask {
     uint32_t *median, *kept, *spread; /* height x pitch words: after that step */
     uint32_t *cut;                    /* contact shadows (contact_shadow.cuh): */
     struct contact_object *objects;
-    void *memory; /* all of the above */
+    struct boundary_sums sums; /* boundary_contrast.cu */
+    void *memory;              /* all of the above */
 };
 
 /* Whether a picture can be read and written 16 bytes at a time. */

@@ -1,0 +1,55 @@
+/* Private to mask.c, shadow.c, contact_shadow.c and boundary_contrast.c: the scratch memory of a
+ * mask's steps. Each step has all of it for itself. */
+#ifndef BD_SEPARATION_CPU_MASK_WORK_H
+#define BD_SEPARATION_CPU_MASK_WORK_H
+
+#include <stdbool.h>
+
+#include "separation/cpu/kernels/kernels.h"
+#include "separation/cpu/mask.h"
+#include "separation/shared/components.h"
+#include "separation/shared/shadow.h"
+
+enum {
+    bd_shadow_side = 2 * bd_shadow_reach + 1,
+    bd_shadow_lines = 4 * (bd_shadow_side + 1) /* a thread: see sums_at in shadow.c */
+};
+
+/* Of a component, besides what its root has, in the search for contact shadows. */
+struct bd_contact_object {
+    int32_t longest;         /* black run along a row of its foot */
+    int32_t tops, dark_tops; /* of black runs in columns of its foot; nothing brighter above */
+    bool possible, has_shadow;
+};
+
+/* Of a component: see bd_boundary_is_lower. */
+struct bd_boundary_contrast {
+    int64_t balance;
+    int32_t judged;
+};
+
+struct bd_mask_work {
+    struct bd_pool *pool;
+    const struct bd_exact_kernels *kernels;
+    int width, height;
+    struct bd_components components;
+    struct bd_contact_object *objects;      /* one a run */
+    struct bd_boundary_contrast *contrasts; /* one a run */
+    uint8_t *lines;                         /* threads x line_bytes: a few rows */
+    uint16_t *left;                         /* threads x width */
+    uint32_t *sums;   /* threads x bd_shadow_lines x (width + 2 bd_shadow_reach), 0 between steps */
+    uint8_t *picture; /* height x width */
+    uint8_t *none;    /* width: a row in which nothing is set */
+};
+
+/* Runs a loop over the rows of a picture, strip by strip. */
+void bd_mask_run(struct bd_mask_work *work, bd_pool_fn *strip_fn, void *arg);
+
+/* The rows that item `item` of it takes: from the one returned to before *to. */
+int bd_mask_strip(const struct bd_mask_work *work, int64_t item, int *to);
+
+/* Gives `value` to the pixels of a run. */
+void bd_mask_paint_run(const struct bd_mask_work *work, uint8_t *mask, const struct bd_run *run,
+                       uint8_t value);
+
+#endif
