@@ -22,7 +22,7 @@ static void save_screenshot(struct bd_view_session *view)
 static void set_pane(struct bd_view_session *view, enum bd_pane pane)
 {
     view->pane = pane;
-    bd_view_session_say(view, bd_pane_name(pane));
+    bd_view_session_say(view, bd_pane_names[pane]);
 }
 
 static void seek(struct bd_view_session *view, int seconds)

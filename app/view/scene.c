@@ -58,7 +58,7 @@ static enum bd_status draw_grid(struct bd_view_panel *panel, const struct bd_vie
         if (status != BD_OK)
             return status;
         if (scene->overlay)
-            bd_view_panel_label(panel, &where, bd_pane_name((enum bd_pane)i));
+            bd_view_panel_label(panel, &where, bd_pane_names[i]);
     }
     cell = cell_of(&grid, BD_PICTURES);
     if (scene->overlay)

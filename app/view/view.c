@@ -209,9 +209,9 @@ static void run_session(struct bd_view_session *view)
 
 int bd_view_run(const struct bd_options *options)
 {
-    struct bd_view_session view = { .options = options, .pane = BD_PANE_ALL, .overlay = true };
-    if (options->pane)
-        bd_pane_find(&view.pane, options->pane);
+    struct bd_view_session view = { .options = options,
+                                    .pane = (enum bd_pane)options->pane,
+                                    .overlay = true };
     if (bd_view_display_open() == BD_OK) {
         run_session(&view);
     } else {
