@@ -4,7 +4,7 @@
 
 #include "app/bench/bench.h"
 #include "app/bench/scene.h"
-#include "app/export/export.h"
+#include "app/commands.h"
 #include "base/clock.h"
 #include "video/output/writer.h"
 

@@ -1,4 +1,4 @@
-#include "app/eval/eval.h"
+#include "app/commands.h"
 
 #include <errno.h>
 #include <limits.h>

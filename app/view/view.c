@@ -1,4 +1,4 @@
-#include "app/view/view.h"
+#include "app/commands.h"
 
 #include <stdio.h>
 
