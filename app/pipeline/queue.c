@@ -1,6 +1,7 @@
 #include "app/pipeline/queue.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +50,7 @@ struct bd_queue {
     enum bd_status ended; /* BD_OK while frames come */
     enum bd_status seek_status;
     char detail[bd_detail_size], seek_detail[bd_detail_size];
-    int64_t dropped, damaged;
+    atomic_int_fast64_t dropped, damaged;
 };
 
 /* Removes number `i` from the waiting slots and returns its slot. */
@@ -346,18 +347,12 @@ enum bd_status bd_queue_seek(struct bd_queue *queue, double seconds)
 
 int64_t bd_queue_dropped(struct bd_queue *queue)
 {
-    pthread_mutex_lock(&queue->mutex);
-    int64_t dropped = queue->dropped;
-    pthread_mutex_unlock(&queue->mutex);
-    return dropped;
+    return atomic_load(&queue->dropped);
 }
 
 int64_t bd_queue_damaged(struct bd_queue *queue)
 {
-    pthread_mutex_lock(&queue->mutex);
-    int64_t damaged = queue->damaged;
-    pthread_mutex_unlock(&queue->mutex);
-    return damaged;
+    return atomic_load(&queue->damaged);
 }
 
 void bd_queue_close(struct bd_queue **queue)
