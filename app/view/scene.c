@@ -1,8 +1,5 @@
 #include "app/view/scene.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #include "video/output/writer.h"
 
 /* The grid: five pictures and a cell for the figures, all of the pictures' shape, as a block in the
@@ -111,16 +108,4 @@ enum bd_status bd_view_scene_save(struct bd_view_panel *panel, const struct bd_v
         status = bd_picture_write(path, &picture);
     bd_frame_destroy(&picture);
     return status;
-}
-
-enum bd_status bd_view_screenshot_name(struct bd_view_name *name)
-{
-    for (int i = 1; i <= 9999; i++) {
-        struct bd_view_name next;
-        snprintf(next.text, sizeof next.text, "backdrop-%04d.png", i);
-        *name = next;
-        if (access(next.text, F_OK) != 0)
-            return BD_OK;
-    }
-    return bd_fail(BD_ERROR_IO, "backdrop-0001.png to backdrop-9999.png are all taken");
 }
