@@ -132,9 +132,9 @@ const struct bd_option bd_option_table[] = {
       "errors only" },
     { "verbose", 'v', NULL, BD_OPTION_FLAG, AT(verbose), 0, 0, NULL, VEA | B | I, NULL,
       "also say what is chosen and why" },
-    { "help", 'h', NULL, BD_OPTION_HELP, 0, 0, 0, NULL, VEA | B | I, NULL, "this text" },
-    { "version", 0, NULL, BD_OPTION_VERSION, 0, 0, 0, NULL, VEA | B | I, NULL,
-      "the version of the program" },
+    { "help", 'h', NULL, BD_OPTION_FLAG, AT(help), 0, 0, NULL, VEA | B | I, NULL, "this text" },
+    { "version", 0, NULL, BD_OPTION_SET, AT(command), BD_COMMAND_VERSION, 0, NULL, VEA | B | I,
+      NULL, "the version of the program" },
     { NULL, 0, NULL, BD_OPTION_FLAG, 0, 0, 0, NULL, 0, NULL, NULL }
 };
 

@@ -260,12 +260,6 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
         return parse_size(option, value, (int *)target);
     case BD_OPTION_KEY_VALUE:
         return parse_key_value(options, option, value);
-    case BD_OPTION_HELP:
-        options->help = true;
-        break;
-    case BD_OPTION_VERSION:
-        options->command = BD_COMMAND_VERSION;
-        break;
     }
     return status;
 }
