@@ -64,32 +64,23 @@ static void print_options(FILE *file, enum bd_command command)
     }
 }
 
-static void print_input(FILE *file)
-{
-    fputs("\nINPUT is a file, a URL, an image pattern (in%06d.jpg), a camera (/dev/video0),\n"
-          "- for stdin, or synth:NAME for a rendered scene. A file named like a command is\n"
-          "given as ./export.\n",
-          file);
-}
+static const char about_inputs[] =
+    "\nINPUT is a file, a URL, an image pattern (in%06d.jpg), a camera (/dev/video0),\n"
+    "- for stdin, or synth:NAME for a rendered scene. A file named like a command is\n"
+    "given as ./export.\n";
 
-static void print_output(FILE *file)
-{
-    fputs("\nA name's extension says the format of an output. A name with a number such as\n"
-          "mask%06d.png is one picture a frame, counted from 1. --codec applies to films without\n"
-          "a codec of their own. Pictures are encoded as their extension says, unless\n"
-          "--mask-codec or its like names another encoder of that format.\n",
-          file);
-}
+static const char about_outputs[] =
+    "\nA name's extension says the format of an output. A name with a number such as\n"
+    "mask%06d.png is one picture a frame, counted from 1. --codec applies to films without\n"
+    "a codec of their own. Pictures are encoded as their extension says, unless\n"
+    "--mask-codec or its like names another encoder of that format.\n";
 
-static void print_folders(FILE *file)
-{
-    fputs("\nDIR is a folder in the layout of changedetection.net: input/, groundtruth/, and\n"
-          "ROI.bmp and temporalROI.txt where it has them; or one that holds such folders; or\n"
-          "synth:NAME, a rendered scene. Scores pool the pixels of all frames of a sequence;\n"
-          "shadows are no foreground. With several sequences, fps is what one got beside the\n"
-          "others; -j 1 gives each all cores.\n",
-          file);
-}
+static const char about_folders[] =
+    "\nDIR is a folder in the layout of changedetection.net: input/, groundtruth/, and\n"
+    "ROI.bmp and temporalROI.txt where it has them; or one that holds such folders; or\n"
+    "synth:NAME, a rendered scene. Scores pool the pixels of all frames of a sequence;\n"
+    "shadows are no foreground. With several sequences, fps is what one got beside the\n"
+    "others; -j 1 gives each all cores.\n";
 
 static void print_overview(FILE *file)
 {
@@ -101,7 +92,7 @@ static void print_overview(FILE *file)
         snprintf(left, sizeof left, "%s %s", row->name, row->usage);
         fprintf(file, "  backdrop %-44s %s\n", left, row->help);
     }
-    print_input(file);
+    fputs(about_inputs, file);
     fputs("\nbackdrop COMMAND --help lists the options of a command. Exit status: 0 done,\n"
           "1 bad usage or start-up, 2 input cannot be read, 3 finished with errors,\n"
           "4 interrupted, files finalised.\n",
@@ -118,9 +109,9 @@ void bd_options_help(FILE *file, enum bd_command command)
     fprintf(file, "backdrop %s %s\n  %s\n\n", row->name, row->usage, row->help);
     print_options(file, command);
     if (command == BD_COMMAND_VIEW || command == BD_COMMAND_EXPORT)
-        print_input(file);
+        fputs(about_inputs, file);
     if (command == BD_COMMAND_EXPORT)
-        print_output(file);
+        fputs(about_outputs, file);
     if (command == BD_COMMAND_EVAL)
-        print_folders(file);
+        fputs(about_folders, file);
 }

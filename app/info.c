@@ -1,4 +1,4 @@
-#include "app/info.h"
+#include "app/commands.h"
 
 #include <SDL.h>
 #include <SDL_ttf.h>

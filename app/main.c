@@ -3,14 +3,11 @@
 
 #include "app/bench/bench.h"
 #include "app/blas_threads.h"
-#include "app/eval/eval.h"
-#include "app/export/export.h"
-#include "app/info.h"
+#include "app/commands.h"
 #include "app/interrupt.h"
 #include "app/option_table.h"
 #include "app/options.h"
 #include "app/version.h"
-#include "app/view/view.h"
 
 /* Messages of the libraries. Called from any thread; one fprintf is one line. */
 static void print_message(void *user, enum bd_log_level level, const char *message)

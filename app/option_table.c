@@ -7,8 +7,8 @@ static const char *const solvers[] = { "live", "batch", NULL };
 static const char *const stabilise_modes[] = { "auto", "on", "off", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
 static const char *const progresses[] = { "auto", "plain", "none", NULL };
-static const char *const panes[] = { "input",   "background", "foreground", "mask",
-                                     "overlay", "all",        NULL };
+const char *const bd_pane_names[BD_PANES + 1] = { "input",   "background", "foreground", "mask",
+                                                  "overlay", "all",        NULL };
 
 #define AT(member) offsetof(struct bd_options, member)
 
@@ -119,7 +119,7 @@ const struct bd_option bd_option_table[] = {
     { "scale", 0, "WxH", BD_OPTION_SIZE, AT(scale_width), 16, 16384, NULL, VEA,
       "at most 307200 pixels", "size at which frames are processed" },
     /* the window, the bench */
-    { "pane", 0, "NAME", BD_OPTION_CHOICE, AT(pane), 0, 0, panes, V, "all",
+    { "pane", 0, "NAME", BD_OPTION_INDEX, AT(pane), 0, 0, bd_pane_names, V, "all",
       "picture to start with" },
     { "screenshot", 0, "FILE.png", BD_OPTION_TEXT, AT(screenshot), 0, 0, NULL, V, NULL,
       "save the last picture of the window when it closes" },
@@ -132,9 +132,9 @@ const struct bd_option bd_option_table[] = {
       "errors only" },
     { "verbose", 'v', NULL, BD_OPTION_FLAG, AT(verbose), 0, 0, NULL, VEA | B | I, NULL,
       "also say what is chosen and why" },
-    { "help", 'h', NULL, BD_OPTION_HELP, 0, 0, 0, NULL, VEA | B | I, NULL, "this text" },
-    { "version", 0, NULL, BD_OPTION_VERSION, 0, 0, 0, NULL, VEA | B | I, NULL,
-      "the version of the program" },
+    { "help", 'h', NULL, BD_OPTION_FLAG, AT(help), 0, 0, NULL, VEA | B | I, NULL, "this text" },
+    { "version", 0, NULL, BD_OPTION_SET, AT(command), BD_COMMAND_VERSION, 0, NULL, VEA | B | I,
+      NULL, "the version of the program" },
     { NULL, 0, NULL, BD_OPTION_FLAG, 0, 0, 0, NULL, 0, NULL, NULL }
 };
 

@@ -7,21 +7,19 @@
 #include "app/options.h"
 
 enum bd_option_kind {
-    BD_OPTION_FLAG,      /* no value: bool at offset becomes true */
-    BD_OPTION_SET,       /* no value: int at offset becomes `min` */
-    BD_OPTION_INT,       /* int, min..max */
-    BD_OPTION_ODD,       /* int, min..max, odd */
-    BD_OPTION_NUMBER,    /* double, min..max */
-    BD_OPTION_TIME,      /* double seconds, min..max, or [HH:]MM:SS */
-    BD_OPTION_TEXT,      /* const char * */
-    BD_OPTION_TEXTS,     /* appended to a struct bd_texts */
-    BD_OPTION_CHOICE,    /* const char *, one of `choices` */
-    BD_OPTION_INDEX,     /* int: the index in `choices` */
-    BD_OPTION_GRAY,      /* bool: the first of `choices` is true */
-    BD_OPTION_SIZE,      /* two ints: WxH, each min..max */
-    BD_OPTION_KEY_VALUE, /* K=V, appended to input_options */
-    BD_OPTION_HELP,
-    BD_OPTION_VERSION
+    BD_OPTION_FLAG,     /* no value: bool at offset becomes true */
+    BD_OPTION_SET,      /* no value: int at offset becomes `min` */
+    BD_OPTION_INT,      /* int, min..max */
+    BD_OPTION_ODD,      /* int, min..max, odd */
+    BD_OPTION_NUMBER,   /* double, min..max */
+    BD_OPTION_TIME,     /* double seconds, min..max, or [HH:]MM:SS */
+    BD_OPTION_TEXT,     /* const char * */
+    BD_OPTION_TEXTS,    /* appended to a struct bd_texts */
+    BD_OPTION_CHOICE,   /* const char *, one of `choices` */
+    BD_OPTION_INDEX,    /* int: the index in `choices` */
+    BD_OPTION_GRAY,     /* bool: the first of `choices` is true */
+    BD_OPTION_SIZE,     /* two ints: WxH, each min..max */
+    BD_OPTION_KEY_VALUE /* K=V, appended to input_options */
 };
 
 /* Sets of commands, as bits, and other limits of an option. */

@@ -260,12 +260,6 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
         return parse_size(option, value, (int *)target);
     case BD_OPTION_KEY_VALUE:
         return parse_key_value(options, option, value);
-    case BD_OPTION_HELP:
-        options->help = true;
-        break;
-    case BD_OPTION_VERSION:
-        options->command = BD_COMMAND_VERSION;
-        break;
     }
     return status;
 }
@@ -335,7 +329,7 @@ static enum bd_status choose_device(struct bd_options *options)
 
 static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
 {
-    *options = (struct bd_options){ .command = BD_COMMAND_VIEW, .device = -1 };
+    *options = (struct bd_options){ .command = BD_COMMAND_VIEW, .device = -1, .pane = BD_PANE_ALL };
     size_t bytes = backend_size + 1;
     for (int i = 0; i < argc; i++)
         bytes += strlen(argv[i]) + 1;

@@ -26,6 +26,21 @@ enum bd_solver {
 enum bd_progress { BD_PROGRESS_AUTO, BD_PROGRESS_PLAIN, BD_PROGRESS_NONE };
 enum bd_overwrite { BD_OVERWRITE_ASK, BD_OVERWRITE_YES, BD_OVERWRITE_NO };
 
+/* The panes of the live window: the first BD_PICTURES of them show a picture, BD_PANE_ALL shows
+ * them side by side. */
+enum bd_pane {
+    BD_PANE_INPUT,
+    BD_PANE_BACKGROUND,
+    BD_PANE_FOREGROUND,
+    BD_PANE_MASK,
+    BD_PANE_OVERLAY,
+    BD_PANE_ALL,
+    BD_PANES,
+    BD_PICTURES = BD_PANE_ALL
+};
+
+extern const char *const bd_pane_names[BD_PANES + 1]; /* "input" ... "all", NULL */
+
 enum { bd_max_arguments = 256, bd_max_input_options = 64, bd_max_texts = 8 };
 
 /* The values of an option that may be repeated. */
@@ -72,7 +87,7 @@ struct bd_options {
     int jobs;                /* sequences at once; 0: by the cores */
 
     /* view */
-    const char *pane; /* pane to start with */
+    int pane; /* enum bd_pane: to start with */
     bool loop;
     int frames;             /* view, export: stop after so many; 0: not */
     const char *screenshot; /* the window as a picture, written at quit; NULL: not */

@@ -5,15 +5,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/tables.h"
+#include "linalg/shared/gram_qr_ops.h"
+#include "linalg/shared/ops.h"
+#include "linalg/shared/qr_ops.h"
+#include "linalg/shared/rpca_ops.h"
+#include "linalg/shared/svd_ops.h"
+#include "linalg/shared/update_ops.h"
+#ifdef BD_HAVE_SEPARATION
+#include "separation/shared/ops.h"
+#endif
+
+static const struct bd_backend_ops cpu = {
+    .name = "cpu",
+    .device = &bd_cpu_device_ops,
+    .qr = &bd_cpu_qr_ops,
+    .update = &bd_cpu_update_ops,
+    .gram_qr = &bd_cpu_gram_qr_ops,
+    .svd = &bd_cpu_svd_ops,
+    .rpca = &bd_cpu_rpca_ops,
+#ifdef BD_HAVE_SEPARATION
+    .separation = &bd_cpu_separation_ops,
+#endif
+};
+
+#ifdef BD_HAVE_CUDA
+static const struct bd_backend_ops cuda = {
+    .name = "cuda",
+    .device = &bd_cuda_device_ops,
+    .qr = &bd_cuda_qr_ops,
+    .update = &bd_cuda_update_ops,
+    .gram_qr = &bd_cuda_gram_qr_ops,
+    .svd = &bd_cuda_svd_ops,
+    .rpca = &bd_cuda_rpca_ops,
+#ifdef BD_HAVE_SEPARATION
+    .separation = &bd_cuda_separation_ops,
+#endif
+};
+#endif
 
 /* In the order in which `auto` tries them: the fastest first, the CPU, which is always there, last.
  */
 static const struct bd_backend_ops *const backends[] = {
 #ifdef BD_HAVE_CUDA
-    &bd_cuda_ops,
+    &cuda,
 #endif
-    &bd_cpu_ops
+    &cpu
 };
 #define BACKEND_COUNT (sizeof backends / sizeof backends[0])
 
@@ -61,7 +97,7 @@ static enum bd_status open_one(struct bd_backend **out, const struct bd_backend_
                                int threads, int device)
 {
     const char *wanted = getenv("BACKDROP_DEVICE");
-    if (device == no_device && ops != &bd_cpu_ops && wanted && *wanted) {
+    if (device == no_device && ops != &cpu && wanted && *wanted) {
         enum bd_status status = parse_device(wanted, "BACKDROP_DEVICE", &device);
         if (status != BD_OK)
             return status;

@@ -33,29 +33,20 @@ static struct {
 
 const char *bd_status_text(enum bd_status status)
 {
-    switch (status) {
-    case BD_OK:
-        return "ok";
-    case BD_END:
-        return "end of stream";
-    case BD_ERROR_ARGUMENT:
-        return "bad argument";
-    case BD_ERROR_MEMORY:
-        return "out of memory";
-    case BD_ERROR_IO:
-        return "input/output error";
-    case BD_ERROR_FORMAT:
-        return "unreadable data";
-    case BD_ERROR_UNSUPPORTED:
-        return "not supported here";
-    case BD_ERROR_NUMERIC:
-        return "numerical failure";
-    case BD_ERROR_BACKEND:
-        return "backend failure";
-    case BD_ERROR_INTERRUPTED:
-        return "interrupted";
-    }
-    return "unknown status";
+    static const char *const texts[] = {
+        [-BD_OK] = "ok",
+        [-BD_END] = "end of stream",
+        [-BD_ERROR_ARGUMENT] = "bad argument",
+        [-BD_ERROR_MEMORY] = "out of memory",
+        [-BD_ERROR_IO] = "input/output error",
+        [-BD_ERROR_FORMAT] = "unreadable data",
+        [-BD_ERROR_UNSUPPORTED] = "not supported here",
+        [-BD_ERROR_NUMERIC] = "numerical failure",
+        [-BD_ERROR_BACKEND] = "backend failure",
+        [-BD_ERROR_INTERRUPTED] = "interrupted",
+    };
+    int count = sizeof texts / sizeof *texts;
+    return status <= 0 && status > -count ? texts[-status] : "unknown status";
 }
 
 const char *bd_error_detail(void)

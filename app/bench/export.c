@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "app/bench/bench.h"
-#include "app/export/export.h"
+#include "app/commands.h"
 #include "base/clock.h"
 #include "video/output/writer.h"
 

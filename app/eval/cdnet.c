@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "video/input/reader.h"
@@ -239,14 +238,6 @@ double bd_score_f_measure(const struct bd_score *score)
     return ratio(2 * score->tp, 2 * score->tp + score->fp + score->fn);
 }
 
-static bool is_folder(const char *folder, const char *name)
-{
-    char path[PATH_MAX];
-    struct stat info;
-    join_existing(path, folder, name);
-    return *path && stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 /* `*count` sequences were found so far. */
 static enum bd_status search(const char *folder, int level,
                              enum bd_status (*found)(void *user, const char *folder), void *user,
@@ -255,7 +246,7 @@ static enum bd_status search(const char *folder, int level,
     struct dirent **entries = NULL;
     char path[PATH_MAX];
     enum bd_status status = BD_OK;
-    if (is_scene(folder) || is_folder(folder, "input")) {
+    if (is_scene(folder) || bd_subfolder(path, folder, "input")) {
         (*count)++;
         return found(user, folder);
     }
@@ -264,10 +255,8 @@ static enum bd_status search(const char *folder, int level,
         return bd_fail(BD_ERROR_IO, "%s: %s", folder, strerror(errno));
     for (int i = 0; i < entry_count; i++) {
         const char *name = entries[i]->d_name;
-        if (!status && level < levels && name[0] != '.' && is_folder(folder, name)) {
-            join_existing(path, folder, name);
+        if (!status && level < levels && name[0] != '.' && bd_subfolder(path, folder, name))
             status = search(path, level + 1, found, user, count);
-        }
         free(entries[i]);
     }
     free(entries);

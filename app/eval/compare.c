@@ -3,23 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "video/output/writer.h"
-
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-/* FOLDER/NAME, or as much of it as fits, which does not exist. */
-static void join(char *path, const char *folder, const char *name)
-{
-    if (snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX)
-        path[PATH_MAX - 1] = 0;
-}
 
 /* The folder with the masks of the sequence; `path` has PATH_MAX bytes. */
 static enum bd_status find_folder(char *path, const char *folder,
@@ -27,11 +13,7 @@ static enum bd_status find_folder(char *path, const char *folder,
 {
     char name[NAME_MAX + 1];
     bd_sequence_name(sequence->folder, 2, name);
-    join(path, folder, name);
-    if (is_folder(path))
-        return BD_OK;
-    join(path, folder, sequence->name);
-    if (is_folder(path))
+    if (bd_subfolder(path, folder, name) || bd_subfolder(path, folder, sequence->name))
         return BD_OK;
     if (!alone)
         return bd_fail(BD_ERROR_IO, "%s: not there, so no masks of %s to score", path,

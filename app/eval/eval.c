@@ -1,4 +1,4 @@
-#include "app/eval/eval.h"
+#include "app/commands.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -22,32 +22,23 @@ struct crew {
     struct bd_eval_plan *plan;
     pthread_t *threads;
     int thread_count;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    /* Guarded by the mutex: */
-    int next;      /* index in plan->order of the next job to start */
-    bool *is_done; /* of each job; a job that is done belongs to the main thread */
-    int done_count;
+    atomic_int next; /* index in plan->order of the next job to start */
+    atomic_int done_count;
+    atomic_bool *is_done; /* of each job; a job that is done belongs to the main thread */
 };
-
-static const double tick = 0.1; /* seconds between two looks at the bar */
 
 static void *work(void *user)
 {
     struct crew *crew = user;
     struct bd_eval_plan *plan = crew->plan;
-    pthread_mutex_lock(&crew->mutex);
-    while (crew->next < plan->count) {
-        int i = plan->order[crew->next++];
-        pthread_mutex_unlock(&crew->mutex);
+    int started;
+    while ((started = atomic_fetch_add(&crew->next, 1)) < plan->count) {
+        int i = plan->order[started];
         if (!plan->jobs[i].ours.status)
             bd_eval_job_run(&plan->jobs[i], &plan->setup);
-        pthread_mutex_lock(&crew->mutex);
-        crew->is_done[i] = true;
-        crew->done_count++;
-        pthread_cond_broadcast(&crew->changed);
+        atomic_fetch_add(&crew->done_count, 1);
+        atomic_store(&crew->is_done[i], true);
     }
-    pthread_mutex_unlock(&crew->mutex);
     return NULL;
 }
 
@@ -55,8 +46,6 @@ static enum bd_status start(struct crew *crew, struct bd_eval_plan *plan)
 {
     int wanted = plan->setup.at_once > 0 ? plan->setup.at_once : 1;
     *crew = (struct crew){ .plan = plan };
-    pthread_mutex_init(&crew->mutex, NULL);
-    pthread_cond_init(&crew->changed, NULL);
     crew->is_done = calloc((size_t)plan->count + 1, sizeof *crew->is_done);
     crew->threads = calloc((size_t)wanted, sizeof *crew->threads);
     while (crew->is_done && crew->threads && crew->thread_count < wanted &&
@@ -69,8 +58,6 @@ static void end(struct crew *crew)
 {
     for (int i = 0; i < crew->thread_count; i++)
         pthread_join(crew->threads[i], NULL);
-    pthread_cond_destroy(&crew->changed);
-    pthread_mutex_destroy(&crew->mutex);
     free(crew->threads);
     free(crew->is_done);
 }
@@ -78,24 +65,16 @@ static void end(struct crew *crew)
 /* Waits for a job, and draws the bar meanwhile. */
 static void wait_for(struct crew *crew, int job, struct bd_meter *meter, char *label, size_t size)
 {
+    const struct timespec tick = { .tv_nsec = 10000000 };
     struct bd_eval_setup *setup = &crew->plan->setup;
-    pthread_mutex_lock(&crew->mutex);
-    while (!crew->is_done[job]) {
-        struct timespec until;
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_nsec += (long)(tick * 1e9);
-        until.tv_sec += until.tv_nsec / 1000000000;
-        until.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&crew->changed, &crew->mutex, &until);
-        int done = crew->done_count;
-        pthread_mutex_unlock(&crew->mutex);
+    while (!atomic_load(&crew->is_done[job])) {
+        nanosleep(&tick, NULL);
         if (crew->plan->count > 1)
-            snprintf(label, size, "%d of %d sequences", done, crew->plan->count);
+            snprintf(label, size, "%d of %d sequences", atomic_load(&crew->done_count),
+                     crew->plan->count);
         meter->total = atomic_load(&setup->total);
         bd_meter_update(meter, atomic_load(&setup->done));
-        pthread_mutex_lock(&crew->mutex);
     }
-    pthread_mutex_unlock(&crew->mutex);
 }
 
 /* Prints what went wrong with a sequence on stderr. `last` holds the line printed before: a line

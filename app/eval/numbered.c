@@ -3,15 +3,15 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
+#include <libavformat/avformat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { most_digits = 17 }; /* so that the number fits */
+enum { most_digits = 17 }; /* so that strtoll can read the number */
 
 /* A file name taken apart: prefix, digits, extension. */
 struct parts {
@@ -49,7 +49,7 @@ static bool take_apart(const char *name, struct parts *parts)
     parts->prefix = (int)(digits - name);
     parts->digits = (int)(dot - digits);
     parts->number = strtoll(digits, NULL, 10);
-    return parts->digits <= most_digits;
+    return parts->digits <= most_digits && parts->number <= INT_MAX; /* FFmpeg's limit */
 }
 
 /* The kind of a name, a new one where it is the first of its kind. NULL: out of memory. */
@@ -140,6 +140,13 @@ static enum bd_status list(struct kind **kinds, int *count, DIR *folder)
     return BD_OK;
 }
 
+bool bd_subfolder(char *path, const char *folder, const char *name)
+{
+    struct stat info;
+    return snprintf(path, PATH_MAX, "%s/%s", folder, name) < PATH_MAX && stat(path, &info) == 0 &&
+           S_ISDIR(info.st_mode);
+}
+
 enum bd_status bd_numbered_find(struct bd_numbered *numbered, const char *folder)
 {
     struct kind *kinds = NULL;
@@ -164,18 +171,8 @@ enum bd_status bd_numbered_find(struct bd_numbered *numbered, const char *folder
 
 void bd_numbered_path(const struct bd_numbered *numbered, int64_t number, char *path)
 {
-    size_t used = 0;
-    for (const char *c = numbered->pattern; *c && used + 24 < PATH_MAX; c++) {
-        if (*c != '%') {
-            path[used++] = *c;
-        } else if (c[1] == '%') {
-            path[used++] = *c++;
-        } else { /* make_pattern's own %d or %06d */
-            int digits = (int)strtol(c + 1, (char **)&c, 10);
-            used += (size_t)snprintf(path + used, PATH_MAX - used, "%0*" PRId64, digits, number);
-        }
-    }
-    path[used] = 0;
+    if (av_get_frame_filename(path, PATH_MAX, numbered->pattern, (int)number))
+        *path = 0;
 }
 
 int64_t bd_numbered_gap(const struct bd_numbered *numbered)

@@ -3,6 +3,7 @@
 #define BD_APP_EVAL_NUMBERED_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <backdrop/status.h>
@@ -12,6 +13,9 @@ struct bd_numbered {
     int64_t first, last;    /* numbers in the names */
     int64_t count;          /* pictures, last - first + 1 unless some are missing */
 };
+
+/* Whether FOLDER/NAME is a folder; `path`, of PATH_MAX bytes, becomes as much of it as fits. */
+bool bd_subfolder(char *path, const char *folder, const char *name);
 
 /* Finds the numbered pictures in FOLDER, with any prefix, number of digits and extension of a
  * picture. Of several kinds (in000001.jpg, thumb000001.png) it takes the one with most files;

@@ -188,7 +188,5 @@ void bd_eval_plan_free(struct bd_eval_plan *plan)
         bd_worst_destroy(&plan->jobs[i].worst);
     free(plan->jobs);
     free(plan->order);
-    plan->jobs = NULL;
-    plan->order = NULL;
-    plan->count = 0;
+    *plan = (struct bd_eval_plan){ 0 };
 }

@@ -1,6 +1,9 @@
 #include "app/export/async_writer.h"
 
+#include <libavutil/error.h>
+#include <libavutil/threadmessage.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,46 +14,48 @@ enum { capacity = 4 };
 struct bd_async_writer {
     struct bd_writer *writer;
     pthread_t thread;
-    pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    /* Guarded by the mutex, except the pixels: the thread owns those of the `count` oldest frames,
-     * from `first` on, and the caller owns the others. */
-    struct bd_frame frames[capacity];
-    int first, count;
-    bool stop, reported;
-    enum bd_status failure;
+    /* Of struct bd_frame: copies that wait to be encoded, and frames for further copies. */
+    AVThreadMessageQueue *waiting, *spare;
+    atomic_int failure; /* enum bd_status, stored after `detail` */
     char detail[bd_detail_size];
+    bool reported;
 };
-
-/* Called with the mutex held, which is released while the frame is encoded. */
-static void write_oldest(struct bd_async_writer *self)
-{
-    enum bd_status status = BD_OK;
-    if (!self->failure) {
-        pthread_mutex_unlock(&self->mutex);
-        status = bd_writer_write(self->writer, &self->frames[self->first]);
-        pthread_mutex_lock(&self->mutex);
-    }
-    if (status) {
-        self->failure = status;
-        snprintf(self->detail, sizeof self->detail, "%s", bd_error_detail());
-    }
-    self->first = (self->first + 1) % capacity;
-    self->count--;
-    pthread_cond_broadcast(&self->changed);
-}
 
 static void *encode(void *user)
 {
     struct bd_async_writer *self = user;
-    pthread_mutex_lock(&self->mutex);
-    while (self->count || !self->stop)
-        if (self->count)
-            write_oldest(self);
-        else
-            pthread_cond_wait(&self->changed, &self->mutex);
-    pthread_mutex_unlock(&self->mutex);
+    struct bd_frame frame;
+    enum bd_status status = BD_OK;
+    while (av_thread_message_queue_recv(self->waiting, &frame, 0) >= 0) {
+        if (!status && (status = bd_writer_write(self->writer, &frame))) {
+            snprintf(self->detail, sizeof self->detail, "%s", bd_error_detail());
+            atomic_store(&self->failure, status);
+        }
+        av_thread_message_queue_send(self->spare, &frame, 0);
+    }
     return NULL;
+}
+
+static bool start(struct bd_async_writer *self)
+{
+    struct bd_frame empty = { 0 };
+    if (av_thread_message_queue_alloc(&self->waiting, capacity, sizeof empty) < 0 ||
+        av_thread_message_queue_alloc(&self->spare, capacity, sizeof empty) < 0)
+        return false;
+    for (int i = 0; i < capacity; i++)
+        av_thread_message_queue_send(self->spare, &empty, 0);
+    return pthread_create(&self->thread, NULL, encode, self) == 0;
+}
+
+static void destroy(struct bd_async_writer *self)
+{
+    struct bd_frame frame;
+    while (self->spare &&
+           av_thread_message_queue_recv(self->spare, &frame, AV_THREAD_MESSAGE_NONBLOCK) >= 0)
+        bd_frame_destroy(&frame);
+    av_thread_message_queue_free(&self->waiting);
+    av_thread_message_queue_free(&self->spare);
+    free(self);
 }
 
 enum bd_status bd_async_writer_open(struct bd_async_writer **writer, const char *path,
@@ -61,49 +66,37 @@ enum bd_status bd_async_writer_open(struct bd_async_writer **writer, const char 
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory for the writer", path);
     enum bd_status status = bd_writer_open(&self->writer, path, options);
-    if (status) {
-        free(self);
-        return status;
-    }
-    pthread_mutex_init(&self->mutex, NULL);
-    pthread_cond_init(&self->changed, NULL);
-    if (pthread_create(&self->thread, NULL, encode, self)) {
-        pthread_cond_destroy(&self->changed);
-        pthread_mutex_destroy(&self->mutex);
+    if (!status && !start(self)) {
         bd_writer_close(&self->writer);
-        free(self);
-        return bd_fail(BD_ERROR_MEMORY, "%s: cannot start the encoding thread", path);
+        status = bd_fail(BD_ERROR_MEMORY, "%s: cannot start the encoding thread", path);
+    }
+    if (status) {
+        destroy(self);
+        return status;
     }
     *writer = self;
     return BD_OK;
 }
 
-/* Returns the failure of an earlier frame, once. Called with the mutex held. */
+/* Returns the failure of an earlier frame, once. */
 static enum bd_status report_failure(struct bd_async_writer *self)
 {
-    if (!self->failure || self->reported)
+    enum bd_status failure = (enum bd_status)atomic_load(&self->failure);
+    if (!failure || self->reported)
         return BD_OK;
     self->reported = true;
-    return bd_fail(self->failure, "%s", self->detail);
+    return bd_fail(failure, "%s", self->detail);
 }
 
 enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struct bd_frame *frame)
 {
-    pthread_mutex_lock(&writer->mutex);
-    while (writer->count == capacity)
-        pthread_cond_wait(&writer->changed, &writer->mutex);
+    struct bd_frame copy;
+    av_thread_message_queue_recv(writer->spare, &copy, 0);
     enum bd_status status = report_failure(writer);
-    struct bd_frame *slot = &writer->frames[(writer->first + writer->count) % capacity];
-    pthread_mutex_unlock(&writer->mutex);
     if (!status)
-        status = bd_frame_copy(slot, frame);
-    if (status)
-        return status;
-    pthread_mutex_lock(&writer->mutex);
-    writer->count++;
-    pthread_cond_broadcast(&writer->changed);
-    pthread_mutex_unlock(&writer->mutex);
-    return BD_OK;
+        status = bd_frame_copy(&copy, frame);
+    av_thread_message_queue_send(status ? writer->spare : writer->waiting, &copy, 0);
+    return status;
 }
 
 enum bd_status bd_async_writer_close(struct bd_async_writer **writer)
@@ -111,17 +104,10 @@ enum bd_status bd_async_writer_close(struct bd_async_writer **writer)
     struct bd_async_writer *self = *writer;
     if (!self)
         return BD_OK;
-    pthread_mutex_lock(&self->mutex);
-    self->stop = true;
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->mutex);
+    av_thread_message_queue_set_err_recv(self->waiting, AVERROR_EOF); /* after the last frame */
     pthread_join(self->thread, NULL);
     enum bd_status closed = bd_writer_close(&self->writer), status = report_failure(self);
-    for (int i = 0; i < capacity; i++)
-        bd_frame_destroy(&self->frames[i]);
-    pthread_cond_destroy(&self->changed);
-    pthread_mutex_destroy(&self->mutex);
-    free(self);
+    destroy(self);
     *writer = NULL;
     return status ? status : closed;
 }

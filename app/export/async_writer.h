@@ -1,7 +1,7 @@
 /* A writer of films or pictures (video/output/writer.h) with a thread of its own, so that encoding
  * overlaps with the separation of the next frames.
  *
- *   bd_async_writer_write -> bounded queue of copies -> thread -> bd_writer_write
+ *   bd_async_writer_write -> bounded queue of copies (FFmpeg's) -> thread -> bd_writer_write
  *
  * One thread writes and closes; the encoding thread alone touches the bd_writer in between. */
 #ifndef BD_APP_EXPORT_ASYNC_WRITER_H

@@ -1,27 +1,5 @@
 #include "app/export/component.h"
 
-#include <stdlib.h>
-
-#include "separation/shared/components.h"
-
-struct bd_component_finder {
-    struct bd_components components; /* of the size of the last mask */
-};
-
-enum bd_status bd_component_finder_create(struct bd_component_finder **finder)
-{
-    *finder = calloc(1, sizeof **finder);
-    return *finder ? BD_OK : bd_fail(BD_ERROR_MEMORY, "out of memory for finding components");
-}
-
-void bd_component_finder_destroy(struct bd_component_finder **finder)
-{
-    if (*finder)
-        bd_components_destroy(&(*finder)->components);
-    free(*finder);
-    *finder = NULL;
-}
-
 /* The root of the largest component; -1 if there is none. */
 static int32_t largest_root(const struct bd_components *components)
 {
@@ -34,10 +12,9 @@ static int32_t largest_root(const struct bd_components *components)
     return best;
 }
 
-enum bd_status bd_component_largest(struct bd_component_finder *finder, struct bd_box *box,
+enum bd_status bd_component_largest(struct bd_components *components, struct bd_box *box,
                                     const struct bd_frame *mask)
 {
-    struct bd_components *components = &finder->components;
     *box = (struct bd_box){ 0 };
     if (components->width != mask->width || components->height != mask->height) {
         bd_components_destroy(components);

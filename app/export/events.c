@@ -24,7 +24,7 @@ struct bd_events {
     FILE *file;
     bool is_json;
     struct bd_json json;
-    struct bd_component_finder *finder;
+    struct bd_components components; /* of the mask at the last peak */
     bool active;
     struct event event; /* in progress, if active */
     int count;
@@ -41,13 +41,11 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path)
     struct bd_events *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for events");
-    enum bd_status status = bd_component_finder_create(&self->finder);
     snprintf(self->path, sizeof self->path, "%s", path);
     self->is_json = json;
-    if (!status && !(self->file = fopen(path, "w")))
-        status = bd_fail(BD_ERROR_IO, "%s: %s", path, strerror(errno));
-    if (status) {
-        bd_component_finder_destroy(&self->finder);
+    self->file = fopen(path, "w");
+    if (!self->file) {
+        enum bd_status status = bd_fail(BD_ERROR_IO, "%s: %s", path, strerror(errno));
         free(self);
         return status;
     }
@@ -120,7 +118,7 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *r
         if (fraction > event->peak_fraction) {
             event->peak_fraction = fraction;
             event->peak_time = result->time;
-            status = bd_component_largest(events->finder, &event->box, mask);
+            status = bd_component_largest(&events->components, &event->box, mask);
         }
     }
     if (!status && ferror(events->file))
@@ -145,7 +143,7 @@ enum bd_status bd_events_close(struct bd_events **events, int *count)
         status = bd_fail(BD_ERROR_IO, "%s: %s", self->path, strerror(errno));
     if (count)
         *count = self->count;
-    bd_component_finder_destroy(&self->finder);
+    bd_components_destroy(&self->components);
     free(self);
     *events = NULL;
     return status;

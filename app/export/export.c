@@ -1,4 +1,4 @@
-#include "app/export/export.h"
+#include "app/commands.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "app/export/outputs.h"
 
-#include <errno.h>
+#include <libavformat/avformat.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -90,12 +90,7 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
 /* The first file of a path: %06d becomes 000001. */
 static void first_file(char *file, const char *path)
 {
-    const char *percent = strchr(path, '%');
-    char *end = NULL;
-    int digits = percent ? (int)strtol(percent + 1, &end, 10) : 0;
-    if (end && *end == 'd' && digits >= 0 && digits < 32)
-        snprintf(file, PATH_MAX, "%.*s%0*d%s", (int)(percent - path), path, digits, 1, end + 1);
-    else
+    if (av_get_frame_filename(file, PATH_MAX, path, 1))
         snprintf(file, PATH_MAX, "%s", path);
 }
 

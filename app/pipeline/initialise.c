@@ -150,24 +150,6 @@ static void *look_ahead(void *user)
     return NULL;
 }
 
-/* Stops the threads that were started, and frees everything. */
-static void end(struct bd_initialiser *initialiser)
-{
-    pthread_mutex_lock(&initialiser->mutex);
-    atomic_store(&initialiser->stop, true);
-    pthread_cond_broadcast(&initialiser->changed);
-    pthread_mutex_unlock(&initialiser->mutex);
-    for (int i = 0; i < initialiser->part_count; i++)
-        pthread_join(initialiser->parts[i].thread, NULL);
-    for (int i = 0; initialiser->pictures && i < initialiser->capacity; i++)
-        bd_frame_destroy(&initialiser->pictures[i]);
-    free(initialiser->pictures);
-    free(initialiser->made);
-    pthread_cond_destroy(&initialiser->changed);
-    pthread_mutex_destroy(&initialiser->mutex);
-    free(initialiser);
-}
-
 static bool start_parts(struct bd_initialiser *initialiser, int parts)
 {
     for (int i = 0; i < parts; i++) {
@@ -213,7 +195,7 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
     self->pictures = calloc((size_t)self->capacity, sizeof *self->pictures);
     self->made = calloc((size_t)self->window, sizeof *self->made);
     if (!self->pictures || !self->made || !start_parts(self, parts)) {
-        end(self);
+        bd_initialiser_close(&self);
         return bd_fail(BD_ERROR_MEMORY, "cannot start the look-ahead");
     }
     *initialiser = self;
@@ -283,7 +265,21 @@ enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
 
 void bd_initialiser_close(struct bd_initialiser **initialiser)
 {
-    if (*initialiser)
-        end(*initialiser);
+    struct bd_initialiser *self = *initialiser;
+    if (!self)
+        return;
+    pthread_mutex_lock(&self->mutex);
+    atomic_store(&self->stop, true);
+    pthread_cond_broadcast(&self->changed);
+    pthread_mutex_unlock(&self->mutex);
+    for (int i = 0; i < self->part_count; i++)
+        pthread_join(self->parts[i].thread, NULL);
+    for (int i = 0; self->pictures && i < self->capacity; i++)
+        bd_frame_destroy(&self->pictures[i]);
+    free(self->pictures);
+    free(self->made);
+    pthread_cond_destroy(&self->changed);
+    pthread_mutex_destroy(&self->mutex);
+    free(self);
     *initialiser = NULL;
 }

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "app/pipeline/overlay.h"
-#include "app/pipeline/roi.h"
 #include "app/pipeline/upscale.h"
 #include "base/pool.h"
+#include "video/output/writer.h"
 #include "video/scale.h"
 
 struct bd_pictures {
@@ -16,6 +16,7 @@ struct bd_pictures {
     struct bd_pool *pool;         /* the upscaler's */
     struct bd_frame small_background;
     struct bd_frame mask, labels, background, foreground, overlay;
+    struct bd_frame roi; /* full size, BD_GRAY8: where black, nothing is foreground; empty: none */
 };
 
 static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
@@ -33,12 +34,30 @@ static enum bd_status open_frames(struct bd_pictures *self, int width, int heigh
     return status;
 }
 
+/* Reads --roi. Its errors are not the input's: bd_open_exit_status. */
+static enum bd_status load_roi(struct bd_pictures *self, const char *path)
+{
+    struct bd_frame picture = { 0 };
+    struct bd_scaler *scaler = NULL;
+    enum bd_status status = bd_picture_read(path, BD_GRAY8, &picture);
+    if (status && status != BD_ERROR_MEMORY)
+        return bd_fail(BD_ERROR_ARGUMENT, "--roi %s", bd_error_detail());
+    if (!status)
+        status = bd_frame_create(&self->roi, self->mask.width, self->mask.height, BD_GRAY8);
+    if (!status)
+        status = bd_scale(&scaler, &self->roi, &picture, BD_SCALE_NEAREST);
+    bd_scaler_destroy(&scaler);
+    bd_frame_destroy(&picture);
+    return status;
+}
+
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,
-                                  int threads)
+                                  const struct bd_options *options)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
     enum { most = 4 }; /* threads: one frame of 1920x1080 takes less than a millisecond */
+    int threads = options->threads && options->threads < most ? options->threads : most;
     bool small = settings->width != width || settings->height != height;
     *pictures = NULL;
     struct bd_pictures *self = calloc(1, sizeof *self);
@@ -47,13 +66,15 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
     self->wants = wants;
     enum bd_status status = open_frames(self, width, height, format);
     if (!status && small)
-        status = bd_pool_create(&self->pool, threads && threads < most ? threads : most);
+        status = bd_pool_create(&self->pool, threads);
     if (!status && small)
         status = bd_upscaler_create(&self->upscaler, self->pool, width, height, settings->width,
                                     settings->height);
     if (!status && small && (wants & BD_WANT_BACKGROUND))
         status =
             bd_frame_create(&self->small_background, settings->width, settings->height, format);
+    if (!status && options->roi)
+        status = load_roi(self, options->roi);
     if (status)
         bd_pictures_destroy(&self);
     *pictures = self;
@@ -74,6 +95,7 @@ void bd_pictures_destroy(struct bd_pictures **pictures)
     bd_frame_destroy(&self->background);
     bd_frame_destroy(&self->foreground);
     bd_frame_destroy(&self->overlay);
+    bd_frame_destroy(&self->roi);
     free(self);
     *pictures = NULL;
 }
@@ -113,8 +135,28 @@ static void make_mask(struct bd_pictures *self, const struct bd_frame *frame,
     bd_frame_copy_times(&self->mask, frame);
 }
 
+/* Clears `mask` where the region of interest is black. Returns how many of its pixels are set then.
+ */
+static int64_t apply_roi(const struct bd_pictures *self, struct bd_frame *mask)
+{
+    enum { black_below = 128 };
+    const struct bd_frame *roi = &self->roi;
+    int64_t count = 0;
+    for (int y = 0; y < mask->height; y++) {
+        uint8_t *row = mask->data + (int64_t)y * mask->stride;
+        const uint8_t *keep = roi->data ? roi->data + (int64_t)y * roi->stride : NULL;
+        for (int x = 0; keep && x < mask->width; x++)
+            row[x] &= (uint8_t)(keep[x] < black_below ? 0 : 255);
+        unsigned in_row = 0;
+        for (int x = 0; x < mask->width; x++)
+            in_row += row[x] & 1;
+        count += in_row;
+    }
+    return count;
+}
+
 /* The mask, with shadows where it is black and the region of interest is not. */
-static void make_labels(struct bd_pictures *self, const uint8_t *shadow, const struct bd_frame *roi,
+static void make_labels(struct bd_pictures *self, const uint8_t *shadow,
                         const struct bd_separator_options *settings)
 {
     enum { shadow_label = 127 };
@@ -128,20 +170,20 @@ static void make_labels(struct bd_pictures *self, const uint8_t *shadow, const s
             out[x] = in[x] ? 255 : shadow[row * settings->width + column] ? shadow_label : 0;
         }
     }
-    bd_roi_apply(&self->labels, roi);
+    apply_roi(self, &self->labels);
     bd_frame_copy_times(&self->labels, mask);
 }
 
 enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *result,
-                                const struct bd_frame *frame, const struct bd_frame *roi,
+                                const struct bd_frame *frame,
                                 const struct bd_separation *separation,
                                 const struct bd_separator_options *settings)
 {
     make_mask(self, frame, separation, settings);
-    result->foreground_pixels = bd_roi_apply(&self->mask, roi);
+    result->foreground_pixels = apply_roi(self, &self->mask);
     result->mask = result->labels = &self->mask;
     if (separation->shadow) {
-        make_labels(self, separation->shadow, roi, settings);
+        make_labels(self, separation->shadow, settings);
         result->labels = &self->labels;
     }
     if (self->wants & BD_WANT_BACKGROUND) {

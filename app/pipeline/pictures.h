@@ -7,17 +7,18 @@
 struct bd_pictures;
 
 /* For frames of width x height that are processed as `settings` say, at most that large. `wants`:
- * bits of enum bd_want. At most `threads` threads, and at most four, enlarge masks; 0: four. */
+ * bits of enum bd_want. Of `options`: at most `threads` threads, and at most four, enlarge masks;
+ * where the picture `roi`, of any size, is black, nothing is foreground. BD_ERROR_ARGUMENT, after
+ * "--roi ", if it cannot be read. */
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,
-                                  int threads);
+                                  const struct bd_options *options);
 void bd_pictures_destroy(struct bd_pictures **pictures);
 
 /* Makes the wanted pictures of `frame`, and fills in those fields of *result; they are valid until
- * the next call. Where `roi` (empty: nowhere) is black, nothing is foreground. `settings` as for
- * the creation, with the present threshold. */
+ * the next call. `settings` as for the creation, with the present threshold. */
 enum bd_status bd_pictures_make(struct bd_pictures *pictures, struct bd_result *result,
-                                const struct bd_frame *frame, const struct bd_frame *roi,
+                                const struct bd_frame *frame,
                                 const struct bd_separation *separation,
                                 const struct bd_separator_options *settings);
 

@@ -11,7 +11,6 @@
 #include "app/pipeline/initialise.h"
 #include "app/pipeline/pictures.h"
 #include "app/pipeline/queue.h"
-#include "app/pipeline/roi.h"
 #include "app/pipeline/stabilise.h"
 #include "base/clock.h"
 #include "base/pool.h"
@@ -51,7 +50,6 @@ struct bd_pipeline {
     enum bd_pixel_format small_format;               /* of what is separated */
     bool smaller;                                    /* than the input */
     struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
-    struct bd_frame roi;                             /* empty: none */
 
     struct bd_stabiliser *stabiliser; /* registers frames; NULL: not wanted */
     struct bd_in_flight flight;       /* live solver: between the queue and the separator */
@@ -210,7 +208,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     status = with_memory_hint(pipeline, status);
     if (!status)
         status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
-                                    pipeline->wants, options->threads);
+                                    pipeline->wants, options);
     return status;
 }
 
@@ -261,8 +259,6 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
     enum bd_status status = open_input_and_backend(self);
     if (status == BD_OK)
         status = open_solver(self);
-    if (status == BD_OK && options->roi) /* its errors are not the input's: bd_open_exit_status */
-        status = bd_roi_load(&self->roi, options->roi, self->info->width, self->info->height);
     if (status == BD_OK)
         status = open_queue(self, self->info->live && drop);
     self->flight = (struct bd_in_flight){ .queue = self->queue,
@@ -308,8 +304,7 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     const struct bd_separator_options *settings = &pipeline->settings;
     if (pipeline->separator)
         settings = bd_separator_options(pipeline->separator);
-    status =
-        bd_pictures_make(pipeline->pictures, result, frame, &pipeline->roi, &separation, settings);
+    status = bd_pictures_make(pipeline->pictures, result, frame, &separation, settings);
     result->dropped = bd_queue_dropped(pipeline->queue);
     result->seconds = pipeline->flight.seconds + bd_clock_seconds() - begin;
     return status;
@@ -378,7 +373,6 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     for (int i = 0; i < bd_queue_most_threads; i++)
         bd_scaler_destroy(&self->shrink[i]);
     bd_pictures_destroy(&self->pictures);
-    bd_frame_destroy(&self->roi);
     free(self);
     *pipeline = NULL;
 }

@@ -1,6 +1,7 @@
 #include "app/pipeline/queue.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct bd_queue {
     struct bd_reader *reader;
     struct bd_queue_options options;
 
-    pthread_t thread;
+    pthread_t thread; /* started, if `decoding` */
+    bool decoding;
     struct worker workers[bd_queue_most_threads];
     int worker_count; /* started */
     pthread_mutex_t mutex;
@@ -49,7 +51,7 @@ struct bd_queue {
     enum bd_status ended; /* BD_OK while frames come */
     enum bd_status seek_status;
     char detail[bd_detail_size], seek_detail[bd_detail_size];
-    int64_t dropped, damaged;
+    atomic_int_fast64_t dropped, damaged;
 };
 
 /* Removes number `i` from the waiting slots and returns its slot. */
@@ -205,30 +207,6 @@ static enum bd_status check(const struct bd_queue_options *options)
     return BD_OK;
 }
 
-static void join(struct bd_queue *queue)
-{
-    pthread_mutex_lock(&queue->mutex);
-    queue->stop = true;
-    pthread_cond_broadcast(&queue->room);
-    pthread_cond_broadcast(&queue->decoded);
-    pthread_mutex_unlock(&queue->mutex);
-    for (int i = 0; i < queue->worker_count; i++)
-        pthread_join(queue->workers[i].thread, NULL);
-}
-
-static void destroy(struct bd_queue *queue)
-{
-    for (int i = 0; i < max_frames; i++) {
-        bd_frame_destroy(&queue->slots[i].frame);
-        bd_frame_destroy(&queue->slots[i].picture);
-    }
-    pthread_cond_destroy(&queue->room);
-    pthread_cond_destroy(&queue->decoded);
-    pthread_cond_destroy(&queue->ready);
-    pthread_mutex_destroy(&queue->mutex);
-    free(queue);
-}
-
 /* Starts the workers, then the decoder. */
 static enum bd_status start(struct bd_queue *queue)
 {
@@ -242,6 +220,7 @@ static enum bd_status start(struct bd_queue *queue)
     }
     if (pthread_create(&queue->thread, NULL, decode, queue))
         return bd_fail(BD_ERROR_MEMORY, "cannot start the decoding thread");
+    queue->decoding = true;
     return BD_OK;
 }
 
@@ -265,13 +244,10 @@ enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader,
     pthread_cond_init(&self->decoded, NULL);
     pthread_cond_init(&self->ready, NULL);
     status = start(self);
-    if (status) {
-        join(self);
-        destroy(self);
-        return status;
-    }
+    if (status)
+        bd_queue_close(&self);
     *queue = self;
-    return BD_OK;
+    return status;
 }
 
 /* Hands the oldest frame, which is ready, to the consumer. */
@@ -346,18 +322,12 @@ enum bd_status bd_queue_seek(struct bd_queue *queue, double seconds)
 
 int64_t bd_queue_dropped(struct bd_queue *queue)
 {
-    pthread_mutex_lock(&queue->mutex);
-    int64_t dropped = queue->dropped;
-    pthread_mutex_unlock(&queue->mutex);
-    return dropped;
+    return atomic_load(&queue->dropped);
 }
 
 int64_t bd_queue_damaged(struct bd_queue *queue)
 {
-    pthread_mutex_lock(&queue->mutex);
-    int64_t damaged = queue->damaged;
-    pthread_mutex_unlock(&queue->mutex);
-    return damaged;
+    return atomic_load(&queue->damaged);
 }
 
 void bd_queue_close(struct bd_queue **queue)
@@ -365,8 +335,23 @@ void bd_queue_close(struct bd_queue **queue)
     struct bd_queue *self = *queue;
     if (!self)
         return;
-    join(self);
-    pthread_join(self->thread, NULL);
-    destroy(self);
+    pthread_mutex_lock(&self->mutex);
+    self->stop = true;
+    pthread_cond_broadcast(&self->room);
+    pthread_cond_broadcast(&self->decoded);
+    pthread_mutex_unlock(&self->mutex);
+    for (int i = 0; i < self->worker_count; i++)
+        pthread_join(self->workers[i].thread, NULL);
+    if (self->decoding)
+        pthread_join(self->thread, NULL);
+    for (int i = 0; i < max_frames; i++) {
+        bd_frame_destroy(&self->slots[i].frame);
+        bd_frame_destroy(&self->slots[i].picture);
+    }
+    pthread_cond_destroy(&self->room);
+    pthread_cond_destroy(&self->decoded);
+    pthread_cond_destroy(&self->ready);
+    pthread_mutex_destroy(&self->mutex);
+    free(self);
     *queue = NULL;
 }

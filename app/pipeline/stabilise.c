@@ -48,17 +48,14 @@ static void forget_times(struct bd_stabiliser *stabiliser)
     bd_relocation_forget(stabiliser->relocation);
 }
 
-static enum bd_status allocate(struct bd_stabiliser *self, enum bd_pixel_format format, int outputs)
+static enum bd_status allocate(struct bd_stabiliser *self, enum bd_pixel_format format)
 {
     size_t pixels = (size_t)self->width * (size_t)self->height;
-    size_t bytes = pixels * (size_t)self->channels;
+    self->background = malloc(pixels * (size_t)self->channels);
+    self->difference = malloc(pixels);
     self->mask = malloc(pixels);
-    self->background = outputs & BD_SEPARATOR_BACKGROUND ? malloc(bytes) : NULL;
-    self->difference = outputs & BD_SEPARATOR_DIFFERENCE ? malloc(pixels) : NULL;
-    self->shadow = outputs & BD_SEPARATOR_SHADOW ? malloc(pixels) : NULL;
-    if (!self->mask || (!self->background && (outputs & BD_SEPARATOR_BACKGROUND)) ||
-        (!self->difference && (outputs & BD_SEPARATOR_DIFFERENCE)) ||
-        (!self->shadow && (outputs & BD_SEPARATOR_SHADOW)))
+    self->shadow = malloc(pixels);
+    if (!self->background || !self->difference || !self->mask || !self->shadow)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for stabilisation");
     return bd_frame_create(&self->picture, self->width, self->height, format);
 }
@@ -87,7 +84,7 @@ enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_s
     if (!status)
         status = bd_shifter_create(&self->shifter, self->width, self->height, self->channels);
     if (!status)
-        status = allocate(self, format, settings->outputs);
+        status = allocate(self, format);
     if (status) {
         bd_stabiliser_destroy(&self);
         return status;
@@ -214,7 +211,7 @@ static void restore_picture(struct bd_stabiliser *stabiliser, const uint8_t **pi
                             int channels, struct bd_shift back)
 {
     int64_t stride = (int64_t)stabiliser->width * channels;
-    if (!*picture || !out)
+    if (!*picture)
         return;
     bd_shift_picture(stabiliser->shifter, out, stride, *picture, stride, channels, back,
                      BD_SHIFT_REPLICATE);
@@ -224,7 +221,7 @@ static void restore_picture(struct bd_stabiliser *stabiliser, const uint8_t **pi
 static void restore_mask(struct bd_stabiliser *stabiliser, const uint8_t **mask, uint8_t *out,
                          struct bd_shift back)
 {
-    if (!*mask || !out)
+    if (!*mask)
         return;
     bd_shift_mask(stabiliser->shifter, out, stabiliser->width, *mask, stabiliser->width, back);
     *mask = out;

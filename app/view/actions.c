@@ -2,18 +2,29 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
+
+/* Finds the first free name backdrop-0001.png, -0002.png ... in the current folder. */
+static enum bd_status find_name(char *name, size_t size)
+{
+    for (int i = 1; i <= 9999; i++) {
+        snprintf(name, size, "backdrop-%04d.png", i);
+        if (access(name, F_OK) != 0)
+            return BD_OK;
+    }
+    return bd_fail(BD_ERROR_IO, "backdrop-0001.png to backdrop-9999.png are all taken");
+}
 
 static void save_screenshot(struct bd_view_session *view)
 {
-    struct bd_view_name name;
-    char message[sizeof view->message];
+    char name[32], message[sizeof view->message];
     struct bd_view_scene scene = bd_view_session_scene(view);
     scene.message = NULL; /* it would be in the way */
-    enum bd_status status = bd_view_screenshot_name(&name);
+    enum bd_status status = find_name(name, sizeof name);
     if (status == BD_OK)
-        status = bd_view_scene_save(&view->panel, &scene, name.text);
+        status = bd_view_scene_save(&view->panel, &scene, name);
     if (status == BD_OK)
-        snprintf(message, sizeof message, "saved %s", name.text);
+        snprintf(message, sizeof message, "saved %s", name);
     else
         snprintf(message, sizeof message, "not saved: %s", bd_error_detail());
     bd_view_session_say(view, message);
@@ -22,7 +33,7 @@ static void save_screenshot(struct bd_view_session *view)
 static void set_pane(struct bd_view_session *view, enum bd_pane pane)
 {
     view->pane = pane;
-    bd_view_session_say(view, bd_pane_name(pane));
+    bd_view_session_say(view, bd_pane_names[pane]);
 }
 
 static void seek(struct bd_view_session *view, int seconds)

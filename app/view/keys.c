@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "app/view/pane.h"
+#include "app/options.h"
 
 /* clang-format off */
 const struct bd_view_key bd_view_keys[] = {

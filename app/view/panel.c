@@ -148,7 +148,7 @@ void bd_view_panel_figures(struct bd_view_panel *panel, const SDL_Rect *area, en
         return;
     bool cell = pane == BD_PANE_ALL;
     if (!cell)
-        add(&lines, dim, bd_pane_name(pane));
+        add(&lines, dim, bd_pane_names[pane]);
     add_time(&lines, figures);
     add_rate(&lines, figures);
     add_separation(&lines, figures);

@@ -1,8 +1,5 @@
 #include "app/view/scene.h"
 
-#include <stdio.h>
-#include <unistd.h>
-
 #include "video/output/writer.h"
 
 /* The grid: five pictures and a cell for the figures, all of the pictures' shape, as a block in the
@@ -58,7 +55,7 @@ static enum bd_status draw_grid(struct bd_view_panel *panel, const struct bd_vie
         if (status != BD_OK)
             return status;
         if (scene->overlay)
-            bd_view_panel_label(panel, &where, bd_pane_name((enum bd_pane)i));
+            bd_view_panel_label(panel, &where, bd_pane_names[i]);
     }
     cell = cell_of(&grid, BD_PICTURES);
     if (scene->overlay)
@@ -111,16 +108,4 @@ enum bd_status bd_view_scene_save(struct bd_view_panel *panel, const struct bd_v
         status = bd_picture_write(path, &picture);
     bd_frame_destroy(&picture);
     return status;
-}
-
-enum bd_status bd_view_screenshot_name(struct bd_view_name *name)
-{
-    for (int i = 1; i <= 9999; i++) {
-        struct bd_view_name next;
-        snprintf(next.text, sizeof next.text, "backdrop-%04d.png", i);
-        *name = next;
-        if (access(next.text, F_OK) != 0)
-            return BD_OK;
-    }
-    return bd_fail(BD_ERROR_IO, "backdrop-0001.png to backdrop-9999.png are all taken");
 }

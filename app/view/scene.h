@@ -17,19 +17,11 @@ struct bd_view_scene {
     struct bd_view_figures figures;
 };
 
-/* The name of a file. */
-struct bd_view_name {
-    char text[32];
-};
-
 /* Draws the scene without presenting it. */
 enum bd_status bd_view_scene_draw(struct bd_view_panel *panel, const struct bd_view_scene *scene);
 
 /* Draws the scene and writes it to PATH. */
 enum bd_status bd_view_scene_save(struct bd_view_panel *panel, const struct bd_view_scene *scene,
                                   const char *path);
-
-/* Finds the first free name backdrop-0001.png, -0002.png ... in the current folder. */
-enum bd_status bd_view_screenshot_name(struct bd_view_name *name);
 
 #endif

@@ -2,26 +2,17 @@
 
 #include <SDL_ttf.h>
 #include <fontconfig/fontconfig.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Most lines stay the same from frame to frame, so rendered lines are kept. A full window holds
- * about 30. */
-enum { CACHE_SIZE = 64, FONTS = 3 };
-
-struct line {
-    char string[160];
-    SDL_Color color;
-    int size, width, height;
-    SDL_Texture *texture; /* NULL: unused entry */
-    uint64_t used;        /* the larger the more recently */
-};
+/* Sizes that are kept open: a font renders its letters anew when its size changes, which takes most
+ * of a millisecond a frame. A line of known letters takes less than 20 microseconds. */
+enum { FONTS = 3 };
 
 struct font {
     TTF_Font *font; /* NULL: unused entry */
     int size;
-    uint64_t used;
+    uint64_t used; /* the larger the more recently */
 };
 
 struct bd_view_text {
@@ -30,7 +21,6 @@ struct bd_view_text {
     long face;              /* index in the file */
     struct font fonts[FONTS];
     struct font *font; /* current; NULL before the first size is set */
-    struct line lines[CACHE_SIZE];
     uint64_t clock;
 };
 
@@ -101,9 +91,6 @@ void bd_view_text_destroy(struct bd_view_text **handle)
     struct bd_view_text *text = *handle;
     if (!text)
         return;
-    for (int i = 0; i < CACHE_SIZE; i++)
-        if (text->lines[i].texture)
-            SDL_DestroyTexture(text->lines[i].texture);
     for (int i = 0; i < FONTS; i++)
         if (text->fonts[i].font)
             TTF_CloseFont(text->fonts[i].font);
@@ -141,54 +128,6 @@ int bd_view_text_line_height(const struct bd_view_text *text)
     return text && text->font ? TTF_FontLineSkip(text->font->font) : 0;
 }
 
-static bool is_line(const struct line *line, int size, SDL_Color color, const char *string)
-{
-    return line->texture && line->size == size && memcmp(&line->color, &color, sizeof color) == 0 &&
-           strcmp(line->string, string) == 0;
-}
-
-/* Renders a line into the least recently used cache entry `line`. */
-static struct line *render(struct bd_view_text *text, struct line *line, SDL_Color color,
-                           const char *string)
-{
-    SDL_Surface *surface = TTF_RenderUTF8_Blended(text->font->font, string, color);
-    if (!surface)
-        return NULL;
-    if (line->texture)
-        SDL_DestroyTexture(line->texture);
-    line->texture = SDL_CreateTextureFromSurface(text->renderer, surface);
-    line->width = surface->w;
-    line->height = surface->h;
-    line->size = text->font->size;
-    line->color = color;
-    snprintf(line->string, sizeof line->string, "%s", string);
-    SDL_FreeSurface(surface);
-    return line->texture ? line : NULL;
-}
-
-/* The rendered line; NULL if there is nothing to draw. */
-static struct line *get_line(struct bd_view_text *text, SDL_Color color, const char *string)
-{
-    char shown[sizeof text->lines[0].string];
-    snprintf(shown, sizeof shown, "%s", string);
-    if (!text->font || shown[0] == '\0')
-        return NULL;
-    struct line *oldest = &text->lines[0];
-    for (int i = 0; i < CACHE_SIZE; i++) {
-        struct line *line = &text->lines[i];
-        if (is_line(line, text->font->size, color, shown)) {
-            line->used = ++text->clock;
-            return line;
-        }
-        if (line->used < oldest->used)
-            oldest = line;
-    }
-    oldest = render(text, oldest, color, shown);
-    if (oldest)
-        oldest->used = ++text->clock;
-    return oldest;
-}
-
 int bd_view_text_width(struct bd_view_text *text, const char *line)
 {
     int width = 0;
@@ -197,11 +136,16 @@ int bd_view_text_width(struct bd_view_text *text, const char *line)
     return width;
 }
 
-void bd_view_text_draw(struct bd_view_text *text, int x, int y, SDL_Color color, const char *string)
+void bd_view_text_draw(struct bd_view_text *text, int x, int y, SDL_Color color, const char *line)
 {
-    struct line *line = text ? get_line(text, color, string) : NULL;
-    if (!line)
+    if (!text || !text->font)
         return;
-    SDL_Rect at = { x, y, line->width, line->height };
-    SDL_RenderCopy(text->renderer, line->texture, NULL, &at);
+    SDL_Surface *surface = TTF_RenderUTF8_Blended(text->font->font, line, color);
+    SDL_Texture *texture = surface ? SDL_CreateTextureFromSurface(text->renderer, surface) : NULL;
+    if (texture) {
+        SDL_Rect at = { x, y, surface->w, surface->h };
+        SDL_RenderCopy(text->renderer, texture, NULL, &at);
+        SDL_DestroyTexture(texture);
+    }
+    SDL_FreeSurface(surface);
 }

@@ -1,4 +1,4 @@
-#include "app/view/view.h"
+#include "app/commands.h"
 
 #include <stdio.h>
 
@@ -10,9 +10,6 @@
 
 /* Seconds to wait for the input before the window opens, so that a failure shows no window. */
 static const double patience = 0.4;
-
-static const char no_display[] = "no window can be opened (%s); without a display use: "
-                                 "backdrop export INPUT --overlay FILE";
 
 static void handle(struct bd_view_session *view, const SDL_Event *event)
 {
@@ -184,6 +181,16 @@ static void save_last(struct bd_view_session *view)
         bd_view_session_fail(view, BD_VIEW_FAILED, bd_error_detail());
 }
 
+static void fail_display(struct bd_view_session *view)
+{
+    char line[512];
+    snprintf(line, sizeof line,
+             "no window can be opened (%s); without a display use: "
+             "backdrop export INPUT --overlay FILE",
+             bd_error_detail());
+    bd_view_session_fail(view, BD_VIEW_NO_START, line);
+}
+
 static void run_session(struct bd_view_session *view)
 {
     struct bd_view_worker_options options = { .options = view->options,
@@ -197,9 +204,7 @@ static void run_session(struct bd_view_session *view)
     if (view->quit)
         return;
     if (open_window(view) != BD_OK) {
-        char line[512];
-        snprintf(line, sizeof line, no_display, bd_error_detail());
-        bd_view_session_fail(view, BD_VIEW_NO_START, line);
+        fail_display(view);
         return;
     }
     loop(view);
@@ -209,16 +214,13 @@ static void run_session(struct bd_view_session *view)
 
 int bd_view_run(const struct bd_options *options)
 {
-    struct bd_view_session view = { .options = options, .pane = BD_PANE_ALL, .overlay = true };
-    if (options->pane)
-        bd_pane_find(&view.pane, options->pane);
-    if (bd_view_display_open() == BD_OK) {
+    struct bd_view_session view = { .options = options,
+                                    .pane = (enum bd_pane)options->pane,
+                                    .overlay = true };
+    if (bd_view_display_open() == BD_OK)
         run_session(&view);
-    } else {
-        char line[512];
-        snprintf(line, sizeof line, no_display, bd_error_detail());
-        bd_view_session_fail(&view, BD_VIEW_NO_START, line);
-    }
+    else
+        fail_display(&view);
     bd_view_player_close(&view.player);
     bd_view_worker_destroy(&view.worker);
     bd_view_text_destroy(&view.text);

@@ -123,11 +123,8 @@ void bd_view_window_destroy(struct bd_view_window **handle)
     struct bd_view_window *window = *handle;
     if (!window)
         return;
-    for (int i = 0; i < BD_PICTURES; i++)
-        if (window->pictures[i].texture)
-            SDL_DestroyTexture(window->pictures[i].texture);
     if (window->renderer)
-        SDL_DestroyRenderer(window->renderer);
+        SDL_DestroyRenderer(window->renderer); /* and its textures */
     if (window->window)
         SDL_DestroyWindow(window->window);
     free(window);

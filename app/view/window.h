@@ -6,7 +6,7 @@
 #include <SDL.h>
 #include <stdbool.h>
 
-#include "app/view/pane.h"
+#include "app/options.h"
 #include "video/frame.h"
 
 struct bd_view_window;

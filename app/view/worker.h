@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "app/options.h"
-#include "app/view/pane.h"
 #include "video/input/reader.h"
 
 struct bd_view_worker;

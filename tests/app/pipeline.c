@@ -543,25 +543,24 @@ static void the_largest_component_is_boxed(void **state)
     static const char *const picture[] = {
         "##......#.", "##.....#.#", "......#...", ".....#....", "##.##.....", "#######...",
     };
-    struct bd_component_finder *finder = NULL;
+    struct bd_components components = { 0 };
     struct bd_frame mask = { 0 };
     struct bd_box box;
-    assert_int_equal(bd_component_finder_create(&finder), BD_OK);
     assert_int_equal(bd_frame_create(&mask, 10, 6, BD_GRAY8), BD_OK);
     for (int y = 0; y < 6; y++)
         for (int x = 0; x < 10; x++)
             mask.data[y * mask.stride + x] = picture[y][x] == '#' ? 255 : 0;
     /* the diagonal joins the lower block */
-    assert_int_equal(bd_component_largest(finder, &box, &mask), BD_OK);
+    assert_int_equal(bd_component_largest(&components, &box, &mask), BD_OK);
     assert_int_equal(box.x, 0);
     assert_int_equal(box.y, 0);
     assert_int_equal(box.width, 10);
     assert_int_equal(box.height, 6);
     assert_int_equal(box.area, 16);
     memset(mask.data, 0, (size_t)(mask.stride * mask.height));
-    assert_int_equal(bd_component_largest(finder, &box, &mask), BD_OK);
+    assert_int_equal(bd_component_largest(&components, &box, &mask), BD_OK);
     assert_int_equal(box.area, 0);
-    bd_component_finder_destroy(&finder);
+    bd_components_destroy(&components);
     bd_frame_destroy(&mask);
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/export/export.h"
+#include "app/commands.h"
 #include "app/pipeline/pipeline.h"
 #include "gpu/cuda.h"
 #include "tests/support/scratch.h"
