@@ -3,15 +3,20 @@
 #include "gpu/separation/sweep.cuh"
 #include "separation/shared/rounding.h"
 
-/* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). t = X^T X v
- * of the first column of V takes its place. One thread block. */
+/* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). The first
+ * column of V and its sigma come from t = X^T b = |b|^2 c + E^T b (`errors`). One thread block;
+ * dynamic shared memory: count doubles. */
 __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, int rank, int count,
                             double tau, const float *sigma, const float *v, int64_t ldv,
-                            const double *t)
+                            const double *errors, const float *coefficients, const int *order)
 {
     int found = 0;
     while (found < rank && found < count && sigma[found] > tau)
         found++;
+    extern __shared__ double t[];
+    for (int j = threadIdx.x; j < count; j += blockDim.x)
+        t[j] = numbers->norm * (double)coefficients[order[j] * bd_max_rank] + errors[j];
+    __syncthreads();
     double square = 0;
     for (int j = 0; j < count; j++)
         square += t[j] * t[j];
@@ -153,11 +158,13 @@ enum bd_status bd_cuda_sep_basis(void *arg, const int *order, int count, float l
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     enum bd_status status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
-        status = bd_sep_project_columns(s, count, lambda, s->gram);
+        status = bd_sep_need_errors(s, count, lambda);
     if (status != BD_OK)
         return status;
-    begin_basis<<<1, 256, 0, s->cuda->stream>>>(s->numbers, s->g, s->k, s->shape.rank, count, tau,
-                                                sigma, v, ldv, s->gram);
+    begin_basis<<<1, 256, (size_t)count * sizeof(double), s->cuda->stream>>>(
+        s->numbers, s->g, s->k, s->shape.rank, count, tau, sigma, v, ldv, s->errors,
+        s->coefficients, s->order);
+    s->errors_lambda = 0;
     if (s->shape.rank == 1)
         learn_basis<1, 16>(s, count, lambda);
     else

@@ -255,5 +255,6 @@ enum bd_status bd_cuda_sep_remove_ghosts(void *arg, const int *order, int count,
     if (status == BD_OK)
         status = take_voted(s, count, params);
     s->ghosts_pending = 1;
+    s->errors_lambda = 0;
     return status;
 }

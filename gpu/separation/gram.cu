@@ -10,12 +10,7 @@
 
 #include "gpu/separation/gram.cuh"
 
-enum {
-    tile_rows = 64,
-    steps = 4,
-    tiles_a_sum = 32,
-    low_shift = 11 /* of what b's float16 leaves */
-};
+enum { tile_rows = 64, steps = 4, tiles_a_sum = 32 };
 
 /* What one warp multiplies its pair with. */
 template <int PAIRS> struct pairing {
@@ -25,11 +20,7 @@ template <int PAIRS> struct pairing {
 struct window_parts {
     struct bd_sep_window x;
     int count;
-    float up; /* the power of two that brings b to about 1 */
 };
-
-/* The kind of a column of E: */
-enum { of_window, of_basis, of_basis_low, of_nothing };
 
 __device__ __forceinline__ uint32_t pack(float a, float b)
 {
@@ -37,37 +28,18 @@ __device__ __forceinline__ uint32_t pack(float a, float b)
     return *reinterpret_cast<const uint32_t *>(&h);
 }
 
-__device__ __forceinline__ uint32_t clip_to_one(uint32_t packed)
-{
-    const __half2 one = __float2half2_rn(1.0f);
-    __half2 h = *reinterpret_cast<const __half2 *>(&packed);
-    h = __hmin2(__hmax2(h, __hneg2(one)), one);
-    return *reinterpret_cast<const uint32_t *>(&h);
-}
-
-/* Four rows of a column of E as two words of two float16. */
-__device__ __forceinline__ uint2 form_four(uint32_t word, const float b[4], float c, float inverse)
+/* Four rows of a column of E as two words of two float16; *product += E^T b of them. */
+__device__ __forceinline__ uint2 form_four(uint32_t word, const float b[4], float c, float inverse,
+                                           float *product)
 {
     float e[4];
     bd_sep_floats(word, e);
 #pragma unroll
-    for (int r = 0; r < 4; r++)
-        e[r] = (e[r] - b[r] * c) * inverse;
-    return make_uint2(clip_to_one(pack(e[0], e[1])), clip_to_one(pack(e[2], e[3])));
-}
-
-/* The same of the columns that b goes along as. */
-__device__ __forceinline__ uint2 form_basis(int kind, const float b[4], float up)
-{
-    float v[4];
-#pragma unroll
     for (int r = 0; r < 4; r++) {
-        const float scaled = b[r] * up, high = __half2float(__float2half_rn(scaled));
-        v[r] = kind == of_basis       ? high
-               : kind == of_basis_low ? (scaled - high) * (1 << low_shift)
-                                      : 0.0f;
+        e[r] = bd_sep_clip((e[r] - b[r] * c) * inverse, 1);
+        *product += e[r] * b[r];
     }
-    return make_uint2(pack(v[0], v[1]), pack(v[2], v[3]));
+    return make_uint2(pack(e[0], e[1]), pack(e[2], e[3]));
 }
 
 /* c (16 x 8, float32) += the pair a (16 columns) times 8 columns of a pair, over 16 rows. A pair is
@@ -81,11 +53,11 @@ __device__ __forceinline__ void multiply(float c[4], const uint4 &a, uint32_t b0
 }
 
 /* part[block][warp][d][half][lane][4] := the block's sums of pair `warp` times half `half` of pair
- * warp + d. Tiles blockIdx.x, blockIdx.x + gridDim.x, .. of 64 rows; x.ld is a multiple of 64, and
- * past the end all is 0. */
+ * warp + d, and errors[j gridDim.x + block] := its part of lambda E_j^T b. Tiles blockIdx.x,
+ * blockIdx.x + gridDim.x, .. of 64 rows; x.ld is a multiple of 64, and past the end all is 0. */
 template <int PAIRS>
 __global__ __launch_bounds__(32 * PAIRS,
-                             2) void gram_tiles(float *part,
+                             2) void gram_tiles(float *part, double *errors,
                                                 const __grid_constant__ window_parts from)
 {
     constexpr int COUNT = pairing<PAIRS>::count;
@@ -94,19 +66,16 @@ __global__ __launch_bounds__(32 * PAIRS,
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     const float inverse = 1 / x.lambda;
     const uint8_t *column[2];
-    float c[2];
-    int kind[2];
+    float c[2], product[2] = {};
+    double products[2] = {};
+    bool inside[2];
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         const int j = 16 * warp + 8 * h + g, slot = x.order[min(j, from.count - 1)];
-        kind[h] = j < from.count        ? of_window
-                  : j == from.count     ? of_basis
-                  : j == from.count + 1 ? of_basis_low
-                                        : of_nothing;
+        inside[h] = j < from.count;
         column[h] = x.bytes + slot * x.ld + 16 * t;
         c[h] = x.coefficients[slot * bd_max_rank];
     }
-    const bool plain = 16 * warp + 16 <= from.count; /* all its columns are of the window */
     const int64_t tiles = x.ld / tile_rows;
 
     float sum[COUNT][2][4] = {};
@@ -136,9 +105,9 @@ __global__ __launch_bounds__(32 * PAIRS,
                                       : q == 1 ? bytes[h].y
                                       : q == 2 ? bytes[h].z
                                                : bytes[h].w;
-                e[h] = form_four(word, b + 4 * q, c[h], inverse);
-                if (!plain && kind[h] != of_window)
-                    e[h] = form_basis(kind[h], b + 4 * q, from.up);
+                e[h] = form_four(word, b + 4 * q, c[h], inverse, &product[h]);
+                if (!inside[h])
+                    e[h] = make_uint2(0, 0);
             }
             stages[now][warp][q][lane] = make_uint4(e[0].x, e[0].y, e[1].x, e[1].y);
         }
@@ -160,6 +129,11 @@ __global__ __launch_bounds__(32 * PAIRS,
             continue;
         const bool first = done <= tiles_a_sum;
 #pragma unroll
+        for (int h = 0; h < 2; h++) {
+            products[h] += (double)product[h];
+            product[h] = 0;
+        }
+#pragma unroll
         for (int d = 0; d < COUNT; d++)
 #pragma unroll
             for (int h = 0; h < 2; h++) {
@@ -170,6 +144,14 @@ __global__ __launch_bounds__(32 * PAIRS,
                 for (int e = 0; e < 4; e++)
                     sum[d][h][e] = 0;
             }
+    }
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        products[h] += __shfl_xor_sync(0xffffffffu, products[h], 1);
+        products[h] += __shfl_xor_sync(0xffffffffu, products[h], 2);
+        if (t == 0 && inside[h])
+            errors[(int64_t)(16 * warp + 8 * h + g) * gridDim.x + blockIdx.x] =
+                (double)x.lambda * products[h];
     }
 }
 
@@ -204,18 +186,17 @@ __global__ __launch_bounds__(256) void sum_blocks(double *sums, const float *par
 
 /* G from the sums: a thread an element. */
 __global__ __launch_bounds__(256) void put_together(double *g, const double *sums, int columns,
+                                                    const double *errors,
                                                     const __grid_constant__ window_parts from,
                                                     const struct bd_sep_numbers *numbers)
 {
     const int n = from.count, at = blockIdx.x * 256 + threadIdx.x, i = at % n, j = at / n;
     if (j >= n)
         return;
-    const double lambda = from.x.lambda, low = 1.0 / (1 << low_shift);
+    const double lambda = from.x.lambda;
     const double ci = from.x.coefficients[from.x.order[i] * bd_max_rank];
     const double cj = from.x.coefficients[from.x.order[j] * bd_max_rank];
-    const double *high = sums + n * columns, *rest = high + columns;
-    const double ti = (high[i] + low * rest[i]) / from.up, tj = (high[j] + low * rest[j]) / from.up;
-    g[at] = numbers->norm * ci * cj + lambda * (ci * tj + cj * ti) +
+    g[at] = numbers->norm * ci * cj + ci * errors[j] + cj * errors[i] +
             lambda * lambda * sums[i + j * columns];
 }
 
@@ -239,30 +220,33 @@ size_t bd_sep_gram_workspace(const struct bd_cuda_separator *s)
     return bytes_of<8>(s);
 }
 
-template <int PAIRS> static void run(struct bd_cuda_separator *s, const struct window_parts &from)
+template <int PAIRS>
+static enum bd_status run(struct bd_cuda_separator *s, const struct window_parts &from)
 {
     constexpr int COLUMNS = pairing<PAIRS>::columns;
     cudaStream_t stream = s->cuda->stream;
     double *sums = static_cast<double *>(s->gram_work);
     float *part = reinterpret_cast<float *>(sums + COLUMNS * COLUMNS);
     const unsigned blocks = blocks_of(s), elements = (unsigned)(from.count * from.count);
-    gram_tiles<PAIRS><<<blocks, 32 * PAIRS, 0, stream>>>(part, from);
+    gram_tiles<PAIRS><<<blocks, 32 * PAIRS, 0, stream>>>(part, s->partial, from);
     sum_blocks<PAIRS>
         <<<pairing<PAIRS>::slots / 32, dim3(32, 8), 0, stream>>>(sums, part, (int)blocks);
-    put_together<<<(elements + 255) / 256, 256, 0, stream>>>(s->gram, sums, COLUMNS, from,
-                                                             s->numbers);
+    enum bd_status status = bd_sep_finish_sums(s, from.count, blocks, s->errors);
+    put_together<<<(elements + 255) / 256, 256, 0, stream>>>(s->gram, sums, COLUMNS, s->errors,
+                                                             from, s->numbers);
+    return status == BD_OK ? bd_cuda_launched("the Gram matrix of the window") : status;
 }
 
 enum bd_status bd_sep_gram_one(struct bd_cuda_separator *s, int count, float lambda)
 {
-    struct window_parts from = { bd_sep_view(s, lambda), count, 1 };
-    while (from.up * from.up < (float)s->m)
-        from.up *= 2;
-    if (count + 2 <= 64)
-        run<4>(s, from);
-    else if (count + 2 <= 112)
-        run<7>(s, from);
+    const struct window_parts from = { bd_sep_view(s, lambda), count };
+    enum bd_status status;
+    if (count <= 64)
+        status = run<4>(s, from);
+    else if (count <= 112)
+        status = run<7>(s, from);
     else
-        run<8>(s, from);
-    return bd_cuda_launched("the Gram matrix of the window");
+        status = run<8>(s, from);
+    s->errors_lambda = status == BD_OK ? lambda : 0;
+    return status;
 }

@@ -135,6 +135,7 @@ enum bd_status bd_sep_clear_square(struct bd_cuda_separator *s)
 enum bd_status bd_sep_start_basis(struct bd_cuda_separator *s, int count, float lambda)
 {
     enum { rounds = 3 };
+    s->errors_lambda = 0;
     scale<<<bd_sep_blocks(s->ld / 4, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
         s->basis, s->coefficients, s->numbers, s->order, count, s->m);
     enum bd_status status = bd_cuda_launched("the first background");

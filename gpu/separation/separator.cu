@@ -134,6 +134,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->frame_partial, (int64_t)bd_sep_project_blocks(s) * (rank == 1 ? 1 : bd_max_rank));
     take(&a, &s->partial, (n > 2 * bd_max_rank ? n : 2 * bd_max_rank + 1) * bd_sep_parts);
     take(&a, &s->gram, (int64_t)bd_cuda_cholesky_size(n));
+    take(&a, &s->errors, n);
     take(&a, (uint8_t **)&s->gram_work, (int64_t)work);
     take(&a, &s->noise, s->pitch);
     take(&a, &s->age, s->pitch);

@@ -117,6 +117,8 @@ struct bd_cuda_separator {
     double *partial;       /* max(n, 2 bd_max_rank + 1) x bd_sep_parts: those of a sweep over W */
     double *gram;          /* n x n */
     void *gram_work;       /* of bd_gram or bd_sep_gram_one */
+    double *errors;        /* n: E^T b of the columns in order, E = clip(W - L, +-errors_lambda) */
+    float errors_lambda;   /* 0: the window, its order or B has changed since */
 
     float *noise, *age; /* pitch */
     uint8_t *raw;       /* pitch: enum bd_cuda_mask_flag, before the clean-up */
@@ -201,10 +203,13 @@ enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, i
  * w := those of the newest. sums.cu */
 enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda);
 
-/* t := X^T b in float64, `count` values; X is that of the columns in order, b the first column of
- * B. sums.cu */
-enum bd_status bd_sep_project_columns(struct bd_cuda_separator *s, int count, float lambda,
-                                      double *t);
+/* g[j] := the sum of the `parts` partial sums s->partial[j parts ..], j = 0 .. count - 1. sums.cu
+ */
+enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, int count, unsigned parts,
+                                  double *g);
+
+/* s->errors of the `count` columns in order, unless reduce has left them. sums.cu */
+enum bd_status bd_sep_need_errors(struct bd_cuda_separator *s, int count, float lambda);
 
 #ifdef __CUDACC__
 

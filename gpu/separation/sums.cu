@@ -18,18 +18,11 @@ __device__ __forceinline__ double sum_four(const double v[bd_sweep_together], in
     return sum;
 }
 
-/* What a sum is of, for column j of X = L + E, E = clip(W - L, +-lambda), and the first column b of
- * B: */
-enum {
-    x_with_newest, /* X_j^T X_(count - 1) */
-    x_with_basis,  /* X_j^T b */
-    e_with_basis   /* E_j^T b */
-};
-
-/* partial[j gridDim.x + block] := the block's part of a sum for each of the `count` columns. A
- * warp's pieces are 32 ROWS rows each, its number in the grid and every gridDim.x
- * bd_sweep_warps on. Dynamic shared memory: count x bd_sweep_warps doubles, the sums so far. */
-template <int RANK, int ROWS, int SUMS>
+/* partial[j gridDim.x + block] := the block's part of a sum for each of the `count` columns:
+ * X_j^T X_(count - 1), or (ERRORS) E_j^T b, E = clip(W - L, +-lambda), of the first column b of B.
+ * A warp's pieces are 32 ROWS rows each, its number in the grid and every gridDim.x bd_sweep_warps
+ * on. Dynamic shared memory: count x bd_sweep_warps doubles, the sums so far. */
+template <int RANK, int ROWS, bool ERRORS>
 __global__ __launch_bounds__(bd_sweep_threads) void sum_columns(
     double *partial, const __grid_constant__ bd_sep_window x, int count)
 {
@@ -51,15 +44,14 @@ __global__ __launch_bounds__(bd_sweep_threads) void sum_columns(
         };
         bd_sep_window newest = x;
         newest.order += count - 1;
-        if (SUMS == x_with_newest)
+        if (!ERRORS)
             bd_sweep_columns<RANK, ROWS>(newest, b, i, inside, 1, copy, [](int) {});
         const auto multiply = [&](int, int t, float *l, const float *e) {
-            if (SUMS != e_with_basis)
+            if (!ERRORS)
 #pragma unroll
                 for (int r = 0; r < ROWS; r++)
                     l[r] = __fadd_rn(l[r], e[r]);
-            parts[t] = bd_sweep_dot<ROWS>(SUMS == x_with_newest ? other : b[0],
-                                          SUMS == e_with_basis ? e : l);
+            parts[t] = ERRORS ? bd_sweep_dot<ROWS>(b[0], e) : bd_sweep_dot<ROWS>(other, l);
         };
         const auto keep = [&](int j) {
             const double sum = sum_four(parts, lane);
@@ -110,42 +102,44 @@ __global__ __launch_bounds__(bd_sep_threads) void finish_fit(float *coefficients
             numbers->w[k] = c[k];
 }
 
-/* g[j] := the sum of column j. */
-template <int SUMS>
-static enum bd_status form_sums(struct bd_cuda_separator *s, int count, float lambda, double *g)
+/* Leaves the sums of the columns in s->partial; returns how many parts each has. */
+template <bool ERRORS>
+static unsigned form_sums(struct bd_cuda_separator *s, int count, float lambda)
 {
-    cudaStream_t stream = s->cuda->stream;
     const struct bd_sep_window x = bd_sep_view(s, lambda);
     const size_t shared = (size_t)count * bd_sweep_warps * sizeof(double);
     const unsigned blocks = bd_sweep_blocks(s, x.rank == 1 ? 16 : 4);
-    auto *kernel = x.rank == 1 ? sum_columns<1, 16, SUMS> : sum_columns<bd_max_rank, 4, SUMS>;
-    kernel<<<blocks, bd_sweep_threads, shared, stream>>>(s->partial, x, count);
-    finish_sums<<<(unsigned)count, bd_sep_threads, 0, stream>>>(g, s->partial, (int)blocks);
-    return bd_cuda_launched("products with the frames of the window");
+    auto *kernel = x.rank == 1 ? sum_columns<1, 16, ERRORS> : sum_columns<bd_max_rank, 4, ERRORS>;
+    kernel<<<blocks, bd_sweep_threads, shared, s->cuda->stream>>>(s->partial, x, count);
+    return blocks;
+}
+
+enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, int count, unsigned parts, double *g)
+{
+    finish_sums<<<(unsigned)count, bd_sep_threads, 0, s->cuda->stream>>>(g, s->partial, (int)parts);
+    return bd_cuda_launched("sums over the frames of the window");
 }
 
 enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     enum bd_status status = bd_sep_set_order(s, order, count);
-    return status == BD_OK ? form_sums<x_with_newest>(s, count, lambda, g) : status;
+    if (status != BD_OK)
+        return status;
+    return bd_sep_finish_sums(s, count, form_sums<false>(s, count, lambda), g);
 }
 
-enum bd_status bd_sep_project_columns(struct bd_cuda_separator *s, int count, float lambda,
-                                      double *t)
+enum bd_status bd_sep_need_errors(struct bd_cuda_separator *s, int count, float lambda)
 {
-    return form_sums<x_with_basis>(s, count, lambda, t);
+    if (s->errors_lambda == lambda)
+        return BD_OK;
+    return bd_sep_finish_sums(s, count, form_sums<true>(s, count, lambda), s->errors);
 }
 
 enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda)
 {
-    cudaStream_t stream = s->cuda->stream;
-    const struct bd_sep_window x = bd_sep_view(s, lambda);
-    const size_t shared = (size_t)count * bd_sweep_warps * sizeof(double);
-    const unsigned blocks = bd_sweep_blocks(s, 16);
-    sum_columns<1, 16, e_with_basis>
-        <<<blocks, bd_sweep_threads, shared, stream>>>(s->partial, x, count);
-    finish_fit<<<(unsigned)count, bd_sep_threads, 0, stream>>>(s->coefficients, s->numbers,
-                                                               s->order, s->partial, (int)blocks);
+    const int parts = (int)form_sums<true>(s, count, lambda);
+    finish_fit<<<(unsigned)count, bd_sep_threads, 0, s->cuda->stream>>>(
+        s->coefficients, s->numbers, s->order, s->partial, parts);
     return bd_cuda_launched("coefficients of the window");
 }

@@ -21,6 +21,7 @@ enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, i
         same = order[j] == s->host_order[j];
     if (same)
         return BD_OK;
+    s->errors_lambda = 0;
     struct slots slots;
     for (int j = 0; j < count; j++) {
         s->host_order[j] = order[j];
@@ -68,6 +69,7 @@ enum bd_status bd_cuda_sep_insert(void *arg, int slot, int guarded)
     enum bd_status status = bd_sep_upload(s);
     if (status != BD_OK)
         return status;
+    s->errors_lambda = 0;
     kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
         bd_sep_column(s, slot), s->coefficients + slot * bd_max_rank, s->f,
         s->sets[s->set].background, s->guard, s->numbers, words);
