@@ -57,7 +57,7 @@ static void sep_destroy(void *arg)
         s->window,  s->basis,   s->coefficients,  s->g,     s->k,         s->order,
         s->numbers, s->partial, s->frame_partial, s->gram,  s->gram_work, s->noise,
         s->age,     s->raw,     s->guard,         s->still, s->votes,     s->earlier,
-        s->picture, s->lower,   s->shadow
+        s->picture, s->lower,   s->shadow,        s->errors
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
