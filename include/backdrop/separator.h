@@ -7,11 +7,11 @@
  * and if it is not background in the shadow of an object; then small components are removed, holes
  * filled, and the pixels at edges that are mostly background removed. Every memory / window seconds
  * the frame enters the window, and R of the window is made again from its frames (CAQR); without
- * refinements the oldest column is removed from R and the new one appended (QR update). The SVD of R
- * gives the rank and the singular values of the new basis, and its columns but the first, which
- * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels that are foreground enter the window as background, until they
- * have been foreground for half the memory time: the window then takes about the other half to make
- * them background.
+ * refinements the oldest column is removed from R and the new one appended (QR update). The SVD of
+ * R gives the rank and the singular values of the new basis, and its columns but the first, which
+ * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels
+ * that are foreground enter the window as background, until they have been foreground for half the
+ * memory time: the window then takes about the other half to make them background.
  *
  * The start: without a look-ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is the stable value of each pixel in them. When

@@ -619,8 +619,7 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     int64_t pixels = (int64_t)clip->width * clip->height, m = pixels * clip->channels;
     int64_t masks = differing(want->mask, out->mask, pixels, 0);
     int64_t shadows = differing(want->shadow, out->shadow, pixels, 0);
-    int64_t backgrounds =
-        differing(want->background, out->background, m, clip->rank > 1 ? 1 : 0);
+    int64_t backgrounds = differing(want->background, out->background, m, clip->rank > 1 ? 1 : 0);
     assert_int_equal(want->columns, out->columns);
     assert_int_equal(want->learned, out->learned);
     assert_int_equal(want->rank, out->rank);
@@ -688,7 +687,8 @@ static void check_clip(const char *name, const struct clip *clip)
     }
     assert_int_equal(received, clip_frames());
     print_message("%s, %d x %d x %d, window %d, rank %d: %.5f %% of mask pixels, %.5f %% of "
-                  "shadows (of %.2f %%), %.5f %% of background elements differ (by more than 1 where rank is not 1); "
+                  "shadows (of %.2f %%), %.5f %% of background elements differ (by more than 1 "
+                  "where rank is not 1); "
                   "ghost_pixels %lld and %lld\n",
                   name, clip->width, clip->height, clip->channels, clip->window, clip->rank,
                   100 * (double)tally.masks / (double)tally.pixels,
