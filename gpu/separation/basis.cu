@@ -4,8 +4,8 @@
 #include "separation/shared/rounding.h"
 
 /* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). The first
- * column of V and its sigma come from t = X^T b = |b|^2 c + E^T b (`errors`). One thread block;
- * dynamic shared memory: count doubles. */
+ * column of V and its sigma come from t = X^T b = |b|^2 c + E^T b (`errors`), if b is near. One
+ * thread block; dynamic shared memory: count doubles. */
 __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, int rank, int count,
                             double tau, const float *sigma, const float *v, int64_t ldv,
                             const double *errors, const float *coefficients, const int *order)
@@ -23,8 +23,9 @@ __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, 
     const float largest = bd_sep_round_coefficient(sqrt(square / numbers->norm));
     for (int at = threadIdx.x; at < rank * count; at += blockDim.x) {
         const int a = at % rank, j = at / rank;
-        const float element = a ? v[a * ldv + j] : bd_sep_round_element(t[j] / sqrt(square));
-        const float value = a ? sigma[a] : largest;
+        const bool iterated = a == 0 && largest >= bd_sep_near_share * sigma[0];
+        const float element = iterated ? bd_sep_round_element(t[j] / sqrt(square)) : v[a * ldv + j];
+        const float value = iterated ? largest : sigma[a];
         g[at] = a < found ? element / value : 0.0f;
         k[at] = a < found ? (float)(value - tau) * element : 0.0f;
     }

@@ -281,6 +281,10 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
                            .g = state->g };
     float direction[bd_max_window], largest;
     iterate_first(&sweep, direction, &largest);
+    if (!(largest >= bd_sep_near_share * sigma[0])) {
+        memcpy(direction, v, (size_t)count * sizeof *v);
+        largest = sigma[0];
+    }
     for (int k = 0; k < rank; k++)
         for (int j = 0; j < count; j++)
             state->g[(int64_t)k * count + j] =

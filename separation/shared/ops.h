@@ -27,6 +27,10 @@ enum { bd_sep_light_times = 8 };
  * part in less than this share are people. */
 static const double bd_sep_least_participation = 0.2;
 
+/* The first column b of the basis in use is near the window's first left singular vector if |X^T b|
+ * is at least this share of sigma(1) |b|. */
+static const float bd_sep_near_share = 0.9f;
+
 /* Grey levels: the largest first noise level. Where things pass often, the spread of the first
  * window is theirs, not noise: without this bound people in a corridor (HallAndMonitor) are hidden
  * in it, F 0.66 instead of 0.82. 3 and 7 do worse on the average of the clips at hand. */
@@ -122,7 +126,8 @@ struct bd_separation_ops {
      * := diag(sigma - tau) V^T, both of the r leading sigma and columns of V. r = 0 leaves the
      * basis as it is. The first column v of V and sigma(1) are replaced by a step of subspace
      * iteration from the first column b of B: t := X^T b in float64, sigma(1) := |t| / |b|,
-     * v := t / |t|, both rounded (rounding.h), so that all backends learn the same. Columns of B
+     * v := t / |t|, both rounded (rounding.h), so that all backends learn the same; unless b is far
+     * from the window (bd_sep_near_share). Columns of B
      * after the first are kept up to the first that takes part in too little
      * (bd_sep_least_participation). w becomes
      * B_new^T B w, rounded. sigma and v (at least count values, and count x r) are in the backend's

@@ -1,0 +1,78 @@
+/* How the basis follows the window, by the functions of each backend. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "linalg/shared/svd_ops.h"
+#include "separation/shared/ops.h"
+#include "tests/support/each_backend.h"
+#include <backdrop/matrix.h>
+
+/* Everything in the window has changed, so that the basis in use has nothing in common with it: the
+ * next basis comes from R, and the background reaches the new picture. */
+static void test_far_basis(void **state)
+{
+    (void)state;
+    enum { side = 24, pixels = side * side, columns = 6 };
+    static const int order[columns] = { 0, 1, 2, 3, 4, 5 };
+    static const struct bd_detect_params detect = {
+        .threshold = 20, .most = 60, .plain = -1, .median = 1
+    };
+    const struct bd_separation_shape shape = { side, side, 1, columns, 1, BD_SEPARATOR_BACKGROUND };
+    uint8_t pictures[2][pixels];
+    for (int i = 0; i < pixels; i++) {
+        pictures[0][i] = i % side < side / 2 ? 200 : 0;
+        pictures[1][i] = i % side < side / 2 ? 0 : 200;
+    }
+    FOR_EACH_BACKEND(name)
+    {
+        struct bd_backend *backend;
+        struct bd_matrix r;
+        struct bd_separation out = { 0 };
+        void *separation, *svd;
+        int64_t ldv;
+        assert_int_equal(bd_backend_open(&backend, name, 0), BD_OK);
+        const struct bd_separation_ops *ops = backend->ops->separation;
+        const struct bd_svd_ops *svds = backend->ops->svd;
+        assert_int_equal(bd_matrix_create(backend, &r, columns, columns, BD_F32), BD_OK);
+        assert_int_equal(svds->create(backend, columns, &svd), BD_OK);
+        assert_int_equal(ops->create(backend, &shape, &separation), BD_OK);
+        assert_int_equal(ops->reset(separation), BD_OK);
+        assert_int_equal(ops->load(separation, pictures[0], side), BD_OK);
+        for (int slot = 0; slot < columns; slot++)
+            assert_int_equal(ops->insert(separation, slot, 0), BD_OK);
+        assert_int_equal(ops->median(separation, order, columns, 10), BD_OK);
+        for (int time = 0; time < 40; time++) {
+            assert_int_equal(ops->load(separation, pictures[1], side), BD_OK);
+            assert_int_equal(ops->project(separation, 40, 10), BD_OK);
+            assert_int_equal(ops->detect(separation, &detect, 0), BD_OK);
+            assert_int_equal(ops->finish(separation), BD_OK);
+            assert_int_equal(ops->collect(separation, &out), BD_OK);
+            for (int slot = 0; slot < columns; slot++)
+                assert_int_equal(ops->insert(separation, slot, 0), BD_OK);
+            assert_int_equal(ops->reduce(separation, order, columns, 10, r.data, r.ld), BD_OK);
+            assert_int_equal(svds->compute(svd, r.data, r.ld, NULL, NULL, 0), BD_OK);
+            const float *v = svds->v(svd, &ldv);
+            assert_int_equal(
+                ops->basis(separation, order, columns, 10, 10 * side, svds->sigma(svd), v, ldv),
+                BD_OK);
+        }
+        for (int i = 0; i < pixels; i++)
+            assert_in_range(out.background[i] + 1, pictures[1][i], pictures[1][i] + 2);
+        ops->destroy(separation);
+        svds->destroy(svd);
+        bd_matrix_destroy(backend, &r);
+        bd_backend_close(&backend);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_far_basis),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
