@@ -279,7 +279,7 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
                            .lambda = lambda,
                            .rank = rank,
                            .g = state->g };
-    float direction[bd_max_window], largest;
+    float direction[bd_max_window] = { 0 }, largest;
     iterate_first(&sweep, direction, &largest);
     if (!(largest >= bd_sep_near_share * sigma[0])) {
         memcpy(direction, v, (size_t)count * sizeof *v);
