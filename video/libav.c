@@ -46,7 +46,7 @@ const char *bd_libav_reason(int error)
 {
     static _Thread_local char reason[sizeof first_error];
     if (first_error[0])
-        strcpy(reason, first_error);
+        snprintf(reason, sizeof reason, "%s", first_error);
     else
         av_strerror(error, reason, sizeof reason);
     size_t length = strlen(reason);
