@@ -77,11 +77,12 @@ __global__ __launch_bounds__(bd_sep_threads) void form_basis(
             products[k] += bd_sweep_dot<ROWS>(next[k], l);
             if (k == 0)
                 square += bd_sweep_dot<ROWS>(next[0], next[0]);
+            if (RANK > 1) {
 #pragma unroll
-            for (int r = 0; r < ROWS; r++)
-                next[k][r] *= next[k][r];
-            if (RANK > 1)
+                for (int r = 0; r < ROWS; r++)
+                    next[k][r] *= next[k][r];
                 fourths[k] += bd_sweep_dot<ROWS>(next[k], next[k]);
+            }
         }
     }
     for (int k = 0; k < RANK; k++) {

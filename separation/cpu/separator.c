@@ -41,7 +41,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     const struct bd_separation_shape *shape = &state->shape;
     size_t m = (size_t)state->m, ld = (size_t)state->ld, pixels = (size_t)state->pixels;
     size_t n = (size_t)shape->window, rank = (size_t)shape->rank;
-    size_t partial = n > 2 * bd_max_rank ? n : 2 * bd_max_rank + 1;
+    size_t partial = n > 2 * bd_max_rank ? n : 2 * bd_max_rank;
     size_t threads = (size_t)bd_pool_threads(state->pool);
     bool missing = false;
     state->frame = take(m, &missing);

@@ -33,7 +33,7 @@ struct bd_cpu_separator {
     float w[bd_max_rank]; /* of the frame in hand */
     int rank;             /* columns of B in use; 0 before the first background */
     double norm;          /* squared, of the first column of B */
-    double *partial; /* chunks x max(n, 2 bd_max_rank + 1): sums of the items, added up in order */
+    double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
     float *tiles;    /* threads x 2 x bd_sep_chunk */
     int64_t *counts; /* of the items of a loop that counts */

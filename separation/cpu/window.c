@@ -57,6 +57,7 @@ struct sweep {
     float lambda;
     int rank; /* of the new basis */
     const float *g;
+    const float *with; /* what columns are multiplied by; NULL: the newest of them */
 };
 
 /* A column is read in pieces of a few cache lines, too short for the machine to see what comes
@@ -100,25 +101,25 @@ static int64_t rows_at(int64_t from, int64_t count)
     return count - from < few_rows ? count - from : few_rows;
 }
 
-static void gram_chunk(void *arg, int64_t chunk, int thread)
+/* The chunk's parts of X_j^T y for each column j: y is sweep->with, or the newest column of X. */
+static void multiply_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
     int64_t first, count = bd_sep_range(state, chunk, &first);
     double *sums = state->partial + chunk * state->shape.window;
-    float newest[few_rows], other[few_rows];
-    int last = sweep->count - 1;
-    for (int j = 0; j <= last; j++)
-        sums[j] = 0;
+    float newest[few_rows], x[few_rows];
+    memset(sums, 0, (size_t)sweep->count * sizeof *sums);
     for (int64_t i = 0; i < count; i += few_rows) {
         int64_t rows = rows_at(i, count);
-        form_rows(sweep, last, first + i, rows, newest);
-        for (int j = 0; j < last; j++) {
-            form_rows(sweep, j, first + i, rows, other);
-            state->kernels->dot(rows, other, newest, &sums[j]);
+        const float *with = sweep->with ? sweep->with + first + i : newest;
+        if (!sweep->with)
+            form_rows(sweep, sweep->count - 1, first + i, rows, newest);
+        for (int j = 0; j < sweep->count; j++) {
+            form_rows(sweep, j, first + i, rows, x);
+            state->kernels->dot(rows, x, with, &sums[j]);
         }
-        state->kernels->dot(rows, newest, newest, &sums[last]);
     }
 }
 
@@ -131,13 +132,19 @@ static double sum_parts(const struct bd_cpu_separator *state, int each, int whic
     return sum;
 }
 
+/* products[j] := X_j^T y, of all rows. */
+static void multiply_columns(struct sweep *sweep, double *products)
+{
+    const struct bd_cpu_separator *state = sweep->state;
+    bd_pool_run(state->pool, multiply_chunk, sweep, state->chunks);
+    for (int j = 0; j < sweep->count; j++)
+        products[j] = sum_parts(state, state->shape.window, j);
+}
+
 enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
 {
-    struct bd_cpu_separator *state = arg;
-    struct sweep sweep = { .state = state, .order = order, .count = count, .lambda = lambda };
-    bd_pool_run(state->pool, gram_chunk, &sweep, state->chunks);
-    for (int j = 0; j < count; j++)
-        g[j] = sum_parts(state, state->shape.window, j);
+    struct sweep sweep = { .state = arg, .order = order, .count = count, .lambda = lambda };
+    multiply_columns(&sweep, g);
     return BD_OK;
 }
 
@@ -190,37 +197,16 @@ static void add_column(const struct sweep *sweep, int j, int64_t from, int64_t c
                                    next + k * state->ld);
 }
 
-/* The chunk's parts of t = X^T b, b the first column of B. */
-static void project_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    const struct sweep *sweep = arg;
-    struct bd_cpu_separator *state = sweep->state;
-    int64_t first, count = bd_sep_range(state, chunk, &first);
-    double *sums = state->partial + chunk * state->shape.window;
-    float x[few_rows];
-    memset(sums, 0, (size_t)sweep->count * sizeof *sums);
-    for (int64_t i = 0; i < count; i += few_rows) {
-        int64_t rows = rows_at(i, count);
-        for (int j = 0; j < sweep->count; j++) {
-            form_rows(sweep, j, first + i, rows, x);
-            state->kernels->dot(rows, x, state->basis + first + i, &sums[j]);
-        }
-    }
-}
-
 /* The largest singular value, and its right vector v (count values), by a step of subspace
  * iteration from the basis in use: t = X^T b. */
 static void iterate_first(struct sweep *sweep, float *v, float *sigma)
 {
-    struct bd_cpu_separator *state = sweep->state;
     double t[bd_max_window], square = 0;
-    bd_pool_run(state->pool, project_chunk, sweep, state->chunks);
-    for (int j = 0; j < sweep->count; j++) {
-        t[j] = sum_parts(state, state->shape.window, j);
+    sweep->with = sweep->state->basis;
+    multiply_columns(sweep, t);
+    for (int j = 0; j < sweep->count; j++)
         square += t[j] * t[j];
-    }
-    *sigma = bd_sep_round_coefficient(sqrt(square / state->norm));
+    *sigma = bd_sep_round_coefficient(sqrt(square / sweep->state->norm));
     for (int j = 0; j < sweep->count; j++)
         v[j] = bd_sep_round_element(t[j] / sqrt(square));
 }
@@ -235,10 +221,8 @@ static void make_basis(const struct sweep *sweep, int64_t from, int64_t count)
         add_column(sweep, j, from, count);
 }
 
-enum { basis_sums = 2 * bd_max_rank + 1 };
-
-/* Rows of B_next = X G, and the chunk's parts of w_next = B_next^T B w, of the sums of b^4 of the
- * columns of B_next, and of b^2 of the first. */
+/* Rows of B_next = X G, and the chunk's parts of w_next = B_next^T B w, and of the sums of b^2 of
+ * the first column of B_next and of b^4 of the others. */
 static void basis_chunk(void *arg, int64_t chunk, int thread)
 {
     const struct sweep *sweep = arg;
@@ -250,17 +234,15 @@ static void basis_chunk(void *arg, int64_t chunk, int thread)
     memset(l, 0, (size_t)count * sizeof *l);
     for (int k = 0; k < state->rank; k++)
         state->exact->add_multiple(count, state->w[k], state->basis + k * state->ld + from, l);
-    double *products = state->partial + chunk * basis_sums, *fourths = products + bd_max_rank;
-    fourths[bd_max_rank] = 0;
-    state->kernels->dot(count, state->next_basis + from, state->next_basis + from,
-                        &fourths[bd_max_rank]);
+    double *products = state->partial + chunk * 2 * bd_max_rank, *powers = products + bd_max_rank;
     for (int k = 0; k < sweep->rank; k++) {
         const float *b = state->next_basis + k * state->ld + from;
-        products[k] = fourths[k] = 0;
+        products[k] = powers[k] = 0;
         state->kernels->dot(count, b, l, &products[k]);
-        for (int64_t i = 0; i < count; i++)
+        for (int64_t i = 0; k > 0 && i < count; i++)
             square[i] = b[i] * b[i];
-        state->kernels->dot(count, square, square, &fourths[k]);
+        const float *factor = k ? square : b;
+        state->kernels->dot(count, factor, factor, &powers[k]);
     }
 }
 
@@ -294,12 +276,13 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
     state->basis = state->next_basis;
     state->next_basis = basis;
     memset(state->w, 0, sizeof state->w);
-    state->norm = sum_parts(state, basis_sums, 2 * bd_max_rank);
+    state->norm = sum_parts(state, 2 * bd_max_rank, bd_max_rank);
     state->rank = 0;
     do {
-        state->w[state->rank] = bd_sep_round_coefficient(sum_parts(state, basis_sums, state->rank));
+        state->w[state->rank] =
+            bd_sep_round_coefficient(sum_parts(state, 2 * bd_max_rank, state->rank));
         state->rank++;
-    } while (state->rank < rank && sum_parts(state, basis_sums, bd_max_rank + state->rank) *
+    } while (state->rank < rank && sum_parts(state, 2 * bd_max_rank, bd_max_rank + state->rank) *
                                            bd_sep_least_participation * (double)state->m <
                                        1);
     for (int j = 0; j < count; j++) {
