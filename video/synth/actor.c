@@ -30,7 +30,7 @@ static const struct actor street[ACTOR_COUNT] = {
 /* Few and with long gaps: most of the time nobody is there. The walkers at 217 and 226 are before
  * the crown. */
 static const struct actor park[ACTOR_COUNT] = {
-    { CAR, 0, 149, 84, 150, 1, 3400, 60 },
+    { CAR, 0, 149, 84, 150, 1, 3400, 3770 },
     { CAR, 1, 178, 104, 170, -1, 3700, 2600 },
     { WALKER, 2, 226, 82, 88, 1, 2300, 1300 },
 };
@@ -39,7 +39,7 @@ static const struct actor park[ACTOR_COUNT] = {
 static const struct actor river[ACTOR_COUNT] = {
     { BOAT, 1, 140, 66, 26, -1, 240, 430 },
     { BOAT, 0, 176, 104, 34, 1, 420, 150 },
-    { WALKER, 2, 236, 80, 46, 1, 420, 700 },
+    { WALKER, 2, 236, 80, 46, 1, 700, 980 },
 };
 
 static const struct actor *actors_of(const struct bd_synth_scene *scene)
@@ -174,7 +174,7 @@ static void paint_reflection(const struct bd_synth_canvas *canvas,
     struct bd_synth_canvas surface = *canvas;
     surface.truth = NULL;
     surface.mirror = &mirror;
-    surface.transparency = water ? 110 : 160;
+    surface.transparency = water ? 100 : 136;
     paint_shape(&surface, scene, actor, place);
 }
 

@@ -2,18 +2,16 @@
 #include "video/synth/world.h"
 
 enum {
-    BOUGHS = 34,
-    LEAVES = 78, /* on a bough */
+    BOUGHS = 60,
+    LEAVES = 70, /* on a bough */
     TWIG = 6     /* leaves that move as one, besides their own flutter */
 };
 
 /* The parts that hardly move; units, the trunk first. Boughs grow on the limbs. */
 static const struct limb {
     int x0, y0, r0, x1, y1, r1;
-} limbs[] = { { 38, 244, 11, 46, 92, 7 },
-              { 46, 96, 6, 122, -8, 3 },
-              { 45, 112, 5, 206, 34, 2 },
-              { 46, 94, 6, -14, 6, 3 } };
+} limbs[] = { { 38, 244, 12, 50, 100, 8 },  { 50, 104, 7, 140, -14, 3 }, { 49, 122, 6, 268, 44, 1 },
+              { 50, 104, 6, -14, 14, 3 },   { 92, 44, 4, 262, -4, 1 },   { 49, 132, 4, 168, 92, 1 } };
 
 enum { LIMBS = sizeof limbs / sizeof *limbs };
 
@@ -44,8 +42,8 @@ static struct spot swing(int64_t time, int64_t x, uint32_t look, uint32_t seed)
     int64_t wave = bd_synth_sin(turn) + bd_synth_sin(turn * 9 / 5 + (look >> 7)) / 3;
     int64_t rise = bd_synth_sin(turn + 9000 + (look >> 9) % 14000);
     struct spot move;
-    move.x = gust * gust / 64 + wave * gust * 6 / 16384;
-    move.y = rise * gust * 3 / 16384;
+    move.x = gust * gust / 40 + wave * gust * 11 / 16384;
+    move.y = rise * gust * 6 / 16384;
     return move;
 }
 
@@ -61,8 +59,8 @@ static void paint_leaf(const struct bd_synth_canvas *canvas, struct spot stem, i
     int64_t beat = time * (5 + (int64_t)(look >> 3) % 7) / 2 + (look >> 5);
     int flutter = bd_synth_sin(beat) * gust / 256;
     int64_t angle = (int64_t)(look % 30000) - 15000 + flutter * 3 / 8;
-    int64_t length = 640 + 130 * depth + (look >> 11) % 300;
-    int64_t width = (170 + 34 * depth) * (640 + flutter * 24 / 1024) / 1024;
+    int64_t length = 1200 + 280 * depth + (look >> 11) % 500;
+    int64_t width = (380 + 110 * depth) * (640 + flutter * 24 / 1024) / 1024;
     struct spot tip = { stem.x + length * bd_synth_sin(angle) / 16384,
                         stem.y + length * bd_synth_sin(angle + 16384) / 16384 };
     int light = (int)(look >> 17) % 44 - 22 + flutter * 26 / 16384;
@@ -83,7 +81,7 @@ static void paint_bough(const struct bd_synth_canvas *canvas, int number, int64_
     struct spot root = { limb->x0 * 256 + (limb->x1 - limb->x0) * along,
                          limb->y0 * 256 + (limb->y1 - limb->y0) * along };
     struct spot reach = { ((int64_t)(look >> 12) % 86 - 36) * 256,
-                          ((int64_t)(look >> 19) % 90 - 26) * 256 };
+                          ((int64_t)(look >> 19) % 100 - 26) * 256 };
     struct spot move = swing(time, root.x, look, seed);
     struct bd_synth_ink bark = { .color = { 58, 48, 40 }, .hides = true };
     struct spot tip = { root.x + reach.x + move.x, root.y + reach.y + move.y };
@@ -100,13 +98,13 @@ static void paint_bough(const struct bd_synth_canvas *canvas, int number, int64_
         int64_t t = 40 + (leaf >> 4) % 228;
         if (i % TWIG == 0) {
             int64_t turn = time * (70 + (int64_t)(leaf >> 9) % 60) / 64 + leaf;
-            sway.x = (int64_t)bd_synth_sin(turn) * gust * 2 / 16384;
-            sway.y = (int64_t)bd_synth_sin(turn + 12000) * gust / 16384;
+            sway.x = (int64_t)bd_synth_sin(turn) * gust * 3 / 16384;
+            sway.y = (int64_t)bd_synth_sin(turn + 12000) * gust * 2 / 16384;
         }
         struct spot stem = { root.x + (reach.x * t + move.x * t * t / 256) / 256 + sway.x +
-                                 (int64_t)(leaf >> 13) % 7400 - 3700,
+                                 (int64_t)(leaf >> 13) % 9400 - 4700,
                              root.y + (reach.y * t + move.y * t * t / 256) / 256 + sway.y +
-                                 (int64_t)bd_synth_hash(leaf, 42, 0) % 7400 - 3900 };
+                                 (int64_t)bd_synth_hash(leaf, 42, 0) % 9400 - 4700 };
         paint_leaf(canvas, stem, depth, time, gust, bd_synth_hash(leaf, 43, 0));
     }
 }

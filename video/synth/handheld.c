@@ -9,15 +9,16 @@ enum { PARTS = 6 };
 /* A smooth walk between -16384 and 16384 that changes within 2^shift of time. */
 static int wander(int64_t time, int shift, uint32_t seed)
 {
-    return (bd_synth_noise(time, 0, shift, seed) - 128) * 128;
+    int level = (bd_synth_noise(time, 0, shift, seed) - 128) * 192;
+    return level < -16384 ? -16384 : level > 16384 ? 16384 : level;
 }
 
 /* Two slow walks, and a tremor that comes and goes; -2^20 to 2^20. */
 static int64_t motion(int64_t time, int64_t beat, uint32_t seed)
 {
-    int64_t strength = bd_synth_noise(time, 0, 16, seed + 2) - 60;
-    int64_t tremor = strength > 0 ? bd_synth_sin(beat) * strength / 195 : 0;
-    return 26 * wander(time, 15, seed) + 20 * wander(time, 14, seed + 1) + 18 * tremor;
+    int64_t strength = bd_synth_noise(time, 0, 16, seed + 2) - 40;
+    int64_t tremor = strength > 0 ? bd_synth_sin(beat) * strength / 215 : 0;
+    return 24 * wander(time, 15, seed) + 14 * wander(time, 14, seed + 1) + 26 * tremor;
 }
 
 struct bd_synth_pose bd_synth_pose(const struct bd_synth_scene *scene, int height, int64_t time)

@@ -9,13 +9,13 @@ static const struct depth {
     int radius;       /* u8 */
     int speed;        /* units a second */
     int transparency; /* 0..256 */
-} depths[] = { { 240, 13, 90, 330, 186 }, { 110, 26, 170, 520, 176 }, { 26, 52, 480, 800, 206 } };
+} depths[] = { { 420, 14, 120, 330, 176 }, { 200, 30, 230, 520, 168 }, { 96, 60, 640, 800, 180 } };
 
 enum {
     GROUND = 100,      /* units: where rings begin */
-    RINGS = 190,       /* alive at a time, in a picture of 320 units */
+    RINGS = 320,       /* alive at a time, in a picture of 320 units */
     RING_TIME = 16384, /* a quarter of a second */
-    RING_REACH = 5     /* units */
+    RING_REACH = 6     /* units */
 };
 
 static int64_t scaled(int count, int64_t width)
@@ -52,7 +52,7 @@ static void paint_ring(const struct bd_synth_canvas *canvas, int64_t x, int64_t 
                        int age)
 {
     struct bd_synth_canvas water = *canvas;
-    water.transparency = 110 + age * 140 / 256;
+    water.transparency = 80 + age * 170 / 256;
     struct bd_synth_ink ink = { .color = { 206, 212, 218 } };
     enum { SIDES = 10 };
     struct bd_synth_point last = { 0, 0 };
@@ -91,7 +91,7 @@ static void paint_veils(const struct bd_synth_canvas *canvas, int64_t time, uint
         int64_t v = bd_synth_unit(canvas, y);
         for (int x = 0; x < canvas->width; x++, p += 3) {
             int64_t u = bd_synth_unit(canvas, x);
-            int veil = 10 + bd_synth_noise(u + time / 4, v / 3 - time, 13, seed) / 5;
+            int veil = 24 + bd_synth_noise(u + time / 4, v / 2 - time, 13, seed) / 2;
             p[0] = (uint8_t)(p[0] + (178 - p[0]) * veil / 256);
             p[1] = (uint8_t)(p[1] + (184 - p[1]) * veil / 256);
             p[2] = (uint8_t)(p[2] + (190 - p[2]) * veil / 256);
@@ -121,7 +121,7 @@ void bd_synth_paint_wet_ground(const struct bd_synth_canvas *canvas,
             const uint8_t *far =
                 canvas->picture->data + row * canvas->picture->stride + 3 * (int64_t)column;
             for (int c = 0; c < 3; c++)
-                p[c] = (uint8_t)((p[c] * 150 + far[c] * 72) / 256);
+                p[c] = (uint8_t)((p[c] * 120 + far[c] * 108) / 256);
         }
     }
 }

@@ -12,9 +12,9 @@ enum { HORIZON = 66, BANK = 100, HEIGHT_MM = 4000, FOCAL = 240 };
  * follows from the length, as in deep water. */
 static const struct wave {
     int length, direction, slope;
-} waves[] = { { 3900, 2400, 150 },  { 2600, -4900, 160 }, { 1750, 7600, 170 }, { 1230, -1100, 180 },
-              { 870, -9200, 180 },  { 640, 5200, 170 },   { 450, 12400, 150 }, { 330, -3300, 150 },
-              { 240, -11800, 130 }, { 190, 8800, 120 } };
+} waves[] = { { 3900, 2400, 230 },  { 2600, -4900, 240 }, { 1750, 7600, 270 }, { 1230, -1100, 280 },
+              { 870, -9200, 270 },  { 640, 5200, 260 },   { 450, 12400, 200 }, { 330, -3300, 190 },
+              { 240, -11800, 160 }, { 190, 8800, 140 } };
 
 enum { WAVES = sizeof waves / sizeof *waves, TABLE = 1024 };
 
@@ -56,18 +56,20 @@ static struct ripple ripple_of(const struct wave *wave, int64_t distance, int64_
 /* What is seen at a place of the far side, units from the top: painted already, or sky above. */
 static void far_side(const struct bd_synth_canvas *canvas, int64_t u, int64_t v, int rgb[3])
 {
-    static const int sky[3] = { 196, 214, 232 };
-    int64_t sun_x = bd_synth_width(canvas) * 5 / 8 - u, sun_y = v + 96 * 256;
-    if (sun_x * sun_x + sun_y * sun_y < INT64_C(26) * 26 * 65536) {
+    static const int low[3] = { 228, 232, 234 }, high[3] = { 74, 116, 176 };
+    int64_t sun_x = bd_synth_width(canvas) * 5 / 8 - u, sun_y = v + 60 * 256;
+    if (sun_x * sun_x + sun_y * sun_y < INT64_C(30) * 30 * 65536) {
         rgb[0] = rgb[1] = rgb[2] = 900;
+        return;
+    }
+    if (v < 0) { /* bluer the higher */
+        int up = v < -300 * 256 ? 256 : (int)(-v / 300);
+        for (int c = 0; c < 3; c++)
+            rgb[c] = low[c] + (high[c] - low[c]) * up / 256;
         return;
     }
     int x = (int)(u * canvas->height / (256 * BD_SYNTH_UNITS));
     int y = (int)(v * canvas->height / (256 * BD_SYNTH_UNITS));
-    for (int c = 0; c < 3; c++)
-        rgb[c] = sky[c];
-    if (v < 0)
-        return;
     x = x < 0 ? 0 : x >= canvas->width ? canvas->width - 1 : x;
     y = y >= canvas->height ? canvas->height - 1 : y;
     const uint8_t *p = canvas->picture->data + y * canvas->picture->stride + 3 * (int64_t)x;
@@ -86,7 +88,7 @@ static void paint_row(const struct bd_synth_canvas *canvas, int y, int64_t v, co
     struct ripple ripples[WAVES];
     for (int i = 0; i < WAVES; i++)
         ripples[i] = ripple_of(&waves[i], distance, left, step, deep, time);
-    int mirrored = 200 - (int)(depth * 140 / (174 * 256)); /* less of it where we look down */
+    int mirrored = 220 - (int)(depth * 90 / (174 * 256)); /* less of it where we look down */
     uint8_t *p = canvas->picture->data + y * canvas->picture->stride;
     for (int x = 0; x < canvas->width; x++, p += 3) {
         int64_t u = bd_synth_unit(canvas, x);
@@ -98,12 +100,12 @@ static void paint_row(const struct bd_synth_canvas *canvas, int y, int64_t v, co
             ripples[i].phase += ripples[i].step;
         }
         /* Breezes pass over the water. */
-        int64_t breeze = 110 + bd_synth_noise(u + time / 6, 3 * v - time / 9, 14, seed);
+        int64_t breeze = 90 + bd_synth_noise(u + time / 6, 3 * v - time / 9, 14, seed) * 3 / 2;
         int rgb[3];
         int64_t turn = 2 * FOCAL * breeze / 256; /* units per slope of 1, which is 2^20 here */
         far_side(canvas, u + (across * turn >> 12), HORIZON * 256 - depth + (along * turn >> 12),
                  rgb);
-        int tone = (int)(along >> 14);
+        int tone = (int)(along >> 13);
         for (int c = 0; c < 3; c++)
             p[c] = bd_synth_byte(body[c] + tone + (rgb[c] - body[c]) * mirrored / 256);
     }

@@ -39,14 +39,14 @@ const struct bd_synth_scene bd_synth_scenes[] = {
       .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 3,
       .place = BD_SYNTH_RIVER },
     { .name = "rain", .description = "heavy rain on a wet street that mirrors",
-      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 4,
-      .rain = true },
+      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 3,
+      .sway = true, .rain = true },
     { .name = "night", .description = "head lights on a wet road, a screen, a lamp that flickers",
       .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 5.0, .objects = 4,
       .night = true },
     { .name = "jitter", .description = "a hand-held camera: shifts, rotation and motion blur",
-      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 5,
-      .shake = 7, .roll = 1.0, .exposure = 0.5 },
+      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 2,
+      .shake = 12, .roll = 1.2, .exposure = 0.5 },
     { .name = NULL },
 };
 /* clang-format on */
