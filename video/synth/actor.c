@@ -30,7 +30,7 @@ static const struct actor street[ACTOR_COUNT] = {
 /* Few and with long gaps: most of the time nobody is there. The walkers at 217 and 226 are before
  * the crown. */
 static const struct actor park[ACTOR_COUNT] = {
-    { CAR, 0, 149, 84, 150, 1, 3400, 3770 },
+    { CAR, 0, 149, 84, 150, 1, 3400, 3845 },
     { CAR, 1, 178, 104, 170, -1, 3700, 2600 },
     { WALKER, 2, 226, 82, 88, 1, 2300, 1300 },
 };

@@ -187,7 +187,7 @@ static void light_strip(const struct bd_synth_canvas *canvas, const struct light
 static void paint_lights(const struct bd_synth_canvas *canvas, const struct lights *lights,
                          int64_t time)
 {
-    static const int ambient[3] = { 58, 60, 72 };
+    static const int ambient[3] = { 80, 82, 96 };
     for (int y = 0; y < canvas->height; y++) {
         uint8_t *p = canvas->picture->data + y * canvas->picture->stride;
         int64_t v = bd_synth_unit(canvas, y);
