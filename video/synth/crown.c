@@ -10,8 +10,10 @@ enum {
 /* The parts that hardly move; units, the trunk first. Boughs grow on the limbs. */
 static const struct limb {
     int x0, y0, r0, x1, y1, r1;
-} limbs[] = { { 38, 244, 12, 50, 100, 8 },  { 50, 104, 7, 140, -14, 3 }, { 49, 122, 6, 268, 44, 1 },
-              { 50, 104, 6, -14, 14, 3 },   { 92, 44, 4, 262, -4, 1 },   { 49, 132, 4, 168, 92, 1 } };
+} limbs[] = {
+    { 38, 244, 12, 50, 100, 8 }, { 50, 104, 7, 140, -14, 3 }, { 49, 122, 6, 268, 44, 1 },
+    { 50, 104, 6, -14, 14, 3 },  { 92, 44, 4, 262, -4, 1 },   { 49, 132, 4, 168, 92, 1 }
+};
 
 enum { LIMBS = sizeof limbs / sizeof *limbs };
 

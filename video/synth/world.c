@@ -152,7 +152,7 @@ static int joint(int64_t u, int64_t v, int64_t middle, int first)
     return offset < 200 || row < 150 ? 22 : 0;
 }
 
-static void paint_ground(const struct bd_synth_canvas *canvas, enum bd_synth_place place,
+static void paint_ground(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
                          uint32_t seed)
 {
     int64_t middle = bd_synth_width(canvas) / 2;
@@ -160,8 +160,10 @@ static void paint_ground(const struct bd_synth_canvas *canvas, enum bd_synth_pla
         uint8_t *p = canvas->picture->data + y * canvas->picture->stride;
         int64_t v = bd_synth_unit(canvas, y);
         int band = (int)(v >> 8);
-        struct tone tone = tone_at(place, band);
-        int walk = pavement_of(place, band);
+        struct tone tone = tone_at(scene->place, band);
+        int walk = pavement_of(scene->place, band);
+        if (scene->rain && !tone.fine)
+            tone.color = (struct bd_synth_color){ 176, 182, 190 }; /* overcast */
         for (int x = 0; x < canvas->width; x++, p += 3) {
             int64_t u = bd_synth_unit(canvas, x);
             int light;
@@ -313,7 +315,7 @@ void bd_synth_paint_world(const struct bd_synth_canvas *canvas, const struct bd_
 {
     if (!canvas->picture)
         return;
-    paint_ground(canvas, scene->place, seed);
+    paint_ground(canvas, scene, seed);
     int64_t width = bd_synth_width(canvas);
     if (scene->place != BD_SYNTH_PARK)
         for (int64_t k = 0; lot_start(k, seed) < width; k++)
