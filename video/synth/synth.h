@@ -30,7 +30,7 @@ struct bd_synth_scene {
     int light_switch;       /* frame at which the light changes suddenly; 0: never */
     double shake;           /* amplitude of the camera's motion, pixels of a picture of 240 rows;
                                0: none */
-    double roll;            /* amplitude of its rotation about the middle, degrees; needs shake */
+    double roll;            /* amplitude of its rotation, degrees; needs exposure */
     double exposure;        /* share of a frame's time for which its shutter is open; needs shake */
     enum bd_synth_place place;
     bool rain;  /* falling drops, and a wet ground that mirrors */
