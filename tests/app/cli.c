@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <time.h>
 
+#include "video/synth/synth.h"
+
 static void help_and_version_go_to_stdout(void **state)
 {
     static const char *const commands[] = {
@@ -31,6 +33,8 @@ static void info_names_what_there_is(void **state)
                                           "BLAS",      "Cameras", "synth:NAME", ".mkv" };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         assert_non_null(strstr(text, wanted[i]));
+    for (const struct bd_synth_scene *scene = bd_synth_scenes; scene->name; scene++)
+        assert_non_null(strstr(text, scene->description));
 }
 
 /* Each bad start gives exactly one line on stderr, with these words in it, and its exit status. */
@@ -54,7 +58,9 @@ static void bad_input_is_one_line(void **state)
         { "$B export empty.mp4 --mask m.mkv", 2, "empty.mp4" },
         { "$B export stub.mp4 --mask m.mkv", 2, "stub.mp4" },
         { "$B export /dev/video97 --mask m.mkv", 2, "/dev/video97" },
-        { "$B export synth:nosuch --mask m.mkv", 2, "nosuch" },
+        { "$B export synth:nosuch --mask m.mkv", 2,
+          "'synth:nosuch': no such scene; there are easy, shadows, drift, sway, noise, stop, "
+          "switch, street, shake, tree, water, rain, night, jitter\n" },
         { "$B export in.mkv --input-format nosuch --mask m.mkv", 2, "nosuch" },
         { "$B export in.mkv --mask nosuch/m.mkv", 1, "nosuch/m.mkv" },
         { "$B export in.mkv --mask m.nosuch", 1, "m.nosuch" },

@@ -1,11 +1,13 @@
 /* The actors' paths: who is where at a frame. Their shapes are in figure.c. */
 #include "video/synth/world.h"
 
-enum actor_kind { WALKER, CAR };
+#include <stddef.h>
+
+enum actor_kind { NOBODY, WALKER, CAR, BOAT };
 
 /* An actor crosses the picture, leaves, and comes back after `gap` with other looks. The table is
  * in painting order, from far to near. */
-static const struct actor {
+struct actor {
     enum actor_kind kind;
     int rank;      /* present in scenes of more than `rank` objects */
     int ground;    /* units from the top at which it stands */
@@ -14,14 +16,41 @@ static const struct actor {
     int direction; /* 1: to the right */
     int gap;       /* units */
     int start;     /* units of its way covered at frame 0 */
-} actors[] = {
+};
+
+enum { ACTOR_COUNT = 8, STOPPER = 0 /* rank of who stops */ };
+
+static const struct actor street[ACTOR_COUNT] = {
     { WALKER, 5, 109, 36, 24, -1, 60, 250 }, { WALKER, 2, 114, 39, 30, 1, 50, 120 },
     { CAR, 3, 149, 84, 118, 1, 190, 60 },    { CAR, 1, 186, 104, 150, -1, 230, 330 },
     { WALKER, 4, 206, 68, 56, -1, 90, 330 }, { WALKER, 0, 217, 76, 48, 1, 60, 150 },
     { WALKER, 6, 224, 80, 70, 1, 200, 40 },  { WALKER, 7, 230, 84, 64, -1, 240, 300 },
 };
 
-enum { ACTOR_COUNT = sizeof actors / sizeof *actors, STOPPER = 0 /* rank of who stops */ };
+/* Few and with long gaps: most of the time nobody is there. The walkers at 217 and 226 are before
+ * the crown. */
+static const struct actor park[ACTOR_COUNT] = {
+    { CAR, 0, 149, 84, 150, 1, 3400, 3845 },
+    { CAR, 1, 178, 104, 170, -1, 3700, 2600 },
+    { WALKER, 2, 226, 82, 88, 1, 2300, 1300 },
+};
+
+/* The walker is on the quay. */
+static const struct actor river[ACTOR_COUNT] = {
+    { BOAT, 1, 140, 66, 26, -1, 240, 430 },
+    { BOAT, 0, 176, 104, 34, 1, 420, 150 },
+    { WALKER, 2, 236, 80, 46, 1, 700, 980 },
+};
+
+static const struct actor *actors_of(const struct bd_synth_scene *scene)
+{
+    return scene->place == BD_SYNTH_PARK ? park : scene->place == BD_SYNTH_RIVER ? river : street;
+}
+
+static bool takes_part(const struct actor *actor, const struct bd_synth_scene *scene)
+{
+    return actor->kind != NOBODY && actor->rank < scene->objects;
+}
 
 struct place {
     int64_t x;       /* u8 from the left edge: middle of a walker, rear end of a car */
@@ -58,7 +87,7 @@ static struct place place_at(const struct actor *actor, const struct bd_synth_sc
                              uint32_t seed, int64_t index, int64_t width)
 {
     struct place place = { .swing = 256 };
-    int64_t margin = actor->size * (actor->kind == CAR ? 320 : 128);
+    int64_t margin = actor->size * (actor->kind == WALKER ? 128 : 320);
     int64_t way = width + 2 * margin + actor->gap * 256;
     int64_t start = actor->start * 256 * width / (BD_SYNTH_UNITS / 3 * 4 * 256);
     int64_t frame = index;
@@ -103,8 +132,9 @@ static void cast_shadow(const struct bd_synth_canvas *canvas, const struct actor
     }
 }
 
-static void paint_actor(const struct bd_synth_canvas *canvas, const struct actor *actor,
-                        const struct place *place)
+/* Paints the actor's shape; its reflection if the canvas has a mirror. */
+static void paint_shape(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
+                        const struct actor *actor, const struct place *place)
 {
     struct bd_synth_point at = ground_point(canvas, actor, place);
     int32_t size = bd_synth_px8(canvas, actor->size * INT64_C(256));
@@ -112,29 +142,81 @@ static void paint_actor(const struct bd_synth_canvas *canvas, const struct actor
         bd_synth_paint_car(canvas, at, size, actor->direction, place->look);
         return;
     }
+    if (actor->kind == BOAT) {
+        /* A stroke takes the boat its own length; waves lift it by a fortieth of that. */
+        int64_t stroke = place->covered * 256 / actor->size;
+        at.y += (int32_t)((int64_t)size * bd_synth_sin(stroke * 3 / 2) / (16384 * 40));
+        bd_synth_paint_boat(canvas, at, size, actor->direction, stroke, place->look);
+        return;
+    }
     /* A stride, two steps, is 0.8 of the height long. */
-    struct bd_synth_walker walker = { .feet = at,
-                                      .height = size,
-                                      .direction = actor->direction,
-                                      .phase = place->covered * 65536 * 5 /
-                                               (actor->size * INT64_C(256) * 4),
-                                      .swing = place->swing,
-                                      .look = place->look,
-                                      .bright_ground = actor->ground < 130 };
+    struct bd_synth_walker walker = {
+        .feet = at,
+        .height = size,
+        .direction = actor->direction,
+        .phase = place->covered * 65536 * 5 / (actor->size * INT64_C(256) * 4),
+        .swing = place->swing,
+        .look = place->look,
+        .bright_ground = actor->ground < 130 || scene->place == BD_SYNTH_RIVER
+    };
     bd_synth_paint_walker(canvas, &walker);
 }
 
-void bd_synth_paint_actors(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
-                           uint32_t seed, int64_t index)
+/* What wet ground or water shows of an actor below its feet. It is no object in the truth. */
+static void paint_reflection(const struct bd_synth_canvas *canvas,
+                             const struct bd_synth_scene *scene, int64_t index,
+                             const struct actor *actor, const struct place *place)
 {
+    bool water = scene->place == BD_SYNTH_RIVER;
+    struct bd_synth_mirror mirror = { .axis = ground_point(canvas, actor, place).y,
+                                      .wobble = bd_synth_px8(canvas, water ? 900 : 300),
+                                      .time = index * 65536 / scene->fps };
+    struct bd_synth_canvas surface = *canvas;
+    surface.truth = NULL;
+    surface.mirror = &mirror;
+    surface.transparency = water ? 100 : 136;
+    paint_shape(&surface, scene, actor, place);
+}
+
+void bd_synth_paint_actors(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
+                           uint32_t seed, int64_t index, int top, int bottom)
+{
+    const struct actor *actors = actors_of(scene);
     struct place places[ACTOR_COUNT];
+    bool here[ACTOR_COUNT];
     int64_t width = bd_synth_width(canvas);
     for (int i = 0; i < ACTOR_COUNT; i++) {
+        here[i] =
+            takes_part(&actors[i], scene) && actors[i].ground >= top && actors[i].ground < bottom;
+        if (!here[i])
+            continue;
         places[i] = place_at(&actors[i], scene, seed, index, width);
-        if (scene->shadows && actors[i].rank < scene->objects)
+        if (scene->shadows)
             cast_shadow(canvas, &actors[i], &places[i]);
+        bool wet = scene->rain || scene->night ||
+                   (scene->place == BD_SYNTH_RIVER && actors[i].kind == BOAT);
+        if (wet)
+            paint_reflection(canvas, scene, index, &actors[i], &places[i]);
     }
     for (int i = 0; i < ACTOR_COUNT; i++)
-        if (actors[i].rank < scene->objects)
-            paint_actor(canvas, &actors[i], &places[i]);
+        if (here[i])
+            paint_shape(canvas, scene, &actors[i], &places[i]);
+}
+
+int bd_synth_find_cars(const struct bd_synth_scene *scene, uint32_t seed, int64_t index,
+                       int64_t width, struct bd_synth_car *cars, int most)
+{
+    const struct actor *actors = actors_of(scene);
+    int count = 0;
+    for (int i = 0; i < ACTOR_COUNT && count < most; i++) {
+        if (actors[i].kind != CAR || !takes_part(&actors[i], scene))
+            continue;
+        struct place place = place_at(&actors[i], scene, seed, index, width);
+        int64_t length = actors[i].size * INT64_C(256);
+        cars[count++] = (struct bd_synth_car){ .front = place.x + length * actors[i].direction,
+                                               .ground = actors[i].ground * INT64_C(256),
+                                               .length = length,
+                                               .direction = actors[i].direction };
+    }
+    return count;
 }

@@ -29,8 +29,10 @@ enum bd_status bd_synth_camera_open(struct bd_synth_camera *camera,
                                     const struct bd_synth_scene *scene, int width, int height,
                                     int64_t index, bool picture, bool truth)
 {
-    int margin = (int)(scene->shake * height / BD_SYNTH_UNITS) + 2;
-    int world_width = fine * (width + 2 * margin), world_height = fine * (height + 2 * margin);
+    int margin = (int)(scene->shake * height / BD_SYNTH_UNITS) + 2 +
+                 bd_synth_roll_margin(scene, width, height);
+    int scale = scene->exposure > 0 ? 1 : fine;
+    int world_width = scale * (width + 2 * margin), world_height = scale * (height + 2 * margin);
     *camera = (struct bd_synth_camera){ 0 };
     enum bd_status status = BD_OK;
     if (picture)
@@ -48,9 +50,10 @@ enum bd_status bd_synth_camera_open(struct bd_synth_camera *camera,
     }
     if (truth)
         memset(camera->truth.data, 0, (size_t)(camera->truth.stride * world_height));
-    camera->canvas =
-        (struct bd_synth_canvas){ picture ? &camera->picture : NULL, truth ? &camera->truth : NULL,
-                                  world_width, world_height };
+    camera->canvas = (struct bd_synth_canvas){ .picture = picture ? &camera->picture : NULL,
+                                               .truth = truth ? &camera->truth : NULL,
+                                               .width = world_width,
+                                               .height = world_height };
     struct bd_synth_point moved = bd_synth_shake(scene, height, index);
     camera->at.x = fine * (256 * margin - moved.x);
     camera->at.y = fine * (256 * margin - moved.y);

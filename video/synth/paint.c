@@ -77,6 +77,9 @@ static inline int clamp(int64_t value, int low, int high)
 static struct box box_of(const struct bd_synth_canvas *canvas, int64_t x0, int64_t y0, int64_t x1,
                          int64_t y1)
 {
+    int64_t wobble = canvas->mirror ? canvas->mirror->wobble : 0;
+    x0 -= wobble;
+    x1 += wobble;
     return (struct box){ clamp((x0 >> 8) - 1, 0, canvas->width),
                          clamp((y0 >> 8) - 1, 0, canvas->height),
                          clamp((x1 >> 8) + 2, 0, canvas->width),
@@ -87,6 +90,7 @@ static struct box box_of(const struct bd_synth_canvas *canvas, int64_t x0, int64
 static inline void dab(const struct bd_synth_canvas *canvas, int x, int y, int coverage, int light,
                        const struct bd_synth_ink *ink)
 {
+    coverage -= coverage * canvas->transparency / FULL;
     if (canvas->picture) {
         uint8_t *p = canvas->picture->data + y * canvas->picture->stride + 3 * (int64_t)x;
         if (ink->grain) {
@@ -98,11 +102,16 @@ static inline void dab(const struct bd_synth_canvas *canvas, int x, int y, int c
         p[1] = (uint8_t)(p[1] + (bd_synth_byte(ink->color.g + light) - p[1]) * coverage / FULL);
         p[2] = (uint8_t)(p[2] + (bd_synth_byte(ink->color.b + light) - p[2]) * coverage / FULL);
     }
-    if (canvas->truth && ink->object) {
+    if (canvas->truth && (ink->object || ink->hides)) {
         uint8_t *t = canvas->truth->data + y * canvas->truth->stride + x;
-        int covered = *t >> 1;
-        covered += ((127 - covered) * coverage + FULL / 2) / FULL;
-        *t = (uint8_t)(covered << 1 | (*t & 1));
+        int covered = *t >> 1, shadow = *t & 1;
+        if (ink->object)
+            covered += ((127 - covered) * coverage + FULL / 2) / FULL;
+        else
+            covered -= (covered * coverage + FULL / 2) / FULL;
+        if (ink->hides && coverage >= FULL / 2)
+            shadow = 0;
+        *t = (uint8_t)(covered << 1 | shadow);
     }
 }
 
@@ -116,7 +125,27 @@ static int slope_light(const struct bd_synth_ink *ink, const struct box *box, in
 /* Nothing to do for shapes that change neither frame. */
 static bool skips(const struct bd_synth_canvas *canvas, const struct bd_synth_ink *ink)
 {
-    return !canvas->picture && !(canvas->truth && ink->object);
+    return !canvas->picture && !(canvas->truth && (ink->object || ink->hides));
+}
+
+/* Where a point is seen: below the axis on a canvas with a mirror. */
+static struct bd_synth_point seen(const struct bd_synth_canvas *canvas, struct bd_synth_point at)
+{
+    if (canvas->mirror)
+        at.y = 2 * canvas->mirror->axis - at.y;
+    return at;
+}
+
+/* How far ripples move row y to the right, px8: two waves that travel towards us, and more of them
+ * away from what is mirrored. */
+static int32_t row_shift(const struct bd_synth_canvas *canvas, int y)
+{
+    const struct bd_synth_mirror *mirror = canvas->mirror;
+    if (!mirror)
+        return 0;
+    int64_t v = bd_synth_unit(canvas, y);
+    int wave = bd_synth_sin(v * 40 - mirror->time * 2) + bd_synth_sin(v * 67 - mirror->time * 3);
+    return (int32_t)((int64_t)mirror->wobble * wave / 32768);
 }
 
 /* How much of the pixel [256 i, 256 i + 256) lies between a and b. */
@@ -132,11 +161,17 @@ void bd_synth_rect(const struct bd_synth_canvas *canvas, int32_t x0, int32_t y0,
 {
     if (skips(canvas, ink))
         return;
+    if (canvas->mirror) {
+        int32_t top = y0, twice = 2 * canvas->mirror->axis;
+        y0 = twice - y1;
+        y1 = twice - top;
+    }
     struct box box = box_of(canvas, x0, y0, x1, y1);
     for (int y = box.y0; y < box.y1; y++) {
         int rows = overlap(y, y0, y1), light = slope_light(ink, &box, y);
+        int32_t shift = row_shift(canvas, y);
         for (int x = box.x0; rows && x < box.x1; x++) {
-            int coverage = rows * overlap(x, x0, x1) / FULL;
+            int coverage = rows * overlap(x, x0 + shift, x1 + shift) / FULL;
             if (coverage)
                 dab(canvas, x, y, coverage, light, ink);
         }
@@ -161,6 +196,8 @@ void bd_synth_capsule(const struct bd_synth_canvas *canvas, struct bd_synth_poin
         return;
     ra = ra < 1 ? 1 : ra;
     rb = rb < 1 ? 1 : rb;
+    a = seen(canvas, a);
+    b = seen(canvas, b);
     int64_t r = ra > rb ? ra : rb;
     struct bd_synth_point ab = { b.x - a.x, b.y - a.y };
     int64_t length2 = (int64_t)ab.x * ab.x + (int64_t)ab.y * ab.y;
@@ -168,8 +205,9 @@ void bd_synth_capsule(const struct bd_synth_canvas *canvas, struct bd_synth_poin
                             (ab.x < 0 ? a.x : b.x) + r, (ab.y < 0 ? a.y : b.y) + r);
     for (int y = box.y0; y < box.y1; y++) {
         int light = slope_light(ink, &box, y);
+        int64_t left = a.x + row_shift(canvas, y);
         for (int x = box.x0; x < box.x1; x++) {
-            int64_t px = 256 * (int64_t)x + 128 - a.x, py = 256 * (int64_t)y + 128 - a.y;
+            int64_t px = 256 * (int64_t)x + 128 - left, py = 256 * (int64_t)y + 128 - a.y;
             int coverage = clamp(capsule_depth(px, py, ab, length2, ra, rb) + 128, 0, FULL);
             if (coverage)
                 dab(canvas, x, y, coverage, light, ink);
@@ -211,11 +249,14 @@ static int polygon_sides(const struct bd_synth_point *corners, int count, struct
     return used;
 }
 
-void bd_synth_polygon(const struct bd_synth_canvas *canvas, const struct bd_synth_point *corners,
+void bd_synth_polygon(const struct bd_synth_canvas *canvas, const struct bd_synth_point *given,
                       int count, const struct bd_synth_ink *ink)
 {
     if (skips(canvas, ink))
         return;
+    struct bd_synth_point corners[BD_SYNTH_MAX_CORNERS] = { { 0, 0 } };
+    for (int i = 0; i < count; i++)
+        corners[i] = seen(canvas, given[i]);
     struct side sides[BD_SYNTH_MAX_CORNERS];
     int side_count = polygon_sides(corners, count, sides);
     int64_t x0 = corners[0].x, x1 = x0, y0 = corners[0].y, y1 = y0;
@@ -228,8 +269,9 @@ void bd_synth_polygon(const struct bd_synth_canvas *canvas, const struct bd_synt
     struct box box = box_of(canvas, x0, y0, x1, y1);
     for (int y = box.y0; y < box.y1; y++) {
         int light = slope_light(ink, &box, y);
+        int32_t shift = row_shift(canvas, y);
         for (int x = box.x0; x < box.x1; x++) {
-            int64_t px = 256 * (int64_t)x + 128, py = 256 * (int64_t)y + 128;
+            int64_t px = 256 * (int64_t)x + 128 - shift, py = 256 * (int64_t)y + 128;
             int64_t depth = FULL;
             for (int i = 0; i < side_count && depth > -128; i++) {
                 int64_t d = (sides[i].nx * px + sides[i].ny * py - sides[i].c) / 16384;

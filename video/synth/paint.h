@@ -13,13 +13,23 @@
 
 #define BD_SYNTH_UNITS 240
 
+/* A wet surface: shapes are painted upside down below `axis`, and its ripples move each row to a
+ * side. */
+struct bd_synth_mirror {
+    int32_t axis;   /* px8: the row that stays in place */
+    int32_t wobble; /* px8: most that a row moves */
+    int64_t time;   /* 65536 is a second */
+};
+
 /* What is painted on. While painting, a byte of `truth` holds the coverage by objects (0..127) in
  * its upper seven bits and "in a shadow" in the lowest; bd_synth_finish_truth turns it into 0, 50
  * and 255. Either frame may be NULL. */
 struct bd_synth_canvas {
-    struct bd_frame *picture; /* BD_RGB24 */
-    struct bd_frame *truth;   /* BD_GRAY8 */
-    int width, height;        /* pixels, of both */
+    struct bd_frame *picture;             /* BD_RGB24 */
+    struct bd_frame *truth;               /* BD_GRAY8 */
+    int width, height;                    /* pixels, of both */
+    int transparency;                     /* 0..256, of all that is painted; 0 is opaque */
+    const struct bd_synth_mirror *mirror; /* NULL: none */
 };
 
 struct bd_synth_point {
@@ -42,6 +52,7 @@ struct bd_synth_ink {
     int grain;     /* amplitude of the texture, grey levels */
     int slope;     /* levels darker at the bottom and lighter at the top of the shape */
     bool object;   /* counts into the truth mask */
+    bool hides;    /* takes the objects behind it out of the truth mask */
     uint32_t seed; /* of the texture */
     struct bd_synth_point anchor; /* the texture moves with this point */
 };

@@ -32,6 +32,21 @@ const struct bd_synth_scene bd_synth_scenes[] = {
     { .name = "shake", .description = "the wind shakes the camera by up to six pixels",
       .width = 320, .height = 240, .frame_count = 400, .fps = 25, .noise = 2.0, .objects = 5,
       .shake = 6 },
+    { .name = "tree", .description = "a crown in gusts of wind before the camera, rare objects",
+      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 3,
+      .place = BD_SYNTH_PARK },
+    { .name = "water", .description = "a river with waves and glints, boats and people",
+      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 3,
+      .place = BD_SYNTH_RIVER },
+    { .name = "rain", .description = "heavy rain on a wet street that mirrors",
+      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 3,
+      .sway = true, .rain = true },
+    { .name = "night", .description = "head lights on a wet road, a screen, a lamp that flickers",
+      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 5.0, .objects = 4,
+      .night = true },
+    { .name = "jitter", .description = "a hand-held camera: shifts, rotation and motion blur",
+      .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 2,
+      .shake = 12, .roll = 1.2, .exposure = 0.5 },
     { .name = NULL },
 };
 /* clang-format on */
@@ -102,6 +117,28 @@ static enum bd_status prepare(struct bd_frame *frame, int width, int height,
     return BD_OK;
 }
 
+void bd_synth_paint_scene(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
+                          uint32_t seed, int64_t index)
+{
+    enum { CROWN = 210 /* who stands nearer, units from the top, is before the crown */ };
+    bd_synth_paint_world(canvas, scene, seed, index);
+    if (scene->place == BD_SYNTH_RIVER)
+        bd_synth_paint_river(canvas, scene, seed, index);
+    if (scene->rain)
+        bd_synth_paint_wet_ground(canvas, scene, seed, index);
+    if (scene->place == BD_SYNTH_PARK) {
+        bd_synth_paint_actors(canvas, scene, seed, index, 0, CROWN);
+        bd_synth_paint_crown(canvas, scene, seed, index);
+        bd_synth_paint_actors(canvas, scene, seed, index, CROWN, BD_SYNTH_UNITS);
+    } else {
+        bd_synth_paint_actors(canvas, scene, seed, index, 0, BD_SYNTH_UNITS);
+    }
+    if (scene->rain)
+        bd_synth_paint_rain(canvas, scene, seed, index);
+    if (scene->night)
+        bd_synth_paint_night(canvas, scene, seed, index);
+}
+
 /* Paints the world and renders it with a shaking camera. */
 static enum bd_status render_shaken(const struct bd_synth_canvas *canvas,
                                     const struct bd_synth_scene *scene, uint32_t look,
@@ -112,9 +149,11 @@ static enum bd_status render_shaken(const struct bd_synth_canvas *canvas,
                                                  index, canvas->picture, canvas->truth);
     if (status != BD_OK)
         return status;
-    bd_synth_paint_world(&camera.canvas, scene, look, index);
-    bd_synth_paint_actors(&camera.canvas, scene, look, index);
-    bd_synth_camera_expose(&camera, canvas->picture, canvas->truth);
+    bd_synth_paint_scene(&camera.canvas, scene, look, index);
+    if (scene->exposure > 0)
+        bd_synth_handheld_expose(&camera, scene, index, canvas->picture, canvas->truth);
+    else
+        bd_synth_camera_expose(&camera, canvas->picture, canvas->truth);
     bd_synth_camera_close(&camera);
     return BD_OK;
 }
@@ -143,7 +182,9 @@ enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, in
     if (status != BD_OK)
         return status;
 
-    struct bd_synth_canvas canvas = { picture, truth, width, height };
+    struct bd_synth_canvas canvas = {
+        .picture = picture, .truth = truth, .width = width, .height = height
+    };
     uint32_t look = (uint32_t)(bd_synth_mix64(seed) >> 32);
     if (scene->shake > 0) {
         status = render_shaken(&canvas, scene, look, index);
@@ -152,8 +193,7 @@ enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, in
     } else {
         if (truth)
             memset(truth->data, 0, (size_t)(truth->stride * height));
-        bd_synth_paint_world(&canvas, scene, look, index);
-        bd_synth_paint_actors(&canvas, scene, look, index);
+        bd_synth_paint_scene(&canvas, scene, look, index);
     }
     if (picture)
         expose(picture, scene, seed, index);

@@ -7,6 +7,13 @@
 
 #include "video/frame.h"
 
+/* Where a scene is. */
+enum bd_synth_place {
+    BD_SYNTH_STREET, /* houses, pavements and a road */
+    BD_SYNTH_PARK,   /* a road between meadows under the sky, and a crown before the camera */
+    BD_SYNTH_RIVER   /* houses beyond a river, seen from a quay */
+};
+
 /* What a scene contains; any combination. */
 struct bd_synth_scene {
     const char *name;        /* as in synth:NAME */
@@ -23,6 +30,11 @@ struct bd_synth_scene {
     int light_switch;       /* frame at which the light changes suddenly; 0: never */
     double shake;           /* amplitude of the camera's motion, pixels of a picture of 240 rows;
                                0: none */
+    double roll;            /* amplitude of its rotation, degrees; needs exposure */
+    double exposure;        /* share of a frame's time for which its shutter is open; needs shake */
+    enum bd_synth_place place;
+    bool rain;  /* falling drops, and a wet ground that mirrors */
+    bool night; /* dark but for lamps, head lights, which move over a wet road, and a screen */
 };
 
 /* The table of scenes; ends with name == NULL. */

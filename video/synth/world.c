@@ -4,6 +4,8 @@
 
 /* Heights of the bands of the street, in units from the top. */
 enum {
+    WOODS = 90,      /* beyond the meadows of a park */
+    WHARF = 88,      /* wall of a river's far bank */
     WALL_FOOT = 70,  /* where the light ground floor of the houses begins */
     FAR_WALK = 100,  /* pavement at the foot of the houses */
     FAR_KERB = 119,  /* */
@@ -62,7 +64,7 @@ static int64_t lot_start(int64_t k, uint32_t seed)
     return (k * LOT - LOT / 2) * 256 + bd_synth_hash(seed, 11, (uint32_t)k) % (20 * 256);
 }
 
-static void paint_house(const struct bd_synth_canvas *canvas, int64_t k, uint32_t seed)
+static void paint_house(const struct bd_synth_canvas *canvas, int64_t k, int foot, uint32_t seed)
 {
     int64_t x0 = lot_start(k, seed), x1 = lot_start(k + 1, seed);
     uint32_t look = bd_synth_hash(seed, 12, (uint32_t)k);
@@ -85,7 +87,7 @@ static void paint_house(const struct bd_synth_canvas *canvas, int64_t k, uint32_
         }
     }
     block(canvas, x0, 4 * WALL_FOOT - 8, width + 1, 8, trim);
-    block(canvas, x1 - 64, top, 2, 4 * FAR_WALK - top, shadow);
+    block(canvas, x1 - 64, top, 2, 4 * foot - top, shadow);
 }
 
 /* The colour of a pixel of ground, sky or ground floor before anything stands on it. */
@@ -94,21 +96,49 @@ struct tone {
     int coarse, fine; /* amplitude of the texture of 16 units and of 1 unit */
 };
 
-static struct tone tone_at(int v)
+/* Bands of the picture: each begins `from` units from the top, the last is the sky. */
+struct band {
+    int from;
+    struct tone tone;
+};
+
+static const struct band street[] = {
+    { NEAR_WALK, { { 158, 152, 144 }, 14, 12 } }, { NEAR_KERB, { { 196, 192, 184 }, 8, 10 } },
+    { ROAD, { { 84, 85, 90 }, 10, 12 } },         { FAR_KERB, { { 190, 186, 180 }, 8, 10 } },
+    { FAR_WALK, { { 154, 149, 142 }, 10, 10 } },  { WALL_FOOT, { { 188, 180, 168 }, 8, 8 } },
+    { INT32_MIN, { { 150, 188, 226 }, 0, 0 } }
+};
+
+/* Verges and meadows in place of the pavements, and woods far away. */
+static const struct band park[] = {
+    { NEAR_KERB, { { 98, 116, 60 }, 26, 34 } },  { ROAD, { { 92, 92, 94 }, 10, 12 } },
+    { FAR_KERB, { { 150, 142, 118 }, 10, 14 } }, { FAR_WALK, { { 118, 136, 70 }, 20, 22 } },
+    { WOODS, { { 62, 80, 52 }, 22, 18 } },       { INT32_MIN, { { 196, 212, 232 }, 0, 0 } }
+};
+
+static const struct band river[] = { { BD_SYNTH_QUAY, { { 158, 152, 144 }, 14, 12 } },
+                                     { WHARF, { { 112, 106, 98 }, 14, 16 } },
+                                     { WALL_FOOT, { { 188, 180, 168 }, 8, 8 } },
+                                     { INT32_MIN, { { 150, 188, 226 }, 0, 0 } } };
+
+static struct tone tone_at(enum bd_synth_place place, int v)
 {
-    static const struct {
-        int from;
-        struct tone tone;
-    } bands[] = {
-        { NEAR_WALK, { { 158, 152, 144 }, 14, 12 } }, { NEAR_KERB, { { 196, 192, 184 }, 8, 10 } },
-        { ROAD, { { 84, 85, 90 }, 10, 12 } },         { FAR_KERB, { { 190, 186, 180 }, 8, 10 } },
-        { FAR_WALK, { { 154, 149, 142 }, 10, 10 } },  { WALL_FOOT, { { 188, 180, 168 }, 8, 8 } },
-        { INT32_MIN, { { 150, 188, 226 }, 0, 0 } }
-    };
-    int i = 0;
-    while (v < bands[i].from)
-        i++;
-    return bands[i].tone;
+    const struct band *band = place == BD_SYNTH_PARK    ? park
+                              : place == BD_SYNTH_RIVER ? river
+                                                        : street;
+    while (v < band->from)
+        band++;
+    return band->tone;
+}
+
+/* The first row of the pavement that a row belongs to, or 0. */
+static int pavement_of(enum bd_synth_place place, int v)
+{
+    if (place == BD_SYNTH_RIVER)
+        return v >= BD_SYNTH_QUAY ? BD_SYNTH_QUAY : 0;
+    if (place == BD_SYNTH_PARK)
+        return 0;
+    return v >= NEAR_WALK ? NEAR_WALK : v >= FAR_WALK && v < FAR_KERB ? FAR_WALK : 0;
 }
 
 /* Darkness of the joints between the slabs of a pavement: they meet in a vanishing point. */
@@ -116,23 +146,24 @@ static int joint(int64_t u, int64_t v, int64_t middle, int first)
 {
     int64_t depth = v - HORIZON * 256;
     int64_t across = (u - middle) * 160 * 256 / depth; /* as if seen 160 units below the horizon */
-    int64_t period = first == NEAR_WALK ? 30 * 256 : 24 * 256;
+    int64_t period = first >= NEAR_WALK ? 30 * 256 : 24 * 256;
     int64_t offset = ((across % period) + period) % period;
-    int64_t row = (v - first * 256) % ((first == NEAR_WALK ? 15 : 7) * 256);
+    int64_t row = (v - first * 256) % ((first >= NEAR_WALK ? 15 : 7) * 256);
     return offset < 200 || row < 150 ? 22 : 0;
 }
 
-static void paint_ground(const struct bd_synth_canvas *canvas, uint32_t seed)
+static void paint_ground(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
+                         uint32_t seed)
 {
     int64_t middle = bd_synth_width(canvas) / 2;
     for (int y = 0; y < canvas->height; y++) {
         uint8_t *p = canvas->picture->data + y * canvas->picture->stride;
         int64_t v = bd_synth_unit(canvas, y);
         int band = (int)(v >> 8);
-        struct tone tone = tone_at(band);
-        int walk = band >= NEAR_WALK                     ? NEAR_WALK
-                   : band >= FAR_WALK && band < FAR_KERB ? FAR_WALK
-                                                         : 0;
+        struct tone tone = tone_at(scene->place, band);
+        int walk = pavement_of(scene->place, band);
+        if (scene->rain && !tone.fine)
+            tone.color = (struct bd_synth_color){ 176, 182, 190 }; /* overcast */
         for (int x = 0; x < canvas->width; x++, p += 3) {
             int64_t u = bd_synth_unit(canvas, x);
             int light;
@@ -259,16 +290,42 @@ static void paint_tree(const struct bd_synth_canvas *canvas, const struct bd_syn
     }
 }
 
+/* The tops of the woods: overlapping crowns, far away. */
+static void paint_woods(const struct bd_synth_canvas *canvas, uint32_t seed)
+{
+    int64_t width = bd_synth_width(canvas);
+    for (int64_t k = 0; k * 9 * 256 < width + 9 * 256; k++) {
+        uint32_t look = bd_synth_hash(seed, 13, (uint32_t)k);
+        int light = (int)(look >> 8) % 24 - 12;
+        struct bd_synth_ink leaves = { .color = { bd_synth_byte(60 + light),
+                                                  bd_synth_byte(80 + light),
+                                                  bd_synth_byte(54 + light) },
+                                       .grain = 34,
+                                       .slope = 16,
+                                       .seed = look };
+        struct bd_synth_point at = { bd_synth_px8(canvas, k * 9 * 256),
+                                     bd_synth_px8(canvas, (86 - look % 10) * INT64_C(256)) };
+        int32_t r = bd_synth_px8(canvas, (8 + (look >> 4) % 7) * INT64_C(256));
+        bd_synth_capsule(canvas, at, r, at, r, &leaves);
+    }
+}
+
 void bd_synth_paint_world(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
                           uint32_t seed, int64_t index)
 {
     if (!canvas->picture)
         return;
-    paint_ground(canvas, seed);
+    paint_ground(canvas, scene, seed);
     int64_t width = bd_synth_width(canvas);
-    for (int64_t k = 0; lot_start(k, seed) < width; k++)
-        paint_house(canvas, k, seed);
-    paint_road(canvas, seed);
-    paint_lamp(canvas, 46 * 256);
-    paint_tree(canvas, scene, seed, index);
+    if (scene->place != BD_SYNTH_PARK)
+        for (int64_t k = 0; lot_start(k, seed) < width; k++)
+            paint_house(canvas, k, scene->place == BD_SYNTH_RIVER ? WHARF : FAR_WALK, seed);
+    if (scene->place == BD_SYNTH_PARK)
+        paint_woods(canvas, seed);
+    if (scene->place != BD_SYNTH_RIVER)
+        paint_road(canvas, seed);
+    if (scene->place == BD_SYNTH_STREET) {
+        paint_lamp(canvas, 46 * 256);
+        paint_tree(canvas, scene, seed, index);
+    }
 }
