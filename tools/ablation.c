@@ -94,7 +94,8 @@ static enum bd_status look_ahead(struct run *run, int window)
         status = read_picture(source, (int64_t)(j * span / window), &run->picture);
         if (status)
             break;
-        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown, &motion);
+        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown,
+                               &motion);
         status = bd_separator_look_ahead(run->separator, shown->data, shown->stride);
     }
     return status ? status : bd_separator_initialise(run->separator);

@@ -16,10 +16,10 @@ struct bd_batch {
     bool started;    /* a full window has been delivered */
     int64_t rank;
 
-    struct bd_frame *frames; /* window, full size */
+    struct bd_frame *frames;       /* window, full size */
     struct bd_similarity *motions; /* window: of the camera, a frame each */
-    int64_t registered;      /* frames */
-    uint8_t *columns;        /* rows x window: the small frames, tight */
+    int64_t registered;            /* frames */
+    uint8_t *columns;              /* rows x window: the small frames, tight */
     struct bd_matrix m, l;
     struct bd_rpca_options solver;
     struct bd_rpca *rpca;

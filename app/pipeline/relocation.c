@@ -25,7 +25,7 @@ struct bd_relocation {
     bool missed;        /* the new scene was not found in the last frame */
     double since, seen; /* when it was seen last */
 
-    bool resting;         /* at `rest`, since `since` */
+    bool resting;              /* at `rest`, since `since` */
     struct bd_similarity rest; /* relative to the old scene */
 
     struct bd_similarity now; /* of the last frame, relative to the new scene */
@@ -96,7 +96,7 @@ static void keep(struct bd_relocation *relocation, const struct bd_frame *pictur
         return;
     struct bd_frame *to = &relocation->kept[relocation->count % relocation->most];
     bd_warp_picture(relocation->warper, to->data, to->stride, picture->data, picture->stride,
-                     (int)picture->format, relocation->now, BD_WARP_REPLICATE);
+                    (int)picture->format, relocation->now, BD_WARP_REPLICATE);
     relocation->count++;
     relocation->next = time + span / relocation->most;
 }
@@ -125,8 +125,7 @@ static bool watch_lost(struct bd_relocation *relocation, const struct bd_frame *
 static bool watch_resting(struct bd_relocation *relocation, const struct bd_frame *picture,
                           double time, struct bd_similarity last)
 {
-    if (!relocation->resting ||
-        moved(relocation, relocation->rest, last)) {
+    if (!relocation->resting || moved(relocation, relocation->rest, last)) {
         relocation->resting = true;
         relocation->rest = last;
         relocation->since = time;
@@ -139,8 +138,8 @@ static bool watch_resting(struct bd_relocation *relocation, const struct bd_fram
 }
 
 bool bd_relocation_watch(struct bd_relocation *relocation, const struct bd_frame *picture,
-                         double time, enum bd_global_motion_verdict verdict, struct bd_similarity last,
-                         struct bd_similarity origin)
+                         double time, enum bd_global_motion_verdict verdict,
+                         struct bd_similarity last, struct bd_similarity origin)
 {
     if (verdict == BD_MOTION_FOUND || relocation->found < 0)
         relocation->found = time;

@@ -19,11 +19,11 @@ enum bd_status bd_relocation_create(struct bd_relocation **relocation, int width
 void bd_relocation_destroy(struct bd_relocation **relocation);
 
 /* Adds the next frame: its time in seconds, the verdict of the motion estimate about it, the last
- * known motion of the camera, and the motion at which the camera is expected (`origin`). Returns true
- * once the camera has been relocated, and as long as it stays there. */
+ * known motion of the camera, and the motion at which the camera is expected (`origin`). Returns
+ * true once the camera has been relocated, and as long as it stays there. */
 bool bd_relocation_watch(struct bd_relocation *relocation, const struct bd_frame *picture,
-                         double time, enum bd_global_motion_verdict verdict, struct bd_similarity last,
-                         struct bd_similarity origin);
+                         double time, enum bd_global_motion_verdict verdict,
+                         struct bd_similarity last, struct bd_similarity origin);
 
 /* Starts again: the next frame does not follow the last one in time, or the new scene is learned.
  */

@@ -33,11 +33,11 @@ struct bd_stabiliser {
     struct bd_global_motion *motion;
     struct bd_warper *warper;
     struct bd_similarity origin, last; /* what counts as no motion; the camera's last known one */
-    double time;                  /* of the last frame; bd_stabiliser_ahead before */
-    double seen;                  /* the sum of motions, with exponential decay */
-    double until;                 /* once active, frames are registered until this time */
-    bool active, filled;          /* frames are registered; `picture` holds earlier content */
-    struct bd_frame picture;      /* registered */
+    double time;                       /* of the last frame; bd_stabiliser_ahead before */
+    double seen;                       /* the sum of motions, with exponential decay */
+    double until;                      /* once active, frames are registered until this time */
+    bool active, filled;               /* frames are registered; `picture` holds earlier content */
+    struct bd_frame picture;           /* registered */
     struct bd_relocation *relocation;
     bool moved, frozen;
     uint8_t *background, *difference, *mask, *shadow;
@@ -190,7 +190,8 @@ static void locate(struct bd_stabiliser *stabiliser, const struct bd_frame *pict
 }
 
 void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
-                            double time, const struct bd_frame **registered, struct bd_similarity *motion)
+                            double time, const struct bd_frame **registered,
+                            struct bd_similarity *motion)
 {
     *registered = picture;
     *motion = (struct bd_similarity){ 0 };
@@ -209,8 +210,8 @@ void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_fr
         by = (struct bd_similarity){ 0 };
     struct bd_frame *out = &stabiliser->picture;
     bd_warp_picture(stabiliser->warper, out->data, out->stride, picture->data, picture->stride,
-                     stabiliser->channels, by,
-                     stabiliser->filled ? BD_WARP_KEEP : BD_WARP_REPLICATE);
+                    stabiliser->channels, by,
+                    stabiliser->filled ? BD_WARP_KEEP : BD_WARP_REPLICATE);
     stabiliser->filled = true;
     if (bd_similarity_is_none(by))
         return;
@@ -227,7 +228,7 @@ static void restore_picture(struct bd_stabiliser *stabiliser, const uint8_t **pi
     if (!*picture)
         return;
     bd_warp_picture(stabiliser->warper, out, stride, *picture, stride, channels, back,
-                     BD_WARP_REPLICATE);
+                    BD_WARP_REPLICATE);
     *picture = out;
 }
 

@@ -36,9 +36,10 @@ enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_s
 void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser);
 
 /* Registers a frame: *registered is what the separator must see instead of `picture`. It is
- * `picture` itself if *motion is none, else a copy with *motion undone, valid until the next call. Parts of the scene that are outside of `picture` keep the values that were seen
- * there last. `time` in seconds, not decreasing; frames of the look-ahead, which come before the
- * first frame of the separation, have the time bd_stabiliser_ahead. */
+ * `picture` itself if *motion is none, else a copy with *motion undone, valid until the next call.
+ * Parts of the scene that are outside of `picture` keep the values that were seen there last.
+ * `time` in seconds, not decreasing; frames of the look-ahead, which come before the first frame of
+ * the separation, have the time bd_stabiliser_ahead. */
 #define bd_stabiliser_ahead (-1.0)
 void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
                             double time, const struct bd_frame **registered,

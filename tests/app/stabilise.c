@@ -62,7 +62,7 @@ static void off_and_still_go_through(void **state)
     struct bd_stabiliser *stabiliser;
     struct bd_frame frame = { 0 };
     const struct bd_frame *shown;
-    struct bd_shift shift;
+    struct bd_similarity shift;
     struct bd_separation separation = { .foreground = 7 };
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
     for (int mode = BD_STABILISE_AUTO; mode <= BD_STABILISE_OFF; mode++) {
@@ -104,7 +104,7 @@ static void shake_is_registered(void **state)
     struct bd_stabiliser *stabiliser;
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
-    struct bd_shift shift;
+    struct bd_similarity shift;
     assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8),
                      BD_OK);
     assert_int_equal(bd_frame_create(&frame, 320, 240, BD_GRAY8), BD_OK);
@@ -143,7 +143,7 @@ static void the_border_stays(void **state)
     struct bd_stabiliser *stabiliser;
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
-    struct bd_shift shift;
+    struct bd_similarity shift;
     assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
                      BD_OK);
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
@@ -190,7 +190,7 @@ static void results_go_back(void **state)
                                  .mask = mask,
                                  .shadow = shadow,
                                  .foreground = 50 };
-    bd_stabiliser_restore(stabiliser, (struct bd_shift){ 4, -3 }, &out);
+    bd_stabiliser_restore(stabiliser, (struct bd_similarity){ .x = 4, .y = -3 }, &out);
     assert_int_equal(out.foreground, 50);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
@@ -202,7 +202,7 @@ static void results_go_back(void **state)
             assert_int_equal(out.difference[i], difference[v * width + u]);
         }
     out = (struct bd_separation){ .mask = mask, .shadow = shadow };
-    bd_stabiliser_restore(stabiliser, (struct bd_shift){ 0.5, 0.5 }, &out);
+    bd_stabiliser_restore(stabiliser, (struct bd_similarity){ .x = 0.5, .y = 0.5 }, &out);
     int64_t count = 0;
     for (int i = 0; i < width * height; i++) {
         count += out.mask[i] != 0;
@@ -221,7 +221,7 @@ struct session {
     struct bd_frame frame;
     int t;
     double foreground; /* share of the last frame */
-    struct bd_shift shift;
+    struct bd_similarity shift;
 };
 
 static void open_session(struct session *session)

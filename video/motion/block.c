@@ -161,8 +161,7 @@ static void find_centre(struct bd_block *block, int scale)
 }
 
 bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
-                     const struct bd_frame *frame, int x, int y,
-                     struct bd_similarity at)
+                     const struct bd_frame *frame, int x, int y, struct bd_similarity at)
 {
     enum { wide = side + 2 };
     float cell[wide * wide];
@@ -190,9 +189,8 @@ bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
     make_coarse(block);
     find_centre(block, cells->scale);
     block->home = bd_similarity_apply(
-        bd_similarity_inverse(at),
-        (struct bd_point){ x + block->centre.x - frame->width / 2.0,
-                           y + block->centre.y - frame->height / 2.0 });
+        bd_similarity_inverse(at), (struct bd_point){ x + block->centre.x - frame->width / 2.0,
+                                                      y + block->centre.y - frame->height / 2.0 });
     return true;
 }
 

@@ -51,11 +51,10 @@ float bd_block_texture(float a, float b, float c);
 /* Copies a block with its corner at pixel (x, y) from a picture that has moved by `at`. False if it
  * has too little texture to be found again. */
 bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
-                     const struct bd_frame *frame, int x, int y,
-                     struct bd_similarity at);
+                     const struct bd_frame *frame, int x, int y, struct bd_similarity at);
 
-/* Finds the centre of the block's texture in a picture where it should be at *seen, up to a cell and
- * a half more or less, and corrects *seen (from the centre of the picture): Lucas and Kanade's
+/* Finds the centre of the block's texture in a picture where it should be at *seen, up to a cell
+ * and a half more or less, and corrects *seen (from the centre of the picture): Lucas and Kanade's
  * iteration, inverse compositional (Baker, Matthews 2004), for any brightness and contrast. False
  * if it is not there. */
 bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,

@@ -10,6 +10,10 @@ static const double most_bend = 1.0 / 16;
 /* A similarity transform follows from no fewer blocks. */
 enum { least_blocks = 4 };
 
+/* Rotation and zoom are clear if so many more blocks agree with them than with a shift. Trees in
+ * the wind that hide half of the picture (fall-half) made 15 % of it. */
+static const double more_by = 1.2, more = 2;
+
 /* Marks the blocks that agree with a motion; returns how many. */
 static int mark(const struct bd_consensus *consensus, struct bd_match *match, int count,
                 struct bd_similarity motion)
@@ -154,8 +158,8 @@ static bool of_pair(const struct bd_consensus *consensus, const struct bd_match 
     double hx = b->home.x - a->home.x, hy = b->home.y - a->home.y;
     double sx = b->seen.x - a->seen.x - hx, sy = b->seen.y - a->seen.y - hy;
     double square = hx * hx + hy * hy;
-    if (16 * square < (double)consensus->width * consensus->width +
-                          (double)consensus->height * consensus->height)
+    if (16 * square <
+        (double)consensus->width * consensus->width + (double)consensus->height * consensus->height)
         return false;
     motion->turn = (hx * sy - hy * sx) / square;
     motion->grow = (hx * sx + hy * sy) / square;
@@ -198,8 +202,9 @@ int bd_consensus_find(const struct bd_consensus *consensus, struct bd_match *mat
             bent = pair;
         of_bent = refine(consensus, match, count, &bent);
     }
-    bool straight = bd_similarity_bend(bent, consensus->width, consensus->height) <
-                    consensus->straight;
-    *motion = straight || of_bent < of_shift ? shift : bent;
+    bool clear =
+        bd_similarity_bend(bent, consensus->width, consensus->height) >= consensus->clear &&
+        of_bent >= more_by * of_shift + more;
+    *motion = clear || (consensus->bends && of_bent >= of_shift) ? bent : shift;
     return mark(consensus, match, count, *motion);
 }

@@ -14,12 +14,13 @@ struct bd_match {
 struct bd_consensus {
     int width, height; /* of the picture */
     double agreement;  /* blocks agree if their places differ by at most this, pixels */
-    double straight;   /* rotation and zoom that move a corner by less are none, pixels */
+    double clear;      /* rotation and zoom that move a corner by less may be errors, pixels */
+    bool bends;        /* the camera has been rotated or zoomed lately: they are not */
     int enough;        /* agreeing blocks; with fewer all pairs are asked for a better answer */
 };
 
 /* Sets *motion to what most of the blocks agree on, and match[0..count-1].agrees; returns how many
- * agree. A shift if this explains as much, else a similarity transform. */
+ * agree. A similarity transform, or the shift that explains as much. */
 int bd_consensus_find(const struct bd_consensus *consensus, struct bd_match *match, int count,
                       struct bd_similarity *motion);
 

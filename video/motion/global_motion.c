@@ -16,8 +16,11 @@ enum { least_field = 24, tile = 4, most_tiles = 24, block_tiles = bd_block_side 
 /* Blocks agree if their places differ by at most this, cells. */
 static const double agreement = 0.5;
 
-/* Rotation and zoom that move the corners by less are taken for errors, cells. */
-static const double straight = 0.15;
+/* Rotation and zoom are taken for errors until they move the corners by so much, cells. After that
+ * they are measured in so many pictures. Scenes of cameras at rest were seen to reach .55, most by
+ * people and trees between few blocks. */
+static const double clear_bend = 0.75;
+enum { bends_for = 250 };
 
 /* The least number of blocks that must agree. */
 enum { least_blocks = 8 };
@@ -48,6 +51,7 @@ struct bd_global_motion {
         velocity; /* of the last picture, and its difference from the one before */
     int used, agreeing;
     int pictures, failures, turn;
+    int bends; /* pictures in which rotation and zoom are still measured */
     float field[(most_tiles * tile + 2) * (most_tiles * tile + 2)]; /* scratch */
     float votes[most_blocks][bd_block_shifts * bd_block_shifts];
 };
@@ -184,7 +188,7 @@ void bd_global_motion_begin(struct bd_global_motion *motion, const struct bd_fra
 {
     motion->begun = true;
     motion->last = motion->velocity = (struct bd_similarity){ 0 };
-    motion->agreeing = motion->pictures = motion->failures = motion->turn = 0;
+    motion->agreeing = motion->pictures = motion->failures = motion->turn = motion->bends = 0;
     for (int i = 0; i < motion->across * motion->down; i++)
         choose_block(motion, frame, i, motion->last);
 }
@@ -256,7 +260,8 @@ static enum bd_global_motion_verdict judge(struct bd_global_motion *motion, int 
     struct bd_consensus consensus = { .width = motion->width,
                                       .height = motion->height,
                                       .agreement = agreement * motion->cells.scale,
-                                      .straight = straight * motion->cells.scale,
+                                      .clear = clear_bend * motion->cells.scale,
+                                      .bends = motion->bends > 0,
                                       .enough = (int)ceil(enough) };
     motion->agreeing =
         bd_consensus_find(&consensus, motion->matches, motion->across * motion->down, found);
@@ -327,11 +332,9 @@ static struct bd_point local_start(const struct bd_global_motion *motion, int nu
 
 /* Matches near a motion; blocks that disagree with the answer are searched for once more, where it
  * would have them. */
-static enum bd_global_motion_verdict try_near(struct bd_global_motion *motion,
-                                              const struct bd_frame *frame,
-                                              struct bd_similarity near,
-                                              const struct bd_point *starts,
-                                              struct bd_similarity *found)
+static enum bd_global_motion_verdict
+try_near(struct bd_global_motion *motion, const struct bd_frame *frame, struct bd_similarity near,
+         const struct bd_point *starts, struct bd_similarity *found)
 {
     enum bd_global_motion_verdict verdict =
         judge(motion, match_all(motion, frame, near, starts), found);
@@ -341,9 +344,8 @@ static enum bd_global_motion_verdict try_near(struct bd_global_motion *motion,
 }
 
 /* Matches after a search over the full range. */
-static enum bd_global_motion_verdict try_far(struct bd_global_motion *motion,
-                                             const struct bd_frame *frame,
-                                             struct bd_similarity *found)
+static enum bd_global_motion_verdict
+try_far(struct bd_global_motion *motion, const struct bd_frame *frame, struct bd_similarity *found)
 {
     struct bd_similarity far;
     struct bd_point starts[most_blocks];
@@ -357,10 +359,10 @@ static enum bd_global_motion_verdict try_far(struct bd_global_motion *motion,
     return try_near(motion, frame, far, starts, found);
 }
 
-/* While the motion is known, blocks that have disagreed for long are chosen again. From time to time
- * one that agrees is copied from the present picture, since light and scenes change. New blocks are
- * positioned by the motion of all others, so that errors do not add up: a renewal moves the mean of
- * all by a fraction of a hundredth of a pixel. */
+/* While the motion is known, blocks that have disagreed for long are chosen again. From time to
+ * time one that agrees is copied from the present picture, since light and scenes change. New
+ * blocks are positioned by the motion of all others, so that errors do not add up: a renewal moves
+ * the mean of all by a fraction of a hundredth of a pixel. */
 static void renew(struct bd_global_motion *motion, const struct bd_frame *frame,
                   struct bd_similarity at)
 {
@@ -395,10 +397,10 @@ enum bd_global_motion_verdict bd_global_motion_find(struct bd_global_motion *mot
 {
     if (!motion->begun || (motion->used < least_blocks && ++motion->failures % retry_interval == 0))
         bd_global_motion_begin(motion, frame);
-    struct bd_similarity near = {
-        motion->last.x + motion->velocity.x, motion->last.y + motion->velocity.y,
-        motion->last.turn + motion->velocity.turn, motion->last.grow + motion->velocity.grow
-    };
+    struct bd_similarity near = { motion->last.x + motion->velocity.x,
+                                  motion->last.y + motion->velocity.y,
+                                  motion->last.turn + motion->velocity.turn,
+                                  motion->last.grow + motion->velocity.grow };
     enum bd_global_motion_verdict verdict = try_near(motion, frame, near, NULL, found);
     bool worth =
         motion->used > 0 && (motion->failures < patience || motion->failures % retry_interval == 0);
@@ -410,10 +412,13 @@ enum bd_global_motion_verdict bd_global_motion_find(struct bd_global_motion *mot
         return verdict;
     }
     motion->failures = 0;
-    motion->velocity = (struct bd_similarity){
-        found->x - motion->last.x, found->y - motion->last.y, found->turn - motion->last.turn,
-        found->grow - motion->last.grow
-    };
+    motion->bends -= motion->bends > 0;
+    if (bd_similarity_bend(*found, motion->width, motion->height) >=
+        clear_bend * motion->cells.scale)
+        motion->bends = bends_for;
+    motion->velocity =
+        (struct bd_similarity){ found->x - motion->last.x, found->y - motion->last.y,
+                                found->turn - motion->last.turn, found->grow - motion->last.grow };
     motion->last = *found;
     renew(motion, frame, *found);
     return BD_MOTION_FOUND;

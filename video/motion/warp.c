@@ -144,8 +144,7 @@ static void make_line(const struct bd_warper *warper, struct line *line, bool li
     line->slope = slope;
     line->count = 0;
     for (int x = 0; x < warper->width; x++) {
-        int place =
-            start + (int)((slope * x + ((int64_t)1 << (slope_bits - 1))) >> slope_bits);
+        int place = start + (int)((slope * x + ((int64_t)1 << (slope_bits - 1))) >> slope_bits);
         int first = (place >> step_bits) - 1;
         const int16_t *weights = table[place & (steps - 1)];
         if (x == 0 || line->runs[line->count - 1].first != first)
@@ -256,8 +255,7 @@ static struct passes make_passes(const struct bd_warper *warper, struct bd_simil
 static bool inside(const struct bd_warper *warper, struct bd_similarity by, int x, int y)
 {
     struct bd_point middle = { (warper->width - 1) / 2.0, (warper->height - 1) / 2.0 };
-    struct bd_point at =
-        bd_similarity_apply(by, (struct bd_point){ x - middle.x, y - middle.y });
+    struct bd_point at = bd_similarity_apply(by, (struct bd_point){ x - middle.x, y - middle.y });
     at.x += middle.x;
     at.y += middle.y;
     return at.x >= -0.5 && at.x < warper->width - 0.5 && at.y >= -0.5 &&
@@ -331,7 +329,8 @@ static void warp(struct bd_warper *warper, uint8_t *out, int64_t out_stride, con
         make_line(warper, &warper->down, mask, channels,
                   rounded(passes.down + passes.down_down * y, 2 * height), passes.down_slope);
         make_line(warper, &warper->across, mask, channels,
-                  rounded(passes.across + passes.across_down * y, width + width / 2), passes.across_slope);
+                  rounded(passes.across + passes.across_down * y, width + width / 2),
+                  passes.across_slope);
         pass_across(warper, out + y * out_stride, pass_down(warper, in, in_stride, y), from, to);
     }
 }
