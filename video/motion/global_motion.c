@@ -13,14 +13,17 @@ enum { most_across = 8, most_down = 6, most_blocks = most_across * most_down };
 /* Cells: the side of a field is at least least_field, and it is searched in tiles of 4 x 4. */
 enum { least_field = 24, tile = 4, most_tiles = 24, block_tiles = bd_block_side / tile };
 
-/* Blocks agree if their places differ by at most this, cells. */
-static const double agreement = 0.5;
+/* Blocks agree if their places differ by at most this, cells. Motion blur scatters them: after a
+ * motion by `fast` from one picture to the next the second value will do. A picture blurred over
+ * six pixels was seen to have half of its blocks within half a pixel, and 85 % within one. */
+static const double agreement = 0.5, blurred_agreement = 1;
+static const double fast = 1.5;
 
-/* Rotation and zoom are taken for errors until they move the corners by so much, cells. After that
- * they are measured in so many pictures. Scenes of cameras at rest were seen to reach .55, most by
- * people and trees between few blocks. */
+/* Rotation and zoom are taken for errors until they move the corners by so much, cells. That, and
+ * fast motion, is remembered for so many pictures. Scenes of cameras at rest were seen to reach
+ * .55, most by people and trees between few blocks. */
 static const double clear_bend = 0.75;
-enum { bends_for = 250 };
+enum { remembered = 250 };
 
 /* The least number of blocks that must agree. */
 enum { least_blocks = 8 };
@@ -51,7 +54,7 @@ struct bd_global_motion {
         velocity; /* of the last picture, and its difference from the one before */
     int used, agreeing;
     int pictures, failures, turn;
-    int bends; /* pictures in which rotation and zoom are still measured */
+    int bends, blurs; /* pictures in which rotation and zoom, and blur, are still expected */
     float field[(most_tiles * tile + 2) * (most_tiles * tile + 2)]; /* scratch */
     float votes[most_blocks][bd_block_shifts * bd_block_shifts];
 };
@@ -188,17 +191,17 @@ void bd_global_motion_begin(struct bd_global_motion *motion, const struct bd_fra
 {
     motion->begun = true;
     motion->last = motion->velocity = (struct bd_similarity){ 0 };
-    motion->agreeing = motion->pictures = motion->failures = motion->turn = motion->bends = 0;
+    motion->agreeing = motion->pictures = motion->failures = motion->turn = 0;
+    motion->bends = motion->blurs = 0;
     for (int i = 0; i < motion->across * motion->down; i++)
         choose_block(motion, frame, i, motion->last);
 }
 
 /* Searches for all blocks near where they would be after a motion and, if there are `starts`, that
- * much beside. Returns how many were found. */
-static int match_all(struct bd_global_motion *motion, const struct bd_frame *frame,
-                     struct bd_similarity near, const struct bd_point *starts)
+ * much beside. */
+static void match_all(struct bd_global_motion *motion, const struct bd_frame *frame,
+                      struct bd_similarity near, const struct bd_point *starts)
 {
-    int matched = 0;
     for (int i = 0; i < motion->across * motion->down; i++) {
         const struct bd_block *block = &motion->blocks[i].block;
         struct bd_match *match = &motion->matches[i];
@@ -213,9 +216,7 @@ static int match_all(struct bd_global_motion *motion, const struct bd_frame *fra
         }
         memcpy(match->weight, block->slopes, sizeof match->weight);
         match->found = bd_block_find(block, &motion->cells, frame, &match->seen);
-        matched += match->found;
     }
-    return matched;
 }
 
 /* The share of the picture that the agreeing blocks cover: that of their bounding box, or, if they
@@ -252,19 +253,21 @@ static double spread(const struct bd_global_motion *motion)
 
 /* The verdict of the matched blocks. An object on a third of the picture may have a third of the
  * blocks, or all of them if nothing else has texture. */
-static enum bd_global_motion_verdict judge(struct bd_global_motion *motion, int matched,
+static enum bd_global_motion_verdict judge(struct bd_global_motion *motion, double within,
                                            struct bd_similarity *found)
 {
     const double of_matched = 0.6, of_all = 0.2, lost_below = 0.1, least_spread = 0.42;
+    int matched = 0, count = motion->across * motion->down;
+    for (int i = 0; i < count; i++)
+        matched += motion->matches[i].found;
     double enough = fmax(least_blocks, fmax(of_matched * matched, of_all * motion->used));
     struct bd_consensus consensus = { .width = motion->width,
                                       .height = motion->height,
-                                      .agreement = agreement * motion->cells.scale,
+                                      .agreement = within * motion->cells.scale,
                                       .clear = clear_bend * motion->cells.scale,
                                       .bends = motion->bends > 0,
                                       .enough = (int)ceil(enough) };
-    motion->agreeing =
-        bd_consensus_find(&consensus, motion->matches, motion->across * motion->down, found);
+    motion->agreeing = bd_consensus_find(&consensus, motion->matches, count, found);
     if (motion->used < least_blocks)
         return BD_MOTION_UNSURE;
     if (motion->agreeing >= enough && spread(motion) >= least_spread &&
@@ -336,11 +339,12 @@ static enum bd_global_motion_verdict
 try_near(struct bd_global_motion *motion, const struct bd_frame *frame, struct bd_similarity near,
          const struct bd_point *starts, struct bd_similarity *found)
 {
-    enum bd_global_motion_verdict verdict =
-        judge(motion, match_all(motion, frame, near, starts), found);
+    match_all(motion, frame, near, starts);
+    enum bd_global_motion_verdict verdict = judge(motion, agreement, found);
     if (found->turn == 0 && found->grow == 0)
         return verdict;
-    return judge(motion, match_all(motion, frame, *found, NULL), found);
+    match_all(motion, frame, *found, NULL);
+    return judge(motion, agreement, found);
 }
 
 /* Matches after a search over the full range. */
@@ -391,6 +395,23 @@ static void renew(struct bd_global_motion *motion, const struct bd_frame *frame,
     }
 }
 
+/* Remembers a motion and what it says about the next ones. */
+static void accept(struct bd_global_motion *motion, struct bd_similarity found)
+{
+    int width = motion->width, height = motion->height, scale = motion->cells.scale;
+    struct bd_similarity last = motion->last;
+    motion->velocity = (struct bd_similarity){ found.x - last.x, found.y - last.y,
+                                               found.turn - last.turn, found.grow - last.grow };
+    motion->last = found;
+    motion->failures = 0;
+    motion->bends -= motion->bends > 0;
+    motion->blurs -= motion->blurs > 0;
+    if (bd_similarity_bend(found, width, height) >= clear_bend * scale)
+        motion->bends = remembered;
+    if (bd_similarity_size(motion->velocity, width, height) >= fast * scale)
+        motion->blurs = remembered;
+}
+
 enum bd_global_motion_verdict bd_global_motion_find(struct bd_global_motion *motion,
                                                     const struct bd_frame *frame,
                                                     struct bd_similarity *found)
@@ -406,20 +427,14 @@ enum bd_global_motion_verdict bd_global_motion_find(struct bd_global_motion *mot
         motion->used > 0 && (motion->failures < patience || motion->failures % retry_interval == 0);
     if (verdict != BD_MOTION_FOUND && worth)
         verdict = try_far(motion, frame, found);
+    if (verdict != BD_MOTION_FOUND && motion->blurs > 0)
+        verdict = judge(motion, blurred_agreement, found);
     if (verdict != BD_MOTION_FOUND) {
         *found = motion->velocity = (struct bd_similarity){ 0 };
         motion->failures++;
         return verdict;
     }
-    motion->failures = 0;
-    motion->bends -= motion->bends > 0;
-    if (bd_similarity_bend(*found, motion->width, motion->height) >=
-        clear_bend * motion->cells.scale)
-        motion->bends = bends_for;
-    motion->velocity =
-        (struct bd_similarity){ found->x - motion->last.x, found->y - motion->last.y,
-                                found->turn - motion->last.turn, found->grow - motion->last.grow };
-    motion->last = *found;
+    accept(motion, *found);
     renew(motion, frame, *found);
     return BD_MOTION_FOUND;
 }
