@@ -197,8 +197,8 @@ void bd_global_motion_begin(struct bd_global_motion *motion, const struct bd_fra
         choose_block(motion, frame, i, motion->last);
 }
 
-/* Searches for all blocks near where they would be after a motion and, if there are `starts`, that
- * much beside. */
+/* Searches for all blocks near where they would be after a motion or, if there are `starts`, after
+ * a shift of each. */
 static void match_all(struct bd_global_motion *motion, const struct bd_frame *frame,
                       struct bd_similarity near, const struct bd_point *starts)
 {
@@ -209,11 +209,9 @@ static void match_all(struct bd_global_motion *motion, const struct bd_frame *fr
         if (!motion->blocks[i].used)
             continue;
         match->home = block->home;
-        match->seen = bd_similarity_apply(near, block->home);
-        if (starts) {
-            match->seen.x += starts[i].x;
-            match->seen.y += starts[i].y;
-        }
+        match->seen =
+            starts ? (struct bd_point){ block->home.x + starts[i].x, block->home.y + starts[i].y }
+                   : bd_similarity_apply(near, block->home);
         memcpy(match->weight, block->slopes, sizeof match->weight);
         match->found = bd_block_find(block, &motion->cells, frame, &match->seen);
     }
@@ -276,61 +274,27 @@ static enum bd_global_motion_verdict judge(struct bd_global_motion *motion, doub
     return motion->agreeing < lost_below * motion->used ? BD_MOTION_LOST : BD_MOTION_UNSURE;
 }
 
-/* The shift, to a cell or so, at which all blocks together match best. False if none does. */
-static bool search(struct bd_global_motion *motion, const struct bd_frame *frame,
-                   struct bd_similarity *shift)
+/* The shift with most votes; none without votes. */
+static struct bd_point best_shift(const struct bd_global_motion *motion, const float *votes)
 {
-    enum { places = bd_block_shifts * bd_block_shifts };
-    float votes[places] = { 0 };
-    int best = 0;
-    for (int i = 0; i < motion->across * motion->down; i++) {
-        memset(motion->votes[i], 0, sizeof motion->votes[i]);
-        if (motion->blocks[i].used)
-            bd_block_vote(&motion->blocks[i].block, &motion->cells, frame, motion->votes[i]);
-        for (int k = 0; k < places; k++)
-            votes[k] += motion->votes[i][k];
-    }
-    for (int k = 1; k < places; k++)
+    int step = bd_block_coarse * motion->cells.scale;
+    int best = bd_block_reach * bd_block_shifts + bd_block_reach;
+    for (int k = 0; k < bd_block_shifts * bd_block_shifts; k++)
         best = votes[k] > votes[best] ? k : best;
-    int step = bd_block_coarse * motion->cells.scale, row = best / bd_block_shifts;
-    *shift = (struct bd_similarity){ .x = (best % bd_block_shifts - bd_block_reach) * step,
-                                     .y = (row - bd_block_reach) * step };
-    return votes[best] > 0;
+    int row = best / bd_block_shifts;
+    return (struct bd_point){ (best % bd_block_shifts - bd_block_reach) * step,
+                              (row - bd_block_reach) * step };
 }
 
-/* The place that a block and its neighbours vote for together, beside `shift`, which is that of
- * all: rotation moves the sides of a picture further than a block is searched for. */
-static struct bd_point local_start(const struct bd_global_motion *motion, int number,
-                                   struct bd_similarity shift)
+/* Adds the votes of blocks whose fields are within `range` of those of block `number`. */
+static void add_votes(const struct bd_global_motion *motion, int number, int range, float *votes)
 {
-    enum { beside = 2, range = 2 * beside + 1 };
-    int step = bd_block_coarse * motion->cells.scale;
-    int middle_x = (int)lround(shift.x / step) + bd_block_reach;
-    int middle_y = (int)lround(shift.y / step) + bd_block_reach;
     int column = number % motion->across, row = number / motion->across;
-    float sums[range][range] = { { 0 } };
-    struct bd_point best = { 0, 0 };
-    for (int j = -1; j <= 1; j++)
-        for (int i = -1; i <= 1; i++) {
-            if (column + i < 0 || column + i >= motion->across || row + j < 0 ||
-                row + j >= motion->down)
-                continue;
-            const float *votes = motion->votes[number + j * motion->across + i];
-            for (int y = 0; y < range; y++)
-                for (int x = 0; x < range; x++) {
-                    int u = middle_x + x - beside, v = middle_y + y - beside;
-                    if (u >= 0 && u < bd_block_shifts && v >= 0 && v < bd_block_shifts)
-                        sums[y][x] += votes[v * bd_block_shifts + u];
-                }
-        }
-    float most = sums[beside][beside];
-    for (int y = 0; y < range; y++)
-        for (int x = 0; x < range; x++)
-            if (sums[y][x] > most) {
-                most = sums[y][x];
-                best = (struct bd_point){ (x - beside) * step, (y - beside) * step };
-            }
-    return best;
+    memset(votes, 0, sizeof motion->votes[0]);
+    for (int i = 0; i < motion->across * motion->down; i++)
+        if (abs(i % motion->across - column) <= range && abs(i / motion->across - row) <= range)
+            for (int k = 0; k < bd_block_shifts * bd_block_shifts; k++)
+                votes[k] += motion->votes[i][k];
 }
 
 /* Matches near a motion; blocks that disagree with the answer are searched for once more, where it
@@ -347,19 +311,30 @@ try_near(struct bd_global_motion *motion, const struct bd_frame *frame, struct b
     return judge(motion, agreement, found);
 }
 
-/* Matches after a search over the full range. */
+/* Matches after a search over the full range: first for the shift, to a cell or so, that all blocks
+ * vote for, then for those that neighbours vote for, since rotation moves the sides of a picture
+ * further than a block is searched for. */
 static enum bd_global_motion_verdict
 try_far(struct bd_global_motion *motion, const struct bd_frame *frame, struct bd_similarity *found)
 {
-    struct bd_similarity far;
+    float votes[bd_block_shifts * bd_block_shifts];
     struct bd_point starts[most_blocks];
-    if (!search(motion, frame, &far))
-        return BD_MOTION_LOST;
+    int count = motion->across * motion->down;
+    for (int i = 0; i < count; i++) {
+        memset(motion->votes[i], 0, sizeof motion->votes[i]);
+        if (motion->blocks[i].used)
+            bd_block_vote(&motion->blocks[i].block, &motion->cells, frame, motion->votes[i]);
+    }
+    add_votes(motion, 0, most_across, votes);
+    struct bd_point shift = best_shift(motion, votes);
+    struct bd_similarity far = { .x = shift.x, .y = shift.y };
     enum bd_global_motion_verdict verdict = try_near(motion, frame, far, NULL, found);
     if (verdict == BD_MOTION_FOUND)
         return verdict;
-    for (int i = 0; i < motion->across * motion->down; i++)
-        starts[i] = local_start(motion, i, far);
+    for (int i = 0; i < count; i++) {
+        add_votes(motion, i, 1, votes);
+        starts[i] = best_shift(motion, votes);
+    }
     return try_near(motion, frame, far, starts, found);
 }
 
