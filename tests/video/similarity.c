@@ -165,17 +165,17 @@ static void what_tears_is_no_motion(void **state)
     assert_true(bd_similarity_is_none(found));
 }
 
-/* Where the camera is at a time, in pictures: up to four pixels on from one to the next. */
+/* Where the camera is at a time, in pictures: up to eight pixels on from one to the next. */
 static struct bd_similarity hand(double t)
 {
     if (t <= 0)
         return (struct bd_similarity){ 0 };
-    return motion_of(4 * sin(t * 0.9) + 1.5 * sin(t * 0.37), 3.5 * sin(t * 1.1 + 1), sin(t * 0.8),
+    return motion_of(5.5 * sin(t * 1.2) + 1.5 * sin(t * 0.37), 4 * sin(t * 1.1 + 1), sin(t * 0.8),
                      0.008 * sin(t * 0.5));
 }
 
-/* A camera that shakes with motion blur over most of the time between pictures, while an object
- * hides a third of them. */
+/* A camera that shakes with motion blur over nine tenths of the time between pictures, while an
+ * object hides a third of the scene and more and more of its blocks. */
 static void a_hand_held_camera_is_followed(void **state)
 {
     (void)state;
@@ -188,16 +188,21 @@ static void a_hand_held_camera_is_followed(void **state)
     for (int t = 0; t < frames; t++) {
         struct bd_similarity seen;
         struct view view = { .exposures = t ? most_path : 1,
-                             .left = 20 + 3 * t,
-                             .right = 20 + 3 * t + width / 3,
-                             .object_x = 3 * t,
+                             .left = 20 + 2 * t,
+                             .right = 20 + 2 * t + width / 3,
+                             .object_x = 2 * t,
                              .noise = (uint32_t)t };
-        for (int i = 0; i < view.exposures; i++)
-            view.path[i] = hand(t + (i - most_path / 2) * 0.1);
+        struct bd_similarity middle = { 0 };
+        for (int i = 0; i < view.exposures; i++) {
+            view.path[i] = hand(t + (i - view.exposures / 2) * 0.13);
+            middle.x += view.path[i].x / view.exposures;
+            middle.y += view.path[i].y / view.exposures;
+            middle.turn += view.path[i].turn / view.exposures;
+            middle.grow += view.path[i].grow / view.exposures;
+        }
         draw(&frame, &view);
         if (bd_global_motion_find(motion, &frame, &seen) != BD_MOTION_FOUND)
             continue;
-        struct bd_similarity middle = hand(t);
         double error = apart(seen, middle);
         found++;
         square += error * error;
@@ -208,8 +213,8 @@ static void a_hand_held_camera_is_followed(void **state)
     print_message("%d of %d found, off by %.3f pixels, turn by %.5f, grow by %.5f\n", found, frames,
                   error, sqrt(turn / found), sqrt(grow / found));
     assert_int_equal(found, frames);
-    assert_true(error <= 0.2);
-    assert_true(sqrt(turn / found) <= 0.0012 && sqrt(grow / found) <= 0.0012);
+    assert_true(error <= 0.35);
+    assert_true(sqrt(turn / found) <= 0.0015 && sqrt(grow / found) <= 0.0015);
     bd_global_motion_destroy(&motion);
     bd_frame_destroy(&frame);
 }
