@@ -194,7 +194,7 @@ static void a_hand_held_camera_is_followed(void **state)
                              .noise = (uint32_t)t };
         struct bd_similarity middle = { 0 };
         for (int i = 0; i < view.exposures; i++) {
-            view.path[i] = hand(t + (i - view.exposures / 2) * 0.13);
+            view.path[i] = hand(t + (i - (view.exposures - 1) / 2.0) * 0.13);
             middle.x += view.path[i].x / view.exposures;
             middle.y += view.path[i].y / view.exposures;
             middle.turn += view.path[i].turn / view.exposures;
@@ -287,16 +287,17 @@ static void absurd_transforms_do_no_harm(void **state)
         for (size_t j = 0; j < sizeof absurd / sizeof *absurd; j++) {
             struct bd_warper *warper = NULL;
             int w = sizes[i][0], h = sizes[i][1];
-            uint8_t *in = malloc((size_t)(w * h * 3)), *out = malloc((size_t)(w * h * 3));
+            size_t pixels = (size_t)w * (size_t)h;
+            uint8_t *in = malloc(3 * pixels), *out = malloc(3 * pixels);
             assert_non_null(in);
             assert_non_null(out);
-            memset(in, 200, (size_t)(w * h * 3));
+            memset(in, 200, 3 * pixels);
             assert_int_equal(bd_warper_create(&warper, w, h, 3), BD_OK);
             bd_warp_picture(warper, out, w * 3, in, w * 3, 3, absurd[j], BD_WARP_REPLICATE);
             for (int k = 0; k < w * h * 3; k++)
                 assert_in_range(out[k], 199, 201);
             bd_warp_picture(warper, out, w * 3, in, w * 3, 3, absurd[j], BD_WARP_KEEP);
-            memset(in, 255, (size_t)(w * h));
+            memset(in, 255, pixels);
             bd_warp_mask(warper, out, w, in, w, absurd[j]);
             for (int k = 0; k < w * h; k++)
                 assert_int_equal(out[k], 255);
