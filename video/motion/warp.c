@@ -138,7 +138,7 @@ static int rounded(double pixels, int side)
 static inline void fill_line(struct line *line, const int16_t (*table)[taps], int width,
                              int channels)
 {
-    int64_t exact = ((int64_t)line->start << slope_bits) + ((int64_t)1 << (slope_bits - 1));
+    int64_t exact = line->start * ((int64_t)1 << slope_bits) + ((int64_t)1 << (slope_bits - 1));
     int previous = 0;
     line->count = 0;
     for (int x = 0; x < width; x++, exact += line->slope) {
