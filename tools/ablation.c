@@ -90,11 +90,12 @@ static enum bd_status look_ahead(struct run *run, int window)
     enum bd_status status = BD_OK;
     for (int j = 0; j < window && !status; j++) {
         const struct bd_frame *shown;
-        struct bd_shift shift;
+        struct bd_similarity motion;
         status = read_picture(source, (int64_t)(j * span / window), &run->picture);
         if (status)
             break;
-        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown, &shift);
+        bd_stabiliser_register(run->stabiliser, &run->picture, bd_stabiliser_ahead, &shown,
+                               &motion);
         status = bd_separator_look_ahead(run->separator, shown->data, shown->stride);
     }
     return status ? status : bd_separator_initialise(run->separator);
@@ -105,7 +106,7 @@ static enum bd_status separate(struct run *run, int64_t index)
     struct timespec begin, end;
     struct bd_separation out;
     const struct bd_frame *picture = &run->picture, *shown;
-    struct bd_shift shift;
+    struct bd_similarity motion;
     double time = (double)index / run->source->rate;
     enum bd_status status = read_picture(run->source, index, &run->picture);
     if (status)
@@ -113,11 +114,11 @@ static enum bd_status separate(struct run *run, int64_t index)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
     if (bd_stabiliser_moved(run->stabiliser))
         status = bd_stabiliser_learn(run->stabiliser, run->separator);
-    bd_stabiliser_register(run->stabiliser, picture, time, &shown, &shift);
+    bd_stabiliser_register(run->stabiliser, picture, time, &shown, &motion);
     if (!status)
         status = bd_separator_push(run->separator, shown->data, shown->stride, time, &out);
     if (!status)
-        bd_stabiliser_restore(run->stabiliser, shift, &out);
+        bd_stabiliser_restore(run->stabiliser, motion, &out);
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
     run->seconds +=
         (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec);

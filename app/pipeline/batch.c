@@ -16,10 +16,10 @@ struct bd_batch {
     bool started;    /* a full window has been delivered */
     int64_t rank;
 
-    struct bd_frame *frames; /* window, full size */
-    struct bd_shift *shifts; /* window: shifts of the frames */
-    int64_t registered;      /* frames */
-    uint8_t *columns;        /* rows x window: the small frames, tight */
+    struct bd_frame *frames;       /* window, full size */
+    struct bd_similarity *motions; /* window: of the camera, a frame each */
+    int64_t registered;            /* frames */
+    uint8_t *columns;              /* rows x window: the small frames, tight */
     struct bd_matrix m, l;
     struct bd_rpca_options solver;
     struct bd_rpca *rpca;
@@ -58,12 +58,12 @@ enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backe
     self->window = settings->window;
     self->rows = (size_t)settings->width * (size_t)settings->height * (size_t)settings->channels;
     self->frames = calloc((size_t)self->window, sizeof *self->frames);
-    self->shifts = calloc((size_t)self->window, sizeof *self->shifts);
+    self->motions = calloc((size_t)self->window, sizeof *self->motions);
     self->columns = malloc(self->rows * (size_t)self->window);
     self->column = malloc(self->rows * sizeof *self->column);
     self->background = malloc(self->rows);
     enum bd_status status = BD_OK;
-    if (!self->frames || !self->shifts || !self->columns || !self->column || !self->background)
+    if (!self->frames || !self->motions || !self->columns || !self->column || !self->background)
         status = bd_fail(BD_ERROR_MEMORY,
                          "out of memory for a window of %d frames; --window or --scale smaller",
                          self->window);
@@ -91,7 +91,7 @@ void bd_batch_destroy(struct bd_batch **batch)
     for (int j = 0; self->frames && j < self->window; j++)
         bd_frame_destroy(&self->frames[j]);
     free(self->frames);
-    free(self->shifts);
+    free(self->motions);
     free(self->columns);
     free(self->column);
     free(self->background);
@@ -115,7 +115,7 @@ static enum bd_status store(struct bd_batch *batch, int j, const struct bd_frame
         return status;
     uint8_t *column = batch->columns + (size_t)j * batch->rows;
     double time = (double)batch->registered++ / batch->settings.frame_rate;
-    bd_stabiliser_register(batch->stabiliser, picture, time, &picture, &batch->shifts[j]);
+    bd_stabiliser_register(batch->stabiliser, picture, time, &picture, &batch->motions[j]);
     for (int y = 0; y < batch->settings.height; y++)
         memcpy(column + (size_t)y * tight, picture->data + (int64_t)y * picture->stride, tight);
     return BD_OK;
@@ -131,10 +131,10 @@ static void rotate(struct bd_batch *batch, int fresh, int keep)
         memmove(batch->frames, batch->frames + 1,
                 (size_t)(fresh + keep - 1) * sizeof *batch->frames);
         batch->frames[fresh + keep - 1] = first;
-        struct bd_shift shift = batch->shifts[0];
-        memmove(batch->shifts, batch->shifts + 1,
-                (size_t)(fresh + keep - 1) * sizeof *batch->shifts);
-        batch->shifts[fresh + keep - 1] = shift;
+        struct bd_similarity motion = batch->motions[0];
+        memmove(batch->motions, batch->motions + 1,
+                (size_t)(fresh + keep - 1) * sizeof *batch->motions);
+        batch->motions[fresh + keep - 1] = motion;
         memcpy(batch->background, batch->columns, batch->rows);
         memmove(batch->columns, batch->columns + batch->rows,
                 (size_t)(fresh + keep - 1) * batch->rows);
@@ -254,7 +254,7 @@ enum bd_status bd_batch_next(struct bd_batch *batch, struct bd_queue *queue,
         status = mask_frame(batch, batch->next, separation);
     if (status)
         return status;
-    bd_stabiliser_restore(batch->stabiliser, batch->shifts[batch->next], separation);
+    bd_stabiliser_restore(batch->stabiliser, batch->motions[batch->next], separation);
     *frame = &batch->frames[batch->next++];
     separation->rank = (int)batch->rank;
     separation->columns = batch->count;

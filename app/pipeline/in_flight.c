@@ -26,8 +26,8 @@ static enum bd_status submit_next(struct bd_in_flight *flight)
         return status;
     flight->held++;
     double begin = bd_clock_seconds(), time = bd_in_flight_time(flight, frame);
-    struct bd_shift *shift = &flight->shifts[flight->submitted_count];
-    bd_stabiliser_register(flight->stabiliser, picture, time, &picture, shift);
+    struct bd_similarity *motion = &flight->motions[flight->submitted_count];
+    bd_stabiliser_register(flight->stabiliser, picture, time, &picture, motion);
     status = bd_separator_submit(flight->separator, picture->data, picture->stride, time);
     if (!status)
         flight->submitted[flight->submitted_count++] = frame;
@@ -39,16 +39,16 @@ static enum bd_status submit_next(struct bd_in_flight *flight)
 static enum bd_status receive_oldest(struct bd_in_flight *flight, const struct bd_frame **frame,
                                      struct bd_separation *separation)
 {
-    struct bd_shift shift = flight->shifts[0];
+    struct bd_similarity motion = flight->motions[0];
     *frame = flight->submitted[0];
     flight->submitted_count--;
     for (int i = 0; i < flight->submitted_count; i++) {
         flight->submitted[i] = flight->submitted[i + 1];
-        flight->shifts[i] = flight->shifts[i + 1];
+        flight->motions[i] = flight->motions[i + 1];
     }
     enum bd_status status = bd_separator_receive(flight->separator, separation);
     if (!status)
-        bd_stabiliser_restore(flight->stabiliser, shift, separation);
+        bd_stabiliser_restore(flight->stabiliser, motion, separation);
     return status;
 }
 

@@ -17,7 +17,7 @@ struct bd_in_flight {
 
     /* Oldest first. */
     const struct bd_frame *submitted[bd_queue_most_held];
-    struct bd_shift shifts[bd_queue_most_held]; /* of the submitted frames */
+    struct bd_similarity motions[bd_queue_most_held]; /* of the camera, of the submitted frames */
     int submitted_count;
     int held; /* frames of the queue: the submitted ones, and the one that was returned last */
     enum bd_status ended; /* BD_OK while frames come */

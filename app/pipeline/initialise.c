@@ -245,11 +245,11 @@ enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
                                      struct bd_stabiliser *stabiliser)
 {
     const struct bd_frame *picture, *registered;
-    struct bd_shift shift;
+    struct bd_similarity motion;
     enum bd_status status = BD_OK;
     int shown = 0;
     while (!status && (picture = next_picture(*initialiser, &status))) {
-        bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &shift);
+        bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &motion);
         status = bd_separator_look_ahead(separator, registered->data, registered->stride);
         release(*initialiser);
         shown++;

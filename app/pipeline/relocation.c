@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "video/motion/warp.h"
+
 /* Seconds that the old scene must be out of sight until the new one counts, and seconds that either
  * may be out of sight without being lost. */
 static const double for_good = 5, for_now = 1;
@@ -15,7 +17,7 @@ enum { most_kept = 12, least_kept = 5, most_bytes = 64 << 20 };
 
 struct bd_relocation {
     struct bd_global_motion *motion; /* of the new scene, while the old one is lost */
-    struct bd_shifter *shifter;
+    struct bd_warper *warper;
     double memory, scale;
 
     double found;       /* when the old scene was seen last; < 0: never */
@@ -23,10 +25,10 @@ struct bd_relocation {
     bool missed;        /* the new scene was not found in the last frame */
     double since, seen; /* when it was seen last */
 
-    bool resting;         /* at `rest`, since `since` */
-    struct bd_shift rest; /* relative to the old scene */
+    bool resting;              /* at `rest`, since `since` */
+    struct bd_similarity rest; /* relative to the old scene */
 
-    struct bd_shift now; /* of the last frame, relative to the new scene */
+    struct bd_similarity now; /* of the last frame, relative to the new scene */
     struct bd_frame kept[most_kept];
     int most, count;
     double next; /* when one more is kept */
@@ -44,7 +46,7 @@ enum bd_status bd_relocation_create(struct bd_relocation **relocation, int width
     self->memory = memory;
     enum bd_status status = bd_global_motion_create(&self->motion, width, height, format);
     if (!status)
-        status = bd_shifter_create(&self->shifter, width, height, (int)format);
+        status = bd_warper_create(&self->warper, width, height, (int)format);
     for (int i = 0; i < self->most && !status; i++)
         status = bd_frame_create(&self->kept[i], width, height, format);
     if (status) {
@@ -64,7 +66,7 @@ void bd_relocation_destroy(struct bd_relocation **relocation)
         return;
     for (int i = 0; i < self->most; i++)
         bd_frame_destroy(&self->kept[i]);
-    bd_shifter_destroy(&self->shifter);
+    bd_warper_destroy(&self->warper);
     bd_global_motion_destroy(&self->motion);
     free(self);
     *relocation = NULL;
@@ -77,6 +79,15 @@ void bd_relocation_forget(struct bd_relocation *relocation)
     relocation->found = -1;
 }
 
+/* The camera is not at rest. */
+static bool moved(const struct bd_relocation *relocation, struct bd_similarity from,
+                  struct bd_similarity to)
+{
+    const struct bd_frame *picture = &relocation->kept[0];
+    return bd_similarity_size(bd_similarity_between(from, to), picture->width, picture->height) >=
+           near * relocation->scale;
+}
+
 /* Keeps a picture now and then, so that `most` of them show all of the time. */
 static void keep(struct bd_relocation *relocation, const struct bd_frame *picture, double time,
                  double span)
@@ -84,8 +95,8 @@ static void keep(struct bd_relocation *relocation, const struct bd_frame *pictur
     if (time < relocation->next)
         return;
     struct bd_frame *to = &relocation->kept[relocation->count % relocation->most];
-    bd_shift_picture(relocation->shifter, to->data, to->stride, picture->data, picture->stride,
-                     (int)picture->format, relocation->now, BD_SHIFT_REPLICATE);
+    bd_warp_picture(relocation->warper, to->data, to->stride, picture->data, picture->stride,
+                    (int)picture->format, relocation->now, BD_WARP_REPLICATE);
     relocation->count++;
     relocation->next = time + span / relocation->most;
 }
@@ -112,30 +123,29 @@ static bool watch_lost(struct bd_relocation *relocation, const struct bd_frame *
 
 /* The old scene is in sight, but not where it is expected. */
 static bool watch_resting(struct bd_relocation *relocation, const struct bd_frame *picture,
-                          double time, struct bd_shift last)
+                          double time, struct bd_similarity last)
 {
-    if (!relocation->resting ||
-        bd_shift_size(bd_shift_minus(last, relocation->rest)) >= near * relocation->scale) {
+    if (!relocation->resting || moved(relocation, relocation->rest, last)) {
         relocation->resting = true;
         relocation->rest = last;
         relocation->since = time;
         relocation->next = time + for_now;
         relocation->count = 0;
     }
-    relocation->now = bd_shift_minus(last, relocation->rest);
+    relocation->now = bd_similarity_between(relocation->rest, last);
     keep(relocation, picture, time, relocation->memory);
     return time - relocation->since >= relocation->memory && relocation->count >= least_kept;
 }
 
 bool bd_relocation_watch(struct bd_relocation *relocation, const struct bd_frame *picture,
-                         double time, enum bd_global_motion_verdict verdict, struct bd_shift last,
-                         struct bd_shift origin)
+                         double time, enum bd_global_motion_verdict verdict,
+                         struct bd_similarity last, struct bd_similarity origin)
 {
     if (verdict == BD_MOTION_FOUND || relocation->found < 0)
         relocation->found = time;
     if (verdict == BD_MOTION_FOUND) {
         relocation->lost = false;
-        if (bd_shift_size(bd_shift_minus(last, origin)) >= near * relocation->scale)
+        if (moved(relocation, origin, last))
             return watch_resting(relocation, picture, time, last);
         relocation->resting = false;
         return false;

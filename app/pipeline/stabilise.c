@@ -6,18 +6,20 @@
 
 #include "app/pipeline/relocation.h"
 #include "video/motion/global_motion.h"
+#include "video/motion/warp.h"
 
-/* Lengths are in pixels of a picture of 240 rows. A shift counts as camera shake from `noticed` on.
- * Registration starts when the counted shifts of about the last second add up to `enough`. Cameras
+/* Lengths are in pixels of a picture of 240 rows; those of a motion are of the pixel that it moves
+ * most. A motion counts as camera shake from `noticed` on. Registration starts when the counted
+ * motions of about the last second add up to `enough`. Cameras
  * at rest, with the transmission of their signals, were seen to reach 1.7 within three frames. */
 static const double noticed = 0.5;
 static const double enough = 2.5;
-static const double decay = 1; /* seconds after which the weight of a shift is 1/e */
+static const double decay = 1; /* seconds after which the weight of a motion is 1/e */
 
 /* Seconds for which frames are still registered after the last shake. */
 static const double calm = 10;
 
-/* Pixels. Smaller shifts are ignored: bd_shift_picture rounds to this. */
+/* Pixels. Smaller motions are ignored. */
 static const double nothing = 1.0 / 16;
 
 /* The origin follows the camera by at most this much, in pixels of a picture of 240 rows, within
@@ -29,13 +31,13 @@ struct bd_stabiliser {
     int width, height, channels;
     double scale, memory;
     struct bd_global_motion *motion;
-    struct bd_shifter *shifter;
-    struct bd_shift origin, last; /* where shifts count as 0; the camera's last known shift */
-    double time;                  /* of the last frame; bd_stabiliser_ahead before */
-    double seen;                  /* the sum of shifts, with exponential decay */
-    double until;                 /* once active, frames are registered until this time */
-    bool active, filled;          /* frames are registered; `picture` holds earlier content */
-    struct bd_frame picture;      /* registered */
+    struct bd_warper *warper;
+    struct bd_similarity origin, last; /* what counts as no motion; the camera's last known one */
+    double time;                       /* of the last frame; bd_stabiliser_ahead before */
+    double seen;                       /* the sum of motions, with exponential decay */
+    double until;                      /* once active, frames are registered until this time */
+    bool active, filled;               /* frames are registered; `picture` holds earlier content */
+    struct bd_frame picture;           /* registered */
     struct bd_relocation *relocation;
     bool moved, frozen;
     uint8_t *background, *difference, *mask, *shadow;
@@ -82,7 +84,7 @@ enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_s
         status = bd_relocation_create(&self->relocation, self->width, self->height, format,
                                       self->memory);
     if (!status)
-        status = bd_shifter_create(&self->shifter, self->width, self->height, self->channels);
+        status = bd_warper_create(&self->warper, self->width, self->height, self->channels);
     if (!status)
         status = allocate(self, format);
     if (status) {
@@ -102,7 +104,7 @@ void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser)
         return;
     bd_relocation_destroy(&self->relocation);
     bd_global_motion_destroy(&self->motion);
-    bd_shifter_destroy(&self->shifter);
+    bd_warper_destroy(&self->warper);
     bd_frame_destroy(&self->picture);
     free(self->background);
     free(self->difference);
@@ -117,13 +119,23 @@ static double limited(double value, double most)
     return value > most ? most : value < -most ? -most : value;
 }
 
+/* The camera's motion since the origin. */
+static struct bd_similarity since_origin(const struct bd_stabiliser *stabiliser)
+{
+    return bd_similarity_between(stabiliser->origin, stabiliser->last);
+}
+
 /* Moves the origin towards the camera, by no more than its rate allows. */
 static void follow(struct bd_stabiliser *stabiliser, double passed)
 {
     double most = creep * stabiliser->scale * passed / stabiliser->memory;
-    struct bd_shift distance = bd_shift_minus(stabiliser->last, stabiliser->origin);
-    stabiliser->origin.x += limited(distance.x, most);
-    stabiliser->origin.y += limited(distance.y, most);
+    double most_bend =
+        most / (stabiliser->width > stabiliser->height ? stabiliser->width : stabiliser->height);
+    struct bd_similarity *origin = &stabiliser->origin, last = stabiliser->last;
+    origin->x += limited(last.x - origin->x, most);
+    origin->y += limited(last.y - origin->y, most);
+    origin->turn += limited(last.turn - origin->turn, most_bend);
+    origin->grow += limited(last.grow - origin->grow, most_bend);
 }
 
 /* Decides whether frames are registered from now on. The frames of the look-ahead are far apart in
@@ -131,7 +143,8 @@ static void follow(struct bd_stabiliser *stabiliser, double passed)
 static void decide(struct bd_stabiliser *stabiliser, bool found, double passed)
 {
     double size =
-        bd_shift_size(bd_shift_minus(stabiliser->last, stabiliser->origin)) / stabiliser->scale;
+        bd_similarity_size(since_origin(stabiliser), stabiliser->width, stabiliser->height) /
+        stabiliser->scale;
     bool ahead = stabiliser->time < 0;
     stabiliser->seen *= exp(-passed / decay);
     if (found && size >= noticed) {
@@ -144,29 +157,29 @@ static void decide(struct bd_stabiliser *stabiliser, bool found, double passed)
     }
     if (stabiliser->mode == BD_STABILISE_AUTO && !ahead && stabiliser->time >= stabiliser->until &&
         size * stabiliser->scale < nothing)
-        stabiliser->active = false; /* the shift is 0 now, so nothing jumps */
+        stabiliser->active = false; /* there is no motion now, so nothing jumps */
 }
 
-/* Estimates the shift of a frame of the look-ahead, which may be far from the previous frame. */
+/* Estimates the motion of a frame of the look-ahead, which may be far from the previous frame. */
 static void locate_ahead(struct bd_stabiliser *stabiliser, const struct bd_frame *picture)
 {
-    struct bd_shift shift;
-    bool found = bd_global_motion_find(stabiliser->motion, picture, &shift) == BD_MOTION_FOUND;
-    stabiliser->last = found ? shift : stabiliser->origin;
+    struct bd_similarity motion;
+    bool found = bd_global_motion_find(stabiliser->motion, picture, &motion) == BD_MOTION_FOUND;
+    stabiliser->last = found ? motion : stabiliser->origin;
     decide(stabiliser, found, 0);
 }
 
-/* Estimates the shift of a frame; where that fails the last known shift stays. */
+/* Estimates the motion of a frame; where that fails the last known motion stays. */
 static void locate(struct bd_stabiliser *stabiliser, const struct bd_frame *picture, double time)
 {
-    struct bd_shift shift;
+    struct bd_similarity motion;
     enum bd_global_motion_verdict verdict =
-        bd_global_motion_find(stabiliser->motion, picture, &shift);
+        bd_global_motion_find(stabiliser->motion, picture, &motion);
     bool first = stabiliser->time < 0;
     double passed = !first && time > stabiliser->time ? time - stabiliser->time : 0;
     stabiliser->time = time;
     if (verdict == BD_MOTION_FOUND)
-        stabiliser->last = shift;
+        stabiliser->last = motion;
     if (first)
         stabiliser->until = time + calm;
     if (!stabiliser->frozen)
@@ -177,10 +190,11 @@ static void locate(struct bd_stabiliser *stabiliser, const struct bd_frame *pict
 }
 
 void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
-                            double time, const struct bd_frame **registered, struct bd_shift *shift)
+                            double time, const struct bd_frame **registered,
+                            struct bd_similarity *motion)
 {
     *registered = picture;
-    *shift = (struct bd_shift){ 0, 0 };
+    *motion = (struct bd_similarity){ 0 };
     if (!stabiliser)
         return;
     if (time < 0)
@@ -191,48 +205,48 @@ void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_fr
         stabiliser->filled = false;
         return;
     }
-    struct bd_shift by = bd_shift_minus(stabiliser->last, stabiliser->origin);
-    if (bd_shift_size(by) < nothing)
-        by = (struct bd_shift){ 0, 0 };
+    struct bd_similarity by = since_origin(stabiliser);
+    if (bd_similarity_size(by, stabiliser->width, stabiliser->height) < nothing)
+        by = (struct bd_similarity){ 0 };
     struct bd_frame *out = &stabiliser->picture;
-    bd_shift_picture(stabiliser->shifter, out->data, out->stride, picture->data, picture->stride,
-                     stabiliser->channels, by,
-                     stabiliser->filled ? BD_SHIFT_KEEP : BD_SHIFT_REPLICATE);
+    bd_warp_picture(stabiliser->warper, out->data, out->stride, picture->data, picture->stride,
+                    stabiliser->channels, by,
+                    stabiliser->filled ? BD_WARP_KEEP : BD_WARP_REPLICATE);
     stabiliser->filled = true;
-    if (by.x == 0 && by.y == 0)
+    if (bd_similarity_is_none(by))
         return;
     bd_frame_copy_times(out, picture);
     *registered = out;
-    *shift = by;
+    *motion = by;
 }
 
 /* Moves a picture of `channels` back, if there is one. */
 static void restore_picture(struct bd_stabiliser *stabiliser, const uint8_t **picture, uint8_t *out,
-                            int channels, struct bd_shift back)
+                            int channels, struct bd_similarity back)
 {
     int64_t stride = (int64_t)stabiliser->width * channels;
     if (!*picture)
         return;
-    bd_shift_picture(stabiliser->shifter, out, stride, *picture, stride, channels, back,
-                     BD_SHIFT_REPLICATE);
+    bd_warp_picture(stabiliser->warper, out, stride, *picture, stride, channels, back,
+                    BD_WARP_REPLICATE);
     *picture = out;
 }
 
 static void restore_mask(struct bd_stabiliser *stabiliser, const uint8_t **mask, uint8_t *out,
-                         struct bd_shift back)
+                         struct bd_similarity back)
 {
     if (!*mask)
         return;
-    bd_shift_mask(stabiliser->shifter, out, stabiliser->width, *mask, stabiliser->width, back);
+    bd_warp_mask(stabiliser->warper, out, stabiliser->width, *mask, stabiliser->width, back);
     *mask = out;
 }
 
-void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_shift shift,
+void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_similarity motion,
                            struct bd_separation *separation)
 {
-    if (!stabiliser || (shift.x == 0 && shift.y == 0))
+    if (!stabiliser || bd_similarity_is_none(motion))
         return;
-    struct bd_shift back = { -shift.x, -shift.y };
+    struct bd_similarity back = bd_similarity_inverse(motion);
     size_t pixels = (size_t)stabiliser->width * (size_t)stabiliser->height;
     restore_picture(stabiliser, &separation->background, stabiliser->background,
                     stabiliser->channels, back);
@@ -261,7 +275,7 @@ bool bd_stabiliser_moved(const struct bd_stabiliser *stabiliser)
 
 enum bd_status bd_stabiliser_learn(struct bd_stabiliser *stabiliser, struct bd_separator *separator)
 {
-    stabiliser->origin = stabiliser->last = (struct bd_shift){ 0, 0 };
+    stabiliser->origin = stabiliser->last = (struct bd_similarity){ 0 };
     stabiliser->moved = stabiliser->filled = false;
     bd_log(BD_LOG_INFO, "the camera has been moved: a new background is learned");
     return bd_relocation_learn(stabiliser->relocation, separator, stabiliser->motion);

@@ -3,8 +3,9 @@
  *
  *   frame -> bd_stabiliser_register -> registered picture -> separator -> bd_stabiliser_restore
  *
- * The shift of the camera is estimated for every frame (video/motion/global_motion.h). Frames are
- * passed on unchanged unless the camera has shaken recently. Shifts are measured from an origin,
+ * The motion of the camera (shift, rotation and zoom) is estimated for every frame
+ * (video/motion/global_motion.h). Frames are passed on unchanged unless the camera has shaken
+ * recently. Motion is measured from an origin,
  * which is the first picture; the origin follows the camera, at most as fast as the background
  * model can follow. If nothing has been at its old position for some seconds, the camera has been
  * relocated: the separator then learns a new background from the frames since that time
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 
 #include "video/frame.h"
-#include "video/motion/shift.h"
+#include "video/motion/similarity.h"
 #include <backdrop/separator.h>
 
 enum bd_stabilise_mode {
@@ -35,20 +36,20 @@ enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_s
 void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser);
 
 /* Registers a frame: *registered is what the separator must see instead of `picture`. It is
- * `picture` itself if *shift is 0, else a copy with its content moved back by *shift, valid until
- * the next call. Parts of the scene that are outside of `picture` keep the values that were seen
- * there last. `time` in seconds, not decreasing; frames of the look-ahead, which come before the
- * first frame of the separation, have the time bd_stabiliser_ahead. */
+ * `picture` itself if *motion is none, else a copy with *motion undone, valid until the next call.
+ * Parts of the scene that are outside of `picture` keep the values that were seen there last.
+ * `time` in seconds, not decreasing; frames of the look-ahead, which come before the first frame of
+ * the separation, have the time bd_stabiliser_ahead. */
 #define bd_stabiliser_ahead (-1.0)
 void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_frame *picture,
                             double time, const struct bd_frame **registered,
-                            struct bd_shift *shift);
+                            struct bd_similarity *motion);
 
-/* Moves the pictures of a separation back to where the frame was. `shift` is what
+/* Moves the pictures of a separation back to where the frame was. `motion` is what
  * bd_stabiliser_register returned for this frame. The pictures are valid until the next call. At
  * the sides, where the frame shows parts of the scene that the background does not hold, the
  * nearest column or row is repeated. */
-void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_shift shift,
+void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_similarity motion,
                            struct bd_separation *separation);
 
 /* True if the camera has been relocated. bd_stabiliser_learn then lets the separator learn the new

@@ -30,18 +30,27 @@ static struct bd_separator_options settings_for(int width, int height, int outpu
     return bd_separator_defaults(&options);
 }
 
-/* Still texture below a sky, moved by (x, y), with a little noise. */
-static void draw(struct bd_frame *frame, double x, double y, uint32_t noise)
+/* Still texture below a sky under a motion of the camera, with a little noise. */
+static void draw_moved(struct bd_frame *frame, struct bd_similarity motion, uint32_t noise)
 {
+    struct bd_similarity back = bd_similarity_inverse(motion);
+    double middle_x = (frame->width - 1) / 2.0, middle_y = (frame->height - 1) / 2.0;
     for (int j = 0; j < frame->height; j++)
         for (int i = 0; i < frame->width; i++) {
-            int64_t u = llround((i - x) * 256), v = llround((j - y) * 256);
+            struct bd_point at =
+                bd_similarity_apply(back, (struct bd_point){ i - middle_x, j - middle_y });
+            int64_t u = llround((at.x + middle_x) * 256), v = llround((at.y + middle_y) * 256);
             double value = bd_synth_noise(u, v, 12, 3) * 0.2 + bd_synth_noise(u, v, 10, 4) * 0.2;
-            if (3 * (j - y) < frame->height)
+            if (3 * (at.y + middle_y) < frame->height)
                 value = 220;
             value += bd_synth_hash((uint32_t)i, (uint32_t)j, noise) % 5 - 2.0;
             frame->data[j * frame->stride + i] = (uint8_t)fmax(0, fmin(255, round(value)));
         }
+}
+
+static void draw(struct bd_frame *frame, double x, double y, uint32_t noise)
+{
+    draw_moved(frame, (struct bd_similarity){ .x = x, .y = y }, noise);
 }
 
 /* Mean absolute difference away from the borders. */
@@ -62,7 +71,7 @@ static void off_and_still_go_through(void **state)
     struct bd_stabiliser *stabiliser;
     struct bd_frame frame = { 0 };
     const struct bd_frame *shown;
-    struct bd_shift shift;
+    struct bd_similarity shift;
     struct bd_separation separation = { .foreground = 7 };
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
     for (int mode = BD_STABILISE_AUTO; mode <= BD_STABILISE_OFF; mode++) {
@@ -104,7 +113,7 @@ static void shake_is_registered(void **state)
     struct bd_stabiliser *stabiliser;
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
-    struct bd_shift shift;
+    struct bd_similarity shift;
     assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8),
                      BD_OK);
     assert_int_equal(bd_frame_create(&frame, 320, 240, BD_GRAY8), BD_OK);
@@ -135,6 +144,46 @@ static void shake_is_registered(void **state)
     bd_frame_destroy(&first);
 }
 
+/* A hand-held camera, up to six pixels and one degree from one frame to the next: noticed at once,
+ * with a look-ahead and without, and what is shown is static. */
+static void rotation_is_registered(void **state)
+{
+    (void)state;
+    struct bd_separator_options settings = settings_for(320, 240, BD_SEPARATOR_MASK);
+    struct bd_frame first = { 0 }, frame = { 0 };
+    assert_int_equal(bd_frame_create(&frame, 320, 240, BD_GRAY8), BD_OK);
+    assert_int_equal(bd_frame_create(&first, 320, 240, BD_GRAY8), BD_OK);
+    draw(&first, 0, 0, 1);
+    for (int ahead = 0; ahead <= 8; ahead += 8) {
+        struct bd_stabiliser *stabiliser;
+        int through = 0;
+        double worst = 0;
+        assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8),
+                         BD_OK);
+        for (int t = -ahead; t < 30; t++) {
+            const struct bd_frame *shown;
+            struct bd_similarity motion, found;
+            double when = t < 0 ? -7.0 * t : t, turn = 0.017 * sin(when * 0.7);
+            motion = (struct bd_similarity){ 4 * sin(when * 1.3), 3 * sin(when * 1.1), turn,
+                                             0.01 * sin(when * 0.4) - turn * turn / 2 };
+            draw_moved(&frame, motion, (uint32_t)(t + 100));
+            bd_stabiliser_register(stabiliser, &frame, t < 0 ? bd_stabiliser_ahead : t * 0.04,
+                                   &shown, &found);
+            if (t >= 0 && shown == &frame)
+                through++;
+            if (ahead == 0 && t >= 3)
+                worst = fmax(worst, differ(shown, &first, 16));
+        }
+        print_message("%d of the look-ahead: %d of 30 frames went through, worst off by %.2f\n",
+                      ahead, through, worst);
+        assert_true(through <= (ahead ? 1 : 2));
+        assert_true(worst <= 2.7); /* 1.6 is the noise of both */
+        bd_stabiliser_destroy(&stabiliser);
+    }
+    bd_frame_destroy(&frame);
+    bd_frame_destroy(&first);
+}
+
 /* What has left the picture is shown as it was last. */
 static void the_border_stays(void **state)
 {
@@ -143,7 +192,7 @@ static void the_border_stays(void **state)
     struct bd_stabiliser *stabiliser;
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
-    struct bd_shift shift;
+    struct bd_similarity shift;
     assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
                      BD_OK);
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
@@ -190,7 +239,7 @@ static void results_go_back(void **state)
                                  .mask = mask,
                                  .shadow = shadow,
                                  .foreground = 50 };
-    bd_stabiliser_restore(stabiliser, (struct bd_shift){ 4, -3 }, &out);
+    bd_stabiliser_restore(stabiliser, (struct bd_similarity){ .x = 4, .y = -3 }, &out);
     assert_int_equal(out.foreground, 50);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
@@ -202,7 +251,7 @@ static void results_go_back(void **state)
             assert_int_equal(out.difference[i], difference[v * width + u]);
         }
     out = (struct bd_separation){ .mask = mask, .shadow = shadow };
-    bd_stabiliser_restore(stabiliser, (struct bd_shift){ 0.5, 0.5 }, &out);
+    bd_stabiliser_restore(stabiliser, (struct bd_similarity){ .x = 0.5, .y = 0.5 }, &out);
     int64_t count = 0;
     for (int i = 0; i < width * height; i++) {
         count += out.mask[i] != 0;
@@ -221,7 +270,8 @@ struct session {
     struct bd_frame frame;
     int t;
     double foreground; /* share of the last frame */
-    struct bd_shift shift;
+    double turn;       /* of the camera */
+    struct bd_similarity shift;
 };
 
 static void open_session(struct session *session)
@@ -252,7 +302,8 @@ static void watch(struct session *session, double x, double y, double seconds)
         const struct bd_frame *shown;
         struct bd_separation out;
         double time = session->t++ / 10.0;
-        draw(&session->frame, x, y, (uint32_t)session->t);
+        draw_moved(&session->frame, (struct bd_similarity){ .x = x, .y = y, .turn = session->turn },
+                   (uint32_t)session->t);
         bd_stabiliser_register(session->stabiliser, &session->frame, time, &shown, &session->shift);
         assert_int_equal(
             bd_separator_push(session->separator, shown->data, shown->stride, time, &out), BD_OK);
@@ -312,6 +363,17 @@ static void a_camera_that_is_nudged_goes_on(void **state)
     watch(&session, 5.5, -4.25, 0.1);
     assert_true(session.foreground < 0.002);
     assert_true(fabs(session.shift.x) < 0.1 && fabs(session.shift.y) < 0.1);
+    /* the same with a rotation */
+    session.turn = 0.025;
+    watch(&session, 5.5, -4.25, 5);
+    assert_true(session.foreground < 0.003);
+    assert_true(fabs(session.shift.turn - 0.025) < 0.002);
+    assert_false(bd_stabiliser_moved(session.stabiliser));
+    watch(&session, 5.5, -4.25, 20);
+    assert_true(bd_stabiliser_moved(session.stabiliser));
+    assert_int_equal(bd_stabiliser_learn(session.stabiliser, session.separator), BD_OK);
+    watch(&session, 5.5, -4.25, 0.1);
+    assert_true(session.foreground < 0.002 && bd_similarity_is_none(session.shift));
     close_session(&session);
 }
 
@@ -492,6 +554,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(off_and_still_go_through),
         cmocka_unit_test(shake_is_registered),
+        cmocka_unit_test(rotation_is_registered),
         cmocka_unit_test(the_border_stays),
         cmocka_unit_test(results_go_back),
         cmocka_unit_test(a_camera_that_is_turned_learns_anew),

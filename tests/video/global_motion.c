@@ -14,6 +14,7 @@
 
 #include "tests/support/quick.h"
 #include "video/motion/global_motion.h"
+#include "video/motion/warp.h"
 #include "video/synth/paint.h"
 
 /* What a picture shows: still texture, and an object with another texture. */
@@ -73,22 +74,22 @@ static void bad_input(void **state)
 {
     (void)state;
     struct bd_global_motion *motion;
-    struct bd_shifter *shifter;
+    struct bd_warper *warper;
     assert_int_equal(bd_global_motion_create(&motion, 0, 10, BD_GRAY8), BD_ERROR_ARGUMENT);
     assert_null(motion);
     assert_int_equal(bd_global_motion_create(&motion, 10, -1, BD_GRAY8), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_global_motion_create(&motion, 10, 10, BD_RGBA32), BD_ERROR_ARGUMENT);
     bd_global_motion_destroy(&motion);
-    assert_int_equal(bd_shifter_create(&shifter, 10, 0, 1), BD_ERROR_ARGUMENT);
-    assert_null(shifter);
-    assert_int_equal(bd_shifter_create(&shifter, 10, 10, 0), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_shifter_create(&shifter, 10, 10, 5), BD_ERROR_ARGUMENT);
-    bd_shifter_destroy(&shifter);
+    assert_int_equal(bd_warper_create(&warper, 10, 0, 1), BD_ERROR_ARGUMENT);
+    assert_null(warper);
+    assert_int_equal(bd_warper_create(&warper, 10, 10, 0), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_warper_create(&warper, 10, 10, 5), BD_ERROR_ARGUMENT);
+    bd_warper_destroy(&warper);
 }
 
 /* The shift found of `view` against the same at 0, 0. */
 static enum bd_global_motion_verdict find(struct bd_frame *frame, const struct view *view,
-                                          struct bd_shift *shift)
+                                          struct bd_similarity *shift)
 {
     struct bd_global_motion *motion = NULL;
     struct view first = *view;
@@ -117,13 +118,13 @@ static void known_shifts_are_found(void **state)
                   { 240, 400, 1, BD_GRAY8 },
                   { 640, 480, 2, BD_RGB24 },
                   { 1920, 1080, 4, BD_GRAY8 } };
-    static const struct bd_shift shifts[] = { { 0, 0 },       { 0.25, -0.5 },   { -1.1, 0.7 },
+    static const struct bd_point shifts[] = { { 0, 0 },       { 0.25, -0.5 },   { -1.1, 0.7 },
                                               { 3.3, -7.75 }, { -11.5, 11.25 }, { 8, 8 } };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes - (test_quick() ? 2 : 0); i++) {
         struct bd_frame frame = make_frame(sizes[i].width, sizes[i].height, sizes[i].format, 7);
         double worst = 0;
         for (size_t j = 0; j < sizeof shifts / sizeof *shifts; j++) {
-            struct bd_shift shift;
+            struct bd_similarity shift;
             struct view view = { .x = shifts[j].x * sizes[i].fine,
                                  .y = shifts[j].y * sizes[i].fine,
                                  .fine = sizes[i].fine,
@@ -143,7 +144,7 @@ static void what_else_changes_does_not_matter(void **state)
 {
     (void)state;
     struct bd_frame frame = make_frame(320, 240, BD_GRAY8, 0);
-    struct bd_shift shift;
+    struct bd_similarity shift;
     struct view dark = { .x = 2.5, .y = -4.25, .gain = 0.6, .add = 15, .noise = 3 };
     assert_int_equal(find(&frame, &dark, &shift), BD_MOTION_FOUND);
     assert_true(fabs(shift.x - 2.5) <= 0.1 && fabs(shift.y + 4.25) <= 0.1);
@@ -185,7 +186,7 @@ static void what_moves_is_no_shake(void **state)
         int found = 0, frames = 40;
         assert_int_equal(bd_global_motion_create(&motion, 320, 240, BD_GRAY8), BD_OK);
         for (int t = 0; t < frames; t++) {
-            struct bd_shift shift;
+            struct bd_similarity shift;
             struct view view = objects[i];
             view.object_x = (int)lround(9 * sin(t * 0.35));
             view.object_y = t / 8;
@@ -213,7 +214,7 @@ static void without_texture_there_is_no_shift(void **state)
         struct bd_global_motion *motion = NULL;
         assert_int_equal(bd_global_motion_create(&motion, 320, 240, BD_RGB24), BD_OK);
         for (int t = 0; t < 20; t++) {
-            struct bd_shift shift;
+            struct bd_similarity shift;
             struct view view = views[i];
             view.noise_seed = (uint32_t)t;
             draw(&frame, &view);
@@ -223,7 +224,7 @@ static void without_texture_there_is_no_shift(void **state)
         }
         /* once there is texture, it is used */
         enum bd_global_motion_verdict verdict = BD_MOTION_UNSURE;
-        struct bd_shift shift = { 0, 0 };
+        struct bd_similarity shift = { 0 };
         for (int t = 0; t < 40 && views[i].noise == 0; t++) {
             struct view view = { .x = t < 30 ? 0 : 3.5, .noise = 2, .noise_seed = (uint32_t)t };
             draw(&frame, &view);
@@ -246,7 +247,7 @@ static void shifts_do_not_drift(void **state)
     double worst = 0;
     assert_int_equal(bd_global_motion_create(&motion, 320, 240, BD_GRAY8), BD_OK);
     for (int t = 0; t < frames; t++) {
-        struct bd_shift shift;
+        struct bd_similarity shift;
         struct view view = { .x = 5 * sin(t * 0.31), .y = 4 * sin(t * 0.47), .noise = 5 };
         view.noise_seed = (uint32_t)t;
         view.other_left = t < frames / 3 ? 0 : 140;
@@ -280,7 +281,7 @@ static void any_size_will_do(void **state)
             assert_true(bd_global_motion_reach(motion) == 12 * bd_global_motion_scale(motion));
             for (int t = 0; t < 12; t++) {
                 struct view view = { .x = t, .y = -t };
-                struct bd_shift shift;
+                struct bd_similarity shift;
                 draw(&frame, &view);
                 if (bd_global_motion_find(motion, &frame, &shift) == BD_MOTION_FOUND)
                     assert_true(fabs(shift.x - t) <= 0.3 && fabs(shift.y + t) <= 0.3);
@@ -313,17 +314,17 @@ static void pictures_are_moved(void **state)
             enum bd_pixel_format format = (enum bd_pixel_format)channels;
             struct bd_frame in = make_frame(sizes[i][0], sizes[i][1], format, 4);
             struct bd_frame out = make_frame(sizes[i][0], sizes[i][1], format, 9);
-            struct bd_shifter *shifter = NULL;
-            assert_int_equal(bd_shifter_create(&shifter, in.width, in.height, 3), BD_OK);
+            struct bd_warper *warper = NULL;
+            assert_int_equal(bd_warper_create(&warper, in.width, in.height, 3), BD_OK);
             for (int k = 0; k < in.height * in.width * channels; k++)
                 in.data[k / (in.width * channels) * in.stride + k % (in.width * channels)] =
                     (uint8_t)bd_synth_hash((uint32_t)k, 1, 2);
             for (size_t j = 0; j < sizeof shifts / sizeof *shifts; j++) {
-                struct bd_shift by = { shifts[j][0], shifts[j][1] };
-                for (int border = BD_SHIFT_REPLICATE; border <= BD_SHIFT_KEEP; border++) {
+                struct bd_similarity by = { .x = shifts[j][0], .y = shifts[j][1] };
+                for (int border = BD_WARP_REPLICATE; border <= BD_WARP_KEEP; border++) {
                     memset(out.data, 0xa5, (size_t)(out.stride * out.height));
-                    bd_shift_picture(shifter, out.data, out.stride, in.data, in.stride, channels,
-                                     by, (enum bd_shift_border)border);
+                    bd_warp_picture(warper, out.data, out.stride, in.data, in.stride, channels, by,
+                                    (enum bd_warp_border)border);
                     double sx = isnan(by.x) ? 0 : fmax(-in.width, fmin(in.width, by.x));
                     double sy = fmax(-in.height, fmin(in.height, by.y));
                     int px = (int)floor(sx), py = (int)floor(sy);
@@ -333,7 +334,7 @@ static void pictures_are_moved(void **state)
                             int got = out.data[y * out.stride + x];
                             double u = floor(column + sx + 0.5), v = floor(y + sy + 0.5);
                             bool seen = u >= 0 && u < in.width && v >= 0 && v < in.height;
-                            if (border == BD_SHIFT_KEEP && !seen) {
+                            if (border == BD_WARP_KEEP && !seen) {
                                 assert_int_equal(got, 0xa5);
                                 continue;
                             }
@@ -358,7 +359,7 @@ static void pictures_are_moved(void **state)
                     }
                 }
             }
-            bd_shifter_destroy(&shifter);
+            bd_warper_destroy(&warper);
             free(in.data);
             free(out.data);
         }
@@ -371,15 +372,15 @@ static void masks_are_moved(void **state)
     static uint8_t in[height * width], out[height * width];
     static const double shifts[][2] = { { 0, 0 },      { 3, -2 },    { -40, 0 },
                                         { 0.25, 0.5 }, { -2.75, 0 }, { 1e9, -1e9 } };
-    struct bd_shifter *shifter = NULL;
-    assert_int_equal(bd_shifter_create(&shifter, width, height, 1), BD_OK);
+    struct bd_warper *warper = NULL;
+    assert_int_equal(bd_warper_create(&warper, width, height, 1), BD_OK);
     for (int i = 0; i < height * width; i++)
         in[i] = bd_synth_hash((uint32_t)i, 5, 6) & 1 ? 255 : 0;
     for (size_t j = 0; j < sizeof shifts / sizeof *shifts; j++) {
         double sx = fmax(-width, fmin(width, shifts[j][0]));
         double sy = fmax(-height, fmin(height, shifts[j][1]));
-        bd_shift_mask(shifter, out, width, in, width,
-                      (struct bd_shift){ shifts[j][0], shifts[j][1] });
+        bd_warp_mask(warper, out, width, in, width,
+                     (struct bd_similarity){ .x = shifts[j][0], .y = shifts[j][1] });
         for (int y = 0; y < height; y++)
             for (int x = 0; x < width; x++) {
                 double sum = 0, fx = sx - floor(sx), fy = sy - floor(sy);
@@ -392,7 +393,7 @@ static void masks_are_moved(void **state)
                 assert_int_equal(out[y * width + x], sum >= 0.5 ? 255 : 0);
             }
     }
-    bd_shifter_destroy(&shifter);
+    bd_warper_destroy(&warper);
 }
 
 int main(void)

@@ -144,8 +144,24 @@ static void make_coarse(struct bd_block *block)
     block->coarse_norm = product(block->coarse, block->coarse, half_area);
 }
 
+/* A match says where the texture is, which need not be in the middle of the block: under a rotation
+ * that makes a difference. */
+static void find_centre(struct bd_block *block, int scale)
+{
+    double sum = 0, x = 0, y = 0;
+    for (int j = 0; j < side; j++)
+        for (int i = 0; i < side; i++) {
+            double across = block->across[j * side + i], down = block->down[j * side + i];
+            double slope = across * across + down * down;
+            sum += slope;
+            x += slope * (i + 0.5);
+            y += slope * (j + 0.5);
+        }
+    block->centre = (struct bd_point){ scale * x / sum, scale * y / sum };
+}
+
 bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
-                     const struct bd_frame *frame, int x, int y, struct bd_shift at)
+                     const struct bd_frame *frame, int x, int y, struct bd_similarity at)
 {
     enum { wide = side + 2 };
     float cell[wide * wide];
@@ -157,9 +173,6 @@ bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
             block->across[j * side + i] = (c[1] - c[-1]) / 2;
             block->down[j * side + i] = (c[wide] - c[-wide]) / 2;
         }
-    block->x = x;
-    block->y = y;
-    block->at = at;
     remove_mean(block->grey, area);
     block->norm = product(block->grey, block->grey, area);
     remove_light(block->across, block);
@@ -174,6 +187,10 @@ bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
     memcpy(block->inverse, (float[3]){ c / determinant, -b / determinant, a / determinant },
            sizeof block->inverse);
     make_coarse(block);
+    find_centre(block, cells->scale);
+    block->home = bd_similarity_apply(
+        bd_similarity_inverse(at), (struct bd_point){ x + block->centre.x - frame->width / 2.0,
+                                                      y + block->centre.y - frame->height / 2.0 });
     return true;
 }
 
@@ -206,13 +223,15 @@ static struct sums look(const struct bd_block *block, const float *seen, int ld,
 }
 
 bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
-                   const struct bd_frame *frame, struct bd_shift *shift)
+                   const struct bd_frame *frame, struct bd_point *seen)
 {
     enum { wide = side + 2 * bd_block_margin, most_steps = 6 };
     const float most = 1.5F, enough = 0.02F; /* cells */
     float cell[wide * wide];
     double scale = cells->scale;
-    double x = block->x + shift->x - block->at.x, y = block->y + shift->y - block->at.y;
+    struct bd_point corner = { frame->width / 2.0 - block->centre.x,
+                               frame->height / 2.0 - block->centre.y };
+    double x = seen->x + corner.x, y = seen->y + corner.y;
     int left = (int)floor(x + 0.5), top = (int)floor(y + 0.5);
     if (left < -wide * cells->scale || left > frame->width || top < -wide * cells->scale ||
         top > frame->height)
@@ -240,8 +259,8 @@ bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
         if (fabsf(ex) < enough && fabsf(ey) < enough)
             break;
     }
-    shift->x = block->at.x + left - block->x + (double)dx * scale;
-    shift->y = block->at.y + top - block->y + (double)dy * scale;
+    seen->x = left + (double)dx * scale - corner.x;
+    seen->y = top + (double)dy * scale - corner.y;
     return likeness >= least_likeness;
 }
 
@@ -253,8 +272,10 @@ static void read_field(const struct bd_block *block, const struct bd_cells *cell
 {
     float cell[fine_field * fine_field];
     int reach = bd_block_reach * bd_block_coarse * cells->scale;
-    bd_cells_read(cells, frame, (int)floor(block->x - block->at.x + 0.5) - reach,
-                  (int)floor(block->y - block->at.y + 0.5) - reach, fine_field, cell);
+    double left = frame->width / 2.0 + block->home.x - block->centre.x;
+    double top = frame->height / 2.0 + block->home.y - block->centre.y;
+    bd_cells_read(cells, frame, (int)floor(left + 0.5) - reach, (int)floor(top + 0.5) - reach,
+                  fine_field, cell);
     for (int y = 0; y < field; y++)
         for (int x = 0; x < field; x++) {
             const float *at = cell + 2 * y * fine_field + 2 * x;
@@ -296,11 +317,10 @@ void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                     match[dx] += row[dx] * grey;
             }
         for (int dx = 0; dx < bd_block_shifts; dx++) {
-            if (!(match[dx] > 0) || !(power[dx] > 0))
-                continue;
-            float likeness = match[dx] / sqrtf(power[dx] * block->coarse_norm);
-            if (likeness > least_likeness)
-                votes[dy * bd_block_shifts + dx] += likeness - least_likeness;
+            float likeness = 0;
+            if (match[dx] > 0 && power[dx] > 0)
+                likeness = match[dx] / sqrtf(power[dx] * block->coarse_norm);
+            votes[dy * bd_block_shifts + dx] = fmaxf(0, likeness - least_likeness);
         }
     }
 }

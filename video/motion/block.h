@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "video/frame.h"
-#include "video/motion/shift.h"
+#include "video/motion/similarity.h"
 
 enum {
     bd_block_side = 16,  /* cells */
@@ -28,8 +28,8 @@ struct bd_cells {
 };
 
 struct bd_block {
-    int x, y;           /* its corner in its picture */
-    struct bd_shift at; /* the shift of that picture */
+    struct bd_point centre; /* of its texture, from its corner, pixels */
+    struct bd_point home;   /* where that centre was when nothing had moved; from the picture's */
     /* Brightness without its mean, and its slopes without their part that a change of brightness or
      * contrast explains. */
     float grey[bd_block_side * bd_block_side], norm;
@@ -48,18 +48,19 @@ void bd_cells_read(const struct bd_cells *cells, const struct bd_frame *frame, i
 /* The smaller eigenvalue of the matrix a b; b c. */
 float bd_block_texture(float a, float b, float c);
 
-/* Copies a block with its corner at pixel (x, y) from a picture that is shifted by `at`. False if
- * it has too little texture to be found again. */
+/* Copies a block with its corner at pixel (x, y) from a picture that has moved by `at`. False if it
+ * has too little texture to be found again. */
 bool bd_block_create(struct bd_block *block, const struct bd_cells *cells,
-                     const struct bd_frame *frame, int x, int y, struct bd_shift at);
+                     const struct bd_frame *frame, int x, int y, struct bd_similarity at);
 
-/* Finds the block in a picture that has moved by *shift, up to a cell and a half more or less, and
- * corrects *shift: Lucas and Kanade's iteration, inverse compositional (Baker, Matthews 2004), for
- * any brightness and contrast. False if it is not there. */
+/* Finds the centre of the block's texture in a picture where it should be at *seen, up to a cell
+ * and a half more or less, and corrects *seen (from the centre of the picture): Lucas and Kanade's
+ * iteration, inverse compositional (Baker, Matthews 2004), for any brightness and contrast. False
+ * if it is not there. */
 bool bd_block_find(const struct bd_block *block, const struct bd_cells *cells,
-                   const struct bd_frame *frame, struct bd_shift *shift);
+                   const struct bd_frame *frame, struct bd_point *seen);
 
-/* Adds to votes[bd_block_shifts][bd_block_shifts] how well the block matches a picture that has
+/* Sets votes[bd_block_shifts][bd_block_shifts] to how well the block matches a picture that has
  * moved by (column - reach, row - reach) times bd_block_coarse cells. */
 void bd_block_vote(const struct bd_block *block, const struct bd_cells *cells,
                    const struct bd_frame *frame, float *votes);
