@@ -45,9 +45,10 @@ template <class Element, bool RELAXED = false> struct bd_rpca_job {
                                            bd_rpca_sums<float> *sums) const
     {
         const float c = loader::clip(m, t, x.scale_read, x.clip_read), old = t - c;
-        const float now = old + (loader::seen(m) - old + x.dual_scale * c - inverse * sum);
+        const float moved = loader::seen(m) - old + x.dual_scale * c - inverse * sum; /* X - L */
+        const float now = old + moved;
         const float next = loader::clip(m, now, s.step.scale_write, s.step.clip_write);
-        float r = next - x.dual_scale * c, e = now - next - old;
+        float r = next - x.dual_scale * c, e = moved - next;
         if (sizeof(Element) > 1)
             r *= scale, e *= scale;
         sums->residual += r * r;

@@ -269,11 +269,11 @@ BD_INLINE void renew_piece(int relaxed, int64_t rows, const float *restrict m,
     float unit = 1 / write.bound;
     for (int64_t i = 0; i < rows; i++) {
         const float *seen = relaxed ? m + i : NULL;
-        float c = clip_state(relaxed, seen, t[i], read), old = t[i] - c;
-        float now = old + (x[i] - l[i]);
+        float c = clip_state(relaxed, seen, t[i], read);
+        float moved = x[i] - l[i], now = (t[i] - c) + moved;
         float next = clip_state(relaxed, seen, now, write);
         r[i] = (next - dual * c) * unit;
-        e[i] = (now - next - old) * unit;
+        e[i] = (moved - next) * unit;
         t[i] = now;
     }
 }
