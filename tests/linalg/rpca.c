@@ -300,7 +300,9 @@ static double apart(const struct problem *p, const float *a, const float *b, con
  * or 255, and the noise. */
 static void relax(struct problem *p, double missing, double noise_level)
 {
-    const struct bd_rpca_options options = { .noise = noise_level,
+    const struct bd_rpca_options options = { .max_iterations =
+                                                 test_quick() ? few_iterations.max_iterations : 0,
+                                             .noise = noise_level,
                                              .observed = missing > 0 ? &p->observed : NULL };
     bd_rpca_destroy(&p->rpca);
     if (missing > 0) {
@@ -433,9 +435,7 @@ static void test_noise(void **state)
 static void test_noisy_bytes(void **state)
 {
     (void)state;
-    enum { m = 4000, n = 50 };
-    if (test_quick())
-        skip();
+    enum { m = 2003, n = 50 };
     FOR_EACH_BACKEND(name)
     {
         struct problem p;
@@ -453,11 +453,10 @@ static void test_noisy_bytes(void **state)
             }
         }
         relax(&p, 0.1, 2);
-        assert_int_equal(solve(&p), BD_OK);
+        solve_quickly(&p);
         fetch(&p);
         print_found(name, &p);
-        assert_int_equal(p.result.rank, 1);
-        assert_true(distance(&p) <= 1e-2);
+        assert_true(test_quick() || (p.result.rank == 1 && distance(&p) <= 1e-2));
         close_problem(&p);
     }
 }
