@@ -44,6 +44,7 @@ const char *bd_status_text(enum bd_status status)
         [-BD_ERROR_NUMERIC] = "numerical failure",
         [-BD_ERROR_BACKEND] = "backend failure",
         [-BD_ERROR_INTERRUPTED] = "interrupted",
+        [-BD_ERROR_CONVERGENCE] = "not converged",
     };
     int count = sizeof texts / sizeof *texts;
     return status <= 0 && status > -count ? texts[-status] : "unknown status";

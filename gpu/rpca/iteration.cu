@@ -1,6 +1,6 @@
-/* The second sweep of a batch Robust PCA iteration: L = X W, T := S + (X - L) and the residual, X
+/* The second sweep of a batch Robust PCA iteration: L = X W, T := E + (X - L) and the residuals, X
  * formed on the fly and never stored. M is read once, T read and written once: 9 bytes an element
- * from bytes. Here for narrow matrices, n <= 104; wider ones: iteration_wide.cu.
+ * from bytes. Here for narrow matrices, n <= 104; wider and relaxed ones: iteration_wide.cu.
  *
  * W is in shared memory, in the order in which the lanes want it. The rest of shared memory is a
  * ring of tiles of 16 rows, more than there are warps: a warp multiplies a tile, reads it again for
@@ -86,26 +86,26 @@ __device__ __forceinline__ void fill_weights(bd_rpca_right *to, const float *w, 
     Way::done();
 }
 
-/* The new T of a tile; returns the square of the residual. */
+/* The new T of a tile; returns its sums. */
 template <int NT, class Element>
-__device__ __forceinline__ float renew(const bd_rpca_job<Element> &job, int64_t tile, int g, int c,
-                                       const bd_rpca_view<NT, Element> &view,
-                                       const float (&sum)[NT][4])
+__device__ __forceinline__ bd_rpca_sums<float>
+renew(const bd_rpca_job<Element> &job, int64_t tile, int g, int c,
+      const bd_rpca_view<NT, Element> &view, const float (&sum)[NT][4])
 {
     const int n = job.x.n;
     float *to = job.s.t + (tile * n + 2 * c) * rows + 2 * g;
-    float square = 0;
+    bd_rpca_sums<float> sums = { 0, 0 };
 #pragma unroll
     for (int j = 0; j < NT; j++)
 #pragma unroll
         for (int odd = 0; odd < 2; odd++) {
             const float2 t = view.t(j, odd), m = view.m(j, odd);
-            const float first = job.renew(t.x, m.x, sum[j][odd], &square);
-            const float second = job.renew(t.y, m.y, sum[j][2 + odd], &square);
+            const float first = job.renew(t.x, m.x, sum[j][odd], &sums);
+            const float second = job.renew(t.y, m.y, sum[j][2 + odd], &sums);
             if (8 * j + 2 * c + odd < n)
                 bd_rpca_store(to + (8 * j + odd) * rows, first, second);
         }
-    return square;
+    return sums;
 }
 
 /* n <= 8 NT. Block b has tiles last - b, last - b - blocks, ..: number i of these is for warp
@@ -148,7 +148,7 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
     }
     fill_weights<NT, way<NT, Element>>(weights, job.s.w, job.s.ldw, job.x.n);
     __syncthreads();
-    double square = 0;
+    bd_rpca_sums<double> sums = { 0, 0 };
     int at = warp, parity = 0;
     /* Four warps go on together; which has no tile left multiplies what is there. */
 #pragma unroll 1
@@ -161,8 +161,11 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
         }
         __syncwarp();
         way<NT, Element>::multiply(sum, job, view, weights, lane);
-        if (i < count)
-            square += (double)renew(job, tile_of(i), lane / 4, lane % 4, view, sum);
+        if (i < count) {
+            const bd_rpca_sums<float> part = renew(job, tile_of(i), lane / 4, lane % 4, view, sum);
+            sums.residual += (double)part.residual;
+            sums.change += (double)part.change;
+        }
         __syncwarp();
         if (i + ring < count)
             fetch(i + ring, at);
@@ -170,7 +173,7 @@ __global__ __launch_bounds__(bd_rpca_warps *warp_size,
         if (at >= ring)
             at -= ring, parity ^= 1;
     }
-    bd_rpca_finish(job, square);
+    bd_rpca_finish(job, sums);
 }
 
 /* How many tiles find room, and how many warps go with them: with so many tiles ahead of the warps
@@ -223,7 +226,7 @@ enum bd_status bd_rpca_sweep_prepare(const struct bd_cuda *cuda)
 
 enum bd_status bd_rpca_sweep_run(const struct bd_cuda *cuda, const struct bd_rpca_sweep *sweep)
 {
-    if (!sweep->l && !sweep->s &&
+    if (!sweep->l && !sweep->s && !sweep->relaxed &&
         (sweep->type == BD_U8 ? run<uint8_t>(cuda, sweep) : run<float>(cuda, sweep)))
         return bd_cuda_launched("a Robust PCA sweep");
     return bd_rpca_wide_run(cuda, sweep);

@@ -1,13 +1,17 @@
-/* The second sweep of a batch Robust PCA iteration for wide matrices (n > 104), and for L and S
- * themselves (any n): the X of up to 128 rows is in shared memory as left operands, W is packed as
- * right operands in device memory and comes from the caches. M is read twice, T read twice and
- * written once, the second time from the caches. */
+/* The second sweep of a batch Robust PCA iteration for wide matrices (n > 104), and of any n for
+ * L and S themselves and for relaxed problems: the X of up to 128 rows is in shared memory as left
+ * operands, W is packed as right operands in device memory and comes from the caches. M is read
+ * twice, T read twice and written once, the second time from the caches. */
 #include "gpu/rpca/iteration.cuh"
 
 namespace
 {
 
 enum { rows = bd_rpca_rows, warps = 8, NT = 4 /* groups of 8 columns that a warp has at a time */ };
+
+using of_bytes = bd_rpca_job<uint8_t>;
+using of_floats = bd_rpca_job<float>;
+using relaxed = bd_rpca_job<float, true>;
 
 /* Right operand (k, j) of a lane becomes number (k columns + j) 32 + lane, columns = (n + 7) / 8.
  */
@@ -21,8 +25,7 @@ __global__ void pack(bd_rpca_right *packed, const float *w, int64_t ldw, int n, 
 }
 
 /* The left operand of rows `row`, row + 1 and columns 16 k + 2 c, .. + 1, .. + 8, .. + 9. */
-template <class Element>
-__device__ bd_rpca_left form_left(const bd_rpca_job<Element> &job, int64_t row, int k, int c)
+template <class Job> __device__ bd_rpca_left form_left(const Job &job, int64_t row, int k, int c)
 {
     bd_rpca_left a;
     float x[4][2];
@@ -55,16 +58,15 @@ __device__ __forceinline__ void put(float *out, int64_t ld, int64_t rows_of_m, i
 
 /* A warp's share of a tile, columns base .. base + 8 NT - 1: from the sums of products the new T,
  * or L and S. Several columns are read before any is written: the loads are under way together.
- * Returns the square of the residual. */
-template <class Element>
-__device__ __forceinline__ float finish_tile(const bd_rpca_job<Element> &job, int64_t row, int base,
-                                             int c, const float sum[NT][4])
+ * Returns their sums. */
+template <class Job>
+__device__ __forceinline__ bd_rpca_sums<float> finish_tile(const Job &job, int64_t row, int base,
+                                                           int c, const float sum[NT][4])
 {
     const int n = job.x.n;
     const bool get = job.s.l || job.s.s;
-    const float bound = job.s.step.clip_write;
     float *at = job.s.t + bd_rpca_at(row, base + 2 * c, n);
-    float part = 0;
+    bd_rpca_sums<float> part = { 0, 0 };
 #pragma unroll
     for (int odd = 0; odd < 2; odd++) {
         float2 t[NT], m[NT];
@@ -88,8 +90,8 @@ __device__ __forceinline__ float finish_tile(const bd_rpca_job<Element> &job, in
             if (col < n && get) {
                 put(job.s.l, job.s.ldl, job.s.rows, row, col, job.inverse * first,
                     job.inverse * second);
-                put(job.s.s, job.s.lds, job.s.rows, row, col, top - bd_rpca_clip(top, bound),
-                    below - bd_rpca_clip(below, bound));
+                put(job.s.s, job.s.lds, job.s.rows, row, col, job.sparse(m[j].x, top),
+                    job.sparse(m[j].y, below));
             }
         }
     }
@@ -99,9 +101,8 @@ __device__ __forceinline__ float finish_tile(const bd_rpca_job<Element> &job, in
 /* A block takes job.groups (2, 4, 8) tiles; warp w multiplies two of them, number w % (groups / 2),
  * by sets of NT groups of columns, number w / (groups / 2) and every (2 warps / groups)-th after.
  */
-template <class Element>
-__global__ __launch_bounds__(warps * 32,
-                             2) void sweep_wide(const __grid_constant__ bd_rpca_job<Element> job)
+template <class Job>
+__global__ __launch_bounds__(warps * 32, 2) void sweep_wide(const __grid_constant__ Job job)
 {
     extern __shared__ uint4 shared[];
     const bool get = job.s.l || job.s.s;
@@ -124,7 +125,7 @@ __global__ __launch_bounds__(warps * 32,
 
     const int pairs = job.groups / 2, mine = warp % pairs * 2;
     const uint4 *xs = shared + mine * steps * 64 + lane;
-    double square = 0;
+    bd_rpca_sums<double> sums = { 0, 0 };
     for (int base = warp / pairs * NT; base < columns; base += warps / pairs * NT) {
         const uint4 *w = reinterpret_cast<const uint4 *>(job.s.packed) + base * 32 + lane;
         auto load = [&](int k, uint4 v[NT]) {
@@ -156,12 +157,16 @@ __global__ __launch_bounds__(warps * 32,
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const int64_t tile = first + mine + i;
-            if (tile < job.tiles)
-                square += (double)finish_tile(job, tile * rows + 2 * g, 8 * base, c, sum[i]);
+            if (tile >= job.tiles)
+                continue;
+            const bd_rpca_sums<float> part =
+                finish_tile(job, tile * rows + 2 * g, 8 * base, c, sum[i]);
+            sums.residual += (double)part.residual;
+            sums.change += (double)part.change;
         }
     }
     if (!get)
-        bd_rpca_finish(job, square);
+        bd_rpca_finish(job, sums);
 }
 
 /* Bytes of shared memory for a tile of X. */
@@ -175,14 +180,14 @@ int room(const bd_cuda *cuda)
     return cuda->shared_most - 1024;
 }
 
-template <class Element> void run(const bd_cuda *cuda, const bd_rpca_sweep *s)
+template <class Job> void run(const bd_cuda *cuda, const bd_rpca_sweep *s)
 {
-    bd_rpca_job<Element> job(*s);
+    Job job(*s);
     job.groups = 8; /* with room for two blocks, if possible */
     while (job.groups > 2 && job.groups * tile_bytes(s->n) > room(cuda) / 2)
         job.groups /= 2;
     int64_t blocks = (job.tiles + job.groups - 1) / job.groups;
-    sweep_wide<Element>
+    sweep_wide<Job>
         <<<(unsigned)blocks, warps * 32, (size_t)job.groups * tile_bytes(s->n), cuda->stream>>>(
             job);
 }
@@ -202,9 +207,11 @@ size_t bd_rpca_packed(int n)
 
 enum bd_status bd_rpca_wide_prepare(const struct bd_cuda *cuda)
 {
-    return bd_cuda_allow_shared(
-        cuda, { (const void *)sweep_wide<uint8_t>, (const void *)sweep_wide<float> },
-        "shared memory for Robust PCA");
+    return bd_cuda_allow_shared(cuda,
+                                { (const void *)sweep_wide<of_bytes>,
+                                  (const void *)sweep_wide<of_floats>,
+                                  (const void *)sweep_wide<relaxed> },
+                                "shared memory for Robust PCA");
 }
 
 enum bd_status bd_rpca_wide_run(const struct bd_cuda *cuda, const struct bd_rpca_sweep *s)
@@ -213,9 +220,11 @@ enum bd_status bd_rpca_wide_run(const struct bd_cuda *cuda, const struct bd_rpca
     pack<<<blocks, dim3(32, 8), 0, cuda->stream>>>(reinterpret_cast<bd_rpca_right *>(s->packed),
                                                    s->w, s->ldw, s->n,
                                                    s->l || s->s ? nullptr : s->stop);
-    if (s->type == BD_U8)
-        run<uint8_t>(cuda, s);
+    if (s->relaxed)
+        run<relaxed>(cuda, s);
+    else if (s->type == BD_U8)
+        run<of_bytes>(cuda, s);
     else
-        run<float>(cuda, s);
+        run<of_floats>(cuda, s);
     return bd_cuda_launched("a Robust PCA sweep");
 }

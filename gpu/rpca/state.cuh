@@ -7,6 +7,7 @@
 #define BD_GPU_RPCA_STATE_CUH
 
 #include "gpu/cuda.h"
+#include "linalg/shared/rpca_ops.h"
 
 enum { bd_rpca_rows = 16 };
 
@@ -111,17 +112,37 @@ template <class Element> struct bd_rpca_frames {
     }
 };
 
-/* X = M - S + Y/mu of a step (struct bd_rpca_step): a Loader for bd_gram (gpu/core/gram.cuh). */
-template <class Element> struct bd_rpca_loader {
+/* X = M - E + Y/mu of a step (struct bd_rpca_step): a Loader for bd_gram (gpu/core/gram.cuh).
+ * RELAXED: entries are missing, where M is NaN, or noisy. */
+template <class Element, bool RELAXED = false> struct bd_rpca_loader {
     bd_rpca_frames<Element> frames;
     const float *t;
     int n;
-    float clip_read, dual_scale;
+    float clip_read, dual_scale, scale_read;
 
+    bd_rpca_loader(const bd_rpca_frames<Element> &frames, const float *t, int n,
+                   const bd_rpca_step &step)
+        : frames(frames), t(t), n(n), clip_read(step.clip_read), dual_scale(step.dual_scale),
+          scale_read(step.scale_read)
+    {
+    }
+
+    /* M, 0 where it is missing. */
+    static __device__ __forceinline__ float seen(float m)
+    {
+        return RELAXED && isnan(m) ? 0 : m;
+    }
+    /* c of a state t. */
+    static __device__ __forceinline__ float clip(float m, float t, float scale, float bound)
+    {
+        if (RELAXED)
+            t = isnan(m) ? 0 : scale * t;
+        return bd_rpca_clip(t, bound);
+    }
     __device__ __forceinline__ float form(float m, float t) const
     {
-        float c = bd_rpca_clip(t, clip_read);
-        return m - (t - c) + dual_scale * c;
+        float c = clip(m, t, scale_read, clip_read);
+        return seen(m) - (t - c) + dual_scale * c;
     }
     /* The loads of load4, and what it makes of them. */
     struct raw {

@@ -31,9 +31,10 @@ enum bd_status {
     BD_ERROR_IO = -4,          /* cannot open, read or write */
     BD_ERROR_FORMAT = -5,      /* data are not of a form we can read */
     BD_ERROR_UNSUPPORTED = -6, /* correct, but not available in this build or on this machine */
-    BD_ERROR_NUMERIC = -7,     /* NaN or Inf in the input, or no convergence */
+    BD_ERROR_NUMERIC = -7,     /* NaN or Inf in the input, or an SVD without convergence */
     BD_ERROR_BACKEND = -8,     /* the device or its driver failed */
-    BD_ERROR_INTERRUPTED = -9  /* the caller asked to stop */
+    BD_ERROR_INTERRUPTED = -9, /* the caller asked to stop */
+    BD_ERROR_CONVERGENCE = -10 /* the results are there, but not as exact as was wanted */
 };
 
 /* Bytes of the longest detail, its final 0 included; what is longer is cut. */

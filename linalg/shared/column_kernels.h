@@ -9,6 +9,10 @@
 
 enum { bd_sweep_group = 4 }; /* sequences of rotations that `rotate` applies together */
 
+struct bd_column_clip {
+    float scale, bound;
+};
+
 struct bd_column_kernels {
     /* W (n x p, ld n, float64) += Q^T U; Q rows x n, U rows x p. */
     void (*dots)(int64_t rows, int64_t n, int64_t p, const float *q, int64_t ldq, const float *u,
@@ -31,20 +35,31 @@ struct bd_column_kernels {
     void (*rotate)(int64_t rows, int64_t steps, int sweeps, const float *x, int64_t ldx, float *y,
                    int64_t ldy, const float *cs, int64_t ldcs);
 
-    /* The batch Robust PCA, a column of a block: x := M - S + Y/mu from the state t, with c =
-     * clip(t, +-bound), S = t - c, Y/mu = dual c. M as float or bytes. */
+    /* The batch Robust PCA, a column of a block: x := M - E + Y/mu from the state t, with c =
+     * clip(t, +-bound), E = t - c, Y/mu = dual c. M as float or bytes. */
     void (*form)(int64_t rows, const float *m, const float *t, float bound, float dual, float *x);
     void (*form_u8)(int64_t rows, const uint8_t *m, const float *t, float bound, float dual,
                     float *x);
 
-    /* The new state t := S + x - l, with x from `form`, l the column of L, S of the old state t.
-     * Returns the sum of squares of M - L - S with the new S. */
-    double (*renew)(int64_t rows, const float *x, const float *l, float bound, float dual,
-                    float next_bound, float *t);
+    /* The new state t := E + x - l, with x from `form`, l the column of L, E of the old state t.
+     * sums[0] += the sum of squares of M - L - E with the new E, sums[1] += that of the new E - the
+     * old E. */
+    void (*renew)(int64_t rows, const float *x, const float *l, float bound, float dual,
+                  float next_bound, float *t, double *sums);
 
-    /* s := the S of that new state; t stays. s may be l. */
+    /* s := new t - clip(new t, +-next_bound), the S of that new state; t stays. s may be l. */
     void (*sparse)(int64_t rows, const float *x, const float *l, const float *t, float bound,
                    float next_bound, float *s);
+
+    /* The same of a relaxed problem: c = clip(scale t, +-bound); where m is NaN, M, c and s are 0.
+     */
+    void (*form_relaxed)(int64_t rows, const float *m, const float *t, struct bd_column_clip read,
+                         float dual, float *x);
+    void (*renew_relaxed)(int64_t rows, const float *m, const float *x, const float *l,
+                          struct bd_column_clip read, float dual, struct bd_column_clip write,
+                          float *t, double *sums);
+    void (*sparse_relaxed)(int64_t rows, const float *m, const float *x, const float *l,
+                           const float *t, struct bd_column_clip read, float next_bound, float *s);
 };
 
 #endif

@@ -27,6 +27,7 @@ static const enum bd_status codes[] = {
     BD_ERROR_NUMERIC,
     BD_ERROR_BACKEND,
     BD_ERROR_INTERRUPTED,
+    BD_ERROR_CONVERGENCE,
 };
 enum { code_count = sizeof codes / sizeof codes[0] };
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -142,49 +143,109 @@ static double clip(double t, double bound)
     return t < -bound ? -bound : t > bound ? bound : t;
 }
 
+/* A column of the batch Robust PCA: M with entries that are missing if the problem is relaxed. */
+struct column {
+    uint8_t bytes[most_rows];
+    float *m, *t, *x, *l, *now, *s;
+    struct bd_column_clip read, write;
+};
+
+static const float dual = 0.66F;
+
+static bool missing(const struct column *p, int64_t i)
+{
+    return isnan(p->m[i]);
+}
+
+/* c of an element. */
+static double clip_state(const struct column *p, int64_t i, double t, struct bd_column_clip by)
+{
+    return missing(p, i) ? 0 : clip((double)by.scale * t, (double)by.bound);
+}
+
+static void check_form(struct column *p, int64_t rows)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        double c = clip_state(p, i, p->t[i], p->read), m = missing(p, i) ? 0 : p->m[i];
+        double want = m - (p->t[i] - c) + (double)dual * c;
+        assert_true(fabs(p->x[i] - want) < 300 * FLT_EPSILON);
+        p->l[i] = p->x[i] - 0.5F * (float)noise(&seed); /* as near as L is to X */
+    }
+    for (int64_t i = rows; i < most_rows; i++)
+        assert_true(p->x[i] == 0);
+}
+
+static void check_renew(const struct column *p, int64_t rows, float bound, const double *sums)
+{
+    double residual = 0, change = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        double c = clip_state(p, i, p->t[i], p->read), old = p->t[i] - c;
+        double now = old + ((double)p->x[i] - p->l[i]);
+        double next = clip_state(p, i, now, p->write);
+        double r = next - (double)dual * c, e = now - next - old;
+        double s = missing(p, i) ? 0 : now - clip(now, (double)bound);
+        residual += r * r;
+        change += e * e;
+        assert_true(fabs(p->now[i] - now) < 4 * FLT_EPSILON);
+        assert_true(fabs(p->s[i] - s) < 4 * FLT_EPSILON);
+    }
+    assert_true(fabs(sums[0] - 1 - residual) <= 1e-5 * residual + 1e-12);
+    assert_true(fabs(sums[1] - 2 - change) <= 1e-5 * change + 1e-12);
+    assert_memory_equal(p->now + rows, p->t + rows, guard * sizeof *p->t);
+}
+
+static void check_column(const struct bd_column_kernels *kernels, struct column *p, int64_t rows,
+                         bool relaxed, bool bytes)
+{
+    const float bound = relaxed ? 0.4F : p->write.bound;
+    double sums[2] = { 1, 2 }; /* they are added to */
+    memset(p->x, 0, sizeof(float) * most_rows);
+    if (relaxed)
+        kernels->form_relaxed(rows, p->m, p->t, p->read, dual, p->x);
+    else if (bytes)
+        kernels->form_u8(rows, p->bytes, p->t, p->read.bound, dual, p->x);
+    else
+        kernels->form(rows, p->m, p->t, p->read.bound, dual, p->x);
+    check_form(p, rows);
+    memcpy(p->now, p->t, sizeof(float) * ld);
+    if (relaxed) {
+        kernels->renew_relaxed(rows, p->m, p->x, p->l, p->read, dual, p->write, p->now, sums);
+        kernels->sparse_relaxed(rows, p->m, p->x, p->l, p->t, p->read, bound, p->s);
+    } else {
+        kernels->renew(rows, p->x, p->l, p->read.bound, dual, p->write.bound, p->now, sums);
+        kernels->sparse(rows, p->x, p->l, p->t, p->read.bound, bound, p->s);
+    }
+    check_renew(p, rows, bound, sums);
+}
+
 static void test_robust_pca(void **state)
 {
     (void)state;
-    float *t = block(), *l = block(), *x = block(), *m = block(), *now = block(), *s = block();
-    uint8_t bytes[most_rows];
-    const float bound = 0.3F, dual = 0.66F, next = 0.2F;
-    for (int i = 0; i < most_rows; i++)
-        m[i] = bytes[i] = (uint8_t)(128 + 127 * noise(&seed));
+    struct column p = { .m = block(),
+                        .t = block(),
+                        .x = block(),
+                        .l = block(),
+                        .now = block(),
+                        .s = block(),
+                        .read = { 1, 0.3F },
+                        .write = { 1, 0.2F } };
+    struct column relaxed = p;
+    relaxed.m = block();
+    relaxed.read.scale = 0.7F;
+    relaxed.write.scale = 0.6F;
+    for (int i = 0; i < most_rows; i++) {
+        p.m[i] = p.bytes[i] = (uint8_t)(128 + 127 * noise(&seed));
+        relaxed.m[i] = i % 3 ? p.m[i] : NAN;
+    }
     FOR_EACH(kernels, rows)
     {
-        for (int type = 0; type < 2; type++) {
-            memset(x, 0, sizeof(float) * most_rows);
-            if (type)
-                kernels->form_u8(rows, bytes, t, bound, dual, x);
-            else
-                kernels->form(rows, m, t, bound, dual, x);
-            for (int64_t i = 0; i < rows; i++) {
-                double c = clip(t[i], bound), want = m[i] - (t[i] - c) + dual * c;
-                assert_true(fabs(x[i] - want) < 300 * FLT_EPSILON);
-                l[i] = x[i] - 0.5F * (float)noise(&seed); /* as near as L is to X */
-            }
-            for (int64_t i = rows; i < most_rows; i++)
-                assert_true(x[i] == 0);
-        }
-        memcpy(now, t, sizeof(float) * ld);
-        double square = kernels->renew(rows, x, l, bound, dual, next, now), want = 0;
-        kernels->sparse(rows, x, l, t, bound, next, s);
-        for (int64_t i = 0; i < rows; i++) {
-            double c = clip(t[i], bound), state_now = t[i] - c + ((double)x[i] - l[i]);
-            double r = clip(state_now, next) - dual * c;
-            want += r * r;
-            assert_true(fabs(now[i] - state_now) < 4 * FLT_EPSILON);
-            assert_true(fabs(s[i] - (state_now - clip(state_now, next))) < 4 * FLT_EPSILON);
-        }
-        assert_true(fabs(square - want) <= 1e-5 * want + 1e-12);
-        assert_memory_equal(now + rows, t + rows, guard * sizeof *t);
+        check_column(kernels, &p, rows, false, true);
+        check_column(kernels, &p, rows, false, false);
+        check_column(kernels, &relaxed, rows, true, false);
     }
-    free(t);
-    free(l);
-    free(x);
-    free(m);
-    free(now);
-    free(s);
+    float *const blocks[] = { p.m, relaxed.m, p.t, p.x, p.l, p.now, p.s };
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+        free(blocks[i]);
 }
 
 int main(void)

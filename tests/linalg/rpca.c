@@ -44,6 +44,8 @@ struct problem {
     float *a, *l, *s; /* m x n, tight: M and the results */
     double *l0;       /* the planted L */
     struct bd_matrix ma, ml, ms;
+    uint8_t *seen;             /* m x n: 0 where an entry is missing; NULL: none is */
+    struct bd_matrix observed; /* the same in the backend */
     struct bd_rpca_result result;
     uint64_t seed;
 };
@@ -83,7 +85,9 @@ static void close_problem(struct problem *p)
     bd_matrix_destroy(p->backend, &p->ma);
     bd_matrix_destroy(p->backend, &p->ml);
     bd_matrix_destroy(p->backend, &p->ms);
+    bd_matrix_destroy(p->backend, &p->observed);
     bd_backend_close(&p->backend);
+    free(p->seen);
     free(p->bytes);
     free(p->a);
     free(p->l);
@@ -113,7 +117,7 @@ static const struct bd_rpca_options *quick_options(void)
 
 static void solve_quickly(struct problem *p)
 {
-    assert_int_equal(solve(p), test_quick() ? BD_ERROR_NUMERIC : BD_OK);
+    assert_int_equal(solve(p), test_quick() ? BD_ERROR_CONVERGENCE : BD_OK);
 }
 
 static void fetch(struct problem *p)
@@ -204,6 +208,15 @@ static void plant(struct problem *p, int64_t rank, double share)
     free(v);
 }
 
+static void print_found(const char *name, const struct problem *p)
+{
+    print_message("%s, %lld x %lld, rank %lld: %d iterations, residual %.2g (measured %.2g), "
+                  "optimality %.2g, L off by %.2g\n",
+                  name, (long long)p->m, (long long)p->n, (long long)p->result.rank,
+                  p->result.iterations, p->result.residual, residual(p), p->result.optimality,
+                  distance(p));
+}
+
 static void test_planted(void **state)
 {
     (void)state;
@@ -211,30 +224,240 @@ static void test_planted(void **state)
         int64_t m, n, rank;
         double share;
     } cases[] = { { 2000, 30, 2, 0.05 }, { 2500, 60, 3, 0.1 }, { 3001, 100, 5, 0.08 } };
-    const struct bd_rpca_options options = { .tolerance = 1e-7 };
     if (test_quick())
         skip();
     FOR_EACH_BACKEND(name)
     {
         for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
             struct problem p;
-            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, &options);
+            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, NULL);
             plant(&p, cases[c].rank, cases[c].share);
             assert_int_equal(solve(&p), BD_OK);
             fetch(&p);
-            print_message("%s, %lld x %lld, rank %lld: %d iterations, residual %.2g (measured "
-                          "%.2g), L off by %.2g\n",
-                          name, (long long)p.m, (long long)p.n, (long long)p.result.rank,
-                          p.result.iterations, p.result.residual, residual(&p), distance(&p));
-            assert_true(p.result.residual < 1e-7);
+            print_found(name, &p);
+            assert_true(p.result.residual < 1e-6 && p.result.optimality < 1e-4);
             assert_true(residual(&p) <= p.result.residual + FLT_EPSILON);
-            assert_true(distance(&p) <= 1e-6);
+            assert_true(distance(&p) <= 5e-6);
             assert_int_equal(p.result.rank, cases[c].rank);
             assert_int_equal(rank_of_l(&p), cases[c].rank);
             assert_true(p.result.iterations >= 10 && p.result.iterations <= 60);
             assert_true(p.result.seconds > 0);
             close_problem(&p);
         }
+    }
+}
+
+/* A matrix that is harder: the residual falls below 1e-6 at points that are far from optimal. By
+ * default the solver goes on to the planted L. A fixed rho says whether it came near enough. */
+static void test_optimality(void **state)
+{
+    (void)state;
+    static const struct bd_rpca_options fast = { .rho = 1.5 },
+                                        slow = { .rho = 1.1, .optimality = 1e-3 };
+    static const struct {
+        const struct bd_rpca_options *options;
+        double optimality;
+        enum bd_status status;
+    } cases[] = { { NULL, 1e-4, BD_OK },
+                  { &fast, 1e-4, BD_ERROR_CONVERGENCE },
+                  { &slow, 1e-3, BD_OK } };
+    if (test_quick())
+        skip();
+    FOR_EACH_BACKEND(name)
+    {
+        double off[3];
+        for (int c = 0; c < 3; c++) {
+            struct problem p;
+            open_problem(&p, name, 2, 5000, 100, BD_F32, cases[c].options);
+            plant(&p, 10, 0.13);
+            assert_int_equal(solve(&p), cases[c].status);
+            fetch(&p);
+            print_found(name, &p);
+            off[c] = distance(&p);
+            assert_true(p.result.residual < 1e-6);
+            assert_int_equal(p.result.optimality < cases[c].optimality, cases[c].status == BD_OK);
+            assert_true(residual(&p) <= p.result.residual + FLT_EPSILON);
+            close_problem(&p);
+        }
+        assert_true(off[0] <= 1e-5 && off[2] <= 1e-4);
+        assert_true(off[1] >= 100 * off[0]); /* or the matrix shows nothing */
+    }
+}
+
+/* ||A - B||_F / ||C||_F of m x n arrays. */
+static double apart(const struct problem *p, const float *a, const float *b, const float *c)
+{
+    double error = 0, square = 0;
+    for (int64_t i = 0; i < p->m * p->n; i++) {
+        double e = (double)a[i] - (double)b[i];
+        error += e * e;
+        square += (double)c[i] * (double)c[i];
+    }
+    return sqrt(error / square);
+}
+
+/* Replaces the solver by one that knows what is missing, a share of the entries, which become NaN
+ * or 255, and the noise. */
+static void relax(struct problem *p, double missing, double noise_level)
+{
+    const struct bd_rpca_options options = { .max_iterations =
+                                                 test_quick() ? few_iterations.max_iterations : 0,
+                                             .noise = noise_level,
+                                             .observed = missing > 0 ? &p->observed : NULL };
+    bd_rpca_destroy(&p->rpca);
+    if (missing > 0) {
+        p->seen = array(p->m * p->n, 1);
+        assert_int_equal(bd_matrix_create(p->backend, &p->observed, p->m + 7, p->n, BD_U8), BD_OK);
+        p->observed.rows = p->m;
+    }
+    for (int64_t i = 0; p->seen && i < p->m * p->n; i++) {
+        p->seen[i] = fabs(noise(&p->seed)) < missing ? 0 : (uint8_t)(1 + i % 255);
+        if (!p->seen[i] && p->bytes)
+            p->bytes[i] = 255;
+        if (!p->seen[i])
+            p->a[i] = i % 2 ? NAN : INFINITY;
+    }
+    if (p->seen)
+        assert_int_equal(bd_matrix_upload(p->backend, &p->observed, p->seen, p->m), BD_OK);
+    assert_int_equal(bd_rpca_create(&p->rpca, p->backend, p->m, p->n, &options), BD_OK);
+}
+
+/* Missing entries of L are found, and whatever M has there does no harm. */
+static void test_missing(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t m, n, rank;
+        double share, missing;
+    } cases[] = { { 2003, 60, 2, 0.05, 0.2 },
+                  { 3000, 100, 3, 0.05, 0.3 },
+                  { 2500, 131, 3, 0.1, 0.1 } };
+    if (test_quick())
+        skip();
+    FOR_EACH_BACKEND(name)
+    {
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            struct problem p;
+            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_F32, NULL);
+            plant(&p, cases[c].rank, cases[c].share);
+            relax(&p, cases[c].missing, 0);
+            assert_int_equal(solve(&p), BD_OK);
+            fetch(&p);
+            print_found(name, &p);
+            assert_true(p.result.residual < 1e-6 && p.result.optimality < 1e-4);
+            assert_true(distance(&p) <= 1e-5);
+            assert_int_equal(p.result.rank, cases[c].rank);
+            for (int64_t i = 0; i < p.m * p.n; i++)
+                assert_true(p.seen[i] ? fabsf(p.a[i] - p.l[i] - p.s[i]) < 1e-3F : p.s[i] == 0);
+            /* what the mask says when a solve begins is what holds: now all is missing */
+            memset(p.seen, 0, (size_t)(p.m * p.n));
+            assert_int_equal(bd_matrix_upload(p.backend, &p.observed, p.seen, p.m), BD_OK);
+            assert_int_equal(solve(&p), BD_OK);
+            assert_int_equal(p.result.iterations, 0);
+            fetch(&p);
+            for (int64_t i = 0; i < p.m * p.n; i++)
+                assert_true(p.l[i] == 0 && p.s[i] == 0);
+            close_problem(&p);
+        }
+    }
+}
+
+/* A mask without a 0 changes no more than rounding does; NaN that is not masked is refused. */
+static void test_nothing_missing(void **state)
+{
+    (void)state;
+    enum { m = 1500, n = 40 };
+    if (test_quick())
+        skip();
+    FOR_EACH_BACKEND(name)
+    {
+        struct problem p, plain;
+        open_problem(&plain, name, 2, m, n, BD_F32, NULL);
+        plant(&plain, 2, 0.05);
+        assert_int_equal(solve(&plain), BD_OK);
+        fetch(&plain);
+        open_problem(&p, name, 2, m, n, BD_F32, NULL);
+        plant(&p, 2, 0.05);
+        relax(&p, 1e-9, 0);
+        assert_null(memchr(p.seen, 0, (size_t)m * n));
+        assert_int_equal(solve(&p), BD_OK);
+        fetch(&p);
+        assert_true(abs(p.result.iterations - plain.result.iterations) <= 1);
+        assert_int_equal(p.result.rank, plain.result.rank);
+        assert_true(apart(&p, p.l, plain.l, plain.a) <= 5e-6);
+        assert_true(apart(&p, p.s, plain.s, plain.a) <= 5e-6);
+        p.a[777] = NAN;
+        assert_int_equal(solve(&p), BD_ERROR_NUMERIC);
+        close_problem(&plain);
+        close_problem(&p);
+    }
+}
+
+/* With its level, noise raises the rank of L no more, and L is about as near as least squares would
+ * come that knew the column space and what is corrupted: sigma sqrt(rank (m + n) / share observed).
+ */
+static void test_noise(void **state)
+{
+    (void)state;
+    enum { m = 3000, n = 60, rank = 3 };
+    const double sigma = 0.1;
+    if (test_quick())
+        skip();
+    FOR_EACH_BACKEND(name)
+    {
+        for (int c = 0; c < 3; c++) {
+            const double missing = c == 1 ? 0.2 : 0;
+            struct problem p;
+            open_problem(&p, name, 2, m, n, BD_F32, NULL);
+            plant(&p, rank, 0.05);
+            for (int64_t i = 0; i < m * n; i++)
+                p.a[i] += (float)(sqrt(3.0) * sigma * noise(&p.seed));
+            relax(&p, missing, c == 2 ? 0 : sigma);
+            assert_int_equal(solve(&p), BD_OK);
+            fetch(&p);
+            double square = 0, least = sigma * sqrt(rank * (m + n) / (1 - missing));
+            for (int64_t i = 0; i < m * n; i++)
+                square += p.l0[i] * p.l0[i];
+            print_found(name, &p);
+            print_message("least squares: %.2g\n", least / sqrt(square));
+            if (c == 2) { /* or the noise is too small to matter */
+                assert_true(p.result.rank > n / 4);
+            } else {
+                assert_int_equal(p.result.rank, rank);
+                assert_true(distance(&p) <= 3 * least / sqrt(square));
+            }
+            close_problem(&p);
+        }
+    }
+}
+
+/* Bytes with noise of 2 grey levels, some missing. */
+static void test_noisy_bytes(void **state)
+{
+    (void)state;
+    enum { m = 2003, n = 50 };
+    FOR_EACH_BACKEND(name)
+    {
+        struct problem p;
+        double light[n];
+        open_problem(&p, name, 2, m, n, BD_U8, NULL);
+        for (int64_t j = 0; j < n; j++)
+            light[j] = 1 + 0.3 * noise(&p.seed);
+        for (int64_t i = 0; i < m; i++) {
+            const double row = 90 + 50 * noise(&p.seed); /* 40 .. 140, times .7 .. 1.3 */
+            for (int64_t j = 0; j < n; j++) {
+                double value = p.l0[i + j * m] = row * light[j];
+                if (fabs(noise(&p.seed)) < 0.05)
+                    value += 20 * noise(&p.seed);
+                p.bytes[i + j * m] = (uint8_t)(value + 2 * sqrt(3.0) * noise(&p.seed) + 0.5);
+            }
+        }
+        relax(&p, 0.1, 2);
+        solve_quickly(&p);
+        fetch(&p);
+        print_found(name, &p);
+        assert_true(test_quick() || (p.result.rank == 1 && distance(&p) <= 1e-2));
+        close_problem(&p);
     }
 }
 
@@ -254,24 +477,22 @@ static void plant_bytes(struct problem *p)
 static void test_bytes(void **state)
 {
     (void)state;
-    const struct bd_rpca_options options = { .tolerance = 1e-7 };
     if (test_quick())
         skip();
     FOR_EACH_BACKEND(name)
     {
         struct problem p, f;
-        open_problem(&p, name, 2, 4000, 50, BD_U8, &options);
+        open_problem(&p, name, 2, 4000, 50, BD_U8, NULL);
         plant_bytes(&p);
         assert_int_equal(solve(&p), BD_OK);
         fetch(&p);
-        print_message("%s, bytes: %d iterations, residual %.2g, L off by %.2g\n", name,
-                      p.result.iterations, residual(&p), distance(&p));
+        print_found(name, &p);
         assert_int_equal(p.result.rank, 1);
         assert_int_equal(rank_of_l(&p), 1);
-        assert_true(distance(&p) <= 1e-6);
+        assert_true(distance(&p) <= 5e-6);
         assert_true(residual(&p) <= p.result.residual + FLT_EPSILON);
         /* the same as floats */
-        open_problem(&f, name, 2, 4000, 50, BD_F32, &options);
+        open_problem(&f, name, 2, 4000, 50, BD_F32, NULL);
         memcpy(f.a, p.a, sizeof(float) * 4000 * 50);
         assert_int_equal(solve(&f), BD_OK);
         fetch(&f);
@@ -440,22 +661,11 @@ static void plant_scene(struct problem *p)
     }
 }
 
-/* ||A - B||_F / ||C||_F of m x n arrays. */
-static double apart(const struct problem *p, const float *a, const float *b, const float *c)
-{
-    double error = 0, square = 0;
-    for (int64_t i = 0; i < p->m * p->n; i++) {
-        double e = (double)a[i] - (double)b[i];
-        error += e * e;
-        square += (double)c[i] * (double)c[i];
-    }
-    return sqrt(error / square);
-}
-
-/* Other backends take as many iterations as the reference and find the same L and S. The solver
- * passes rounding errors on from iteration to iteration: with 3 M instead of M the reference itself
- * comes out at an L that is 3e-7 to 1.3e-6 of M away; with V in float32 instead of float64 it is
- * more, up to 2.1e-5 on an H100: some thousandths of a grey level. The limit is a hundredth. */
+/* Other backends take about as many iterations as the reference and find the same L and S. The
+ * solver passes rounding errors on from iteration to iteration: with 3 M instead of M the reference
+ * itself comes out at an L that is 3e-7 to 1.3e-6 of M away; with V in float32 instead of float64
+ * it is more, up to 2.1e-5 on an H100: some thousandths of a grey level. The limit is a hundredth.
+ */
 static void test_agreement(void **state)
 {
     (void)state;
@@ -463,14 +673,11 @@ static void test_agreement(void **state)
         int64_t m, n;
     } cases[] = { { 3000, 20 },  { 40000, 30 }, { 4001, 60 },
                   { 5000, 100 }, { 2500, 131 }, { 1500, 270 } };
-    /* Not 1e-7, which is about where rounding ends the fall of the residual: at 1500 x 270 the
-     * reference takes 43 iterations to there, and cuda 35. */
-    const struct bd_rpca_options options = { .tolerance = 1e-6 };
     if (test_quick())
         skip();
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         struct problem reference;
-        open_problem(&reference, "cpu", 2, cases[c].m, cases[c].n, BD_U8, &options);
+        open_problem(&reference, "cpu", 2, cases[c].m, cases[c].n, BD_U8, NULL);
         plant_scene(&reference);
         assert_int_equal(solve(&reference), BD_OK);
         fetch(&reference);
@@ -479,7 +686,7 @@ static void test_agreement(void **state)
             struct problem p;
             if (strcmp(name, "cpu") == 0)
                 continue;
-            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_U8, &options);
+            open_problem(&p, name, 2, cases[c].m, cases[c].n, BD_U8, NULL);
             plant_scene(&p);
             assert_int_equal(solve(&p), BD_OK);
             fetch(&p);
@@ -490,7 +697,7 @@ static void test_agreement(void **state)
                           name, (long long)p.m, (long long)p.n, p.result.iterations,
                           (long long)p.result.rank, reference.result.iterations,
                           (long long)reference.result.rank, l, s);
-            assert_true(abs(p.result.iterations - reference.result.iterations) <= 1);
+            assert_true(abs(p.result.iterations - reference.result.iterations) <= 3);
             assert_true(llabs(p.result.rank - reference.result.rank) <= 1);
             assert_true(l <= 1e-4 && s <= 1e-4);
             close_problem(&p);
@@ -509,10 +716,11 @@ static void test_limits(void **state)
         open_problem(&p, name, 1, 600, 20, BD_F32, &options);
         assert_int_equal(bd_rpca_get(p.rpca, &p.ml, &p.ms), BD_ERROR_ARGUMENT);
         plant(&p, 2, 0.1);
-        assert_int_equal(solve(&p), BD_ERROR_NUMERIC);
+        assert_int_equal(solve(&p), BD_ERROR_CONVERGENCE);
         assert_int_equal(p.result.iterations, 4);
         assert_true(p.result.residual > 1e-6 && p.result.residual < 1);
-        fetch(&p); /* still readable */
+        assert_true(p.result.optimality > 1e-4 && p.result.optimality < 1);
+        fetch(&p); /* the results are there */
         assert_true(residual(&p) <= p.result.residual);
         static const float values[] = { NAN, INFINITY, -INFINITY };
         for (int i = 0; i < (test_quick() ? 1 : 3); i++) {
@@ -532,12 +740,26 @@ static void test_bad_arguments(void **state)
     struct bd_rpca *rpca;
     open_problem(&p, "cpu", 1, 30, 4, BD_F32, NULL);
     static const struct bd_rpca_options bad[] = {
-        { .lambda = -1 },   { .lambda = NAN }, { .tolerance = -1e-6 },
-        { .tolerance = 1 }, { .rho = 1 },      { .rho = -2 },
-        { .rho = 11 },      { .rho = NAN },    { .max_iterations = -1 }
+        { .lambda = -1 },     { .lambda = NAN },   { .tolerance = -1e-6 },
+        { .tolerance = 1 },   { .rho = 1 },        { .rho = -2 },
+        { .rho = 11 },        { .rho = NAN },      { .max_iterations = -1 },
+        { .optimality = -1 }, { .optimality = 1 }, { .optimality = NAN },
+        { .noise = -1 },      { .noise = NAN },    { .noise = INFINITY }
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(bd_rpca_create(&rpca, p.backend, 30, 4, &bad[i]), BD_ERROR_ARGUMENT);
+        assert_null(rpca);
+    }
+    static uint8_t bytes[40 * 4];
+    const struct bd_matrix masks[] = { { 29, 4, 40, BD_U8, bytes },
+                                       { 30, 3, 40, BD_U8, bytes },
+                                       { 30, 4, 29, BD_U8, bytes },
+                                       { 30, 4, 40, BD_F32, bytes },
+                                       { 30, 4, 40, BD_U8, NULL } };
+    for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++) {
+        const struct bd_rpca_options masked = { .observed = &masks[i] };
+        assert_int_equal(bd_rpca_create(&rpca, p.backend, 30, 4, &masked), BD_ERROR_ARGUMENT);
+        assert_non_null(strstr(bd_error_detail(), "observed"));
         assert_null(rpca);
     }
     assert_int_equal(bd_rpca_create(&rpca, p.backend, 0, 4, NULL), BD_ERROR_ARGUMENT);
@@ -605,11 +827,21 @@ static void test_interrupt(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interrupt), cmocka_unit_test(test_planted),
-        cmocka_unit_test(test_bytes),     cmocka_unit_test(test_trivial),
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_get_leaves_the_state),
-        cmocka_unit_test(test_repeats),   cmocka_unit_test(test_agreement),
-        cmocka_unit_test(test_limits),    cmocka_unit_test(test_bad_arguments),
+        cmocka_unit_test(test_interrupt),
+        cmocka_unit_test(test_planted),
+        cmocka_unit_test(test_optimality),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_nothing_missing),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_noisy_bytes),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_trivial),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_get_leaves_the_state),
+        cmocka_unit_test(test_repeats),
+        cmocka_unit_test(test_agreement),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_bad_arguments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

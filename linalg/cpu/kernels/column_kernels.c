@@ -242,37 +242,81 @@ static void form_u8(int64_t rows, const uint8_t *restrict m, const float *restri
     }
 }
 
-/* A piece of `renew`: r := M - L - S in units of next_bound, so that neither tiny nor huge pictures
- * leave the range of float when squared. */
-BD_INLINE void renew_piece(int64_t rows, const float *restrict x, const float *restrict l,
-                           float bound, float dual, float next_bound, float scale,
-                           float *restrict t, float *restrict r)
+/* c of an element of the state; m is not read unless the problem is relaxed. */
+BD_INLINE float clip_state(int relaxed, const float *m, float t, struct bd_column_clip by)
+{
+    if (!relaxed)
+        return clip(t, by.bound);
+    return clip(*m == *m ? by.scale * t : 0, by.bound);
+}
+
+static void form_relaxed(int64_t rows, const float *restrict m, const float *restrict t,
+                         struct bd_column_clip read, float dual, float *restrict x)
 {
     for (int64_t i = 0; i < rows; i++) {
-        float c = clip(t[i], bound);
-        float now = (t[i] - c) + (x[i] - l[i]);
-        r[i] = (clip(now, next_bound) - dual * c) * scale;
+        float c = clip_state(1, m + i, t[i], read);
+        x[i] = (m[i] == m[i] ? m[i] : 0) - (t[i] - c) + dual * c;
+    }
+}
+
+/* A piece of `renew`: r := M - L - E and e := new E - E, in units of the bound that is written, so
+ * that neither tiny nor huge pictures leave the range of float when squared. */
+BD_INLINE void renew_piece(int relaxed, int64_t rows, const float *restrict m,
+                           const float *restrict x, const float *restrict l,
+                           struct bd_column_clip read, float dual, struct bd_column_clip write,
+                           float *restrict t, float *restrict r, float *restrict e)
+{
+    float unit = 1 / write.bound;
+    for (int64_t i = 0; i < rows; i++) {
+        const float *seen = relaxed ? m + i : NULL;
+        float c = clip_state(relaxed, seen, t[i], read);
+        float moved = x[i] - l[i], now = (t[i] - c) + moved;
+        float next = clip_state(relaxed, seen, now, write);
+        r[i] = (next - dual * c) * unit;
+        e[i] = (moved - next) * unit;
         t[i] = now;
     }
 }
 
-static double renew(int64_t rows, const float *x, const float *l, float bound, float dual,
-                    float next_bound, float *t)
+/* m is NULL unless the problem is relaxed. */
+BD_INLINE void renew_all(int relaxed, int64_t rows, const float *m, const float *x, const float *l,
+                         struct bd_column_clip read, float dual, struct bd_column_clip write,
+                         float *t, double *sums)
 {
     enum { piece = 64 };
-    float r[piece] __attribute__((aligned(64))), scale = 1 / next_bound;
-    vec s = splat(0);
-    int64_t i = 0;
-    for (; i + piece <= rows; i += piece) {
-        renew_piece(piece, x + i, l + i, bound, dual, next_bound, scale, t + i, r);
-        for (int k = 0; k < piece; k += BD_VECTOR)
-            s += LOAD(r + k) * LOAD(r + k);
+    float r[piece] __attribute__((aligned(64))), e[piece] __attribute__((aligned(64)));
+    double unit = (double)write.bound * (double)write.bound;
+    vec residual = splat(0), change = splat(0);
+    for (int64_t i = 0; i < rows; i += piece) {
+        const float *seen = relaxed ? m + i : NULL;
+        if (i + piece <= rows) {
+            renew_piece(relaxed, piece, seen, x + i, l + i, read, dual, write, t + i, r, e);
+        } else {
+            memset(r, 0, sizeof r);
+            memset(e, 0, sizeof e);
+            renew_piece(relaxed, rows - i, seen, x + i, l + i, read, dual, write, t + i, r, e);
+        }
+        for (int k = 0; k < piece; k += BD_VECTOR) {
+            residual += LOAD(r + k) * LOAD(r + k);
+            change += LOAD(e + k) * LOAD(e + k);
+        }
     }
-    memset(r, 0, sizeof r);
-    renew_piece(rows - i, x + i, l + i, bound, dual, next_bound, scale, t + i, r);
-    for (int k = 0; k < piece; k += BD_VECTOR)
-        s += LOAD(r + k) * LOAD(r + k);
-    return total(s) * ((double)next_bound * (double)next_bound);
+    sums[0] += total(residual) * unit;
+    sums[1] += total(change) * unit;
+}
+
+static void renew(int64_t rows, const float *x, const float *l, float bound, float dual,
+                  float next_bound, float *t, double *sums)
+{
+    const struct bd_column_clip read = { 1, bound }, write = { 1, next_bound };
+    renew_all(0, rows, NULL, x, l, read, dual, write, t, sums);
+}
+
+static void renew_relaxed(int64_t rows, const float *m, const float *x, const float *l,
+                          struct bd_column_clip read, float dual, struct bd_column_clip write,
+                          float *t, double *sums)
+{
+    renew_all(1, rows, m, x, l, read, dual, write, t, sums);
 }
 
 static void sparse(int64_t rows, const float *x, const float *l, const float *t, float bound,
@@ -281,6 +325,15 @@ static void sparse(int64_t rows, const float *x, const float *l, const float *t,
     for (int64_t i = 0; i < rows; i++) {
         float now = (t[i] - clip(t[i], bound)) + (x[i] - l[i]);
         s[i] = now - clip(now, next_bound);
+    }
+}
+
+static void sparse_relaxed(int64_t rows, const float *m, const float *x, const float *l,
+                           const float *t, struct bd_column_clip read, float next_bound, float *s)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        float now = (t[i] - clip_state(1, m + i, t[i], read)) + (x[i] - l[i]);
+        s[i] = m[i] == m[i] ? now - clip(now, next_bound) : 0;
     }
 }
 
@@ -295,4 +348,7 @@ const struct bd_column_kernels TABLE = {
     .form_u8 = form_u8,
     .renew = renew,
     .sparse = sparse,
+    .form_relaxed = form_relaxed,
+    .renew_relaxed = renew_relaxed,
+    .sparse_relaxed = sparse_relaxed,
 };

@@ -1,7 +1,7 @@
 /* A batch Robust PCA iteration: two sweeps with an SVD in between. Both sweeps bring a block of
  * rows of M and T into cache and form X there. The first factors X into R (TSQR); the second
  * multiplies X by W and writes T. X and L are never stored. An iteration reads M and T twice and
- * writes T once: 14 bytes an element where M is bytes. */
+ * writes T once: 14 bytes an element where M is bytes, 20 of a relaxed problem. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,9 @@ enum {
     line = 16,
     /* At least so many pieces of rows in the first sweep. The pieces do not depend on the number of
      * threads (as long as it divides 12), and so neither does any bit of the result. */
-    least_slabs = 12
+    least_slabs = 12,
+    /* Numbers that a block of rows adds to a result, at most. */
+    most_partial = 3
 };
 
 /* What X is multiplied by: W (n x n) whole, or F (n x rank) and F^T with W = F F^T, which is less
@@ -40,13 +42,11 @@ struct rpca {
     const struct bd_column_kernels *columns;
     struct bd_tsqr *tsqr;
     int64_t m, n, items, slab_rows;
-    float *t;        /* T, block by block of rows: block_rows x n each, column-major */
-    float *scratch;  /* threads x 3 x (block_rows + line) x n: X, L and X F */
-    double *partial; /* items x 2 */
-    /* M */
-    const void *x;
-    int64_t ldx;
-    enum bd_type type;
+    float *t;           /* T, block by block of rows: block_rows x n each, column-major */
+    float *scratch;     /* threads x 3 x (block_rows + line) x n: X, L and X F */
+    double *partial;    /* items x most_partial */
+    struct bd_matrix x; /* M, or of a relaxed problem `copy` */
+    float *copy;        /* m x n, tight: M, NaN where it is missing; NULL: not relaxed */
     /* The SVD of X. */
     void *svd;
     float *r, *sigma; /* n x n, n */
@@ -61,6 +61,8 @@ struct rpca {
 struct sweep {
     const struct rpca *plan;
     const struct bd_rpca_step *step;
+    /* The start: M, and what of it is there, as the caller has them. */
+    const struct bd_matrix *m, *observed;
     int get; /* L and S are wanted, else the new T */
     float *l, *s;
     int64_t ldl, lds;
@@ -84,7 +86,8 @@ static void rpca_destroy(void *arg)
     free(plan);
 }
 
-static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t n, void **out)
+static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t n, bool relaxed,
+                                  void **out)
 {
     struct rpca *plan = calloc(1, sizeof *plan);
     if (!plan)
@@ -109,7 +112,9 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     struct bd_cpu_memory *memory = &plan->memory;
     plan->t = bd_cpu_floats(memory, plan->items * block_rows * n);
     plan->scratch = bd_cpu_floats(memory, threads * 3 * (block_rows + line) * n);
-    plan->partial = bd_cpu_doubles(memory, plan->items * 2);
+    plan->partial = bd_cpu_doubles(memory, plan->items * most_partial);
+    if (relaxed)
+        plan->copy = bd_cpu_floats(memory, m * n);
     plan->r = bd_cpu_floats(memory, n * n);
     plan->weights.w = bd_cpu_floats(memory, n * n);
     plan->weights.f = bd_cpu_floats(memory, n * n);
@@ -127,10 +132,10 @@ static enum bd_status rpca_create(struct bd_backend *backend, int64_t m, int64_t
     return BD_OK;
 }
 
-/* Rows `row` on of column j of M. */
-static const void *column_of_m(const struct rpca *plan, int64_t row, int64_t j)
+/* Rows `row` on of column j of a matrix. */
+static const void *rows_of(const struct bd_matrix *x, int64_t row, int64_t j)
 {
-    return (const char *)plan->x + (row + j * plan->ldx) * bd_type_size(plan->type);
+    return (const char *)x->data + (row + j * x->ld) * bd_type_size(x->type);
 }
 
 /* Column j of the block of T that begins with row `row`. */
@@ -139,7 +144,12 @@ static float *column_of_t(const struct rpca *plan, int64_t row, int64_t j)
     return plan->t + row * plan->n + j * block_rows;
 }
 
-/* X (rows x n, ld) := rows row .. row + rows - 1 of M - S + Y/mu; they lie in one block of T, which
+static struct bd_column_clip clip_read(const struct bd_rpca_step *step)
+{
+    return (struct bd_column_clip){ step->scale_read, step->clip_read };
+}
+
+/* X (rows x n, ld) := rows row .. row + rows - 1 of M - E + Y/mu; they lie in one block of T, which
  * begins with row `row`. */
 static void form_block(const struct rpca *plan, const struct bd_rpca_step *step, int64_t row,
                        int64_t rows, float *x, int64_t ld)
@@ -147,34 +157,60 @@ static void form_block(const struct rpca *plan, const struct bd_rpca_step *step,
     const struct bd_column_kernels *columns = plan->columns;
     for (int64_t j = 0; j < plan->n; j++) {
         const float *t = column_of_t(plan, row, j);
-        const void *m = column_of_m(plan, row, j);
-        if (plan->type == BD_U8)
-            columns->form_u8(rows, m, t, step->clip_read, step->dual_scale, x + j * ld);
+        const void *m = rows_of(&plan->x, row, j);
+        float *to = x + j * ld;
+        if (plan->copy)
+            columns->form_relaxed(rows, m, t, clip_read(step), step->dual_scale, to);
+        else if (plan->x.type == BD_U8)
+            columns->form_u8(rows, m, t, step->clip_read, step->dual_scale, to);
         else
-            columns->form(rows, m, t, step->clip_read, step->dual_scale, x + j * ld);
+            columns->form(rows, m, t, step->clip_read, step->dual_scale, to);
     }
+}
+
+/* T := 0 and the copy := NaN where M is missing, the copy := M elsewhere. Returns how many entries
+ * are not missing. */
+static int64_t copy_observed(int64_t rows, const uint8_t *observed, float *t, float *copy)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        int seen = !observed || observed[i];
+        copy[i] = seen ? t[i] : NAN;
+        t[i] = seen ? t[i] : 0;
+        count += seen;
+    }
+    return count;
 }
 
 static void start_item(void *arg, int64_t item, int thread)
 {
     (void)thread;
-    const struct rpca *plan = ((const struct sweep *)arg)->plan;
+    const struct sweep *sweep = arg;
+    const struct rpca *plan = sweep->plan;
     int64_t row = item * block_rows, rows = bd_least(plan->m - row, block_rows);
+    int64_t observed = 0;
     double square = 0, most = 0;
     for (int64_t j = 0; j < plan->n; j++) {
         float *t = column_of_t(plan, row, j);
-        const void *m = column_of_m(plan, row, j);
-        if (plan->type == BD_U8)
+        const void *m = rows_of(sweep->m, row, j);
+        if (sweep->m->type == BD_U8)
             for (int64_t i = 0; i < rows; i++)
                 t[i] = (float)((const uint8_t *)m)[i];
         else
             memcpy(t, m, (size_t)rows * sizeof *t);
+        observed +=
+            plan->copy
+                ? copy_observed(rows, sweep->observed ? rows_of(sweep->observed, row, j) : NULL, t,
+                                plan->copy + row + j * plan->m)
+                : rows;
         square += plan->columns->square(rows, t);
         for (int64_t i = 0; i < rows; i++)
             most = fabs((double)t[i]) > most ? fabs((double)t[i]) : most;
     }
-    plan->partial[2 * item] = square;
-    plan->partial[2 * item + 1] = most;
+    double *partial = plan->partial + most_partial * item;
+    partial[0] = square;
+    partial[1] = most;
+    partial[2] = (double)observed;
 }
 
 static void form_rows(const void *arg, int64_t row, int64_t rows, float *x, int64_t ld)
@@ -193,26 +229,26 @@ static enum bd_status decompose(struct rpca *plan, const struct bd_rpca_step *st
     return bd_cpu_svd_ops.compute(plan->svd, plan->r, plan->n, plan->sigma, NULL, 0);
 }
 
-static enum bd_status rpca_start(void *arg, const void *x, int64_t ldx, enum bd_type type,
-                                 struct bd_rpca_norms *norms)
+static enum bd_status rpca_start(void *arg, const struct bd_matrix *m,
+                                 const struct bd_matrix *observed, struct bd_rpca_norms *norms)
 {
     struct rpca *plan = arg;
-    plan->x = x;
-    plan->ldx = ldx;
-    plan->type = type;
+    plan->x = plan->copy ? bd_matrix_host_view(plan->copy, plan->m, plan->n, plan->m) : *m;
     plan->done = plan->polled = plan->ended = 0;
-    struct sweep sweep = { .plan = plan };
+    struct sweep sweep = { .plan = plan, .m = m, .observed = observed };
     bd_pool_run(plan->pool, start_item, &sweep, plan->items);
-    double square = 0, most = 0;
+    double square = 0, most = 0, count = 0;
     for (int64_t i = 0; i < plan->items; i++) {
-        square += plan->partial[2 * i];
-        most = fmax(most, plan->partial[2 * i + 1]);
+        const double *partial = plan->partial + most_partial * i;
+        square += partial[0];
+        most = fmax(most, partial[1]);
+        count += partial[2];
     }
     if (!isfinite(square))
         return bd_fail(BD_ERROR_NUMERIC, "Robust PCA: the matrix holds NaN or Inf");
-    const struct bd_rpca_step of_m = { .clip_read = FLT_MAX };
+    const struct bd_rpca_step of_m = { .clip_read = FLT_MAX, .scale_read = 1 };
     enum bd_status status = decompose(plan, &of_m);
-    *norms = (struct bd_rpca_norms){ sqrt(square), (double)plan->sigma[0], most };
+    *norms = (struct bd_rpca_norms){ sqrt(square), (double)plan->sigma[0], most, (int64_t)count };
     return status;
 }
 
@@ -252,33 +288,58 @@ static void multiply(const struct rpca *plan, int64_t rows, int64_t ld, const fl
     plan->kernels->gemm(rows, n, w->rank, part, ld, w->ft, n, l, ld);
 }
 
+/* A column of a block: the new T and its part of the sums, or L and S. x, l: the column of X, L. */
+static void update_column(const struct sweep *sweep, int64_t row, int64_t rows, int64_t j,
+                          const float *x, const float *l, double *sums)
+{
+    const struct rpca *plan = sweep->plan;
+    const struct bd_rpca_step *step = sweep->step;
+    const struct bd_column_kernels *columns = plan->columns;
+    const struct bd_column_clip read = clip_read(step),
+                                write = { step->scale_write, step->clip_write };
+    const float *m = plan->copy ? rows_of(&plan->x, row, j) : NULL;
+    float *t = column_of_t(plan, row, j);
+    float *s = sweep->s ? sweep->s + row + j * sweep->lds : NULL;
+    if (!sweep->get && m)
+        columns->renew_relaxed(rows, m, x, l, read, step->dual_scale, write, t, sums);
+    else if (!sweep->get)
+        columns->renew(rows, x, l, read.bound, step->dual_scale, write.bound, t, sums);
+    if (sweep->l)
+        memcpy(sweep->l + row + j * sweep->ldl, l, (size_t)rows * sizeof *l);
+    if (s && m)
+        columns->sparse_relaxed(rows, m, x, l, t, read, step->clip_sparse, s);
+    else if (s)
+        columns->sparse(rows, x, l, t, read.bound, step->clip_sparse, s);
+}
+
 static void update_item(void *arg, int64_t item, int thread)
 {
     const struct sweep *sweep = arg;
     const struct rpca *plan = sweep->plan;
-    const struct bd_column_kernels *columns = plan->columns;
-    float bound = sweep->step->clip_read, next = sweep->step->clip_write;
     int64_t row = item * block_rows, rows = bd_least(plan->m - row, block_rows);
     int64_t ld = block_rows + line, n = plan->n;
     float *x = plan->scratch + thread * 3 * ld * n, *l = x + ld * n, *part = l + ld * n;
+    double *sums = plan->partial + most_partial * item;
     form_block(plan, sweep->step, row, rows, x, ld);
     multiply(plan, rows, ld, x, part, l);
-    double square = 0;
-    for (int64_t j = 0; j < n; j++) {
-        float *t = column_of_t(plan, row, j);
-        if (!sweep->get)
-            square += columns->renew(rows, x + j * ld, l + j * ld, bound, sweep->step->dual_scale,
-                                     next, t);
-        if (sweep->l)
-            memcpy(sweep->l + row + j * sweep->ldl, l + j * ld, (size_t)rows * sizeof *l);
-        if (sweep->s)
-            columns->sparse(rows, x + j * ld, l + j * ld, t, bound, next,
-                            sweep->s + row + j * sweep->lds);
-    }
-    plan->partial[item] = square;
+    sums[0] = sums[1] = 0;
+    for (int64_t j = 0; j < n; j++)
+        update_column(sweep, row, rows, j, x + j * ld, l + j * ld, sums);
 }
 
-static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, double stop_below)
+/* ||X - L||_F from the singular values: what the thresholding takes from each. */
+static double norm_taken(const struct rpca *plan, const struct bd_rpca_step *step)
+{
+    double square = 0, unit = step->keep_svd ? 1 + (double)step->dual_scale : 1;
+    for (int64_t i = 0; i < plan->n; i++) {
+        double taken = fmin((double)plan->sigma[i], step->tau) * unit;
+        square += taken * taken;
+    }
+    return sqrt(square);
+}
+
+static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step,
+                                   const struct bd_rpca_stop *stop)
 {
     struct rpca *plan = arg;
     struct sweep sweep = { .plan = plan, .step = step };
@@ -290,12 +351,18 @@ static enum bd_status rpca_iterate(void *arg, const struct bd_rpca_step *step, d
     if (status != BD_OK)
         return status;
     bd_pool_run(plan->pool, update_item, &sweep, plan->items);
-    double square = 0;
-    for (int64_t i = 0; i < plan->items; i++)
-        square += plan->partial[i];
+    double residual = 0, change = 0;
+    for (int64_t i = 0; i < plan->items; i++) {
+        residual += plan->partial[most_partial * i];
+        change += plan->partial[most_partial * i + 1];
+    }
     struct bd_rpca_outcome *outcome = &plan->outcomes[plan->done++ % bd_rpca_ahead];
-    *outcome = (struct bd_rpca_outcome){ sqrt(square), rank_of_l(plan, step->tau) };
-    plan->ended = outcome->residual < stop_below;
+    *outcome = (struct bd_rpca_outcome){ .residual = sqrt(residual),
+                                         .change = sqrt(change),
+                                         .dual = norm_taken(plan, step),
+                                         .rank = rank_of_l(plan, step->tau) };
+    plan->ended = outcome->stopped = !(outcome->residual >= stop->residual) &&
+                                     !(outcome->change >= stop->change * outcome->dual);
     return BD_OK;
 }
 
@@ -313,7 +380,9 @@ static enum bd_status rpca_get(void *arg, const struct bd_rpca_step *step, float
                                float *s, int64_t lds)
 {
     struct rpca *plan = arg;
-    struct sweep sweep = { plan, step, 1, l, s, ldl, lds };
+    struct sweep sweep = {
+        .plan = plan, .step = step, .get = 1, .l = l, .s = s, .ldl = ldl, .lds = lds
+    };
     enum bd_status status = step->keep_svd ? BD_OK : decompose(plan, step);
     if (status == BD_OK)
         status = weigh(plan, step->tau);
