@@ -211,8 +211,8 @@ static void add_column(const struct sweep *sweep, int j, int64_t from, int64_t c
 
 /* The largest singular value and its right vector (count values), by a step of subspace iteration
  * from the basis in use, t = X^T b; or those of R, sigma and v, if b is far from the window. */
-static void find_first(struct sweep *sweep, float sigma, const float *v, float *largest,
-                       float *direction)
+static void iterate_first(struct sweep *sweep, float sigma, const float *v, float *largest,
+                          float *direction)
 {
     struct bd_cpu_separator *state = sweep->state;
     const double *t = state->products;
@@ -285,7 +285,7 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
                            .rank = rank,
                            .g = state->g };
     float direction[bd_max_window] = { 0 }, largest;
-    find_first(&sweep, sigma[0], v, &largest, direction);
+    iterate_first(&sweep, sigma[0], v, &largest, direction);
     for (int k = 0; k < rank; k++)
         for (int j = 0; j < count; j++)
             state->g[(int64_t)k * count + j] =

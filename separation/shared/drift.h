@@ -16,9 +16,9 @@
 
 #include "separation/shared/mask.h"
 
-/* R is made from the frames again after it has drifted by more than this. ||R^T R - X^T X|| is 1.5
- * to 2.7 times as much, as a share of ||X^T X|| (Frobenius), on six sequences and five rendered
- * scenes with a slide every 8 to 60 frames. A drift of d moves the second singular value of R by
+/* R is made from the frames again after it has drifted by more than this. ||R^T R - X^T X|| is one
+ * to three times as much, as a share of ||X^T X|| (Frobenius), on six sequences and five rendered
+ * scenes with a slide every 2 to 30 frames. A drift of d moves the second singular value of R by
  * about d^2 sigma(1); the window's is .003 to .04 sigma(1). */
 static const double bd_sep_drift_bound = 0.002;
 
