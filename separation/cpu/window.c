@@ -59,7 +59,7 @@ struct sweep {
     float lambda;
     int rank; /* of the new basis */
     const float *g;
-    bool newest; /* columns are multiplied by the newest of them too */
+    double *gram; /* count: products with the newest column; NULL: not wanted */
 };
 
 /* A column is read in pieces of a few cache lines, too short for the machine to see what comes
@@ -104,7 +104,7 @@ static int64_t rows_at(int64_t from, int64_t count)
 }
 
 /* The chunk's parts of X_j^T b for each column j, b the first column of B; behind them, with
- * sweep->newest, those of X_j^T x, x the newest column of X. */
+ * sweep->gram, those of X_j^T x, x the newest column of X. */
 static void multiply_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
@@ -117,12 +117,12 @@ static void multiply_chunk(void *arg, int64_t chunk, int thread)
     memset(products, 0, 2 * (size_t)state->shape.window * sizeof *products);
     for (int64_t i = 0; i < count; i += few_rows) {
         int64_t rows = rows_at(i, count);
-        if (sweep->newest)
+        if (sweep->gram)
             form_rows(sweep, sweep->count - 1, first + i, rows, newest);
         for (int j = 0; j < sweep->count; j++) {
             form_rows(sweep, j, first + i, rows, x);
             state->kernels->dot(rows, x, state->basis + first + i, &products[j]);
-            if (sweep->newest)
+            if (sweep->gram)
                 state->kernels->dot(rows, x, newest, &gram[j]);
         }
     }
@@ -137,16 +137,16 @@ static double sum_parts(const struct bd_cpu_separator *state, int each, int whic
     return sum;
 }
 
-/* state->products, and with sweep->newest g: g[j] := X_j^T x. */
-static void multiply_columns(struct sweep *sweep, double *g)
+/* state->products, and sweep->gram. */
+static void multiply_columns(struct sweep *sweep)
 {
     struct bd_cpu_separator *state = sweep->state;
     const int n = state->shape.window;
     bd_pool_run(state->pool, multiply_chunk, sweep, state->chunks);
     for (int j = 0; j < sweep->count; j++) {
         state->products[j] = sum_parts(state, 2 * n, j);
-        if (sweep->newest)
-            g[j] = sum_parts(state, 2 * n, n + j);
+        if (sweep->gram)
+            sweep->gram[j] = sum_parts(state, 2 * n, n + j);
     }
     state->products_lambda = sweep->lambda;
 }
@@ -154,9 +154,9 @@ static void multiply_columns(struct sweep *sweep, double *g)
 enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
 {
     struct sweep sweep = {
-        .state = arg, .order = order, .count = count, .lambda = lambda, .newest = true
+        .state = arg, .order = order, .count = count, .lambda = lambda, .gram = g
     };
-    multiply_columns(&sweep, g);
+    multiply_columns(&sweep);
     return BD_OK;
 }
 
@@ -218,7 +218,7 @@ static void iterate_first(struct sweep *sweep, float sigma, const float *v, floa
     const double *t = state->products;
     double t_t = 0, t_v = 0, v_v = 0;
     if (state->products_lambda != sweep->lambda)
-        multiply_columns(sweep, NULL);
+        multiply_columns(sweep);
     for (int j = 0; j < sweep->count; j++) {
         t_t += t[j] * t[j];
         t_v += t[j] * v[j];
