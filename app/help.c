@@ -34,7 +34,7 @@ static void print_limits(FILE *file, const struct bd_option *option)
                                  option->choices[i]);
     if (option->argument && option->max > 0 && option->kind != BD_OPTION_TIME)
         used +=
-            (size_t)snprintf(text + used, sizeof text - used, "%s%.10g..%.10g",
+            (size_t)snprintf(text + used, sizeof text - used, "%s%s%.10g..%.10g", used ? "|" : "",
                              option->kind == BD_OPTION_ODD ? "odd " : "", option->min, option->max);
     if (*fallback)
         used += (size_t)snprintf(text + used, sizeof text - used, "%sdefault %s", used ? "; " : "",

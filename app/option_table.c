@@ -5,6 +5,7 @@
 static const char *const backends[] = { "auto", "cpu", "cuda", NULL };
 static const char *const solvers[] = { "live", "batch", NULL };
 static const char *const stabilise_modes[] = { "auto", "on", "off", NULL };
+static const char *const automatic[] = { "auto", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
 static const char *const progresses[] = { "auto", "plain", "none", NULL };
 const char *const bd_pane_names[BD_PANES + 1] = { "input",   "background", "foreground", "mask",
@@ -102,8 +103,9 @@ const struct bd_option bd_option_table[] = {
       "least difference from the background that is foreground" },
     { "noise-gain", 0, "K", BD_OPTION_NUMBER, AT(separator.noise_gain), 0, 100, NULL, VEA | Z, NULL,
       "a pixel's threshold is at least K times its own noise" },
-    { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, NULL, L | Z, NULL,
-      "times the window is reduced again when a frame enters it" },
+    { "refine", 0, "K", BD_OPTION_INT, AT(separator.refine), 0, 100, automatic, L | Z, "auto",
+      "times R is made again when a frame enters the window; 0: it is only updated; "
+      "auto: updated, and made again when it has drifted" },
     { "rank", 0, "N", BD_OPTION_INT, AT(separator.rank), 1, bd_max_rank, NULL, L, NULL,
       "largest rank of the background" },
     { "stabilise", 0, "WHEN", BD_OPTION_INDEX, AT(stabilise), 0, 0, stabilise_modes, VEA, "auto",

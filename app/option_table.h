@@ -9,7 +9,7 @@
 enum bd_option_kind {
     BD_OPTION_FLAG,     /* no value: bool at offset becomes true */
     BD_OPTION_SET,      /* no value: int at offset becomes `min` */
-    BD_OPTION_INT,      /* int, min..max */
+    BD_OPTION_INT,      /* int, min..max, or the first of `choices`: 0, the library's default */
     BD_OPTION_ODD,      /* int, min..max, odd */
     BD_OPTION_NUMBER,   /* double, min..max */
     BD_OPTION_TIME,     /* double seconds, min..max, or [HH:]MM:SS */

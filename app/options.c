@@ -97,11 +97,12 @@ static const struct bd_option *find_option(const struct parser *parser, const ch
     return NULL;
 }
 
-/* "--window 1: must be 2..1000" */
+/* "--window 1: must be 2..1000" or "--refine x: must be auto, or 0..100" */
 static enum bd_status fail_range(const struct bd_option *option, const char *value,
                                  const char *form)
 {
-    return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: must be %s%.10g..%.10g", option->name, value, form,
+    return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: must be %s%s%s%.10g..%.10g", option->name, value,
+                   option->choices ? option->choices[0] : "", option->choices ? ", or " : "", form,
                    option->min, option->max);
 }
 
@@ -233,7 +234,9 @@ static enum bd_status store(struct bd_options *options, const struct bd_option *
         break;
     case BD_OPTION_INT:
     case BD_OPTION_ODD:
-        if ((status = parse_whole(option, value, &whole)) == BD_OK)
+        if (option->choices && strcmp(option->choices[0], value) == 0)
+            *(int *)target = 0;
+        else if ((status = parse_whole(option, value, &whole)) == BD_OK)
             *(int *)target = whole || !zero_is_none ? (int)whole : BD_NONE;
         break;
     case BD_OPTION_NUMBER:

@@ -110,6 +110,12 @@ static inline int bd_none_is_zero(int value)
     return value == BD_NONE ? 0 : value;
 }
 
+/* What decides that R is made from the frames again, by `refine` of struct bd_separator_options. */
+static inline const char *bd_renewal_name(int refine)
+{
+    return refine > 0 ? "slide" : refine == BD_NONE ? "none" : "drift";
+}
+
 /* Frees what bd_options_parse allocated and zeroes the struct. */
 void bd_options_release(struct bd_options *options);
 

@@ -19,8 +19,6 @@ struct bd_separator_options bd_separator_defaults(const struct bd_separator_opti
         o.threshold = 20;
     if (o.noise_gain == 0)
         o.noise_gain = 3;
-    if (!o.refine)
-        o.refine = 1;
     if (!o.rank)
         o.rank = 1;
     if (!o.median)

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "separation/shared/drift.h"
 #include "separation/state.h"
 #include <backdrop/matrix.h>
 
@@ -156,6 +157,14 @@ static bool light_changed(struct bd_separator *s, const struct bd_sep_frame *fra
     return false;
 }
 
+/* Whether R has drifted too far from the window's, by a frame whose results are known, and has not
+ * been made again since. */
+static bool has_drifted(const struct bd_separator *s, const struct bd_sep_frame *frame)
+{
+    return s->options.refine == 0 && s->submitted - bd_sep_lag >= s->renewed &&
+           !(frame->drift <= bd_sep_drift_bound);
+}
+
 /* The work before the next frame: a new start in a new light, or cleaning the window once it is
  * full. The frame bd_sep_lag before it has been received, whatever the depth. */
 static enum bd_status prepare(struct bd_separator *s, double time)
@@ -166,7 +175,12 @@ static enum bd_status prepare(struct bd_separator *s, double time)
         return bd_separator_reset(s);
     }
     if (earlier->counts && earlier->ghost_pixels)
-        s->r_valid = false; /* the window has changed: R is that of the next refinement */
+        s->r_valid = false; /* the window has changed: the next slide makes R again */
+    if (earlier->counts && s->r_valid && has_drifted(s, earlier)) {
+        bd_log(BD_LOG_DEBUG, "%.2f s: R has drifted by %.1e and is made again", time,
+               earlier->drift);
+        s->r_valid = false;
+    }
     if (!s->cleaned && s->columns == s->options.window && !s->frozen)
         return bd_sep_clean_window(s);
     return BD_OK;
@@ -253,6 +267,7 @@ enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation
     s->received++;
     frame->changed = out->changed;
     frame->ghost_pixels = out->ghost_pixels;
+    frame->drift = out->drift;
     out->columns = frame->columns;
     out->learned = frame->learned;
     return status;

@@ -26,6 +26,7 @@ struct bd_sep_frame {
     double seconds;       /* since the frame before */
     int64_t changed;      /* pixels, once received */
     int64_t ghost_pixels; /* once received */
+    double drift;         /* once received */
     int columns;
     bool learned;
     bool counts; /* in the decision on the light: separated since the last reset */
@@ -42,11 +43,12 @@ struct bd_separator {
     void *svd;          /* the backend's: SVD of r */
     struct bd_matrix r; /* n x n: R of X(:, order) while r_valid */
     bool r_valid;
-    void *gram;   /* n doubles in the backend's memory: see gram of the table */
-    int *order;   /* all n slots: those in use, oldest first, then the free ones */
-    int columns;  /* slots in use */
-    int looked;   /* columns when the first background was last looked for; 0: not yet */
-    bool cleaned; /* the window has been cleaned of what moved while it was filled */
+    int64_t renewed; /* frames that had been submitted when R was last made from the frames */
+    void *gram;      /* n doubles in the backend's memory: see gram of the table */
+    int *order;      /* all n slots: those in use, oldest first, then the free ones */
+    int columns;     /* slots in use */
+    int looked;      /* columns when the first background was last looked for; 0: not yet */
+    bool cleaned;    /* the window has been cleaned of what moved while it was filled */
     bool frozen;
     bool started;
     double share;                /* of foreground pixels, average over flood_average seconds */
@@ -94,7 +96,8 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s);
 /* One look for ghosts. */
 enum bd_status bd_sep_remove_ghosts(struct bd_separator *s);
 
-/* The frame in hand enters the window by a QR update of R; then the window is refined. */
+/* The frame in hand enters the window by a QR update of R, or R is made from the frames again; then
+ * the basis is learned from R. */
 enum bd_status bd_sep_slide(struct bd_separator *s);
 
 #endif

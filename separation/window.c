@@ -84,7 +84,8 @@ static enum bd_status refine(struct bd_separator *s)
         s->state, s->order, s->columns, (float)s->options.lambda, s->r.data, s->r.ld);
     if (status != BD_OK)
         return status;
-    s->r_valid = s->options.refine == BD_NONE; /* else R is made again before it is used */
+    s->r_valid = s->options.refine <= 0; /* else R is made again before it is used */
+    s->renewed = s->submitted;
     return learn_basis(s);
 }
 
@@ -135,7 +136,7 @@ enum bd_status bd_sep_slide(struct bd_separator *s)
         s->r_valid = false; /* R has lost a column and not gained one */
     if (status == BD_OK && s->r_valid)
         status = learn_basis(s);
-    int refinements = s->options.refine == BD_NONE ? !s->r_valid : s->options.refine;
+    int refinements = s->options.refine <= 0 ? !s->r_valid : s->options.refine;
     for (int i = 0; status == BD_OK && i < refinements; i++)
         status = refine(s);
     return status;

@@ -123,8 +123,8 @@ static void close_case(struct bd_bench *bench, struct separate_case *c)
 }
 
 /* A frame is read, its background formed from the basis (rank columns of floats) and written, the
- * difference and the mask written; a slide reads the window's bytes twice, for R and for the new
- * basis. A GPU's frames come and its pictures go over the bus at the same time. */
+ * difference and the mask written; a slide reads the window's bytes twice, for products and for the
+ * new basis. A GPU's frames come and its pictures go over the bus at the same time. */
 static double floor_of(const struct bd_bench *bench, const struct separate_case *c)
 {
     const struct shape *s = c->shape;

@@ -165,6 +165,7 @@ static void write_settings(struct bd_json *json, const struct bd_eval_plan *plan
     bd_json_number(json, "threshold", settings->threshold, 9);
     bd_json_number(json, "noise_gain", fmax(settings->noise_gain, 0), 9);
     bd_json_integer(json, "refine", bd_none_is_zero(settings->refine));
+    bd_json_text(json, "renewal", bd_renewal_name(settings->refine));
     bd_json_integer(json, "rank", settings->rank);
     bd_json_integer(json, "median", settings->median);
     bd_json_integer(json, "min_area", bd_none_is_zero(settings->min_area));

@@ -35,11 +35,13 @@ static void log_settings(const struct export *export)
            info->codec, info->container, settings.width, settings.height,
            bd_pipeline_backend(export->pipeline));
     bd_log(BD_LOG_INFO,
-           "window %d, memory %g s, lambda %g, threshold %g, noise gain %g, refine %d, rank %d, "
+           "window %d, memory %g s, lambda %g, threshold %g, noise gain %g, refine %d, renewal %s, "
+           "rank %d, "
            "median %d, min area %d, max hole %d",
            settings.window, settings.memory, settings.lambda, settings.threshold,
-           fmax(settings.noise_gain, 0), bd_none_is_zero(settings.refine), settings.rank,
-           settings.median, bd_none_is_zero(settings.min_area), bd_none_is_zero(settings.max_hole));
+           fmax(settings.noise_gain, 0), bd_none_is_zero(settings.refine),
+           bd_renewal_name(settings.refine), settings.rank, settings.median,
+           bd_none_is_zero(settings.min_area), bd_none_is_zero(settings.max_hole));
 }
 
 /* Runs to the end, to a failure, or until the user interrupts. */

@@ -1,11 +1,12 @@
 /* The live separator on the GPU: the basis that is learned from the window. */
 #include "gpu/separation/state.cuh"
 #include "gpu/separation/sweep.cuh"
+#include "separation/shared/drift.h"
 #include "separation/shared/rounding.h"
 
-/* The rank of the new basis, and G and K (rank x count each, 0 from the new rank on). The first
- * column of V and its sigma come from t = X^T b = |b|^2 c + E^T b (`errors`), if b is near. One
- * thread block; dynamic shared memory: count doubles. */
+/* The rank of the new basis, the drift of R, and G and K (rank x count each, 0 from the new rank
+ * on). The first column of V and its sigma come from t = X^T b = |b|^2 c + E^T b (`errors`), if b
+ * is near. One thread block; dynamic shared memory: count doubles. */
 __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, int rank, int count,
                             double tau, const float *sigma, const float *v, int64_t ldv,
                             const double *errors, const float *coefficients, const int *order)
@@ -17,20 +18,25 @@ __global__ void begin_basis(struct bd_sep_numbers *numbers, float *g, float *k, 
     for (int j = threadIdx.x; j < count; j += blockDim.x)
         t[j] = numbers->norm * (double)coefficients[order[j] * bd_max_rank] + errors[j];
     __syncthreads();
-    double square = 0;
-    for (int j = 0; j < count; j++)
-        square += t[j] * t[j];
-    const float largest = bd_sep_round_coefficient(sqrt(square / numbers->norm));
+    double t_t = 0, t_v = 0, v_v = 0;
+    for (int j = 0; j < count; j++) {
+        t_t += t[j] * t[j];
+        t_v += t[j] * (double)v[j];
+        v_v += (double)v[j] * (double)v[j];
+    }
+    const float largest = bd_sep_round_coefficient(sqrt(t_t / numbers->norm));
     for (int at = threadIdx.x; at < rank * count; at += blockDim.x) {
         const int a = at % rank, j = at / rank;
         const bool iterated = a == 0 && largest >= bd_sep_near_share * sigma[0];
-        const float element = iterated ? bd_sep_round_element(t[j] / sqrt(square)) : v[a * ldv + j];
+        const float element = iterated ? bd_sep_round_element(t[j] / sqrt(t_t)) : v[a * ldv + j];
         const float value = iterated ? largest : sigma[a];
         g[at] = a < found ? element / value : 0.0f;
         k[at] = a < found ? (float)(value - tau) * element : 0.0f;
     }
-    if (threadIdx.x == 0)
-        numbers->new_rank = found;
+    if (threadIdx.x > 0)
+        return;
+    numbers->new_rank = found;
+    numbers->drift = found ? bd_sep_drift(t_t, t_v, v_v, numbers->norm, (double)sigma[0]) : 0;
 }
 
 /* B := X G in place (a thread reads and writes the rows that are its own), and partial[which

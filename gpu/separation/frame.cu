@@ -133,7 +133,8 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     if (p == 0) {
-        *record = { numbers->foreground, numbers->rank, numbers->ghost_pixels, numbers->changed };
+        *record = { numbers->foreground, numbers->rank, numbers->ghost_pixels, numbers->changed,
+                    numbers->drift };
         numbers->changed = 0;
     }
     if (p >= now.words)

@@ -231,7 +231,7 @@ static enum bd_status run(struct bd_cuda_separator *s, const struct window_parts
     gram_tiles<PAIRS><<<blocks, 32 * PAIRS, 0, stream>>>(part, s->partial, from);
     sum_blocks<PAIRS>
         <<<pairing<PAIRS>::slots / 32, dim3(32, 8), 0, stream>>>(sums, part, (int)blocks);
-    enum bd_status status = bd_sep_finish_sums(s, from.count, blocks, s->errors);
+    enum bd_status status = bd_sep_finish_sums(s, s->partial, from.count, blocks, s->errors);
     put_together<<<(elements + 255) / 256, 256, 0, stream>>>(s->gram, sums, COLUMNS, s->errors,
                                                              from, s->numbers);
     return status == BD_OK ? bd_cuda_launched("the Gram matrix of the window") : status;

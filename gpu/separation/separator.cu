@@ -132,7 +132,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->order, n);
     take(&a, &s->numbers, 1);
     take(&a, &s->frame_partial, (int64_t)bd_sep_project_blocks(s) * (rank == 1 ? 1 : bd_max_rank));
-    take(&a, &s->partial, (n > 2 * bd_max_rank ? n : 2 * bd_max_rank + 1) * bd_sep_parts);
+    take(&a, &s->partial, (n > bd_max_rank ? 2 * n : 2 * bd_max_rank + 1) * bd_sep_parts);
     take(&a, &s->gram, (int64_t)bd_cuda_cholesky_size(n));
     take(&a, &s->errors, n);
     take(&a, (uint8_t **)&s->gram_work, (int64_t)work);

@@ -44,12 +44,14 @@ struct bd_sep_numbers {
     float fitted[bd_max_rank]; /* w after the first round, should the light not explain it */
     unsigned long long square; /* of the norm of the background that becomes B */
     double norm;               /* squared, of the first column of B */
+    double drift;              /* of R: separation/shared/drift.h */
     double measured;           /* squared norm of the first column of B while it is scaled */
 };
 
 /* The results of a frame besides pictures: the GPU writes them to memory of the host. */
 struct bd_sep_record {
     int foreground, rank, ghost_pixels, changed;
+    double drift;
 };
 
 /* The results of one frame. */
@@ -114,7 +116,7 @@ struct bd_cuda_separator {
     int host_order[bd_max_window], host_count; /* the same */
     struct bd_sep_numbers *numbers;
     double *frame_partial; /* chunks of a fit x (1 or bd_max_rank): their sums */
-    double *partial;       /* max(n, 2 bd_max_rank + 1) x bd_sep_parts: those of a sweep over W */
+    double *partial;       /* max(2 n, 2 bd_max_rank + 1) x bd_sep_parts: those of a sweep over W */
     double *gram;          /* n x n */
     void *gram_work;       /* of bd_gram or bd_sep_gram_one */
     double *errors;        /* n: E^T b of the columns in order, E = clip(W - L, +-errors_lambda) */
@@ -203,12 +205,12 @@ enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, i
  * w := those of the newest. sums.cu */
 enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda);
 
-/* g[j] := the sum of the `parts` partial sums s->partial[j parts ..], j = 0 .. count - 1. sums.cu
+/* g[j] := the sum of the `parts` partial sums from partial[j parts] on, j = 0 .. count - 1. sums.cu
  */
-enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, int count, unsigned parts,
-                                  double *g);
+enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, const double *partial, int count,
+                                  unsigned parts, double *g);
 
-/* s->errors of the `count` columns in order, unless reduce has left them. sums.cu */
+/* s->errors of the `count` columns in order, unless gram or reduce has left them. sums.cu */
 enum bd_status bd_sep_need_errors(struct bd_cuda_separator *s, int count, float lambda);
 
 #ifdef __CUDACC__

@@ -18,17 +18,18 @@ __device__ __forceinline__ double sum_four(const double v[bd_sweep_together], in
     return sum;
 }
 
-/* partial[j gridDim.x + block] := the block's part of a sum for each of the `count` columns:
- * X_j^T X_(count - 1), or (ERRORS) E_j^T b, E = clip(W - L, +-lambda), of the first column b of B.
- * A warp's pieces are 32 ROWS rows each, its number in the grid and every gridDim.x bd_sweep_warps
- * on. Dynamic shared memory: count x bd_sweep_warps doubles, the sums so far. */
-template <int RANK, int ROWS, bool ERRORS>
+/* partial[j gridDim.x + block] := the block's part of E_j^T b for each of the `count` columns,
+ * E = clip(W - L, +-lambda), b the first column of B; and, with GRAM, partial[(count + j) gridDim.x
+ * + block] := its part of X_j^T X_(count - 1). A warp's pieces are 32 ROWS rows each, its number in
+ * the grid and every gridDim.x bd_sweep_warps on. Dynamic shared memory: bd_sweep_warps doubles for
+ * each of these sums, so far. */
+template <int RANK, int ROWS, bool GRAM>
 __global__ __launch_bounds__(bd_sweep_threads) void sum_columns(
     double *partial, const __grid_constant__ bd_sep_window x, int count)
 {
     extern __shared__ double sums[];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    for (int j = threadIdx.x; j < count * bd_sweep_warps; j += bd_sweep_threads)
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, all = GRAM ? 2 * count : count;
+    for (int j = threadIdx.x; j < all * bd_sweep_warps; j += bd_sweep_threads)
         sums[j] = 0;
     __syncthreads();
     const int64_t step = (int64_t)gridDim.x * bd_sweep_threads * ROWS;
@@ -36,7 +37,7 @@ __global__ __launch_bounds__(bd_sweep_threads) void sum_columns(
          i - lane * ROWS < x.ld; i += step) {
         const bool inside = i < x.ld;
         float b[RANK][ROWS] = {}, other[ROWS] = {};
-        double parts[bd_sweep_together] = {};
+        double errors[bd_sweep_together] = {}, gram[bd_sweep_together] = {};
         if (inside)
             bd_sweep_load_basis<RANK, ROWS>(b, x, i);
         const auto copy = [&](int, int, const float *l, const float *e) {
@@ -44,24 +45,33 @@ __global__ __launch_bounds__(bd_sweep_threads) void sum_columns(
         };
         bd_sep_window newest = x;
         newest.order += count - 1;
-        if (!ERRORS)
+        if (GRAM)
             bd_sweep_columns<RANK, ROWS>(newest, b, i, inside, 1, copy, [](int) {});
         const auto multiply = [&](int, int t, float *l, const float *e) {
-            if (!ERRORS)
+            errors[t] = bd_sweep_dot<ROWS>(b[0], e);
+            if constexpr (GRAM) {
 #pragma unroll
                 for (int r = 0; r < ROWS; r++)
                     l[r] = __fadd_rn(l[r], e[r]);
-            parts[t] = ERRORS ? bd_sweep_dot<ROWS>(b[0], e) : bd_sweep_dot<ROWS>(other, l);
+                gram[t] = bd_sweep_dot<ROWS>(other, l);
+            }
         };
         const auto keep = [&](int j) {
-            const double sum = sum_four(parts, lane);
-            if (lane % 8 == 0 && j + lane / 8 < count)
-                sums[(j + lane / 8) * bd_sweep_warps + warp] += sum;
+            const bool mine = lane % 8 == 0 && j + lane / 8 < count;
+            double *sum = sums + (j + lane / 8) * bd_sweep_warps + warp;
+            const double error = sum_four(errors, lane);
+            if (mine)
+                *sum += error;
+            if constexpr (GRAM) {
+                const double product = sum_four(gram, lane);
+                if (mine)
+                    sum[count * bd_sweep_warps] += product;
+            }
         };
         bd_sweep_columns<RANK, ROWS>(x, b, i, inside, count, multiply, keep);
     }
     __syncthreads();
-    for (int j = threadIdx.x; j < count; j += bd_sweep_threads) {
+    for (int j = threadIdx.x; j < all; j += bd_sweep_threads) {
         double sum = 0;
         for (int k = 0; k < bd_sweep_warps; k++)
             sum += sums[j * bd_sweep_warps + k];
@@ -102,44 +112,64 @@ __global__ __launch_bounds__(bd_sep_threads) void finish_fit(float *coefficients
             numbers->w[k] = c[k];
 }
 
-/* Leaves the sums of the columns in s->partial; returns how many parts each has. */
-template <bool ERRORS>
-static unsigned form_sums(struct bd_cuda_separator *s, int count, float lambda)
+/* Leaves the sums of the columns in s->partial; *parts: how many each has. */
+template <bool GRAM>
+static enum bd_status form_sums(struct bd_cuda_separator *s, int count, float lambda,
+                                unsigned *parts)
 {
     const struct bd_sep_window x = bd_sep_view(s, lambda);
-    const size_t shared = (size_t)count * bd_sweep_warps * sizeof(double);
-    const unsigned blocks = bd_sweep_blocks(s, x.rank == 1 ? 16 : 4);
-    auto *kernel = x.rank == 1 ? sum_columns<1, 16, ERRORS> : sum_columns<bd_max_rank, 4, ERRORS>;
-    kernel<<<blocks, bd_sweep_threads, shared, s->cuda->stream>>>(s->partial, x, count);
-    return blocks;
+    const size_t shared = (size_t)count * bd_sweep_warps * sizeof(double) * (GRAM ? 2 : 1);
+    auto *kernel = x.rank == 1 ? sum_columns<1, 16, GRAM> : sum_columns<bd_max_rank, 4, GRAM>;
+    enum bd_status status = BD_OK;
+    *parts = bd_sweep_blocks(s, x.rank == 1 ? 16 : 4);
+    if (shared > 48 << 10) /* as much as a kernel has without asking */
+        status = bd_cuda_check(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared),
+            "sums over a wide window");
+    if (status != BD_OK)
+        return status;
+    kernel<<<*parts, bd_sweep_threads, shared, s->cuda->stream>>>(s->partial, x, count);
+    return bd_cuda_launched("products with the frames of the window");
 }
 
-enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, int count, unsigned parts, double *g)
+enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, const double *partial, int count,
+                                  unsigned parts, double *g)
 {
-    finish_sums<<<(unsigned)count, bd_sep_threads, 0, s->cuda->stream>>>(g, s->partial, (int)parts);
+    finish_sums<<<(unsigned)count, bd_sep_threads, 0, s->cuda->stream>>>(g, partial, (int)parts);
     return bd_cuda_launched("sums over the frames of the window");
 }
 
 enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    unsigned parts;
     enum bd_status status = bd_sep_set_order(s, order, count);
+    if (status == BD_OK)
+        status = form_sums<true>(s, count, lambda, &parts);
+    if (status == BD_OK)
+        status = bd_sep_finish_sums(s, s->partial, count, parts, s->errors);
     if (status != BD_OK)
         return status;
-    return bd_sep_finish_sums(s, count, form_sums<false>(s, count, lambda), g);
+    s->errors_lambda = lambda;
+    return bd_sep_finish_sums(s, s->partial + (int64_t)count * parts, count, parts, g);
 }
 
 enum bd_status bd_sep_need_errors(struct bd_cuda_separator *s, int count, float lambda)
 {
     if (s->errors_lambda == lambda)
         return BD_OK;
-    return bd_sep_finish_sums(s, count, form_sums<true>(s, count, lambda), s->errors);
+    unsigned parts;
+    enum bd_status status = form_sums<false>(s, count, lambda, &parts);
+    return status == BD_OK ? bd_sep_finish_sums(s, s->partial, count, parts, s->errors) : status;
 }
 
 enum bd_status bd_sep_fit_columns(struct bd_cuda_separator *s, int count, float lambda)
 {
-    const int parts = (int)form_sums<true>(s, count, lambda);
+    unsigned parts;
+    enum bd_status status = form_sums<false>(s, count, lambda, &parts);
+    if (status != BD_OK)
+        return status;
     finish_fit<<<(unsigned)count, bd_sep_threads, 0, s->cuda->stream>>>(
-        s->coefficients, s->numbers, s->order, s->partial, parts);
+        s->coefficients, s->numbers, s->order, s->partial, (int)parts);
     return bd_cuda_launched("coefficients of the window");
 }

@@ -166,5 +166,6 @@ enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *results)
     results->ghost_pixels = set->record->ghost_pixels;
     results->changed = set->record->changed;
     results->rank = set->record->rank;
+    results->drift = set->record->drift;
     return BD_OK;
 }

@@ -6,9 +6,10 @@
  * in the mask if |f - l| is more than the threshold and more than a few times the pixel's noise,
  * and if it is not background in the shadow of an object; then small components are removed, holes
  * filled, and the pixels at edges that are mostly background removed. Every memory / window seconds
- * the frame enters the window, and R of the window is made again from its frames (CAQR); without
- * refinements the oldest column is removed from R and the new one appended (QR update). The SVD of
- * R gives the rank and the singular values of the new basis, and its columns but the first, which
+ * the frame enters the window: the oldest column is removed from R and the new one appended (QR
+ * update). R is made from the frames again (CAQR) when it has drifted from the window's, when a
+ * ghost has been removed and when lambda has changed; with refinements, at each slide. The SVD of R
+ * gives the rank and the singular values of the new basis, and its columns but the first, which
  * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels
  * that are foreground enter the window as background, until they have been foreground for half the
  * memory time: the window then takes about the other half to make them background.
@@ -55,10 +56,11 @@ struct bd_separator_options {
     double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
     double
         noise_gain; /* a pixel's threshold is at least this many times its noise; 0: 3; BD_NONE */
-    int refine;     /* times R is made again a slide; 0: 1; BD_NONE: R is only updated */
-    int rank;       /* largest rank of the background, 1 .. 8; 0: 1 */
-    int median;     /* side of the median filter on the mask, odd, 1: none; 0: 5 */
-    int min_area;   /* components of fewer pixels are removed; 0: by the frames' size; BD_NONE */
+    int refine;   /* times R is made from the frames again at each slide; 0: R is updated, and made
+                     again when it has drifted; BD_NONE: R is only updated */
+    int rank;     /* largest rank of the background, 1 .. 8; 0: 1 */
+    int median;   /* side of the median filter on the mask, odd, 1: none; 0: 5 */
+    int min_area; /* components of fewer pixels are removed; 0: by the frames' size; BD_NONE */
     int max_hole; /* holes of at most so many pixels are filled; 0: by the frames' size; BD_NONE */
     int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
 };
@@ -83,7 +85,9 @@ struct bd_separation {
                                   foreground and shadows before the clean-up */
     int rank;                  /* of the background */
     int columns;               /* frames in the window */
-    bool learned;              /* this frame entered the window */
+    double drift; /* of R from the window's at the slide before, as a share of sigma(1);
+                     by default R is made from the frames again after more than .002 */
+    bool learned; /* this frame entered the window */
 };
 
 struct bd_separator;

@@ -19,7 +19,8 @@ static void sep_destroy(void *arg)
                              state->age,         state->raw,        state->guard,
                              state->mask,        state->picture,    state->shadow,
                              state->shadow_mask, state->scratch,    state->still,
-                             state->votes,       state->earlier,    state->lower };
+                             state->votes,       state->earlier,    state->lower,
+                             state->products };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     bd_tsqr_destroy(&state->tsqr);
@@ -41,7 +42,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     const struct bd_separation_shape *shape = &state->shape;
     size_t m = (size_t)state->m, ld = (size_t)state->ld, pixels = (size_t)state->pixels;
     size_t n = (size_t)shape->window, rank = (size_t)shape->rank;
-    size_t partial = n > 2 * bd_max_rank ? n : 2 * bd_max_rank;
+    size_t partial = 2 * (n > bd_max_rank ? n : bd_max_rank);
     size_t threads = (size_t)bd_pool_threads(state->pool);
     bool missing = false;
     state->frame = take(m, &missing);
@@ -51,6 +52,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     state->next_basis = take(ld * rank * sizeof(float), &missing);
     state->coefficients = take(n * bd_max_rank * sizeof(float), &missing);
     state->g = take(n * rank * sizeof(float), &missing);
+    state->products = take(n * sizeof(double), &missing);
     state->partial = take((size_t)state->chunks * partial * sizeof(double), &missing);
     state->tiles = take(threads * 2 * bd_sep_chunk * sizeof(float), &missing);
     state->counts = take((size_t)bd_sep_pixel_chunks(state) * sizeof *state->counts, &missing);
@@ -118,6 +120,8 @@ static enum bd_status sep_reset(void *arg)
     memset(state->votes, 0, pixels);
     memset(state->earlier, 0, (size_t)state->m);
     state->ghost_pixels = 0;
+    state->products_lambda = 0;
+    state->drift = 0;
     return BD_OK;
 }
 
@@ -283,6 +287,7 @@ static enum bd_status sep_finish(void *arg)
 {
     struct bd_cpu_separator *state = arg;
     state->result_rank = state->rank;
+    state->result_drift = state->drift;
     state->result_ghost_pixels = state->ghost_pixels;
     state->ghost_pixels = 0;
     return BD_OK;
@@ -300,6 +305,7 @@ static enum bd_status sep_collect(void *arg, struct bd_separation *results)
     results->changed = state->changed;
     results->ghost_pixels = state->result_ghost_pixels;
     results->rank = state->result_rank;
+    results->drift = state->result_drift;
     return BD_OK;
 }
 

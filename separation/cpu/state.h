@@ -20,20 +20,23 @@ struct bd_cpu_separator {
     const struct bd_pixel_kernels *kernels;
     const struct bd_exact_kernels *exact;
     struct bd_separation_shape shape;
-    int64_t pixels, m;    /* width x height, and times channels */
-    int64_t ld;           /* elements from one column of W, B or B_next to the next */
-    int64_t chunks;       /* of bd_sep_chunk elements in m */
-    uint8_t *frame;       /* f: m */
-    uint8_t *background;  /* l rounded: m */
-    uint8_t *window;      /* W: ld x n */
-    float *basis;         /* B: ld x rank */
-    float *next_basis;    /* bd_cpu_sep_basis writes here, then the two are exchanged */
-    float *coefficients;  /* C: bd_max_rank x n, by slot */
-    float *g;             /* n x rank: the new basis is X G */
-    float w[bd_max_rank]; /* of the frame in hand */
-    int rank;             /* columns of B in use; 0 before the first background */
-    double norm;          /* squared, of the first column of B */
-    double *partial;      /* chunks x max(n, 2 bd_max_rank): sums of the items, added up in order */
+    int64_t pixels, m;     /* width x height, and times channels */
+    int64_t ld;            /* elements from one column of W, B or B_next to the next */
+    int64_t chunks;        /* of bd_sep_chunk elements in m */
+    uint8_t *frame;        /* f: m */
+    uint8_t *background;   /* l rounded: m */
+    uint8_t *window;       /* W: ld x n */
+    float *basis;          /* B: ld x rank */
+    float *next_basis;     /* bd_cpu_sep_basis writes here, then the two are exchanged */
+    float *coefficients;   /* C: bd_max_rank x n, by slot */
+    float *g;              /* n x rank: the new basis is X G */
+    float w[bd_max_rank];  /* of the frame in hand */
+    int rank;              /* columns of B in use; 0 before the first background */
+    double norm;           /* squared, of the first column of B */
+    double *products;      /* n: X^T b of the columns in order, b the first column of B */
+    float products_lambda; /* lambda of X in them; 0: the window or B has changed since */
+    double drift;          /* of R: separation/shared/drift.h */
+    double *partial; /* chunks x 2 max(n, bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
     float *tiles;    /* threads x 2 x bd_sep_chunk */
     int64_t *counts; /* of the items of a loop that counts */
@@ -51,6 +54,7 @@ struct bd_cpu_separator {
     int64_t ghost_pixels;        /* pixels that became background since the results before */
     int64_t result_ghost_pixels; /* the same when the results were asked for */
     int result_rank;             /* of the basis when the results were asked for */
+    double result_drift;         /* the same */
     struct bd_mask_work *mask_work;
     uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;   /* looks in a row that voted for the pixel as uncovered background */

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "separation/shared/drift.h"
 #include "separation/shared/rounding.h"
 
 struct insertion {
@@ -39,6 +40,7 @@ enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
                                    .guarded = guarded };
     bd_pool_run(state->pool, insert_chunk, &insertion, bd_sep_pixel_chunks(state));
     memcpy(bd_sep_coefficients(state, slot), state->w, sizeof state->w);
+    state->products_lambda = 0;
     return BD_OK;
 }
 
@@ -57,7 +59,7 @@ struct sweep {
     float lambda;
     int rank; /* of the new basis */
     const float *g;
-    const float *with; /* what columns are multiplied by; NULL: the newest of them */
+    double *gram; /* count: products with the newest column; NULL: not wanted */
 };
 
 /* A column is read in pieces of a few cache lines, too short for the machine to see what comes
@@ -101,24 +103,27 @@ static int64_t rows_at(int64_t from, int64_t count)
     return count - from < few_rows ? count - from : few_rows;
 }
 
-/* The chunk's parts of X_j^T y for each column j: y is sweep->with, or the newest column of X. */
+/* The chunk's parts of X_j^T b for each column j, b the first column of B; behind them, with
+ * sweep->gram, those of X_j^T x, x the newest column of X. */
 static void multiply_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
     int64_t first, count = bd_sep_range(state, chunk, &first);
-    double *sums = state->partial + chunk * state->shape.window;
+    double *products = state->partial + chunk * 2 * state->shape.window;
+    double *gram = products + state->shape.window;
     float newest[few_rows], x[few_rows];
-    memset(sums, 0, (size_t)sweep->count * sizeof *sums);
+    memset(products, 0, 2 * (size_t)state->shape.window * sizeof *products);
     for (int64_t i = 0; i < count; i += few_rows) {
         int64_t rows = rows_at(i, count);
-        const float *with = sweep->with ? sweep->with + first + i : newest;
-        if (!sweep->with)
+        if (sweep->gram)
             form_rows(sweep, sweep->count - 1, first + i, rows, newest);
         for (int j = 0; j < sweep->count; j++) {
             form_rows(sweep, j, first + i, rows, x);
-            state->kernels->dot(rows, x, with, &sums[j]);
+            state->kernels->dot(rows, x, state->basis + first + i, &products[j]);
+            if (sweep->gram)
+                state->kernels->dot(rows, x, newest, &gram[j]);
         }
     }
 }
@@ -132,19 +137,26 @@ static double sum_parts(const struct bd_cpu_separator *state, int each, int whic
     return sum;
 }
 
-/* products[j] := X_j^T y, of all rows. */
-static void multiply_columns(struct sweep *sweep, double *products)
+/* state->products, and sweep->gram. */
+static void multiply_columns(struct sweep *sweep)
 {
-    const struct bd_cpu_separator *state = sweep->state;
+    struct bd_cpu_separator *state = sweep->state;
+    const int n = state->shape.window;
     bd_pool_run(state->pool, multiply_chunk, sweep, state->chunks);
-    for (int j = 0; j < sweep->count; j++)
-        products[j] = sum_parts(state, state->shape.window, j);
+    for (int j = 0; j < sweep->count; j++) {
+        state->products[j] = sum_parts(state, 2 * n, j);
+        if (sweep->gram)
+            sweep->gram[j] = sum_parts(state, 2 * n, n + j);
+    }
+    state->products_lambda = sweep->lambda;
 }
 
 enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
 {
-    struct sweep sweep = { .state = arg, .order = order, .count = count, .lambda = lambda };
-    multiply_columns(&sweep, g);
+    struct sweep sweep = {
+        .state = arg, .order = order, .count = count, .lambda = lambda, .gram = g
+    };
+    multiply_columns(&sweep);
     return BD_OK;
 }
 
@@ -197,18 +209,28 @@ static void add_column(const struct sweep *sweep, int j, int64_t from, int64_t c
                                    next + k * state->ld);
 }
 
-/* The largest singular value, and its right vector v (count values), by a step of subspace
- * iteration from the basis in use: t = X^T b. */
-static void iterate_first(struct sweep *sweep, float *v, float *sigma)
+/* The largest singular value and its right vector (count values), by a step of subspace iteration
+ * from the basis in use, t = X^T b; or those of R, sigma and v, if b is far from the window. */
+static void iterate_first(struct sweep *sweep, float sigma, const float *v, float *largest,
+                          float *direction)
 {
-    double t[bd_max_window], square = 0;
-    sweep->with = sweep->state->basis;
-    multiply_columns(sweep, t);
+    struct bd_cpu_separator *state = sweep->state;
+    const double *t = state->products;
+    double t_t = 0, t_v = 0, v_v = 0;
+    if (state->products_lambda != sweep->lambda)
+        multiply_columns(sweep);
+    for (int j = 0; j < sweep->count; j++) {
+        t_t += t[j] * t[j];
+        t_v += t[j] * v[j];
+        v_v += (double)v[j] * v[j];
+    }
+    state->drift = bd_sep_drift(t_t, t_v, v_v, state->norm, sigma);
+    *largest = bd_sep_round_coefficient(sqrt(t_t / state->norm));
+    const bool near = *largest >= bd_sep_near_share * sigma;
     for (int j = 0; j < sweep->count; j++)
-        square += t[j] * t[j];
-    *sigma = bd_sep_round_coefficient(sqrt(square / sweep->state->norm));
-    for (int j = 0; j < sweep->count; j++)
-        v[j] = bd_sep_round_element(t[j] / sqrt(square));
+        direction[j] = near ? bd_sep_round_element(t[j] / sqrt(t_t)) : v[j];
+    if (!near)
+        *largest = sigma;
 }
 
 /* B_next := X G of `count` rows from row `from`. */
@@ -253,6 +275,7 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
     int rank = 0;
     while (rank < state->shape.rank && rank < count && sigma[rank] > tau)
         rank++;
+    state->drift = 0;
     if (!rank) /* darker than lambda: keep the basis there is */
         return BD_OK;
     struct sweep sweep = { .state = state,
@@ -262,11 +285,7 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
                            .rank = rank,
                            .g = state->g };
     float direction[bd_max_window] = { 0 }, largest;
-    iterate_first(&sweep, direction, &largest);
-    if (!(largest >= bd_sep_near_share * sigma[0])) {
-        memcpy(direction, v, (size_t)count * sizeof *v);
-        largest = sigma[0];
-    }
+    iterate_first(&sweep, sigma[0], v, &largest, direction);
     for (int k = 0; k < rank; k++)
         for (int j = 0; j < count; j++)
             state->g[(int64_t)k * count + j] =
@@ -275,6 +294,7 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
     float *basis = state->basis;
     state->basis = state->next_basis;
     state->next_basis = basis;
+    state->products_lambda = 0;
     memset(state->w, 0, sizeof state->w);
     state->norm = sum_parts(state, 2 * bd_max_rank, bd_max_rank);
     state->rank = 0;

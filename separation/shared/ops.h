@@ -115,7 +115,8 @@ struct bd_separation_ops {
     /* f := W(:, slot), for as long as nothing is inserted there. */
     enum bd_status (*recall)(void *state, int slot);
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
-     * memory. */
+     * memory. The same pass over the window forms what basis needs of it, which is kept until the
+     * window or B changes. */
     enum bd_status (*gram)(void *state, const int *order, int count, float lambda, double *g);
     /* R (count x count) of X(:, order); the rest of r, window x window, becomes 0. The
      * remainder clip(W - L, +-lambda) may be rounded to 2^-12 lambda. */
@@ -131,7 +132,7 @@ struct bd_separation_ops {
      * after the first are kept up to the first that takes part in too little
      * (bd_sep_least_participation). w becomes
      * B_new^T B w, rounded. sigma and v (at least count values, and count x r) are in the backend's
-     * memory. */
+     * memory. The drift of R (drift.h), 0 where r = 0, is in the results of the next frame. */
     enum bd_status (*basis)(void *state, const int *order, int count, float lambda, double tau,
                             const float *sigma, const float *v, int64_t ldv);
     /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust

@@ -63,6 +63,9 @@ static void errors_are_one_clear_line(void **state)
         { "a.mp4 --memory nan", "--memory nan: must be a number, 0.1..86400" },
         { "a.mp4 --lambda ten", "--lambda ten: must be a number, 0.1..255" },
         { "a.mp4 --lambda 1:30", "--lambda 1:30: must be a number, 0.1..255" },
+        { "a.mp4 --refine often", "--refine often: must be auto, or a whole number, 0..100" },
+        { "a.mp4 --refine 101", "--refine 101: must be auto, or 0..100" },
+        { "a.mp4 --window auto", "--window auto: must be a whole number, 2..1000" },
         { "a.mp4 --start -5", "--start -5: must be 0..10000000" },
         { "a.mp4 --start 1:99", "--start 1:99: must be seconds or [HH:]MM:SS, 0..10000000" },
         { "a.mp4 --start 1:1:1:1", "--start 1:1:1:1: must be seconds or [HH:]MM:SS, 0..10000000" },
@@ -146,6 +149,30 @@ static void values_arrive(void **state)
                      BD_OK);
     assert_int_equal(o.solver, BD_SOLVER_BATCH);
     bd_options_release(&o);
+}
+
+/* "auto" is the default, and not the 0 that means none. */
+static void refinements_arrive(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line;
+        int refine;
+        const char *renewal;
+    } rows[] = {
+        { "in.mp4", 0, "drift" },
+        { "in.mp4 --refine 3 --refine auto", 0, "drift" },
+        { "in.mp4 --refine 0", BD_NONE, "none" },
+        { "in.mp4 --refine=2", 2, "slide" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bd_options o;
+        char storage[256];
+        assert_int_equal(parse(&o, storage, rows[i].line), BD_OK);
+        assert_int_equal(o.separator.refine, rows[i].refine);
+        assert_string_equal(bd_renewal_name(o.separator.refine), rows[i].renewal);
+        bd_options_release(&o);
+    }
 }
 
 /* Spellings of earlier versions stay, and mean the same. */
@@ -310,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(errors_are_one_clear_line),
         cmocka_unit_test(values_arrive),
+        cmocka_unit_test(refinements_arrive),
         cmocka_unit_test(aliases_are_accepted),
         cmocka_unit_test(the_device_is_part_of_the_backend),
         cmocka_unit_test(commands_are_recognised),

@@ -1,4 +1,5 @@
 /* How the basis follows the window, by the functions of each backend. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include "linalg/shared/svd_ops.h"
 #include "separation/shared/ops.h"
 #include "tests/support/each_backend.h"
+#include "tests/support/random.h"
 #include <backdrop/matrix.h>
 
 /* Everything in the window has changed, so that the basis in use has nothing in common with it: the
@@ -69,10 +71,58 @@ static void test_far_basis(void **state)
     }
 }
 
+/* The inner products of a window's columns with its newest, for few columns and for as many as
+ * there can be: frames so alike that none of them has a sparse part. */
+static void test_gram(void **state)
+{
+    (void)state;
+    enum { side = 40, pixels = side * side, most = bd_max_window };
+    static const int counts[] = { 1, 7, 50, most };
+    static uint8_t frames[most][pixels];
+    static int order[most];
+    static double g[most];
+    for (int j = 0; j < most; j++) {
+        order[j] = most - 1 - j;
+        for (int i = 0; i < pixels; i++)
+            frames[j][i] = (uint8_t)(50 + i % 97 + (int)(hash((uint32_t)(j * pixels + i)) % 5));
+    }
+    FOR_EACH_BACKEND(name)
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        const int count = counts[k];
+        const struct bd_separation_shape shape = { side, side, 1, most, 1, BD_SEPARATOR_MASK };
+        struct bd_backend *backend;
+        void *separation, *products;
+        assert_int_equal(bd_backend_open(&backend, name, 0), BD_OK);
+        const struct bd_separation_ops *ops = backend->ops->separation;
+        const struct bd_device_ops *device = backend->ops->device;
+        assert_int_equal(device->alloc(backend, sizeof g, &products), BD_OK);
+        assert_int_equal(ops->create(backend, &shape, &separation), BD_OK);
+        assert_int_equal(ops->reset(separation), BD_OK);
+        for (int j = 0; j < count; j++) {
+            assert_int_equal(ops->load(separation, frames[order[j]], side), BD_OK);
+            assert_int_equal(ops->insert(separation, order[j], 0), BD_OK);
+        }
+        assert_int_equal(ops->median(separation, order, count, 10), BD_OK);
+        assert_int_equal(ops->gram(separation, order, count, 10, products), BD_OK);
+        assert_int_equal(device->download(backend, g, sizeof g, products, sizeof g, sizeof g, 1),
+                         BD_OK);
+        for (int j = 0; j < count; j++) {
+            double sum = 0;
+            for (int i = 0; i < pixels; i++)
+                sum += (double)frames[order[j]][i] * frames[order[count - 1]][i];
+            assert_true(fabs(g[j] - sum) <= 1e-6 * sum);
+        }
+        ops->destroy(separation);
+        device->free(backend, products);
+        bd_backend_close(&backend);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_far_basis),
+        cmocka_unit_test(test_gram),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
