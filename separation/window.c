@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "linalg/shared/update_ops.h"
+#include "separation/shared/recurrence.h"
 #include "separation/state.h"
 #include <backdrop/matrix.h>
 
@@ -53,6 +54,10 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .seconds = (float)seconds,
         /* What is let into the window takes half of it before it counts for most of the columns. */
         .memory = (float)(o->memory / 2),
+        .look = (unsigned)s->submitted,
+        .looks = !s->frozen,
+        .newest = s->columns ? s->order[s->columns - 1] : 0,
+        .columns = s->cleaned && !bd_sep_without(s, BD_WITHOUT_RECURRENCE) ? s->columns : 0,
     };
 }
 
@@ -168,20 +173,32 @@ enum bd_status bd_sep_start(struct bd_separator *s)
     return status;
 }
 
+/* first: column j of the window enters it again, guarded, with the numbers of its pixels' visits.
+ * Else, when all of these are known, its pixels are looked at for what moves in place. */
+static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
+{
+    const struct bd_separation_ops *ops = s->backend->ops->separation;
+    struct bd_detect_params params = bd_sep_detect_params(s, 0);
+    enum bd_status status = ops->recall(s->state, s->order[j]);
+    params.columns = first ? 0 : s->columns;
+    params.looks = bd_recurrence_every;
+    if (status == BD_OK)
+        status = ops->project(s->state, bd_sep_rounds, (float)s->options.lambda);
+    if (status == BD_OK)
+        status = ops->detect(s->state, &params, first);
+    if (status == BD_OK && first)
+        status = ops->insert(s->state, s->order[j], 1);
+    return status;
+}
+
 enum bd_status bd_sep_clean_window(struct bd_separator *s)
 {
     enum { iterations = 3 };
-    const struct bd_backend_ops *ops = s->backend->ops;
     enum bd_status status = find_background(s, s->order, s->columns);
-    for (int j = 0; status == BD_OK && j < s->columns; j++) {
-        status = ops->separation->recall(s->state, s->order[j]);
-        if (status == BD_OK)
-            status = ops->separation->project(s->state, bd_sep_rounds, (float)s->options.lambda);
-        if (status == BD_OK)
-            status = bd_sep_detect(s, 0, false);
-        if (status == BD_OK)
-            status = ops->separation->insert(s->state, s->order[j], 1);
-    }
+    for (int j = 0; status == BD_OK && j < s->columns; j++)
+        status = clean_column(s, j, true);
+    for (int j = 0; status == BD_OK && j < s->columns; j++)
+        status = clean_column(s, j, false);
     for (int i = 0; status == BD_OK && i < iterations; i++)
         status = refine(s);
     s->cleaned = status == BD_OK;

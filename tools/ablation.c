@@ -6,8 +6,8 @@
  * the default options and then without one part after another: F-measure by CDnet's rules, and
  * processor time a frame of one thread. A first table has a look-ahead of up to a minute, as
  * the program gives a film; a second one has none, as for a camera. With --without (contrast,
- * ghosts, shadows, trimming, registration or all) there are two columns only: with all parts, and
- * without that one. */
+ * ghosts, shadows, recurrence, trimming, registration or all) there are two columns only: with all
+ * parts, and without that one. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +32,7 @@ static const struct column {
                 { "without contrast", BD_WITHOUT_BOUNDARY_CONTRAST, BD_STABILISE_AUTO },
                 { "without ghosts", BD_WITHOUT_GHOST_REMOVAL, BD_STABILISE_AUTO },
                 { "without shadows", BD_WITHOUT_SHADOWS, BD_STABILISE_AUTO },
+                { "without recurrence", BD_WITHOUT_RECURRENCE, BD_STABILISE_AUTO },
                 { "without trimming", BD_WITHOUT_TRIMMING, BD_STABILISE_AUTO },
                 { "without registration", BD_WITHOUT_NOTHING, BD_STABILISE_OFF },
                 { "without all", BD_WITHOUT_ANY, BD_STABILISE_OFF } };

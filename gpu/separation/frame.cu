@@ -1,5 +1,6 @@
 /* The live separator on the GPU: a frame against its background, and its mask. */
 #include "gpu/separation/mask/shadow.cuh"
+#include "gpu/separation/recurrence.cuh"
 #include "gpu/separation/state.cuh"
 
 /* Four elements of l = B w, rounded, as a word. Products and sums are rounded one by one: l equals
@@ -206,7 +207,7 @@ static enum bd_status find_changed(struct bd_cuda_separator *s,
 
 /* Mask and guard; *shadow := the picture of all shadows, NULL without a search for them. */
 static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_detect_params *params,
-                                const uint8_t **shadow)
+                                int learn, const struct bd_sep_rates *rates, const uint8_t **shadow)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
     enum bd_status status = BD_OK;
@@ -218,6 +219,8 @@ static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_det
                                      s->shape.width, s->shape.height);
         pictures.shadow = s->shadow;
     }
+    if (status == BD_OK)
+        status = bd_sep_find_recurring(s, params, learn, rates, pictures.shadow);
     pictures.mask = set->mask;
     pictures.guard = s->guard;
     pictures.shadow_mask = set->shadow;
@@ -240,8 +243,7 @@ static enum bd_status learn_frame(struct bd_cuda_separator *s,
                                 set->mask, shadow, s->pitch / 4 };
     auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
     kernel<<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        now, set->record, s->numbers, rates, { params->noise_rate, params->seconds },
-        params->memory);
+        now, set->record, s->numbers, rates, bd_sep_rates_from(params), params->memory);
     return bd_cuda_launched("learning noise levels");
 }
 
@@ -251,11 +253,20 @@ enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_det
     const uint8_t *shadow = NULL;
     enum bd_status status = find_changed(s, params);
     if (status == BD_OK)
-        status = find_mask(s, params, &shadow);
+        status = find_mask(s, params, learn, rates, &shadow);
     if (status == BD_OK)
         status = learn_frame(s, params, learn, rates, shadow);
     if (status != BD_OK) /* the count belongs to no frame; this may fail as well */
         cudaMemsetAsync(&s->numbers->changed, 0, sizeof s->numbers->changed, s->cuda->stream);
+    return status;
+}
+
+enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
+                                    const struct bd_detect_params *params)
+{
+    enum bd_status status = bd_sep_make_map(s);
+    if (params->columns)
+        s->moving.looks += params->looks;
     return status;
 }
 
@@ -265,5 +276,7 @@ enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *para
     enum bd_status status = bd_sep_take_set(s);
     if (status == BD_OK)
         status = bd_sep_upload(s);
+    if (status == BD_OK)
+        status = bd_sep_before_detect(s, params);
     return status == BD_OK ? bd_sep_detect_at(s, params, learn, NULL) : status;
 }

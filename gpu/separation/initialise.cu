@@ -141,8 +141,7 @@ enum bd_status bd_sep_start_basis(struct bd_cuda_separator *s, int count, float 
     enum bd_status status = bd_cuda_launched("the first background");
     for (int i = 0; status == BD_OK && i < rounds; i++)
         status = bd_sep_fit_columns(s, count, lambda);
-    s->f = bd_sep_column(s, s->host_order[count - 1]);
-    return status;
+    return status == BD_OK ? bd_cuda_sep_recall(s, s->host_order[count - 1]) : status;
 }
 
 enum bd_status bd_cuda_sep_median(void *arg, const int *order, int count, float lambda)

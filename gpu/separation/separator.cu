@@ -53,12 +53,35 @@ static void sep_destroy(void *arg)
     }
     for (int i = 0; i < bd_sep_depth; i++)
         destroy_set(&s->sets[i]);
-    void *const arrays[] = {
-        s->window,  s->basis,   s->coefficients,  s->g,     s->k,         s->order,
-        s->numbers, s->partial, s->frame_partial, s->gram,  s->gram_work, s->noise,
-        s->age,     s->raw,     s->guard,         s->still, s->votes,     s->earlier,
-        s->picture, s->lower,   s->shadow,        s->errors
-    };
+    void *const arrays[] = { s->window,
+                             s->basis,
+                             s->coefficients,
+                             s->g,
+                             s->k,
+                             s->order,
+                             s->numbers,
+                             s->partial,
+                             s->frame_partial,
+                             s->gram,
+                             s->gram_work,
+                             s->noise,
+                             s->age,
+                             s->raw,
+                             s->guard,
+                             s->still,
+                             s->votes,
+                             s->earlier,
+                             s->picture,
+                             s->lower,
+                             s->shadow,
+                             s->errors,
+                             s->moving.samples,
+                             s->moving.visits,
+                             s->moving.visit,
+                             s->moving.counts,
+                             s->moving.seeds,
+                             s->moving.moves,
+                             s->moving.any };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         bd_cuda_free(arrays[i]);
     bd_cuda_mask_destroy(s->mask_work);
@@ -114,6 +137,22 @@ static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
         a->status = make_event(&set->downloaded);
 }
 
+static void take_moving(struct allocation *a, struct bd_cuda_separator *s)
+{
+    struct bd_sep_moving *moving = &s->moving;
+    const int64_t n = s->shape.window, cell = bd_recurrence_cell;
+    moving->across = (int)((s->shape.width + cell - 1) / cell);
+    moving->down = (int)((s->shape.height + cell - 1) / cell);
+    const int64_t cells = (int64_t)moving->across * moving->down;
+    take(a, &moving->samples, s->ld * n);
+    take(a, &moving->visits, s->pitch * n);
+    take(a, &moving->visit, s->pitch);
+    take(a, &moving->counts, cells);
+    take(a, &moving->seeds, cells);
+    take(a, &moving->moves, cells);
+    take(a, &moving->any, 1);
+}
+
 /* The window is the largest piece by far. It comes first, so that a failure reports its size. */
 static enum bd_status take_memory(struct bd_cuda_separator *s)
 {
@@ -146,6 +185,7 @@ static enum bd_status take_memory(struct bd_cuda_separator *s)
     take(&a, &s->earlier, s->ld);
     take(&a, &s->picture, s->ld);
     take(&a, &s->lower, s->pitch);
+    take_moving(&a, s);
     for (int i = 0; i < bd_sep_buffers; i++) {
         take(&a, &s->frames[i], bd_sep_buffer_bytes(s));
         take_host(&a, &s->staging[i], bd_sep_buffer_bytes(s));
@@ -223,6 +263,15 @@ static enum bd_status sep_reset(void *arg)
         error = cudaMemsetAsync(s->votes, 0, pitch, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(s->earlier, 0, (size_t)s->ld, stream);
+    struct bd_sep_moving *moving = &s->moving;
+    const size_t cells = (size_t)moving->across * (size_t)moving->down;
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(moving->visit, 0, pitch, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(moving->counts, 0, cells * sizeof *moving->counts, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(moving->any, 0, sizeof *moving->any, stream);
+    moving->looks = moving->stale = 0;
     s->ghosts_pending = 0;
     return bd_cuda_check(error, "forgetting what the separator learned");
 }

@@ -11,6 +11,7 @@
 #include "gpu/cuda.h"
 #include "gpu/separation/mask/mask.h"
 #include "separation/shared/ops.h"
+#include "separation/shared/recurrence.h"
 
 enum {
     bd_sep_depth = 3,   /* frames in flight; as many sets of results */
@@ -66,8 +67,29 @@ struct bd_sep_set {
 
 /* The parameters that may differ from frame to frame. They are uploaded behind its bytes, so that a
  * graph need not be changed for them. */
-struct bd_sep_rates {
-    float rate, seconds; /* noise_rate and seconds of struct bd_detect_params */
+struct bd_sep_rates { /* noise_rate and what has the same name in struct bd_detect_params */
+    float rate, seconds;
+    unsigned look;
+    int newest, columns;
+};
+
+static inline struct bd_sep_rates bd_sep_rates_from(const struct bd_detect_params *params)
+{
+    return { params->noise_rate, params->seconds, params->look, params->newest, params->columns };
+}
+
+/* What moves in place (separation/shared/recurrence.h). */
+struct bd_sep_moving {
+    int across, down;                    /* cells */
+    uint8_t *samples;                    /* ld x n: the frames of the window as they came */
+    uint8_t *visits;                     /* pitch x n: each pixel's visit, by slot */
+    uint8_t *visit;                      /* pitch: the visit in hand */
+    struct bd_recurrence_counts *counts; /* across x down */
+    uint8_t *seeds, *moves;              /* across x down: 0 or 1, the map */
+    int *any;                            /* 1: something moves */
+    /* Of the host: how often pixels have been looked at; whether the map is to be made again; the
+     * slot that the frame in hand was recalled from, -1: it is new. */
+    int looks, stale, recalled;
 };
 
 /* The parameters that all frames of a graph share. */
@@ -114,6 +136,7 @@ struct bd_cuda_separator {
     float *g, *k;        /* rank x n: the new basis is X G, its coefficients K, in order */
     int *order;          /* n: the slots in order, as last set */
     int host_order[bd_max_window], host_count; /* the same */
+    struct bd_sep_moving moving;
     struct bd_sep_numbers *numbers;
     double *frame_partial; /* chunks of a fit x (1 or bd_max_rank): their sums */
     double *partial;       /* max(2 n, 2 bd_max_rank + 1) x bd_sep_parts: those of a sweep over W */
@@ -194,6 +217,10 @@ enum bd_status bd_sep_upload(struct bd_cuda_separator *s);
  * those of `params`. frame.cu */
 enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_detect_params *params,
                                 int learn, const struct bd_sep_rates *rates);
+
+/* What is done before detect_at, and not captured. frame.cu */
+enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
+                                    const struct bd_detect_params *params);
 
 /* step.cu */
 void bd_sep_drop_graphs(struct bd_cuda_separator *s);

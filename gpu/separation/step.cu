@@ -62,14 +62,17 @@ static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
     return memcmp(a, b, sizeof *a) == 0; /* numbers of four bytes each: no gaps */
 }
 
-/* The step of the frame in hand by its graph, up to where finish can be called. */
+/* The step of the frame in hand by its graph, up to where finish can be called. The map is not part
+ * of it. */
 static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect_params *params)
 {
-    *bd_sep_rates_of(s, s->staging[s->buffer]) = { params->noise_rate, params->seconds };
+    *bd_sep_rates_of(s, s->staging[s->buffer]) = bd_sep_rates_from(params);
     enum bd_status status = bd_sep_take_set(s);
     if (status == BD_OK)
         status = bd_sep_upload(s);
     struct bd_sep_graph *graph = &s->graphs[s->buffer][s->set];
+    if (status == BD_OK)
+        status = bd_sep_before_detect(s, params);
     if (status == BD_OK && !(graph->exec && alike(&graph->step, &s->step)))
         status = capture(s, &s->step, graph);
     if (status == BD_OK)
@@ -86,6 +89,8 @@ enum bd_status bd_cuda_sep_step(void *arg, int rounds, float lambda,
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     struct bd_sep_step step = { *params, rounds, learn, lambda };
     step.params.noise_rate = step.params.seconds = 0;
+    step.params.look = 0;
+    step.params.newest = step.params.columns = 0;
     const bool loaded = s->pending && s->f == s->frames[s->buffer];
     const bool again = alike(&step, &s->step);
     enum bd_status status;

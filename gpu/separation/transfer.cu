@@ -62,6 +62,7 @@ enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t strid
         copy_rows(&copying, 0, 0);
     }
     s->f = s->frames[b];
+    s->moving.recalled = -1;
     s->pending = 1;
     return BD_OK;
 }

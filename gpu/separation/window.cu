@@ -2,6 +2,7 @@
 #include "gpu/core/gram.cuh"
 #include "gpu/qr/cholesky.h"
 #include "gpu/separation/gram.cuh"
+#include "gpu/separation/recurrence.cuh"
 #include "gpu/separation/state.cuh"
 
 struct slots {
@@ -33,29 +34,38 @@ enum bd_status bd_sep_set_order(struct bd_cuda_separator *s, const int *order, i
     return status;
 }
 
-/* Four pixels a thread, CHANNELS words: column := f, but l where the guard is set (GUARDED); C of
- * the column := w. f may be the column. */
+/* A frame that enters the window, and where it goes. f may be the sample. */
+struct entry {
+    uint8_t *column, *sample, *visits; /* ld, ld, pitch */
+    float *coefficients;
+    const uint8_t *f, *background, *guard, *visit;
+    const struct bd_sep_numbers *numbers;
+    int64_t words; /* of pixels, four in each */
+};
+
+/* Four pixels a thread, CHANNELS words: column := f, but l where the guard is set (GUARDED);
+ * sample := f; visits := visit; C of the column := w. */
 template <int CHANNELS, bool GUARDED>
-__global__ __launch_bounds__(bd_sep_threads) void insert(
-    uint8_t *column, float *coefficients, const uint8_t *f, const uint8_t *background,
-    const uint8_t *guard, const struct bd_sep_numbers *numbers, int64_t words)
+__global__ __launch_bounds__(bd_sep_threads) void insert(const __grid_constant__ entry entry)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     if (p < bd_max_rank)
-        coefficients[p] = numbers->w[p];
-    if (p >= words)
+        entry.coefficients[p] = entry.numbers->w[p];
+    if (p >= entry.words)
         return;
-    const uint32_t inside = GUARDED ? 0xff * bd_sep_load_word(guard + 4 * p) : 0;
+    *reinterpret_cast<uint32_t *>(entry.visits + 4 * p) = bd_sep_load_word(entry.visit + 4 * p);
+    const uint32_t inside = GUARDED ? 0xff * bd_sep_load_word(entry.guard + 4 * p) : 0;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
         const int64_t i = 4 * (CHANNELS * p + c);
-        uint32_t word = bd_sep_load_word(f + i);
+        uint32_t word = bd_sep_load_word(entry.f + i);
+        *reinterpret_cast<uint32_t *>(entry.sample + i) = word;
         if (inside) {
-            const uint32_t l = bd_sep_load_word(background + i);
+            const uint32_t l = bd_sep_load_word(entry.background + i);
             const uint32_t select = bd_sep_bytes_of_pixels<CHANNELS>(inside, c);
             word = (word & ~select) | (l & select);
         }
-        *reinterpret_cast<uint32_t *>(column + i) = word;
+        *reinterpret_cast<uint32_t *>(entry.column + i) = word;
     }
 }
 
@@ -65,21 +75,32 @@ enum bd_status bd_cuda_sep_insert(void *arg, int slot, int guarded)
     auto *kernel = s->shape.channels == 1 ? guarded ? insert<1, true> : insert<1, false>
                    : guarded ? insert<3, true>
                                           : insert<3, false>;
-    const int64_t words = s->pitch / 4;
+    const struct bd_sep_moving *moving = &s->moving;
+    const struct entry entry = { bd_sep_column(s, slot),
+                                 moving->samples + slot * s->ld,
+                                 moving->visits + slot * s->pitch,
+                                 s->coefficients + slot * bd_max_rank,
+                                 s->f,
+                                 s->sets[s->set].background,
+                                 s->guard,
+                                 moving->visit,
+                                 s->numbers,
+                                 s->pitch / 4 };
     enum bd_status status = bd_sep_upload(s);
     if (status != BD_OK)
         return status;
     s->errors_lambda = 0;
-    kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        bd_sep_column(s, slot), s->coefficients + slot * bd_max_rank, s->f,
-        s->sets[s->set].background, s->guard, s->numbers, words);
-    return bd_cuda_launched("a frame that enters the window");
+    kernel<<<bd_sep_blocks(entry.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+        entry);
+    status = bd_cuda_launched("a frame that enters the window");
+    return status == BD_OK ? bd_sep_enter_moving(s, slot) : status;
 }
 
 enum bd_status bd_cuda_sep_recall(void *arg, int slot)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    s->f = bd_sep_column(s, slot);
+    s->f = s->moving.samples + slot * s->ld;
+    s->moving.recalled = slot;
     return BD_OK;
 }
 

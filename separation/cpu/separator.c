@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "separation/cpu/kernels/kernels.h"
+#include "separation/cpu/recurrence.h"
 
 static void sep_destroy(void *arg)
 {
@@ -25,6 +26,7 @@ static void sep_destroy(void *arg)
         free(arrays[i]);
     bd_tsqr_destroy(&state->tsqr);
     bd_mask_work_destroy(&state->mask_work);
+    bd_recurrence_destroy(&state->recurrence);
     free(state);
 }
 
@@ -99,6 +101,8 @@ static enum bd_status sep_create(struct bd_backend *backend,
         status = bd_tsqr_create(&state->tsqr, shape->window, 0, bd_sep_accumulators);
     if (status == BD_OK)
         status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
+    if (status == BD_OK)
+        status = bd_recurrence_create(state);
     if (status != BD_OK) {
         sep_destroy(state);
         return status;
@@ -119,6 +123,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->still, 0, pixels);
     memset(state->votes, 0, pixels);
     memset(state->earlier, 0, (size_t)state->m);
+    bd_recurrence_reset(state);
     state->ghost_pixels = 0;
     state->products_lambda = 0;
     state->drift = 0;
@@ -148,6 +153,7 @@ static enum bd_status sep_load(void *arg, const uint8_t *picture, int64_t stride
 {
     struct bd_cpu_separator *state = arg;
     struct loading loading = { .state = state, .picture = picture, .stride = stride };
+    bd_recurrence_recall(state, -1);
     bd_pool_run(state->pool, load_strip, &loading, (state->shape.height + strip - 1) / strip);
     return BD_OK;
 }
@@ -266,6 +272,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     int64_t items = bd_sep_pixel_chunks(state);
     state->changed = bd_sep_run_and_count(state, compare_chunk, &loop, items);
     find_shadows(state, params);
+    bd_recurrence_find(state, params, learn);
     bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);

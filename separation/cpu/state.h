@@ -56,6 +56,7 @@ struct bd_cpu_separator {
     int result_rank;             /* of the basis when the results were asked for */
     double result_drift;         /* the same */
     struct bd_mask_work *mask_work;
+    struct bd_recurrence *recurrence;
     uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;   /* looks in a row that voted for the pixel as uncovered background */
     uint8_t *earlier; /* m */

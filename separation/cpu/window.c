@@ -1,5 +1,5 @@
 /* The live separator on the CPU: the window of frames and the basis learned from it. */
-#include "separation/cpu/state.h"
+#include "separation/cpu/recurrence.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -41,13 +41,14 @@ enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
     bd_pool_run(state->pool, insert_chunk, &insertion, bd_sep_pixel_chunks(state));
     memcpy(bd_sep_coefficients(state, slot), state->w, sizeof state->w);
     state->products_lambda = 0;
+    bd_recurrence_enter(state, slot);
     return BD_OK;
 }
 
 enum bd_status bd_cpu_sep_recall(void *arg, int slot)
 {
     struct bd_cpu_separator *state = arg;
-    memcpy(state->frame, bd_sep_column(state, slot), (size_t)state->m);
+    bd_recurrence_recall(state, slot);
     return BD_OK;
 }
 

@@ -5,7 +5,7 @@
  * 1. d is the maximum over channels of |f - l|. The limit of a pixel is gain times its noise level,
  *    within least .. most grey levels. A pixel is foreground if d > limit, and plain background if
  *    d <= plain limit.
- * 2. Shadows (shadow.h) are taken out.
+ * 2. Shadows (shadow.h) are taken out, and what moves in place (recurrence.h).
  * 3. Median filter: set where more than half of the side x side neighbours are set; beyond the
  *    picture's border the nearest pixel inside counts.
  * 4. 8-connected components of fewer than min_area pixels are removed, then holes (4-connected

@@ -69,6 +69,11 @@ struct bd_detect_params {
     float noise_rate; /* share of the newest difference in the noise level */
     float seconds;    /* since the frame before: added to the age of foreground pixels */
     float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */
+    /* Of recurrence.h: */
+    unsigned look; /* number of the frame */
+    int looks;     /* evidence: pixels that are looked at, in eighths; 0: none */
+    int newest;    /* slot of the window's newest frame */
+    int columns;   /* frames of the window that count; 0: no search for what moves in place */
 };
 
 /* For remove_ghosts. */
@@ -104,15 +109,18 @@ struct bd_separation_ops {
      * bd_sep_explained_share times as many elements differ after them. The bytes of l are written
      * by detect at the latest. */
     enum bd_status (*project)(void *state, int rounds, float lambda);
-    /* The mask and the guard from |f - l|; learns noise levels and ages (not with learn = 0):
-     * separation/shared/mask.h. */
+    /* The mask and the guard from |f - l|; learns noise levels, ages, visits and what moves in
+     * place (not with learn = 0): separation/shared/mask.h and recurrence.h. */
     enum bd_status (*detect)(void *state, const struct bd_detect_params *params, int learn);
     /* May be NULL: project, detect and finish of the frame in hand in one call. */
     enum bd_status (*step)(void *state, int rounds, float lambda,
                            const struct bd_detect_params *params, int learn);
-    /* W(:, slot) := f, but l where the guard forbids learning (guarded = 1); C(:, slot) := w. */
+    /* W(:, slot) := f, but l where the guard forbids learning (guarded = 1); C(:, slot) := w. The
+     * samples of the slot := f, and the next new frame makes the map of what moves in place again
+     * (recurrence.h). */
     enum bd_status (*insert)(void *state, int slot, int guarded);
-    /* f := W(:, slot), for as long as nothing is inserted there. */
+    /* f := the frame that entered at the slot, as it came, for as long as nothing else is inserted
+     * there. */
     enum bd_status (*recall)(void *state, int slot);
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
      * memory. The same pass over the window forms what basis needs of it, which is kept until the

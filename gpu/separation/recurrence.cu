@@ -1,0 +1,232 @@
+/* The live separator on the GPU: what moves in place, bit for bit what
+ * separation/shared/recurrence.h defines. The plain version is separation/cpu/recurrence.c. */
+#include "gpu/separation/recurrence.cuh"
+
+#include "gpu/separation/state.cuh"
+#include "separation/shared/recurrence.h"
+
+enum { cell = bd_recurrence_cell };
+
+/* The picture and the window as the kernels have them. */
+struct scene {
+    struct bd_recurrence_window window; /* newest and columns are those of the rates */
+    const uint8_t *f, *background, *difference;
+    const uint8_t *shadow; /* 0 or 1; NULL: none */
+    uint8_t *raw, *visit;
+    const struct bd_sep_numbers *numbers;
+    int64_t pixels;
+};
+
+static __device__ __forceinline__ bool is_foreground(const struct scene &scene, int64_t p)
+{
+    return scene.raw[p] & bd_cuda_mask_set && !(scene.shadow && scene.shadow[p]);
+}
+
+static __device__ __forceinline__ bool
+recurs(const struct scene &scene, const struct bd_sep_rates &rates, int x, int y, int near)
+{
+    struct bd_recurrence_window window = scene.window;
+    window.newest = rates.newest;
+    window.columns = rates.columns;
+    const int64_t p = (int64_t)y * window.width + x, i = p * window.channels;
+    return bd_recurrence_recurs(&window, scene.f + i, scene.background + i, scene.visit[p],
+                                scene.numbers->w[0], x, y, near);
+}
+
+/* Whether most pixels around are foreground too. */
+static __device__ bool is_solid(const struct scene &scene, int x, int y)
+{
+    const int near = bd_recurrence_near, side = 2 * near + 1;
+    const int width = scene.window.width, height = scene.window.height;
+    int count = 0;
+    if (x < near || y < near || x + near >= width || y + near >= height)
+        return false;
+    for (int row = y - near; row <= y + near; row++)
+        for (int column = x - near; column <= x + near; column++)
+            count += is_foreground(scene, (int64_t)row * width + column);
+    return 2 * count > side * side;
+}
+
+/* Adds the pixel to its cell's counts. It is not at the border. */
+static __device__ void look_at(const struct scene &scene, const struct bd_sep_rates &rates,
+                               struct bd_recurrence_counts *counts, int across, int x, int y)
+{
+    const int64_t width = scene.window.width, p = y * width + x;
+    struct bd_recurrence_counts *to = &counts[y / cell * across + x / cell];
+    const uint32_t inside = is_foreground(scene, p - 1) + is_foreground(scene, p + 1) +
+                            is_foreground(scene, p - width) + is_foreground(scene, p + width);
+    atomicAdd(&to->seen, 1);
+    if (inside < 4)
+        atomicAdd(&to->edges, 4 - inside);
+    if (recurs(scene, rates, x, y, 0))
+        atomicAdd(&to->recurring, 1);
+}
+
+/* A pixel a thread: its visit (unless learn is 0), and the evidence of `looks` looks. The rates are
+ * those at `loaded` unless that is NULL. */
+static __global__ void __launch_bounds__(bd_sep_threads)
+    watch(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
+          struct bd_sep_rates rates, struct bd_recurrence_counts *counts, int across, int learn,
+          int looks, uint8_t half)
+{
+    const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
+    if (p >= scene.pixels)
+        return;
+    const bool foreground = is_foreground(scene, p);
+    if (learn) {
+        const uint8_t visit = scene.visit[p];
+        const uint8_t after = bd_recurrence_visit(visit, foreground, scene.difference[p] <= half);
+        if (after != visit)
+            scene.visit[p] = after;
+    }
+    if (!foreground || !looks)
+        return;
+    if (loaded)
+        rates = *loaded;
+    const int x = (int)(p % scene.window.width), y = (int)(p / scene.window.width);
+    for (int i = 0; i < looks && rates.columns; i++)
+        if (bd_recurrence_looks_at(x, y, rates.look + i) && is_solid(scene, x, y))
+            look_at(scene, rates, counts, across, x, y);
+}
+
+/* A pixel a thread: it is not set where its value recurs in a cell that moves. */
+static __global__ void __launch_bounds__(bd_sep_threads)
+    clear_recurring(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
+                    struct bd_sep_rates rates, const uint8_t *moves, const int *any, int across)
+{
+    const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
+    if (!*any || p >= scene.pixels)
+        return;
+    if (loaded)
+        rates = *loaded;
+    const int x = (int)(p % scene.window.width), y = (int)(p / scene.window.width);
+    if (rates.columns && moves[y / cell * across + x / cell] && is_foreground(scene, p) &&
+        recurs(scene, rates, x, y, bd_recurrence_near))
+        scene.raw[p] &= (uint8_t)~bd_cuda_mask_set;
+}
+
+enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
+                                     const struct bd_detect_params *params, int learn,
+                                     const struct bd_sep_rates *loaded, const uint8_t *shadow)
+{
+    const struct bd_sep_set *set = &s->sets[s->set];
+    const struct bd_sep_moving *moving = &s->moving;
+    const struct bd_sep_rates rates = bd_sep_rates_from(params);
+    struct scene scene = {};
+    scene.window.samples = moving->samples;
+    scene.window.visits = moving->visits;
+    scene.window.c = s->coefficients;
+    scene.window.ld = s->ld;
+    scene.window.pitch = s->pitch;
+    scene.window.stride = bd_max_rank;
+    scene.window.width = s->shape.width;
+    scene.window.height = s->shape.height;
+    scene.window.channels = s->shape.channels;
+    scene.window.slots = s->shape.window;
+    scene.f = s->f;
+    scene.background = set->background;
+    scene.difference = set->difference;
+    scene.shadow = shadow;
+    scene.raw = s->raw;
+    scene.visit = learn || moving->recalled < 0 ? moving->visit
+                                                : moving->visits + moving->recalled * s->pitch;
+    scene.numbers = s->numbers;
+    scene.pixels = s->pixels;
+    const unsigned blocks = bd_sep_blocks(s->pixels, bd_sep_threads);
+    watch<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(scene, loaded, rates, moving->counts,
+                                                          moving->across, learn, params->looks,
+                                                          (uint8_t)(params->threshold / 2));
+    enum bd_status status = bd_cuda_launched("looking for what moves in place");
+    if (status != BD_OK)
+        return status;
+    clear_recurring<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(
+        scene, loaded, rates, moving->moves, moving->any, moving->across);
+    return bd_cuda_launched("leaving out what moves in place");
+}
+
+/* The sum of the counts as far as `reach` cells from (x, y). */
+static __device__ struct bd_recurrence_counts
+sum_around(const struct bd_recurrence_counts *counts, int across, int down, int x, int y, int reach)
+{
+    struct bd_recurrence_counts sum = {};
+    for (int row = max(y - reach, 0); row <= min(y + reach, down - 1); row++)
+        for (int column = max(x - reach, 0); column <= min(x + reach, across - 1); column++)
+            bd_recurrence_add(&sum, &counts[row * across + column]);
+    return sum;
+}
+
+/* A cell a thread. *any is 0 before. */
+static __global__ void find_seeds(uint8_t *seeds, int *any,
+                                  const struct bd_recurrence_counts *counts, int across, int down,
+                                  int looks, int height)
+{
+    const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
+    if (i >= across * down)
+        return;
+    const bool seed = bd_recurrence_is_seed(
+        sum_around(counts, across, down, i % across, i / across, bd_recurrence_around), looks,
+        height);
+    seeds[i] = seed;
+    if (seed)
+        *any = 1;
+}
+
+/* A cell a thread: the map from the seeds. */
+static __global__ void grow_seeds(uint8_t *moves, const uint8_t *seeds, const int *any,
+                                  const struct bd_recurrence_counts *counts, int across, int down,
+                                  int height)
+{
+    const int i = blockIdx.x * bd_sep_threads + threadIdx.x, reach = bd_recurrence_grow;
+    if (i >= across * down || !*any)
+        return;
+    const int x = i % across, y = i / across;
+    bool near = false;
+    for (int row = max(y - reach, 0); row <= min(y + reach, down - 1); row++)
+        for (int column = max(x - reach, 0); column <= min(x + reach, across - 1); column++)
+            near |= seeds[row * across + column] != 0;
+    moves[i] = seeds[i] ||
+               (near && bd_recurrence_in_pieces(sum_around(counts, across, down, x, y, 1), height));
+}
+
+enum bd_status bd_sep_make_map(struct bd_cuda_separator *s)
+{
+    struct bd_sep_moving *moving = &s->moving;
+    const int across = moving->across, down = moving->down, height = s->shape.height;
+    const unsigned blocks = bd_sep_blocks((int64_t)across * down, bd_sep_threads);
+    cudaStream_t stream = s->cuda->stream;
+    if (!moving->stale || moving->recalled >= 0)
+        return BD_OK;
+    enum bd_status status = bd_cuda_check(
+        cudaMemsetAsync(moving->any, 0, sizeof *moving->any, stream), "clearing a flag");
+    if (status != BD_OK)
+        return status;
+    find_seeds<<<blocks, bd_sep_threads, 0, stream>>>(moving->seeds, moving->any, moving->counts,
+                                                      across, down, moving->looks, height);
+    status = bd_cuda_launched("finding cells that move");
+    if (status != BD_OK)
+        return status;
+    grow_seeds<<<blocks, bd_sep_threads, 0, stream>>>(moving->moves, moving->seeds, moving->any,
+                                                      moving->counts, across, down, height);
+    moving->stale = 0;
+    return bd_cuda_launched("growing cells that move");
+}
+
+static __global__ void halve(struct bd_recurrence_counts *counts, int count)
+{
+    const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
+    if (i < count)
+        bd_recurrence_halve(&counts[i]);
+}
+
+enum bd_status bd_sep_enter_moving(struct bd_cuda_separator *s, int slot)
+{
+    struct bd_sep_moving *moving = &s->moving;
+    const int cells = moving->across * moving->down;
+    moving->stale = 1;
+    if (slot % ((s->shape.window + 1) / 2))
+        return BD_OK;
+    moving->looks /= 2;
+    halve<<<bd_sep_blocks(cells, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+        moving->counts, cells);
+    return bd_cuda_launched("forgetting half of what moved");
+}

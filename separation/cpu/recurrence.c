@@ -1,0 +1,271 @@
+/* The live separator on the CPU: what moves in place (separation/shared/recurrence.h). */
+#include "separation/cpu/recurrence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "separation/cpu/mask_work.h"
+#include "separation/shared/recurrence.h"
+
+enum { cell = bd_recurrence_cell };
+
+struct bd_recurrence {
+    int across, down;                    /* cells */
+    uint8_t *samples;                    /* ld x n: the frames of the window as they came */
+    uint8_t *visits;                     /* pixels x n: each pixel's visit, by slot */
+    uint8_t *visit;                      /* pixels: the visit in hand */
+    struct bd_recurrence_counts *counts; /* across x down */
+    uint8_t *seeds, *moves;              /* across x down: 0 or 1, the map */
+    int looks;                           /* how often pixels have been looked at */
+    bool stale;                          /* the map is to be made again */
+    bool any;                            /* something moves */
+    int recalled; /* slot that the frame in hand was recalled from; -1: it is new */
+};
+
+void bd_recurrence_destroy(struct bd_recurrence **inout)
+{
+    struct bd_recurrence *own = *inout;
+    if (!own)
+        return;
+    free(own->samples);
+    free(own->visits);
+    free(own->visit);
+    free(own->counts);
+    free(own->seeds);
+    free(own->moves);
+    free(own);
+    *inout = NULL;
+}
+
+enum bd_status bd_recurrence_create(struct bd_cpu_separator *state)
+{
+    const struct bd_separation_shape *shape = &state->shape;
+    struct bd_recurrence *own = state->recurrence = calloc(1, sizeof *own);
+    if (own) {
+        own->across = (shape->width + cell - 1) / cell;
+        own->down = (shape->height + cell - 1) / cell;
+        size_t cells = (size_t)own->across * (size_t)own->down, n = (size_t)shape->window;
+        own->samples = bd_cpu_alloc((size_t)state->ld * n);
+        own->visits = bd_cpu_alloc((size_t)state->pixels * n);
+        own->visit = bd_cpu_alloc((size_t)state->pixels);
+        own->counts = calloc(cells, sizeof *own->counts);
+        own->seeds = calloc(cells, 1);
+        own->moves = calloc(cells, 1);
+    }
+    if (!own || !own->samples || !own->visits || !own->visit || !own->counts || !own->seeds ||
+        !own->moves)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the frames of the window");
+    return BD_OK;
+}
+
+void bd_recurrence_reset(struct bd_cpu_separator *state)
+{
+    struct bd_recurrence *own = state->recurrence;
+    size_t cells = (size_t)own->across * (size_t)own->down;
+    memset(own->visit, 0, (size_t)state->pixels);
+    memset(own->counts, 0, cells * sizeof *own->counts);
+    memset(own->moves, 0, cells);
+    own->looks = 0;
+    own->any = own->stale = false;
+}
+
+/* A parallel loop over strips of the picture, which are whole rows of cells. */
+struct search {
+    const struct bd_cpu_separator *state;
+    struct bd_recurrence_window window;
+    const uint8_t *visit; /* pixels: that of the frame in hand */
+    unsigned look;
+    uint8_t half; /* of the threshold */
+};
+
+static bool is_foreground(const struct bd_cpu_separator *state, int64_t p)
+{
+    return state->raw[p] & ~state->shadow[p];
+}
+
+static bool recurs(const struct search *search, int x, int y, int near)
+{
+    const struct bd_cpu_separator *state = search->state;
+    int64_t p = (int64_t)y * state->shape.width + x, i = p * state->shape.channels;
+    return bd_recurrence_recurs(&search->window, state->frame + i, state->background + i,
+                                search->visit[p], state->w[0], x, y, near);
+}
+
+static void visit_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct search *search = arg;
+    const struct bd_cpu_separator *state = search->state;
+    int to, from = bd_mask_strip(state->mask_work, item, &to);
+    int64_t first = (int64_t)from * state->shape.width, end = (int64_t)to * state->shape.width;
+    const uint8_t *restrict raw = state->raw, *restrict shadow = state->shadow;
+    const uint8_t *restrict difference = state->difference;
+    uint8_t *restrict visit = state->recurrence->visit, half = search->half;
+    for (int64_t p = first; p < end; p++) {
+        uint8_t foreground = raw[p] & (uint8_t)~shadow[p], plain = difference[p] <= half;
+        uint8_t begun = visit[p] | 1, ended = (uint8_t)(visit[p] + (visit[p] & 1));
+        uint8_t after = plain ? ended : visit[p];
+        visit[p] = foreground ? begun : after;
+    }
+}
+
+/* The edges of a pixel that is not at the border: its neighbours that are not foreground. */
+static uint32_t edges_of(const struct bd_cpu_separator *state, int x, int y)
+{
+    int64_t width = state->shape.width, p = y * width + x;
+    uint32_t inside = (uint32_t)is_foreground(state, p - 1) + is_foreground(state, p + 1) +
+                      is_foreground(state, p - width) + is_foreground(state, p + width);
+    return 4 - inside;
+}
+
+/* Whether most pixels around are foreground too: the median filter would keep the pixel. */
+static bool is_solid(const struct bd_cpu_separator *state, int x, int y)
+{
+    enum { near = bd_recurrence_near, side = 2 * near + 1 };
+    int width = state->shape.width, height = state->shape.height, count = 0;
+    if (x < near || y < near || x + near >= width || y + near >= height)
+        return false;
+    for (int row = y - near; row <= y + near; row++)
+        for (int column = x - near; column <= x + near; column++)
+            count += is_foreground(state, (int64_t)row * width + column);
+    return 2 * count > side * side;
+}
+
+static void look_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct search *search = arg;
+    const struct bd_cpu_separator *state = search->state;
+    struct bd_recurrence *own = state->recurrence;
+    int to, from = bd_mask_strip(state->mask_work, item, &to), width = state->shape.width;
+    for (int y = from; y < to; y++) {
+        int x = 0;
+        while (!bd_recurrence_looks_at(x, y, search->look))
+            x++;
+        for (; x < width; x += bd_recurrence_every) {
+            if (!is_foreground(state, (int64_t)y * width + x) || !is_solid(state, x, y))
+                continue;
+            struct bd_recurrence_counts *counts = &own->counts[y / cell * own->across + x / cell];
+            counts->seen++;
+            counts->recurring += recurs(search, x, y, 0);
+            counts->edges += edges_of(state, x, y);
+        }
+    }
+}
+
+/* raw := 0 where a value recurs in a cell that moves. */
+static void clear_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct search *search = arg;
+    const struct bd_cpu_separator *state = search->state;
+    const struct bd_recurrence *own = state->recurrence;
+    int to, from = bd_mask_strip(state->mask_work, item, &to), width = state->shape.width;
+    for (int y = from; y < to; y++) {
+        const uint8_t *moves = own->moves + y / cell * own->across;
+        for (int x = 0; x < width; x++) {
+            int64_t p = (int64_t)y * width + x;
+            if (moves[x / cell] && is_foreground(state, p) &&
+                recurs(search, x, y, bd_recurrence_near))
+                state->raw[p] = 0;
+        }
+    }
+}
+
+/* The sum of the counts as far as `reach` cells from (x, y). */
+static struct bd_recurrence_counts sum_around(const struct bd_recurrence *own, int x, int y,
+                                              int reach)
+{
+    struct bd_recurrence_counts sum = { 0 };
+    for (int row = y - reach; row <= y + reach; row++)
+        for (int column = x - reach; column <= x + reach; column++)
+            if (row >= 0 && row < own->down && column >= 0 && column < own->across)
+                bd_recurrence_add(&sum, &own->counts[row * own->across + column]);
+    return sum;
+}
+
+static bool is_near_seed(const struct bd_recurrence *own, int x, int y)
+{
+    enum { reach = bd_recurrence_grow };
+    for (int row = y - reach; row <= y + reach; row++)
+        for (int column = x - reach; column <= x + reach; column++)
+            if (row >= 0 && row < own->down && column >= 0 && column < own->across &&
+                own->seeds[row * own->across + column])
+                return true;
+    return false;
+}
+
+/* The map from the counts. */
+static void make_map(struct bd_recurrence *own, int height)
+{
+    own->any = own->stale = false;
+    for (int y = 0; y < own->down; y++)
+        for (int x = 0; x < own->across; x++) {
+            bool seed = bd_recurrence_is_seed(sum_around(own, x, y, bd_recurrence_around),
+                                              own->looks, height);
+            own->seeds[y * own->across + x] = seed;
+            own->any |= seed;
+        }
+    for (int y = 0; own->any && y < own->down; y++)
+        for (int x = 0; x < own->across; x++) {
+            uint8_t *moves = &own->moves[y * own->across + x];
+            *moves = own->seeds[y * own->across + x] ||
+                     (is_near_seed(own, x, y) &&
+                      bd_recurrence_in_pieces(sum_around(own, x, y, 1), height));
+        }
+}
+
+void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_params *params,
+                        int learn)
+{
+    struct bd_recurrence *own = state->recurrence;
+    struct search search = { .state = state,
+                             .look = params->look,
+                             .half = (uint8_t)(params->threshold / 2) };
+    search.window = (struct bd_recurrence_window){ .samples = own->samples,
+                                                   .visits = own->visits,
+                                                   .c = state->coefficients,
+                                                   .ld = state->ld,
+                                                   .pitch = state->pixels,
+                                                   .stride = bd_max_rank,
+                                                   .width = state->shape.width,
+                                                   .height = state->shape.height,
+                                                   .channels = state->shape.channels,
+                                                   .slots = state->shape.window,
+                                                   .newest = params->newest,
+                                                   .columns = params->columns };
+    search.visit =
+        learn || own->recalled < 0 ? own->visit : own->visits + own->recalled * state->pixels;
+    if (own->stale && own->recalled < 0)
+        make_map(own, state->shape.height);
+    if (learn)
+        bd_mask_run(state->mask_work, visit_strip, &search);
+    for (int i = 0; i < params->looks && params->columns; i++, search.look++) {
+        own->looks++;
+        bd_mask_run(state->mask_work, look_strip, &search);
+    }
+    if (own->any && params->columns)
+        bd_mask_run(state->mask_work, clear_strip, &search);
+}
+
+void bd_recurrence_recall(struct bd_cpu_separator *state, int slot)
+{
+    const struct bd_recurrence *own = state->recurrence;
+    state->recurrence->recalled = slot;
+    if (slot >= 0)
+        memcpy(state->frame, own->samples + slot * state->ld, (size_t)state->m);
+}
+
+void bd_recurrence_enter(struct bd_cpu_separator *state, int slot)
+{
+    struct bd_recurrence *own = state->recurrence;
+    const int half = (state->shape.window + 1) / 2;
+    memcpy(own->samples + slot * state->ld, state->frame, (size_t)state->m);
+    memcpy(own->visits + slot * state->pixels, own->visit, (size_t)state->pixels);
+    own->stale = true;
+    if (slot % half == 0) {
+        own->looks /= 2;
+        for (int i = 0; i < own->across * own->down; i++)
+            bd_recurrence_halve(&own->counts[i]);
+    }
+}

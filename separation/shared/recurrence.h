@@ -1,0 +1,167 @@
+/* The specification of recurrence: what moves in place is background, although it differs from l.
+ *
+ * Leaves, water and the edges of a picture that trembles come back to values that they have had
+ * before; a car or a person does so by chance only. The window therefore keeps its frames a second
+ * time, as they came ("samples"), with the number of the visit that each pixel was in. A visit
+ * begins when a pixel becomes foreground and ends when it is plain background again: a person who
+ * stands still is one visit, a leaf one with each gust.
+ *
+ * 1. Visits. The number of a pixel is odd during a visit. Foreground means over the limit, and not
+ *    in the shadow of something; d <= threshold / 2 ends the visit.
+ * 2. A value is like a sample if no channel differs by more than bd_recurrence_reach, after the
+ *    light has been taken out: what is compared is f - l with v - l_j, where l_j = l c_j / w is the
+ *    background of the sample's frame. The value recurs if it is like samples of at least
+ *    bd_recurrence_visits separate visits, none of them the one in hand.
+ * 3. Evidence. Each frame looks at one in bd_recurrence_every pixels, in turn; when the window is
+ *    cleaned, at all pixels of its frames. What counts is foreground that a median filter of 5 x 5
+ *    keeps (rain and noise do no harm). Each cell of bd_recurrence_cell squared pixels counts how
+ *    many such pixels were seen, how many recur at the very same pixel, and how many of their four
+ *    neighbours are not foreground. Whenever half of a window has entered, all counts are halved.
+ * 4. The map, made again after a frame has entered the window. Of the counts of the 5 x 5 cells
+ *    around a cell, the share that recurs times the edges of a pixel decides whether it moves in
+ *    place (bd_recurrence_is_seed): leaves are in pieces, objects are whole. Of a crown in the wind
+ *    97 pixels in 100 have .15 or more (fall-half); 97 of objects have less than .10 (highway,
+ *    HallAndMonitor), .06 (CAVIAR2), .14 (Board, nine seconds). Cells near one that moves are taken
+ *    too if what is seen there is in pieces.
+ * 5. In these cells a foreground pixel is background after all if its value recurs at the pixel or
+ *    at one of its 24 neighbours. That is done before the median filter.
+ *
+ * Background that is kept as samples of each pixel: Barnich and Van Droogenbroeck, ViBe, 2011;
+ * flicker that decides where a model is lenient: St-Charles et al., SuBSENSE, 2015. */
+#ifndef BD_SEPARATION_SHARED_RECURRENCE_H
+#define BD_SEPARATION_SHARED_RECURRENCE_H
+
+#include "separation/shared/mask.h"
+
+enum {
+    bd_recurrence_reach = 20, /* grey levels */
+    bd_recurrence_visits = 3,
+    bd_recurrence_near = 2,   /* pixels around: of step 5 */
+    bd_recurrence_every = 8,  /* a power of 2 */
+    bd_recurrence_cell = 8,   /* pixels */
+    bd_recurrence_around = 2, /* cells: of a sum in step 4 */
+    bd_recurrence_grow = 6    /* cells: a cell near one that moves */
+};
+
+/* The counts of a cell. */
+struct bd_recurrence_counts {
+    uint32_t seen, recurring, edges;
+};
+
+/* The window as the samples have it. */
+struct bd_recurrence_window {
+    const uint8_t *samples; /* frames as they came, `ld` bytes from one slot to the next */
+    const uint8_t *visits;  /* height x width, `pitch` bytes from one slot to the next */
+    const float *c;         /* first coefficient of a slot's frame, `stride` floats apart */
+    int64_t ld, pitch;
+    int stride;
+    int width, height, channels;
+    int slots, newest, columns; /* slots are filled in turn; `columns` of them count */
+};
+
+/* The number of a pixel's visit after a frame. */
+BD_RULE uint8_t bd_recurrence_visit(uint8_t visit, bool foreground, bool plain)
+{
+    uint8_t begun = (uint8_t)(visit | 1), ended = (uint8_t)(visit + (visit & 1));
+    return foreground ? begun : plain ? ended : visit;
+}
+
+/* Whether the frame numbered `look` looks at pixel (x, y). */
+BD_RULE bool bd_recurrence_looks_at(int x, int y, unsigned look)
+{
+    return (((unsigned)x + 3 * (unsigned)y + 5 * look) & (bd_recurrence_every - 1)) == 0;
+}
+
+/* c_j / w in units of 1 / 4096; 1 where the light is not known. */
+BD_RULE int bd_recurrence_light(float c, float w)
+{
+    float ratio = 4096.0f * c / w;
+    return ratio > 0.0f && ratio < 65536.0f ? (int)ratio : 4096;
+}
+
+/* Whether the pixel f, of background l, is like the sample v. */
+BD_RULE bool bd_recurrence_is_like(const uint8_t *f, const uint8_t *l, const uint8_t *v, int light,
+                                   int channels)
+{
+    for (int k = 0; k < channels; k++) {
+        int difference = f[k] - l[k] - v[k] + ((l[k] * light + 2048) >> 12);
+        if (difference > bd_recurrence_reach || difference < -bd_recurrence_reach)
+            return false;
+    }
+    return true;
+}
+
+/* The same for a sample and its neighbours as far as `near`. (x, y) is the pixel. */
+BD_RULE bool bd_recurrence_is_near(const struct bd_recurrence_window *window, const uint8_t *f,
+                                   const uint8_t *l, const uint8_t *samples, int light, int x,
+                                   int y, int near)
+{
+    int left = x < near ? 0 : x - near, top = y < near ? 0 : y - near;
+    int right = x + near < window->width ? x + near : window->width - 1;
+    int bottom = y + near < window->height ? y + near : window->height - 1;
+    for (int row = top; row <= bottom; row++)
+        for (int column = left; column <= right; column++) {
+            int64_t at = ((int64_t)row * window->width + column) * window->channels;
+            if (bd_recurrence_is_like(f, l, samples + at, light, window->channels))
+                return true;
+        }
+    return false;
+}
+
+/* Whether the value f of pixel (x, y), of background l, recurs. visit: the pixel's in hand; w: the
+ * first coefficient of the frame in hand. */
+BD_RULE bool bd_recurrence_recurs(const struct bd_recurrence_window *window, const uint8_t *f,
+                                  const uint8_t *l, uint8_t visit, float w, int x, int y, int near)
+{
+    int found = 0, slot = window->newest;
+    uint8_t last = visit;
+    for (int j = 0; j < window->columns; j++) {
+        uint8_t then = window->visits[slot * window->pitch + (int64_t)y * window->width + x];
+        if (then != last &&
+            bd_recurrence_is_near(window, f, l, window->samples + slot * window->ld,
+                                  bd_recurrence_light(window->c[slot * window->stride], w), x, y,
+                                  near)) {
+            last = then;
+            if (++found == bd_recurrence_visits)
+                return true;
+        }
+        slot = slot ? slot - 1 : window->slots - 1;
+    }
+    return false;
+}
+
+/* Whether a cell moves in place, by the sums around it. looks: how often pixels have been looked
+ * at; one that is foreground in less than a twentieth of the time moves little, and 250 looks, ten
+ * seconds, are too few to tell. Objects are the larger the larger the picture is, and have the
+ * fewer edges a pixel. */
+BD_RULE bool bd_recurrence_is_seed(struct bd_recurrence_counts sum, int looks, int height)
+{
+    const double least = 0.11 * 240;
+    double all = (double)sum.seen + 10.0 * (looks + 250);
+    return (double)sum.recurring * (double)sum.edges * height > least * (all * all);
+}
+
+/* Whether what is seen around a cell is in pieces. */
+BD_RULE bool bd_recurrence_in_pieces(struct bd_recurrence_counts sum, int height)
+{
+    return (int64_t)sum.edges * height * 10 > (int64_t)4 * 240 * ((int64_t)sum.seen + 1);
+}
+
+/* sum += the counts of a cell. */
+BD_RULE void bd_recurrence_add(struct bd_recurrence_counts *sum,
+                               const struct bd_recurrence_counts *cell)
+{
+    sum->seen += cell->seen;
+    sum->recurring += cell->recurring;
+    sum->edges += cell->edges;
+}
+
+/* Half of the evidence is forgotten. */
+BD_RULE void bd_recurrence_halve(struct bd_recurrence_counts *cell)
+{
+    cell->seen /= 2;
+    cell->recurring /= 2;
+    cell->edges /= 2;
+}
+
+#endif
