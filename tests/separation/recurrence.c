@@ -1,0 +1,232 @@
+/* What moves in place is background, and what passes is not (separation/shared/recurrence.h), on
+ * every backend. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "separation/shared/recurrence.h"
+#include "tests/support/each_backend.h"
+#include "tests/support/quick.h"
+#include "tests/support/random.h"
+#include <backdrop/separator.h>
+
+/* A wall of 320 x 240 pixels; before its left half a hedge of leaves, each of which hides the wall
+ * for a while, again and again; along the lower edge a lane in which every second a car passes that
+ * looks like the one before; from `first` on, a person walks across the picture. */
+enum {
+    width = 320,
+    height = 240,
+    leaf = 5,
+    hedge = 160, /* pixels: the hedge's width */
+    lane = 192,  /* row at which it begins; the hedge ends above it */
+    rate = 25,
+    shown = 50, /* frames of the look-ahead */
+    frames = 400,
+    first = 200,
+    size = 40 /* of the person */
+};
+
+static bool leaf_hides(int column, int row, int frame)
+{
+    /* a leaf has its own pace, and hides the wall in about a third of its turns */
+    uint32_t own = hash((uint32_t)(row * 1000 + column));
+    int turn = (frame + (int)(own % 40)) / (8 + (int)(own >> 8) % 10);
+    return hash(own + (uint32_t)turn) % 3 == 0;
+}
+
+static int car_at(int frame)
+{
+    return frame % rate * 20 - 80;
+}
+
+static int person_at(int frame)
+{
+    return (frame - first) * (width + size) / (frames - first) - size;
+}
+
+/* What the pixel shows: 0 wall, 1 leaf, 2 car, 3 person. */
+static int kind_at(int x, int y, int frame)
+{
+    int person = person_at(frame), car = car_at(frame);
+    if (frame >= first && x >= person && x < person + size && y >= 80 && y < 80 + size)
+        return 3;
+    if (y >= lane + 4 && y < height - 4)
+        return x >= car && x < car + 60 ? 2 : 0;
+    return x < hedge && y < lane && leaf_hides(x / leaf, y / leaf, frame) ? 1 : 0;
+}
+
+static void draw(uint8_t *picture, int frame, int channels)
+{
+    static const uint8_t colours[4][3] = {
+        { 190, 190, 200 }, { 60, 100, 40 }, { 90, 70, 160 }, { 15, 40, 150 }
+    };
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const uint8_t *colour = colours[kind_at(x, y, frame)];
+            int noise = (int)(hash((uint32_t)((frame * height + y) * width + x)) % 7) - 3;
+            for (int k = 0; k < channels; k++)
+                *picture++ = (uint8_t)(colour[k] + noise);
+        }
+}
+
+struct counts {
+    int64_t pixels[4], set[4]; /* by kind, of the scored frames */
+};
+
+static void count(struct counts *counts, const uint8_t *mask, int frame)
+{
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int kind = kind_at(x, y, frame);
+            counts->pixels[kind]++;
+            counts->set[kind] += mask[y * width + x] != 0;
+        }
+}
+
+static double share(const struct counts *counts, int kind)
+{
+    return (double)counts->set[kind] / (double)counts->pixels[kind];
+}
+
+static struct bd_separator *open_separator(struct bd_backend *backend, int channels)
+{
+    struct bd_separator *separator;
+    struct bd_separator_options options = {
+        .width = width, .height = height, .channels = channels, .frame_rate = rate, .memory = 20
+    };
+    uint8_t picture[width * height * 3];
+    assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
+    for (int i = 0; i < shown; i++) {
+        draw(picture, i * frames / shown, channels);
+        assert_int_equal(bd_separator_look_ahead(separator, picture, width * channels), BD_OK);
+    }
+    assert_int_equal(bd_separator_initialise(separator), BD_OK);
+    return separator;
+}
+
+/* The scene on a backend, and beside it on the cpu: masks are the same to the bit. */
+static struct counts separate(const char *name, int channels, int count_from)
+{
+    struct counts counts = { { 0 }, { 0 } };
+    struct bd_backend *backends[2];
+    struct bd_separator *separators[2];
+    struct bd_separation out[2];
+    uint8_t picture[width * height * 3];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(bd_backend_open(&backends[i], i ? "cpu" : name, 1), BD_OK);
+        separators[i] = open_separator(backends[i], channels);
+    }
+    for (int frame = 0; frame < (test_quick() ? first + 10 : frames); frame++) {
+        draw(picture, frame, channels);
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(bd_separator_push(separators[i], picture, width * channels,
+                                               (double)frame / rate, &out[i]),
+                             BD_OK);
+        assert_memory_equal(out[0].mask, out[1].mask, width * height);
+        if (frame >= count_from)
+            count(&counts, out[0].mask, frame);
+    }
+    for (int i = 0; i < 2; i++) {
+        bd_separator_destroy(&separators[i]);
+        bd_backend_close(&backends[i]);
+    }
+    return counts;
+}
+
+static void test_hedge(void **unused)
+{
+    (void)unused;
+    FOR_EACH_BACKEND(name)
+    {
+        for (int channels = 1; channels <= 3; channels += 2) {
+            struct counts counts = separate(name, channels, rate);
+            print_message("%s, %d channels: wall %.4f, leaves %.4f, cars %.3f, person %.3f\n", name,
+                          channels, share(&counts, 0), share(&counts, 1), share(&counts, 2),
+                          share(&counts, 3));
+            assert_true(share(&counts, 0) < 0.01);
+            assert_true(share(&counts, 1) < 0.02);
+            assert_true(share(&counts, 2) > 0.9);
+            if (!test_quick())
+                assert_true(share(&counts, 3) > 0.85);
+        }
+    }
+}
+
+/* Numbers of visits: odd from the first foreground to the next plain background. */
+static void test_visit(void **unused)
+{
+    (void)unused;
+    uint8_t visit = 0;
+    visit = bd_recurrence_visit(visit, false, true);
+    assert_int_equal(visit, 0);
+    visit = bd_recurrence_visit(visit, true, false);
+    assert_int_equal(visit, 1);
+    visit = bd_recurrence_visit(visit, true, false);
+    visit = bd_recurrence_visit(visit, false, false); /* neither: the visit goes on */
+    assert_int_equal(visit, 1);
+    visit = bd_recurrence_visit(visit, false, true);
+    assert_int_equal(visit, 2);
+    assert_int_equal(bd_recurrence_visit(255, false, true), 0);
+    assert_int_equal(bd_recurrence_visit(254, true, false), 255);
+}
+
+/* A value recurs if samples of three other visits are like it, in the light of the frame. */
+static void test_recurs(void **unused)
+{
+    (void)unused;
+    enum { slots = 6 };
+    uint8_t samples[slots] = { 100, 104, 110, 98, 100, 30 }, f = 101, l = 200;
+    uint8_t visits[slots] = { 1, 1, 3, 3, 5, 5 };
+    float c[slots] = { 10, 10, 10, 10, 10, 10 };
+    struct bd_recurrence_window window = { .samples = samples,
+                                           .visits = visits,
+                                           .c = c,
+                                           .ld = 1,
+                                           .pitch = 1,
+                                           .stride = 1,
+                                           .width = 1,
+                                           .height = 1,
+                                           .channels = 1,
+                                           .slots = slots,
+                                           .newest = 5,
+                                           .columns = slots };
+    assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 5, 10, 0, 0, 0)); /* one is in hand */
+    window.columns = 4;                                                  /* slots 5, 4, 3, 2 */
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
+    window.columns = slots;
+    f = 131; /* too bright, unless the light was two thirds of today's: l was 133, not 200 */
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
+    f = 167;
+    assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 15, 0, 0, 0));
+    assert_int_equal(bd_recurrence_light(1, 0), 4096);
+    assert_int_equal(bd_recurrence_light(-1, 3), 4096);
+}
+
+/* Every pixel is looked at in one of eight frames. */
+static void test_looks(void **unused)
+{
+    (void)unused;
+    for (int y = 0; y < 9; y++)
+        for (int x = 0; x < 9; x++) {
+            int looks = 0;
+            for (unsigned look = 5; look < 5 + bd_recurrence_every; look++)
+                looks += bd_recurrence_looks_at(x, y, look);
+            assert_int_equal(looks, 1);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_visit), cmocka_unit_test(test_recurs),
+                                        cmocka_unit_test(test_looks),
+                                        cmocka_unit_test(test_hedge) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
