@@ -157,7 +157,7 @@ static enum bd_status look_ahead(struct bd_pipeline *pipeline)
 {
     const char *input = pipeline->options->arguments[0];
     bool possible = pipeline->options->solver != BD_SOLVER_BATCH && pipeline->info->seekable &&
-                    !pipeline->info->live && strcmp(input, "-") != 0;
+                    !pipeline->info->live && !pipeline->options->live && strcmp(input, "-") != 0;
     if (!possible)
         return BD_OK;
     return bd_initialiser_start(&pipeline->initialiser, input, &pipeline->reader_options,
