@@ -160,6 +160,7 @@ static void write_settings(struct bd_json *json, const struct bd_eval_plan *plan
     bd_json_text(json, "backend", job->backend);
     bd_json_text(json, "solver", batch ? "batch" : "live");
     bd_json_text(json, "start", batch ? NULL : options->live ? "live" : "look-ahead");
+    bd_json_number(json, "start_delay", !batch && options->live ? bd_start_delay(options) : NAN, 9);
     bd_json_text(json, "color", options->gray ? "gray" : "rgb");
     bd_json_integer(json, "window", settings->window);
     bd_json_number(json, "memory", settings->memory, 9);

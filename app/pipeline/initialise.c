@@ -240,23 +240,60 @@ static void release(struct bd_initialiser *initialiser)
     pthread_mutex_unlock(&initialiser->mutex);
 }
 
+/* Shows the separator one picture. */
+static enum bd_status show(struct bd_separator *separator, struct bd_stabiliser *stabiliser,
+                           const struct bd_frame *picture)
+{
+    const struct bd_frame *registered;
+    struct bd_similarity motion;
+    bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &motion);
+    return bd_separator_look_ahead(separator, registered->data, registered->stride);
+}
+
+/* Learns the background from the pictures that were shown. */
+static enum bd_status learn(struct bd_separator *separator, int shown)
+{
+    return shown >= handful ? bd_separator_initialise(separator) : bd_separator_reset(separator);
+}
+
+enum bd_status bd_initialise_from_queue(struct bd_queue *queue, struct bd_rational time_base,
+                                        double seconds, struct bd_separator *separator,
+                                        struct bd_stabiliser *stabiliser)
+{
+    const struct bd_frame *frame, *picture;
+    const double tick = (double)time_base.num / (double)time_base.den;
+    int64_t first = 0;
+    int count = 0;
+    for (; bd_queue_peek(queue, count, &frame, &picture) == BD_OK; count++) {
+        if (count == 0)
+            first = frame->pts;
+        if ((double)(frame->pts - first) * tick >= seconds)
+            break;
+    }
+    int window = bd_separator_options(separator)->window, shown = count < window ? count : window;
+    enum bd_status status = BD_OK;
+    for (int i = 0; !status && i < shown; i++) {
+        status = bd_queue_peek(queue, (int)((int64_t)i * count / shown), &frame, &picture);
+        if (!status)
+            status = show(separator, stabiliser, picture);
+    }
+    return status ? status : learn(separator, shown);
+}
+
 enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
                                      struct bd_separator *separator,
                                      struct bd_stabiliser *stabiliser)
 {
-    const struct bd_frame *picture, *registered;
-    struct bd_similarity motion;
+    const struct bd_frame *picture;
     enum bd_status status = BD_OK;
     int shown = 0;
     while (!status && (picture = next_picture(*initialiser, &status))) {
-        bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &motion);
-        status = bd_separator_look_ahead(separator, registered->data, registered->stride);
+        status = show(separator, stabiliser, picture);
         release(*initialiser);
         shown++;
     }
     if (status == BD_OK)
-        status =
-            shown >= handful ? bd_separator_initialise(separator) : bd_separator_reset(separator);
+        status = learn(separator, shown);
     else if (status != BD_ERROR_INTERRUPTED && shown > 0)
         status = bd_separator_reset(separator); /* the main reader will report the same damage */
     bd_initialiser_close(initialiser);

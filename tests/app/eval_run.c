@@ -121,22 +121,28 @@ static void means_are_of_sequences(void **state)
     }
 }
 
-/* With --live nothing is known of later frames: the people of the first frame are background until
- * they have left. */
+/* With --live only the frames that are held back are known, without them not even those: the people
+ * of the first frame are background until they have left. */
 static void a_live_start_scores_less(void **state)
 {
     const char *folder = *state, *scene = "synth:easy?frames=90&size=160x120";
-    char command[256];
-    snprintf(command, sizeof command,
-             "$B eval '%s' --json ahead.json && $B eval '%s' --live --json live.json", scene,
-             scene);
-    assert_int_equal(cli_run(folder, command), 0);
-    double ahead = number_of(folder, "ahead.json", scene, "f_measure");
-    double live = number_of(folder, "live.json", scene, "f_measure");
-    print_message("F %.4f with a look-ahead, %.4f live\n", ahead, live);
-    assert_true(live > 0.3 && live < ahead - 0.01);
-    assert_true(has(folder, "ahead.json", "\"start\": \"look-ahead\""));
-    assert_true(has(folder, "live.json", "\"start\": \"live\""));
+    static const char *const options[] = { "", "--live", "--live --start-delay 0" };
+    double f[3];
+    for (int i = 0; i < 3; i++) {
+        char command[256];
+        snprintf(command, sizeof command, "$B eval '%s' %s --json r.json -y", scene, options[i]);
+        assert_int_equal(cli_run(folder, command), 0);
+        f[i] = number_of(folder, "r.json", scene, "f_measure");
+        assert_true(has(folder, "r.json", i ? "\"start\": \"live\"" : "\"start\": \"look-ahead\""));
+        assert_true(has(folder, "r.json",
+                        i == 0   ? "\"start_delay\": null"
+                        : i == 1 ? "\"start_delay\": 10"
+                                 : "\"start_delay\": 0"));
+    }
+    print_message("F %.4f with a look-ahead, %.4f live, %.4f without a delay\n", f[0], f[1], f[2]);
+    assert_true(f[1] > f[0] - 0.01);
+    assert_true(f[2] > 0.3 && f[2] < f[1] - 0.01);
+    assert_int_equal(cli_run(folder, "$B eval synth:easy --start-delay 2"), 1);
 }
 
 /* The masks that were saved score as when they were made: in a folder for each sequence, as
