@@ -277,6 +277,8 @@ enum bd_status bd_initialise_from_queue(struct bd_queue *queue, struct bd_ration
         if (!status)
             status = show(separator, stabiliser, picture);
     }
+    bd_log(BD_LOG_INFO, "%d frames are held back; the background comes from %d of them", count,
+           shown);
     return status ? status : learn(separator, shown);
 }
 
