@@ -318,7 +318,9 @@ enum bd_status bd_queue_peek(struct bd_queue *queue, int number, const struct bd
     while (number < queue->waiting_count ? queue->slots[queue->waiting[number]].stage != READY
                                          : !queue->ended && queue->waiting_count < queue->room_for)
         pthread_cond_wait(&queue->ready, &queue->mutex);
-    if (number < queue->waiting_count) {
+    if (number >= queue->waiting_count) {
+        status = queue->ended ? BD_END : BD_ERROR_MEMORY;
+    } else {
         struct slot *slot = &queue->slots[queue->waiting[number]];
         status = slot->status ? BD_END : BD_OK;
         *frame = &slot->frame;

@@ -53,8 +53,8 @@ enum bd_status bd_queue_next(struct bd_queue *queue, const struct bd_frame **fra
 
 /* Waiting frame `number`, 0 being what bd_queue_next returns next, and its picture; both stay with
  * the queue, and are valid until the next call of bd_queue_next or bd_queue_seek. Not with `drop`.
- * Waits until the frame is there. BD_END: it does not come before bd_queue_next is called, or has
- * no picture. */
+ * Waits until the frame is there. BD_END: none comes, or it has no picture; BD_ERROR_MEMORY: there
+ * is no room for it before a frame is taken. */
 enum bd_status bd_queue_peek(struct bd_queue *queue, int number, const struct bd_frame **frame,
                              const struct bd_frame **picture);
 
