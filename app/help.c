@@ -79,8 +79,9 @@ static const char about_folders[] =
     "\nDIR is a folder in the layout of changedetection.net: input/, groundtruth/, and\n"
     "ROI.bmp and temporalROI.txt where it has them; or one that holds such folders; or\n"
     "synth:NAME, a rendered scene. Scores pool the pixels of all frames of a sequence;\n"
-    "shadows are no foreground. With several sequences, fps is what one got beside the\n"
-    "others; -j 1 gives each all cores.\n";
+    "shadows are no foreground. A sequence is separated as a film is, with a look-ahead;\n"
+    "--live shows what a camera would get. With several sequences, fps is what one got\n"
+    "beside the others; -j 1 gives each all cores.\n";
 
 static void print_overview(FILE *file)
 {

@@ -318,6 +318,14 @@ static enum bd_status check_solver(const struct parser *parser)
                    parser->live->name);
 }
 
+/* A look-ahead holds nothing back. */
+static enum bd_status check_start(const struct bd_options *options)
+{
+    if (options->command != BD_COMMAND_EVAL || options->live || options->start_delay == 0)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--start-delay: belongs to --live; a look-ahead has none");
+}
+
 /* --device N makes the backend "cuda:N", for which all commands then ask. */
 static enum bd_status choose_device(struct bd_options *options)
 {
@@ -379,6 +387,8 @@ enum bd_status bd_options_parse(struct bd_options *options, int argc, char **arg
     status = check_arguments(&parser);
     if (!status)
         status = check_solver(&parser);
+    if (!status)
+        status = check_start(options);
     return status ? status : choose_device(options);
 }
 

@@ -68,6 +68,7 @@ struct bd_options {
     int threads;
     int solver;                    /* enum bd_solver */
     int stabilise;                 /* enum bd_stabilise_mode */
+    double start_delay;            /* --start-delay; read it by bd_start_delay */
     bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
@@ -84,6 +85,7 @@ struct bd_options {
     /* eval; contact_sheet too */
     const char *masks;       /* folder for the masks as bin%06d.png */
     struct bd_texts compare; /* folders of other programs' masks */
+    bool live;               /* without look-ahead, as for a camera */
     int jobs;                /* sequences at once; 0: by the cores */
 
     /* view */
@@ -108,6 +110,15 @@ enum bd_status bd_options_parse(struct bd_options *options, int argc, char **arg
 static inline int bd_none_is_zero(int value)
 {
     return value == BD_NONE ? 0 : value;
+}
+
+/* Seconds of frames that are held back where there is no look-ahead. */
+static inline double bd_start_delay(const struct bd_options *options)
+{
+    const double fallback = 10;
+    return options->start_delay == BD_NONE ? 0
+           : options->start_delay > 0      ? options->start_delay
+                                           : fallback;
 }
 
 /* What decides that R is made from the frames again, by `refine` of struct bd_separator_options. */

@@ -7,8 +7,7 @@
 #include "separation/state.h"
 #include <backdrop/matrix.h>
 
-static const double start_seconds = 10; /* a window without a look ahead is filled in this time */
-static const double look_seconds = 0.5; /* between looks for ghosts */
+static const double look_seconds = 0.5;       /* between looks for ghosts */
 static const double first_look_seconds = 0.1; /* the same while the window fills */
 static const double longest_step = 5;         /* seconds; a longer one between frames is a seek */
 
@@ -105,8 +104,7 @@ static bool its_turn(struct bd_separator *s, double time)
         return false;
     if (!s->cleaned) {
         double filled = (double)s->columns / n;
-        double span = s->options.memory < start_seconds ? s->options.memory : start_seconds;
-        return time >= s->start + span * filled * filled;
+        return time >= s->start + bd_sep_start_span(s) * filled * filled;
     }
     double stride = s->options.memory / n;
     if (time < s->next)

@@ -77,6 +77,13 @@ static inline bool bd_sep_without(const struct bd_separator *s, enum bd_ablation
 }
 
 /* BD_ERROR_ARGUMENT for options, none of them left to a default, that are out of range. */
+/* Seconds in which a window without a look-ahead is filled. */
+static inline double bd_sep_start_span(const struct bd_separator *s)
+{
+    const double most = 10;
+    return s->options.memory < most ? s->options.memory : most;
+}
+
 enum bd_status bd_sep_check_options(const struct bd_separator_options *o);
 
 /* The parameters of detect for a frame that comes `seconds` after the frame before. */

@@ -304,3 +304,30 @@ enum bd_status bd_separator_initialise(struct bd_separator *s)
         status = keep_first_light(s);
     return status == BD_OK ? bd_sep_clean_window(s) : status;
 }
+
+/* Keeps as many columns as a window without a look-ahead has after `seconds`, evenly spread. */
+static void thin_out(struct bd_separator *s, double seconds)
+{
+    int kept = (int)ceil(s->options.window * sqrt(fmax(seconds, 0) / bd_sep_start_span(s)));
+    if (kept < 1 || kept >= s->columns)
+        return;
+    for (int j = 0; j < kept; j++) { /* what is chosen next lies behind all that has moved */
+        int i = (int)((int64_t)(j + 1) * s->columns / kept) - 1, slot = s->order[i];
+        s->order[i] = s->order[j];
+        s->order[j] = slot;
+    }
+    s->columns = kept;
+}
+
+enum bd_status bd_separator_initialise_start(struct bd_separator *s, double seconds)
+{
+    if (!(seconds < bd_sep_start_span(s)) || !s->columns)
+        return bd_separator_initialise(s);
+    enum bd_status status = check_not_started(s);
+    if (status == BD_OK)
+        status = keep_first_light(s);
+    if (status != BD_OK)
+        return status;
+    thin_out(s, seconds);
+    return find_first_background(s);
+}

@@ -5,9 +5,9 @@
  * Every FOLDER in the layout of changedetection.net, and every rendered scene, is separated with
  * the default options and then without one part after another: F-measure by CDnet's rules, and
  * processor time a frame of one thread. A first table has a look-ahead of up to a minute, as
- * the program gives a film; a second one has none, as for a camera. With --without (contrast,
- * ghosts, shadows, recurrence, trimming, registration or all) there are two columns only: with all
- * parts, and without that one. */
+ * the program gives a film; in a second one the first seconds are held back, as those of a camera
+ * are (backdrop eval --live). With --without (contrast, ghosts, shadows, recurrence, trimming,
+ * registration or all) there are two columns only: with all parts, and without that one. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #include "video/synth/synth.h"
 #include <backdrop/separator.h>
 
-enum { most_sources = 64, files_rate = 25, look_seconds = 60 };
+enum { most_sources = 64, files_rate = 25, look_seconds = 60, held_seconds = 10 };
 
 /* The part that a column leaves out. */
 static const struct column {
@@ -82,12 +82,12 @@ static enum bd_status read_picture(const struct source *source, int64_t index,
     return bd_picture_read(path, BD_RGB24, picture);
 }
 
-static enum bd_status look_ahead(struct run *run, int window)
+static enum bd_status look_ahead(struct run *run, int window, int seconds)
 {
     const struct source *source = run->source;
     double span = (double)source->frames;
-    if (span > look_seconds * source->rate)
-        span = look_seconds * source->rate;
+    if (span > seconds * source->rate)
+        span = seconds * source->rate;
     enum bd_status status = BD_OK;
     for (int j = 0; j < window && !status; j++) {
         const struct bd_frame *shown;
@@ -154,8 +154,8 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
     if (!status)
         status =
             bd_stabiliser_create(&run.stabiliser, columns[column].stabilise, &options, BD_RGB24);
-    if (!status && ahead)
-        status = look_ahead(&run, options.window);
+    if (!status)
+        status = look_ahead(&run, options.window, ahead ? look_seconds : held_seconds);
     for (int64_t i = 0; i < source->frames && !status; i++)
         status = separate(&run, i);
     outcome->f = bd_score_f_measure(&run.score);

@@ -155,9 +155,12 @@ static void write_settings(struct bd_json *json, const struct bd_eval_plan *plan
         if (plan->jobs[i].frames)
             job = &plan->jobs[i];
     const struct bd_separator_options *settings = &job->settings;
+    const bool batch = options->solver == BD_SOLVER_BATCH;
     bd_json_open(json, "settings", '{');
     bd_json_text(json, "backend", job->backend);
-    bd_json_text(json, "solver", options->solver == BD_SOLVER_BATCH ? "batch" : "live");
+    bd_json_text(json, "solver", batch ? "batch" : "live");
+    bd_json_text(json, "start", batch ? NULL : options->live ? "live" : "look-ahead");
+    bd_json_number(json, "start_delay", !batch && options->live ? bd_start_delay(options) : NAN, 9);
     bd_json_text(json, "color", options->gray ? "gray" : "rgb");
     bd_json_integer(json, "window", settings->window);
     bd_json_number(json, "memory", settings->memory, 9);

@@ -44,17 +44,22 @@ static void log_settings(const struct export *export)
            bd_none_is_zero(settings.min_area), bd_none_is_zero(settings.max_hole));
 }
 
-/* Runs to the end, to a failure, or until the user interrupts. */
+/* Runs to the end, to a failure, or until the user interrupts. What is held back at the start has
+ * come before the interruption, and is still written. */
 static void run_frames(struct export *export)
 {
     struct bd_result result;
     int64_t limit = export->options->frames;
     enum bd_status status = BD_OK;
+    bool starting = false;
     int64_t total = bd_pipeline_frame_count(export->pipeline);
     if (limit > 0 && (total == 0 || limit < total))
         total = limit;
     bd_meter_begin(&export->meter, export->options, "", total);
-    while (!status && !bd_interrupted(NULL) && (limit == 0 || export->frames < limit)) {
+    while (!status && (!bd_interrupted(NULL) || starting) &&
+           (limit == 0 || export->frames < limit)) {
+        if (!bd_interrupted(NULL))
+            starting = bd_pipeline_starting(export->pipeline);
         status = bd_pipeline_next(export->pipeline, &result);
         if (!status)
             status = bd_outputs_write(export->outputs, &result);

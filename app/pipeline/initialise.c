@@ -240,23 +240,77 @@ static void release(struct bd_initialiser *initialiser)
     pthread_mutex_unlock(&initialiser->mutex);
 }
 
+/* Shows the separator one picture. */
+static enum bd_status show(struct bd_separator *separator, struct bd_stabiliser *stabiliser,
+                           const struct bd_frame *picture)
+{
+    const struct bd_frame *registered;
+    struct bd_similarity motion;
+    bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &motion);
+    return bd_separator_look_ahead(separator, registered->data, registered->stride);
+}
+
+/* Learns the background from the pictures that were shown, of the first `seconds`. */
+static enum bd_status learn(struct bd_separator *separator, int shown, double seconds)
+{
+    return shown >= handful ? bd_separator_initialise_start(separator, seconds)
+                            : bd_separator_reset(separator);
+}
+
+/* Counts the frames of the first `most` seconds that wait, and returns how many seconds they stand
+ * for: INFINITY if no others follow. */
+static double wait_for_start(struct bd_queue *queue, double tick, double most, int *count)
+{
+    const struct bd_frame *frame, *picture;
+    enum bd_status status;
+    double seconds = 0;
+    int64_t first = 0;
+    *count = 0;
+    while (!(status = bd_queue_peek(queue, *count, &frame, &picture))) {
+        if (*count == 0)
+            first = frame->pts;
+        seconds = (double)(frame->pts - first) * tick;
+        if (seconds >= most)
+            break;
+        ++*count;
+    }
+    return status == BD_END ? INFINITY : seconds;
+}
+
+enum bd_status bd_initialise_from_queue(struct bd_queue *queue, struct bd_rational time_base,
+                                        double seconds, struct bd_separator *separator,
+                                        struct bd_stabiliser *stabiliser)
+{
+    const struct bd_frame *frame, *picture;
+    int count, window = bd_separator_options(separator)->window;
+    double tick = (double)time_base.num / (double)time_base.den;
+    double known = wait_for_start(queue, tick, seconds, &count);
+    int shown = count < window ? count : window;
+    enum bd_status status = BD_OK;
+    for (int i = 0; !status && i < shown; i++) {
+        status = bd_queue_peek(queue, (int)((int64_t)i * count / shown), &frame, &picture);
+        if (!status)
+            status = show(separator, stabiliser, picture);
+    }
+    bd_log(BD_LOG_INFO, "%d frames are held back; the background comes from %d of them", count,
+           shown);
+    return status ? status : learn(separator, shown, known);
+}
+
 enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
                                      struct bd_separator *separator,
                                      struct bd_stabiliser *stabiliser)
 {
-    const struct bd_frame *picture, *registered;
-    struct bd_similarity motion;
+    const struct bd_frame *picture;
     enum bd_status status = BD_OK;
     int shown = 0;
     while (!status && (picture = next_picture(*initialiser, &status))) {
-        bd_stabiliser_register(stabiliser, picture, bd_stabiliser_ahead, &registered, &motion);
-        status = bd_separator_look_ahead(separator, registered->data, registered->stride);
+        status = show(separator, stabiliser, picture);
         release(*initialiser);
         shown++;
     }
     if (status == BD_OK)
-        status =
-            shown >= handful ? bd_separator_initialise(separator) : bd_separator_reset(separator);
+        status = learn(separator, shown, INFINITY);
     else if (status != BD_ERROR_INTERRUPTED && shown > 0)
         status = bd_separator_reset(separator); /* the main reader will report the same damage */
     bd_initialiser_close(initialiser);

@@ -9,6 +9,7 @@
 #ifndef BD_APP_PIPELINE_INITIALISE_H
 #define BD_APP_PIPELINE_INITIALISE_H
 
+#include "app/pipeline/queue.h"
 #include "app/pipeline/stabilise.h"
 #include "video/input/reader.h"
 #include <backdrop/separator.h>
@@ -37,6 +38,13 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
 enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
                                      struct bd_separator *separator,
                                      struct bd_stabiliser *stabiliser);
+
+/* The same without a look-ahead: initialises the background from the frames of the first `seconds`
+ * that wait in the queue, of which it takes none. Waits until they are there, all that have room,
+ * or the last. Nothing is learned from very few. Call it before any frame is taken. */
+enum bd_status bd_initialise_from_queue(struct bd_queue *queue, struct bd_rational time_base,
+                                        double seconds, struct bd_separator *separator,
+                                        struct bd_stabiliser *stabiliser);
 
 /* Ends the threads, wherever they are, and nulls. Safe on NULL. */
 void bd_initialiser_close(struct bd_initialiser **initialiser);

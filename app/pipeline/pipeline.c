@@ -25,6 +25,9 @@ enum { scaling_threads = 4 };
 /* Seconds of look-ahead from which on it is read in several parts. */
 enum { least_for_parts = 10 };
 
+/* Most memory of frames that are held back at the start: 75 of 1920x1080, 21 of 3840x2160. */
+enum { most_start_bytes = 512 << 20 };
+
 /* Larger pictures are scaled down to about this many pixels, the same on every backend, so that all
  * give the same masks. */
 enum { most_pixels = 640 * 480 };
@@ -45,7 +48,8 @@ struct bd_pipeline {
     struct bd_batch *batch;         /* batch solver */
     struct bd_separator_options settings;
     struct bd_initialiser
-        *initialiser; /* live solver: the look-ahead, until the first frame is wanted */
+        *initialiser;   /* live solver: the look-ahead, until the first frame is wanted */
+    double start_delay; /* seconds of frames to hold back and to learn from; 0: none, or done */
 
     enum bd_pixel_format small_format;               /* of what is separated */
     bool smaller;                                    /* than the input */
@@ -157,7 +161,7 @@ static enum bd_status look_ahead(struct bd_pipeline *pipeline)
 {
     const char *input = pipeline->options->arguments[0];
     bool possible = pipeline->options->solver != BD_SOLVER_BATCH && pipeline->info->seekable &&
-                    !pipeline->info->live && strcmp(input, "-") != 0;
+                    !pipeline->info->live && !pipeline->options->live && strcmp(input, "-") != 0;
     if (!possible)
         return BD_OK;
     return bd_initialiser_start(&pipeline->initialiser, input, &pipeline->reader_options,
@@ -224,15 +228,35 @@ static enum bd_status shrink(void *user, int thread, struct bd_frame *picture,
     return bd_scale(&pipeline->shrink[thread], picture, frame, BD_SCALE_AREA);
 }
 
+/* Decides how long the first frames are held back: only without a look-ahead, and not in a window,
+ * which must show a picture at once. Returns how many frames that is. */
+static int hold_start(struct bd_pipeline *pipeline, bool drop, bool whole)
+{
+    const struct bd_reader_info *info = pipeline->info;
+    const struct bd_separator_options *settings = &pipeline->settings;
+    if (!pipeline->separator || pipeline->initialiser || drop)
+        return 0;
+    pipeline->start_delay = fmin(bd_start_delay(pipeline->options), settings->memory);
+    if (pipeline->start_delay <= 0)
+        return 0;
+    double bytes = (double)info->width * info->height * pipeline->reader_options.format;
+    if (!whole)
+        bytes += (double)settings->width * settings->height * pipeline->small_format;
+    double frames =
+        fmin(ceil(pipeline->start_delay * settings->frame_rate) + 1, most_start_bytes / bytes);
+    return (int)fmin(fmax(frames, 0), bd_queue_most_frames);
+}
+
 /* Frames of a film are scaled by one thread each, several at a time: threads that share a frame
  * would wait for each other. Frames of a camera come one by one, so all threads scale the same one.
  */
 static enum bd_status open_queue(struct bd_pipeline *pipeline, bool drop)
 {
     bool whole = !pipeline->smaller && pipeline->reader_options.format == pipeline->small_format;
-    bool live = pipeline->info->live;
-    struct bd_queue_options options = { .capacity = drop ? live_queue_frames : queue_frames,
-                                        .drop = drop,
+    bool live = pipeline->info->live, dropping = live && drop;
+    struct bd_queue_options options = { .capacity = dropping ? live_queue_frames : queue_frames,
+                                        .start = hold_start(pipeline, drop, whole),
+                                        .drop = dropping,
                                         .prepare = whole ? NULL : shrink,
                                         .threads = live ? 1 : scaling_threads,
                                         .user = pipeline };
@@ -260,7 +284,7 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
     if (status == BD_OK)
         status = open_solver(self);
     if (status == BD_OK)
-        status = open_queue(self, self->info->live && drop);
+        status = open_queue(self, drop);
     self->flight = (struct bd_in_flight){ .queue = self->queue,
                                           .separator = self->separator,
                                           .info = self->info,
@@ -289,6 +313,11 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     if (pipeline->initialiser)
         status = bd_initialiser_finish(&pipeline->initialiser, pipeline->separator,
                                        pipeline->stabiliser);
+    if (!status && pipeline->start_delay > 0)
+        status = bd_initialise_from_queue(pipeline->queue, pipeline->info->time_base,
+                                          pipeline->start_delay, pipeline->separator,
+                                          pipeline->stabiliser);
+    pipeline->start_delay = 0;
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
     else if (!status)
@@ -308,6 +337,11 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
     result->dropped = bd_queue_dropped(pipeline->queue);
     result->seconds = pipeline->flight.seconds + bd_clock_seconds() - begin;
     return status;
+}
+
+bool bd_pipeline_starting(const struct bd_pipeline *pipeline)
+{
+    return pipeline->start_delay > 0 || bd_queue_starting(pipeline->queue);
 }
 
 const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline)

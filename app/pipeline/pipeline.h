@@ -55,10 +55,15 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
 /* The exit status of the program when bd_pipeline_open failed: 2 input, 4 interrupted, 1 others. */
 int bd_open_exit_status(enum bd_status status);
 
-/* The next frame, separated; the pictures stay valid until the next call. BD_END at the end. For
- * a seekable file, the first call initialises the background of a live separator from frames of the
- * first seconds. */
+/* The next frame, separated; the pictures stay valid until the next call. BD_END at the end. The
+ * first call initialises the background of a live separator from frames of the first seconds. A
+ * seekable file is read a second time for that; frames of other sources are held back for
+ * --start-delay seconds or 512 MiB, unless the pipeline may drop frames. */
 enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result);
+
+/* True while frames that were held back at the start wait. After an interruption bd_pipeline_next
+ * still returns them. */
+bool bd_pipeline_starting(const struct bd_pipeline *pipeline);
 
 const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline);
 /* Number of frames that --start and --duration leave; 0 where unknown. */

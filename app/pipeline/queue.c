@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { max_capacity = 16, max_frames = max_capacity + 1 + bd_queue_most_held };
+/* Frames beside those that wait: the one that is decoded, and those that the consumer holds. */
+enum { others = 1 + bd_queue_most_held };
 
 /* How far a waiting frame is. */
 enum stage { DECODED, IN_WORK, READY };
@@ -39,9 +40,11 @@ struct bd_queue {
     pthread_cond_t ready;   /* the consumer: the oldest frame is ready, or a seek is done */
 
     /* A slot is in exactly one state: with the decoder, held by the consumer, free, or waiting. */
-    struct slot slots[max_frames];
-    int free[max_frames], free_count;
-    int waiting[max_capacity], waiting_count; /* oldest first */
+    struct slot *slots; /* slot_count */
+    int slot_count;
+    int *free, free_count;                    /* slot_count; the last is used first */
+    int *waiting, waiting_count;              /* slot_count, oldest first */
+    int room_for;                             /* frames that may wait now: `start` or `capacity` */
     int in_work;                              /* of those that wait */
     int held[bd_queue_most_held], held_count; /* by the consumer, oldest first */
 
@@ -101,7 +104,7 @@ static void seek_now(struct bd_queue *queue)
 /* Appends a decoded frame to the waiting ones. */
 static void add(struct bd_queue *queue, int index)
 {
-    if (queue->waiting_count == queue->options.capacity) {
+    if (queue->waiting_count == queue->room_for) {
         queue->free[queue->free_count++] = take_to_drop(queue);
         queue->dropped++;
     }
@@ -137,7 +140,7 @@ static void *decode(void *user)
     struct bd_queue *queue = user;
     pthread_mutex_lock(&queue->mutex);
     while (!queue->stop) {
-        bool room = queue->options.drop || queue->waiting_count < queue->options.capacity;
+        bool room = queue->options.drop || queue->waiting_count < queue->room_for;
         if (queue->seek_wanted)
             seek_now(queue);
         else if (queue->ended || !room)
@@ -195,15 +198,35 @@ static void *work(void *user)
 
 static enum bd_status check(const struct bd_queue_options *options)
 {
-    if (options->capacity < 2 || options->capacity > max_capacity)
+    if (options->capacity < 2 || options->capacity > bd_queue_most_frames)
         return bd_fail(BD_ERROR_ARGUMENT, "a queue of %d frames: must be 2..%d", options->capacity,
-                       max_capacity);
+                       bd_queue_most_frames);
+    if (options->start < 0 || options->start > bd_queue_most_frames ||
+        (options->start && options->drop))
+        return bd_fail(BD_ERROR_ARGUMENT, "a start of %d frames: must be 0..%d, and 0 to drop",
+                       options->start, bd_queue_most_frames);
     int most = options->capacity - 1;
     if (most > bd_queue_most_threads)
         most = bd_queue_most_threads;
     if (options->prepare && (options->threads < 1 || options->threads > most))
         return bd_fail(BD_ERROR_ARGUMENT, "%d threads that prepare: must be 1..%d",
                        options->threads, most);
+    return BD_OK;
+}
+
+static enum bd_status make_slots(struct bd_queue *queue)
+{
+    const struct bd_queue_options *options = &queue->options;
+    queue->room_for = options->start > options->capacity ? options->start : options->capacity;
+    size_t count = (size_t)queue->room_for + others;
+    queue->slots = calloc(count, sizeof *queue->slots);
+    queue->free = calloc(count, sizeof *queue->free);
+    queue->waiting = calloc(count, sizeof *queue->waiting);
+    if (!queue->slots || !queue->free || !queue->waiting)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the frame queue");
+    queue->slot_count = queue->free_count = (int)count;
+    for (int i = 0; i < queue->slot_count; i++)
+        queue->free[i] = i;
     return BD_OK;
 }
 
@@ -236,14 +259,13 @@ enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader,
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the frame queue");
     self->reader = reader;
     self->options = *options;
-    /* for the waiting frames, the one that is decoded, and those that the consumer holds */
-    for (int i = 0; i < options->capacity + 1 + bd_queue_most_held; i++)
-        self->free[self->free_count++] = i;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->room, NULL);
     pthread_cond_init(&self->decoded, NULL);
     pthread_cond_init(&self->ready, NULL);
-    status = start(self);
+    status = make_slots(self);
+    if (!status)
+        status = start(self);
     if (status)
         bd_queue_close(&self);
     *queue = self;
@@ -256,6 +278,8 @@ static enum bd_status hand_over(struct bd_queue *queue, const struct bd_frame **
 {
     int index = take(queue, 0);
     struct slot *slot = &queue->slots[index];
+    if (queue->waiting_count < queue->options.capacity)
+        queue->room_for = queue->options.capacity; /* the consumer has caught up */
     pthread_cond_signal(&queue->room);
     if (slot->status) {
         queue->free[queue->free_count++] = index;
@@ -286,16 +310,59 @@ enum bd_status bd_queue_next(struct bd_queue *queue, const struct bd_frame **fra
     return status;
 }
 
+enum bd_status bd_queue_peek(struct bd_queue *queue, int number, const struct bd_frame **frame,
+                             const struct bd_frame **picture)
+{
+    enum bd_status status = BD_END;
+    pthread_mutex_lock(&queue->mutex);
+    while (number < queue->waiting_count ? queue->slots[queue->waiting[number]].stage != READY
+                                         : !queue->ended && queue->waiting_count < queue->room_for)
+        pthread_cond_wait(&queue->ready, &queue->mutex);
+    if (number >= queue->waiting_count) {
+        status = queue->ended ? BD_END : BD_ERROR_MEMORY;
+    } else {
+        struct slot *slot = &queue->slots[queue->waiting[number]];
+        status = slot->status ? BD_END : BD_OK;
+        *frame = &slot->frame;
+        *picture = queue->options.prepare ? &slot->picture : &slot->frame;
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return status;
+}
+
+/* Frees the slot. Beyond those of a queue without `start`, the pixels are freed too, and the slot
+ * is used last. */
+static void free_slot(struct bd_queue *queue, int index)
+{
+    int at = queue->free_count;
+    if (queue->free_count >= queue->options.capacity + others) {
+        bd_frame_destroy(&queue->slots[index].frame);
+        bd_frame_destroy(&queue->slots[index].picture);
+        memmove(queue->free + 1, queue->free, (size_t)at * sizeof *queue->free);
+        at = 0;
+    }
+    queue->free[at] = index;
+    queue->free_count++;
+}
+
 /* The decoder is not woken: it waits for room among the waiting frames, never for a free slot. */
 void bd_queue_release(struct bd_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);
     if (queue->held_count) {
-        queue->free[queue->free_count++] = queue->held[0];
+        free_slot(queue, queue->held[0]);
         queue->held_count--;
         memmove(queue->held, queue->held + 1, (size_t)queue->held_count * sizeof *queue->held);
     }
     pthread_mutex_unlock(&queue->mutex);
+}
+
+bool bd_queue_starting(struct bd_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    bool starting = queue->room_for > queue->options.capacity && queue->waiting_count > 0;
+    pthread_mutex_unlock(&queue->mutex);
+    return starting;
 }
 
 enum bd_status bd_queue_seek(struct bd_queue *queue, double seconds)
@@ -344,10 +411,13 @@ void bd_queue_close(struct bd_queue **queue)
         pthread_join(self->workers[i].thread, NULL);
     if (self->decoding)
         pthread_join(self->thread, NULL);
-    for (int i = 0; i < max_frames; i++) {
+    for (int i = 0; i < self->slot_count; i++) {
         bd_frame_destroy(&self->slots[i].frame);
         bd_frame_destroy(&self->slots[i].picture);
     }
+    free(self->slots);
+    free(self->free);
+    free(self->waiting);
     pthread_cond_destroy(&self->room);
     pthread_cond_destroy(&self->decoded);
     pthread_cond_destroy(&self->ready);

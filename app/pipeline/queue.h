@@ -6,7 +6,9 @@
  *
  * Once the queue exists, only the decoding thread uses the reader (bd_reader_get_info excepted).
  * Only the consumer uses the frames that it holds. The mutex guards everything else. Frames are
- * reused: no memory is allocated once each of them has been used. */
+ * reused: no memory is allocated once each of them has been used. A queue may begin with more
+ * frames
+ * (`start`), which a consumer can look at before it takes them (bd_queue_peek). */
 #ifndef BD_APP_PIPELINE_QUEUE_H
 #define BD_APP_PIPELINE_QUEUE_H
 
@@ -23,7 +25,9 @@ typedef enum bd_status bd_queue_prepare(void *user, int thread, struct bd_frame 
                                         const struct bd_frame *frame);
 
 struct bd_queue_options {
-    int capacity; /* frames that wait, >= 2 */
+    int capacity; /* frames that wait, 2 to bd_queue_most_frames */
+    int start;    /* so many may wait until fewer than `capacity` do for the first time; 0: no more
+                     than later; not with `drop` */
     bool drop; /* when `capacity` frames wait, the oldest is dropped and counted; else the decoder
                   waits for the consumer */
     bd_queue_prepare *prepare; /* NULL: frames are not prepared */
@@ -31,7 +35,7 @@ struct bd_queue_options {
     void *user;                /* handed to `prepare` */
 };
 
-enum { bd_queue_most_threads = 4 };
+enum { bd_queue_most_threads = 4, bd_queue_most_frames = 4096 };
 
 /* Starts decoding at once. `reader` stays the caller's and must outlive the queue. */
 enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader,
@@ -46,6 +50,16 @@ enum { bd_queue_most_held = 4 };
  * frame, after which the next call returns the next frame. */
 enum bd_status bd_queue_next(struct bd_queue *queue, const struct bd_frame **frame,
                              const struct bd_frame **picture);
+
+/* Waiting frame `number`, 0 being what bd_queue_next returns next, and its picture; both stay with
+ * the queue, and are valid until the next call of bd_queue_next or bd_queue_seek. Not with `drop`.
+ * Waits until the frame is there. BD_END: none comes, or it has no picture; BD_ERROR_MEMORY: there
+ * is no room for it before a frame is taken. */
+enum bd_status bd_queue_peek(struct bd_queue *queue, int number, const struct bd_frame **frame,
+                             const struct bd_frame **picture);
+
+/* True while frames wait because of `start`. */
+bool bd_queue_starting(struct bd_queue *queue);
 
 /* Releases the oldest frame that the consumer holds. */
 void bd_queue_release(struct bd_queue *queue);

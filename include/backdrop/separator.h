@@ -20,7 +20,8 @@
  * first basis is learned. Where a pixel has two stable values, the background is the one with the
  * lower boundary contrast: an object has a contour. By the same rule a ghost is recognised and
  * removed: when an object that was taken for background has left, what it uncovered becomes
- * background within some seconds; while the window fills, within one.
+ * background within some seconds; while the window fills, within one. A program that can hold back
+ * the first frames shows them all before it separates them (bd_separator_initialise_start).
  *
  * A change of light that affects all of the picture is followed in its first frame. If most of the
  * picture becomes foreground at once for another reason, and stays so for some frames, learning
@@ -112,6 +113,11 @@ BD_API void bd_separator_destroy(struct bd_separator **separator);
 BD_API enum bd_status bd_separator_look_ahead(struct bd_separator *separator,
                                               const uint8_t *picture, int64_t stride);
 BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
+
+/* The same for a source of which only the first `seconds` are known, whose frames were shown. If
+ * a window is filled in a longer time (10 seconds or the memory time), it goes on filling after
+ * these. */
+BD_API enum bd_status bd_separator_initialise_start(struct bd_separator *separator, double seconds);
 
 /* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, copied before
  * this returns). `time` is its presentation time in seconds, finite, and decides when frames enter

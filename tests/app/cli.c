@@ -193,6 +193,28 @@ static void interrupts_leave_playable_files(void **state)
     }
 }
 
+/* SIGINT while all frames of a stream are held back, and more might come: what has come is written.
+ */
+static void an_interrupted_start_is_written(void **state)
+{
+    char text[4096];
+    int status = cli_run(
+        *state, "$B export 'synth:easy?frames=300&size=160x120' --overlay film.mkv -q && "
+                "mkfifo in || exit 1; { cat film.mkv; : >all; exec sleep 60; } >in & W=$!; "
+                "$B export - --mask m.mkv --background b%04d.png --start-delay 60 --progress none "
+                "<in & P=$!; while ! test -e all; do sleep 0.1; done; sleep 1; ls >listing; "
+                "kill -INT $P; wait $P; R=$?; kill $W; exit $R");
+    assert_int_equal(status, 4);
+    cli_slurp(*state, "listing", text, sizeof text);
+    assert_null(strstr(text, "b0001.png")); /* it did hold them back */
+    cli_slurp(*state, "err", text, sizeof text);
+    const char *count = strstr(text, "interrupted; the files hold ");
+    assert_non_null(count);
+    /* the decoder keeps a few */
+    assert_in_range(strtol(count + strlen("interrupted; the files hold "), NULL, 10), 250, 300);
+    assert_int_equal(cli_run(*state, "test -e b0250.png && $B export m.mkv -q --events e.csv"), 0);
+}
+
 static void progress_goes_to_stderr_only_when_wanted(void **state)
 {
     char text[4096];
@@ -226,6 +248,7 @@ int main(void)
         CLI_TEST(bad_input_is_one_line),
         CLI_TEST(faults_in_mid_run),
         CLI_TEST(interrupts_leave_playable_files),
+        CLI_TEST(an_interrupted_start_is_written),
         CLI_TEST(progress_goes_to_stderr_only_when_wanted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,6 +121,30 @@ static void means_are_of_sequences(void **state)
     }
 }
 
+/* With --live only the frames that are held back are known, without them not even those: the people
+ * of the first frame are background until they have left. */
+static void a_live_start_scores_less(void **state)
+{
+    const char *folder = *state, *scene = "synth:easy?frames=90&size=160x120";
+    static const char *const options[] = { "", "--live", "--live --start-delay 0" };
+    double f[3];
+    for (int i = 0; i < 3; i++) {
+        char command[256];
+        snprintf(command, sizeof command, "$B eval '%s' %s --json r.json -y", scene, options[i]);
+        assert_int_equal(cli_run(folder, command), 0);
+        f[i] = number_of(folder, "r.json", scene, "f_measure");
+        assert_true(has(folder, "r.json", i ? "\"start\": \"live\"" : "\"start\": \"look-ahead\""));
+        assert_true(has(folder, "r.json",
+                        i == 0   ? "\"start_delay\": null"
+                        : i == 1 ? "\"start_delay\": 10"
+                                 : "\"start_delay\": 0"));
+    }
+    print_message("F %.4f with a look-ahead, %.4f live, %.4f without a delay\n", f[0], f[1], f[2]);
+    assert_true(f[1] > f[0] - 0.01);
+    assert_true(f[2] > 0.3 && f[2] < f[1] - 0.01);
+    assert_int_equal(cli_run(folder, "$B eval synth:easy --start-delay 2"), 1);
+}
+
 /* The masks that were saved score as when they were made: in a folder for each sequence, as
  * changedetection.net has them, and, of one sequence, in the folder itself. */
 static void own_masks_score_the_same(void **state)
@@ -440,11 +464,17 @@ static void the_sheet_has_all_columns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLI_TEST(results_do_not_depend_on_jobs),     CLI_TEST(means_are_of_sequences),
-        CLI_TEST(own_masks_score_the_same),          CLI_TEST(others_are_scored_by_the_same_rules),
-        CLI_TEST(exported_masks_have_cdnet_names),   CLI_TEST(same_names_are_told_apart),
-        CLI_TEST(failures_leave_the_others),         CLI_TEST(bad_options_end_it_at_once),
-        CLI_TEST(interruption_keeps_what_is_scored), CLI_TEST(the_bar_is_for_terminals),
+        CLI_TEST(results_do_not_depend_on_jobs),
+        CLI_TEST(means_are_of_sequences),
+        CLI_TEST(a_live_start_scores_less),
+        CLI_TEST(own_masks_score_the_same),
+        CLI_TEST(others_are_scored_by_the_same_rules),
+        CLI_TEST(exported_masks_have_cdnet_names),
+        CLI_TEST(same_names_are_told_apart),
+        CLI_TEST(failures_leave_the_others),
+        CLI_TEST(bad_options_end_it_at_once),
+        CLI_TEST(interruption_keeps_what_is_scored),
+        CLI_TEST(the_bar_is_for_terminals),
         CLI_TEST(the_sheet_has_all_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

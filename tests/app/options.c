@@ -90,6 +90,15 @@ static void errors_are_one_clear_line(void **state)
           "--rank: belongs to --solver live; the batch solver has none" },
         { "eval d --refine 1 --solver batch",
           "--refine: belongs to --solver live; the batch solver has none" },
+        { "eval d --live --solver batch",
+          "--live: belongs to --solver live; the batch solver has none" },
+        { "eval d --live=yes", "--live: takes no value" },
+        { "export a.mp4 --live", "--live: not an option of export; it belongs to eval" },
+        { "eval d --start-delay 5", "--start-delay: belongs to --live; a look-ahead has none" },
+        { "eval d --live --start-delay 61", "--start-delay 61: must be 0..60" },
+        { "export a.mp4 --start-delay 5 --solver batch",
+          "--start-delay: belongs to --solver live; the batch solver has none" },
+        { "a.mp4 --start-delay 5", "--start-delay: not an option of view; it belongs to export" },
         { "bench --memory 3", "--memory: not an option of bench; it belongs to view" },
         { "a.mp4 --steady maybe", "--stabilise maybe: must be one of auto, on, off" },
         { "a.mp4 --stabilize", "--stabilise: its value WHEN is missing" },
@@ -117,7 +126,8 @@ static void values_arrive(void **state)
                            "export in.mp4 --mask m.mkv --window=80 --memory 12.5 --median 7 "
                            "--color gray --scale 320x240 --solver live --start 1:02:03.5 "
                            "--input-option framerate=30 --input-option video_size=640x480 "
-                           "--progress none -y -q --roi=r.png --threads 2 --noise-gain 0"),
+                           "--progress none -y -q --roi=r.png --threads 2 --noise-gain 0 "
+                           "--start-delay 0"),
                      BD_OK);
     assert_int_equal(o.command, BD_COMMAND_EXPORT);
     assert_int_equal(o.argument_count, 1);
@@ -126,6 +136,7 @@ static void values_arrive(void **state)
     assert_int_equal(o.separator.window, 80);
     assert_true(o.separator.memory == 12.5);
     assert_true(o.separator.noise_gain == BD_NONE);
+    assert_true(bd_start_delay(&o) == 0);
     assert_int_equal(o.separator.median, 7);
     assert_int_equal(o.separator.min_area, 0);
     assert_true(o.gray);
@@ -148,6 +159,7 @@ static void values_arrive(void **state)
                            "--median 3 --min-area 9 --max-hole 9"),
                      BD_OK);
     assert_int_equal(o.solver, BD_SOLVER_BATCH);
+    assert_true(bd_start_delay(&o) == 10);
     bd_options_release(&o);
 }
 

@@ -93,6 +93,73 @@ static void a_scene_is_separated(void **state)
     assert_true(f_measure(&score) >= 0.75);
 }
 
+/* Without look-ahead the first frames are held back: all come, in order, and their masks are nearly
+ * those after a look-ahead. The film may be shorter than the delay, or longer. Who may drop frames
+ * gets the first one at once, as before. */
+static void a_held_start_is_nearly_a_look_ahead(void **state)
+{
+    (void)state;
+    struct bd_options options = options_for("synth:easy?size=160x120&frames=150");
+    struct score score = run_scene(&options, "easy", 0);
+    const double ahead = f_measure(&score);
+    options.live = true;
+    for (options.start_delay = 2; options.start_delay < 60; options.start_delay += 8) {
+        score = run_scene(&options, "easy", 0);
+        print_message("F %.4f after %g s, %.4f with a look-ahead\n", f_measure(&score),
+                      options.start_delay, ahead);
+        assert_true(f_measure(&score) >= ahead - 0.01);
+    }
+    options.start_delay = BD_NONE;
+    score = run_scene(&options, "easy", 0);
+    assert_true(f_measure(&score) < ahead - 0.02);
+}
+
+/* The background that the first frame is separated with, and whether others are held back then. */
+static bool first_background(const struct bd_options *options, bool drop,
+                             struct bd_frame *background)
+{
+    struct bd_pipeline *pipeline = NULL;
+    struct bd_result result;
+    assert_int_equal(bd_pipeline_open(&pipeline, options, drop, BD_WANT_BACKGROUND, NULL, NULL),
+                     BD_OK);
+    assert_int_equal(bd_pipeline_next(pipeline, &result), BD_OK);
+    assert_int_equal(result.input->index, 0);
+    assert_int_equal(bd_frame_copy(background, result.background), BD_OK);
+    bool starting = bd_pipeline_starting(pipeline);
+    bd_pipeline_close(&pipeline);
+    return starting;
+}
+
+/* How long frames are held back: not for a window, nor with a look-ahead or by the batch solver,
+ * and at most for the memory time. A delay of a few frames teaches nothing. */
+static void what_is_held_back(void **state)
+{
+    (void)state;
+    struct bd_options options = options_for("synth:easy?size=160x120&frames=150");
+    struct bd_frame first = { 0 }, other = { 0 };
+    options.live = true;
+    options.start_delay = BD_NONE;
+    assert_false(first_background(&options, false, &first));
+    const size_t bytes = (size_t)first.height * (size_t)first.stride;
+    options.start_delay = 4;
+    assert_false(first_background(&options, true, &other));
+    assert_memory_equal(first.data, other.data, bytes);
+    assert_true(first_background(&options, false, &other));
+    assert_memory_not_equal(first.data, other.data, bytes);
+    options.separator.memory = 0.15; /* four frames */
+    (void)first_background(&options, false, &other);
+    assert_memory_equal(first.data, other.data, bytes);
+    options.separator.memory = 0;
+    options.live = false;
+    assert_false(first_background(&options, false, &other));
+    options.live = true;
+    options.solver = BD_SOLVER_BATCH;
+    options.separator.window = 20;
+    assert_false(first_background(&options, false, &other));
+    bd_frame_destroy(&first);
+    bd_frame_destroy(&other);
+}
+
 /* Processed at a quarter of the pixels, the mask must still be better than its own enlargement. */
 static void enlarged_masks_follow_the_edges(void **state)
 {
@@ -568,6 +635,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scene_is_separated),
+        cmocka_unit_test(a_held_start_is_nearly_a_look_ahead),
+        cmocka_unit_test(what_is_held_back),
         cmocka_unit_test(enlarged_masks_follow_the_edges),
         cmocka_unit_test(the_band_finds_a_known_edge),
         cmocka_unit_test(pictures_agree_with_the_mask),

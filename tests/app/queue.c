@@ -48,17 +48,20 @@ struct fixture {
     struct maker maker;
 };
 
-static void open_queue(struct fixture *f, int capacity, int threads, bool drop)
+static void open_queue_with(struct fixture *f, struct bd_queue_options options)
 {
     struct bd_reader_options reader = { .format = BD_RGB24 };
     *f = (struct fixture){ .maker = { .fails = -1 } };
     assert_int_equal(bd_reader_open(&f->reader, "synth:easy?size=64x48&frames=40", &reader), BD_OK);
-    struct bd_queue_options options = { .capacity = capacity,
-                                        .drop = drop,
-                                        .prepare = threads ? make : NULL,
-                                        .threads = threads,
-                                        .user = &f->maker };
+    options.prepare = options.threads ? make : NULL;
+    options.user = &f->maker;
     assert_int_equal(bd_queue_open(&f->queue, f->reader, &options), BD_OK);
+}
+
+static void open_queue(struct fixture *f, int capacity, int threads, bool drop)
+{
+    open_queue_with(
+        f, (struct bd_queue_options){ .capacity = capacity, .threads = threads, .drop = drop });
 }
 
 static void close_queue(struct fixture *f)
@@ -183,11 +186,66 @@ static void a_slow_consumer_loses_the_oldest(void **state)
     }
 }
 
+/* As many frames as may wait at the start can be looked at, in any order, and then come as always;
+ * from when the consumer has caught up, fewer wait. */
+static void the_start_can_be_seen_ahead(void **state)
+{
+    static const int starts[] = { 4, 25, frames, frames + 5 };
+    (void)state;
+    for (size_t s = 0; s < sizeof starts / sizeof *starts; s++) {
+        struct fixture f;
+        const struct bd_frame *frame, *picture;
+        const int there = starts[s] > frames ? frames : starts[s] < 6 ? 6 : starts[s];
+        open_queue_with(
+            &f, (struct bd_queue_options){ .capacity = 6, .start = starts[s], .threads = 2 });
+        for (int i = 0; i < 2 * there; i++) {
+            int number = i * 7 % there;
+            assert_int_equal(bd_queue_peek(f.queue, number, &frame, &picture), BD_OK);
+            assert_int_equal(frame->index, number);
+            assert_int_equal(picture->index, number);
+            assert_int_equal(picture->data[0], frame->data[0]);
+        }
+        assert_int_equal(bd_queue_peek(f.queue, there, &frame, &picture),
+                         there < starts[s] ? BD_END : BD_ERROR_MEMORY);
+        assert_int_equal(bd_queue_starting(f.queue), there > 6);
+        for (int64_t i = 0; i < frames; i++) {
+            expect(&f, i);
+            bd_queue_release(f.queue);
+        }
+        assert_false(bd_queue_starting(f.queue));
+        assert_int_equal(bd_queue_next(f.queue, &frame, NULL), BD_END);
+        assert_int_equal(f.maker.calls, frames);
+        close_queue(&f);
+    }
+}
+
+/* A frame without a picture ends what can be seen ahead, and is told in its place. */
+static void a_failure_is_not_seen_ahead(void **state)
+{
+    (void)state;
+    struct fixture f;
+    const struct bd_frame *frame, *picture;
+    open_queue_with(&f, (struct bd_queue_options){ .capacity = 6, .start = 36, .threads = 2 });
+    f.maker.fails = 30;
+    assert_int_equal(bd_queue_peek(f.queue, 29, &frame, &picture), BD_OK);
+    assert_int_equal(bd_queue_peek(f.queue, 30, &frame, &picture), BD_END);
+    for (int64_t i = 0; i < 30; i++) {
+        expect(&f, i);
+        bd_queue_release(f.queue);
+    }
+    assert_int_equal(bd_queue_next(f.queue, &frame, &picture), BD_ERROR_UNSUPPORTED);
+    expect(&f, 31);
+    close_queue(&f);
+}
+
 static void bad_options_are_refused(void **state)
 {
     static const struct bd_queue_options bad[] = {
         { .capacity = 1 },
-        { .capacity = 17 },
+        { .capacity = bd_queue_most_frames + 1 },
+        { .capacity = 4, .start = -1 },
+        { .capacity = 4, .start = bd_queue_most_frames + 1 },
+        { .capacity = 4, .start = 8, .drop = true },
         { .capacity = 4, .prepare = make, .threads = 0 },
         { .capacity = 2, .prepare = make, .threads = 2 },
         { .capacity = 8, .prepare = make, .threads = bd_queue_most_threads + 1 },
@@ -210,6 +268,8 @@ int main(void)
         cmocka_unit_test(a_failure_is_told_at_its_frame),
         cmocka_unit_test(seeking_forgets_what_waits),
         cmocka_unit_test(a_slow_consumer_loses_the_oldest),
+        cmocka_unit_test(the_start_can_be_seen_ahead),
+        cmocka_unit_test(a_failure_is_not_seen_ahead),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

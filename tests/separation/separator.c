@@ -242,6 +242,36 @@ static void test_look_ahead(void **state)
     }
 }
 
+/* Of 8 seconds in which the window fills 2 are known: half of it is filled at once. Or all are. */
+static void test_known_start(void **state)
+{
+    (void)state;
+    FOR_EACH_BACKEND(name)
+    {
+        const struct bd_separator_options options = defaults(3);
+        struct scene scene;
+        open_scene(&scene, name, 0, &options);
+        for (int known = 2; known <= 8; known += 6) {
+            assert_int_equal(bd_separator_initialise_start(scene.separator, known),
+                             BD_ERROR_ARGUMENT);
+            for (int i = 0; i < 30; i++) {
+                draw(scene.picture, 3, 1000 + i, 1, i * 2, 20);
+                assert_int_equal(bd_separator_look_ahead(scene.separator, scene.picture, width * 3),
+                                 BD_OK);
+            }
+            assert_int_equal(bd_separator_initialise_start(scene.separator, known), BD_OK);
+            for (scene.frame = 0; scene.frame < 7 * 25;) {
+                push_empty(&scene, 1);
+                assert_int_equal(scene.out.foreground, 0);
+                assert_true(scene.frame > 50 || scene.out.columns == (known == 2 ? 10 : 20));
+            }
+            assert_int_equal(scene.out.columns, known == 2 ? 19 : 20);
+            assert_int_equal(bd_separator_reset(scene.separator), BD_OK);
+        }
+        close_scene(&scene);
+    }
+}
+
 static enum bd_status (*real_reduce)(void *state, const int *order, int count, float lambda,
                                      float *r, int64_t ldr);
 
@@ -814,7 +844,7 @@ int main(void)
         cmocka_unit_test(test_no_allocation),  cmocka_unit_test(test_known_background),
         cmocka_unit_test(test_pipelined),      cmocka_unit_test(test_flight),
         cmocka_unit_test(test_plain_pictures), cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_set_lambda),
+        cmocka_unit_test(test_set_lambda),     cmocka_unit_test(test_known_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static inline struct bd_point bd_similarity_apply(struct bd_similarity t, struct
 static inline struct bd_similarity bd_similarity_after(struct bd_similarity a,
                                                        struct bd_similarity b)
 {
-    struct bd_point at = bd_similarity_apply(a, (struct bd_point){ b.x, b.y });
+    struct bd_point from = { b.x, b.y }, at = bd_similarity_apply(a, from);
     struct bd_similarity both = { at.x, at.y, a.turn + b.turn + a.turn * b.grow + a.grow * b.turn,
                                   a.grow + b.grow + a.grow * b.grow - a.turn * b.turn };
     return both;
@@ -38,7 +38,7 @@ static inline struct bd_similarity bd_similarity_inverse(struct bd_similarity t)
 {
     double square = (1 + t.grow) * (1 + t.grow) + t.turn * t.turn;
     struct bd_similarity back = { 0, 0, -t.turn / square, (1 + t.grow) / square - 1 };
-    struct bd_point at = bd_similarity_apply(back, (struct bd_point){ t.x, t.y });
+    struct bd_point from = { t.x, t.y }, at = bd_similarity_apply(back, from);
     back.x = -at.x;
     back.y = -at.y;
     return back;
