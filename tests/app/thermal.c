@@ -113,7 +113,7 @@ static struct bd_options options_for(const struct film *film, const char *path)
                                 .input_option_count = 3 };
 }
 
-/* F of the masks of frames from `skipped` on; with a cold foot, the share of it that is found. */
+/* F of the masks of frames from `skipped` on; with a cold foot, of its pixels alone. */
 static double score(const struct film *film, const struct bd_options *options)
 {
     int64_t tp = 0, fp = 0, fn = 0;
