@@ -57,6 +57,8 @@ enum bd_status bd_sep_check_options(const struct bd_separator_options *o)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "memory %g s, %g frames/s, noise gain %g: finite numbers are wanted",
                        o->memory, o->frame_rate, o->noise_gain);
+    if (o->shadows && o->shadows != BD_NONE)
+        return bd_fail(BD_ERROR_ARGUMENT, "shadows %d: 0 or BD_NONE (-1) is wanted", o->shadows);
     if (o->outputs & ~(BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE |
                        BD_SEPARATOR_SHADOW))
         return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2, 4 and 8 is wanted",

@@ -48,7 +48,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .min_area = none_is_zero(o->min_area),
         .max_hole = none_is_zero(o->max_hole),
         .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
-        .shadows = !bd_sep_without(s, BD_WITHOUT_SHADOWS),
+        .shadows = o->shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS),
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
         .seconds = (float)seconds,

@@ -178,7 +178,8 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
     return BD_OK;
 }
 
-static enum bd_pixel_format format_of(const struct bd_options *options, int i)
+/* `channels`: of what is separated. */
+static enum bd_pixel_format format_of(int channels, int i)
 {
     switch (kinds[i].wants) {
     case 0:
@@ -186,7 +187,7 @@ static enum bd_pixel_format format_of(const struct bd_options *options, int i)
     case BD_WANT_FOREGROUND:
         return BD_RGBA32;
     case BD_WANT_BACKGROUND:
-        return options->gray ? BD_GRAY8 : BD_RGB24;
+        return (enum bd_pixel_format)channels;
     default:
         return BD_RGB24;
     }
@@ -194,11 +195,13 @@ static enum bd_pixel_format format_of(const struct bd_options *options, int i)
 
 static enum bd_status open_writer(struct bd_outputs *outputs, int i,
                                   const struct bd_options *options,
-                                  const struct bd_reader_info *info)
+                                  const struct bd_pipeline *pipeline)
 {
+    const struct bd_reader_info *info = bd_pipeline_info(pipeline);
     struct bd_writer_options writer = { .width = info->width,
                                         .height = info->height,
-                                        .format = format_of(options, i),
+                                        .format =
+                                            format_of(bd_pipeline_settings(pipeline).channels, i),
                                         .time_base = info->time_base,
                                         .frame_rate = info->frame_rate,
                                         .pixel_aspect = info->pixel_aspect,
@@ -242,7 +245,7 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
         if (!path_of(options, i))
             continue;
         status = i == events ? bd_events_open(&self->events, path_of(options, i))
-                             : open_writer(self, i, options, info);
+                             : open_writer(self, i, options, pipeline);
     }
     if (status) {
         char detail[bd_detail_size]; /* closing may fail too */

@@ -78,6 +78,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
                                     .input_options = options->input_options,
                                     .input_option_count = options->input_option_count,
                                     .format = color ? BD_RGB24 : BD_GRAY8,
+                                    .tone_curve = true,
                                     .start = options->start,
                                     .duration = options->duration,
                                     .threads = options->threads,
@@ -117,6 +118,18 @@ static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int 
     return BD_OK;
 }
 
+/* A byte of a tone curve is about the noise of a pixel, and the levels of the picture lie close
+ * together. There are no shadows in heat. */
+static void suit_tone_curve(struct bd_separator_options *settings)
+{
+    bd_log(BD_LOG_INFO, "gray that spans few of its levels: a tone curve spreads them");
+    if (!settings->threshold)
+        settings->threshold = 6;
+    if (!settings->lambda)
+        settings->lambda = 4;
+    settings->shadows = BD_NONE;
+}
+
 /* The settings of the separator, from the options and the input. */
 static enum bd_status choose_settings(struct bd_pipeline *pipeline)
 {
@@ -126,7 +139,9 @@ static enum bd_status choose_settings(struct bd_pipeline *pipeline)
     enum bd_status status = choose_size(pipeline, &settings.width, &settings.height);
     if (status)
         return status;
-    settings.channels = options->gray ? 1 : 3;
+    settings.channels = options->gray || info->tone_curve ? 1 : 3;
+    if (info->tone_curve)
+        suit_tone_curve(&settings);
     if (info->frame_rate.num > 0 && info->frame_rate.den > 0)
         settings.frame_rate = (double)info->frame_rate.num / (double)info->frame_rate.den;
     pipeline->smaller = settings.width != info->width || settings.height != info->height;
@@ -138,7 +153,7 @@ static enum bd_status choose_settings(struct bd_pipeline *pipeline)
     if (pipeline->wants & BD_WANT_BACKGROUND)
         settings.outputs |= BD_SEPARATOR_BACKGROUND;
     pipeline->settings = bd_separator_defaults(&settings);
-    pipeline->small_format = options->gray ? BD_GRAY8 : BD_RGB24;
+    pipeline->small_format = (enum bd_pixel_format)settings.channels;
     return BD_OK;
 }
 

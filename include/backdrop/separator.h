@@ -63,6 +63,7 @@ struct bd_separator_options {
     int median;   /* side of the median filter on the mask, odd, 1: none; 0: 5 */
     int min_area; /* components of fewer pixels are removed; 0: by the frames' size; BD_NONE */
     int max_hole; /* holes of at most so many pixels are filled; 0: by the frames' size; BD_NONE */
+    int shadows;  /* 0: pixels in the shadow of something are no foreground; BD_NONE: they are */
     int outputs;  /* pictures wanted, a sum of enum bd_separator_output; 0: all but the shadows */
 };
 

@@ -774,7 +774,7 @@ static void test_bad_options(void **state)
     struct bd_backend *backend;
     struct bd_separator *separator = NULL;
     assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
-    struct bd_separator_options bad[24];
+    struct bd_separator_options bad[32];
     int cases = 0;
 #define BAD(field, value) (bad[cases] = defaults(3), bad[cases++].field = (value))
     BAD(width, 0);
@@ -798,6 +798,8 @@ static void test_bad_options(void **state)
     BAD(refine, -2);
     BAD(min_area, -2);
     BAD(max_hole, -2);
+    BAD(shadows, 1);
+    BAD(shadows, -2);
 #undef BAD
     for (int i = 0; i < cases; i++) {
         assert_int_equal(bd_separator_create(&separator, backend, &bad[i]), BD_ERROR_ARGUMENT);

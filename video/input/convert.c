@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/input/tone_curve.h"
 #include "video/libav.h"
 
 /* What a plan of libswscale depends on; ints alone, to be compared as bytes. */
@@ -24,7 +25,8 @@ struct bd_converter {
     struct bd_turn turn;
     struct plan plan;
     struct SwsContext *sws;
-    bool warned; /* of a changed size */
+    struct bd_tone_curve *curve; /* NULL: none */
+    bool warned;                 /* of a changed size */
     struct bd_frame
         intermediate; /* the converted picture, where it cannot be written to its frame */
 };
@@ -58,11 +60,20 @@ enum bd_status bd_converter_create(struct bd_converter **converter, int width, i
     return BD_OK;
 }
 
+enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const AVFrame *first,
+                                           bool *used)
+{
+    enum bd_status status = bd_tone_curve_create(&converter->curve, first);
+    *used = converter->curve;
+    return status;
+}
+
 void bd_converter_destroy(struct bd_converter **converter)
 {
     if (!*converter)
         return;
     sws_freeContext((*converter)->sws);
+    bd_tone_curve_destroy(&(*converter)->curve);
     bd_frame_destroy(&(*converter)->intermediate);
     free(*converter);
     *converter = NULL;
@@ -220,6 +231,10 @@ static bool needs_room(const struct bd_converter *c)
 /* `dst` may be wider than the picture. */
 static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, const AVFrame *src)
 {
+    if (c->curve && bd_tone_curve_fits(c->curve, src)) {
+        bd_tone_curve_run(c->curve, dst, src);
+        return BD_OK;
+    }
     struct plan plan = plan_for(src);
     if (c->format == BD_GRAY8 && src->width == c->width && src->height == c->height &&
         has_luma_bytes(src)) {

@@ -25,6 +25,10 @@ bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix);
 enum bd_status bd_converter_create(struct bd_converter **converter, int width, int height,
                                    enum bd_pixel_format format, struct bd_turn turn);
 
+/* Uses a tone curve (tone_curve.h) from now on, if one suits films that start with `first`. */
+enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const AVFrame *first,
+                                           bool *used);
+
 /* Converts `src` (in system memory). A picture of another size than agreed is scaled to it. `dst`
  * is made to fit; its times are left alone. BD_ERROR_UNSUPPORTED if libswscale cannot read the
  * format. */

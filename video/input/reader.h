@@ -17,9 +17,12 @@ struct bd_reader_options {
     const struct bd_key_value *input_options; /* as ffmpeg's -KEY VALUE before -i; NULL if none */
     int input_option_count;
     enum bd_pixel_format format; /* of the frames delivered: BD_GRAY8 or BD_RGB24 */
-    double start;                /* seconds from the beginning at which to start; 0 */
-    double duration;             /* seconds to deliver; 0: to the end */
-    int threads;                 /* decoder threads; 0: one a core */
+    /* Gray of more than 8 bits that spans few levels gets a tone curve, so that these levels fill
+     * the bytes. Without it, pictures have the upper 8 bits. */
+    bool tone_curve;
+    double start;    /* seconds from the beginning at which to start; 0 */
+    double duration; /* seconds to deliver; 0: to the end */
+    int threads;     /* decoder threads; 0: one a core */
     /* Hardware decoding: NULL: none; "auto": a device that is present, else threads; or a
      * device type of FFmpeg ("cuda", "vaapi"), which fails if it is absent or cannot decode this
      * input.
@@ -42,6 +45,7 @@ struct bd_reader_info {
     bool live; /* a camera or capture device: frames come in real time, whether they are read or not
                 */
     bool seekable;
+    bool tone_curve; /* used */
     char codec[32], container[32];
 };
 

@@ -373,6 +373,10 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
     if (status != BD_OK)
         goto error;
     bd_libav_describe(info, &s->input, s->frame, turn);
+    if (options->tone_curve)
+        status = bd_converter_use_tone_curve(s->converter, s->frame, &info->tone_curve);
+    if (status != BD_OK)
+        goto error;
     *source = base;
     return BD_OK;
 error:
