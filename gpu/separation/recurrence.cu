@@ -9,7 +9,7 @@ enum { cell = bd_recurrence_cell };
 
 /* The picture and the window as the kernels have them. */
 struct scene {
-    struct bd_recurrence_window window; /* newest and columns are those of the rates */
+    struct bd_recurrence_window window; /* newest and columns are in the rates */
     const uint8_t *f, *background, *difference;
     const uint8_t *shadow; /* 0 or 1; NULL: none */
     uint8_t *raw, *visit;
@@ -22,15 +22,35 @@ static __device__ __forceinline__ bool is_foreground(const struct scene &scene, 
     return scene.raw[p] & bd_cuda_mask_set && !(scene.shadow && scene.shadow[p]);
 }
 
-static __device__ __forceinline__ bool
-recurs(const struct scene &scene, const struct bd_sep_rates &rates, int x, int y, int near)
+/* bd_recurrence_recurs by a warp, a sample a lane. All lanes have the same arguments. */
+static __device__ bool recurs(const struct scene &scene, const struct bd_sep_rates &rates, int x,
+                              int y, int near)
 {
-    struct bd_recurrence_window window = scene.window;
-    window.newest = rates.newest;
-    window.columns = rates.columns;
+    const struct bd_recurrence_window &window = scene.window;
+    const int lane = threadIdx.x % 32;
     const int64_t p = (int64_t)y * window.width + x, i = p * window.channels;
-    return bd_recurrence_recurs(&window, scene.f + i, scene.background + i, scene.visit[p],
-                                scene.numbers->w[0], x, y, near);
+    const unsigned visit = scene.visit[p];
+    const float w = scene.numbers->w[0];
+    unsigned last = visit; /* of the newer samples that are like it, the oldest */
+    int found = 0;
+    for (int j = 0; j < rates.columns && found < bd_recurrence_visits; j += 32) {
+        const bool counts = j + lane < rates.columns;
+        int slot = counts ? rates.newest - j - lane : 0;
+        slot += slot < 0 ? window.slots : 0;
+        const unsigned then = counts ? window.visits[slot * window.pitch + p] : visit;
+        const bool like =
+            then != visit &&
+            bd_recurrence_is_near(
+                &window, scene.f + i, scene.background + i, window.samples + slot * window.ld,
+                bd_recurrence_light(window.c[slot * window.stride], w), x, y, near);
+        const unsigned likes = __ballot_sync(~0u, like), newer = likes & ((1u << lane) - 1);
+        const unsigned before = __shfl_sync(~0u, then, newer ? 31 - __clz(newer) : 0);
+        const bool another = like && then != (newer ? before : last);
+        found += __popc(__ballot_sync(~0u, another));
+        if (likes)
+            last = __shfl_sync(~0u, then, 31 - __clz(likes));
+    }
+    return found >= bd_recurrence_visits;
 }
 
 /* Whether most pixels around are foreground too. */
@@ -47,62 +67,101 @@ static __device__ bool is_solid(const struct scene &scene, int x, int y)
     return 2 * count > side * side;
 }
 
-/* Adds the pixel to its cell's counts. It is not at the border. */
+/* Adds a pixel that is not at the border to its cell's counts. By a warp. */
 static __device__ void look_at(const struct scene &scene, const struct bd_sep_rates &rates,
                                struct bd_recurrence_counts *counts, int across, int x, int y)
 {
     const int64_t width = scene.window.width, p = y * width + x;
     struct bd_recurrence_counts *to = &counts[y / cell * across + x / cell];
+    const bool again = recurs(scene, rates, x, y, 0);
+    if (threadIdx.x % 32)
+        return;
     const uint32_t inside = is_foreground(scene, p - 1) + is_foreground(scene, p + 1) +
                             is_foreground(scene, p - width) + is_foreground(scene, p + width);
     atomicAdd(&to->seen, 1);
     if (inside < 4)
         atomicAdd(&to->edges, 4 - inside);
-    if (recurs(scene, rates, x, y, 0))
+    if (again)
         atomicAdd(&to->recurring, 1);
 }
 
-/* A pixel a thread: its visit (unless learn is 0), and the evidence of `looks` looks. The rates are
- * those at `loaded` unless that is NULL. */
+/* The foreground among four pixels: 1 in their bytes. */
+static __device__ __forceinline__ uint32_t foreground_of(const struct scene &scene, int64_t word)
+{
+    const uint32_t raw = bd_sep_load_word(scene.raw + 4 * word) & 0x01010101u;
+    return scene.shadow ? raw & ~bd_sep_load_word(scene.shadow + 4 * word) : raw;
+}
+
+/* Four visits after a frame; foreground: 1 in its bytes, plain: 0xff. */
+static __device__ __forceinline__ uint32_t visits_after(uint32_t visits, uint32_t foreground,
+                                                        uint32_t plain)
+{
+    const uint32_t ones = 0x01010101u, set = foreground * 0xff;
+    return ((visits | ones) & set) | (__vadd4(visits, visits & ones & plain) & ~set);
+}
+
+/* Four pixels a thread: their visits (unless learn is 0), and then, by whole warps, the evidence of
+ * `looks` looks. The rates are those at `loaded` unless that is NULL. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     watch(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
           struct bd_sep_rates rates, struct bd_recurrence_counts *counts, int across, int learn,
           int looks, uint8_t half)
 {
-    const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
-    if (p >= scene.pixels)
-        return;
-    const bool foreground = is_foreground(scene, p);
-    if (learn) {
-        const uint8_t visit = scene.visit[p];
-        const uint8_t after = bd_recurrence_visit(visit, foreground, scene.difference[p] <= half);
-        if (after != visit)
-            scene.visit[p] = after;
+    const int64_t word = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
+    const int width = scene.window.width;
+    uint32_t foreground = 0;
+    if (4 * word < scene.pixels) {
+        foreground = foreground_of(scene, word);
+        if (learn) {
+            uint32_t *visits = reinterpret_cast<uint32_t *>(scene.visit) + word;
+            const uint32_t plain =
+                __vcmpleu4(bd_sep_load_word(scene.difference + 4 * word), half * 0x01010101u);
+            *visits = visits_after(*visits, foreground, plain);
+        }
     }
-    if (!foreground || !looks)
-        return;
     if (loaded)
         rates = *loaded;
-    const int x = (int)(p % scene.window.width), y = (int)(p / scene.window.width);
-    for (int i = 0; i < looks && rates.columns; i++)
-        if (bd_recurrence_looks_at(x, y, rates.look + i) && is_solid(scene, x, y))
-            look_at(scene, rates, counts, across, x, y);
+    if (!looks || !rates.columns || !__any_sync(~0u, foreground != 0))
+        return;
+    __syncwarp(); /* visits are written */
+    for (int k = 0; k < 4 * looks; k++) {
+        const int64_t p = 4 * word + k % 4;
+        const int x = (int)(p % width), y = (int)(p / width);
+        const bool wanted = foreground >> 8 * (k % 4) & 1 &&
+                            bd_recurrence_looks_at(x, y, rates.look + k / 4) &&
+                            is_solid(scene, x, y);
+        for (unsigned todo = __ballot_sync(~0u, wanted); todo; todo &= todo - 1) {
+            const int lane = __ffs(todo) - 1;
+            look_at(scene, rates, counts, across, __shfl_sync(~0u, x, lane),
+                    __shfl_sync(~0u, y, lane));
+            __syncwarp();
+        }
+    }
 }
 
-/* A pixel a thread: it is not set where its value recurs in a cell that moves. */
+/* A pixel a thread, and whole warps for those in cells that move: a pixel whose value recurs is not
+ * set. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     clear_recurring(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
                     struct bd_sep_rates rates, const uint8_t *moves, const int *any, int across)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
-    if (!*any || p >= scene.pixels)
+    if (!*any)
         return;
     if (loaded)
         rates = *loaded;
+    if (!rates.columns)
+        return;
     const int x = (int)(p % scene.window.width), y = (int)(p / scene.window.width);
-    if (rates.columns && moves[y / cell * across + x / cell] && is_foreground(scene, p) &&
-        recurs(scene, rates, x, y, bd_recurrence_near))
-        scene.raw[p] &= (uint8_t)~bd_cuda_mask_set;
+    const bool wanted =
+        p < scene.pixels && moves[y / cell * across + x / cell] && is_foreground(scene, p);
+    for (unsigned todo = __ballot_sync(~0u, wanted); todo; todo &= todo - 1) {
+        const int lane = __ffs(todo) - 1;
+        const bool again = recurs(scene, rates, __shfl_sync(~0u, x, lane),
+                                  __shfl_sync(~0u, y, lane), bd_recurrence_near);
+        if (again && threadIdx.x % 32 == lane)
+            scene.raw[p] &= (uint8_t)~bd_cuda_mask_set;
+    }
 }
 
 enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
@@ -133,9 +192,10 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     scene.numbers = s->numbers;
     scene.pixels = s->pixels;
     const unsigned blocks = bd_sep_blocks(s->pixels, bd_sep_threads);
-    watch<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(scene, loaded, rates, moving->counts,
-                                                          moving->across, learn, params->looks,
-                                                          (uint8_t)(params->threshold / 2));
+    const unsigned blocks_of_words = bd_sep_blocks(s->pixels, 4 * bd_sep_threads);
+    watch<<<blocks_of_words, bd_sep_threads, 0, s->cuda->stream>>>(
+        scene, loaded, rates, moving->counts, moving->across, learn, params->looks,
+        (uint8_t)(params->threshold / 2));
     enum bd_status status = bd_cuda_launched("looking for what moves in place");
     if (status != BD_OK)
         return status;

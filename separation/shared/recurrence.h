@@ -114,10 +114,10 @@ BD_RULE bool bd_recurrence_recurs(const struct bd_recurrence_window *window, con
                                   const uint8_t *l, uint8_t visit, float w, int x, int y, int near)
 {
     int found = 0, slot = window->newest;
-    uint8_t last = visit;
+    uint8_t last = visit; /* of the samples that are like it, the one before */
     for (int j = 0; j < window->columns; j++) {
         uint8_t then = window->visits[slot * window->pitch + (int64_t)y * window->width + x];
-        if (then != last &&
+        if (then != visit && then != last &&
             bd_recurrence_is_near(window, f, l, window->samples + slot * window->ld,
                                   bd_recurrence_light(window->c[slot * window->stride], w), x, y,
                                   near)) {
