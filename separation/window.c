@@ -181,7 +181,8 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     struct bd_detect_params params = bd_sep_detect_params(s, 0);
     enum bd_status status = ops->recall(s->state, s->order[j]);
     params.columns = first ? 0 : s->columns;
-    params.looks = bd_recurrence_every;
+    params.looks = bd_recurrence_looks;
+    params.look = (unsigned)(j * bd_recurrence_looks);
     if (status == BD_OK)
         status = ops->project(s->state, bd_sep_rounds, (float)s->options.lambda);
     if (status == BD_OK)

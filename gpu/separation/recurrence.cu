@@ -100,12 +100,26 @@ static __device__ __forceinline__ uint32_t visits_after(uint32_t visits, uint32_
     return ((visits | ones) & set) | (__vadd4(visits, visits & ones & plain) & ~set);
 }
 
-/* Four pixels a thread: their visits (unless learn is 0), and then, by whole warps, the evidence of
- * `looks` looks. The rates are those at `loaded` unless that is NULL. */
+/* Adds pixel p of the lanes that want it to the list. By whole warps. */
+static __device__ __forceinline__ void list_pixel(int *list, int *listed, int64_t p, bool wanted)
+{
+    const unsigned want = __ballot_sync(~0u, wanted), lane = threadIdx.x % 32;
+    int first = 0;
+    if (!want)
+        return;
+    if (lane == 0)
+        first = atomicAdd(listed, __popc(want));
+    first = __shfl_sync(~0u, first, 0);
+    if (wanted)
+        list[first + __popc(want & ((1u << lane) - 1))] = (int)p;
+}
+
+/* Four pixels a thread: their visits (unless learn is 0), and a list of those that look number
+ * `look` after the frame's looks at (< 0: none). The rates are those at `loaded` unless that is
+ * NULL. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     watch(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
-          struct bd_sep_rates rates, struct bd_recurrence_counts *counts, int across, int learn,
-          int looks, uint8_t half)
+          struct bd_sep_rates rates, int *list, int *listed, int learn, int look, uint8_t half)
 {
     const int64_t word = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     const int width = scene.window.width;
@@ -121,47 +135,68 @@ static __global__ void __launch_bounds__(bd_sep_threads)
     }
     if (loaded)
         rates = *loaded;
-    if (!looks || !rates.columns || !__any_sync(~0u, foreground != 0))
+    if (look < 0 || !rates.columns || !__any_sync(~0u, foreground != 0))
         return;
-    __syncwarp(); /* visits are written */
-    for (int k = 0; k < 4 * looks; k++) {
-        const int64_t p = 4 * word + k % 4;
+    for (int e = 0; e < 4; e++) {
+        const int64_t p = 4 * word + e;
         const int x = (int)(p % width), y = (int)(p / width);
-        const bool wanted = foreground >> 8 * (k % 4) & 1 &&
-                            bd_recurrence_looks_at(x, y, rates.look + k / 4) &&
-                            is_solid(scene, x, y);
-        for (unsigned todo = __ballot_sync(~0u, wanted); todo; todo &= todo - 1) {
-            const int lane = __ffs(todo) - 1;
-            look_at(scene, rates, counts, across, __shfl_sync(~0u, x, lane),
-                    __shfl_sync(~0u, y, lane));
-            __syncwarp();
-        }
+        list_pixel(list, listed, p,
+                   foreground >> 8 * e & 1 && bd_recurrence_looks_at(x, y, rates.look + look) &&
+                       is_solid(scene, x, y));
     }
 }
 
-/* A pixel a thread, and whole warps for those in cells that move: a pixel whose value recurs is not
- * set. */
+/* A pixel a thread: a list of the foreground in cells that move. */
 static __global__ void __launch_bounds__(bd_sep_threads)
-    clear_recurring(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
-                    struct bd_sep_rates rates, const uint8_t *moves, const int *any, int across)
+    list_moving(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
+                struct bd_sep_rates rates, int *list, int *listed, const uint8_t *moves,
+                const int *any, int across)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
-    if (!*any)
-        return;
-    if (loaded)
-        rates = *loaded;
-    if (!rates.columns)
+    if (!*any || !(loaded ? loaded->columns : rates.columns))
         return;
     const int x = (int)(p % scene.window.width), y = (int)(p / scene.window.width);
-    const bool wanted =
-        p < scene.pixels && moves[y / cell * across + x / cell] && is_foreground(scene, p);
-    for (unsigned todo = __ballot_sync(~0u, wanted); todo; todo &= todo - 1) {
-        const int lane = __ffs(todo) - 1;
-        const bool again = recurs(scene, rates, __shfl_sync(~0u, x, lane),
-                                  __shfl_sync(~0u, y, lane), bd_recurrence_near);
-        if (again && threadIdx.x % 32 == lane)
+    list_pixel(list, listed, p,
+               p < scene.pixels && moves[y / cell * across + x / cell] && is_foreground(scene, p));
+}
+
+/* A listed pixel a warp: the evidence of a look, or (counts == NULL) it is not set if its value
+ * recurs. */
+static __global__ void __launch_bounds__(bd_sep_threads)
+    judge(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
+          struct bd_sep_rates rates, const int *list, const int *listed,
+          struct bd_recurrence_counts *counts, int across)
+{
+    const int warps = bd_sep_threads / 32, width = scene.window.width;
+    if (loaded)
+        rates = *loaded;
+    for (int i = blockIdx.x * warps + threadIdx.x / 32; i < *listed; i += gridDim.x * warps) {
+        const int p = list[i];
+        if (counts)
+            look_at(scene, rates, counts, across, p % width, p / width);
+        else if (recurs(scene, rates, p % width, p / width, bd_recurrence_near) &&
+                 threadIdx.x % 32 == 0)
             scene.raw[p] &= (uint8_t)~bd_cuda_mask_set;
+        __syncwarp();
     }
+}
+
+/* Judges the pixels of the list, and empties it. */
+static enum bd_status judge_list(struct bd_cuda_separator *s, const struct scene *scene,
+                                 const struct bd_sep_rates *loaded,
+                                 const struct bd_sep_rates *rates,
+                                 struct bd_recurrence_counts *counts)
+{
+    enum { blocks = 1024 };
+    const struct bd_sep_moving *moving = &s->moving;
+    judge<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(*scene, loaded, *rates, moving->list,
+                                                          moving->listed, counts, moving->across);
+    enum bd_status status = bd_cuda_launched("judging what moves in place");
+    if (status != BD_OK)
+        return status;
+    return bd_cuda_check(
+        cudaMemsetAsync(moving->listed, 0, sizeof *moving->listed, s->cuda->stream),
+        "emptying a list");
 }
 
 enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
@@ -191,17 +226,24 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
                                                 : moving->visits + moving->recalled * s->pitch;
     scene.numbers = s->numbers;
     scene.pixels = s->pixels;
-    const unsigned blocks = bd_sep_blocks(s->pixels, bd_sep_threads);
-    const unsigned blocks_of_words = bd_sep_blocks(s->pixels, 4 * bd_sep_threads);
-    watch<<<blocks_of_words, bd_sep_threads, 0, s->cuda->stream>>>(
-        scene, loaded, rates, moving->counts, moving->across, learn, params->looks,
-        (uint8_t)(params->threshold / 2));
-    enum bd_status status = bd_cuda_launched("looking for what moves in place");
+    /* Visits, and each look: a list, and a warp for each pixel of it. Then the same for the mask.
+     */
+    enum bd_status status = BD_OK;
+    for (int look = params->looks ? 0 : -1; status == BD_OK && look < params->looks; look++) {
+        watch<<<bd_sep_blocks(s->pixels, 4 * bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+            scene, loaded, rates, moving->list, moving->listed, learn && look <= 0, look,
+            (uint8_t)(params->threshold / 2));
+        status = bd_cuda_launched("looking for what moves in place");
+        if (status == BD_OK && look >= 0)
+            status = judge_list(s, &scene, loaded, &rates, moving->counts);
+    }
     if (status != BD_OK)
         return status;
-    clear_recurring<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(
-        scene, loaded, rates, moving->moves, moving->any, moving->across);
-    return bd_cuda_launched("leaving out what moves in place");
+    list_moving<<<bd_sep_blocks(s->pixels, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
+        scene, loaded, rates, moving->list, moving->listed, moving->moves, moving->any,
+        moving->across);
+    status = bd_cuda_launched("looking for what moves in place");
+    return status == BD_OK ? judge_list(s, &scene, loaded, &rates, NULL) : status;
 }
 
 /* The sum of the counts as far as `reach` cells from (x, y). */

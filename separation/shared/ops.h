@@ -71,7 +71,7 @@ struct bd_detect_params {
     float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */
     /* Of recurrence.h: */
     unsigned look; /* number of the frame */
-    int looks;     /* evidence: pixels that are looked at, in eighths; 0: none */
+    int looks;     /* evidence: so many looks, from number `look` on; 0: none */
     int newest;    /* slot of the window's newest frame */
     int columns;   /* frames of the window that count; 0: no search for what moves in place */
 };

@@ -12,11 +12,12 @@
  *    light has been taken out: what is compared is f - l with v - l_j, where l_j = l c_j / w is the
  *    background of the sample's frame. The value recurs if it is like samples of at least
  *    bd_recurrence_visits separate visits, none of them the one in hand.
- * 3. Evidence. Each frame looks at one in bd_recurrence_every pixels, in turn; when the window is
- *    cleaned, at all pixels of its frames. What counts is foreground that a median filter of 5 x 5
- *    keeps (rain and noise do no harm). Each cell of bd_recurrence_cell squared pixels counts how
- *    many such pixels were seen, how many recur at the very same pixel, and how many of their four
- *    neighbours are not foreground. Whenever half of a window has entered, all counts are halved.
+ * 3. Evidence. Each frame looks at one in bd_recurrence_every pixels, in turn; a frame of a window
+ *    that is cleaned at bd_recurrence_looks times as many. What counts is foreground that a median
+ * filter of 5 x 5 keeps (rain and noise do no harm). Each cell of bd_recurrence_cell squared pixels
+ * counts how many such pixels were seen, how many recur at the very same pixel, and how many of
+ * their four neighbours are not foreground. Whenever half of a window has entered, all counts are
+ * halved.
  * 4. The map, made again after a frame has entered the window. Of the counts of the 5 x 5 cells
  *    around a cell, the share that recurs times the edges of a pixel decides whether it moves in
  *    place (bd_recurrence_is_seed): leaves are in pieces, objects are whole. Of a crown in the wind
@@ -37,7 +38,8 @@ enum {
     bd_recurrence_reach = 20, /* grey levels */
     bd_recurrence_visits = 3,
     bd_recurrence_near = 2,   /* pixels around: of step 5 */
-    bd_recurrence_every = 8,  /* a power of 2 */
+    bd_recurrence_every = 32, /* a power of 2 */
+    bd_recurrence_looks = 8,  /* at a frame of a window that is cleaned */
     bd_recurrence_cell = 8,   /* pixels */
     bd_recurrence_around = 2, /* cells: of a sum in step 4 */
     bd_recurrence_grow = 6    /* cells: a cell near one that moves */
@@ -69,7 +71,7 @@ BD_RULE uint8_t bd_recurrence_visit(uint8_t visit, bool foreground, bool plain)
 /* Whether the frame numbered `look` looks at pixel (x, y). */
 BD_RULE bool bd_recurrence_looks_at(int x, int y, unsigned look)
 {
-    return (((unsigned)x + 3 * (unsigned)y + 5 * look) & (bd_recurrence_every - 1)) == 0;
+    return (((unsigned)x + 11 * (unsigned)y + 5 * look) & (bd_recurrence_every - 1)) == 0;
 }
 
 /* c_j / w in units of 1 / 4096; 1 where the light is not known. */
@@ -137,7 +139,7 @@ BD_RULE bool bd_recurrence_recurs(const struct bd_recurrence_window *window, con
 BD_RULE bool bd_recurrence_is_seed(struct bd_recurrence_counts sum, int looks, int height)
 {
     const double least = 0.11 * 240;
-    double all = (double)sum.seen + 10.0 * (looks + 250);
+    double all = (double)sum.seen + 2.5 * (looks + 250);
     return (double)sum.recurring * (double)sum.edges * height > least * (all * all);
 }
 

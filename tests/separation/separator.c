@@ -1,5 +1,4 @@
-/* The live separator on small drawn scenes, on every backend: what is learned, when, and what is
- * not. */
+/* The live separator on small drawn scenes, on every backend: what is learned, and when. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +17,6 @@
 #include <backdrop/separator.h>
 
 enum { width = 96, height = 64, side = 14 };
-
 /* Linked with --wrap: counts what our own code allocates. */
 static atomic_long allocations;
 void *__real_malloc(size_t size);
