@@ -132,21 +132,22 @@ BD_RULE bool bd_recurrence_recurs(const struct bd_recurrence_window *window, con
     return false;
 }
 
+/* Whether what is seen around a cell is in pieces: it has four edges in ten pixels or more, of a
+ * picture of 240 rows. Objects are the larger the larger the picture is, and have the fewer. */
+BD_RULE bool bd_recurrence_in_pieces(struct bd_recurrence_counts sum, int height)
+{
+    return (int64_t)sum.edges * height * 10 > (int64_t)4 * 240 * ((int64_t)sum.seen + 1);
+}
+
 /* Whether a cell moves in place, by the sums around it. looks: how often pixels have been looked
  * at; one that is foreground in less than a twentieth of the time moves little, and 250 looks, ten
- * seconds, are too few to tell. Objects are the larger the larger the picture is, and have the
- * fewer edges a pixel. */
+ * seconds, are too few to tell. Somebody who walks to and fro is whole, however often. */
 BD_RULE bool bd_recurrence_is_seed(struct bd_recurrence_counts sum, int looks, int height)
 {
     const double least = 0.11 * 240;
     double all = (double)sum.seen + 2.5 * (looks + 250);
-    return (double)sum.recurring * (double)sum.edges * height > least * (all * all);
-}
-
-/* Whether what is seen around a cell is in pieces. */
-BD_RULE bool bd_recurrence_in_pieces(struct bd_recurrence_counts sum, int height)
-{
-    return (int64_t)sum.edges * height * 10 > (int64_t)4 * 240 * ((int64_t)sum.seen + 1);
+    return bd_recurrence_in_pieces(sum, height) &&
+           (double)sum.recurring * (double)sum.edges * height > least * (all * all);
 }
 
 /* sum += the counts of a cell. */
