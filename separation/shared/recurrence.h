@@ -141,13 +141,12 @@ BD_RULE bool bd_recurrence_in_pieces(struct bd_recurrence_counts sum, int height
 
 /* Whether a cell moves in place, by the sums around it. looks: how often pixels have been looked
  * at; one that is foreground in less than a twentieth of the time moves little, and 250 looks, ten
- * seconds, are too few to tell. Somebody who walks to and fro is whole, however often. */
+ * seconds, are too few to tell. */
 BD_RULE bool bd_recurrence_is_seed(struct bd_recurrence_counts sum, int looks, int height)
 {
     const double least = 0.11 * 240;
     double all = (double)sum.seen + 2.5 * (looks + 250);
-    return bd_recurrence_in_pieces(sum, height) &&
-           (double)sum.recurring * (double)sum.edges * height > least * (all * all);
+    return (double)sum.recurring * (double)sum.edges * height > least * (all * all);
 }
 
 /* sum += the counts of a cell. */

@@ -611,7 +611,7 @@ struct tally {
     int64_t pixels, elements, masks, shadows, backgrounds; /* differing ones of the latter three */
     int64_t in_shadow;                                     /* by the reference */
     int64_t want_ghost_pixels, ghost_pixels;
-    int ranks; /* frames whose rank differs: no background is compared from the first of them on */
+    int ranks; /* frames whose rank differs: none is compared from the first of them on */
 };
 
 static void compare_frame(struct tally *tally, const struct clip *clip, int i,
@@ -626,7 +626,7 @@ static void compare_frame(struct tally *tally, const struct clip *clip, int i,
     /* A singular value near the threshold; the bases differ from then on. */
     tally->ranks += want->rank != out->rank;
     if (tally->ranks)
-        backgrounds = 0;
+        return;
     tally->pixels += pixels;
     tally->elements += m;
     tally->masks += masks;
