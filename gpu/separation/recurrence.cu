@@ -67,22 +67,16 @@ static __device__ bool is_solid(const struct scene &scene, int x, int y)
     return 2 * count > side * side;
 }
 
-/* Adds a pixel that is not at the border to its cell's counts. By a warp. */
-static __device__ void look_at(const struct scene &scene, const struct bd_sep_rates &rates,
-                               struct bd_recurrence_counts *counts, int across, int x, int y)
+/* Counts a pixel that is not at the border, and its edges, in its cell. */
+static __device__ void count_pixel(const struct scene &scene, int64_t p,
+                                   struct bd_recurrence_counts *to)
 {
-    const int64_t width = scene.window.width, p = y * width + x;
-    struct bd_recurrence_counts *to = &counts[y / cell * across + x / cell];
-    const bool again = recurs(scene, rates, x, y, 0);
-    if (threadIdx.x % 32)
-        return;
+    const int64_t width = scene.window.width;
     const uint32_t inside = is_foreground(scene, p - 1) + is_foreground(scene, p + 1) +
                             is_foreground(scene, p - width) + is_foreground(scene, p + width);
     atomicAdd(&to->seen, 1);
     if (inside < 4)
         atomicAdd(&to->edges, 4 - inside);
-    if (again)
-        atomicAdd(&to->recurring, 1);
 }
 
 /* The foreground among four pixels: 1 in their bytes. */
@@ -114,89 +108,77 @@ static __device__ __forceinline__ void list_pixel(int *list, int *listed, int64_
         list[first + __popc(want & ((1u << lane) - 1))] = (int)p;
 }
 
-/* Four pixels a thread: their visits (unless learn is 0), and a list of those that look number
- * `look` after the frame's looks at (< 0: none). The rates are those at `loaded` unless that is
- * NULL. */
+/* What the kernels share, besides the scene and the rates. The first list is of pixels that are
+ * evidence, the second one of foreground in cells that move. */
+struct search {
+    int *lists[2], *listed; /* listed: 2, their lengths */
+    struct bd_recurrence_counts *counts;
+    const uint8_t *moves;
+    const int *any;
+    int across;
+    int learn, look, clear; /* see watch */
+    uint8_t half;
+};
+
+/* Four pixels a thread: their visits (if `learn`); those that look number `look` after the frame's
+ * looks at (< 0: none) are counted and listed, and, if `clear`, those in cells that move. The rates
+ * are those at `loaded` unless that is NULL. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     watch(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
-          struct bd_sep_rates rates, int *list, int *listed, int learn, int look, uint8_t half)
+          struct bd_sep_rates rates, const __grid_constant__ search search)
 {
     const int64_t word = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     const int width = scene.window.width;
     uint32_t foreground = 0;
     if (4 * word < scene.pixels) {
         foreground = foreground_of(scene, word);
-        if (learn) {
+        if (search.learn) {
             uint32_t *visits = reinterpret_cast<uint32_t *>(scene.visit) + word;
-            const uint32_t plain =
-                __vcmpleu4(bd_sep_load_word(scene.difference + 4 * word), half * 0x01010101u);
+            const uint32_t plain = __vcmpleu4(bd_sep_load_word(scene.difference + 4 * word),
+                                              search.half * 0x01010101u);
             *visits = visits_after(*visits, foreground, plain);
         }
     }
     if (loaded)
         rates = *loaded;
-    if (look < 0 || !rates.columns || !__any_sync(~0u, foreground != 0))
+    if (!rates.columns || !__any_sync(~0u, foreground != 0))
         return;
+    const bool clear = search.clear && *search.any;
     for (int e = 0; e < 4; e++) {
         const int64_t p = 4 * word + e;
         const int x = (int)(p % width), y = (int)(p / width);
-        list_pixel(list, listed, p,
-                   foreground >> 8 * e & 1 && bd_recurrence_looks_at(x, y, rates.look + look) &&
-                       is_solid(scene, x, y));
+        const int at = y / cell * search.across + x / cell;
+        const bool set = foreground >> 8 * e & 1;
+        const bool seen = set && search.look >= 0 &&
+                          bd_recurrence_looks_at(x, y, rates.look + search.look) &&
+                          is_solid(scene, x, y);
+        if (seen)
+            count_pixel(scene, p, &search.counts[at]);
+        list_pixel(search.lists[0], &search.listed[0], p, seen);
+        list_pixel(search.lists[1], &search.listed[1], p, clear && set && search.moves[at]);
     }
 }
 
-/* A pixel a thread: a list of the foreground in cells that move. */
-static __global__ void __launch_bounds__(bd_sep_threads)
-    list_moving(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
-                struct bd_sep_rates rates, int *list, int *listed, const uint8_t *moves,
-                const int *any, int across)
-{
-    const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
-    if (!*any || !(loaded ? loaded->columns : rates.columns))
-        return;
-    const int x = (int)(p % scene.window.width), y = (int)(p / scene.window.width);
-    list_pixel(list, listed, p,
-               p < scene.pixels && moves[y / cell * across + x / cell] && is_foreground(scene, p));
-}
-
-/* A listed pixel a warp: the evidence of a look, or (counts == NULL) it is not set if its value
- * recurs. */
+/* A listed pixel a warp: it is counted if its value recurs, or it is not set any more. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     judge(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
-          struct bd_sep_rates rates, const int *list, const int *listed,
-          struct bd_recurrence_counts *counts, int across)
+          struct bd_sep_rates rates, const __grid_constant__ search search)
 {
     const int warps = bd_sep_threads / 32, width = scene.window.width;
+    const int seen = search.listed[0], all = seen + search.listed[1];
     if (loaded)
         rates = *loaded;
-    for (int i = blockIdx.x * warps + threadIdx.x / 32; i < *listed; i += gridDim.x * warps) {
-        const int p = list[i];
-        if (counts)
-            look_at(scene, rates, counts, across, p % width, p / width);
-        else if (recurs(scene, rates, p % width, p / width, bd_recurrence_near) &&
-                 threadIdx.x % 32 == 0)
+    for (int i = blockIdx.x * warps + threadIdx.x / 32; i < all; i += gridDim.x * warps) {
+        const int p = i < seen ? search.lists[0][i] : search.lists[1][i - seen];
+        const int x = p % width, y = p / width;
+        const bool again = recurs(scene, rates, x, y, i < seen ? 0 : bd_recurrence_near);
+        if (!again || threadIdx.x % 32)
+            continue;
+        if (i < seen)
+            atomicAdd(&search.counts[y / cell * search.across + x / cell].recurring, 1);
+        else
             scene.raw[p] &= (uint8_t)~bd_cuda_mask_set;
-        __syncwarp();
     }
-}
-
-/* Judges the pixels of the list, and empties it. */
-static enum bd_status judge_list(struct bd_cuda_separator *s, const struct scene *scene,
-                                 const struct bd_sep_rates *loaded,
-                                 const struct bd_sep_rates *rates,
-                                 struct bd_recurrence_counts *counts)
-{
-    enum { blocks = 1024 };
-    const struct bd_sep_moving *moving = &s->moving;
-    judge<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(*scene, loaded, *rates, moving->list,
-                                                          moving->listed, counts, moving->across);
-    enum bd_status status = bd_cuda_launched("judging what moves in place");
-    if (status != BD_OK)
-        return status;
-    return bd_cuda_check(
-        cudaMemsetAsync(moving->listed, 0, sizeof *moving->listed, s->cuda->stream),
-        "emptying a list");
 }
 
 enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
@@ -226,24 +208,35 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
                                                 : moving->visits + moving->recalled * s->pitch;
     scene.numbers = s->numbers;
     scene.pixels = s->pixels;
-    /* Visits, and each look: a list, and a warp for each pixel of it. Then the same for the mask.
-     */
+    struct search search = {};
+    search.lists[0] = moving->list;
+    search.lists[1] = moving->list + s->pixels;
+    search.listed = moving->listed;
+    search.counts = moving->counts;
+    search.moves = moving->moves;
+    search.any = moving->any;
+    search.across = moving->across;
+    search.half = (uint8_t)(params->threshold / 2);
+    enum { judges = 1024 }; /* thread blocks */
     enum bd_status status = BD_OK;
     for (int look = params->looks ? 0 : -1; status == BD_OK && look < params->looks; look++) {
+        search.learn = learn && look <= 0;
+        search.look = look;
+        search.clear = look == params->looks - 1;
+        status = bd_cuda_check(
+            cudaMemsetAsync(moving->listed, 0, 2 * sizeof *moving->listed, s->cuda->stream),
+            "emptying two lists");
+        if (status != BD_OK)
+            break;
         watch<<<bd_sep_blocks(s->pixels, 4 * bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-            scene, loaded, rates, moving->list, moving->listed, learn && look <= 0, look,
-            (uint8_t)(params->threshold / 2));
+            scene, loaded, rates, search);
         status = bd_cuda_launched("looking for what moves in place");
-        if (status == BD_OK && look >= 0)
-            status = judge_list(s, &scene, loaded, &rates, moving->counts);
+        if (status != BD_OK)
+            break;
+        judge<<<judges, bd_sep_threads, 0, s->cuda->stream>>>(scene, loaded, rates, search);
+        status = bd_cuda_launched("judging what moves in place");
     }
-    if (status != BD_OK)
-        return status;
-    list_moving<<<bd_sep_blocks(s->pixels, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        scene, loaded, rates, moving->list, moving->listed, moving->moves, moving->any,
-        moving->across);
-    status = bd_cuda_launched("looking for what moves in place");
-    return status == BD_OK ? judge_list(s, &scene, loaded, &rates, NULL) : status;
+    return status;
 }
 
 /* The sum of the counts as far as `reach` cells from (x, y). */

@@ -153,8 +153,8 @@ static void take_moving(struct allocation *a, struct bd_cuda_separator *s)
     take(a, &moving->seeds, cells);
     take(a, &moving->moves, cells);
     take(a, &moving->any, 1);
-    take(a, &moving->listed, 1);
-    take(a, &moving->list, s->pixels);
+    take(a, &moving->listed, 2);
+    take(a, &moving->list, 2 * s->pixels);
 }
 
 /* The window is the largest piece by far. It comes first, so that a failure reports its size. */
@@ -275,8 +275,6 @@ static enum bd_status sep_reset(void *arg)
         error = cudaMemsetAsync(moving->counts, 0, cells * sizeof *moving->counts, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(moving->any, 0, sizeof *moving->any, stream);
-    if (error == cudaSuccess)
-        error = cudaMemsetAsync(moving->listed, 0, sizeof *moving->listed, stream);
     moving->looks = moving->stale = 0;
     s->ghosts_pending = 0;
     return bd_cuda_check(error, "forgetting what the separator learned");

@@ -87,7 +87,7 @@ struct bd_sep_moving {
     struct bd_recurrence_counts *counts; /* across x down */
     uint8_t *seeds, *moves;              /* across x down: 0 or 1, the map */
     int *any;                            /* 1: something moves */
-    int *list, *listed;                  /* pixels, 1: those that a warp each is for */
+    int *list, *listed; /* 2 x pixels, 2: two lists of pixels that a warp each is for */
     /* Of the host: how often pixels have been looked at; whether the map is to be made again; the
      * slot that the frame in hand was recalled from, -1: it is new. */
     int looks, stale, recalled;
