@@ -4,7 +4,9 @@
  *
  * For each frame f: the background l = B w by robust (Huber) projection on the basis B. A pixel is
  * in the mask if |f - l| is more than the threshold and more than a few times the pixel's noise,
- * and if it is not background in the shadow of an object; then small components are removed, holes
+ * and if it is not background in the shadow of an object, nor something that moves in place, as
+ * leaves and water do: a value that the window's frames have had in several separate visits, where
+ * foreground is in pieces. Then small components are removed, holes
  * filled, and the pixels at edges that are mostly background removed. Every memory / window seconds
  * the frame enters the window: the oldest column is removed from R and the new one appended (QR
  * update). R is made from the frames again (CAQR) when it has drifted from the window's, when a
