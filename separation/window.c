@@ -39,6 +39,8 @@ static int none_is_zero(int value)
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
     const struct bd_separator_options *o = &s->options;
+    bool moving =
+        o->threshold >= bd_recurrence_least_threshold && !bd_sep_without(s, BD_WITHOUT_RECURRENCE);
     double most = o->threshold > most_threshold ? o->threshold : most_threshold;
     return (struct bd_detect_params){
         .threshold = (float)o->threshold,
@@ -57,7 +59,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .look = (unsigned)s->submitted,
         .looks = !s->frozen,
         .newest = s->columns ? s->order[s->columns - 1] : 0,
-        .columns = s->cleaned && !bd_sep_without(s, BD_WITHOUT_RECURRENCE) ? s->columns : 0,
+        .columns = s->cleaned && moving ? s->columns : 0,
     };
 }
 

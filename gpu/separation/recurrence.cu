@@ -199,6 +199,7 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     scene.window.height = s->shape.height;
     scene.window.channels = s->shape.channels;
     scene.window.slots = s->shape.window;
+    scene.window.reach = bd_recurrence_reach_of(params->threshold);
     scene.f = s->f;
     scene.background = set->background;
     scene.difference = set->difference;

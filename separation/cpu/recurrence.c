@@ -222,18 +222,20 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
     struct search search = { .state = state,
                              .look = params->look,
                              .half = (uint8_t)(params->threshold / 2) };
-    search.window = (struct bd_recurrence_window){ .samples = own->samples,
-                                                   .visits = own->visits,
-                                                   .c = state->coefficients,
-                                                   .ld = state->ld,
-                                                   .pitch = state->pixels,
-                                                   .stride = bd_max_rank,
-                                                   .width = state->shape.width,
-                                                   .height = state->shape.height,
-                                                   .channels = state->shape.channels,
-                                                   .slots = state->shape.window,
-                                                   .newest = params->newest,
-                                                   .columns = params->columns };
+    search.window =
+        (struct bd_recurrence_window){ .samples = own->samples,
+                                       .visits = own->visits,
+                                       .c = state->coefficients,
+                                       .ld = state->ld,
+                                       .pitch = state->pixels,
+                                       .stride = bd_max_rank,
+                                       .width = state->shape.width,
+                                       .height = state->shape.height,
+                                       .channels = state->shape.channels,
+                                       .slots = state->shape.window,
+                                       .newest = params->newest,
+                                       .columns = params->columns,
+                                       .reach = bd_recurrence_reach_of(params->threshold) };
     search.visit =
         learn || own->recalled < 0 ? own->visit : own->visits + own->recalled * state->pixels;
     if (own->stale && own->recalled < 0)

@@ -8,7 +8,8 @@
  *
  * 1. Visits. The number of a pixel is odd during a visit. Foreground means over the limit, and not
  *    in the shadow of something; d <= threshold / 2 ends the visit.
- * 2. A value is like a sample if no channel differs by more than bd_recurrence_reach, after the
+ * 2. A value is like a sample if no channel differs by more than the threshold (at most
+ *    bd_recurrence_reach: plain background must not be like what differs from it), after the
  *    light has been taken out: what is compared is f - l with v - l_j, where l_j = l c_j / w is the
  *    background of the sample's frame. The value recurs if it is like samples of at least
  *    bd_recurrence_visits separate visits, none of them the one in hand.
@@ -36,6 +37,9 @@
 
 enum {
     bd_recurrence_reach = 20, /* grey levels */
+    /* Grey levels: with a lower threshold (thermal films) all that is found is alike, and there is
+     * no search for what moves in place. */
+    bd_recurrence_least_threshold = 10,
     bd_recurrence_visits = 3,
     bd_recurrence_near = 2,   /* pixels around: of step 5 */
     bd_recurrence_every = 32, /* a power of 2 */
@@ -59,6 +63,7 @@ struct bd_recurrence_window {
     int stride;
     int width, height, channels;
     int slots, newest, columns; /* slots are filled in turn; `columns` of them count */
+    int reach;                  /* bd_recurrence_reach_of(threshold) */
 };
 
 /* The number of a pixel's visit after a frame. */
@@ -81,13 +86,19 @@ BD_RULE int bd_recurrence_light(float c, float w)
     return ratio > 0.0f && ratio < 65536.0f ? (int)ratio : 4096;
 }
 
+/* Grey levels by which a value may differ from a sample that is like it. */
+BD_RULE int bd_recurrence_reach_of(float threshold)
+{
+    return threshold < (float)bd_recurrence_reach ? (int)threshold : bd_recurrence_reach;
+}
+
 /* Whether the pixel f, of background l, is like the sample v. */
 BD_RULE bool bd_recurrence_is_like(const uint8_t *f, const uint8_t *l, const uint8_t *v, int light,
-                                   int channels)
+                                   int channels, int reach)
 {
     for (int k = 0; k < channels; k++) {
         int difference = f[k] - l[k] - v[k] + ((l[k] * light + 2048) >> 12);
-        if (difference > bd_recurrence_reach || difference < -bd_recurrence_reach)
+        if (difference > reach || difference < -reach)
             return false;
     }
     return true;
@@ -104,7 +115,7 @@ BD_RULE bool bd_recurrence_is_near(const struct bd_recurrence_window *window, co
     for (int row = top; row <= bottom; row++)
         for (int column = left; column <= right; column++) {
             int64_t at = ((int64_t)row * window->width + column) * window->channels;
-            if (bd_recurrence_is_like(f, l, samples + at, light, window->channels))
+            if (bd_recurrence_is_like(f, l, samples + at, light, window->channels, window->reach))
                 return true;
         }
     return false;

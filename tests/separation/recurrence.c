@@ -196,7 +196,8 @@ static void test_recurs(void **unused)
                                            .channels = 1,
                                            .slots = slots,
                                            .newest = 5,
-                                           .columns = slots };
+                                           .columns = slots,
+                                           .reach = 20 };
     assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
     assert_false(bd_recurrence_recurs(&window, &f, &l, 5, 10, 0, 0, 0)); /* one is in hand */
     window.columns = 4;                                                  /* slots 5, 4, 3, 2 */
@@ -206,6 +207,11 @@ static void test_recurs(void **unused)
     assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
     f = 167;
     assert_true(bd_recurrence_recurs(&window, &f, &l, 7, 15, 0, 0, 0));
+    window.reach = 1; /* a lower threshold asks for more likeness */
+    f = 101;
+    assert_false(bd_recurrence_recurs(&window, &f, &l, 7, 10, 0, 0, 0));
+    assert_int_equal(bd_recurrence_reach_of(6), 6);
+    assert_int_equal(bd_recurrence_reach_of(60), 20);
     assert_int_equal(bd_recurrence_light(1, 0), 4096);
     assert_int_equal(bd_recurrence_light(-1, 3), 4096);
 }
