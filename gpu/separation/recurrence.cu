@@ -17,11 +17,6 @@ struct scene {
     int64_t pixels;
 };
 
-static __device__ __forceinline__ bool is_foreground(const struct scene &scene, int64_t p)
-{
-    return scene.raw[p] & bd_cuda_mask_set && !(scene.shadow && scene.shadow[p]);
-}
-
 /* bd_recurrence_recurs by a warp, a sample a lane. All lanes have the same arguments. */
 static __device__ bool recurs(const struct scene &scene, const struct bd_sep_rates &rates, int x,
                               int y, int near)
@@ -51,32 +46,6 @@ static __device__ bool recurs(const struct scene &scene, const struct bd_sep_rat
             last = __shfl_sync(~0u, then, 31 - __clz(likes));
     }
     return found >= bd_recurrence_visits;
-}
-
-/* Whether most pixels around are foreground too. */
-static __device__ bool is_solid(const struct scene &scene, int x, int y)
-{
-    const int near = bd_recurrence_near, side = 2 * near + 1;
-    const int width = scene.window.width, height = scene.window.height;
-    int count = 0;
-    if (x < near || y < near || x + near >= width || y + near >= height)
-        return false;
-    for (int row = y - near; row <= y + near; row++)
-        for (int column = x - near; column <= x + near; column++)
-            count += is_foreground(scene, (int64_t)row * width + column);
-    return 2 * count > side * side;
-}
-
-/* Counts a pixel that is not at the border, and its edges, in its cell. */
-static __device__ void count_pixel(const struct scene &scene, int64_t p,
-                                   struct bd_recurrence_counts *to)
-{
-    const int64_t width = scene.window.width;
-    const uint32_t inside = is_foreground(scene, p - 1) + is_foreground(scene, p + 1) +
-                            is_foreground(scene, p - width) + is_foreground(scene, p + width);
-    atomicAdd(&to->seen, 1);
-    if (inside < 4)
-        atomicAdd(&to->edges, 4 - inside);
 }
 
 /* The foreground among four pixels: 1 in their bytes. */
@@ -149,11 +118,14 @@ static __global__ void __launch_bounds__(bd_sep_threads)
         const int x = (int)(p % width), y = (int)(p / width);
         const int at = y / cell * search.across + x / cell;
         const bool set = foreground >> 8 * e & 1;
-        const bool seen = set && search.look >= 0 &&
-                          bd_recurrence_looks_at(x, y, rates.look + search.look) &&
-                          is_solid(scene, x, y);
-        if (seen)
-            count_pixel(scene, p, &search.counts[at]);
+        const bool seen =
+            set && search.look >= 0 && bd_recurrence_looks_at(x, y, rates.look + search.look) &&
+            bd_recurrence_is_solid(scene.raw, scene.shadow, width, scene.window.height, x, y);
+        if (seen) {
+            atomicAdd(&search.counts[at].seen, 1);
+            atomicAdd(&search.counts[at].edges,
+                      bd_recurrence_edges(scene.raw, scene.shadow, width, p));
+        }
         list_pixel(search.lists[0], &search.listed[0], p, seen);
         list_pixel(search.lists[1], &search.listed[1], p, clear && set && search.moves[at]);
     }
@@ -240,17 +212,6 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     return status;
 }
 
-/* The sum of the counts as far as `reach` cells from (x, y). */
-static __device__ struct bd_recurrence_counts
-sum_around(const struct bd_recurrence_counts *counts, int across, int down, int x, int y, int reach)
-{
-    struct bd_recurrence_counts sum = {};
-    for (int row = max(y - reach, 0); row <= min(y + reach, down - 1); row++)
-        for (int column = max(x - reach, 0); column <= min(x + reach, across - 1); column++)
-            bd_recurrence_add(&sum, &counts[row * across + column]);
-    return sum;
-}
-
 /* A cell a thread. *any is 0 before. */
 static __global__ void find_seeds(uint8_t *seeds, int *any,
                                   const struct bd_recurrence_counts *counts, int across, int down,
@@ -259,9 +220,9 @@ static __global__ void find_seeds(uint8_t *seeds, int *any,
     const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
     if (i >= across * down)
         return;
-    const bool seed = bd_recurrence_is_seed(
-        sum_around(counts, across, down, i % across, i / across, bd_recurrence_around), looks,
-        height);
+    const struct bd_recurrence_counts sum = bd_recurrence_sum_around(
+        counts, across, down, i % across, i / across, bd_recurrence_around);
+    const bool seed = bd_recurrence_is_seed(sum, looks, height);
     seeds[i] = seed;
     if (seed)
         *any = 1;
@@ -272,16 +233,10 @@ static __global__ void grow_seeds(uint8_t *moves, const uint8_t *seeds, const in
                                   const struct bd_recurrence_counts *counts, int across, int down,
                                   int height)
 {
-    const int i = blockIdx.x * bd_sep_threads + threadIdx.x, reach = bd_recurrence_grow;
+    const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
     if (i >= across * down || !*any)
         return;
-    const int x = i % across, y = i / across;
-    bool near = false;
-    for (int row = max(y - reach, 0); row <= min(y + reach, down - 1); row++)
-        for (int column = max(x - reach, 0); column <= min(x + reach, across - 1); column++)
-            near |= seeds[row * across + column] != 0;
-    moves[i] = seeds[i] ||
-               (near && bd_recurrence_in_pieces(sum_around(counts, across, down, x, y, 1), height));
+    moves[i] = bd_recurrence_moves(seeds, counts, across, down, i % across, i / across, height);
 }
 
 enum bd_status bd_sep_make_map(struct bd_cuda_separator *s)

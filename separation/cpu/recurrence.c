@@ -78,11 +78,6 @@ struct search {
     uint8_t half; /* of the threshold */
 };
 
-static bool is_foreground(const struct bd_cpu_separator *state, int64_t p)
-{
-    return state->raw[p] & ~state->shadow[p];
-}
-
 static bool recurs(const struct search *search, int x, int y, int near)
 {
     const struct bd_cpu_separator *state = search->state;
@@ -101,34 +96,8 @@ static void visit_strip(void *arg, int64_t item, int thread)
     const uint8_t *restrict raw = state->raw, *restrict shadow = state->shadow;
     const uint8_t *restrict difference = state->difference;
     uint8_t *restrict visit = state->recurrence->visit, half = search->half;
-    for (int64_t p = first; p < end; p++) {
-        uint8_t foreground = raw[p] & (uint8_t)~shadow[p], plain = difference[p] <= half;
-        uint8_t begun = visit[p] | 1, ended = (uint8_t)(visit[p] + (visit[p] & 1));
-        uint8_t after = plain ? ended : visit[p];
-        visit[p] = foreground ? begun : after;
-    }
-}
-
-/* The edges of a pixel that is not at the border: its neighbours that are not foreground. */
-static uint32_t edges_of(const struct bd_cpu_separator *state, int x, int y)
-{
-    int64_t width = state->shape.width, p = y * width + x;
-    uint32_t inside = (uint32_t)is_foreground(state, p - 1) + is_foreground(state, p + 1) +
-                      is_foreground(state, p - width) + is_foreground(state, p + width);
-    return 4 - inside;
-}
-
-/* Whether most pixels around are foreground too: the median filter would keep the pixel. */
-static bool is_solid(const struct bd_cpu_separator *state, int x, int y)
-{
-    enum { near = bd_recurrence_near, side = 2 * near + 1 };
-    int width = state->shape.width, height = state->shape.height, count = 0;
-    if (x < near || y < near || x + near >= width || y + near >= height)
-        return false;
-    for (int row = y - near; row <= y + near; row++)
-        for (int column = x - near; column <= x + near; column++)
-            count += is_foreground(state, (int64_t)row * width + column);
-    return 2 * count > side * side;
+    for (int64_t p = first; p < end; p++)
+        visit[p] = bd_recurrence_visit(visit[p], raw[p] & ~shadow[p], difference[p] <= half);
 }
 
 static void look_strip(void *arg, int64_t item, int thread)
@@ -136,6 +105,7 @@ static void look_strip(void *arg, int64_t item, int thread)
     (void)thread;
     const struct search *search = arg;
     const struct bd_cpu_separator *state = search->state;
+    const uint8_t *raw = state->raw, *shadow = state->shadow;
     struct bd_recurrence *own = state->recurrence;
     int to, from = bd_mask_strip(state->mask_work, item, &to), width = state->shape.width;
     for (int y = from; y < to; y++) {
@@ -143,12 +113,14 @@ static void look_strip(void *arg, int64_t item, int thread)
         while (!bd_recurrence_looks_at(x, y, search->look))
             x++;
         for (; x < width; x += bd_recurrence_every) {
-            if (!is_foreground(state, (int64_t)y * width + x) || !is_solid(state, x, y))
+            int64_t p = (int64_t)y * width + x;
+            if (!bd_recurrence_is_foreground(raw, shadow, p) ||
+                !bd_recurrence_is_solid(raw, shadow, width, state->shape.height, x, y))
                 continue;
             struct bd_recurrence_counts *counts = &own->counts[y / cell * own->across + x / cell];
             counts->seen++;
             counts->recurring += recurs(search, x, y, 0);
-            counts->edges += edges_of(state, x, y);
+            counts->edges += bd_recurrence_edges(raw, shadow, width, p);
         }
     }
 }
@@ -165,34 +137,11 @@ static void clear_strip(void *arg, int64_t item, int thread)
         const uint8_t *moves = own->moves + y / cell * own->across;
         for (int x = 0; x < width; x++) {
             int64_t p = (int64_t)y * width + x;
-            if (moves[x / cell] && is_foreground(state, p) &&
+            if (moves[x / cell] && bd_recurrence_is_foreground(state->raw, state->shadow, p) &&
                 recurs(search, x, y, bd_recurrence_near))
                 state->raw[p] = 0;
         }
     }
-}
-
-/* The sum of the counts as far as `reach` cells from (x, y). */
-static struct bd_recurrence_counts sum_around(const struct bd_recurrence *own, int x, int y,
-                                              int reach)
-{
-    struct bd_recurrence_counts sum = { 0 };
-    for (int row = y - reach; row <= y + reach; row++)
-        for (int column = x - reach; column <= x + reach; column++)
-            if (row >= 0 && row < own->down && column >= 0 && column < own->across)
-                bd_recurrence_add(&sum, &own->counts[row * own->across + column]);
-    return sum;
-}
-
-static bool is_near_seed(const struct bd_recurrence *own, int x, int y)
-{
-    enum { reach = bd_recurrence_grow };
-    for (int row = y - reach; row <= y + reach; row++)
-        for (int column = x - reach; column <= x + reach; column++)
-            if (row >= 0 && row < own->down && column >= 0 && column < own->across &&
-                own->seeds[row * own->across + column])
-                return true;
-    return false;
 }
 
 /* The map from the counts. */
@@ -201,18 +150,17 @@ static void make_map(struct bd_recurrence *own, int height)
     own->any = own->stale = false;
     for (int y = 0; y < own->down; y++)
         for (int x = 0; x < own->across; x++) {
-            bool seed = bd_recurrence_is_seed(sum_around(own, x, y, bd_recurrence_around),
-                                              own->looks, height);
+            bool seed =
+                bd_recurrence_is_seed(bd_recurrence_sum_around(own->counts, own->across, own->down,
+                                                               x, y, bd_recurrence_around),
+                                      own->looks, height);
             own->seeds[y * own->across + x] = seed;
             own->any |= seed;
         }
     for (int y = 0; own->any && y < own->down; y++)
-        for (int x = 0; x < own->across; x++) {
-            uint8_t *moves = &own->moves[y * own->across + x];
-            *moves = own->seeds[y * own->across + x] ||
-                     (is_near_seed(own, x, y) &&
-                      bd_recurrence_in_pieces(sum_around(own, x, y, 1), height));
-        }
+        for (int x = 0; x < own->across; x++)
+            own->moves[y * own->across + x] =
+                bd_recurrence_moves(own->seeds, own->counts, own->across, own->down, x, y, height);
 }
 
 void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_params *params,

@@ -73,6 +73,38 @@ BD_RULE uint8_t bd_recurrence_visit(uint8_t visit, bool foreground, bool plain)
     return foreground ? begun : plain ? ended : visit;
 }
 
+/* Whether pixel p is foreground: set (1) in raw, whatever its other flags, and not in shadow (1;
+ * NULL: none is). */
+BD_RULE bool bd_recurrence_is_foreground(const uint8_t *raw, const uint8_t *shadow, int64_t p)
+{
+    return (raw[p] & 1) && !(shadow && shadow[p]);
+}
+
+/* Whether most of the 5 x 5 pixels around (x, y) are foreground: the median filter would keep it.
+ * Never at the border. */
+BD_RULE bool bd_recurrence_is_solid(const uint8_t *raw, const uint8_t *shadow, int width,
+                                    int height, int x, int y)
+{
+    const int near = bd_recurrence_near, side = 2 * near + 1;
+    int count = 0;
+    if (x < near || y < near || x + near >= width || y + near >= height)
+        return false;
+    for (int row = y - near; row <= y + near; row++)
+        for (int column = x - near; column <= x + near; column++)
+            count += bd_recurrence_is_foreground(raw, shadow, (int64_t)row * width + column);
+    return 2 * count > side * side;
+}
+
+/* The edges of pixel p, which is not at the border: its neighbours that are not foreground. */
+BD_RULE uint32_t bd_recurrence_edges(const uint8_t *raw, const uint8_t *shadow, int64_t width,
+                                     int64_t p)
+{
+    return 4U - bd_recurrence_is_foreground(raw, shadow, p - 1) -
+           bd_recurrence_is_foreground(raw, shadow, p + 1) -
+           bd_recurrence_is_foreground(raw, shadow, p - width) -
+           bd_recurrence_is_foreground(raw, shadow, p + width);
+}
+
 /* Whether the frame numbered `look` looks at pixel (x, y). */
 BD_RULE bool bd_recurrence_looks_at(int x, int y, unsigned look)
 {
@@ -160,13 +192,37 @@ BD_RULE bool bd_recurrence_is_seed(struct bd_recurrence_counts sum, int looks, i
     return (double)sum.recurring * (double)sum.edges * height > least * (all * all);
 }
 
-/* sum += the counts of a cell. */
-BD_RULE void bd_recurrence_add(struct bd_recurrence_counts *sum,
-                               const struct bd_recurrence_counts *cell)
+/* The sum of the counts as far as `reach` cells from (x, y), of across x down. */
+BD_RULE struct bd_recurrence_counts
+bd_recurrence_sum_around(const struct bd_recurrence_counts *counts, int across, int down, int x,
+                         int y, int reach)
 {
-    sum->seen += cell->seen;
-    sum->recurring += cell->recurring;
-    sum->edges += cell->edges;
+    struct bd_recurrence_counts sum = { 0, 0, 0 };
+    int left = x < reach ? 0 : x - reach, top = y < reach ? 0 : y - reach;
+    for (int row = top; row <= y + reach && row < down; row++)
+        for (int column = left; column <= x + reach && column < across; column++) {
+            const struct bd_recurrence_counts *cell = &counts[row * across + column];
+            sum.seen += cell->seen;
+            sum.recurring += cell->recurring;
+            sum.edges += cell->edges;
+        }
+    return sum;
+}
+
+/* Whether a cell belongs to the map: a seed, or near one and in pieces. */
+BD_RULE bool bd_recurrence_moves(const uint8_t *seeds, const struct bd_recurrence_counts *counts,
+                                 int across, int down, int x, int y, int height)
+{
+    const int reach = bd_recurrence_grow;
+    int left = x < reach ? 0 : x - reach, top = y < reach ? 0 : y - reach;
+    bool near = false;
+    if (seeds[y * across + x])
+        return true;
+    for (int row = top; row <= y + reach && row < down && !near; row++)
+        for (int column = left; column <= x + reach && column < across; column++)
+            near |= seeds[row * across + column] != 0;
+    return near &&
+           bd_recurrence_in_pieces(bd_recurrence_sum_around(counts, across, down, x, y, 1), height);
 }
 
 /* Half of the evidence is forgotten. */
