@@ -5,50 +5,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "video/output/writer.h"
-#include "video/synth/synth.h"
-#include <backdrop/status.h>
+#include "tools/scene_film.h"
 
-enum { SEED = 1 };
+enum { longest = 4096 };
 
-static enum bd_status open_output(struct bd_writer **writer, const char *folder, const char *room,
-                                  const char *prefix, const struct bd_synth_scene *scene,
-                                  enum bd_pixel_format format)
+/* path := FOLDER/ROOM/PREFIX%06d.png; makes the room. */
+static enum bd_status make_room(char path[longest], const char *folder, const char *room,
+                                const char *prefix)
 {
-    char path[4096];
-    snprintf(path, sizeof path, "%s/%s", folder, room);
+    snprintf(path, longest, "%s/%s", folder, room);
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return bd_fail(BD_ERROR_IO, "cannot make the folder %s: %s", path, strerror(errno));
-    snprintf(path, sizeof path, "%s/%s/%s%%06d.png", folder, room, prefix);
-    struct bd_writer_options options = { .width = scene->width,
-                                         .height = scene->height,
-                                         .format = format,
-                                         .time_base = { 1, scene->fps },
-                                         .frame_rate = { scene->fps, 1 },
-                                         .pixel_aspect = { 1, 1 },
-                                         .lossless = true,
-                                         .overwrite = true };
-    return bd_writer_open(writer, path, &options);
+    snprintf(path, longest, "%s/%s/%s%%06d.png", folder, room, prefix);
+    return BD_OK;
 }
 
 static enum bd_status make(const struct bd_synth_scene *scene, const char *folder)
 {
-    struct bd_writer *pictures = NULL, *truths = NULL;
-    struct bd_frame picture = { 0 }, truth = { 0 };
-    enum bd_status status = open_output(&pictures, folder, "input", "in", scene, BD_RGB24);
+    char pictures[longest], truths[longest];
+    enum bd_status status = make_room(pictures, folder, "input", "in");
     if (status == BD_OK)
-        status = open_output(&truths, folder, "groundtruth", "gt", scene, BD_GRAY8);
-    for (int i = 0; status == BD_OK && i < scene->frame_count; i++) {
-        status = bd_synth_render(scene, 0, 0, SEED, i, &picture, &truth);
-        if (status == BD_OK)
-            status = bd_writer_write(pictures, &picture);
-        if (status == BD_OK)
-            status = bd_writer_write(truths, &truth);
-    }
-    enum bd_status closed = bd_writer_close(&pictures), truths_closed = bd_writer_close(&truths);
-    bd_frame_destroy(&picture);
-    bd_frame_destroy(&truth);
-    return status != BD_OK ? status : closed != BD_OK ? closed : truths_closed;
+        status = make_room(truths, folder, "groundtruth", "gt");
+    return status == BD_OK ? scene_film_write(scene, pictures, true, truths) : status;
 }
 
 int main(int argc, char **argv)
