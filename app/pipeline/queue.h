@@ -7,8 +7,7 @@
  * Once the queue exists, only the decoding thread uses the reader (bd_reader_get_info excepted).
  * Only the consumer uses the frames that it holds. The mutex guards everything else. Frames are
  * reused: no memory is allocated once each of them has been used. A queue may begin with more
- * frames
- * (`start`), which a consumer can look at before it takes them (bd_queue_peek). */
+ * frames (`start`), which a consumer can look at before it takes them (bd_queue_peek). */
 #ifndef BD_APP_PIPELINE_QUEUE_H
 #define BD_APP_PIPELINE_QUEUE_H
 
