@@ -145,7 +145,8 @@ struct bd_bench_scene {
     int count;
 };
 /* Renders frames first .. first + count - 1 of the scene "street" as tight pictures, one after the
- * other: width x height x channels bytes each, memory until bd_bench_release. */
+ * other: width x height x channels bytes each. *pictures: memory for them, or NULL for memory until
+ * bd_bench_release. */
 enum bd_status bd_bench_render(struct bd_bench *bench, uint8_t **pictures,
                                const struct bd_bench_scene *scene);
 

@@ -43,9 +43,11 @@ enum bd_status bd_bench_render(struct bd_bench *bench, uint8_t **pictures,
 {
     struct bd_pool *pool = NULL;
     enum bd_status status = bd_pool_create(&pool, bench->threads);
-    struct work work = { .scene = scene };
     const int64_t pixels = (int64_t)scene->width * scene->height;
-    work.pictures = bd_bench_memory(bench, pixels * scene->channels * scene->count, 1);
+    if (!*pictures)
+        *pictures = bd_bench_memory(bench, pixels * scene->channels * scene->count, 1);
+    struct bd_bench_held *const held = bench->held;
+    struct work work = { .scene = scene, .pictures = *pictures };
     work.frames = bd_bench_memory(bench, bench->threads, sizeof *work.frames);
     work.status = bd_bench_memory(bench, scene->count, sizeof *work.status);
     if (!status && (!work.pictures || !work.frames || !work.status))
@@ -58,6 +60,6 @@ enum bd_status bd_bench_render(struct bd_bench *bench, uint8_t **pictures,
     for (int i = 0; i < bench->threads && work.frames; i++)
         bd_frame_destroy(&work.frames[i]);
     bd_pool_destroy(&pool);
-    *pictures = work.pictures;
+    bd_bench_release(bench, held);
     return status;
 }
