@@ -28,6 +28,7 @@ __device__ __forceinline__ uint32_t form_background(const float w[RANK], const f
 
 struct pictures {
     uint8_t *background, *difference, *raw; /* outputs; background is an input of KNOWN */
+    int *listed;                            /* 2 lengths */
     const uint8_t *f;
     const float *basis, *noise;
     int64_t ld, words; /* of pixels, four in each */
@@ -51,7 +52,8 @@ __device__ __forceinline__ uint32_t rgb_pixel(const uint32_t rgb[3], int p)
 
 /* Four pixels a thread: l (unless it is KNOWN), |f - l| (maximum over channels), and the flags of
  * each pixel (raw, enum bd_cuda_mask_flag). numbers->changed counts the pixels over their limit.
- * Word p of the pixels is words C p .. of the elements. */
+ * The lists of what may move in place are emptied. Word p of the pixels is words C p .. of the
+ * elements. */
 template <int RANK, int CHANNELS, bool KNOWN>
 __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant__ pictures now,
                                                           struct bd_sep_numbers *numbers,
@@ -59,6 +61,8 @@ __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant_
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     uint32_t raw = 0;
+    if (p < 2)
+        now.listed[p] = 0;
     if (p < now.words) {
         float w[RANK];
 #pragma unroll
@@ -176,9 +180,10 @@ template <int RANK, int CHANNELS>
 static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_params *params)
 {
     const struct bd_sep_set *set = &s->sets[s->set];
-    const struct pictures now = { set->background, set->difference, s->raw, s->f,
-                                  s->basis,        s->noise,        s->ld,  s->pitch / 4,
-                                  s->shape.rank };
+    const struct pictures now = {
+        set->background, set->difference, s->raw, s->moving.listed, s->f,
+        s->basis,        s->noise,        s->ld,  s->pitch / 4,     s->shape.rank
+    };
     const struct limits limits = { params->threshold, params->noise_gain, params->most,
                                    params->plain, params->shadows };
     const unsigned blocks = bd_sep_blocks(now.words, bd_sep_threads);

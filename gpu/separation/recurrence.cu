@@ -5,8 +5,6 @@
 #include "gpu/separation/state.cuh"
 #include "separation/shared/recurrence.h"
 
-enum { cell = bd_recurrence_cell };
-
 /* The picture and the window as the kernels have them. */
 struct scene {
     struct bd_recurrence_window window; /* newest and columns are in the rates */
@@ -84,7 +82,7 @@ struct search {
     struct bd_recurrence_counts *counts;
     const uint8_t *moves;
     const int *any;
-    int across;
+    int across, power;      /* cells in a row; bd_recurrence_cell_power */
     int learn, look, clear; /* see watch */
     uint8_t half;
 };
@@ -116,10 +114,11 @@ static __global__ void __launch_bounds__(bd_sep_threads)
     for (int e = 0; e < 4; e++) {
         const int64_t p = 4 * word + e;
         const int x = (int)(p % width), y = (int)(p / width);
-        const int at = y / cell * search.across + x / cell;
+        const int at = (y >> search.power) * search.across + (x >> search.power);
         const bool set = foreground >> 8 * e & 1;
         const bool seen =
-            set && search.look >= 0 && bd_recurrence_looks_at(x, y, rates.look + search.look) &&
+            set && search.look >= 0 &&
+            bd_recurrence_looks_at(x, y, rates.look + search.look, search.power) &&
             bd_recurrence_is_solid(scene.raw, scene.shadow, width, scene.window.height, x, y);
         if (seen) {
             atomicAdd(&search.counts[at].seen, 1);
@@ -147,7 +146,9 @@ static __global__ void __launch_bounds__(bd_sep_threads)
         if (!again || threadIdx.x % 32)
             continue;
         if (i < seen)
-            atomicAdd(&search.counts[y / cell * search.across + x / cell].recurring, 1);
+            atomicAdd(
+                &search.counts[(y >> search.power) * search.across + (x >> search.power)].recurring,
+                1);
         else
             scene.raw[p] &= (uint8_t)~bd_cuda_mask_set;
     }
@@ -189,6 +190,7 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     search.moves = moving->moves;
     search.any = moving->any;
     search.across = moving->across;
+    search.power = bd_recurrence_cell_power(s->shape.height);
     search.half = (uint8_t)(params->threshold / 2);
     enum { judges = 1024 }; /* thread blocks */
     enum bd_status status = BD_OK;
@@ -196,9 +198,10 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
         search.learn = learn && look <= 0;
         search.look = look;
         search.clear = look == params->looks - 1;
-        status = bd_cuda_check(
-            cudaMemsetAsync(moving->listed, 0, 2 * sizeof *moving->listed, s->cuda->stream),
-            "emptying two lists");
+        if (look > 0)
+            status = bd_cuda_check(
+                cudaMemsetAsync(moving->listed, 0, 2 * sizeof *moving->listed, s->cuda->stream),
+                "emptying two lists");
         if (status != BD_OK)
             break;
         watch<<<bd_sep_blocks(s->pixels, 4 * bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(

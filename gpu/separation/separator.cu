@@ -142,7 +142,7 @@ static void take_set(struct allocation *a, const struct bd_cuda_separator *s,
 static void take_moving(struct allocation *a, struct bd_cuda_separator *s)
 {
     struct bd_sep_moving *moving = &s->moving;
-    const int64_t n = s->shape.window, cell = bd_recurrence_cell;
+    const int64_t n = s->shape.window, cell = 1 << bd_recurrence_cell_power(s->shape.height);
     moving->across = (int)((s->shape.width + cell - 1) / cell);
     moving->down = (int)((s->shape.height + cell - 1) / cell);
     const int64_t cells = (int64_t)moving->across * moving->down;

@@ -7,9 +7,8 @@
 #include "separation/cpu/mask_work.h"
 #include "separation/shared/recurrence.h"
 
-enum { cell = bd_recurrence_cell };
-
 struct bd_recurrence {
+    int power;                           /* bd_recurrence_cell_power */
     int across, down;                    /* cells */
     uint8_t *samples;                    /* ld x n: the frames of the window as they came */
     uint8_t *visits;                     /* pixels x n: each pixel's visit, by slot */
@@ -42,8 +41,9 @@ enum bd_status bd_recurrence_create(struct bd_cpu_separator *state)
     const struct bd_separation_shape *shape = &state->shape;
     struct bd_recurrence *own = state->recurrence = calloc(1, sizeof *own);
     if (own) {
-        own->across = (shape->width + cell - 1) / cell;
-        own->down = (shape->height + cell - 1) / cell;
+        const int power = own->power = bd_recurrence_cell_power(shape->height);
+        own->across = (shape->width + (1 << power) - 1) >> power;
+        own->down = (shape->height + (1 << power) - 1) >> power;
         size_t cells = (size_t)own->across * (size_t)own->down, n = (size_t)shape->window;
         own->samples = bd_cpu_alloc((size_t)state->ld * n);
         own->visits = bd_cpu_alloc((size_t)state->pixels * n);
@@ -107,17 +107,19 @@ static void look_strip(void *arg, int64_t item, int thread)
     const struct bd_cpu_separator *state = search->state;
     const uint8_t *raw = state->raw, *shadow = state->shadow;
     struct bd_recurrence *own = state->recurrence;
-    int to, from = bd_mask_strip(state->mask_work, item, &to), width = state->shape.width;
+    const int width = state->shape.width, power = own->power, every = bd_recurrence_every(power);
+    int to, from = bd_mask_strip(state->mask_work, item, &to);
     for (int y = from; y < to; y++) {
         int x = 0;
-        while (!bd_recurrence_looks_at(x, y, search->look))
+        while (!bd_recurrence_looks_at(x, y, search->look, power))
             x++;
-        for (; x < width; x += bd_recurrence_every) {
+        for (; x < width; x += every) {
             int64_t p = (int64_t)y * width + x;
             if (!bd_recurrence_is_foreground(raw, shadow, p) ||
                 !bd_recurrence_is_solid(raw, shadow, width, state->shape.height, x, y))
                 continue;
-            struct bd_recurrence_counts *counts = &own->counts[y / cell * own->across + x / cell];
+            struct bd_recurrence_counts *counts =
+                &own->counts[(y >> power) * own->across + (x >> power)];
             counts->seen++;
             counts->recurring += recurs(search, x, y, 0);
             counts->edges += bd_recurrence_edges(raw, shadow, width, p);
@@ -134,10 +136,11 @@ static void clear_strip(void *arg, int64_t item, int thread)
     const struct bd_recurrence *own = state->recurrence;
     int to, from = bd_mask_strip(state->mask_work, item, &to), width = state->shape.width;
     for (int y = from; y < to; y++) {
-        const uint8_t *moves = own->moves + y / cell * own->across;
+        const uint8_t *moves = own->moves + (y >> own->power) * own->across;
         for (int x = 0; x < width; x++) {
             int64_t p = (int64_t)y * width + x;
-            if (moves[x / cell] && bd_recurrence_is_foreground(state->raw, state->shadow, p) &&
+            if (moves[x >> own->power] &&
+                bd_recurrence_is_foreground(state->raw, state->shadow, p) &&
                 recurs(search, x, y, bd_recurrence_near))
                 state->raw[p] = 0;
         }

@@ -13,16 +13,18 @@
  *    light has been taken out: what is compared is f - l with v - l_j, where l_j = l c_j / w is the
  *    background of the sample's frame. The value recurs if it is like samples of at least
  *    bd_recurrence_visits separate visits, none of them the one in hand.
- * 3. Evidence. Each frame looks at one in bd_recurrence_every pixels, in turn; a frame of a window
- *    that is cleaned at bd_recurrence_looks times as many. What counts is foreground that a median
- * filter of 5 x 5 keeps (rain and noise do no harm). Each cell of bd_recurrence_cell squared pixels
- * counts how many such pixels were seen, how many recur at the very same pixel, and how many of
- * their four neighbours are not foreground. Whenever half of a window has entered, all counts are
- * halved.
+ * 3. Evidence. Each frame looks at two pixels of each cell, in turn; a frame of a window that is
+ *    cleaned at bd_recurrence_looks times as many. Cells are squares, 45 to 90 in a column of the
+ *    picture (at least 8 pixels high), so that large pictures cost no more. What counts is
+ *    foreground that a median filter of 5 x 5 keeps (rain and noise do no harm). Each cell counts
+ *    how many such pixels were seen, how many recur at the very same pixel, and how many of their
+ *    four neighbours are not foreground. Whenever half of a window has entered, all counts are
+ *    halved.
  * 4. The map, made again after a frame has entered the window. Of the counts of the 5 x 5 cells
  *    around a cell, the share that recurs times the edges of a pixel decides whether it moves in
- *    place (bd_recurrence_is_seed): leaves are in pieces, objects are whole. Of a crown in the wind
- *    97 pixels in 100 have .15 or more (fall-half); 97 of objects have less than .10 (highway,
+ *    place (bd_recurrence_is_seed): leaves are in pieces, objects are whole. A pixel needs a
+ *    quarter of an edge at least, as in pieces of 16 x 16 pixels. Of a crown in the wind 97 pixels
+ *    in 100 have .15 or more (fall-half); 97 of objects have less than .10 (highway,
  *    HallAndMonitor), .06 (CAVIAR2), .14 (Board, nine seconds). Cells near one that moves are taken
  *    too if what is seen there is in pieces.
  * 5. In these cells a foreground pixel is background after all if its value recurs at the pixel or
@@ -42,9 +44,7 @@ enum {
     bd_recurrence_least_threshold = 10,
     bd_recurrence_visits = 3,
     bd_recurrence_near = 2,   /* pixels around: of step 5 */
-    bd_recurrence_every = 32, /* a power of 2 */
     bd_recurrence_looks = 8,  /* at a frame of a window that is cleaned */
-    bd_recurrence_cell = 8,   /* pixels */
     bd_recurrence_around = 2, /* cells: of a sum in step 4 */
     bd_recurrence_grow = 6    /* cells: a cell near one that moves */
 };
@@ -105,10 +105,23 @@ BD_RULE uint32_t bd_recurrence_edges(const uint8_t *raw, const uint8_t *shadow, 
            bd_recurrence_is_foreground(raw, shadow, p + width);
 }
 
-/* Whether the frame numbered `look` looks at pixel (x, y). */
-BD_RULE bool bd_recurrence_looks_at(int x, int y, unsigned look)
+/* The side of a cell is 2 to this power, in pixels: 8, 16 or 32. */
+BD_RULE int bd_recurrence_cell_power(int height)
 {
-    return (((unsigned)x + 11 * (unsigned)y + 5 * look) & (bd_recurrence_every - 1)) == 0;
+    return height < 720 ? 3 : height < 1440 ? 4 : 5;
+}
+
+/* One pixel in so many is looked at. */
+BD_RULE int bd_recurrence_every(int cell_power)
+{
+    return 1 << (2 * cell_power - 1);
+}
+
+/* Whether the frame numbered `look` looks at pixel (x, y). */
+BD_RULE bool bd_recurrence_looks_at(int x, int y, unsigned look, int cell_power)
+{
+    unsigned every = (unsigned)bd_recurrence_every(cell_power);
+    return (((unsigned)x + 11 * (unsigned)y + 5 * look) & (every - 1)) == 0;
 }
 
 /* c_j / w in units of 1 / 4096; 1 where the light is not known. */
@@ -175,21 +188,23 @@ BD_RULE bool bd_recurrence_recurs(const struct bd_recurrence_window *window, con
     return false;
 }
 
-/* Whether what is seen around a cell is in pieces: it has four edges in ten pixels or more, of a
- * picture of 240 rows. Objects are the larger the larger the picture is, and have the fewer. */
-BD_RULE bool bd_recurrence_in_pieces(struct bd_recurrence_counts sum, int height)
+/* Whether what is seen around a cell is in pieces: a pixel has `hundredths` of an edge or more, in
+ * a picture of 240 rows. Objects are the larger the larger the picture is, and have the fewer. */
+BD_RULE bool bd_recurrence_in_pieces(struct bd_recurrence_counts sum, int hundredths, int height)
 {
-    return (int64_t)sum.edges * height * 10 > (int64_t)4 * 240 * ((int64_t)sum.seen + 1);
+    return (int64_t)sum.edges * height * 100 > (int64_t)hundredths * 240 * ((int64_t)sum.seen + 1);
 }
 
 /* Whether a cell moves in place, by the sums around it. looks: how often pixels have been looked
  * at; one that is foreground in less than a twentieth of the time moves little, and 250 looks, ten
- * seconds, are too few to tell. */
+ * seconds, are too few to tell. What has few edges is whole, however often it recurs: somebody who
+ * paces up and down is no leaf. */
 BD_RULE bool bd_recurrence_is_seed(struct bd_recurrence_counts sum, int looks, int height)
 {
     const double least = 0.11 * 240;
     double all = (double)sum.seen + 2.5 * (looks + 250);
-    return (double)sum.recurring * (double)sum.edges * height > least * (all * all);
+    return bd_recurrence_in_pieces(sum, 25, height) &&
+           (double)sum.recurring * (double)sum.edges * height > least * (all * all);
 }
 
 /* The sum of the counts as far as `reach` cells from (x, y), of across x down. */
@@ -221,8 +236,8 @@ BD_RULE bool bd_recurrence_moves(const uint8_t *seeds, const struct bd_recurrenc
     for (int row = top; row <= y + reach && row < down && !near; row++)
         for (int column = left; column <= x + reach && column < across; column++)
             near |= seeds[row * across + column] != 0;
-    return near &&
-           bd_recurrence_in_pieces(bd_recurrence_sum_around(counts, across, down, x, y, 1), height);
+    return near && bd_recurrence_in_pieces(bd_recurrence_sum_around(counts, across, down, x, y, 1),
+                                           40, height);
 }
 
 /* Half of the evidence is forgotten. */

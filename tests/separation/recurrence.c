@@ -216,17 +216,20 @@ static void test_recurs(void **unused)
     assert_int_equal(bd_recurrence_light(-1, 3), 4096);
 }
 
-/* Every pixel is looked at in one of eight frames. */
+/* Every pixel is looked at once while two pixels of each cell are looked at a frame. */
 static void test_looks(void **unused)
 {
     (void)unused;
-    for (int y = 0; y < 9; y++)
-        for (int x = 0; x < 9; x++) {
-            int looks = 0;
-            for (unsigned look = 5; look < 5 + bd_recurrence_every; look++)
-                looks += bd_recurrence_looks_at(x, y, look);
-            assert_int_equal(looks, 1);
-        }
+    for (int power = bd_recurrence_cell_power(100); power <= bd_recurrence_cell_power(2160);
+         power++)
+        for (int y = 0; y < 9; y++)
+            for (int x = 0; x < 9; x++) {
+                int looks = 0, every = bd_recurrence_every(power);
+                assert_int_equal(2 * every, 1 << 2 * power);
+                for (int look = 5; look < 5 + every; look++)
+                    looks += bd_recurrence_looks_at(x, y, (unsigned)look, power);
+                assert_int_equal(looks, 1);
+            }
 }
 
 int main(void)
