@@ -61,6 +61,8 @@ __global__ __launch_bounds__(bd_sep_threads) void compare(const __grid_constant_
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     uint32_t raw = 0;
+    bd_cuda_await();
+    bd_cuda_let_follow();
     if (p < 2)
         now.listed[p] = 0;
     if (p < now.words) {
@@ -137,6 +139,8 @@ __global__ __launch_bounds__(bd_sep_threads) void learn_pixels(const __grid_cons
                                                                float memory)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
+    bd_cuda_await();
+    bd_cuda_let_follow();
     if (p == 0) {
         *record = { numbers->foreground, numbers->rank, numbers->ghost_pixels, numbers->changed,
                     numbers->drift };
@@ -188,11 +192,9 @@ static void launch_compare(struct bd_cuda_separator *s, const struct bd_detect_p
                                    params->plain, params->shadows };
     const unsigned blocks = bd_sep_blocks(now.words, bd_sep_threads);
     if (s->projected)
-        compare<RANK, CHANNELS, false>
-            <<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(now, s->numbers, limits);
+        bd_sep_follow(s, compare<RANK, CHANNELS, false>, blocks, now, s->numbers, limits);
     else
-        compare<1, CHANNELS, true>
-            <<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(now, s->numbers, limits);
+        bd_sep_follow(s, compare<1, CHANNELS, true>, blocks, now, s->numbers, limits);
 }
 
 /* Background, difference, and flags. */
@@ -247,8 +249,8 @@ static enum bd_status learn_frame(struct bd_cuda_separator *s,
     const struct pixels now = { s->noise,  s->age, s->guard,    set->difference,
                                 set->mask, shadow, s->pitch / 4 };
     auto *kernel = learn ? learn_pixels<true> : learn_pixels<false>;
-    kernel<<<bd_sep_blocks(now.words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        now, set->record, s->numbers, rates, bd_sep_rates_from(params), params->memory);
+    bd_sep_follow(s, kernel, bd_sep_blocks(now.words, bd_sep_threads), now, set->record, s->numbers,
+                  rates, bd_sep_rates_from(params), params->memory);
     return bd_cuda_launched("learning noise levels");
 }
 

@@ -127,6 +127,8 @@ __global__ __launch_bounds__(bd_sep_threads) void project(const __grid_constant_
 {
     struct bd_sep_numbers *numbers = on.numbers;
     float w[RANK], sum[RANK] = {};
+    bd_cuda_await();
+    bd_cuda_let_follow();
 #pragma unroll
     for (int k = 0; k < RANK; k++)
         w[k] = numbers->w[k];
@@ -156,6 +158,8 @@ __global__ __launch_bounds__(bd_sep_threads, 1) void follow_light(const __grid_c
                                                                   int64_t chunks, float lambda)
 {
     struct bd_sep_numbers *numbers = on.numbers;
+    bd_cuda_await();
+    bd_cuda_let_follow();
     const uint32_t before = numbers->light;
     if (!before)
         return;
@@ -197,11 +201,11 @@ static enum bd_status launch_rounds(const struct bd_cuda_separator *s, int round
     enum bd_status status = BD_OK;
     for (int i = 0; status == BD_OK && i < rounds; i++) {
         auto *kernel = i ? project<RANK, false> : project<RANK, true>;
-        kernel<<<blocks, bd_sep_threads, 0, s->cuda->stream>>>(on, lambda, many);
+        bd_sep_follow(s, kernel, blocks, on, lambda, many);
         status = bd_cuda_launched("projecting a frame");
         if (status != BD_OK || i > 0)
             continue;
-        follow_light<RANK><<<1, bd_sep_threads, 0, s->cuda->stream>>>(on, blocks, lambda);
+        bd_sep_follow(s, follow_light<RANK>, 1, on, (int64_t)blocks, lambda);
         status = bd_cuda_launched("following the light");
     }
     return status;

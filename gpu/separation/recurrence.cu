@@ -15,35 +15,146 @@ struct scene {
     int64_t pixels;
 };
 
-/* bd_recurrence_recurs by a warp, a sample a lane. All lanes have the same arguments. */
-static __device__ bool recurs(const struct scene &scene, const struct bd_sep_rates &rates, int x,
-                              int y, int near)
+/* The pixel that a warp judges, and the part of the window that is compared with it. */
+struct judged {
+    int x, y;
+    int64_t i; /* of the pixel's first element */
+    unsigned visit;
+    float w;
+};
+
+static __device__ __forceinline__ struct judged judged_pixel(const struct scene &scene, int p)
 {
-    const struct bd_recurrence_window &window = scene.window;
+    const int width = scene.window.width;
+    return { p % width, p / width, (int64_t)p * scene.window.channels, scene.visit[p],
+             scene.numbers->w[0] };
+}
+
+/* The slot of the frame that entered the window j frames before the newest. */
+static __device__ __forceinline__ int slot_of(const struct scene &scene,
+                                              const struct bd_sep_rates &rates, int j)
+{
+    const int slot = rates.newest - j;
+    return slot < 0 ? slot + scene.window.slots : slot;
+}
+
+static __device__ __forceinline__ unsigned visit_in(const struct scene &scene, int slot,
+                                                    const struct judged &on)
+{
+    return scene.window
+        .visits[slot * scene.window.pitch + (int64_t)on.y * scene.window.width + on.x];
+}
+
+/* Whether the pixel is like element `at` of a slot. */
+static __device__ __forceinline__ bool is_like(const struct scene &scene, const struct judged &on,
+                                               int slot, int light, int64_t at)
+{
+    return bd_recurrence_is_like(scene.f + on.i, scene.background + on.i,
+                                 scene.window.samples + slot * scene.window.ld + at, light,
+                                 scene.window.channels, scene.window.reach);
+}
+
+static __device__ __forceinline__ int light_in(const struct scene &scene, int slot,
+                                               const struct judged &on)
+{
+    return bd_recurrence_light(scene.window.c[slot * scene.window.stride], on.w);
+}
+
+/* bd_recurrence_recurs at the very pixel, by a warp: a sample a lane, of which it loads `ahead` at
+ * once. */
+static __device__ bool recurs_here(const struct scene &scene, const struct bd_sep_rates &rates,
+                                   const struct judged &on)
+{
+    enum { ahead = 4 };
     const int lane = threadIdx.x % 32;
-    const int64_t p = (int64_t)y * window.width + x, i = p * window.channels;
-    const unsigned visit = scene.visit[p];
-    const float w = scene.numbers->w[0];
-    unsigned last = visit; /* of the newer samples that are like it, the oldest */
+    unsigned last = on.visit; /* of the newer samples that are like it, the oldest */
     int found = 0;
-    for (int j = 0; j < rates.columns && found < bd_recurrence_visits; j += 32) {
-        const bool counts = j + lane < rates.columns;
-        int slot = counts ? rates.newest - j - lane : 0;
-        slot += slot < 0 ? window.slots : 0;
-        const unsigned then = counts ? window.visits[slot * window.pitch + p] : visit;
-        const bool like =
-            then != visit &&
-            bd_recurrence_is_near(
-                &window, scene.f + i, scene.background + i, window.samples + slot * window.ld,
-                bd_recurrence_light(window.c[slot * window.stride], w), x, y, near);
-        const unsigned likes = __ballot_sync(~0u, like), newer = likes & ((1u << lane) - 1);
-        const unsigned before = __shfl_sync(~0u, then, newer ? 31 - __clz(newer) : 0);
-        const bool another = like && then != (newer ? before : last);
-        found += __popc(__ballot_sync(~0u, another));
-        if (likes)
-            last = __shfl_sync(~0u, then, 31 - __clz(likes));
+    for (int first = 0; first < rates.columns && found < bd_recurrence_visits;
+         first += 32 * ahead) {
+        unsigned visits[ahead];
+        bool near[ahead];
+#pragma unroll
+        for (int k = 0; k < ahead; k++) {
+            const int j = first + 32 * k + lane;
+            const int slot = slot_of(scene, rates, j < rates.columns ? j : 0);
+            near[k] = is_like(scene, on, slot, light_in(scene, slot, on), on.i);
+            visits[k] = visit_in(scene, slot, on);
+            near[k] &= j < rates.columns && visits[k] != on.visit;
+        }
+#pragma unroll
+        for (int k = 0; k < ahead; k++) {
+            const unsigned likes = __ballot_sync(~0u, near[k]), newer = likes & ((1u << lane) - 1);
+            const unsigned before = __shfl_sync(~0u, visits[k], newer ? 31 - __clz(newer) : 0);
+            const bool another = near[k] && visits[k] != (newer ? before : last);
+            found += __popc(__ballot_sync(~0u, another));
+            if (likes)
+                last = __shfl_sync(~0u, visits[k], 31 - __clz(likes));
+        }
     }
     return found >= bd_recurrence_visits;
+}
+
+/* bd_recurrence_recurs at the pixel or near it, by a warp: a neighbour a lane, of which it loads
+ * `ahead` samples at once. Neighbours outside the picture are those at its border. */
+static __device__ bool recurs_near(const struct scene &scene, const struct bd_sep_rates &rates,
+                                   const struct judged &on)
+{
+    enum { near = bd_recurrence_near, side = 2 * near + 1, ahead = 16 };
+    const struct bd_recurrence_window &window = scene.window;
+    const int lane = threadIdx.x % 32, place = min(lane, side * side - 1);
+    const int x = min(max(on.x + place % side - near, 0), window.width - 1);
+    const int y = min(max(on.y + place / side - near, 0), window.height - 1);
+    const int64_t at = ((int64_t)y * window.width + x) * window.channels;
+    unsigned last = on.visit;
+    int found = 0;
+    for (int j = 0; j < rates.columns; j += 32) {
+        const bool counts = j + lane < rates.columns;
+        const int slot = slot_of(scene, rates, counts ? j + lane : 0);
+        const int light = light_in(scene, slot, on);
+        const unsigned then = counts ? visit_in(scene, slot, on) : on.visit;
+        unsigned left = __ballot_sync(~0u, then != on.visit && then != last);
+        while (left) {
+            unsigned like = 0, taken = 0, visits[ahead];
+#pragma unroll
+            for (int k = 0; k < ahead; k++) {
+                const int from = left ? __ffs(left) - 1 : 0;
+                visits[k] = __shfl_sync(~0u, then, from);
+                const int its_slot = __shfl_sync(~0u, slot, from);
+                const int its_light = __shfl_sync(~0u, light, from);
+                taken |= (left != 0) << k;
+                left &= left - 1;
+                like |= is_like(scene, on, its_slot, its_light, at) << k;
+            }
+            like = __reduce_or_sync(~0u, like) & taken;
+#pragma unroll
+            for (int k = 0; k < ahead; k++)
+                if (like >> k & 1 && visits[k] != last) {
+                    last = visits[k];
+                    found++;
+                }
+            if (found >= bd_recurrence_visits)
+                return true;
+            left &= __ballot_sync(~0u, then != last);
+        }
+    }
+    return false;
+}
+
+/* bd_recurrence_is_solid by a warp: a neighbour a lane. *edges: bd_recurrence_edges. */
+static __device__ bool is_solid(const struct scene &scene, const struct judged &on, uint32_t *edges)
+{
+    enum { near = bd_recurrence_near, side = 2 * near + 1, middle = near * side + near };
+    const int lane = threadIdx.x % 32, width = scene.window.width;
+    if (on.x < near || on.y < near || on.x + near >= width || on.y + near >= scene.window.height)
+        return false;
+    const int64_t p = (int64_t)(on.y + lane / side - near) * width + on.x + lane % side - near;
+    const bool set = lane < side * side &&
+                     (scene.raw[p] & (bd_cuda_mask_set | bd_cuda_mask_recurs)) &&
+                     !(scene.shadow && scene.shadow[p]);
+    const unsigned around = __ballot_sync(~0u, set);
+    const unsigned next = 1u << (middle - side) | 5u << (middle - 1) | 1u << (middle + side);
+    *edges = 4 - __popc(around & next);
+    return 2 * __popc(around) > side * side;
 }
 
 /* The foreground among four pixels: 1 in their bytes. */
@@ -97,6 +208,8 @@ static __global__ void __launch_bounds__(bd_sep_threads)
     const int64_t word = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     const int width = scene.window.width;
     uint32_t foreground = 0;
+    bd_cuda_await();
+    bd_cuda_let_follow();
     if (4 * word < scene.pixels) {
         foreground = foreground_of(scene, word);
         if (search.learn) {
@@ -116,41 +229,41 @@ static __global__ void __launch_bounds__(bd_sep_threads)
         const int x = (int)(p % width), y = (int)(p / width);
         const int at = (y >> search.power) * search.across + (x >> search.power);
         const bool set = foreground >> 8 * e & 1;
-        const bool seen =
-            set && search.look >= 0 &&
-            bd_recurrence_looks_at(x, y, rates.look + search.look, search.power) &&
-            bd_recurrence_is_solid(scene.raw, scene.shadow, width, scene.window.height, x, y);
-        if (seen) {
-            atomicAdd(&search.counts[at].seen, 1);
-            atomicAdd(&search.counts[at].edges,
-                      bd_recurrence_edges(scene.raw, scene.shadow, width, p));
-        }
+        const bool seen = set && search.look >= 0 &&
+                          bd_recurrence_looks_at(x, y, rates.look + search.look, search.power);
         list_pixel(search.lists[0], &search.listed[0], p, seen);
         list_pixel(search.lists[1], &search.listed[1], p, clear && set && search.moves[at]);
     }
 }
 
-/* A listed pixel a warp: it is counted if its value recurs, or it is not set any more. */
+/* A listed pixel a warp: it is counted, or it is not set any more if its value recurs. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     judge(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
           struct bd_sep_rates rates, const __grid_constant__ search search)
 {
-    const int warps = bd_sep_threads / 32, width = scene.window.width;
+    bd_cuda_await();
+    bd_cuda_let_follow();
+    const int warps = bd_sep_threads / 32, lane = threadIdx.x % 32;
     const int seen = search.listed[0], all = seen + search.listed[1];
     if (loaded)
         rates = *loaded;
     for (int i = blockIdx.x * warps + threadIdx.x / 32; i < all; i += gridDim.x * warps) {
         const int p = i < seen ? search.lists[0][i] : search.lists[1][i - seen];
-        const int x = p % width, y = p / width;
-        const bool again = recurs(scene, rates, x, y, i < seen ? 0 : bd_recurrence_near);
-        if (!again || threadIdx.x % 32)
-            continue;
-        if (i < seen)
-            atomicAdd(
-                &search.counts[(y >> search.power) * search.across + (x >> search.power)].recurring,
-                1);
-        else
-            scene.raw[p] &= (uint8_t)~bd_cuda_mask_set;
+        const struct judged on = judged_pixel(scene, p);
+        uint32_t edges;
+        if (i >= seen) {
+            if (recurs_near(scene, rates, on) && lane == 0)
+                scene.raw[p] ^= bd_cuda_mask_set | bd_cuda_mask_recurs;
+        } else if (is_solid(scene, on, &edges)) {
+            const bool again = recurs_here(scene, rates, on);
+            struct bd_recurrence_counts *counts =
+                &search.counts[(on.y >> search.power) * search.across + (on.x >> search.power)];
+            if (lane == 0) {
+                atomicAdd(&counts->seen, 1);
+                atomicAdd(&counts->edges, edges);
+                atomicAdd(&counts->recurring, again);
+            }
+        }
     }
 }
 
@@ -204,12 +317,12 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
                 "emptying two lists");
         if (status != BD_OK)
             break;
-        watch<<<bd_sep_blocks(s->pixels, 4 * bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-            scene, loaded, rates, search);
+        bd_sep_follow(s, watch, bd_sep_blocks(s->pixels, 4 * bd_sep_threads), scene, loaded, rates,
+                      search);
         status = bd_cuda_launched("looking for what moves in place");
         if (status != BD_OK)
             break;
-        judge<<<judges, bd_sep_threads, 0, s->cuda->stream>>>(scene, loaded, rates, search);
+        bd_sep_follow(s, judge, judges, scene, loaded, rates, search);
         status = bd_cuda_launched("judging what moves in place");
     }
     return status;

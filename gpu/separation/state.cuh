@@ -8,6 +8,7 @@
 #define BD_GPU_SEPARATION_STATE_CUH
 
 #include "base/pool.h"
+#include "gpu/core/dependent_launch.cuh"
 #include "gpu/cuda.h"
 #include "gpu/separation/mask/mask.h"
 #include "separation/shared/ops.h"
@@ -204,6 +205,15 @@ static inline unsigned bd_sep_project_blocks(const struct bd_cuda_separator *s)
 static inline unsigned bd_sep_blocks(int64_t items, int64_t per_block)
 {
     return (unsigned)((items + per_block - 1) / per_block);
+}
+
+/* Launches a kernel of a frame's step by blocks of bd_sep_threads; it may begin before the one
+ * before it has ended. */
+template <class Kernel, class... Values>
+static void bd_sep_follow(const struct bd_cuda_separator *s, Kernel *kernel, unsigned blocks,
+                          const Values &...values)
+{
+    bd_cuda_follow(s->cuda, kernel, blocks, bd_sep_threads, 0, values...);
 }
 
 /* Makes the set of the frame in hand one that may be written: one that is being downloaded is left

@@ -93,6 +93,8 @@ static __global__ void __launch_bounds__(fill_threads)
     fill_mask(struct mask_size size, const __grid_constant__ struct contact_work work,
               const __grid_constant__ struct mask_change from)
 {
+    bd_cuda_await();
+    bd_cuda_let_follow();
     int k = blockIdx.x * fill_threads + threadIdx.x;
     int y = k / size.pitch, i = k % size.pitch;
     bool inside = y < size.height;
@@ -322,6 +324,8 @@ static __global__ void __launch_bounds__(contact_threads, 2)
 {
     extern __shared__ uint32_t black[];
     __shared__ int listed;
+    bd_cuda_await();
+    bd_cuda_let_follow();
     int total = (scene.rows + 1) * size.pitch, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int top = (int)blockIdx.x * scene.rows - 1; /* row 0 of `black` */
     uint32_t *list = black + total;
@@ -362,7 +366,7 @@ enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_siz
 {
     /* Less than 2^31 / tile_nodes tiles: neither does this overflow. */
     int blocks = (size.pitch * size.height + fill_threads - 1) / fill_threads;
-    fill_mask<<<blocks, fill_threads, 0, cuda->stream>>>(size, work, from);
+    bd_cuda_follow(cuda, fill_mask, blocks, fill_threads, 0, size, work, from);
     enum bd_status status = bd_cuda_launched("finding the components of a mask");
     if (status != BD_OK)
         return status;
@@ -370,7 +374,7 @@ enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_siz
                                          contact_block_rows(size) };
     size_t words = 2 * (size_t)(scene.rows + 1) * (size_t)size.pitch;
     auto *kernel = pictures->channels == 1 ? find_black<1> : find_black<3>;
-    kernel<<<(size.height + scene.rows - 1) / scene.rows, contact_threads, words * sizeof(uint32_t),
-             cuda->stream>>>(size, work, scene);
+    bd_cuda_follow(cuda, kernel, (size.height + scene.rows - 1) / scene.rows, contact_threads,
+                   words * sizeof(uint32_t), size, work, scene);
     return bd_cuda_launched("looking for contact shadows");
 }

@@ -48,6 +48,8 @@ static __global__ void __launch_bounds__(spread_threads)
 {
     enum { most = (spread_out + 2 * spread_most) * tile_words };
     __shared__ uint32_t memory[2][most];
+    bd_cuda_await();
+    bd_cuda_let_follow();
     int i = threadIdx.x % tile_words, x = blockIdx.x * tile_words + i;
     int top = blockIdx.y * spread_out;
     int window = 2 * radius + 1, rows = spread_out + window - 1;
@@ -235,6 +237,8 @@ static __global__ void __launch_bounds__(finish_threads, 3)
 {
     extern __shared__ uint32_t words[];
     __shared__ uint32_t warp_set[finish_warps];
+    bd_cuda_await();
+    bd_cuda_let_follow();
     int total = job.rows * size.pitch, lane = threadIdx.x % 32;
     uint32_t set = 0;
     if (TRIM)

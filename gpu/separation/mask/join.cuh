@@ -83,6 +83,8 @@ template <int reach>
 static __global__ void __launch_bounds__(join_threads)
     join_tiles(struct mask_size size, const uint32_t *bits, struct mask_forest forest)
 {
+    bd_cuda_await();
+    bd_cuda_let_follow();
     int k = blockIdx.x * join_threads + threadIdx.x;
     int below = (size.down - 1) * size.pitch * edge_parts;
     if (k < below)
@@ -95,6 +97,8 @@ static __global__ void __launch_bounds__(join_threads)
  */
 static __global__ void __launch_bounds__(tile_threads) sum_areas(struct mask_forest forest)
 {
+    bd_cuda_await();
+    bd_cuda_let_follow();
     int count = forest.count[blockIdx.x], first = blockIdx.x * tile_nodes;
     for (int k = threadIdx.x; k - threadIdx.x % 32 < count; k += tile_threads) {
         int root = -1;

@@ -46,6 +46,8 @@ static __global__ void __launch_bounds__(tile_threads, 2)
                  const uint8_t *out, int side, bool components, bool wide)
 {
     extern __shared__ __align__(16) unsigned char memory[];
+    bd_cuda_await();
+    bd_cuda_let_follow();
     union tile_shared *m = (union tile_shared *)memory;
     int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
     if (foreground && tile == 0 && threadIdx.x == 0)
@@ -74,6 +76,8 @@ static __global__ void __launch_bounds__(tile_threads)
                    int side, bool wide)
 {
     __shared__ struct median_memory m;
+    bd_cuda_await();
+    bd_cuda_let_follow();
     int y = tile_row(), i = tile_column();
     int64_t at = (int64_t)y * size.width + 32 * i;
     int count = y < size.height ? size.width - 32 * i : 0;
@@ -90,6 +94,8 @@ static __global__ void __launch_bounds__(tile_threads, 2)
                  const uint32_t *median, struct mask_forest set, int least)
 {
     extern __shared__ __align__(16) unsigned char memory[];
+    bd_cuda_await();
+    bd_cuda_let_follow();
     struct remove_shared *m = (struct remove_shared *)memory;
     int y = tile_row(), i = tile_column(), tile = blockIdx.y * size.across + blockIdx.x;
     int first = tile * tile_nodes;
@@ -229,13 +235,13 @@ static enum bd_status join(struct bd_cuda_mask *work, const uint32_t *bits,
     int threads = (size.down - 1) * size.pitch * edge_parts + (size.across - 1) * size.height;
     if (threads == 0) /* one tile */
         return BD_OK;
-    cudaStream_t stream = work->cuda->stream;
-    join_tiles<reach><<<(threads + join_threads - 1) / join_threads, join_threads, 0, stream>>>(
-        size, bits, forest);
+    const struct bd_cuda *cuda = work->cuda;
+    bd_cuda_follow(cuda, join_tiles<reach>, (threads + join_threads - 1) / join_threads,
+                   join_threads, 0, size, bits, forest);
     enum bd_status status = bd_cuda_launched("joining the components of a mask");
     if (status != BD_OK)
         return status;
-    sum_areas<<<size.across * size.down, tile_threads, 0, stream>>>(forest);
+    bd_cuda_follow(cuda, sum_areas, size.across * size.down, tile_threads, 0, forest);
     return bd_cuda_launched("summing the areas of a mask's components");
 }
 
@@ -248,8 +254,8 @@ static enum bd_status spread(struct bd_cuda_mask *work, uint8_t *guard, int radi
     for (;;) {
         int step = radius < spread_most ? radius : spread_most;
         radius -= step;
-        spread_rows<<<grid, spread_threads, 0, work->cuda->stream>>>(
-            size, radius ? dst : NULL, radius ? NULL : guard, src, step, wide);
+        bd_cuda_follow(work->cuda, spread_rows, grid, spread_threads, 0, size, radius ? dst : NULL,
+                       radius ? NULL : guard, src, step, wide);
         enum bd_status status = bd_cuda_launched("dilating a mask");
         if (status != BD_OK || radius == 0)
             return status;
@@ -267,9 +273,9 @@ static enum bd_status filter(struct bd_cuda_mask *work, const uint8_t *raw, cons
 {
     struct mask_size size = work->size;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
-    median_tiles<<<tiles, tile_threads, sizeof(union tile_shared), work->cuda->stream>>>(
-        size, work->median, work->set, objects, d_foreground, raw, out, side, components,
-        is_wide(size, raw) && is_wide(size, out));
+    bd_cuda_follow(work->cuda, median_tiles, tiles, tile_threads, sizeof(union tile_shared), size,
+                   work->median, work->set, objects, d_foreground, raw, out, side, components,
+                   is_wide(size, raw) && is_wide(size, out));
     enum bd_status status = bd_cuda_launched("filtering a mask");
     return status == BD_OK && components ? join<1>(work, work->median, work->set) : status;
 }
@@ -311,8 +317,8 @@ static enum bd_status finish(struct bd_cuda_mask *work,
     job.wide = is_wide(size, pictures->mask) && is_wide(size, pictures->shadow) &&
                is_wide(size, pictures->all_shadow);
     auto *kernel = trim ? finish_rows<true> : finish_rows<false>;
-    kernel<<<(size.height + rows - 1) / rows, finish_threads, finish_shared(size, trim),
-             work->cuda->stream>>>(size, work->spread, *pictures, job);
+    bd_cuda_follow(work->cuda, kernel, (size.height + rows - 1) / rows, finish_threads,
+                   finish_shared(size, trim), size, work->spread, *pictures, job);
     return bd_cuda_launched("filling the holes of a mask");
 }
 
@@ -321,17 +327,16 @@ static enum bd_status write_shadows(struct bd_cuda_mask *work,
                                     const struct bd_cuda_mask_pictures *pictures, int side)
 {
     struct mask_size size = work->size;
-    cudaStream_t stream = work->cuda->stream;
     dim3 tiles((unsigned)size.across, (unsigned)size.down);
     uint8_t *out = pictures->shadow_mask;
     const uint8_t *shadow = pictures->all_shadow ? pictures->all_shadow : pictures->shadow;
     if (!shadow)
         return bd_cuda_check(
-            cudaMemsetAsync(out, 0, (size_t)size.width * (size_t)size.height, stream),
+            cudaMemsetAsync(out, 0, (size_t)size.width * (size_t)size.height, work->cuda->stream),
             "clearing shadows");
     bool wide = is_wide(size, out) && is_wide(size, shadow) && is_wide(size, pictures->mask);
-    median_shadows<<<tiles, tile_threads, 0, stream>>>(size, out, shadow, pictures->mask, side,
-                                                       wide);
+    bd_cuda_follow(work->cuda, median_shadows, tiles, tile_threads, 0, size, out, shadow,
+                   pictures->mask, side, wide);
     return bd_cuda_launched("filtering shadows");
 }
 
@@ -346,8 +351,8 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
                                    params->min_area > 1 || contact, contact ? work->objects : NULL,
                                    pictures->foreground);
     if (status == BD_OK && params->max_hole >= 1) {
-        remove_tiles<<<tiles, tile_threads, sizeof(struct remove_shared), work->cuda->stream>>>(
-            size, work->kept, work->clear, work->median, work->set, params->min_area);
+        bd_cuda_follow(work->cuda, remove_tiles, tiles, tile_threads, sizeof(struct remove_shared),
+                       size, work->kept, work->clear, work->median, work->set, params->min_area);
         status = bd_cuda_launched("removing small components of a mask");
         if (status == BD_OK)
             status = join<0>(work, work->kept, work->clear);

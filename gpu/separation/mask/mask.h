@@ -24,9 +24,10 @@ void bd_cuda_mask_destroy(struct bd_cuda_mask *mask); /* accepts NULL */
 
 /* Flags of a pixel before the clean-up. */
 enum bd_cuda_mask_flag {
-    bd_cuda_mask_set = 1,      /* it differs by more than its threshold */
-    bd_cuda_mask_plain = 2,    /* it is plain background (separation/shared/mask.h) */
-    bd_cuda_mask_plausible = 4 /* it may be shadow (separation/shared/shadow.h) */
+    bd_cuda_mask_set = 1,       /* it differs by more than its threshold */
+    bd_cuda_mask_plain = 2,     /* it is plain background (separation/shared/mask.h) */
+    bd_cuda_mask_plausible = 4, /* it may be shadow (separation/shared/shadow.h) */
+    bd_cuda_mask_recurs = 8 /* it was set, but moves in place (separation/shared/recurrence.h) */
 };
 
 /* Pictures of height x width bytes with tight rows, in device memory. */

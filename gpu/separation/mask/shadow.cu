@@ -4,6 +4,8 @@
  * version is separation/cpu/shadow.c. */
 #include "gpu/separation/mask/shadow.cuh"
 
+#include "gpu/core/dependent_launch.cuh"
+
 enum {
     shadow_reach = bd_shadow_reach,
     shadow_side = 2 * shadow_reach + 1,
@@ -190,10 +192,12 @@ static __device__ __forceinline__ uint64_t shadow_of_row(const struct shadow_mem
 }
 
 static __global__ void __launch_bounds__(shadow_threads)
-    find_shadows(uint8_t *shadow, const uint8_t *__restrict__ flags, const uint8_t *__restrict__ f,
-                 const uint8_t *__restrict__ l, int width, int height)
+    find_shadows(uint8_t *shadow, const uint8_t *flags, const uint8_t *f, const uint8_t *l,
+                 int width, int height)
 {
     __shared__ struct shadow_memory m;
+    bd_cuda_await();
+    bd_cuda_let_follow();
     const struct shadow_tile tile = { (int)blockIdx.x * shadow_tile_columns - shadow_halo,
                                       (int)blockIdx.y * shadow_tile_rows - shadow_halo, width,
                                       height };
@@ -224,6 +228,7 @@ enum bd_status bd_cuda_shadow_find(struct bd_cuda *cuda, uint8_t *shadow, const 
 {
     const dim3 tiles((unsigned)((width + shadow_tile_columns - 1) / shadow_tile_columns),
                      (unsigned)((height + shadow_tile_rows - 1) / shadow_tile_rows));
-    find_shadows<<<tiles, shadow_threads, 0, cuda->stream>>>(shadow, flags, f, l, width, height);
+    bd_cuda_follow(cuda, find_shadows, tiles, shadow_threads, 0, shadow, flags, f, l, width,
+                   height);
     return bd_cuda_launched("looking for shadows");
 }

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+#include "gpu/core/dependent_launch.cuh"
+
 /* A tile is 256 x 64 pixels, a thread for each word: at 1920 x 1080 about one tile for each
  * multiprocessor of an H100. A warp holds four rows. */
 enum {
