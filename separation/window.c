@@ -54,8 +54,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
         .seconds = (float)seconds,
-        /* What is let into the window takes half of it before it counts for most of the columns. */
-        .memory = (float)(o->memory / 2),
+        .memory = (float)o->memory,
         .look = (unsigned)s->submitted,
         .looks = !s->frozen,
         .newest = s->columns ? s->order[s->columns - 1] : 0,
