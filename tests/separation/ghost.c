@@ -222,6 +222,28 @@ static void test_stander(void **state)
     }
 }
 
+/* Who stays still for somewhat longer than the memory time and leaves uncovers no ghost. */
+static void test_leaver(void **state)
+{
+    (void)state;
+    static struct scene scene;
+    const int memory = 12;
+    FOR_EACH_BACKEND(name)
+    {
+        open_scene(&scene, name, memory);
+        look_ahead(&scene, 0);
+        for (int i = 0; i < rate; i++)
+            push(&scene, -1);
+        for (int i = 0; i < memory * rate * 5 / 4; i++)
+            push(&scene, man_x);
+        for (int i = 0; i < 2 * memory * rate; i++) {
+            push(&scene, -1);
+            assert_int_equal(scene.out.foreground, 0);
+        }
+        close_scene(&scene);
+    }
+}
+
 /* What is frozen stays, ghosts too. */
 static void test_frozen(void **state)
 {
@@ -282,8 +304,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_background), cmocka_unit_test(test_ghost),
         cmocka_unit_test(test_first_ghost),      cmocka_unit_test(test_bright),
-        cmocka_unit_test(test_stander),          cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_stander),          cmocka_unit_test(test_leaver),
+        cmocka_unit_test(test_frozen),           cmocka_unit_test(test_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

