@@ -1,6 +1,7 @@
 /* The live separator on the GPU: the kernels of an ordinary frame's step as a CUDA graph. One
- * launch replaces seventeen, or eighteen with colour. Rare steps (the window fills or slides, a seek,
- * other parameters) are enqueued kernel by kernel: that is the plain version, bit for bit the same.
+ * launch replaces seventeen, or eighteen with colour. Rare steps (the window fills or slides, a
+ * seek, other parameters) are enqueued kernel by kernel: that is the plain version, bit for bit the
+ * same.
  */
 #include <string.h>
 
