@@ -13,8 +13,8 @@
  * ghost has been removed and when lambda has changed; with refinements, at each slide. The SVD of R
  * gives the rank and the singular values of the new basis, and its columns but the first, which
  * comes from the basis before by a step of subspace iteration, the same on all backends. Pixels
- * that are foreground enter the window as background, until they have been foreground for the memory
- * time: the window then takes somewhat longer than that again to make them background.
+ * that are foreground enter the window as background, until they have been foreground for the
+ * memory time: the window then takes somewhat longer than that again to make them background.
  *
  * The start: without a look-ahead the first frames enter the window as they are, densely, within 10
  * seconds or the memory time, and the background is the stable value of each pixel in them. When
