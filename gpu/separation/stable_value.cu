@@ -157,21 +157,58 @@ __device__ __forceinline__ void split_channels(uint32_t planes[CHANNELS],
     planes[CHANNELS - 1] = __byte_perm(__byte_perm(a, b, 0x0052), c, 0x7410);
 }
 
-/* Two stable values, and where the second has members enough to be the background's. */
+/* Both stable values of each pixel: in the region what was there first and what came, elsewhere
+ * twice the first stable value. */
 struct two_values {
     uint8_t *value[2]; /* ld */
     uint8_t *noise[2]; /* pitch: sixteenths of a grey level */
-    uint8_t *region;   /* pitch: 0 or 1 */
+    uint8_t *region;   /* pitch: 0; in_region, and `came` where the stable value is what came */
 };
 
+enum { in_region = 1, came = 2 };
+
+/* 0xff in the bytes of the first stable value that is seen before the second one, and after it.
+ * others: the pictures that do not show the first one take part. */
 template <int CHANNELS>
-__device__ __forceinline__ void store_stable(const struct two_values &to, int which, int64_t p,
-                                             const struct stable_value<CHANNELS> &found)
+__device__ __forceinline__ void when_seen(uint32_t *before, uint32_t *after,
+                                          const struct planes<CHANNELS, true> &others, int count,
+                                          const uint32_t second[CHANNELS])
 {
+    uint32_t begun = 0;
+    *before = *after = 0;
+    for (int j = 0; j < count; j++) {
+        const uint32_t shows_first = ~others.takes_part(j);
+        const uint32_t shows_second = ~far_bytes(others, j, second) & ~shows_first;
+        *before |= shows_first & ~begun;
+        *after = (*after | shows_first) & ~shows_second;
+        begun |= shows_second;
+    }
+}
+
+/* Stores both values. region: 0xff in its bytes; older: in those of them in which the second value
+ * was there first. */
+template <int CHANNELS>
+__device__ __forceinline__ void
+store_stable(const struct two_values &to, int64_t p, const struct stable_value<CHANNELS> &first,
+             const struct stable_value<CHANNELS> &second, uint32_t region, uint32_t older)
+{
+    const uint32_t newer = region & ~older;
 #pragma unroll
-    for (int c = 0; c < CHANNELS; c++)
-        *reinterpret_cast<uint32_t *>(to.value[which] + 4 * (CHANNELS * p + c)) = found.value[c];
-    *reinterpret_cast<uint32_t *>(to.noise[which] + 4 * p) = found.noise;
+    for (int c = 0; c < CHANNELS; c++) {
+        const uint32_t old = bd_sep_bytes_of_pixels<CHANNELS>(older, c);
+        const uint32_t young = bd_sep_bytes_of_pixels<CHANNELS>(newer, c);
+        const int64_t i = 4 * (CHANNELS * p + c);
+        *reinterpret_cast<uint32_t *>(to.value[0] + i) =
+            (first.value[c] & ~old) | (second.value[c] & old);
+        *reinterpret_cast<uint32_t *>(to.value[1] + i) =
+            (first.value[c] & ~young) | (second.value[c] & young);
+    }
+    *reinterpret_cast<uint32_t *>(to.noise[0] + 4 * p) =
+        (first.noise & ~older) | (second.noise & older);
+    *reinterpret_cast<uint32_t *>(to.noise[1] + 4 * p) =
+        (first.noise & ~newer) | (second.noise & newer);
+    *reinterpret_cast<uint32_t *>(to.region + 4 * p) =
+        (region & in_region * 0x01010101u) | (older & came * 0x01010101u);
 }
 
 /* Four pixels a thread: the stable value, and the second one, of the pictures that do not show the
@@ -205,7 +242,6 @@ __launch_bounds__(stable_threads) void find_two_stable(const __grid_constant__ t
         at, NULL
     };
     find_stable_value(&first, all, count, &first);
-    store_stable(to, 0, p, first);
     uint32_t value[CHANNELS];
     split_channels<CHANNELS>(value, first.value);
     for (int j = 0; j < count; j++)
@@ -214,25 +250,31 @@ __launch_bounds__(stable_threads) void find_two_stable(const __grid_constant__ t
         at, part
     };
     find_stable_value(&second, others, count, &first);
-    store_stable(to, 1, p, second);
-    uint32_t region = 0;
+    uint32_t region = 0, before, after;
 #pragma unroll
     for (int e = 0; e < 4; e++)
-        region |= (uint32_t)((int)(second.number >> 8 * e & 0xff) * bd_sep_second_share >= count)
-                  << 8 * e;
-    *reinterpret_cast<uint32_t *>(to.region + 4 * p) = region;
+        if ((int)(second.number >> 8 * e & 0xff) * bd_sep_second_share >= count)
+            region |= 0xffu << 8 * e;
+    split_channels<CHANNELS>(value, second.value);
+    when_seen(&before, &after, others, count, value);
+    region &= ~(before & after);
+    store_stable(to, p, first, second, region, region & ~before);
 }
 
-/* Four pixels a thread: basis and noise := the first value, but the second where `lower` is set. */
+/* Four pixels a thread: basis and noise := what came where `lower` is set, what was there first
+ * where `first_lower` is, the stable value elsewhere. */
 template <int CHANNELS>
 __global__ __launch_bounds__(bd_sep_threads) void take_stable(
     float *basis, float *noise, struct bd_sep_numbers *numbers,
-    const __grid_constant__ two_values from, const uint8_t *lower, int64_t words)
+    const __grid_constant__ two_values from, const uint8_t *lower, const uint8_t *first_lower,
+    int64_t words)
 {
     const int64_t p = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     uint32_t square = 0;
     if (p < words) {
-        const uint32_t second = 0xff * bd_sep_load_word(lower + 4 * p);
+        const uint32_t stable_came = bd_sep_load_word(from.region + 4 * p) / came & 0x01010101u;
+        const uint32_t second = 0xff * (bd_sep_load_word(lower + 4 * p) |
+                                        (stable_came & ~bd_sep_load_word(first_lower + 4 * p)));
 #pragma unroll
         for (int c = 0; c < CHANNELS; c++) {
             const int64_t i = 4 * (CHANNELS * p + c);
@@ -253,7 +295,8 @@ __global__ __launch_bounds__(bd_sep_threads) void take_stable(
     bd_sep_add_square(numbers, square);
 }
 
-/* Both values, and s->lower: where the second is the background. */
+/* Both values, s->lower: where what came is the background, and s->shadow: where what was there
+ * first is. */
 static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_values *to,
                                   int count, float lambda, int choose)
 {
@@ -275,18 +318,26 @@ static enum bd_status find_stable(struct bd_cuda_separator *s, const struct two_
     status = bd_cuda_launched("the stable values of each pixel");
     if (status != BD_OK)
         return status;
-    if (!choose)
-        return bd_cuda_check(cudaMemsetAsync(s->lower, 0, (size_t)s->pitch, s->cuda->stream),
+    if (!choose) {
+        status = bd_cuda_check(cudaMemsetAsync(s->lower, 0, (size_t)s->pitch, s->cuda->stream),
+                               "the stable value of each pixel");
+        if (status != BD_OK)
+            return status;
+        return bd_cuda_check(cudaMemsetAsync(s->shadow, 0, (size_t)s->pitch, s->cuda->stream),
                              "the stable value of each pixel");
-    const struct bd_cuda_boundary boundary = { to->value[0],
-                                               to->value[1],
-                                               s->shape.channels,
-                                               to->region,
-                                               3,
-                                               NULL,
-                                               (int)(s->pixels / bd_sep_second_least),
-                                               bd_sep_second_times };
-    return bd_cuda_boundary_find(s->mask_work, s->lower, &boundary);
+    }
+    struct bd_cuda_boundary boundary = { to->value[0],
+                                         to->value[1],
+                                         s->shape.channels,
+                                         to->region,
+                                         3,
+                                         NULL,
+                                         (int)(s->pixels / bd_sep_second_least),
+                                         bd_sep_second_times };
+    status = bd_cuda_boundary_find(s->mask_work, s->lower, &boundary);
+    boundary.outside = to->value[1];
+    boundary.inside = to->value[0];
+    return status == BD_OK ? bd_cuda_boundary_find(s->mask_work, s->shadow, &boundary) : status;
 }
 
 /* The two values lie in the pictures of the set in hand, which the next detection overwrites. */
@@ -310,7 +361,7 @@ enum bd_status bd_cuda_sep_stable(void *arg, const int *order, int count, float 
     const int64_t words = s->pitch / 4;
     auto *kernel = s->shape.channels == 1 ? take_stable<1> : take_stable<3>;
     kernel<<<bd_sep_blocks(words, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        s->basis, s->noise, s->numbers, two, s->lower, words);
+        s->basis, s->noise, s->numbers, two, s->lower, s->shadow, words);
     status = bd_cuda_launched("the stable value of each pixel");
     return status == BD_OK ? bd_sep_start_basis(s, count, lambda) : status;
 }

@@ -1,5 +1,6 @@
 /* The live separator on the CPU: the first background, from the frames of the window. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "separation/cpu/state.h"
@@ -40,41 +41,97 @@ static void median_chunk(void *arg, int64_t chunk, int thread)
     state->partial[chunk] = take_background(state, from, count);
 }
 
-/* Both stable values of a chunk of pixels (not elements): pictures, noise levels and numbers of
- * members. */
+static bool shows(const uint8_t *pixel, const uint8_t *value, int channels)
+{
+    for (int c = 0; c < channels; c++)
+        if (abs(pixel[c] - value[c]) > bd_sep_stable_reach)
+            return false;
+    return true;
+}
+
+/* When the second stable value of a pixel is seen. */
+enum seen { seen_first, seen_last, seen_between };
+
+static enum seen when_seen(const uint8_t *const *columns, int count, int channels, int64_t p,
+                           const uint8_t *first, const uint8_t *second)
+{
+    const int64_t at = p * channels;
+    bool begun = false, before = false, after = false;
+    for (int j = 0; j < count; j++) {
+        if (shows(columns[j] + at, first + at, channels)) {
+            before |= !begun;
+            after = true;
+        } else if (shows(columns[j] + at, second + at, channels)) {
+            begun = true;
+            after = false;
+        }
+    }
+    return !before ? seen_first : after ? seen_between : seen_last;
+}
+
+/* Pixel p of both stable values changes places. */
+static void swap_values(struct bd_cpu_separator *state, int64_t p)
+{
+    const int64_t channels = state->shape.channels;
+    for (int64_t i = p * channels; i < (p + 1) * channels; i++) {
+        const uint8_t value = state->background[i];
+        state->background[i] = state->picture[i];
+        state->picture[i] = value;
+    }
+    const uint8_t noise = state->raw[p];
+    state->raw[p] = state->mask[p];
+    state->mask[p] = noise;
+}
+
+/* Both stable values of a chunk of pixels (not elements): pictures and noise levels. state->guard
+ * := 1 in the region, in which state->background is what was there first, and state->picture what
+ * came; elsewhere both are the stable value. state->scratch := 1 where the stable value came. */
 static void stable_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
-    int channels = state->shape.channels;
+    const int channels = state->shape.channels;
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from), at = from * channels;
     const uint8_t *here[bd_max_stable];
     for (int j = 0; j < sweep->count; j++)
         here[j] = sweep->columns[j] + at;
-    uint8_t *other = state->background + at, *members = state->guard + from;
-    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, NULL, other,
-                           state->raw + from, members);
-    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, other,
-                           state->picture + at, state->mask + from, members);
-    /* From here on: where the second value has members enough to be the background's. */
-    for (int64_t p = from; p < from + count; p++)
-        state->guard[p] = state->guard[p] * bd_sep_second_share >= sweep->count;
+    uint8_t *first = state->background + at, *second = state->picture + at;
+    uint8_t *region = state->guard + from, *came = state->scratch + from;
+    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, NULL, first,
+                           state->raw + from, came);
+    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, first, second,
+                           state->mask + from, region);
+    for (int64_t p = 0; p < count; p++) {
+        region[p] = region[p] * bd_sep_second_share >= sweep->count;
+        came[p] = 0;
+        if (region[p]) {
+            const enum seen seen = when_seen(here, sweep->count, channels, p, first, second);
+            region[p] = seen != seen_between;
+            came[p] = seen == seen_first;
+        }
+        if (!region[p]) {
+            memcpy(second + p * channels, first + p * channels, (size_t)channels);
+            state->mask[from + p] = state->raw[from + p];
+        } else if (came[p]) {
+            swap_values(state, from + p);
+        }
+    }
 }
 
-/* A chunk of the first background: the first stable value, but the second where state->lower is
- * set.
- */
+/* A chunk of the first background. state->lower: where what came is the background; the second half
+ * of state->scratch: where what was there first is; elsewhere the stable value is. */
 static void choose_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
     struct bd_cpu_separator *state = arg;
-    size_t channels = (size_t)state->shape.channels;
+    const size_t channels = (size_t)state->shape.channels;
+    const uint8_t *came = state->scratch, *lower = state->scratch + state->pixels;
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
     for (int64_t p = from; p < from + count; p++) {
-        uint8_t noise = state->lower[p] ? state->mask[p] : state->raw[p];
-        state->noise[p] = (float)noise / 16;
-        if (state->lower[p])
+        const bool take = state->lower[p] || (came[p] && !lower[p]);
+        state->noise[p] = (float)(take ? state->mask[p] : state->raw[p]) / 16;
+        if (take)
             memcpy(state->background + (size_t)p * channels, state->picture + (size_t)p * channels,
                    channels);
     }
@@ -168,13 +225,18 @@ enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float l
                                     .apart = NULL,
                                     .least = (int)(state->pixels / bd_sep_second_least),
                                     .times = bd_sep_second_times };
+    uint8_t *lower = state->scratch + state->pixels;
+    memset(state->lower, 0, (size_t)state->pixels);
+    memset(lower, 0, (size_t)state->pixels);
     bd_mask_median(state->mask_work, state->guard, state->guard, 3);
-    if (choose)
+    if (choose) {
         bd_boundary_find(state->mask_work, state->lower, &boundary);
-    else
-        memset(state->lower, 0, (size_t)state->pixels);
-    memset(state->guard, 0, (size_t)state->pixels);
+        boundary.outside = state->picture;
+        boundary.inside = state->background;
+        bd_boundary_find(state->mask_work, lower, &boundary);
+    }
     bd_pool_run(state->pool, choose_chunk, state, items);
+    memset(state->guard, 0, (size_t)state->pixels);
     start_basis(state, items, order, count, lambda);
     return bd_cpu_sep_recall(state, order[count - 1]);
 }

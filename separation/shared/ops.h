@@ -156,11 +156,14 @@ struct bd_separation_ops {
      * the largest (the earliest of equals): a value seen before and after a person stayed there
      * wins over that person, even over a somewhat longer stay. The stable value is the mean of its
      * members, the noise level their mean difference from it (maximum over channels).
-     * With choose = 1 there is a second stable value, of the pictures that do not show the first.
-     * The region (where the second one has at least 1 / bd_sep_second_share of the pictures as
-     * members), after a 3 x 3 median, takes the second value in components of at least
-     * 1 / bd_sep_second_least of the picture whose boundary contrast is bd_sep_second_times lower
-     * with it (separation/shared/boundary_contrast.h). */
+     * There is a second stable value, of the pictures that do not show the first. The region is
+     * where it has at least 1 / bd_sep_second_share of the pictures as members, and the first one
+     * is not seen both before and after it; after a 3 x 3 median. With choose = 1 a component of
+     * the region (of at least 1 / bd_sep_second_least of the picture) is taken as a whole, since
+     * who comes and stays sways: inside he is the stable value, along his outline what is behind
+     * him is. Of both values of each of its pixels it takes what was seen earlier, if the boundary
+     * contrast of that is bd_sep_second_times lower (separation/shared/boundary_contrast.h), or
+     * what came later, if that of this is; else it takes the stable value. */
     enum bd_status (*stable)(void *state, const int *order, int count, float lambda, int choose);
     /* Ghost removal: an object that was taken for background has left, and the background that it
      * uncovered has been foreground since, without a change. One look: a pixel of f that differs in

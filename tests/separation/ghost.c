@@ -109,6 +109,29 @@ static void test_first_background(void **state)
     }
 }
 
+/* The same of somebody who comes, stays and sways: along his outline the wall is seen for most of
+ * the time. */
+static void test_swaying(void **state)
+{
+    (void)state;
+    static struct scene scene;
+    FOR_EACH_BACKEND(name)
+    for (int comes = 4; comes <= 8; comes += 2) {
+        open_scene(&scene, name, 60);
+        for (int j = 0; j < 20; j++) {
+            draw(scene.picture, 5000 + j, j < comes ? -1 : man_x + 3 * (j % 2));
+            assert_int_equal(
+                bd_separator_look_ahead(scene.separator, scene.picture, (int64_t)width * 3), BD_OK);
+        }
+        assert_int_equal(bd_separator_initialise(scene.separator), BD_OK);
+        push(&scene, -1);
+        assert_int_equal(scene.out.foreground, 0);
+        push(&scene, man_x);
+        assert_true(share(scene.out.mask, man_x) > 0.95);
+        close_scene(&scene);
+    }
+}
+
 /* Live, he is there from the start: background, as far as can be known. When he leaves, his ghost
  * stays for a few seconds at most, and he himself is seen all the while. */
 static void test_ghost(void **state)
@@ -302,10 +325,15 @@ static void test_leaves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_first_background), cmocka_unit_test(test_ghost),
-        cmocka_unit_test(test_first_ghost),      cmocka_unit_test(test_bright),
-        cmocka_unit_test(test_stander),          cmocka_unit_test(test_leaver),
-        cmocka_unit_test(test_frozen),           cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_first_background),
+        cmocka_unit_test(test_swaying),
+        cmocka_unit_test(test_ghost),
+        cmocka_unit_test(test_first_ghost),
+        cmocka_unit_test(test_bright),
+        cmocka_unit_test(test_stander),
+        cmocka_unit_test(test_leaver),
+        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_leaves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ enum bd_status bd_cuda_mask_clean(struct bd_cuda_mask *work,
 struct bd_cuda_boundary {
     const uint8_t *outside, *inside; /* pictures, height x width x channels bytes, tight rows */
     int channels;                    /* 1 or 3 */
-    const uint8_t *region;           /* height x width, 0 or 1 */
+    const uint8_t *region;           /* height x width, odd: in it */
     int median;                      /* the region is what this filter leaves of it (1 .. 15) */
     const uint8_t *apart; /* height x width, from 128 on: pixels that show neither, unless they are
                              in the region; or NULL */
