@@ -228,8 +228,8 @@ enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float l
     uint8_t *lower = state->scratch + state->pixels;
     memset(state->lower, 0, (size_t)state->pixels);
     memset(lower, 0, (size_t)state->pixels);
-    bd_mask_median(state->mask_work, state->guard, state->guard, 3);
     if (choose) {
+        bd_mask_median(state->mask_work, state->guard, state->guard, 3);
         bd_boundary_find(state->mask_work, state->lower, &boundary);
         boundary.outside = state->picture;
         boundary.inside = state->background;

@@ -70,15 +70,22 @@ static void close_scene(struct scene *scene)
     bd_backend_close(&scene->backend);
 }
 
-/* Shows the separator frames in which the man stays for the first `stays` of 20 pictures. */
-static void look_ahead(struct scene *scene, int stays)
+/* Shows the separator 20 pictures: in those from `comes` to before `goes` the man is there, and in
+ * every second one of them he has swayed to the right. */
+static void look_ahead_at(struct scene *scene, int comes, int goes, int sway)
 {
     for (int j = 0; j < 20; j++) {
-        draw(scene->picture, 5000 + j, j < stays ? man_x : -1);
+        draw(scene->picture, 5000 + j, j >= comes && j < goes ? man_x + sway * (j % 2) : -1);
         assert_int_equal(
             bd_separator_look_ahead(scene->separator, scene->picture, (int64_t)width * 3), BD_OK);
     }
     assert_int_equal(bd_separator_initialise(scene->separator), BD_OK);
+}
+
+/* Shows the separator frames in which the man stays for the first `stays` of 20 pictures. */
+static void look_ahead(struct scene *scene, int stays)
+{
+    look_ahead_at(scene, 0, stays, 0);
 }
 
 static void push(struct scene *scene, int x)
@@ -88,6 +95,15 @@ static void push(struct scene *scene, int x)
                                        (double)scene->frame / rate, &scene->out),
                      BD_OK);
     scene->frame++;
+}
+
+/* A scene that nobody has been in, after a look-ahead and a second. */
+static void open_empty(struct scene *scene, const char *name, double memory)
+{
+    open_scene(scene, name, memory);
+    look_ahead(scene, 0);
+    for (int i = 0; i < rate; i++)
+        push(scene, -1);
 }
 
 /* He stays there for most of the look-ahead, at its beginning or at its end: the wall is the
@@ -118,12 +134,7 @@ static void test_swaying(void **state)
     FOR_EACH_BACKEND(name)
     for (int comes = 4; comes <= 8; comes += 2) {
         open_scene(&scene, name, 60);
-        for (int j = 0; j < 20; j++) {
-            draw(scene.picture, 5000 + j, j < comes ? -1 : man_x + 3 * (j % 2));
-            assert_int_equal(
-                bd_separator_look_ahead(scene.separator, scene.picture, (int64_t)width * 3), BD_OK);
-        }
-        assert_int_equal(bd_separator_initialise(scene.separator), BD_OK);
+        look_ahead_at(&scene, comes, 20, 3);
         push(&scene, -1);
         assert_int_equal(scene.out.foreground, 0);
         push(&scene, man_x);
@@ -229,10 +240,7 @@ static void test_stander(void **state)
     const int memory = 12;
     FOR_EACH_BACKEND(name)
     {
-        open_scene(&scene, name, memory);
-        look_ahead(&scene, 0);
-        for (int i = 0; i < rate; i++)
-            push(&scene, -1);
+        open_empty(&scene, name, memory);
         for (int i = 0; i < memory * rate; i++) {
             push(&scene, man_x);
             assert_true(share(scene.out.mask, man_x) > 0.95);
@@ -253,10 +261,7 @@ static void test_leaver(void **state)
     const int memory = 12;
     FOR_EACH_BACKEND(name)
     {
-        open_scene(&scene, name, memory);
-        look_ahead(&scene, 0);
-        for (int i = 0; i < rate; i++)
-            push(&scene, -1);
+        open_empty(&scene, name, memory);
         for (int i = 0; i < memory * rate * 5 / 4; i++)
             push(&scene, man_x);
         for (int i = 0; i < 2 * memory * rate; i++) {
