@@ -17,18 +17,21 @@ struct fit {
 };
 
 /* sum[k] += B(:, k)^T clip(f - B w, +-lambda) of the thread's elements of a chunk; returns how many
- * of them differ from B w by more than `far` (COUNT). RANK is 1, or 8 for any rank up to that. Word
- * q of chunk b's thread t, u = 0 .. bd_sep_project_words - 1: (b bd_sep_project_words + u) threads
- * + t. */
+ * of them differ from B w by more than `far` (COUNT). RANK is 1, or 8 for any rank up to that. A
+ * warp has a block of groups (separation/shared/rounding.h), and each of its threads four of them:
+ * those of the four elements of a word. */
 template <int RANK, bool COUNT>
-__device__ __forceinline__ uint32_t sum_chunk(float sum[RANK], const fit &on, const float w[RANK],
+__device__ __forceinline__ uint32_t sum_chunk(double sum[RANK], const fit &on, const float w[RANK],
                                               int64_t chunk, float lambda, float far)
 {
+    static_assert(bd_sep_project_words * 4 * 32 == bd_sep_group_block, "a block a warp");
     uint32_t outliers = 0;
-    const int64_t first = chunk * bd_sep_project_words * bd_sep_threads + threadIdx.x;
+    float groups[RANK][4] = {};
+    const int64_t first = chunk * bd_sep_project_words * bd_sep_threads +
+                          threadIdx.x / 32 * bd_sep_project_words * 32 + threadIdx.x % 32;
 #pragma unroll
     for (int u = 0; u < bd_sep_project_words; u++) {
-        const int64_t i = 4 * (first + u * bd_sep_threads);
+        const int64_t i = 4 * (first + u * 32);
         if (i >= on.ld)
             break;
         float v[4], b[RANK][4], l[4] = {};
@@ -40,11 +43,11 @@ __device__ __forceinline__ uint32_t sum_chunk(float sum[RANK], const fit &on, co
             bd_sep_load_floats(on.basis + k * on.ld + i, b[k]);
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                l[e] += b[k][e] * w[k];
+                l[e] = __fadd_rn(l[e], __fmul_rn(b[k][e], w[k]));
         }
 #pragma unroll
         for (int e = 0; e < 4; e++) {
-            v[e] -= l[e];
+            v[e] = __fsub_rn(v[e], l[e]);
             if (COUNT)
                 outliers += fabsf(v[e]) > far;
             v[e] = bd_sep_clip(v[e], lambda);
@@ -55,18 +58,23 @@ __device__ __forceinline__ uint32_t sum_chunk(float sum[RANK], const fit &on, co
                 break;
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                sum[k] += b[k][e] * v[e];
+                groups[k][e] = __fadd_rn(groups[k][e], __fmul_rn(b[k][e], v[e]));
         }
     }
+#pragma unroll
+    for (int k = 0; k < RANK; k++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            sum[k] += (double)groups[k][e];
     return outliers;
 }
 
 /* The block's sums of a chunk to its place. */
 template <int RANK>
-__device__ __forceinline__ void leave_sums(const fit &on, const float sum[RANK], int64_t chunk)
+__device__ __forceinline__ void leave_sums(const fit &on, const double sum[RANK], int64_t chunk)
 {
     for (int k = 0; k < RANK; k++) {
-        double total = bd_sep_block_sum((double)sum[k]);
+        double total = bd_sep_block_sum(sum[k]);
         if (threadIdx.x == 0)
             on.partial[chunk * RANK + k] = total;
     }
@@ -126,7 +134,8 @@ __global__ __launch_bounds__(bd_sep_threads) void project(const __grid_constant_
                                                           float lambda, double many)
 {
     struct bd_sep_numbers *numbers = on.numbers;
-    float w[RANK], sum[RANK] = {};
+    float w[RANK];
+    double sum[RANK] = {};
     bd_cuda_await();
     bd_cuda_let_follow();
 #pragma unroll
@@ -171,13 +180,9 @@ __global__ __launch_bounds__(bd_sep_threads, 1) void follow_light(const __grid_c
         for (int k = 0; k < RANK; k++)
             w[k] = numbers->w[k];
 #pragma unroll 1
-        for (int64_t chunk = 0; chunk < chunks; chunk++) {
-            float sum[RANK] = {};
-            outliers += sum_chunk<RANK, true>(sum, on, w, chunk, (float)times * lambda, 2 * lambda);
-#pragma unroll
-            for (int k = 0; k < RANK; k++)
-                sums[k] += (double)sum[k];
-        }
+        for (int64_t chunk = 0; chunk < chunks; chunk++)
+            outliers +=
+                sum_chunk<RANK, true>(sums, on, w, chunk, (float)times * lambda, 2 * lambda);
         outliers = block_count(outliers);
         const bool explained = (double)outliers <= bd_sep_explained_share * (double)before;
 #pragma unroll

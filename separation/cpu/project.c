@@ -4,6 +4,8 @@
 #include "separation/cpu/state.h"
 #include "separation/shared/rounding.h"
 
+_Static_assert(bd_sep_chunk % bd_sep_group_block == 0, "chunks are whole blocks of groups");
+
 struct fit {
     struct bd_cpu_separator *state;
     const uint8_t *f;
@@ -25,8 +27,8 @@ static void fit_chunk(void *arg, int64_t chunk, int thread)
     const struct fit *fit = arg;
     struct bd_cpu_separator *state = fit->state;
     int64_t from, count = bd_sep_range(state, chunk, &from);
-    state->kernels->project(count, fit->f + from, state->basis + from, state->ld, state->rank,
-                            fit->w, fit->lambda, part_of(state, chunk));
+    state->exact->project(count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w,
+                          fit->lambda, part_of(state, chunk), NULL);
 }
 
 /* The same, and how many values of the chunk differ from B w by more than 2 lambda. */
@@ -36,9 +38,8 @@ static void first_chunk(void *arg, int64_t chunk, int thread)
     const struct fit *fit = arg;
     struct bd_cpu_separator *state = fit->state;
     int64_t from, count = bd_sep_range(state, chunk, &from);
-    state->counts[chunk] = state->kernels->project_first(
-        count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w, fit->lambda,
-        2 * fit->lambda, part_of(state, chunk));
+    state->exact->project(count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w,
+                          fit->lambda, part_of(state, chunk), &state->counts[chunk]);
 }
 
 /* B is orthonormal, so B^T (l + e) = w + B^T e. */

@@ -1,5 +1,6 @@
 /* The loops from the difference to the mask (separation/cpu/kernels/exact_kernels.h) against plain
  * ones, on every instruction set: the same to the bit, for lengths around the vectors'. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "separation/cpu/kernels/kernels.h"
 #include "separation/shared/mask.h"
 #include "separation/shared/ops.h"
+#include "separation/shared/rounding.h"
 #include "tests/support/random.h"
 
 enum { most = 1100, guard = 3, most_side = 15, untouched = 77 };
@@ -326,12 +328,102 @@ static void test_form(void **state)
             check_form(kernels, lengths[i], rank);
 }
 
+/* A picture, a basis of bd_max_rank columns and coefficients such that B w is about the picture. */
+struct problem {
+    uint8_t f[most];
+    float b[most * bd_max_rank], w[bd_max_rank];
+};
+
+static float signed_unit(void)
+{
+    return (float)next_random() / 1073741824.0F - 1;
+}
+
+static void make_problem(struct problem *p, int rank)
+{
+    seed = (uint64_t)rank;
+    for (int i = 0; i < most * bd_max_rank; i++)
+        p->b[i] = i < most ? 0.5F + 0.5F * signed_unit() : signed_unit() / 8;
+    for (int k = 0; k < bd_max_rank; k++)
+        p->w[k] = k ? 100 * signed_unit() : 260;
+    for (int i = 0; i < most; i++) {
+        float v = p->b[i] * p->w[0] + 40 * signed_unit();
+        p->f[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+    }
+}
+
+/* f - B w of element i, as float32 has it. */
+static float residual(const struct problem *p, int rank, int i)
+{
+    float l = p->b[i] * p->w[0];
+    for (int k = 1; k < rank; k++)
+        l += p->b[k * most + i] * p->w[k];
+    return (float)p->f[i] - l;
+}
+
+/* Products of e clipped with column k, in the groups of four of separation/shared/rounding.h, the
+ * groups in float64; *size: the sum of what is added. */
+static double project_column(const struct problem *p, int rank, int k, int count, float lambda,
+                             double *size)
+{
+    double sum = 0;
+    for (int first = 0; first < count; first++) {
+        if (first % bd_sep_group_block >= bd_sep_group_stride)
+            continue;
+        float group = 0;
+        for (int part = 0; part < 4; part++) {
+            int i = first + part * bd_sep_group_stride;
+            if (i < count) {
+                float e = fmaxf(-lambda, fminf(lambda, residual(p, rank, i)));
+                group += p->b[k * most + i] * e;
+            }
+        }
+        sum += (double)group;
+        *size += fabs((double)group);
+    }
+    return sum;
+}
+
+static void check_project(const struct bd_exact_kernels *kernels, const struct problem *p, int rank,
+                          int count, float lambda)
+{
+    double dw[bd_max_rank], again[bd_max_rank];
+    int64_t far = -1, want_far = 0;
+    for (int k = 0; k < bd_max_rank; k++)
+        dw[k] = again[k] = 5 + k;
+    for (int i = 0; i < count; i++)
+        want_far += fabsf(residual(p, rank, i)) > 2 * lambda;
+    kernels->project(count, p->f, p->b, most, rank, p->w, lambda, dw, &far);
+    assert_int_equal(far, want_far);
+    for (int k = 0; k < rank; k++) {
+        double size = 5 + k, want = 5 + k + project_column(p, rank, k, count, lambda, &size);
+        assert_true(fabs(dw[k] - want) <= 1e-14 * size);
+    }
+    for (int k = rank; k < bd_max_rank; k++)
+        assert_true(dw[k] == 5 + k);
+    kernels->project(count, p->f, p->b, most, rank, p->w, lambda, again, NULL);
+    assert_memory_equal(dw, again, sizeof dw);
+}
+
+static void test_project(void **state)
+{
+    (void)state;
+    static const float lambdas[] = { 10, 50, 300 };
+    static struct problem p;
+    FOR_EACH_VARIANT(kernels)
+    for (int rank = 1; rank <= bd_max_rank; rank++) {
+        make_problem(&p, rank);
+        for (int i = 0; i < 3 * length_count; i++)
+            check_project(kernels, &p, rank, lengths[i / 3], lambdas[i % 3]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compare), cmocka_unit_test(test_learn),
         cmocka_unit_test(test_rows),    cmocka_unit_test(test_add_multiple),
-        cmocka_unit_test(test_form),
+        cmocka_unit_test(test_form),    cmocka_unit_test(test_project),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,80 +32,6 @@ static float signed_unit(void)
     return (float)next_random() / 1073741824.0F - 1;
 }
 
-/* A picture, a basis of bd_max_rank columns and coefficients such that B w is about the picture. */
-struct problem {
-    uint8_t f[most];
-    float b[ldb * bd_max_rank];
-    float w[bd_max_rank];
-};
-
-static void make_problem(struct problem *p, int rank)
-{
-    seed = (uint64_t)rank;
-    for (int i = 0; i < ldb * bd_max_rank; i++)
-        p->b[i] = i < ldb ? 0.5F + 0.5F * signed_unit() : signed_unit() / 8;
-    for (int k = 0; k < bd_max_rank; k++)
-        p->w[k] = k ? 100 * signed_unit() : 260;
-    for (int i = 0; i < most; i++) {
-        double v = (double)p->b[i] * (double)p->w[0] + 40 * (double)signed_unit();
-        p->f[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-    }
-}
-
-static double product(const struct problem *p, int rank, int64_t i)
-{
-    double l = 0;
-    for (int k = 0; k < rank; k++)
-        l += (double)p->b[k * ldb + i] * (double)p->w[k];
-    return l;
-}
-
-static double clip(double v, double bound)
-{
-    return v < -bound ? -bound : v > bound ? bound : v;
-}
-
-static void check_project(const struct bd_pixel_kernels *kernels, const struct problem *p, int rank,
-                          int64_t count, float lambda)
-{
-    double dw[bd_max_rank], want[bd_max_rank], size[bd_max_rank];
-    for (int k = 0; k < bd_max_rank; k++) {
-        dw[k] = want[k] = 5 + k;
-        size[k] = want[k];
-    }
-    for (int64_t i = 0; i < count; i++) {
-        double e = clip(p->f[i] - product(p, rank, i), (double)lambda);
-        for (int k = 0; k < rank; k++) {
-            want[k] += (double)p->b[k * ldb + i] * e;
-            /* An error of B w, which is up to about 1000, goes into e whole. */
-            size[k] += fabs((double)p->b[k * ldb + i]) * (fabs(e) + 1000);
-        }
-    }
-    kernels->project(count, p->f, p->b, ldb, rank, p->w, lambda, dw);
-    for (int k = 0; k < bd_max_rank; k++)
-        assert_true(fabs(dw[k] - want[k]) <= 2 * (double)FLT_EPSILON * size[k]);
-    for (int k = rank; k < bd_max_rank; k++)
-        assert_true(dw[k] == 5 + k);
-}
-
-/* The first round is a round like others, and counts. */
-static void check_project_first(const struct bd_pixel_kernels *kernels, const struct problem *p,
-                                int rank, int64_t count, float limit)
-{
-    int64_t certain = 0, doubtful = 0;
-    double dw[bd_max_rank] = { 0 }, want[bd_max_rank] = { 0 };
-    for (int64_t i = 0; i < count; i++) {
-        double e = fabs(p->f[i] - product(p, rank, i)) - (double)limit;
-        certain += e > 1e-3;
-        doubtful += fabs(e) <= 1e-3;
-    }
-    int64_t found =
-        kernels->project_first(count, p->f, p->b, ldb, rank, p->w, limit / 2, limit, dw);
-    assert_true(found >= certain && found <= certain + doubtful);
-    kernels->project(count, p->f, p->b, ldb, rank, p->w, limit / 2, want);
-    assert_memory_equal(dw, want, sizeof dw);
-}
-
 #define FOR_EACH_VARIANT(kernels)                                                               \
     enum bd_isa list[BD_ISA_COUNT];                                                             \
     int variants = bd_isa_list(list);                                                           \
@@ -114,22 +40,6 @@ static void check_project_first(const struct bd_pixel_kernels *kernels, const st
     for (int variant = 0;                                                                       \
          variant < variants && (kernels = bd_separation_kernels_of(list[variant])->pixel, 1);   \
          variant++)
-
-static void test_basis_kernels(void **state)
-{
-    (void)state;
-    static struct problem p;
-    FOR_EACH_VARIANT(kernels)
-    for (int rank = 1; rank <= bd_max_rank; rank++) {
-        make_problem(&p, rank);
-        for (int i = 0; i < length_count; i++) {
-            check_project(kernels, &p, rank, lengths[i], 10);
-            check_project_first(kernels, &p, rank, lengths[i], 20);
-            check_project_first(kernels, &p, rank, lengths[i], 100);
-            check_project(kernels, &p, rank, lengths[i], 300);
-        }
-    }
-}
 
 static void test_dot(void **state)
 {
@@ -371,7 +281,6 @@ static void test_stable_is_not_longest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_basis_kernels),
         cmocka_unit_test(test_dot),
         cmocka_unit_test(test_median),
         cmocka_unit_test(test_stable),

@@ -2,10 +2,13 @@
  * no branches, and values chosen by ?: between variables. */
 #include "separation/cpu/kernels/exact_kernels.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "linalg/shared/isa.h"
 #include "separation/shared/mask.h"
+#include "separation/shared/rounding.h"
 
 enum { TILE = 256 };
 
@@ -270,6 +273,81 @@ static void background(int64_t count, const float *b, int64_t ldb, int rank, con
     }
 }
 
+/* e := f - B w */
+BD_INLINE void subtract(int64_t count, const uint8_t *restrict f, const float *restrict b,
+                        int64_t ldb, int rank, const float *w, float *restrict e)
+{
+    if (rank == 1) {
+        float only = w[0];
+        for (int64_t i = 0; i < count; i++)
+            e[i] = (float)f[i] - b[i] * only;
+        return;
+    }
+    multiply(count, b, ldb, rank, w, e);
+    for (int64_t i = 0; i < count; i++)
+        e[i] = (float)f[i] - e[i];
+}
+
+BD_INLINE void clip(int64_t count, float bound, float *restrict e)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float low = e[i] > bound ? bound : e[i];
+        e[i] = low < -bound ? -bound : low;
+    }
+}
+
+BD_INLINE int64_t count_far(int64_t count, float bound, const float *restrict e)
+{
+    int32_t total = 0;
+    for (int64_t i = 0; i < count; i++)
+        total += fabsf(e[i]) > bound;
+    return total;
+}
+
+/* b^T e of a block. */
+BD_INLINE double add_groups(const float *restrict b, const float *restrict e)
+{
+    enum { stride = bd_sep_group_stride, lanes = 16 };
+    float groups[stride];
+    double sums[lanes] = { 0 }, total = 0;
+    for (int i = 0; i < stride; i++)
+        groups[i] = b[i] * e[i] + b[i + stride] * e[i + stride] +
+                    b[i + 2 * stride] * e[i + 2 * stride] + b[i + 3 * stride] * e[i + 3 * stride];
+    for (int from = 0; from < stride; from += lanes)
+        for (int i = 0; i < lanes; i++)
+            sums[i] += (double)groups[from + i];
+    for (int i = 0; i < lanes; i++)
+        total += sums[i];
+    return total;
+}
+
+static void project(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                    const float *w, float lambda, double *dw, int64_t *far)
+{
+    float e[bd_sep_group_block], end[bd_sep_group_block];
+    int64_t outliers = 0;
+    for (int64_t i = 0; i < count; i += bd_sep_group_block) {
+        bool whole = count - i >= bd_sep_group_block;
+        int64_t here = whole ? bd_sep_group_block : count - i;
+        subtract(here, f + i, b + i, ldb, rank, w, e);
+        if (far)
+            outliers += count_far(here, 2 * lambda, e);
+        clip(here, lambda, e);
+        if (!whole) {
+            memset(e + here, 0, (size_t)(bd_sep_group_block - here) * sizeof *e);
+            memset(end, 0, sizeof end);
+        }
+        for (int k = 0; k < rank; k++) {
+            const float *column = b + k * ldb + i;
+            if (!whole)
+                memcpy(end, column, (size_t)here * sizeof *end);
+            dw[k] += add_groups(whole ? column : end, e);
+        }
+    }
+    if (far)
+        *far = outliers;
+}
+
 static void form(int64_t count, const uint8_t *restrict f, const float *restrict b, int64_t ldb,
                  int rank, const float *c, float lambda, float *restrict x)
 {
@@ -303,6 +381,7 @@ const struct bd_exact_kernels TABLE = {
     .trim = trim,
     .add_multiple = add_multiple,
     .background = background,
+    .project = project,
     .form = form,
     .add_formed = add_formed,
 };

@@ -1,5 +1,6 @@
-/* Loops over the pixels of a frame, from the difference to the mask (separation/shared/mask.h),
- * which give the same results on every instruction set, to the bit. They are compiled once for each
+/* Loops over the pixels of a frame, against the basis (separation/shared/rounding.h) and from the
+ * difference to the mask (separation/shared/mask.h), which give the same results on every
+ * instruction set, to the bit. They are compiled once for each
  * like the other kernels, but without fused multiply-adds. Runs of pixels are tight; pointers to
  * what is written overlap nothing else unless said.
  */
@@ -66,6 +67,12 @@ struct bd_exact_kernels {
      * `rank` coefficients. */
     void (*background)(int64_t count, const float *b, int64_t ldb, int rank, const float *w,
                        uint8_t *l);
+
+    /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements, in the groups of
+     * separation/shared/rounding.h. *far gets how many of the elements differ from B w by more than
+     * 2 lambda; NULL: not wanted. */
+    void (*project)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
+                    const float *w, float lambda, double *dw, int64_t *far);
 
     /* x := B c + clip(f - B c, +-lambda). */
     void (*form)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,

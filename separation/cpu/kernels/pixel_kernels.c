@@ -2,8 +2,6 @@
  */
 #include "separation/cpu/kernels/pixel_kernels.h"
 
-#include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "linalg/shared/isa.h"
@@ -20,137 +18,6 @@ BD_INLINE floats load(const float *p)
     floats v;
     memcpy(&v, p, sizeof v);
     return v;
-}
-
-BD_INLINE float sum(floats v)
-{
-    float total = 0;
-    for (int i = 0; i < LANES; i++)
-        total += v[i];
-    return total;
-}
-
-/* From element i on: the whole vectors of a tile, or as many as are left. */
-BD_INLINE int64_t tile_at(int64_t i, int64_t count)
-{
-    return i + TILE <= count ? TILE : (count - i) / LANES * LANES;
-}
-
-/* Inner loops are plain C over a tile, one thing at a time, since GCC makes better conversions of
- * bytes and limits of them than of its vectors; sums are kept in vectors, for the order of their
- * terms. */
-
-/* out := B c for n elements. */
-BD_INLINE void multiply(int64_t n, const float *restrict b, int64_t ldb, int rank, const float *c,
-                        float *restrict out)
-{
-    float first = c[0];
-    for (int64_t i = 0; i < n; i++)
-        out[i] = b[i] * first;
-    for (int k = 1; k < rank; k++) {
-        const float *restrict column = b + k * ldb;
-        float next = c[k];
-        for (int64_t i = 0; i < n; i++)
-            out[i] += column[i] * next;
-    }
-}
-
-/* e := f - B w for n elements; `rank` is a constant after inlining. */
-BD_INLINE void subtract(int64_t n, const uint8_t *restrict f, const float *restrict b, int64_t ldb,
-                        int rank, const float *w, float *restrict e)
-{
-    if (rank == 1) {
-        float only = w[0];
-        for (int64_t i = 0; i < n; i++)
-            e[i] = (float)f[i] - b[i] * only;
-        return;
-    }
-    multiply(n, b, ldb, rank, w, e);
-    for (int64_t i = 0; i < n; i++)
-        e[i] = (float)f[i] - e[i];
-}
-
-BD_INLINE void clip(int64_t n, float bound, float *restrict e)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float low = e[i] > bound ? bound : e[i];
-        e[i] = low < -bound ? -bound : low;
-    }
-}
-
-BD_INLINE int32_t count_far(int64_t n, float far, const float *restrict e)
-{
-    int32_t count = 0;
-    for (int64_t i = 0; i < n; i++)
-        count += fabsf(e[i]) > far;
-    return count;
-}
-
-/* dw[k] += b^T e of a column of a tile. */
-BD_INLINE void add_product(int64_t n, const float *b, const float *e, double *sum_of_all)
-{
-    floats acc = { 0 };
-    for (int64_t i = 0; i < n; i += LANES)
-        acc += load(b + i) * load(e + i);
-    *sum_of_all += (double)sum(acc);
-}
-
-/* `rank` and `count_them` are constants after inlining. */
-BD_INLINE int64_t project_rank(int64_t count, const uint8_t *f, const float *b, int64_t ldb,
-                               int rank, const float *w, float lambda, bool count_them, float far,
-                               double *dw)
-{
-    int64_t i = 0, outliers = 0;
-    float e[TILE];
-    while (i + LANES <= count) {
-        int64_t n = tile_at(i, count);
-        subtract(n, f + i, b + i, ldb, rank, w, e);
-        if (count_them)
-            outliers += count_far(n, far, e);
-        clip(n, lambda, e);
-        for (int k = 0; k < rank; k++)
-            add_product(n, b + k * ldb + i, e, &dw[k]);
-        i += n;
-    }
-    for (; i < count; i++) {
-        float l = 0;
-        for (int k = 0; k < rank; k++)
-            l += b[k * ldb + i] * w[k];
-        float d = (float)f[i] - l;
-        outliers += count_them && fabsf(d) > far;
-        d = d > lambda ? lambda : d < -lambda ? -lambda : d;
-        for (int k = 0; k < rank; k++)
-            dw[k] += (double)(b[k * ldb + i] * d);
-    }
-    return outliers;
-}
-
-BD_INLINE int64_t project_any(int64_t count, const uint8_t *f, const float *b, int64_t ldb,
-                              int rank, const float *w, float lambda, bool count_them, float far,
-                              double *dw)
-{
-    switch (rank) {
-    case 1:
-        return project_rank(count, f, b, ldb, 1, w, lambda, count_them, far, dw);
-    case 2:
-        return project_rank(count, f, b, ldb, 2, w, lambda, count_them, far, dw);
-    case 3:
-        return project_rank(count, f, b, ldb, 3, w, lambda, count_them, far, dw);
-    default:
-        return project_rank(count, f, b, ldb, rank, w, lambda, count_them, far, dw);
-    }
-}
-
-static void project(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                    const float *w, float lambda, double *dw)
-{
-    project_any(count, f, b, ldb, rank, w, lambda, false, 0, dw);
-}
-
-static int64_t project_first(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                             const float *w, float lambda, float far, double *dw)
-{
-    return project_any(count, f, b, ldb, rank, w, lambda, true, far, dw);
 }
 
 static void dot(int64_t count, const float *x, const float *y, double *sum_of_all)
@@ -259,8 +126,6 @@ static void spread(int64_t count, const uint8_t *const *columns, int n, const ui
 #define TABLE BD_ISA_SYMBOL(bd_pixel)
 extern const struct bd_pixel_kernels TABLE;
 const struct bd_pixel_kernels TABLE = {
-    .project = project,
-    .project_first = project_first,
     .dot = dot,
     .median = median,
     .spread = spread,

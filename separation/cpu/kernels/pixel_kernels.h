@@ -1,8 +1,5 @@
-/* The live separator's arithmetic on runs of window elements (bytes of frames against float bases),
- * compiled once for each instruction set.
- *
- * B is the basis, column-major, `rank` columns `ldb` floats apart; w are `rank` coefficients.
- */
+/* The live separator's arithmetic on runs of window elements (products of its columns, and the
+ * bytes of its frames), compiled once for each instruction set. */
 #ifndef BD_SEPARATION_CPU_KERNELS_PIXEL_KERNELS_H
 #define BD_SEPARATION_CPU_KERNELS_PIXEL_KERNELS_H
 
@@ -11,14 +8,6 @@
 #include "separation/shared/ops.h"
 
 struct bd_pixel_kernels {
-    /* dw[k] += B(:, k)^T clip(f - B w, +-lambda) over `count` elements. */
-    void (*project)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                    const float *w, float lambda, double *dw);
-
-    /* The same; returns how many of the elements differ from B w by more than `far`. */
-    int64_t (*project_first)(int64_t count, const uint8_t *f, const float *b, int64_t ldb, int rank,
-                             const float *w, float lambda, float far, double *dw);
-
     /* *sum += x^T y, in float64. In pieces of whole tiles of 256 elements the sum is the same to
      * the bit. */
     void (*dot)(int64_t count, const float *x, const float *y, double *sum);
