@@ -3,6 +3,7 @@
 # CMakeLists.txt names a source file of another folder, and how long a file may be. Reads the files that
 # git tracks, prints each breach, and fails where there is one.
 set -u
+shopt -s lastpipe # `... | breaches` sets `failed` in this shell
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 failed=0
 
