@@ -1,4 +1,5 @@
 /* The live separator on the CPU: a frame against the basis. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "separation/cpu/state.h"
@@ -11,6 +12,7 @@ struct fit {
     const uint8_t *f;
     const float *w;
     float lambda;
+    bool count; /* into state->counts: how many values differ from B w by more than 2 lambda */
 };
 
 /* The item's part of B^T clip(f - B w, +-lambda). */
@@ -28,18 +30,8 @@ static void fit_chunk(void *arg, int64_t chunk, int thread)
     struct bd_cpu_separator *state = fit->state;
     int64_t from, count = bd_sep_range(state, chunk, &from);
     state->exact->project(count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w,
-                          fit->lambda, part_of(state, chunk), NULL);
-}
-
-/* The same, and how many values of the chunk differ from B w by more than 2 lambda. */
-static void first_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    const struct fit *fit = arg;
-    struct bd_cpu_separator *state = fit->state;
-    int64_t from, count = bd_sep_range(state, chunk, &from);
-    state->exact->project(count, fit->f + from, state->basis + from, state->ld, state->rank, fit->w,
-                          fit->lambda, part_of(state, chunk), &state->counts[chunk]);
+                          fit->lambda, part_of(state, chunk),
+                          fit->count ? &state->counts[chunk] : NULL);
 }
 
 /* B is orthonormal, so B^T (l + e) = w + B^T e. */
@@ -67,8 +59,10 @@ void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int 
  * B w before the round. */
 static double count_and_fit(struct bd_cpu_separator *state, float lambda)
 {
-    struct fit fit = { .state = state, .f = state->frame, .w = state->w, .lambda = lambda };
-    int64_t outliers = bd_sep_run_and_count(state, first_chunk, &fit, state->chunks);
+    struct fit fit = {
+        .state = state, .f = state->frame, .w = state->w, .lambda = lambda, .count = true
+    };
+    int64_t outliers = bd_sep_run_and_count(state, fit_chunk, &fit, state->chunks);
     add_parts(state, state->w);
     return (double)outliers;
 }

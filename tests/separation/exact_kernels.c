@@ -1,5 +1,7 @@
-/* The loops from the difference to the mask (separation/cpu/kernels/exact_kernels.h) against plain
- * ones, on every instruction set: the same to the bit, for lengths around the vectors'. */
+/* The loops of the fit to the basis and from the difference to the mask
+ * (separation/cpu/kernels/exact_kernels.h) against plain ones, on every instruction set: the same
+ * to the bit, for lengths around the vectors'. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -334,20 +336,15 @@ struct problem {
     float b[most * bd_max_rank], w[bd_max_rank];
 };
 
-static float signed_unit(void)
-{
-    return (float)next_random() / 1073741824.0F - 1;
-}
-
 static void make_problem(struct problem *p, int rank)
 {
     seed = (uint64_t)rank;
     for (int i = 0; i < most * bd_max_rank; i++)
-        p->b[i] = i < most ? 0.5F + 0.5F * signed_unit() : signed_unit() / 8;
+        p->b[i] = (float)(i < most ? 0.5 + 0.5 * noise(&seed) : noise(&seed) / 8);
     for (int k = 0; k < bd_max_rank; k++)
-        p->w[k] = k ? 100 * signed_unit() : 260;
+        p->w[k] = k ? (float)(100 * noise(&seed)) : 260;
     for (int i = 0; i < most; i++) {
-        float v = p->b[i] * p->w[0] + 40 * signed_unit();
+        double v = (double)p->b[i] * (double)p->w[0] + 40 * noise(&seed);
         p->f[i] = (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
     }
 }
@@ -384,6 +381,24 @@ static double project_column(const struct problem *p, int rank, int k, int count
     return sum;
 }
 
+/* The same in float64 throughout, from f on; *error: how far float32 may be from it. B w is up to
+ * about 1000, and its error goes into the clipped difference whole. */
+static double project_exactly(const struct problem *p, int rank, int k, int count, float lambda,
+                              double *error)
+{
+    double sum = 0, size = 0;
+    for (int i = 0; i < count; i++) {
+        double e = p->f[i], b = p->b[k * most + i];
+        for (int j = 0; j < rank; j++)
+            e -= (double)p->b[j * most + i] * (double)p->w[j];
+        e = fmax(-(double)lambda, fmin((double)lambda, e));
+        sum += b * e;
+        size += fabs(b) * (fabs(e) + 1000);
+    }
+    *error = 2 * (double)FLT_EPSILON * size;
+    return sum;
+}
+
 static void check_project(const struct bd_exact_kernels *kernels, const struct problem *p, int rank,
                           int count, float lambda)
 {
@@ -396,8 +411,11 @@ static void check_project(const struct bd_exact_kernels *kernels, const struct p
     kernels->project(count, p->f, p->b, most, rank, p->w, lambda, dw, &far);
     assert_int_equal(far, want_far);
     for (int k = 0; k < rank; k++) {
-        double size = 5 + k, want = 5 + k + project_column(p, rank, k, count, lambda, &size);
+        double start = 5 + k, size = start, error;
+        double want = start + project_column(p, rank, k, count, lambda, &size);
+        double exact = start + project_exactly(p, rank, k, count, lambda, &error);
         assert_true(fabs(dw[k] - want) <= 1e-14 * size);
+        assert_true(fabs(dw[k] - exact) <= error);
     }
     for (int k = rank; k < bd_max_rank; k++)
         assert_true(dw[k] == 5 + k);

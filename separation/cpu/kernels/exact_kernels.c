@@ -233,11 +233,15 @@ static void add_multiple(int64_t count, float a, const float *restrict x, float 
         y[i] += a * x[i];
 }
 
+BD_INLINE float clip(float e, float bound)
+{
+    float low = e > bound ? bound : e;
+    return low < -bound ? -bound : low;
+}
+
 BD_INLINE float formed(uint8_t f, float l, float lambda)
 {
-    float e = (float)f - l;
-    float low = e > lambda ? lambda : e;
-    e = low < -lambda ? -lambda : low;
+    float e = clip((float)f - l, lambda);
     return l + e;
 }
 
@@ -288,12 +292,10 @@ BD_INLINE void subtract(int64_t count, const uint8_t *restrict f, const float *r
         e[i] = (float)f[i] - e[i];
 }
 
-BD_INLINE void clip(int64_t count, float bound, float *restrict e)
+BD_INLINE void clip_all(int64_t count, float bound, float *restrict e)
 {
-    for (int64_t i = 0; i < count; i++) {
-        float low = e[i] > bound ? bound : e[i];
-        e[i] = low < -bound ? -bound : low;
-    }
+    for (int64_t i = 0; i < count; i++)
+        e[i] = clip(e[i], bound);
 }
 
 BD_INLINE int64_t count_far(int64_t count, float bound, const float *restrict e)
@@ -332,7 +334,7 @@ static void project(int64_t count, const uint8_t *f, const float *b, int64_t ldb
         subtract(here, f + i, b + i, ldb, rank, w, e);
         if (far)
             outliers += count_far(here, 2 * lambda, e);
-        clip(here, lambda, e);
+        clip_all(here, lambda, e);
         if (!whole) {
             memset(e + here, 0, (size_t)(bd_sep_group_block - here) * sizeof *e);
             memset(end, 0, sizeof end);

@@ -1,9 +1,8 @@
 /* Loops over the pixels of a frame, against the basis (separation/shared/rounding.h) and from the
  * difference to the mask (separation/shared/mask.h), which give the same results on every
- * instruction set, to the bit. They are compiled once for each
- * like the other kernels, but without fused multiply-adds. Runs of pixels are tight; pointers to
- * what is written overlap nothing else unless said.
- */
+ * instruction set, to the bit. They are compiled once for each like the other kernels, but without
+ * fused multiply-adds. Runs of pixels are tight; pointers to what is written overlap nothing else
+ * unless said. */
 #ifndef BD_SEPARATION_CPU_KERNELS_EXACT_KERNELS_H
 #define BD_SEPARATION_CPU_KERNELS_EXACT_KERNELS_H
 
