@@ -182,7 +182,9 @@ static double stated_duration(const AVFormatContext *format, const AVStream *str
         stated = (double)stream->duration * av_q2d(stream->time_base);
     else if (format->duration > 0 && format->nb_streams == 1 &&
              format->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE)
-        stated = (double)format->duration / AV_TIME_BASE;
+        /* Matroska counts from zero, where the first frame may be later. */
+        stated = (double)(format->duration - (format->start_time > 0 ? format->start_time : 0)) /
+                 AV_TIME_BASE;
     /* libavformat shortens the length of an AVI to the size of its file. */
     if (strcmp(format->iformat->name, "avi") == 0 && rate.num > 0)
         stated = fmax(stated, (double)stream->nb_frames * av_q2d(av_inv_q(rate)));

@@ -17,6 +17,7 @@ struct bd_reader {
     void *user;
     bool pending;   /* the source is at a frame that was not delivered yet */
     bool ended;     /* the source has returned BD_END */
+    bool early;     /* before the length that the input states */
     bool follows;   /* the next frame comes after the one before, without a seek */
     bool bumped;    /* a timestamp was moved: logged */
     bool restarted; /* the sender's clock started anew: logged */
@@ -112,11 +113,10 @@ static bool ends_early(const struct bd_reader *r)
     return stated - seen > fmax(fmax(1, 0.02 * stated), 3 * seen / (double)(r->index + 1));
 }
 
-/* What reading at the end returns, where no frame was left out. */
-static enum bd_status at_end(struct bd_reader *r)
+/* What reading at the end returns. */
+static enum bd_status at_end(const struct bd_reader *r)
 {
-    tell_narrow(r);
-    if (r->info.live || !ends_early(r))
+    if (!r->early)
         return BD_END;
     int64_t there = r->index + 1;
     if (r->info.frame_count > there)
@@ -150,14 +150,17 @@ static enum bd_status advance(struct bd_reader *r, int64_t wanted)
         return bd_fail(BD_ERROR_INTERRUPTED, "reading was interrupted");
     int64_t last = r->pts;
     bool all = wanted == INT64_MIN;
-    enum bd_status status = BD_END;
-    if (!r->ended)
-        status = r->source->ops->next(r->source, all ? wanted : wanted - r->shift, &r->pts,
-                                      &r->duration);
+    if (r->ended)
+        return at_end(r);
+    enum bd_status status =
+        r->source->ops->next(r->source, all ? wanted : wanted - r->shift, &r->pts, &r->duration);
     r->pending = status == BD_OK;
     if (status == BD_END) {
         r->ended = true;
-        return all ? at_end(r) : BD_END;
+        if (all)
+            tell_narrow(r);
+        r->early = all && r->follows && !r->info.live && ends_early(r);
+        return at_end(r);
     }
     if (status != BD_OK)
         return status;
