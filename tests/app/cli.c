@@ -80,6 +80,12 @@ static void bad_input_is_one_line(void **state)
         { "$B export in.mkv --events nosuch/e.csv", 1, "nosuch/e.csv" },
         { "$B export in.mkv --mask in.mkv -y", 1, "is the input itself" },
         { "$B export in.mkv --mask link.mkv -y", 1, "is the input itself" },
+        { "$B export p%04d.png --plate p0002.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --plate ./p0002.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --plate p9999.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --background p%d.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --plate plink.png -y", 1, "one of its pictures" },
+        { "$B export in.mkv --roi p0001.png --plate p0001.png -y", 1, "or the region" },
         { "$B export in.mkv --mask m.mkv --overlay m.mkv", 1, "is the file of --mask too" },
         { "$B export in.mkv --mask text.mp4", 1, "exists; give -y" },
         { "$B export in.mkv --mask text.mp4 -n", 1, "exists; give -y" },
@@ -94,7 +100,9 @@ static void bad_input_is_one_line(void **state)
     assert_int_equal(cli_run(*state, "echo hello > text.mp4; : > empty.mp4; "
                                      "$B export 'synth:easy?frames=30' --overlay in.mkv && "
                                      "$B export in.mkv --overlay whole.mp4 && "
-                                     "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv"),
+                                     "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv; "
+                                     "$B export 'synth:easy?frames=3' --background p%04d.png && "
+                                     "ln -s p0003.png plink.png"),
                      0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int exit_status = cli_run(*state, rows[i].command);
