@@ -3,6 +3,7 @@
 #include "tests/app/cli_fixture.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <time.h>
 
 #include "video/synth/synth.h"
@@ -240,6 +241,50 @@ static void progress_goes_to_stderr_only_when_wanted(void **state)
     assert_int_equal(cli_run(*state, "$B bench svd --quick --json b.json -q -n"), 1);
 }
 
+/* Where there is too little address space, a command ends at once with one line (or a few, of the
+ * encoder's), and never waits. SIGKILL because the program handles SIGTERM. */
+static void little_memory_is_an_error(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    print_message("skipped: AddressSanitizer needs terabytes of address space\n");
+    (void)state;
+#else
+    static const char *const commands[] = {
+        "--version",
+        "info",
+        "export 'synth:easy?frames=5&size=64x48' --events e.csv -y",
+        "eval 'synth:easy?frames=5&size=64x48' 'synth:drift?frames=5&size=64x48' -j 2",
+        "bench svd --quick -q",
+    };
+    char line[256], text[16384];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        for (int kilobytes = 100000; kilobytes <= 700000; kilobytes += 50000) {
+            snprintf(line, sizeof line, "(ulimit -v %d; exec timeout -s KILL 60 $B %s)", kilobytes,
+                     commands[i]);
+            int status = cli_run(*state, line);
+            cli_slurp(*state, "err", text, sizeof text);
+            if (status > 128 || (status != 0 && cli_lines(text) == 0))
+                print_error("%s: status %d\n%s", line, status, text);
+            assert_true(status <= 127); /* not ended by a signal */
+            assert_true(status == 0 || cli_lines(text) > 0);
+        }
+#endif
+}
+
+/* OpenBLAS begins with one thread, but the program has all processors, and the bench too. */
+static void all_processors_are_used(void **state)
+{
+    char text[8192], threads[64];
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    assert_int_equal(cli_run(*state, "$B bench svd --quick -q --json b.json"), 0);
+    cli_slurp(*state, "b.json", text, sizeof text);
+    if (!strstr(text, "\"blas_threads\": 0\n")) { /* 0: not OpenBLAS */
+        snprintf(threads, sizeof threads, "\"blas_threads\": %d\n", CPU_COUNT(&set));
+        assert_non_null(strstr(text, threads));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +295,8 @@ int main(void)
         CLI_TEST(interrupts_leave_playable_files),
         CLI_TEST(an_interrupted_start_is_written),
         CLI_TEST(progress_goes_to_stderr_only_when_wanted),
+        CLI_TEST(little_memory_is_an_error),
+        CLI_TEST(all_processors_are_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
