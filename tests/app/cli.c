@@ -87,16 +87,28 @@ static void bad_input_is_one_line(void **state)
         { "$B export in.mkv --mask m.mkv --roi nosuch.png", 1, "nosuch.png" },
         { "$B export in.mkv --mask m.mkv --scale 640x480", 1, "larger than the input" },
         { "$B eval", 1, "DIR missing" },
+        { "$B export in.mkv --mask m.mkv --roi list.m3u8", 1,
+          "--roi list.m3u8: is a list of other files (hls); a picture is wanted\n" },
+        { "$B export in.mkv --mask m.mkv --roi list.txt", 1, "is a list of other files (concat)" },
+        { "$B export -dash.mkv --mask m.mkv", 1,
+          "-dash.mkv: unknown option; the file is given as -- -dash.mkv\n" },
+        { "$B exprot in.mkv --mask m.mkv", 1, "exprot: no such command; did you mean export?\n" },
         { "$B eval -q nosuch", 2, "nosuch" },
+        { "$B eval nosuch", 2, "nosuch: No such file" },
         { "$B bench nosuch", 1, "no such suite" },
         { "$B info now", 1, "too many" },
     };
     char text[4096];
-    assert_int_equal(cli_run(*state, "echo hello > text.mp4; : > empty.mp4; "
-                                     "$B export 'synth:easy?frames=30' --overlay in.mkv && "
-                                     "$B export in.mkv --overlay whole.mp4 && "
-                                     "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv"),
-                     0);
+    assert_int_equal(
+        cli_run(*state,
+                "echo hello > text.mp4; : > empty.mp4; "
+                "$B export 'synth:easy?frames=30' --overlay in.mkv && "
+                "$B export in.mkv --overlay whole.mp4 && "
+                "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv; "
+                "cp in.mkv ./-dash.mkv; printf 'ffconcat version 1.0\\n"
+                "file in.mkv' >list.txt; printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n"
+                "in.mkv\n#EXT-X-ENDLIST\n' >list.m3u8"),
+        0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int exit_status = cli_run(*state, rows[i].command);
         cli_slurp(*state, "err", text, sizeof text);
@@ -112,6 +124,33 @@ static void bad_input_is_one_line(void **state)
     }
     cli_slurp(*state, "text.mp4", text, sizeof text);
     assert_string_equal(text, "hello\n"); /* refused, so not touched */
+}
+
+/* What help says of a name that begins with a dash, and of the command. */
+static void dashes_and_late_commands(void **state)
+{
+    assert_int_equal(cli_run(*state, "$B -q export 'synth:easy?frames=3' --overlay -dash.mkv"), 0);
+    assert_int_equal(cli_run(*state, "$B export --events e.csv -- -dash.mkv && test -s e.csv"), 0);
+    assert_int_equal(cli_run(*state, "$B --help export | grep -q -e '-- -file.mp4'"), 0);
+}
+
+/* A picture's number is that of the frame in the input, as masks that are scored and events have
+ * it, and help says so. */
+static void pictures_have_the_number_of_their_frame(void **state)
+{
+    char text[4096];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' --start 2 --mask m%03d.png "
+                                     "--events e.json -q"),
+                     0);
+    assert_int_equal(cli_run(*state, "echo m*.png"), 0);
+    cli_slurp(*state, "out", text, sizeof text);
+    assert_string_equal(text, "m051.png m052.png m053.png m054.png m055.png m056.png m057.png "
+                              "m058.png m059.png m060.png\n");
+    cli_slurp(*state, "e.json", text, sizeof text);
+    assert_non_null(strstr(text, "\"first_frame\": 50,"));
+    assert_int_equal(cli_run(*state, "$B export --help | tr '\\n' ' ' | grep -q "
+                                     "'number is that of the frame in the input, counted from 1'"),
+                     0);
 }
 
 /* Faults that show while it runs: what could be written is there, one line, status 3. */
@@ -291,6 +330,8 @@ int main(void)
         CLI_TEST(help_and_version_go_to_stdout),
         CLI_TEST(info_names_what_there_is),
         CLI_TEST(bad_input_is_one_line),
+        CLI_TEST(dashes_and_late_commands),
+        CLI_TEST(pictures_have_the_number_of_their_frame),
         CLI_TEST(faults_in_mid_run),
         CLI_TEST(interrupts_leave_playable_files),
         CLI_TEST(an_interrupted_start_is_written),
