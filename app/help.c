@@ -67,12 +67,13 @@ static void print_options(FILE *file, enum bd_command command)
 static const char about_inputs[] =
     "\nINPUT is a file, a URL, an image pattern (in%06d.jpg), a camera (/dev/video0),\n"
     "- for stdin, or synth:NAME for a rendered scene. A file named like a command is\n"
-    "given as ./export.\n";
+    "given as ./export, one whose name begins with a dash as -- -file.mp4.\n";
 
 static const char about_outputs[] =
     "\nA name's extension says the format of an output. A name with a number such as\n"
-    "mask%06d.png is one picture a frame, counted from 1. --codec applies to films without\n"
-    "a codec of their own. Pictures are encoded as their extension says, unless\n"
+    "mask%06d.png is one picture a frame. Its number is that of the frame in the input,\n"
+    "counted from 1: with --start 2 the first of 25 frames/s is 51. --codec applies to films\n"
+    "without a codec of their own. Pictures are encoded as their extension says, unless\n"
     "--mask-codec or its like names another encoder of that format.\n";
 
 static const char about_folders[] =

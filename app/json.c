@@ -73,3 +73,17 @@ void bd_json_number(struct bd_json *json, const char *name, double value, int di
     else
         fputs("null", json->file);
 }
+
+void bd_json_time(struct bd_json *json, const char *name, int64_t nanoseconds)
+{
+    char text[32];
+    uint64_t size = nanoseconds < 0 ? -(uint64_t)nanoseconds : (uint64_t)nanoseconds;
+    int end = snprintf(text, sizeof text, "%s%" PRIu64 ".%09" PRIu64, nanoseconds < 0 ? "-" : "",
+                       size / 1000000000, size % 1000000000);
+    while (text[end - 1] == '0')
+        text[--end] = 0;
+    if (text[end - 1] == '.')
+        text[--end] = 0;
+    begin(json, name);
+    fputs(text, json->file);
+}

@@ -18,5 +18,7 @@ void bd_json_close(struct bd_json *json, char bracket);                       /*
 void bd_json_text(struct bd_json *json, const char *name, const char *value); /* NULL: null */
 void bd_json_integer(struct bd_json *json, const char *name, int64_t value);
 void bd_json_number(struct bd_json *json, const char *name, double value, int digits);
+/* Seconds, exactly: with as many decimals as it takes, and no exponent. */
+void bd_json_time(struct bd_json *json, const char *name, int64_t nanoseconds);
 
 #endif

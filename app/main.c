@@ -22,9 +22,12 @@ static int run(const struct bd_options *options)
 {
     switch (options->command) {
     case BD_COMMAND_VIEW:
-        return bd_view_run(options);
     case BD_COMMAND_EXPORT:
-        return bd_export_run(options);
+        if (bd_blas_reserve(1)) {
+            fprintf(stderr, "backdrop: %s\n", bd_error_detail());
+            return 1;
+        }
+        return options->command == BD_COMMAND_VIEW ? bd_view_run(options) : bd_export_run(options);
     case BD_COMMAND_EVAL:
         return bd_eval_run(options);
     case BD_COMMAND_BENCH:
@@ -56,11 +59,6 @@ int main(int argc, char **argv)
     } else {
         bd_log_set(print_message, &options);
         bd_interrupt_install();
-        /* Separation uses the BLAS only for the SVD of a small R; the backends have threads of
-         * their own for everything else. Threads of OpenBLAS wait busily and take cores away from
-         * them: five sequences of eval on two cores took 9.8 s with them and 6.9 s without. */
-        if (options.command != BD_COMMAND_BENCH)
-            bd_blas_set_threads(1);
         exit_status = run(&options);
         bd_log_set(NULL, NULL);
     }

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/option_table.h"
 
@@ -14,6 +15,7 @@ struct parser {
     const struct bd_command_row *command;
     char **argv;
     int argc, next;
+    int command_at;               /* where the command is in argv; 0: it is not named */
     const struct bd_option *live; /* the first given that only the live solver has; NULL: none */
 };
 
@@ -53,12 +55,37 @@ static void fail_unknown(const struct parser *parser, const char *text)
             best = option;
         }
     }
-    if (best && strlen(name) > (size_t)least)
+    if (access(text, F_OK) == 0)
+        (void)bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; the file is given as -- %s", text,
+                      text);
+    else if (best && strlen(name) > (size_t)least)
         (void)bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; did you mean --%s?", text,
                       best->name);
     else
         (void)bd_fail(BD_ERROR_ARGUMENT, "%s: unknown option; see backdrop %s --help", text,
                       parser->command->name);
+}
+
+/* The command that `text` was meant to be; NULL: none. */
+static const char *similar_command(const char *text)
+{
+    const char *best = NULL;
+    int least = 3;
+    for (const struct bd_command_row *row = bd_command_table; row->name; row++) {
+        int distance = edit_distance(text, row->name);
+        if (distance < least && strlen(text) > (size_t)distance) {
+            least = distance;
+            best = row->name;
+        }
+    }
+    return best;
+}
+
+static enum bd_status fail_command(const char *text)
+{
+    const char *meant = similar_command(text);
+    return meant ? bd_fail(BD_ERROR_ARGUMENT, "%s: no such command; did you mean %s?", text, meant)
+                 : bd_fail(BD_ERROR_ARGUMENT, "%s: no such command; see backdrop --help", text);
 }
 
 /* Whether `text`, as in "--window=50", gives the option of this long name. */
@@ -303,10 +330,7 @@ static enum bd_status check_arguments(const struct parser *parser)
                        options->arguments[command->max_arguments], command->name, command->usage);
     if (command->command != BD_COMMAND_HELP || options->argument_count == 0)
         return BD_OK;
-    if (!bd_command_find(options->arguments[0]))
-        return bd_fail(BD_ERROR_ARGUMENT, "%s: no such command; see backdrop --help",
-                       options->arguments[0]);
-    return BD_OK;
+    return bd_command_find(options->arguments[0]) ? BD_OK : fail_command(options->arguments[0]);
 }
 
 /* An option that would do nothing is an error. */
@@ -350,46 +374,82 @@ static enum bd_status prepare(struct bd_options *options, int argc, char **argv)
     return BD_OK;
 }
 
+/* The index in argv of the first word that is neither an option nor the value of one, if it is a
+ * command; else 0. */
+static int find_command(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *text = argv[i];
+        if (text[0] != '-' || !text[1])
+            return bd_command_find(text) ? i : 0;
+        const struct bd_option *option = bd_option_table;
+        while (option->name && !is_option(text, option))
+            option++;
+        if (option->name && option->argument && !(text[1] == '-' && strchr(text, '=')))
+            i++;
+    }
+    return 0;
+}
+
+static enum bd_status parse_words(struct parser *parser)
+{
+    struct bd_options *options = parser->options;
+    enum bd_status status = BD_OK;
+    bool literal = false;
+    while (!status && parser->next < parser->argc) {
+        const char *text = parser->argv[parser->next];
+        bool dashes = !literal && strcmp(text, "--") == 0;
+        if (dashes || parser->next == parser->command_at) {
+            literal |= dashes;
+            parser->next++;
+        } else if (!literal && text[0] == '-' && text[1]) {
+            status = parse_option(parser);
+        } else if (options->argument_count == bd_max_arguments) {
+            status =
+                bd_fail(BD_ERROR_ARGUMENT, "%s: more than %d arguments", text, bd_max_arguments);
+        } else {
+            options->arguments[options->argument_count++] = text;
+            parser->next++;
+        }
+    }
+    return status;
+}
+
+static enum bd_status check(const struct parser *parser)
+{
+    struct bd_options *options = parser->options;
+    if (options->help || options->command == BD_COMMAND_VERSION) {
+        /* plain `backdrop --help` is about the program, `backdrop view --help` about view */
+        if (options->help && !parser->command_at)
+            options->command = BD_COMMAND_HELP;
+        return BD_OK;
+    }
+    enum bd_status status = check_arguments(parser);
+    if (!status)
+        status = check_solver(parser);
+    if (!status)
+        status = check_start(options);
+    return status ? status : choose_device(options);
+}
+
 enum bd_status bd_options_parse(struct bd_options *options, int argc, char **argv)
 {
     enum bd_status status = prepare(options, argc, argv);
     if (status)
         return status;
-    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1, NULL };
-    if (argc > 1 && bd_command_find(argv[1])) {
-        parser.command = bd_command_find(argv[1]);
-        parser.next = 2;
-    }
+    struct parser parser = { options, bd_command_get(BD_COMMAND_VIEW), argv, argc, 1, 0, NULL };
+    parser.command_at = find_command(argc, argv);
+    if (parser.command_at)
+        parser.command = bd_command_find(argv[parser.command_at]);
     options->command = parser.command->command;
-    bool literal = false;
-    while (parser.next < argc) {
-        const char *text = argv[parser.next];
-        if (!literal && strcmp(text, "--") == 0) {
-            literal = true;
-            parser.next++;
-        } else if (!literal && text[0] == '-' && text[1]) {
-            if ((status = parse_option(&parser)))
-                return status;
-        } else if (options->argument_count == bd_max_arguments) {
-            return bd_fail(BD_ERROR_ARGUMENT, "%s: more than %d arguments", text, bd_max_arguments);
-        } else {
-            options->arguments[options->argument_count++] = text;
-            parser.next++;
-        }
-    }
-    if (options->help || options->command == BD_COMMAND_VERSION) {
-        /* plain `backdrop --help` is about the program, `backdrop view --help` about view */
-        if (options->help && parser.command->command == BD_COMMAND_VIEW &&
-            (argc < 2 || !bd_command_find(argv[1])))
-            options->command = BD_COMMAND_HELP;
-        return BD_OK;
-    }
-    status = check_arguments(&parser);
+    status = parse_words(&parser);
     if (!status)
-        status = check_solver(&parser);
-    if (!status)
-        status = check_start(options);
-    return status ? status : choose_device(options);
+        status = check(&parser);
+    /* What does not suit view was perhaps not meant for it. */
+    const char *first = options->argument_count ? options->arguments[0] : NULL;
+    if (status && !parser.command_at && first && access(first, F_OK) && similar_command(first))
+        status = fail_command(first);
+    return status;
 }
 
 void bd_options_release(struct bd_options *options)

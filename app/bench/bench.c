@@ -236,8 +236,11 @@ int bd_bench_run(const struct bd_options *options)
     int exit_status = 1;
     if (bench.threads == 0)
         bench.threads = bd_pool_cores();
-    bd_blas_set_threads(bench.threads); /* the peers have as many as the cpu backend */
     enum bd_status status = check_arguments(options);
+    if (!status)
+        status = bd_blas_reserve(bench.threads);
+    if (!status)
+        bd_blas_set_threads(bench.threads); /* the peers have as many as the cpu backend */
     describe_run(&bench);
     BD_TRY(open_backend(&bench));
     if (!status && !options->quiet)

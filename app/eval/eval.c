@@ -214,7 +214,7 @@ static int evaluate(struct bd_eval_plan *plan)
     bool whole;
     double seconds;
     bd_log(BD_LOG_INFO, "%d sequences, %d at once", plan->count, plan->setup.at_once);
-    if (!plan->setup.options->quiet)
+    if (!plan->setup.options->quiet && plan->setup.at_once > 0)
         bd_eval_print_header(plan);
     if (run_jobs(plan, &whole, &seconds)) {
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());

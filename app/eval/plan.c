@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "app/blas_threads.h"
 #include "base/pool.h"
 
 /* Most sequences at the same time unless --jobs says more: each takes 100 to 200 MB. */
@@ -164,7 +165,7 @@ static enum bd_status share_out(struct bd_eval_plan *plan)
         int rows = sheet_rows / count;
         setup->worst_rows = rows < 1 ? 1 : rows > most_rows ? most_rows : rows;
     }
-    return BD_OK;
+    return bd_blas_reserve(setup->at_once);
 }
 
 enum bd_status bd_eval_plan_make(struct bd_eval_plan *plan, const struct bd_options *options)

@@ -2,20 +2,24 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libavutil/mathematics.h>
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "app/export/component.h"
 #include "app/json.h"
 
-static const double least_fraction = 0.0005, gap_seconds = 1;
+static const double least_fraction = 0.0005;
+static const int64_t second = 1000000000; /* times are nanoseconds: a camera's count from 1970 */
 
 struct event {
-    double start, end;
+    int64_t start, end, peak_time;
     int64_t first_frame, last_frame, frames;
-    double peak_time, peak_fraction, sum;
+    double peak_fraction, sum;
     struct bd_box box;
 };
 
@@ -24,6 +28,10 @@ struct bd_events {
     FILE *file;
     bool is_json;
     struct bd_json json;
+    struct bd_rational time_base;
+    bool live;
+    bool has_utc;
+    int64_t utc;                     /* of the time 0 of the input, if has_utc */
     struct bd_components components; /* of the mask at the last peak */
     bool active;
     struct event event; /* in progress, if active */
@@ -31,7 +39,8 @@ struct bd_events {
     int64_t frames;
 };
 
-enum bd_status bd_events_open(struct bd_events **events, const char *path)
+enum bd_status bd_events_open(struct bd_events **events, const char *path,
+                              const struct bd_reader_info *info)
 {
     *events = NULL;
     const char *dot = strrchr(path, '.');
@@ -43,6 +52,8 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for events");
     snprintf(self->path, sizeof self->path, "%s", path);
     self->is_json = json;
+    self->time_base = info->time_base;
+    self->live = info->live;
     self->file = fopen(path, "w");
     if (!self->file) {
         enum bd_status status = bd_fail(BD_ERROR_IO, "%s: %s", path, strerror(errno));
@@ -55,11 +66,54 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path)
         bd_json_open(&self->json, "events", '[');
     } else {
         fputs("event,start,end,first_frame,last_frame,peak_time,peak_fraction,mean_fraction,"
-              "x,y,width,height\n",
+              "x,y,width,height,start_utc,end_utc,peak_utc\n",
               self->file);
     }
     *events = self;
     return BD_OK;
+}
+
+static int64_t now(clockid_t clock)
+{
+    struct timespec time = { 0 };
+    clock_gettime(clock, &time);
+    return time.tv_sec * second + time.tv_nsec;
+}
+
+/* Cameras count from 1970 or, as V4L2 has it, from the start of the machine. `time` of the first
+ * frame says which: the start of an export holds frames back for a minute at most. */
+static void find_utc(struct bd_events *events, int64_t time)
+{
+    static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC };
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks && !events->has_utc; i++) {
+        int64_t age = now(clocks[i]) - time;
+        events->has_utc = age > -second && age < 120 * second;
+        events->utc = now(CLOCK_REALTIME) - now(clocks[i]);
+    }
+}
+
+enum { utc_size = 64 };
+
+/* ISO 8601; `text` is "" where the time is not known. */
+static const char *format_utc(char text[utc_size], const struct bd_events *events, int64_t time)
+{
+    struct tm parts;
+    time_t seconds = (time + events->utc) / second;
+    size_t length = 0;
+    if (events->has_utc && gmtime_r(&seconds, &parts))
+        length = strftime(text, utc_size, "%Y-%m-%dT%H:%M:%S", &parts);
+    text[length] = 0;
+    if (length)
+        snprintf(text + length, utc_size - length, ".%06dZ",
+                 (int)((time + events->utc) % second / 1000));
+    return text;
+}
+
+static void write_utc(struct bd_events *events, const char *name, int64_t time)
+{
+    char text[utc_size];
+    format_utc(text, events, time);
+    bd_json_text(&events->json, name, *text ? text : NULL);
 }
 
 static void write_json(struct bd_events *events, const struct event *event)
@@ -67,34 +121,55 @@ static void write_json(struct bd_events *events, const struct event *event)
     struct bd_json *json = &events->json;
     bd_json_open(json, NULL, '{');
     bd_json_integer(json, "event", events->count);
-    bd_json_number(json, "start", event->start, 9);
-    bd_json_number(json, "end", event->end, 9);
+    bd_json_time(json, "start", event->start);
+    bd_json_time(json, "end", event->end);
     bd_json_integer(json, "first_frame", event->first_frame);
     bd_json_integer(json, "last_frame", event->last_frame);
-    bd_json_number(json, "peak_time", event->peak_time, 9);
+    bd_json_time(json, "peak_time", event->peak_time);
     bd_json_number(json, "peak_fraction", event->peak_fraction, 6);
     bd_json_number(json, "mean_fraction", event->sum / (double)event->frames, 6);
     bd_json_integer(json, "x", event->box.x);
     bd_json_integer(json, "y", event->box.y);
     bd_json_integer(json, "width", event->box.width);
     bd_json_integer(json, "height", event->box.height);
+    write_utc(events, "start_utc", event->start);
+    write_utc(events, "end_utc", event->end);
+    write_utc(events, "peak_utc", event->peak_time);
     bd_json_close(json, '}');
+}
+
+static void write_csv(struct bd_events *events, const struct event *event)
+{
+    char start[utc_size], end[utc_size], peak[utc_size];
+    fprintf(
+        events->file, "%d,%.6f,%.6f,%" PRId64 ",%" PRId64 ",%.6f,%.6f,%.6f,%d,%d,%d,%d,%s,%s,%s\n",
+        events->count, (double)event->start / (double)second, (double)event->end / (double)second,
+        event->first_frame, event->last_frame, (double)event->peak_time / (double)second,
+        event->peak_fraction, event->sum / (double)event->frames, event->box.x, event->box.y,
+        event->box.width, event->box.height, format_utc(start, events, event->start),
+        format_utc(end, events, event->end), format_utc(peak, events, event->peak_time));
 }
 
 static void end_event(struct bd_events *events)
 {
-    const struct event *event = &events->event;
     if (!events->active)
         return;
     events->active = false;
     events->count++;
     if (events->is_json)
-        write_json(events, event);
+        write_json(events, &events->event);
     else
-        fprintf(events->file, "%d,%.6f,%.6f,%" PRId64 ",%" PRId64 ",%.6f,%.6f,%.6f,%d,%d,%d,%d\n",
-                events->count, event->start, event->end, event->first_frame, event->last_frame,
-                event->peak_time, event->peak_fraction, event->sum / (double)event->frames,
-                event->box.x, event->box.y, event->box.width, event->box.height);
+        write_csv(events, &events->event);
+}
+
+/* Nanoseconds. What no clock says before 2065, as of a broken file, is cut, so that differences do
+ * not overflow. */
+static int64_t time_of(const struct bd_events *events, const struct bd_result *result)
+{
+    const int64_t most = 3000000000;
+    if (fabs(result->time) > (double)most)
+        return result->time < 0 ? -most * second : most * second;
+    return av_rescale(result->mask->pts, events->time_base.num * second, events->time_base.den);
 }
 
 enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *result)
@@ -103,21 +178,23 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *r
     const struct bd_frame *mask = result->mask;
     double fraction =
         (double)result->foreground_pixels / ((double)mask->width * (double)mask->height);
+    int64_t time = time_of(events, result);
     enum bd_status status = BD_OK;
-    events->frames++;
-    if (events->active && result->time - event->end > gap_seconds)
+    if (events->frames++ == 0 && events->live)
+        find_utc(events, time);
+    if (events->active && time - event->end > second)
         end_event(events);
     if (fraction >= least_fraction) {
         if (!events->active)
-            *event = (struct event){ .start = result->time, .first_frame = mask->index };
+            *event = (struct event){ .start = time, .first_frame = mask->index };
         events->active = true;
-        event->end = result->time;
+        event->end = time;
         event->last_frame = mask->index;
         event->frames++;
         event->sum += fraction;
         if (fraction > event->peak_fraction) {
             event->peak_fraction = fraction;
-            event->peak_time = result->time;
+            event->peak_time = time;
             status = bd_component_largest(&events->components, &event->box, mask);
         }
     }

@@ -9,7 +9,11 @@
  *   peak_time    seconds: when most of the picture moved
  *   peak_fraction   that share of the picture, 0..1
  *   mean_fraction   the same, average over the frames of the event
- *   x, y, width, height   pixels: box around the largest moving thing at the peak */
+ *   x, y, width, height   pixels: box around the largest moving thing at the peak
+ *   start_utc, end_utc, peak_utc   the times of a camera as 2026-11-24T09:30:00.250000Z; null, or
+ * empty in CSV, for other inputs
+ *
+ * Seconds are the input's own times: JSON has nanoseconds, CSV has microseconds. */
 #ifndef BD_APP_EXPORT_EVENTS_H
 #define BD_APP_EXPORT_EVENTS_H
 
@@ -17,9 +21,10 @@
 
 struct bd_events;
 
-/* Opens PATH, which ends in .csv or .json, replacing what is there. BD_ERROR_ARGUMENT for another
- * ending, BD_ERROR_IO. */
-enum bd_status bd_events_open(struct bd_events **events, const char *path);
+/* Opens PATH, which ends in .csv or .json, replacing what is there. `info` is of the input and may
+ * be freed. BD_ERROR_ARGUMENT for another ending, BD_ERROR_IO. */
+enum bd_status bd_events_open(struct bd_events **events, const char *path,
+                              const struct bd_reader_info *info);
 
 enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *result);
 

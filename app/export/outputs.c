@@ -267,7 +267,7 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
     for (int i = 0; i < kind_count && !status; i++) {
         if (!path_of(options, i))
             continue;
-        status = i == events ? bd_events_open(&self->events, path_of(options, i))
+        status = i == events ? bd_events_open(&self->events, path_of(options, i), info)
                              : open_writer(self, i, options, pipeline);
     }
     if (status) {

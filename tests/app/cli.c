@@ -3,6 +3,7 @@
 #include "tests/app/cli_fixture.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <time.h>
 
 #include "video/synth/synth.h"
@@ -92,18 +93,30 @@ static void bad_input_is_one_line(void **state)
         { "$B export in.mkv --mask m.mkv --roi nosuch.png", 1, "nosuch.png" },
         { "$B export in.mkv --mask m.mkv --scale 640x480", 1, "larger than the input" },
         { "$B eval", 1, "DIR missing" },
+        { "$B export in.mkv --mask m.mkv --roi list.m3u8", 1,
+          "--roi list.m3u8: is a list of other files (hls); a picture is wanted\n" },
+        { "$B export in.mkv --mask m.mkv --roi list.txt", 1, "is a list of other files (concat)" },
+        { "$B export -dash.mkv --mask m.mkv", 1,
+          "-dash.mkv: unknown option; the file is given as -- -dash.mkv\n" },
+        { "$B exprot in.mkv --mask m.mkv", 1, "exprot: no such command; did you mean export?\n" },
         { "$B eval -q nosuch", 2, "nosuch" },
+        { "$B eval nosuch", 2, "nosuch: No such file" },
         { "$B bench nosuch", 1, "no such suite" },
         { "$B info now", 1, "too many" },
     };
     char text[4096];
-    assert_int_equal(cli_run(*state, "echo hello > text.mp4; : > empty.mp4; "
-                                     "$B export 'synth:easy?frames=30' --overlay in.mkv && "
-                                     "$B export in.mkv --overlay whole.mp4 && "
-                                     "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv; "
-                                     "$B export 'synth:easy?frames=3' --background p%04d.png && "
-                                     "ln -s p0003.png plink.png"),
-                     0);
+    assert_int_equal(
+        cli_run(*state,
+                "echo hello > text.mp4; : > empty.mp4; "
+                "$B export 'synth:easy?frames=30' --overlay in.mkv && "
+                "$B export in.mkv --overlay whole.mp4 && "
+                "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv; "
+                "cp in.mkv ./-dash.mkv; printf 'ffconcat version 1.0\\n"
+                "file in.mkv' >list.txt; printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n"
+                "in.mkv\n#EXT-X-ENDLIST\n' >list.m3u8; "
+                "$B export 'synth:easy?frames=3' --background p%04d.png && "
+                "ln -s p0003.png plink.png"),
+        0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int exit_status = cli_run(*state, rows[i].command);
         cli_slurp(*state, "err", text, sizeof text);
@@ -119,6 +132,33 @@ static void bad_input_is_one_line(void **state)
     }
     cli_slurp(*state, "text.mp4", text, sizeof text);
     assert_string_equal(text, "hello\n"); /* refused, so not touched */
+}
+
+/* What help says of a name that begins with a dash, and of the command. */
+static void dashes_and_late_commands(void **state)
+{
+    assert_int_equal(cli_run(*state, "$B -q export 'synth:easy?frames=3' --overlay -dash.mkv"), 0);
+    assert_int_equal(cli_run(*state, "$B export --events e.csv -- -dash.mkv && test -s e.csv"), 0);
+    assert_int_equal(cli_run(*state, "$B --help export | grep -q -e '-- -file.mp4'"), 0);
+}
+
+/* A picture's number is that of the frame in the input, as masks that are scored and events have
+ * it, and help says so. */
+static void pictures_have_the_number_of_their_frame(void **state)
+{
+    char text[4096];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' --start 2 --mask m%03d.png "
+                                     "--events e.json -q"),
+                     0);
+    assert_int_equal(cli_run(*state, "echo m*.png"), 0);
+    cli_slurp(*state, "out", text, sizeof text);
+    assert_string_equal(text, "m051.png m052.png m053.png m054.png m055.png m056.png m057.png "
+                              "m058.png m059.png m060.png\n");
+    cli_slurp(*state, "e.json", text, sizeof text);
+    assert_non_null(strstr(text, "\"first_frame\": 50,"));
+    assert_int_equal(cli_run(*state, "$B export --help | tr '\\n' ' ' | grep -q "
+                                     "'number is that of the frame in the input, counted from 1'"),
+                     0);
 }
 
 /* Faults that show while it runs: what could be written is there, one line, status 3. */
@@ -278,17 +318,65 @@ static void progress_goes_to_stderr_only_when_wanted(void **state)
     assert_int_equal(cli_run(*state, "$B bench svd --quick --json b.json -q -n"), 1);
 }
 
+/* Where there is too little address space, a command ends at once with one line (or a few, of the
+ * encoder's), and never waits. SIGKILL because the program handles SIGTERM. */
+static void little_memory_is_an_error(void **state)
+{
+#ifdef __SANITIZE_ADDRESS__
+    print_message("skipped: AddressSanitizer needs terabytes of address space\n");
+    (void)state;
+#else
+    static const char *const commands[] = {
+        "--version",
+        "info",
+        "export 'synth:easy?frames=5&size=64x48' --events e.csv -y",
+        "eval 'synth:easy?frames=5&size=64x48' 'synth:drift?frames=5&size=64x48' -j 2",
+        "bench svd --quick -q",
+    };
+    char line[256], text[16384];
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        for (int kilobytes = 100000; kilobytes <= 700000; kilobytes += 50000) {
+            snprintf(line, sizeof line, "(ulimit -v %d; exec timeout -s KILL 60 $B %s)", kilobytes,
+                     commands[i]);
+            int status = cli_run(*state, line);
+            cli_slurp(*state, "err", text, sizeof text);
+            if (status > 128 || (status != 0 && cli_lines(text) == 0))
+                print_error("%s: status %d\n%s", line, status, text);
+            assert_true(status <= 127); /* not ended by a signal */
+            assert_true(status == 0 || cli_lines(text) > 0);
+        }
+#endif
+}
+
+/* OpenBLAS begins with one thread, but the program has all processors, and the bench too. */
+static void all_processors_are_used(void **state)
+{
+    char text[8192], threads[64];
+    cpu_set_t set;
+    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    assert_int_equal(cli_run(*state, "$B bench svd --quick -q --json b.json"), 0);
+    cli_slurp(*state, "b.json", text, sizeof text);
+    if (!strstr(text, "\"blas_threads\": 0\n")) { /* 0: not OpenBLAS */
+        snprintf(threads, sizeof threads, "\"blas_threads\": %d\n", CPU_COUNT(&set));
+        assert_non_null(strstr(text, threads));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(help_and_version_go_to_stdout),
         CLI_TEST(info_names_what_there_is),
         CLI_TEST(bad_input_is_one_line),
+        CLI_TEST(dashes_and_late_commands),
+        CLI_TEST(pictures_have_the_number_of_their_frame),
         CLI_TEST(faults_in_mid_run),
         CLI_TEST(interrupts_leave_playable_files),
         CLI_TEST(nothing_is_lost),
         CLI_TEST(an_interrupted_start_is_written),
         CLI_TEST(progress_goes_to_stderr_only_when_wanted),
+        CLI_TEST(little_memory_is_an_error),
+        CLI_TEST(all_processors_are_used),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,9 @@
 /* backdrop export: what is written is read again, with the same frames and times. */
 #include "tests/app/cli_fixture.h"
 
+#include <time.h>
+
+#include "app/export/events.h"
 #include "video/input/reader.h"
 #include "video/synth/synth.h"
 
@@ -274,6 +277,97 @@ static void events_as_json(void **state)
     assert_non_null(strstr(text, "\"frames\": 50"));
 }
 
+/* Writes the events of masks that are white at these times, in units of 1/den seconds. */
+static void write_events(const char *folder, const char *name, bool live, int64_t den,
+                         const int64_t *pts, int count, char *text, size_t size)
+{
+    char path[512];
+    struct bd_events *events = NULL;
+    struct bd_frame mask = { 0 };
+    struct bd_result result = { .mask = &mask, .foreground_pixels = 64 * 48 };
+    struct bd_reader_info info = { .time_base = { 1, den }, .live = live };
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(bd_frame_create(&mask, 64, 48, BD_GRAY8), BD_OK);
+    memset(mask.data, 255, (size_t)(mask.stride * 48));
+    assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
+    for (int i = 0; i < count; i++) {
+        mask.index = i;
+        mask.pts = pts[i];
+        result.time = (double)pts[i] / (double)den;
+        assert_int_equal(bd_events_add(events, &result), BD_OK);
+    }
+    assert_int_equal(bd_events_close(&events, NULL), BD_OK);
+    bd_frame_destroy(&mask);
+    cli_slurp(folder, name, text, size);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        print_error("%s is not in\n%s\n", part, text);
+    assert_non_null(strstr(text, part));
+}
+
+/* Times as large as a camera's keep their microseconds, and what a time base holds is written. */
+static void event_times_are_exact(void **state)
+{
+    char text[4096];
+    static const int64_t camera[] = { 1795398360123456, 1795398360623457, 1795398361123458 };
+    write_events(*state, "a.json", false, 1000000, camera, 3, text, sizeof text);
+    assert_has(text, "\"start\": 1795398360.123456,");
+    assert_has(text, "\"end\": 1795398361.123458,");
+    assert_has(text, "\"peak_time\": 1795398360.123456,");
+    assert_has(text, "\"start_utc\": null");
+    write_events(*state, "a.csv", false, 1000000, camera, 3, text, sizeof text);
+    assert_has(text, "\n1,1795398360.123456,1795398361.123458,0,2,1795398360.123456,");
+    assert_has(text, ",,,\n");
+    static const int64_t thirds[] = { -1, 1, 2 }, absurd[] = { INT64_MIN, 0, INT64_MAX };
+    write_events(*state, "b.json", false, 3, thirds, 3, text, sizeof text);
+    assert_has(text, "\"start\": -0.333333333,");
+    assert_has(text, "\"end\": 0.666666667,");
+    write_events(*state, "c.json", true, 1, absurd, 3, text, sizeof text);
+    assert_has(text, "\"event\": 3,");
+}
+
+/* A camera's clock counts from 1970 or from the start of the machine; other clocks have no UTC. */
+static void events_of_a_camera_have_utc(void **state)
+{
+    static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC };
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        char text[4096], wanted[64];
+        struct timespec begun, real;
+        clock_gettime(clocks[i], &begun);
+        clock_gettime(CLOCK_REALTIME, &real);
+        int64_t pts[] = { begun.tv_sec * 1000000 + begun.tv_nsec / 1000, 0 };
+        pts[1] = pts[0] + 900000;
+        write_events(*state, "a.json", true, 1000000, pts, 2, text, sizeof text);
+        const char *start = strstr(text, "\"start_utc\": \""),
+                   *end = strstr(text, "\"end_utc\": \"");
+        assert_non_null(start);
+        assert_non_null(end);
+        int year, month, day, hour, minute;
+        double seconds;
+        assert_int_equal(sscanf(start + 14, "%4d-%2d-%2dT%2d:%2d:%9lfZ\"", &year, &month, &day,
+                                &hour, &minute, &seconds),
+                         6);
+        struct tm parts = { .tm_year = year - 1900,
+                            .tm_mon = month - 1,
+                            .tm_mday = day,
+                            .tm_hour = hour,
+                            .tm_min = minute };
+        double off = (double)(timegm(&parts) - real.tv_sec) + seconds - (double)real.tv_nsec / 1e9;
+        print_message("UTC is off by %.6f s\n", off);
+        assert_true(off > -0.1 && off < 0.1);
+        write_events(*state, "a.csv", true, 1000000, pts, 2, text, sizeof text);
+        snprintf(wanted, sizeof wanted, ",%04d-%02d-%02dT", year, month, day);
+        assert_has(text, wanted);
+        assert_has(text, "Z\n");
+        pts[0] -= 1000000000000; /* twelve days ago */
+        write_events(*state, "b.csv", true, 1000000, pts, 2, text, sizeof text);
+        assert_has(text, ",,,\n");
+    }
+}
+
 static void existing_files_are_guarded(void **state)
 {
     char text[256];
@@ -316,7 +410,7 @@ static void a_screen_is_separated_live(void **state)
         "(while :; do for p in '40 40' '200 60' '260 180' '90 150'; do "
         "xdotool mousemove $p || exit; sleep 0.1; done; done) 2>/dev/null & M=$!; "
         "$B export --input-format x11grab $DISPLAY --input-option framerate=20 "
-        "--frames 60 --min-area 1 --median 1 --mask m.mkv -q; R=$?; "
+        "--frames 60 --min-area 1 --median 1 --mask m.mkv --events e.csv -q; R=$?; "
         "kill $M $X; wait; exit $R");
     if (status == 77) {
         print_message("skipped: needs Xvfb and xdotool\n");
@@ -344,6 +438,9 @@ static void a_screen_is_separated_live(void **state)
     bd_reader_close(&reader);
     assert_int_equal(frames, 60);
     assert_true(moving > frames / 2);
+    char events[4096];
+    cli_slurp(*state, "e.csv", events, sizeof events);
+    assert_has(events, "Z\n"); /* UTC */
 }
 
 int main(void)
@@ -354,6 +451,8 @@ int main(void)
         CLI_TEST(codecs_are_chosen_for_each_output),
         CLI_TEST(variable_frame_rate_is_kept),
         CLI_TEST(events_as_json),
+        CLI_TEST(event_times_are_exact),
+        CLI_TEST(events_of_a_camera_have_utc),
         CLI_TEST(existing_files_are_guarded),
         CLI_TEST(the_batch_solver_exports_every_frame),
         CLI_TEST(shadows_are_marked_on_request),

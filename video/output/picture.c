@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
+#include <libavutil/avstring.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,11 @@ static enum bd_status open_picture(struct picture *p)
     free(url);
     if (error < 0)
         return bd_fail(BD_ERROR_IO, "%s: cannot be read: %s", p->path, bd_libav_reason(error));
+    const AVInputFormat *guess = NULL;
+    if (av_probe_input_buffer2(p->io, &guess, "", NULL, 0, 0) >= 0 &&
+        av_match_name(guess->name, "hls,dash,concat,sdp,imf"))
+        return bd_fail(BD_ERROR_FORMAT, "%s: is a list of other files (%s); a picture is wanted",
+                       p->path, guess->name);
     p->format = avformat_alloc_context();
     if (!p->format)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
