@@ -2,17 +2,38 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* The length of the UTF-8 character that `c` begins with, 0 where there is none. */
+static int character(const unsigned char *c)
+{
+    int length = *c < 0x80 ? 1 : *c >> 5 == 6 ? 2 : *c >> 4 == 14 ? 3 : *c >> 3 == 30 ? 4 : 0;
+    uint32_t code = length == 1 ? *c : length ? *c & (0x7fu >> length) : 0;
+    for (int i = 1; i < length; i++) {
+        if (c[i] >> 6 != 2)
+            return 0;
+        code = code << 6 | (c[i] & 0x3f);
+    }
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    bool surrogate = code >= 0xd800 && code < 0xe000;
+    return code < least[length] || surrogate || code > 0x10ffff ? 0 : length;
+}
 
 static void print_text(FILE *file, const char *text)
 {
     fputc('"', file);
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+    for (const unsigned char *c = (const unsigned char *)text; *c;) {
+        int length = character(c);
         if (*c == '"' || *c == '\\')
             fprintf(file, "\\%c", *c);
         else if (*c < 0x20)
             fprintf(file, "\\u%04x", *c);
+        else if (length)
+            fwrite(c, 1, (size_t)length, file);
         else
-            fputc(*c, file);
+            fputs("\\ufffd", file); /* a name in another encoding */
+        c += length ? length : 1;
     }
     fputc('"', file);
 }
@@ -68,10 +89,12 @@ void bd_json_integer(struct bd_json *json, const char *name, int64_t value)
 void bd_json_number(struct bd_json *json, const char *name, double value, int digits)
 {
     begin(json, name);
-    if (isfinite(value))
-        fprintf(json->file, "%.*g", digits, value);
-    else
-        fputs("null", json->file);
+    char text[40];
+    /* The largest numbers rounded to few digits are beyond what a reader holds. */
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (isfinite(value) && !isfinite(strtod(text, NULL)))
+        snprintf(text, sizeof text, "%.17g", value);
+    fputs(isfinite(value) ? text : "null", json->file);
 }
 
 void bd_json_time(struct bd_json *json, const char *name, int64_t nanoseconds)

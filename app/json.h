@@ -1,4 +1,5 @@
-/* Writes JSON to a stream, two spaces a level. Names and strings are escaped; numbers that are not
+/* Writes JSON to a stream, two spaces a level. Names and strings are escaped, and bytes
+ * that are no UTF-8 become U+FFFD; numbers that are not
  * finite become null. */
 #ifndef BD_APP_JSON_H
 #define BD_APP_JSON_H

@@ -12,6 +12,7 @@
 
 #include "app/export/component.h"
 #include "app/json.h"
+#include "video/output/output_file.h"
 
 static const double least_fraction = 0.0005;
 static const int64_t second = 1000000000; /* times are nanoseconds: a camera's count from 1970 */
@@ -24,7 +25,7 @@ struct event {
 };
 
 struct bd_events {
-    char path[PATH_MAX];
+    struct bd_part *part;
     FILE *file;
     bool is_json;
     struct bd_json json;
@@ -50,13 +51,15 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path,
     struct bd_events *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for events");
-    snprintf(self->path, sizeof self->path, "%s", path);
     self->is_json = json;
     self->time_base = info->time_base;
     self->live = info->live;
-    self->file = fopen(path, "w");
-    if (!self->file) {
-        enum bd_status status = bd_fail(BD_ERROR_IO, "%s: %s", path, strerror(errno));
+    enum bd_status status = bd_part_open(&self->part, path, true);
+    if (!status && !(self->file = fopen(bd_part_name(self->part), "w"))) {
+        status = bd_output_fail(path, errno);
+        bd_part_close(&self->part, BD_PART_NONE);
+    }
+    if (status) {
         free(self);
         return status;
     }
@@ -160,6 +163,7 @@ static void end_event(struct bd_events *events)
         write_json(events, &events->event);
     else
         write_csv(events, &events->event);
+    fflush(events->file); /* a program that is killed has told of it */
 }
 
 /* Nanoseconds. What no clock says before 2065, as of a broken file, is cut, so that differences do
@@ -199,7 +203,7 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *r
         }
     }
     if (!status && ferror(events->file))
-        status = bd_fail(BD_ERROR_IO, "%s: %s", events->path, strerror(errno));
+        status = bd_output_fail(bd_part_path(events->part), errno);
     return status;
 }
 
@@ -217,7 +221,12 @@ enum bd_status bd_events_close(struct bd_events **events, int *count)
     }
     bool failed = fflush(self->file) || ferror(self->file);
     if (fclose(self->file) || failed)
-        status = bd_fail(BD_ERROR_IO, "%s: %s", self->path, strerror(errno));
+        status = bd_output_fail(bd_part_path(self->part), errno);
+    enum bd_part_end end = self->frames == 0 ? BD_PART_NONE
+                           : status          ? BD_PART_BROKEN
+                                             : BD_PART_WHOLE;
+    enum bd_status named = bd_part_close(&self->part, end);
+    status = status ? status : named;
     if (count)
         *count = self->count;
     bd_components_destroy(&self->components);

@@ -21,15 +21,17 @@
 
 struct bd_events;
 
-/* Opens PATH, which ends in .csv or .json, replacing what is there. `info` is of the input and may
- * be freed. BD_ERROR_ARGUMENT for another ending, BD_ERROR_IO. */
+/* Opens PATH, which ends in .csv or .json; when the file is whole it replaces what is there. `info`
+ * is of the input and may be freed. BD_ERROR_ARGUMENT for another ending, BD_ERROR_IO. */
 enum bd_status bd_events_open(struct bd_events **events, const char *path,
                               const struct bd_reader_info *info);
 
+/* Adds a frame. An event that has ended is in the file at once. */
 enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *result);
 
-/* Ends the event in progress and the file, and nulls. BD_ERROR_IO if anything could not be
- * written. Safe on NULL. `count` (may be NULL) is the number of events. */
+/* Ends the event in progress and the file, and nulls. Nothing is left where there was no frame.
+ * BD_ERROR_IO if anything could not be written. Safe on NULL. `count` (may be NULL) is the number
+ * of events. */
 enum bd_status bd_events_close(struct bd_events **events, int *count);
 
 #endif

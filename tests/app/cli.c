@@ -173,7 +173,7 @@ static void faults_in_mid_run(void **state)
     assert_int_equal(cli_run(*state, "$B export in.mkv -q --events full.csv"), 3);
     cli_slurp(*state, "err", text, sizeof text);
     assert_int_equal(cli_lines(text), 1);
-    assert_non_null(strstr(text, "No space left"));
+    assert_non_null(strstr(text, "no space left"));
     int full = cli_run(*state, "$B export in.mkv -q --mask full.mkv --events e.csv");
     cli_slurp(*state, "err", text, sizeof text);
     assert_int_equal(cli_lines(text), 1);

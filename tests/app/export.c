@@ -329,6 +329,39 @@ static void event_times_are_exact(void **state)
     assert_has(text, "\"event\": 3,");
 }
 
+/* An event that has ended is in the file, should the program be killed; what the file held before
+ * is there until the end. */
+static void events_are_written_at_once(void **state)
+{
+    char path[512], text[4096];
+    struct bd_events *events = NULL;
+    struct bd_frame mask = { 0 };
+    struct bd_result result = { .mask = &mask };
+    struct bd_reader_info info = { .time_base = { 1, 1 } };
+    snprintf(path, sizeof path, "%s/e.csv", (const char *)*state);
+    assert_int_equal(cli_run(*state, "printf old > e.csv"), 0);
+    assert_int_equal(bd_frame_create(&mask, 64, 48, BD_GRAY8), BD_OK);
+    memset(mask.data, 255, (size_t)(mask.stride * 48));
+    assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
+    for (int i = 0; i < 5; i++) {
+        result.time = (double)(mask.pts = mask.index = i);
+        result.foreground_pixels = i == 1 ? 64 * 48 : 0;
+        assert_int_equal(bd_events_add(events, &result), BD_OK);
+    }
+    cli_slurp(*state, "e.csv.part", text, sizeof text);
+    assert_has(text, "\n1,1.000000,1.000000,1,1,");
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_string_equal(text, "old");
+    assert_int_equal(bd_events_close(&events, NULL), BD_OK);
+    cli_slurp(*state, "e.csv", text, sizeof text);
+    assert_has(text, "\n1,1.000000,1.000000,1,1,");
+    /* no frame: nothing is replaced */
+    assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
+    assert_int_equal(bd_events_close(&events, NULL), BD_OK);
+    assert_int_equal(cli_run(*state, "grep -q '^1,1' e.csv && ! test -e e.csv.part"), 0);
+    bd_frame_destroy(&mask);
+}
+
 /* A camera's clock counts from 1970 or from the start of the machine; other clocks have no UTC. */
 static void events_of_a_camera_have_utc(void **state)
 {
@@ -452,6 +485,7 @@ int main(void)
         CLI_TEST(variable_frame_rate_is_kept),
         CLI_TEST(events_as_json),
         CLI_TEST(event_times_are_exact),
+        CLI_TEST(events_are_written_at_once),
         CLI_TEST(events_of_a_camera_have_utc),
         CLI_TEST(existing_files_are_guarded),
         CLI_TEST(the_batch_solver_exports_every_frame),

@@ -1,5 +1,7 @@
 /* The JSON writer: the bytes are texts, numbers and brackets; what comes out must be JSON. */
 #include <ctype.h>
+#include <locale.h>
+#include <wchar.h>
 
 #include "app/json.h"
 #include "tests/fuzz/fuzz.h"
@@ -11,11 +13,22 @@ static const char *skip_space(const char *p)
     return p;
 }
 
+/* The bytes that follow the first one of a UTF-8 character. */
+static int continuation(const char *p)
+{
+    wchar_t wide;
+    mbstate_t state = { 0 };
+    size_t length = mbrtowc(&wide, p, 4, &state);
+    REQUIRE(length >= 1 && length <= 4);
+    return (int)length - 1;
+}
+
 static const char *read_text(const char *p)
 {
     REQUIRE(*p++ == '"');
     for (; *p != '"'; p++) {
         REQUIRE((unsigned char)*p >= 0x20);
+        p += continuation(p);
         if (*p != '\\')
             continue;
         p++;
@@ -88,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length;
     struct bd_json json = { .file = open_memstream(&out, &length) };
     int depth = 1;
-    REQUIRE(json.file);
+    REQUIRE(json.file && setlocale(LC_CTYPE, "C.UTF-8"));
     bd_json_open(&json, NULL, '{');
     while (size > 0) {
         uint8_t what, count;
@@ -99,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const char *name = open[depth - 1] == '{' ? word : NULL;
         int64_t integer;
         double number;
-        switch (what % 5) {
+        switch (what % 6) {
         case 0:
             if (depth < deepest) {
                 open[depth] = what & 16 ? '{' : '[';
@@ -116,6 +129,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         case 3:
             take(&data, &size, &integer, sizeof integer);
             bd_json_integer(&json, name, integer);
+            break;
+        case 4:
+            take(&data, &size, &integer, sizeof integer);
+            bd_json_time(&json, name, integer);
             break;
         default:
             take(&data, &size, &number, sizeof number);

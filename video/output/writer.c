@@ -207,8 +207,8 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     char *detail = told ? strdup(bd_error_detail()) : NULL;
     enum bd_status closed = bd_muxer_close(&w->muxer, !told);
     enum bd_part_end end = !told && closed == BD_OK ? BD_PART_WHOLE : BD_PART_BROKEN;
-    if (w->sequence || (w->plan.pictures && (told || w->received == 0)))
-        end = BD_PART_NONE; /* half a picture is of no use */
+    if (w->sequence || w->sent == 0 || (w->plan.pictures && told))
+        end = BD_PART_NONE; /* a lock, nothing, half a picture */
     if (closed == BD_OK)
         closed = bd_part_close(&w->part, end);
     else

@@ -38,12 +38,13 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
 /* Appends a frame of the agreed size and format; in a film its pts must be above the last one's.
  * Times are exact in .mp4, .mov and .nut, to the millisecond in .mkv and .webm, and on a constant
  * rate that starts at zero in .avi and .y4m (a warning is logged once where that moves a frame).
- * BD_ERROR_IO on a full disk: what was written before plays once the writer is closed, as PATH, or as
- * PATH.part where there was a file before. BD_ERROR_ARGUMENT for a frame
- * that does not fit; the writer goes on with the next. */
+ * BD_ERROR_IO on a full disk: what was written before plays once the writer is closed, as PATH, or
+ * as PATH.part where there was a file before. BD_ERROR_ARGUMENT for a frame that does not fit; the
+ * writer goes on with the next. */
 enum bd_status bd_writer_write(struct bd_writer *writer, const struct bd_frame *frame);
 
-/* Drains the encoder, writes the trailer, closes and nulls. Returns the first error of the whole
+/* Drains the encoder, writes the trailer, closes and nulls. Nothing is left of an output without a
+ * frame. Returns the first error of the whole
  * life of the writer that was not returned yet (a failed flush is a lost picture). Safe on NULL. */
 enum bd_status bd_writer_close(struct bd_writer **writer);
 
