@@ -160,12 +160,12 @@ void bd_backend_close(struct bd_backend **backend)
 
 const char *bd_backend_name(const struct bd_backend *backend)
 {
-    return backend->ops->name;
+    return backend ? backend->ops->name : "";
 }
 
 const char *bd_backend_description(const struct bd_backend *backend)
 {
-    return backend->description;
+    return backend ? backend->description : "";
 }
 
 enum bd_status bd_backend_sync(struct bd_backend *backend)

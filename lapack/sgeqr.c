@@ -105,11 +105,13 @@ static int64_t header_size(float value)
     return value >= 0 && value < 0x1p31F ? (int64_t)value : 0;
 }
 
-/* One block of rows and one column a block of reflectors: what sgeqr_ makes. */
-static int is_ours(const float *t, int64_t m, int64_t n, int64_t k, int64_t order)
+/* One block of rows and one column a block of reflectors: what sgeqr_ makes. How many rows C has
+ * where Q is on its right does not matter. LAPACK's SGEMQR looks at them, takes more of them than
+ * Q's order for blocks of rows, and then writes behind the WORK that it asked for. */
+static int is_ours(const float *t, int64_t k, int64_t order)
 {
     const int64_t rows = header_size(t[1]);
-    return t[2] == 1 && (order <= k || rows <= k || rows >= bd_most(m, bd_most(n, k)));
+    return t[2] == 1 && (order <= k || rows <= k || rows >= order);
 }
 
 BD_EXPORT void sgemqr_(const char *side, const char *trans, const fortran_int *m,
@@ -149,7 +151,7 @@ BD_EXPORT void sgemqr_(const char *side, const char *trans, const fortran_int *m
     work[0] = bd_fortran_size(need);
     if (*lwork == -1 || *m == 0 || *n == 0 || *k == 0)
         return;
-    gemqr_fn *next = is_ours(t, *m, *n, *k, order) ? NULL : next_gemqr();
+    gemqr_fn *next = is_ours(t, *k, order) ? NULL : next_gemqr();
     if (next)
         next(side, trans, m, n, k, a, lda, t, tsize, c, ldc, work, lwork, info, side_length,
              trans_length);

@@ -6,13 +6,25 @@
 
 int64_t bd_type_size(enum bd_type type)
 {
-    return type == BD_F64 ? 8 : type == BD_F32 ? 4 : 1;
+    return type == BD_F64 ? 8 : type == BD_F32 ? 4 : type == BD_U8 ? 1 : 0;
+}
+
+static enum bd_status check_type(enum bd_type type)
+{
+    if (bd_type_size(type))
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32, BD_U8 or BD_F64", (int)type);
 }
 
 enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type, const char *name)
 {
-    if (!matrix)
-        return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", name);
+    enum bd_status status = bd_check_pointer(name, "name");
+    if (status == BD_OK)
+        status = bd_check_pointer(matrix, name);
+    if (status == BD_OK)
+        status = check_type(type);
+    if (status != BD_OK)
+        return status;
     if (matrix->type != type)
         return bd_fail(BD_ERROR_ARGUMENT, "%s has the wrong element type: %s is wanted", name,
                        type == BD_F64   ? "float64"
@@ -24,16 +36,13 @@ enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type
     if (matrix->ld < matrix->rows || matrix->ld < 1)
         return bd_fail(BD_ERROR_ARGUMENT, "%s has ld = %lld: at least its rows, %lld, are wanted",
                        name, (long long)matrix->ld, (long long)matrix->rows);
+    if (matrix->cols && matrix->ld > bd_most_elements / matrix->cols)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "%s has ld = %lld and %lld columns: too large for any machine", name,
+                       (long long)matrix->ld, (long long)matrix->cols);
     if (!matrix->data && matrix->rows && matrix->cols)
         return bd_fail(BD_ERROR_ARGUMENT, "%s has no data", name);
     return BD_OK;
-}
-
-static enum bd_status check_type(enum bd_type type)
-{
-    if (type == BD_F32 || type == BD_U8 || type == BD_F64)
-        return BD_OK;
-    return bd_fail(BD_ERROR_ARGUMENT, "type = %d: must be BD_F32, BD_U8 or BD_F64", (int)type);
 }
 
 enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *matrix, int64_t rows,
@@ -71,6 +80,8 @@ enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *ma
 
 void bd_matrix_destroy(struct bd_backend *backend, struct bd_matrix *matrix)
 {
+    if (!matrix || (matrix->data && !backend))
+        return;
     if (matrix->data)
         backend->ops->device->free(backend, matrix->data);
     memset(matrix, 0, sizeof *matrix);
@@ -87,12 +98,14 @@ static enum bd_status check_copy(const struct bd_backend *backend, const struct 
     enum bd_status status = bd_check_pointer(backend, "backend");
     if (status == BD_OK)
         status = bd_matrix_check(matrix, matrix ? matrix->type : BD_F32, "matrix");
-    if (status == BD_OK)
-        status = check_type(matrix->type);
     if (status == BD_OK && (ld < matrix->rows || ld < 1))
         status =
             bd_fail(BD_ERROR_ARGUMENT, "ld = %lld: at least the rows of matrix, %lld, are wanted",
                     (long long)ld, (long long)matrix->rows);
+    if (status == BD_OK && matrix->cols && ld > bd_most_elements / matrix->cols)
+        status =
+            bd_fail(BD_ERROR_ARGUMENT, "ld = %lld, for %lld columns: too large for any machine",
+                    (long long)ld, (long long)matrix->cols);
     if (status == BD_OK && matrix->rows && matrix->cols)
         status = bd_check_pointer(host, "host");
     return status;
@@ -102,7 +115,7 @@ enum bd_status bd_matrix_upload(struct bd_backend *backend, const struct bd_matr
                                 const void *host, int64_t ld)
 {
     enum bd_status status = check_copy(backend, matrix, host, ld);
-    if (status != BD_OK)
+    if (status != BD_OK || !matrix->rows || !matrix->cols)
         return status;
     size_t size = (size_t)bd_type_size(matrix->type);
     return backend->ops->device->upload(backend, matrix->data, (size_t)matrix->ld * size, host,
@@ -114,7 +127,7 @@ enum bd_status bd_matrix_download(struct bd_backend *backend, void *host, int64_
                                   const struct bd_matrix *matrix)
 {
     enum bd_status status = check_copy(backend, matrix, host, ld);
-    if (status != BD_OK)
+    if (status != BD_OK || !matrix->rows || !matrix->cols)
         return status;
     size_t size = (size_t)bd_type_size(matrix->type);
     return backend->ops->device->download(backend, host, (size_t)ld * size, matrix->data,

@@ -77,7 +77,7 @@ enum bd_status bd_qr_create(struct bd_qr **out, struct bd_backend *backend, int6
 
 void bd_qr_destroy(struct bd_qr **qr)
 {
-    if (!*qr)
+    if (!qr || !*qr)
         return;
     (*qr)->backend->ops->qr->destroy((*qr)->plan);
     free(*qr);

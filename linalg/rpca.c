@@ -118,9 +118,9 @@ enum bd_status bd_rpca_create(struct bd_rpca **out, struct bd_backend *backend, 
 
 void bd_rpca_destroy(struct bd_rpca **inout)
 {
-    struct bd_rpca *rpca = *inout;
-    if (!rpca)
+    if (!inout || !*inout)
         return;
+    struct bd_rpca *rpca = *inout;
     rpca->backend->ops->rpca->destroy(rpca->plan);
     free(rpca);
     *inout = NULL;

@@ -40,7 +40,7 @@ enum bd_status bd_small_svd_create(struct bd_small_svd **out, struct bd_backend 
 
 void bd_small_svd_destroy(struct bd_small_svd **svd)
 {
-    if (!*svd)
+    if (!svd || !*svd)
         return;
     (*svd)->backend->ops->svd->destroy((*svd)->work);
     free(*svd);

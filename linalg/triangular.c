@@ -42,7 +42,7 @@ enum bd_status bd_triangular_create(struct bd_triangular **out, struct bd_backen
 
 void bd_triangular_destroy(struct bd_triangular **triangular)
 {
-    if (!*triangular)
+    if (!triangular || !*triangular)
         return;
     (*triangular)->backend->ops->gram_qr->destroy((*triangular)->work);
     free(*triangular);

@@ -3,19 +3,22 @@
 
 #include "separation/state.h"
 
+enum { most_refinements = 100 }; /* of R at a slide */
+
 struct bd_separator_options bd_separator_defaults(const struct bd_separator_options *given)
 {
-    struct bd_separator_options o = *given;
+    const struct bd_separator_options none = { 0 };
+    struct bd_separator_options o = given ? *given : none;
     int64_t pixels = (int64_t)o.width * o.height;
-    if (o.frame_rate <= 0)
+    if (o.frame_rate == 0)
         o.frame_rate = 25;
     if (!o.window)
         o.window = 50;
-    if (o.memory <= 0)
+    if (o.memory == 0)
         o.memory = 60;
-    if (o.lambda <= 0)
+    if (o.lambda == 0)
         o.lambda = 10;
-    if (o.threshold <= 0)
+    if (o.threshold == 0)
         o.threshold = 20;
     if (o.noise_gain == 0)
         o.noise_gain = 3;
@@ -49,13 +52,14 @@ enum bd_status bd_sep_check_options(const struct bd_separator_options *o)
     if (o->median < 1 || o->median > 15 || o->median % 2 == 0)
         return bd_fail(BD_ERROR_ARGUMENT, "median filter of side %d: odd, 1 to 15, is wanted",
                        o->median);
-    if (!(o->lambda <= 255 && o->threshold <= 255))
+    if (!(o->lambda > 0 && o->lambda <= 255 && o->threshold > 0 && o->threshold <= 255))
         return bd_fail(BD_ERROR_ARGUMENT,
-                       "lambda %g, threshold %g: up to 255 grey levels are wanted", o->lambda,
-                       o->threshold);
-    if (!isfinite(o->memory) || !isfinite(o->frame_rate) || !isfinite(o->noise_gain))
+                       "lambda %g, threshold %g: above 0, up to 255 grey levels are wanted",
+                       o->lambda, o->threshold);
+    if (!(o->memory > 0 && o->frame_rate > 0) || !isfinite(o->memory) || !isfinite(o->frame_rate) ||
+        !isfinite(o->noise_gain))
         return bd_fail(BD_ERROR_ARGUMENT,
-                       "memory %g s, %g frames/s, noise gain %g: finite numbers are wanted",
+                       "memory %g s, %g frames/s, noise gain %g: finite numbers above 0 are wanted",
                        o->memory, o->frame_rate, o->noise_gain);
     if (o->shadows && o->shadows != BD_NONE)
         return bd_fail(BD_ERROR_ARGUMENT, "shadows %d: 0 or BD_NONE (-1) is wanted", o->shadows);
@@ -64,12 +68,12 @@ enum bd_status bd_sep_check_options(const struct bd_separator_options *o)
         return bd_fail(BD_ERROR_ARGUMENT, "outputs %#x: a sum of 1, 2, 4 and 8 is wanted",
                        (unsigned)o->outputs);
     if ((o->noise_gain < 0 && o->noise_gain != BD_NONE) || o->refine < BD_NONE ||
-        o->min_area < BD_NONE || o->max_hole < BD_NONE)
+        o->refine > most_refinements || o->min_area < BD_NONE || o->max_hole < BD_NONE)
         return bd_fail(
             BD_ERROR_ARGUMENT,
-            "noise gain %g, %d refinements, min_area %d, max_hole %d: above 0, or BD_NONE "
-            "(-1), is wanted",
-            o->noise_gain, o->refine, o->min_area, o->max_hole);
+            "noise gain %g, %d refinements (at most %d), min_area %d, max_hole %d: above 0, or "
+            "BD_NONE (-1), is wanted",
+            o->noise_gain, o->refine, most_refinements, o->min_area, o->max_hole);
     if ((int64_t)o->width * o->height * o->channels < o->window)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "frames of %d x %d have fewer values than the window has frames (%d); a "

@@ -19,9 +19,9 @@ static const double flood_rise = 0.4, flood_average = 0.3, flood_seconds = 0.15;
 
 void bd_separator_destroy(struct bd_separator **inout)
 {
-    struct bd_separator *s = *inout;
-    if (!s)
+    if (!inout || !*inout)
         return;
+    struct bd_separator *s = *inout;
     s->backend->ops->separation->destroy(s->state);
     s->backend->ops->svd->destroy(s->svd);
     bd_qr_update_destroy(&s->update);
@@ -35,9 +35,12 @@ void bd_separator_destroy(struct bd_separator **inout)
 enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend *backend,
                                    const struct bd_separator_options *options)
 {
-    *out = NULL;
-    struct bd_separator_options o = bd_separator_defaults(options);
-    enum bd_status status = bd_sep_check_options(&o);
+    enum bd_status status = bd_check_create(out, "separator", backend);
+    if (status == BD_OK)
+        status = bd_check_pointer(options, "options");
+    const struct bd_separator_options o = bd_separator_defaults(options);
+    if (status == BD_OK)
+        status = bd_sep_check_options(&o);
     if (status == BD_OK)
         status = bd_backend_require(backend, backend->ops->separation, "separation");
     if (status != BD_OK)
@@ -82,6 +85,9 @@ enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend 
 
 enum bd_status bd_separator_reset(struct bd_separator *s)
 {
+    enum bd_status status = bd_check_pointer(s, "separator");
+    if (status != BD_OK)
+        return status;
     s->columns = s->looked = 0;
     for (int j = 0; j < s->options.window; j++)
         s->order[j] = j;
@@ -230,9 +236,29 @@ static enum bd_status separate(struct bd_separator *s, double time)
     return status;
 }
 
-/* Whether one more frame may be submitted, at this time. */
-static enum bd_status check_submit(const struct bd_separator *s, double time)
+enum bd_status bd_sep_check_picture(const struct bd_separator *s, const uint8_t *picture,
+                                    int64_t stride)
 {
+    enum bd_status status = bd_check_pointer(s, "separator");
+    if (status == BD_OK)
+        status = bd_check_pointer(picture, "picture");
+    if (status != BD_OK)
+        return status;
+    const int64_t row = (int64_t)s->options.width * s->options.channels;
+    if (stride < row || stride > INT64_MAX / s->options.height)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "stride = %lld: at least the bytes of a row, %lld, are wanted",
+                       (long long)stride, (long long)row);
+    return BD_OK;
+}
+
+/* Whether one more frame may be submitted, at this time. */
+static enum bd_status check_submit(const struct bd_separator *s, const uint8_t *picture,
+                                   int64_t stride, double time)
+{
+    enum bd_status status = bd_sep_check_picture(s, picture, stride);
+    if (status != BD_OK)
+        return status;
     if (!isfinite(time))
         return bd_fail(BD_ERROR_ARGUMENT, "a frame at %g s: a finite time is wanted", time);
     if (bd_separator_in_flight(s) >= bd_separator_depth(s))
@@ -245,7 +271,7 @@ static enum bd_status check_submit(const struct bd_separator *s, double time)
 enum bd_status bd_separator_submit(struct bd_separator *s, const uint8_t *picture, int64_t stride,
                                    double time)
 {
-    enum bd_status status = check_submit(s, time);
+    enum bd_status status = check_submit(s, picture, stride, time);
     if (status == BD_OK)
         status = prepare(s, time);
     if (status == BD_OK)
@@ -255,13 +281,25 @@ enum bd_status bd_separator_submit(struct bd_separator *s, const uint8_t *pictur
     return status;
 }
 
+/* `out` becomes zero. */
+static enum bd_status check_out(const struct bd_separator *s, struct bd_separation *out)
+{
+    enum bd_status status = bd_check_pointer(out, "out");
+    if (status != BD_OK)
+        return status;
+    *out = (struct bd_separation){ 0 };
+    return bd_check_pointer(s, "separator");
+}
+
 enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation *out)
 {
-    *out = (struct bd_separation){ 0 };
-    if (!bd_separator_in_flight(s))
-        return bd_fail(BD_ERROR_ARGUMENT, "no frame is in flight: submit one first");
+    enum bd_status status = check_out(s, out);
+    if (status == BD_OK && !bd_separator_in_flight(s))
+        status = bd_fail(BD_ERROR_ARGUMENT, "no frame is in flight: submit one first");
+    if (status != BD_OK)
+        return status;
     struct bd_sep_frame *frame = &s->frames[s->received % bd_sep_lag];
-    enum bd_status status = s->backend->ops->separation->collect(s->state, out);
+    status = s->backend->ops->separation->collect(s->state, out);
     s->received++;
     frame->changed = out->changed;
     frame->ghost_pixels = out->ghost_pixels;
@@ -273,16 +311,19 @@ enum bd_status bd_separator_receive(struct bd_separator *s, struct bd_separation
 
 int bd_separator_depth(const struct bd_separator *s)
 {
-    return s->backend->ops->separation->depth;
+    return s ? s->backend->ops->separation->depth : 0;
 }
 
 int bd_separator_in_flight(const struct bd_separator *s)
 {
-    return (int)(s->submitted - s->received);
+    return s ? (int)(s->submitted - s->received) : 0;
 }
 
-static enum bd_status check_push(const struct bd_separator *s)
+static enum bd_status check_push(const struct bd_separator *s, struct bd_separation *out)
 {
+    enum bd_status status = check_out(s, out);
+    if (status != BD_OK)
+        return status;
     if (bd_separator_in_flight(s))
         return bd_fail(BD_ERROR_ARGUMENT, "a push with %d frames in flight: receive them first",
                        bd_separator_in_flight(s));
@@ -292,7 +333,7 @@ static enum bd_status check_push(const struct bd_separator *s)
 enum bd_status bd_separator_push(struct bd_separator *s, const uint8_t *picture, int64_t stride,
                                  double time, struct bd_separation *out)
 {
-    enum bd_status status = check_push(s);
+    enum bd_status status = check_push(s, out);
     if (status != BD_OK)
         return status;
     status = bd_separator_submit(s, picture, stride, time);
@@ -308,13 +349,15 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
                                        int64_t stride, const uint8_t *background, double time,
                                        struct bd_separation *out)
 {
-    const struct bd_backend_ops *ops = s->backend->ops;
     bool seek;
-    enum bd_status status = check_push(s);
+    enum bd_status status = check_push(s, out);
     if (status == BD_OK)
-        status = check_submit(s, time);
+        status = check_submit(s, picture, stride, time);
+    if (status == BD_OK)
+        status = bd_check_pointer(background, "background");
     if (status != BD_OK)
         return status;
+    const struct bd_backend_ops *ops = s->backend->ops;
     struct bd_sep_frame frame = { .seconds = advance(s, time, &seek) };
     status = ops->separation->load(s->state, picture, stride);
     if (status == BD_OK)
@@ -330,16 +373,20 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
 
 void bd_separator_freeze(struct bd_separator *s, bool frozen)
 {
-    s->frozen = frozen;
+    if (s)
+        s->frozen = frozen;
 }
 
 bool bd_separator_frozen(const struct bd_separator *s)
 {
-    return s->frozen;
+    return s && s->frozen;
 }
 
 enum bd_status bd_separator_set_lambda(struct bd_separator *s, double lambda)
 {
+    enum bd_status status = bd_check_pointer(s, "separator");
+    if (status != BD_OK)
+        return status;
     if (!(lambda > 0 && lambda <= 255))
         return bd_fail(BD_ERROR_ARGUMENT, "lambda %g: above 0, up to 255 is wanted", lambda);
     if (lambda != s->options.lambda)
@@ -350,6 +397,9 @@ enum bd_status bd_separator_set_lambda(struct bd_separator *s, double lambda)
 
 enum bd_status bd_separator_set_threshold(struct bd_separator *s, double threshold)
 {
+    enum bd_status status = bd_check_pointer(s, "separator");
+    if (status != BD_OK)
+        return status;
     if (!(threshold > 0 && threshold <= 255))
         return bd_fail(BD_ERROR_ARGUMENT, "threshold %g: above 0, up to 255 is wanted", threshold);
     s->options.threshold = threshold;
@@ -365,5 +415,5 @@ void bd_separator_ablate(struct bd_separator *s, enum bd_ablation part)
 
 const struct bd_separator_options *bd_separator_options(const struct bd_separator *s)
 {
-    return &s->options;
+    return s ? &s->options : NULL;
 }

@@ -76,7 +76,6 @@ static inline bool bd_sep_without(const struct bd_separator *s, enum bd_ablation
 #endif
 }
 
-/* BD_ERROR_ARGUMENT for options, none of them left to a default, that are out of range. */
 /* Seconds in which a window without a look-ahead is filled. */
 static inline double bd_sep_start_span(const struct bd_separator *s)
 {
@@ -84,7 +83,12 @@ static inline double bd_sep_start_span(const struct bd_separator *s)
     return s->options.memory < most ? s->options.memory : most;
 }
 
+/* BD_ERROR_ARGUMENT for options, none of them left to a default, that are out of range. */
 enum bd_status bd_sep_check_options(const struct bd_separator_options *o);
+
+/* The separator, a picture of its size and its stride, as public functions take them. */
+enum bd_status bd_sep_check_picture(const struct bd_separator *s, const uint8_t *picture,
+                                    int64_t stride);
 
 /* The parameters of detect for a frame that comes `seconds` after the frame before. */
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);

@@ -226,6 +226,9 @@ enum bd_status bd_sep_remove_ghosts(struct bd_separator *s)
 /* Frames of a look-ahead would mix with a window that is in use. */
 static enum bd_status check_not_started(const struct bd_separator *s)
 {
+    enum bd_status status = bd_check_pointer(s, "separator");
+    if (status != BD_OK)
+        return status;
     if (s->started || s->cleaned)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "a look-ahead after separation has started: reset the separator first");
@@ -238,6 +241,8 @@ enum bd_status bd_separator_look_ahead(struct bd_separator *s, const uint8_t *pi
                                        int64_t stride)
 {
     enum bd_status status = check_not_started(s);
+    if (status == BD_OK)
+        status = bd_sep_check_picture(s, picture, stride);
     if (status == BD_OK)
         status = s->backend->ops->separation->load(s->state, picture, stride);
     return status == BD_OK ? enter(s, 0) : status;
@@ -297,11 +302,18 @@ static enum bd_status keep_first_light(struct bd_separator *s)
     return BD_OK;
 }
 
+/* Frames have been shown, and separation has not started. */
+static enum bd_status check_shown(const struct bd_separator *s)
+{
+    enum bd_status status = check_not_started(s);
+    if (status == BD_OK && !s->columns)
+        status = bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
+    return status;
+}
+
 enum bd_status bd_separator_initialise(struct bd_separator *s)
 {
-    if (!s->columns)
-        return bd_fail(BD_ERROR_ARGUMENT, "no frame has been shown to the separator");
-    enum bd_status status = check_not_started(s);
+    enum bd_status status = check_shown(s);
     if (status == BD_OK)
         status = keep_first_light(s);
     return status == BD_OK ? bd_sep_clean_window(s) : status;
@@ -323,11 +335,14 @@ static void thin_out(struct bd_separator *s, double seconds)
 
 enum bd_status bd_separator_initialise_start(struct bd_separator *s, double seconds)
 {
-    if (!(seconds < bd_sep_start_span(s)) || !s->columns)
+    enum bd_status status = check_shown(s);
+    if (status == BD_OK && isnan(seconds))
+        status = bd_fail(BD_ERROR_ARGUMENT, "seconds = %g: a number is wanted", seconds);
+    if (status != BD_OK)
+        return status;
+    if (seconds >= bd_sep_start_span(s))
         return bd_separator_initialise(s);
-    enum bd_status status = check_not_started(s);
-    if (status == BD_OK)
-        status = keep_first_light(s);
+    status = keep_first_light(s);
     if (status != BD_OK)
         return status;
     thin_out(s, seconds);

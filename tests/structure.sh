@@ -41,6 +41,7 @@ video               base video backdrop/status.h
 app/bench/gpu       base video app gpu/cuda.h backdrop
 app                 base separation/shared video app backdrop
 tests/base          base tests/support backdrop
+tests/public        tests/public tests/support backdrop
 tests/linalg        base linalg tests/support backdrop -backdrop/separator.h
 tests/separation    base linalg/shared separation video tests/separation tests/support backdrop
 tests/lapack        base linalg/shared lapack tests/lapack tests/support backdrop

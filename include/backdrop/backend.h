@@ -28,7 +28,7 @@ BD_API enum bd_status bd_backend_open(struct bd_backend **backend, const char *n
  */
 BD_API void bd_backend_close(struct bd_backend **backend);
 
-/* "cpu" or "cuda". */
+/* "cpu" or "cuda"; "" of NULL. */
 BD_API const char *bd_backend_name(const struct bd_backend *backend);
 
 /* One line for people: device, threads, instruction set, library; and why `auto` chose it. */

@@ -22,7 +22,7 @@ struct bd_matrix {
     void *data; /* in the memory of the backend that made it (cpu: host memory) */
 };
 
-/* Bytes of an element. */
+/* Bytes of an element; 0 for a type that is not known. */
 BD_API int64_t bd_type_size(enum bd_type type);
 
 /* Allocates rows x cols elements, zeroed, with ld = rows rounded up so that each column starts on a
@@ -30,7 +30,8 @@ BD_API int64_t bd_type_size(enum bd_type type);
 BD_API enum bd_status bd_matrix_create(struct bd_backend *backend, struct bd_matrix *matrix,
                                        int64_t rows, int64_t cols, enum bd_type type);
 
-/* Frees what bd_matrix_create allocated and zeroes the struct. Safe on an all-zero struct. */
+/* Frees what bd_matrix_create allocated and zeroes the struct. Safe on an all-zero struct and NULL.
+ */
 BD_API void bd_matrix_destroy(struct bd_backend *backend, struct bd_matrix *matrix);
 
 /* A float32 view of host memory owned by the caller, for use with the cpu backend. */
@@ -46,8 +47,8 @@ BD_API enum bd_status bd_matrix_download(struct bd_backend *backend, void *host,
                                          const struct bd_matrix *matrix);
 
 /* BD_OK, or BD_ERROR_ARGUMENT with a detail that names `name` (an argument of the caller's): the
- * matrix must have this type, at least 0 rows and columns, ld >= rows, and data unless it is empty.
- */
+ * matrix must have this type, at least 0 rows and columns, ld >= max(1, rows), ld * cols of at most
+ * 2^48, and data unless it is empty. */
 BD_API enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type,
                                       const char *name);
 

@@ -59,10 +59,10 @@ struct bd_separator_options {
     double threshold;  /* grey levels: the least difference that is foreground; 0: 20 */
     double
         noise_gain; /* a pixel's threshold is at least this many times its noise; 0: 3; BD_NONE */
-    int refine;   /* times R is made from the frames again at each slide; 0: R is updated, and made
-                     again when it has drifted; BD_NONE: R is only updated */
-    int rank;     /* largest rank of the background, 1 .. 8; 0: 1 */
-    int median;   /* side of the median filter on the mask, odd, 1: none; 0: 5 */
+    int refine; /* times R is made from the frames again at each slide, up to 100; 0: R is updated,
+                   and made again when it has drifted; BD_NONE: R is only updated */
+    int rank;   /* largest rank of the background, 1 .. 8; 0: 1 */
+    int median; /* side of the median filter on the mask, odd, 1: none; 0: 5 */
     int min_area; /* components of fewer pixels are removed; 0: by the frames' size; BD_NONE */
     int max_hole; /* holes of at most so many pixels are filled; 0: by the frames' size; BD_NONE */
     int shadows;  /* 0: pixels in the shadow of something are no foreground; BD_NONE: they are */
@@ -96,7 +96,8 @@ struct bd_separation {
 
 struct bd_separator;
 
-/* The options with every 0 replaced by its default; what bd_separator_create would use. */
+/* The options with every 0 replaced by its default; what bd_separator_create would use.
+ * NULL: all of them are 0. */
 BD_API struct bd_separator_options
 bd_separator_defaults(const struct bd_separator_options *options);
 
@@ -111,22 +112,24 @@ BD_API void bd_separator_destroy(struct bd_separator **separator);
  * spread over the time that the window spans. bd_separator_initialise then learns a first
  * background from the last `window` of them, up to the first sudden change of light among those.
  * Without a look-ahead the first background is the first frame and improves quickly.
+ * `picture` and `stride` are as for bd_separator_submit.
  * BD_ERROR_ARGUMENT once separation has started (a reset allows it again), while a frame is in
  * flight, and for bd_separator_initialise without a frame. */
 BD_API enum bd_status bd_separator_look_ahead(struct bd_separator *separator,
                                               const uint8_t *picture, int64_t stride);
 BD_API enum bd_status bd_separator_initialise(struct bd_separator *separator);
 
-/* The same for a source of which only the first `seconds` are known, whose frames were shown. If
- * a window is filled in a longer time (10 seconds or the memory time), it goes on filling after
- * these. */
+/* The same for a source of which only the first `seconds` are known, whose frames were
+ * shown. If a window is filled in a longer time (10 seconds or the memory time), it goes on filling
+ * after these. */
 BD_API enum bd_status bd_separator_initialise_start(struct bd_separator *separator, double seconds);
 
-/* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, copied before
- * this returns). `time` is its presentation time in seconds, finite, and decides when frames enter
- * the window. Its results are fetched by bd_separator_receive, in the order of the frames. Up to
- * bd_separator_depth frames may be in flight; BD_ERROR_ARGUMENT for one more. What happens to one
- * frame never depends on when the results of another are fetched. Allocates nothing. */
+/* Separates a frame (height rows of width x channels bytes, `stride` bytes apart, no less
+ * than a row has, copied before this returns). `time` is its presentation time in seconds, finite,
+ * and decides when frames enter the window. Its results are fetched by bd_separator_receive, in the
+ * order of the frames. Up to bd_separator_depth frames may be in flight; BD_ERROR_ARGUMENT for one
+ * more. What happens to one frame never depends on when the results of another are fetched.
+ * Allocates nothing. */
 BD_API enum bd_status bd_separator_submit(struct bd_separator *separator, const uint8_t *picture,
                                           int64_t stride, double time);
 

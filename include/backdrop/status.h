@@ -10,8 +10,9 @@
  * other, element types and other enum values are known. If not, it returns BD_ERROR_ARGUMENT with a
  * detail that names the argument, and changes nothing; a handle or record that it would have filled
  * is NULL or zero. The caller answers for what cannot be checked: that memory is as large as it is
- * said to be, and that handles are open and of one backend. Destroy and close functions accept a
- * pointer to NULL. Functions that return no status do not check. */
+ * said to be, and that handles are open and of one backend. Destroy and close functions accept
+ * NULL and a pointer to NULL. The other functions that return no status accept NULL for a handle
+ * and then return NULL, 0, false or "". */
 #ifndef BACKDROP_STATUS_H
 #define BACKDROP_STATUS_H
 

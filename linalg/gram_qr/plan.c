@@ -118,9 +118,9 @@ enum bd_status bd_gram_qr_create(struct bd_gram_qr **out, struct bd_backend *con
 
 void bd_gram_qr_destroy(struct bd_gram_qr **out)
 {
-    struct bd_gram_qr *qr = *out;
-    if (!qr)
+    if (!out || !*out)
         return;
+    struct bd_gram_qr *qr = *out;
     for (int i = 0; i < qr->count; i++)
         qr->blocks[i].ops->gram_qr->destroy(qr->blocks[i].work);
     free(qr->blocks);

@@ -76,6 +76,14 @@ struct bd_backend_ops {
 enum bd_status bd_backend_require(const struct bd_backend *backend, const void *table,
                                   const char *what);
 
+/* The checks of arguments that all public functions share (the rule is in backdrop/status.h):
+ * BD_OK, or BD_ERROR_ARGUMENT with a detail that names the argument. */
+enum bd_status bd_check_pointer(const void *pointer, const char *name);
+
+/* Of a create function: `out` (the argument `name`) is the place of its handle, which becomes NULL.
+ */
+enum bd_status bd_check_create(void *out, const char *name, const struct bd_backend *backend);
+
 #ifdef __cplusplus
 }
 #endif

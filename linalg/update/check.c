@@ -132,6 +132,8 @@ static enum bd_status check_after_b(const struct bd_qr_update_job *job, const st
     enum bd_status status = bd_matrix_check(b, BD_F32, "after->b");
     if (status != BD_OK)
         return status;
+    if (!job->rhs)
+        return BD_OK; /* not wanted */
     if (b->cols != job->rhs || (rows && b->rows != rows))
         return bd_fail(BD_ERROR_ARGUMENT, "after->b is %lld x %lld: %lld x %lld is wanted",
                        (long long)b->rows, (long long)b->cols, (long long)rows,
@@ -145,7 +147,7 @@ enum bd_status bd_qr_update_check_after(const struct bd_qr_update *update,
 {
     const struct bd_matrix *a = after ? after->a : NULL, *b = after ? after->b : NULL;
     enum bd_status status = a ? check_after_a(job, a) : BD_OK;
-    if (status == BD_OK && b && job->rhs)
+    if (status == BD_OK && b)
         status = check_after_b(job, b, a ? a->rows : job->m_after);
     if (status != BD_OK)
         return status;

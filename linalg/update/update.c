@@ -51,7 +51,7 @@ enum bd_status bd_qr_update_create(struct bd_qr_update **out, struct bd_backend 
 
 void bd_qr_update_destroy(struct bd_qr_update **update)
 {
-    if (!*update)
+    if (!update || !*update)
         return;
     const struct bd_backend_ops *ops = (*update)->backend->ops;
     bd_qr_refactor_destroy((*update)->backend, &(*update)->refactoring);

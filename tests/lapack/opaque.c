@@ -59,6 +59,36 @@ static void formats_of_others(void **state)
     free(work);
 }
 
+/* SGEMQR by a T of ours, with WORK of the size that its query tells: against SORMQR, and with what
+ * lies behind WORK unchanged. */
+static void apply_in_told_work(int left, int transposed, int32_t others, int32_t order, int32_t k,
+                               const float *f, const float *t, int32_t t_size)
+{
+    enum { GUARD = 1 << 14 };
+    const int32_t rows = left ? order : others, cols = left ? others : order, query = -1;
+    const char *side = left ? "L" : "R", *trans = transposed ? "T" : "N";
+    float *c = new_random((int64_t)rows * cols), told[1];
+    float *d = new_copy(c, (int64_t)rows * cols);
+    int32_t info = 99;
+    sgemqr_(side, trans, &rows, &cols, &k, f, &order, t, &t_size, c, &rows, told, &query, &info, 1,
+            1);
+    assert_int_equal(info, 0);
+    const int32_t size = (int32_t)told[0], big = rows + cols;
+    float *work = new_random(size + GUARD), *guard = new_copy(work + size, GUARD);
+    sgemqr_(side, trans, &rows, &cols, &k, f, &order, t, &t_size, c, &rows, work, &size, &info, 1,
+            1);
+    assert_int_equal(info, 0);
+    assert_memory_equal(work + size, guard, GUARD * sizeof *guard);
+    float *more = new_floats(big);
+    sormqr_(side, trans, &rows, &cols, &k, f, &order, t + 5, d, &rows, more, &big, &info, 1, 1);
+    assert_memory_equal(c, d, (size_t)(rows * cols) * sizeof *c);
+    free(c);
+    free(d);
+    free(work);
+    free(guard);
+    free(more);
+}
+
 /* SGEQR and SGEMQR with the sizes that queries tell, and with the least. */
 static void opaque_format(void **state)
 {
@@ -68,7 +98,7 @@ static void opaque_format(void **state)
     (void)state;
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int32_t query = -2; query <= -1; query++) {
-            const int32_t m = shapes[s][0], n = shapes[s][1], k = m < n ? m : n, others = 9;
+            const int32_t m = shapes[s][0], n = shapes[s][1], k = m < n ? m : n;
             int32_t info = 99;
             float t_size[5], work_size[1];
             float *a = new_random((int64_t)m * n), *f = new_copy(a, (int64_t)m * n);
@@ -80,28 +110,8 @@ static void opaque_format(void **state)
             sgeqr_(&m, &n, f, &m, t, &ts, work, &ws, &info);
             assert_int_equal(info, 0);
             check_residual(m, n, a, m, f, m, t + 5);
-            for (int transposed = 0; transposed < 2; transposed++)
-                for (int left = 0; left < 2; left++) {
-                    const int32_t rows = left ? m : others, cols = left ? others : m, least = -1;
-                    float *c = new_random((int64_t)rows * cols), told[1];
-                    float *d = new_copy(c, (int64_t)rows * cols);
-                    const char *side = left ? "L" : "R", *trans = transposed ? "T" : "N";
-                    sgemqr_(side, trans, &rows, &cols, &k, f, &m, t, &ts, c, &rows, told, &least,
-                            &info, 1, 1);
-                    assert_int_equal(info, 0);
-                    const int32_t size = (int32_t)told[0];
-                    float *more = new_floats(size + rows + cols);
-                    sgemqr_(side, trans, &rows, &cols, &k, f, &m, t, &ts, c, &rows, more, &size,
-                            &info, 1, 1);
-                    assert_int_equal(info, 0);
-                    const int32_t big = rows + cols;
-                    sormqr_(side, trans, &rows, &cols, &k, f, &m, t + 5, d, &rows, more, &big,
-                            &info, 1, 1);
-                    assert_memory_equal(c, d, (size_t)(rows * cols) * sizeof *c);
-                    free(c);
-                    free(d);
-                    free(more);
-                }
+            for (int which = 0; which < 8; which++)
+                apply_in_told_work(which & 1, which & 2, which & 4 ? 300 : 9, m, k, f, t, ts);
             free(a);
             free(f);
             free(t);

@@ -61,7 +61,8 @@ enum bd_status bd_cpu_update_insert_rows(void *plan, const struct bd_qr_parts *f
         return status;
     for (int64_t row = 0; row < p; row += work->block_size) {
         int64_t b = p - row < work->block_size ? p - row : work->block_size;
-        bd_cpu_copy(work->rows, bd_givens_most, u + row, ldu, b, f->n);
+        if (f->n) /* u may be NULL where it is empty */
+            bd_cpu_copy(work->rows, bd_givens_most, u + row, ldu, b, f->n);
         if (f->rhs)
             bd_cpu_copy(work->rows_rhs, bd_givens_most, e + row, lde, b, f->rhs);
         insert_block(work, &now, k + row, b);
