@@ -7,21 +7,27 @@
 /* A signal handler can only write to a global. */
 static atomic_bool asked;
 
+/* What asks the program to stop: the user, the system, and a terminal that goes away. */
+static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
+
 static void on_signal(int number)
 {
     (void)number;
     atomic_store(&asked, true);
-    signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        signal(stops[i], SIG_DFL);
 }
 
 void bd_interrupt_install(void)
 {
-    struct sigaction action = { .sa_handler = on_signal };
+    struct sigaction action = { .sa_handler = on_signal }, before;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (stops[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 ||
+            before.sa_handler != SIG_IGN) /* nohup ignores it for us */
+            sigaction(stops[i], &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 bool bd_interrupted(void *user)

@@ -42,6 +42,11 @@ void bd_libav_forget(void)
     first_error[0] = 0;
 }
 
+const char *bd_libav_logged(void)
+{
+    return first_error;
+}
+
 const char *bd_libav_reason(int error)
 {
     static _Thread_local char reason[sizeof first_error];

@@ -15,6 +15,10 @@ void bd_libav_init(void);
  * described by bd_libav_reason(). */
 void bd_libav_forget(void);
 
+/* The first error line that the libraries logged in this thread since bd_libav_forget(), "" if
+ * there is none. Valid until the next call of a library. */
+const char *bd_libav_logged(void);
+
 /* Why `error` (an AVERROR) happened: the first error line that the libraries logged in this thread
  * since bd_libav_forget(), which says more ("Cannot open display :7"), else the text of the code.
  * Valid until the thread's next call. */

@@ -103,6 +103,28 @@ static bool same_file(const char *a, const char *b)
            info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
 }
 
+/* Whether an output would replace what is read: the input, one of its pictures, or the region. */
+static bool is_read(const struct bd_options *options, const char *path)
+{
+    char file[PATH_MAX], input[PATH_MAX];
+    const char *pattern = options->arguments[0];
+    first_file(file, path);
+    first_file(input, pattern);
+    if (same_file(file, input) || same_file(path, pattern) ||
+        (options->roi && (same_file(file, options->roi) || same_file(path, options->roi))))
+        return true;
+    if (!bd_image_pattern_is(pattern))
+        return false;
+    /* Of a pattern, names with any count of digits. */
+    for (int number = 1; number < 1000000000; number *= 10) {
+        if (av_get_frame_filename(file, sizeof file, path, number))
+            return bd_image_pattern_holds(pattern, path);
+        if (bd_image_pattern_holds(pattern, file))
+            return true;
+    }
+    return false;
+}
+
 /* Whether writing to `path` would replace something: for a pattern, any picture of its names. */
 static bool would_replace(const char *path)
 {
@@ -151,18 +173,19 @@ static enum bd_status check_codecs(const struct bd_options *options)
 
 enum bd_status bd_outputs_check(const struct bd_options *options)
 {
-    char file[PATH_MAX], other[PATH_MAX], input[PATH_MAX];
+    char file[PATH_MAX], other[PATH_MAX];
     enum bd_status codecs = check_codecs(options);
     if (codecs)
         return codecs;
-    first_file(input, options->arguments[0]);
     for (int i = 0; i < kind_count; i++) {
         const char *path = path_of(options, i);
         if (!path)
             continue;
         first_file(file, path);
-        if (same_file(file, input) || same_file(path, options->arguments[0]))
-            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the input itself", kinds[i].name, path);
+        if (is_read(options, path))
+            return bd_fail(BD_ERROR_ARGUMENT,
+                           "--%s %s: is the input itself, one of its pictures, or the region",
+                           kinds[i].name, path);
         for (int j = 0; j < i; j++) {
             if (!path_of(options, j))
                 continue;

@@ -9,9 +9,9 @@ struct bd_outputs;
 /* BD_WANT_ bits that the given outputs need; *count is the number of outputs given. */
 unsigned bd_outputs_wants(const struct bd_options *options, int *count);
 
-/* Fails if a codec does not exist or has no output, if an output is the input itself, if two
- * outputs are the same file, or if one exists and may not be replaced (asks on a terminal). Before
- * anything is opened. */
+/* Fails if a codec does not exist or has no output, if an output is something that is read
+ * (the input, one of its pictures, the region), if two outputs are the same file, or if one exists
+ * and may not be replaced (asks on a terminal). Before anything is opened. */
 enum bd_status bd_outputs_check(const struct bd_options *options);
 
 /* Opens all given outputs; on failure nothing stays open. */

@@ -81,6 +81,12 @@ static void bad_input_is_one_line(void **state)
         { "$B export in.mkv --events nosuch/e.csv", 1, "nosuch/e.csv" },
         { "$B export in.mkv --mask in.mkv -y", 1, "is the input itself" },
         { "$B export in.mkv --mask link.mkv -y", 1, "is the input itself" },
+        { "$B export p%04d.png --plate p0002.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --plate ./p0002.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --plate p9999.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --background p%d.png -y", 1, "one of its pictures" },
+        { "$B export p%04d.png --plate plink.png -y", 1, "one of its pictures" },
+        { "$B export in.mkv --roi p0001.png --plate p0001.png -y", 1, "or the region" },
         { "$B export in.mkv --mask m.mkv --overlay m.mkv", 1, "is the file of --mask too" },
         { "$B export in.mkv --mask text.mp4", 1, "exists; give -y" },
         { "$B export in.mkv --mask text.mp4 -n", 1, "exists; give -y" },
@@ -107,7 +113,9 @@ static void bad_input_is_one_line(void **state)
                 "head -c 500 whole.mp4 > stub.mp4; ln -s in.mkv link.mkv; "
                 "cp in.mkv ./-dash.mkv; printf 'ffconcat version 1.0\\n"
                 "file in.mkv' >list.txt; printf '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n"
-                "in.mkv\n#EXT-X-ENDLIST\n' >list.m3u8"),
+                "in.mkv\n#EXT-X-ENDLIST\n' >list.m3u8; "
+                "$B export 'synth:easy?frames=3' --background p%04d.png && "
+                "ln -s p0003.png plink.png"),
         0);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int exit_status = cli_run(*state, rows[i].command);
@@ -198,7 +206,7 @@ static void wait_for(const char *folder, const char *name)
 /* Starts an endless-looking export, waits until frames are written, and sends SIGINT. */
 static void interrupts_leave_playable_files(void **state)
 {
-    static const int signals[] = { SIGINT, SIGTERM };
+    static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
     const char *program = getenv("BACKDROP");
     if (!program || !*program) {
         skip();
@@ -231,6 +239,36 @@ static void interrupts_leave_playable_files(void **state)
                                          "$B export o.mp4 -q -y --events o.csv"),
                          0);
     }
+}
+
+/* nohup; a limit on the size of files; and what is left after kill -9. */
+static void nothing_is_lost(void **state)
+{
+    char text[4096];
+    assert_int_equal(cli_run(*state,
+                             "rm -f m.mkv; (trap '' HUP; exec $B export 'synth:easy?frames=150' "
+                             "--mask m.mkv -q) & P=$!; "
+                             "while ! test -e m.mkv.part; do sleep 0.05; done; "
+                             "kill -HUP $P; wait $P"),
+                     0);
+    assert_int_equal(cli_run(*state, "rm -f o.mp4; ulimit -f 100; "
+                                     "$B export 'synth:easy?frames=1000' --overlay o.mp4 -q"),
+                     3);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_int_equal(cli_lines(text), 1);
+    assert_non_null(strstr(text, "o.mp4: cannot be written: File too large"));
+    assert_int_equal(cli_run(*state, "$B export o.mp4 -q -y --events o.csv; test $? = 3"), 0);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_true(strstr(text, "ends early") || strstr(text, "cut off"));
+    assert_int_equal(
+        cli_run(*state, "rm -f *.png o.m*; printf old >m.mp4; "
+                        "$B export 'synth:easy?frames=1000000' --mask m.mp4 --overlay o.mov "
+                        "--background b%04d.png --memory 1 -q -y & P=$!; "
+                        "while ! test -e b0300.png; do sleep 0.1; done; kill -9 $P; wait $P; "
+                        "test $(cat m.mp4) = old && for F in m.mp4 o.mov; do "
+                        "$B export $F.part --background '%03d.png' -q; test -e 200.png || exit 9; "
+                        "rm ???.png; done"),
+        0);
 }
 
 /* SIGINT while all frames of a stream are held back, and more might come: what has come is written.
@@ -334,6 +372,7 @@ int main(void)
         CLI_TEST(pictures_have_the_number_of_their_frame),
         CLI_TEST(faults_in_mid_run),
         CLI_TEST(interrupts_leave_playable_files),
+        CLI_TEST(nothing_is_lost),
         CLI_TEST(an_interrupted_start_is_written),
         CLI_TEST(progress_goes_to_stderr_only_when_wanted),
         CLI_TEST(little_memory_is_an_error),

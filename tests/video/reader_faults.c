@@ -1,11 +1,16 @@
 /* The reader on damaged, broken off, interrupted and wrong inputs. */
+#include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "tests/support/random.h"
 #include "tests/video/reader_fixture.h"
+#include "video/output/writer.h"
 
 #define X264 "-c:v libx264 -preset ultrafast -bf 2 -g 12 -pix_fmt yuv420p "
 
@@ -15,11 +20,12 @@ static const struct bd_reader_options plain;
 
 static const struct {
     const char *name, *codec;
+    enum bd_status cut; /* how reading ends where the file is cut off */
 } clips[] = {
-    { "a.mp4", X264 "-movflags +faststart" },
-    { "a.mkv", X264 },
-    { "a.avi", "-c:v mpeg4 -q:v 3 -g 12" },
-    { "a.ts", X264 },
+    { "a.mp4", X264 "-movflags +faststart", BD_ERROR_IO },
+    { "a.mkv", X264, BD_ERROR_IO },
+    { "a.avi", "-c:v mpeg4 -q:v 3 -g 12", BD_ERROR_IO },
+    { "a.ts", X264, BD_END }, /* states no length */
 };
 
 enum { CLIPS = sizeof clips / sizeof *clips };
@@ -57,7 +63,8 @@ static void save(const char *name, const uint8_t *bytes, size_t size)
     assert_int_equal(fclose(file), 0);
 }
 
-/* What is left of a file cut off at 60 % comes out, unchanged, and then the end. */
+/* What is left of a file cut off at 60 % comes out, unchanged, and then a line that says how much
+ * is missing, where the file states its length. */
 static void test_truncated(void **state)
 {
     (void)state;
@@ -68,7 +75,17 @@ static void test_truncated(void **state)
         save("cut", bytes, size * 6 / 10);
         free(bytes);
         struct clip whole = read_input(in_scratch(clips[i].name), plain);
-        struct clip cut = read_input(in_scratch("cut"), plain);
+        struct clip cut;
+        struct bd_reader *reader = open_input(in_scratch("cut"), plain);
+        assert_int_equal(read_all(reader, &cut), clips[i].cut);
+        if (clips[i].cut != BD_END) {
+            char there[60];
+            snprintf(there, sizeof there, "%d of %d frames are there", cut.count, FRAMES);
+            assert_non_null(strstr(bd_error_detail(), there));
+        }
+        struct bd_frame none = { 0 }; /* the same again in further calls */
+        assert_int_equal(bd_reader_read(reader, &none), clips[i].cut);
+        bd_reader_close(&reader);
         assert_int_equal(whole.count, FRAMES);
         if (cut.count < 40 || cut.count > 80)
             fail_msg("%s: %d frames in six tenths of %d", clips[i].name, cut.count, FRAMES);
@@ -79,6 +96,35 @@ static void test_truncated(void **state)
         free_clip(&whole);
         free_clip(&cut);
     }
+}
+
+/* Films whose length says more than the video in them: an edit list, sound that is longer, frames
+ * that are far apart, a part that was asked for. */
+static void test_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *make;
+        int count;
+    } cases[] = {
+        { "-ss 1.1 -i a.mp4 -t 2 -c copy whole.mp4", 52 },
+        { "-i a.mp4 -f lavfi -i sine=d=30 -c:v copy whole.mp4", FRAMES },
+        { "-i a.mkv -f lavfi -i sine=d=30 -c:v copy whole.mkv", FRAMES },
+        { "-i a.avi -f lavfi -i sine=d=30 -c:v copy whole.avi", FRAMES },
+        { "-i a.mkv -vf 'select=not(mod(n\\,45))' -vsync vfr whole.mkv", 3 },
+        { "-i a.mkv -c copy -f h264 whole.h264", FRAMES },
+    };
+    make_clips();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(shell(FFMPEG "%s", cases[i].make), 0);
+        struct clip clip = read_input(in_scratch(strstr(cases[i].make, "whole")), plain);
+        if (abs(clip.count - cases[i].count) > 1)
+            fail_msg("%s: %d frames", cases[i].make, clip.count);
+        free_clip(&clip);
+    }
+    struct clip part = read_input(in_scratch("cut"), (struct bd_reader_options){ .duration = 0.8 });
+    assert_int_equal(part.count, 20);
+    free_clip(&part);
 }
 
 static int warnings;
@@ -156,6 +202,66 @@ static void test_repeated_times(void **state)
     }
 }
 
+static void count_restarts(void *user, enum bd_log_level level, const char *message)
+{
+    (void)user;
+    if (level == BD_LOG_WARNING && strstr(message, "started anew"))
+        warnings++;
+}
+
+/* A sender that is started anew counts its times from the beginning again: they go on. */
+static void test_restarted_clock(void **state)
+{
+    (void)state;
+    static const int64_t times[] = { 500, 504, 508, 512, 516, 520, 524, 528 };
+    const char *graph = "testsrc2=size=64x48:rate=25,settb=1/100,"
+                        "setpts=if(lt(N\\,3)\\,500+N*4\\,if(lt(N\\,6)\\,(N-3)*4\\,(N-6)*4)),"
+                        "trim=start_frame=0:end_frame=8";
+    warnings = 0;
+    bd_log_set(count_restarts, NULL);
+    struct clip clip = read_input(graph, (struct bd_reader_options){ .input_format = "lavfi" });
+    bd_log_set(NULL, NULL);
+    assert_int_equal(clip.count, 8);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(clip.pts[i], times[i]);
+    assert_int_equal(warnings, 1);
+    free_clip(&clip);
+}
+
+static void count_narrow(void *user, enum bd_log_level level, const char *message)
+{
+    (void)user;
+    if (level == BD_LOG_WARNING && strstr(message, "of 256 levels"))
+        warnings++;
+}
+
+/* A film that uses less than a tenth of its levels is told once, at its end or after 1000 frames.
+ */
+static void test_narrow(void **state)
+{
+    (void)state;
+    static const struct {
+        int levels, frames, warnings;
+    } cases[] = { { 12, 40, 1 }, { 12, 1010, 1 }, { 26, 40, 1 }, { 27, 40, 0 }, { 200, 40, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char graph[200];
+        snprintf(graph, sizeof graph,
+                 "color=black:size=256x16,format=gray,geq=lum=floor(X*%d/256)+20,"
+                 "trim=end_frame=%d",
+                 cases[i].levels, cases[i].frames);
+        warnings = 0;
+        bd_log_set(count_narrow, NULL);
+        struct clip clip = read_input(
+            graph, (struct bd_reader_options){ .input_format = "lavfi", .format = BD_GRAY8 });
+        bd_log_set(NULL, NULL);
+        assert_int_equal(clip.count, cases[i].frames);
+        if (warnings != cases[i].warnings)
+            fail_msg("%d levels, %d frames: %d warnings", cases[i].levels, cases[i].frames,
+                     warnings);
+        free_clip(&clip);
+    }
+}
+
 /* A file that was being written by a recorder that lost power: the index is missing. */
 static void test_no_index(void **state)
 {
@@ -205,6 +311,62 @@ static void test_pipes(void **state)
     pclose(cat);
     free_clip(&pipe);
     free_clip(&file);
+}
+
+/* A socket that waits for connections on *port of this machine. */
+static int listen_here(int *port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof address;
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    assert_true(server >= 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(server, 4), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)&address, &size), 0);
+    *port = ntohs(address.sin_port);
+    return server;
+}
+
+/* What comes in a pipe, or in a picture's place, opens no connection and no other file. */
+static void test_refers_elsewhere(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {
+        "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n%s\n#EXT-X-ENDLIST\n",
+        "ffconcat version 1.0\nfile %s\n",
+        "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\n"
+        "m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\na=control:%s\n",
+    };
+    make_clips();
+    int port, server = listen_here(&port);
+    char addresses[4][300];
+    snprintf(addresses[0], sizeof *addresses, "http://127.0.0.1:%d/a.ts", port);
+    snprintf(addresses[1], sizeof *addresses, "tcp://127.0.0.1:%d", port);
+    snprintf(addresses[2], sizeof *addresses, "file://%s", in_scratch("a.ts"));
+    snprintf(addresses[3], sizeof *addresses, "%s", in_scratch("a.ts"));
+    assert_int_equal(shell("mkfifo stranger"), 0);
+    for (size_t i = 0; i < 4 * sizeof kinds / sizeof *kinds; i++) {
+        char text[800];
+        struct bd_reader *reader = NULL;
+        struct bd_reader_options options = { .format = BD_RGB24 };
+        snprintf(text, sizeof text, kinds[i / 4], addresses[i % 4]);
+        save("playlist", (const uint8_t *)text, strlen(text));
+        assert_int_equal(shell("(cat playlist > stranger &)"), 0);
+        enum bd_status status = bd_reader_open(&reader, in_scratch("stranger"), &options);
+        if (status == BD_OK || reader)
+            fail_msg("opened by %s\nstatus %d: %s", text, status, bd_error_detail());
+        struct bd_frame picture = { 0 };
+        assert_int_not_equal(bd_picture_read(in_scratch("playlist"), BD_GRAY8, &picture), BD_OK);
+    }
+    assert_true(accept(server, NULL, NULL) < 0 && errno == EAGAIN);
+    close(server);
+    /* A file may refer to files beside it, as FFmpeg has it. */
+    snprintf(addresses[0], sizeof *addresses, kinds[0], "a.ts");
+    save("beside.m3u8", (const uint8_t *)addresses[0], strlen(addresses[0]));
+    struct clip clip = read_input(in_scratch("beside.m3u8"), plain);
+    assert_int_equal(clip.count, FRAMES);
+    free_clip(&clip);
 }
 
 static bool stop_after(void *user)
@@ -404,11 +566,20 @@ static void test_hardware(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_truncated),  cmocka_unit_test(test_corrupt),
-        cmocka_unit_test(test_no_index),   cmocka_unit_test(test_repeated_times),
-        cmocka_unit_test(test_pipes),      cmocka_unit_test(test_interrupted),
-        cmocka_unit_test(test_bad_inputs), cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_unreadable), cmocka_unit_test(test_hardware),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_restarted_clock),
+        cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_refers_elsewhere),
+        cmocka_unit_test(test_corrupt),
+        cmocka_unit_test(test_no_index),
+        cmocka_unit_test(test_repeated_times),
+        cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_interrupted),
+        cmocka_unit_test(test_bad_inputs),
+        cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_unreadable),
+        cmocka_unit_test(test_hardware),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

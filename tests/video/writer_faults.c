@@ -239,6 +239,26 @@ static void test_full_device(void **state)
     empty_scratch();
 }
 
+/* The file holds at least so many frames of make_frame() from the first on, exactly. */
+static void check_begins(const char *name, int least)
+{
+    struct bd_reader_options want = { .format = BD_GRAY8 };
+    struct bd_reader *reader = NULL;
+    struct bd_frame back = { 0 }, frame = { 0 };
+    ok(bd_reader_open(&reader, in_scratch(name), &want));
+    int frames = 0;
+    while (frames < least && bd_reader_read(reader, &back) == BD_OK) {
+        make_frame(&frame, 320, 240, frames++);
+        for (int y = 0; y < 240; y++)
+            assert_memory_equal(back.data + y * back.stride, frame.data + y * frame.stride, 320);
+    }
+    if (frames < least)
+        fail_msg("%s: %d frames", name, frames);
+    bd_reader_close(&reader);
+    bd_frame_destroy(&back);
+    bd_frame_destroy(&frame);
+}
+
 /* A limit on the size of files stops a film in its middle: what was written before can be read. */
 static void test_limit_midway(void **state)
 {
@@ -251,23 +271,93 @@ static void test_limit_midway(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
     fill("half.mkv", "cannot be written");
     fill("half.nut", "cannot be written");
+    fill("half.mp4", "cannot be written");
+    fill("half.mov", "cannot be written");
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
     signal(SIGXFSZ, handler);
-    struct bd_reader_options want = { .format = BD_GRAY8 };
-    struct bd_reader *reader = NULL;
-    struct bd_frame back = { 0 }, frame = { 0 };
-    ok(bd_reader_open(&reader, in_scratch("half.mkv"), &want));
-    int frames = 0;
-    while (bd_reader_read(reader, &back) == BD_OK && frames < 10) {
-        make_frame(&frame, 320, 240, frames++);
-        for (int y = 0; y < 240; y++)
-            assert_memory_equal(back.data + y * back.stride, frame.data + y * frame.stride, 320);
-    }
-    assert_int_equal(frames, 10);
-    bd_reader_close(&reader);
-    bd_frame_destroy(&back);
-    bd_frame_destroy(&frame);
+    static const char *const names[] = { "half.mkv", "half.nut", "half.mp4", "half.mov" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        check_begins(names[i], 10);
     empty_scratch();
+}
+
+static void write_frames(struct bd_writer *writer, int from, int to)
+{
+    struct bd_frame frame = { 0 };
+    for (int i = from; i < to; i++) {
+        make_frame(&frame, 320, 240, i);
+        ok(bd_writer_write(writer, &frame));
+    }
+    bd_frame_destroy(&frame);
+}
+
+/* What was written by a program that is killed plays, but for the last seconds. What was there
+ * before is there until the film is whole, and then nothing else is. */
+static void test_unfinished(void **state)
+{
+    static const char *const names[] = { "x.mp4", "x.mov", "x.mkv", "x.avi", "x.nut" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct bd_writer_options options = gray(320, 240);
+        struct bd_writer *writer = NULL;
+        options.overwrite = true;
+        assert_int_equal(shell("printf old > %s && chmod 640 %s", names[i], names[i]), 0);
+        ok(bd_writer_open(&writer, in_scratch(names[i]), &options));
+        write_frames(writer, 0, 250);
+        assert_int_equal(shell("test $(cat %s) = old && cp %s.part killed", names[i], names[i]), 0);
+        write_frames(writer, 250, 260);
+        ok(bd_writer_close(&writer));
+        assert_int_equal(shell("test \"$(ls)\" = \"$(printf 'killed\n%s')\" && "
+                               "test $(stat -c %%a %s) = 640 && ! grep -q moof %s",
+                               names[i], names[i], names[i]),
+                         0);
+        check_begins("killed", 100);
+        check_begins(names[i], 260);
+        empty_scratch();
+    }
+}
+
+/* A film that fails does not cost the one that it should replace. */
+static void test_old_film_stays(void **state)
+{
+    (void)state;
+    struct rlimit was, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    limit = was;
+    limit.rlim_cur = 1500000;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(shell("printf old > x.mp4; printf old > real.mkv; ln -s real.mkv x.mkv"), 0);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    fill("x.mp4", "cannot be written");
+    fill("x.mkv", "cannot be written");
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+    signal(SIGXFSZ, handler);
+    assert_int_equal(shell("test $(cat x.mp4) = old && test $(cat x.mkv) = old && test -L x.mkv"),
+                     0);
+    check_begins("x.mp4.part", 10);
+    check_begins("real.mkv.part", 10);
+    empty_scratch();
+}
+
+/* Two programs on one output: the second is told. */
+static void test_two_writers(void **state)
+{
+    static const char *const names[] = { "x.mkv", "x.mp4", "x.png", "x%03d.png" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct bd_writer_options options = gray(320, 240);
+        struct bd_writer *writer = NULL, *second = NULL;
+        options.overwrite = true;
+        ok(bd_writer_open(&writer, in_scratch(names[i]), &options));
+        assert_int_equal(bd_writer_open(&second, in_scratch(names[i]), &options), BD_ERROR_IO);
+        assert_non_null(strstr(bd_error_detail(), "another program"));
+        write_frames(writer, 0, 1);
+        ok(bd_writer_close(&writer));
+        assert_int_equal(shell("test $(ls | wc -l) = 1 && ! ls | grep -q part"), 0);
+        ok(bd_writer_open(&second, in_scratch(names[i]), &options));
+        ok(bd_writer_close(&second));
+        empty_scratch();
+    }
 }
 
 /* A picture that does not fit on the disk is not left there in part. */
@@ -329,6 +419,8 @@ int main(void)
         cmocka_unit_test(test_frames),      cmocka_unit_test(test_no_frames),
         cmocka_unit_test(test_full_device), cmocka_unit_test(test_limit_midway),
         cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_picture_read),
+        cmocka_unit_test(test_unfinished),  cmocka_unit_test(test_old_film_stays),
+        cmocka_unit_test(test_two_writers),
     };
     return cmocka_run_group_tests_name("writer_faults", tests, create_logged_scratch,
                                        remove_scratch);

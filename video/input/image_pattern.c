@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* A pattern taken apart. Digits: at least `width`, filled with zeros on the left. */
 struct pattern {
@@ -60,6 +61,41 @@ static long number_of(const struct pattern *p, const char *name)
     return errno || number > INT_MAX ? -1 : number;
 }
 
+/* Takes a pattern apart; false if its file name has no conversion. */
+static bool take_apart(struct pattern *p, const char *pattern)
+{
+    const char *slash = strrchr(pattern, '/');
+    p->prefix = slash ? slash + 1 : pattern;
+    const char *conversion = find_conversion(p->prefix, &p->suffix, &p->width);
+    if (conversion)
+        p->prefix_length = (size_t)(conversion - p->prefix);
+    return conversion != NULL;
+}
+
+/* The folder of a path, "." if it names none. */
+static void folder_of(char folder[PATH_MAX], const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    if (slash == path)
+        strcpy(folder, "/");
+}
+
+bool bd_image_pattern_holds(const char *pattern, const char *path)
+{
+    struct pattern p;
+    struct stat a, b;
+    char folder[PATH_MAX], other[PATH_MAX], target[PATH_MAX];
+    const char *real = realpath(path, target) ? target : path;
+    const char *slash = strrchr(real, '/');
+    if (!take_apart(&p, pattern) || number_of(&p, slash ? slash + 1 : real) < 0)
+        return false;
+    folder_of(folder, pattern);
+    folder_of(other, real);
+    return stat(folder, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 static int compare_numbers(const void *a, const void *b)
 {
     int x = *(const int *)a, y = *(const int *)b;
@@ -90,21 +126,14 @@ static enum bd_status list_numbers(const struct pattern *p, DIR *folder, int **n
 
 enum bd_status bd_image_pattern_find(const char *path, int *first, int *beyond_gap)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
     char folder_name[PATH_MAX];
-    snprintf(folder_name, sizeof folder_name, "%.*s", slash ? (int)(slash - path) : 1,
-             slash ? path : ".");
-    if (slash == path)
-        strcpy(folder_name, "/");
     struct pattern p;
-    const char *conversion = find_conversion(name, &p.suffix, &p.width);
-    if (!conversion)
+    folder_of(folder_name, path);
+    if (!take_apart(&p, path))
         return bd_fail(BD_ERROR_ARGUMENT,
                        "'%s': the number (%%d) must be in the file's name, not in a folder's",
                        path);
-    p.prefix = name;
-    p.prefix_length = (size_t)(conversion - name);
+    const char *name = p.prefix;
     DIR *folder = opendir(folder_name);
     if (!folder)
         return bd_fail(BD_ERROR_IO, "cannot read folder '%s' of image pattern '%s': %s",

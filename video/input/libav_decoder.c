@@ -2,6 +2,7 @@
 
 #include <libavutil/display.h>
 #include <libavutil/hwcontext.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -172,6 +173,24 @@ static struct bd_rational rational(AVRational q)
                                   : (struct bd_rational){ 0, 1 };
 }
 
+/* See reader.h. The length of a container with other streams may be that of the sound. */
+static double stated_duration(const AVFormatContext *format, const AVStream *stream,
+                              AVRational rate)
+{
+    double stated = 0;
+    if (stream->duration > 0)
+        stated = (double)stream->duration * av_q2d(stream->time_base);
+    else if (format->duration > 0 && format->nb_streams == 1 &&
+             format->duration_estimation_method != AVFMT_DURATION_FROM_BITRATE)
+        /* Matroska counts from zero, where the first frame may be later. */
+        stated = (double)(format->duration - (format->start_time > 0 ? format->start_time : 0)) /
+                 AV_TIME_BASE;
+    /* libavformat shortens the length of an AVI to the size of its file. */
+    if (strcmp(format->iformat->name, "avi") == 0 && rate.num > 0)
+        stated = fmax(stated, (double)stream->nb_frames * av_q2d(av_inv_q(rate)));
+    return stated;
+}
+
 void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input *in, AVFrame *first,
                        struct bd_turn turn)
 {
@@ -196,6 +215,7 @@ void bd_libav_describe(struct bd_reader_info *info, const struct bd_libav_input 
         info->duration = (double)stream->duration * av_q2d(stream->time_base);
     else if (!info->live && format->duration > 0)
         info->duration = (double)format->duration / AV_TIME_BASE;
+    info->stated_duration = info->live ? 0 : stated_duration(format, stream, rate);
     info->frame_count = stream->nb_frames;
     if (info->frame_count <= 0 && info->frame_rate.num)
         info->frame_count = (int64_t)(info->duration * av_q2d(rate) + 0.5);

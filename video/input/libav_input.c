@@ -117,6 +117,27 @@ static enum bd_status classify(const char *input, const AVInputFormat *format, e
     return BD_OK;
 }
 
+/* Limits what the content of an input may make FFmpeg open (docs/security.md). FFmpeg has such
+ * lists for files and for http; they are lost where we read a pipe for it, and other protocols have
+ * none. A user's own list stays. */
+static enum bd_status limit_protocols(struct bd_libav_input *in, enum kind kind)
+{
+    /* Of streams that are sent to us: what they may refer to is elsewhere on the network. */
+    static const char remote[] = "http,https,httpproxy,tls,tcp,udp,rtp,srtp,ffrtmphttp,ffrtmpcrypt";
+    static const char has_list[] = "file,http,https,pipe,fd,concat,concatf,subfile,cache,async";
+    char scheme[32] = "", list[200] = "crypto,data";
+    const char *end = strstr(in->name, "://");
+    if (kind == KIND_URL && end)
+        snprintf(scheme, sizeof scheme, "%.*s", (int)(end - in->name), in->name);
+    if (kind != KIND_PIPE && (!scheme[0] || av_match_name(scheme, has_list)))
+        return BD_OK;
+    if (kind != KIND_PIPE)
+        snprintf(list, sizeof list, "%s,%s,crypto,data", scheme, remote);
+    if (av_dict_set(&in->options, "protocol_whitelist", list, AV_DICT_DONT_OVERWRITE) < 0)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the input options");
+    return BD_OK;
+}
+
 static enum bd_status find_format(const char *name, input_format **format)
 {
     *format = av_find_input_format(name);
@@ -156,6 +177,11 @@ static enum bd_status open_failed(const struct bd_libav_input *in, const AVInput
 {
     if (in->was_interrupted)
         return bd_fail(BD_ERROR_INTERRUPTED, "opening '%s' was interrupted", in->name);
+    if (strstr(bd_libav_logged(), "not on whitelist"))
+        return bd_fail(BD_ERROR_FORMAT,
+                       "'%s' refers to what it may not open (%s); if you trust it, allow that with "
+                       "--input-option protocol_whitelist=LIST",
+                       in->name, bd_libav_reason(error));
     if (error == AVERROR_INVALIDDATA && !format)
         return bd_fail(BD_ERROR_FORMAT, "'%s' is not a video that FFmpeg can read: %s", in->name,
                        bd_libav_reason(error));
@@ -314,6 +340,8 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
         status = find_format("image2", &format);
     if (status == BD_OK)
         status = collect_options(in, kind, options);
+    if (status == BD_OK)
+        status = limit_protocols(in, kind);
     if (status == BD_OK)
         status = open_format(in, kind, format);
     if (status == BD_OK)

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "video/input/source.h"
 
@@ -9,13 +10,24 @@
 static const struct bd_source_ops *const sources[] = { &bd_source_synth, &bd_source_libav };
 
 struct bd_reader {
+    char *name;
     struct bd_source *source;
     struct bd_reader_info info;
     bool (*interrupted)(void *user);
     void *user;
-    bool pending;          /* the source is at a frame that was not delivered yet */
-    bool ended;            /* the source has returned BD_END */
-    bool bumped;           /* a timestamp was moved: logged */
+    bool pending;   /* the source is at a frame that was not delivered yet */
+    bool ended;     /* the source has returned BD_END */
+    bool early;     /* before the length that the input states */
+    bool follows;   /* the next frame comes after the one before, without a seek */
+    bool bumped;    /* a timestamp was moved: logged */
+    bool restarted; /* the sender's clock started anew: logged */
+    int64_t step;   /* from the frame before to this one; 0 where none came before */
+    int64_t shift;  /* what is added to the source's times since then */
+    struct {
+        bool enough; /* a tenth of them is used, or it was said that it is not */
+        int pictures;
+        uint8_t lowest[3], highest[3];
+    } levels;              /* of the channels */
     int64_t pts, duration; /* of the frame at which the source is */
     int64_t index;         /* its number */
     int64_t origin;        /* pts of the first frame of the input */
@@ -44,20 +56,120 @@ static int64_t index_at(const struct bd_reader *r, int64_t pts)
                    (double)rate.num / (double)rate.den);
 }
 
+/* Says once that the pictures so far use less than a tenth of the levels. */
+static void tell_narrow(struct bd_reader *r)
+{
+    if (r->levels.enough || r->levels.pictures == 0)
+        return;
+    r->levels.enough = true;
+    int most = 0;
+    for (int c = 0; c < 3; c++)
+        most = r->levels.highest[c] - r->levels.lowest[c] > most
+                   ? r->levels.highest[c] - r->levels.lowest[c]
+                   : most;
+    bd_log(BD_LOG_WARNING,
+           "'%s': its pictures use %d of 256 levels; what moves is found only where it differs by "
+           "more than --threshold",
+           r->name, most + 1);
+}
+
+/* Notes the levels of a picture, until a tenth of them is used. */
+static void watch_levels(struct bd_reader *r, const struct bd_frame *frame)
+{
+    if (r->levels.enough)
+        return;
+    int channels = (int)frame->format;
+    for (int y = 0; y < frame->height; y++) {
+        const uint8_t *row = frame->data + y * frame->stride;
+        for (int i = 0; i < frame->width * channels; i++) {
+            uint8_t *low = &r->levels.lowest[i % channels],
+                    *high = &r->levels.highest[i % channels];
+            *low = row[i] < *low ? row[i] : *low;
+            *high = row[i] > *high ? row[i] : *high;
+        }
+        for (int c = 0; c < channels; c++)
+            r->levels.enough |= r->levels.highest[c] - r->levels.lowest[c] >= 26;
+        if (r->levels.enough)
+            return;
+    }
+    if (++r->levels.pictures == 1000)
+        tell_narrow(r);
+}
+
+/* Seconds from the first frame to the end of the last. */
+static double seconds_seen(const struct bd_reader *r)
+{
+    return (double)(r->pts + r->duration - r->origin) * (double)r->info.time_base.num /
+           (double)r->info.time_base.den;
+}
+
+/* Whether the input ends before the length that it states. A second, or a fiftieth, may be the
+ * container's rounding; frames far apart do not tell how long the last one lasts. */
+static bool ends_early(const struct bd_reader *r)
+{
+    double stated = r->info.stated_duration, seen = seconds_seen(r);
+    if (r->source->ops->cut && r->source->ops->cut(r->source))
+        return true;
+    return stated - seen > fmax(fmax(1, 0.02 * stated), 3 * seen / (double)(r->index + 1));
+}
+
+/* What reading at the end returns. */
+static enum bd_status at_end(const struct bd_reader *r)
+{
+    if (!r->early)
+        return BD_END;
+    int64_t there = r->index + 1;
+    if (r->info.frame_count > there)
+        return bd_fail(BD_ERROR_IO, "'%s' ends early: %lld of %lld frames are there", r->name,
+                       (long long)there, (long long)r->info.frame_count);
+    return bd_fail(BD_ERROR_IO, "'%s' is cut off: its end is missing", r->name);
+}
+
+/* A sender that was started again counts its times anew: they go on from the last frame, as far
+ * from it as that was from the one before. Small steps back are a matter of bd_reader_read. */
+static void join_restart(struct bd_reader *r, int64_t last)
+{
+    const struct bd_rational unit = r->info.time_base;
+    if ((double)(last - r->pts) * (double)unit.num <= 0.25 * (double)unit.den) {
+        r->step = r->pts - last;
+        return;
+    }
+    int64_t joined = last + (r->step > 0 ? r->step : 1);
+    r->shift += joined - r->pts;
+    r->pts = joined;
+    if (!r->restarted)
+        bd_log(BD_LOG_WARNING, "'%s': its clock started anew at frame %lld; times go on from there",
+               r->name, (long long)r->index + 1);
+    r->restarted = true;
+}
+
 /* Goes to the next frame; those before `wanted` may be left out. */
 static enum bd_status advance(struct bd_reader *r, int64_t wanted)
 {
     if (r->interrupted && r->interrupted(r->user))
         return bd_fail(BD_ERROR_INTERRUPTED, "reading was interrupted");
+    int64_t last = r->pts;
+    bool all = wanted == INT64_MIN;
     if (r->ended)
-        return BD_END;
-    enum bd_status status = r->source->ops->next(r->source, wanted, &r->pts, &r->duration);
-    if (status == BD_OK)
-        r->index++;
-    else if (status == BD_END)
-        r->ended = true;
+        return at_end(r);
+    enum bd_status status =
+        r->source->ops->next(r->source, all ? wanted : wanted - r->shift, &r->pts, &r->duration);
     r->pending = status == BD_OK;
-    return status;
+    if (status == BD_END) {
+        r->ended = true;
+        if (all)
+            tell_narrow(r);
+        r->early = all && r->follows && !r->info.live && ends_early(r);
+        return at_end(r);
+    }
+    if (status != BD_OK)
+        return status;
+    r->pts += r->shift;
+    if (r->follows)
+        join_restart(r, last);
+    r->follows = true;
+    r->index++;
+    return BD_OK;
 }
 
 /* Advances to the first frame at or after `target`; those before `wanted` may be left out. */
@@ -77,8 +189,8 @@ static enum bd_status go_to(struct bd_reader *r, int64_t target)
         return bd_fail(BD_ERROR_UNSUPPORTED, "cannot go back in a %s input: it is not seekable",
                        r->info.container);
     if (jump) {
-        r->pending = false;
-        r->ended = false;
+        r->pending = r->ended = r->follows = false;
+        r->shift = r->step = 0;
         status = r->source->ops->seek(r->source, target);
         if (status != BD_OK)
             return status;
@@ -141,6 +253,11 @@ enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
     struct bd_reader *r = calloc(1, sizeof *r);
     if (!r)
         return bd_fail(BD_ERROR_MEMORY, "no memory for a reader");
+    r->name = strdup(input);
+    if (!r->name) {
+        free(r);
+        return bd_fail(BD_ERROR_MEMORY, "no memory for a reader");
+    }
     r->interrupted = options->interrupted;
     r->user = options->user;
     r->index = -1;
@@ -148,6 +265,7 @@ enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
     const struct bd_source_ops *const *ops = sources;
     while ((*ops)->claims && !(*ops)->claims(input, options))
         ops++;
+    memset(r->levels.lowest, 255, sizeof r->levels.lowest);
     status = (*ops)->open(&r->source, input, options, &r->info);
     if (status == BD_OK)
         status = begin(r, input, options);
@@ -174,6 +292,7 @@ enum bd_status bd_reader_read(struct bd_reader *r, struct bd_frame *frame)
     enum bd_status status = r->source->ops->picture(r->source, frame);
     if (status != BD_OK)
         return status;
+    watch_levels(r, frame);
     r->pending = false;
     int64_t pts = r->pts;
     if (r->last_pts != INT64_MIN && pts <= r->last_pts) {
@@ -222,6 +341,7 @@ void bd_reader_close(struct bd_reader **reader)
         return;
     if ((*reader)->source)
         (*reader)->source->ops->close(&(*reader)->source);
+    free((*reader)->name);
     free(*reader);
     *reader = NULL;
 }

@@ -42,6 +42,9 @@ struct bd_reader_info {
     /* Of the whole input, independent of `start` and `duration` of the options. */
     int64_t frame_count; /* 0 where unknown (an estimate where the container only has a duration) */
     double duration;     /* seconds; 0 where unknown */
+    /* Seconds of video that the container itself states, whatever its data hold; 0 where it states
+     * none. */
+    double stated_duration;
     bool live; /* a camera or capture device: frames come in real time, whether they are read or not
                 */
     bool seekable;
@@ -68,7 +71,10 @@ const struct bd_reader_info *bd_reader_get_info(const struct bd_reader *reader);
  * counted). pts is the input's own timestamp, unshifted; where two are equal or go back, the later
  * frame gets the least larger number (logged once). index counts from the first frame of the input;
  * after a seek, or a start in a file, it follows from the time and info.frame_rate and is exact at
- * a constant rate. BD_END at the end; BD_ERROR_IO if the source broke off. One thread at a time. */
+ * a constant rate. Where times go back by more than a quarter of a second the sender has started
+ * anew: its times then go on from the last frame (logged once). BD_END at the end; BD_ERROR_IO if
+ * the source broke off, or if a file ends before the length that it states. One thread at a time.
+ */
 enum bd_status bd_reader_read(struct bd_reader *reader, struct bd_frame *frame);
 
 /* As bd_reader_read, for the next frame whose pts is at least `pts`. The frames before it are not

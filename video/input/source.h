@@ -34,6 +34,9 @@ struct bd_source_ops {
     /* NULL: nothing ever is. */
     int64_t (*damaged)(const struct bd_source *source);
 
+    /* At the end: whether the demuxer found the input cut off. NULL: it never is. */
+    bool (*cut)(const struct bd_source *source);
+
     void (*close)(struct bd_source **source);
 };
 

@@ -28,6 +28,7 @@ struct libav_source {
     struct bd_converter *converter;
     bool pending;              /* `frame` was decoded ahead: the next `next` delivers it */
     bool draining;             /* no more packets */
+    bool cut;                  /* because the file ends in the middle of something */
     enum bd_status end_status; /* why there are no more packets: BD_END or an error */
     char end_detail[300];
     int64_t pts, duration; /* of `frame` */
@@ -56,6 +57,15 @@ static enum bd_status interrupted(const struct libav_source *s)
     return bd_fail(BD_ERROR_INTERRUPTED, "reading '%s' was interrupted", s->input.name);
 }
 
+/* Whether the packets ended where the demuxer expected more. It says so in its log alone. */
+static bool is_cut(const struct libav_source *s)
+{
+    const AVIOContext *io = s->input.format->pb;
+    const char *said = bd_libav_logged();
+    return (io && io->error < 0 && io->error != AVERROR_EOF) || strstr(said, "ended prematurely") ||
+           strstr(said, "partial file");
+}
+
 /* Gets the next packet of the video stream into s->packet; at the end of the packets, or
  * after an error, sets s->draining. */
 static enum bd_status read_packet(struct libav_source *s)
@@ -77,6 +87,7 @@ static enum bd_status read_packet(struct libav_source *s)
             count_damage(s, "data", error);
         } else {
             s->draining = true;
+            s->cut = is_cut(s);
             s->end_status = BD_END;
             if (error == AVERROR_EOF || error == AVERROR_INVALIDDATA || s->input.gap)
                 return BD_OK;
@@ -216,6 +227,7 @@ static enum bd_status restart(struct libav_source *s)
 {
     avcodec_flush_buffers(s->decoder);
     s->draining = false;
+    s->cut = false;
     s->started = false;
     s->pending = false;
     s->wanted = INT64_MIN;
@@ -277,6 +289,11 @@ static enum bd_status libav_seek(struct bd_source *base, int64_t target)
 static int64_t libav_damaged(const struct bd_source *base)
 {
     return ((const struct libav_source *)base)->damaged;
+}
+
+static bool libav_cut(const struct bd_source *base)
+{
+    return ((const struct libav_source *)base)->cut;
 }
 
 static void libav_close(struct bd_source **base)
@@ -390,5 +407,6 @@ const struct bd_source_ops bd_source_libav = {
     .picture = libav_picture,
     .seek = libav_seek,
     .damaged = libav_damaged,
+    .cut = libav_cut,
     .close = libav_close,
 };

@@ -2,15 +2,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <libavutil/avstring.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "video/libav.h"
-#include "video/output/output_file.h"
 
 struct bd_muxer {
-    const char *path;
+    struct bd_part *part;
+    const char *path; /* for messages */
     AVFormatContext *format;
     AVStream *stream;
     enum bd_writer_clock clock;
@@ -18,6 +20,7 @@ struct bd_muxer {
     int64_t frame;        /* usual duration of a frame in stream units, 0 where unknown */
     int64_t origin;       /* in moments: where a fixed clock starts */
     int64_t last;         /* decoding time of the last packet, stream units */
+    bool fragments;
     bool started;
     bool moved; /* a time did not fit, and this was logged */
 };
@@ -48,6 +51,13 @@ static AVRational fixed_rate(const struct bd_writer_options *options, AVRational
     return rational(options->frame_rate, av_q2d(tick) <= 240 ? tick : (AVRational){ 25, 1 });
 }
 
+static void set_time_scale(int scale, AVDictionary **settings)
+{
+    av_dict_set_int(settings, "video_track_timescale", scale, 0);
+    /* The file's own clock times a late start; libraries before FFmpeg 5 fix it at 1/1000 s. */
+    av_dict_set_int(settings, "movie_timescale", scale, 0);
+}
+
 /* The muxer's options that make the container keep the time base. */
 static void set_clock(struct bd_muxer *m, const struct bd_writer_options *options,
                       AVDictionary **settings)
@@ -56,28 +66,37 @@ static void set_clock(struct bd_muxer *m, const struct bd_writer_options *option
     if (m->clock == BD_CLOCK_FIXED) {
         m->stream->time_base = av_inv_q(fixed_rate(options, m->time_base));
     } else if (m->clock == BD_CLOCK_SCALE) {
-        av_dict_set_int(settings, "video_track_timescale", m->time_base.den, 0);
-        /* The file's own clock times a late start; libraries before FFmpeg 5 fix it at 1/1000 s. */
-        av_dict_set_int(settings, "movie_timescale", m->time_base.den, 0);
+        set_time_scale(m->time_base.den, settings);
     }
     m->stream->avg_frame_rate = rational(options->frame_rate, (AVRational){ 0, 1 });
 }
 
-enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,
+/* A file that ends before its index does not play. */
+static void use_fragments(struct bd_muxer *m, AVDictionary **settings)
+{
+    m->fragments = av_match_name(m->format->oformat->name, "mp4,mov,3gp,3g2,ipod,psp,f4v");
+    if (!m->fragments)
+        return;
+    av_dict_set(settings, "frag_duration", "1000000", 0); /* microseconds */
+    /* The header waits for the first fragment, to tell when the film begins. */
+    av_dict_set(settings, "movflags", "+delay_moov", 0);
+}
+
+enum bd_status bd_muxer_open(struct bd_muxer **muxer, struct bd_part *part,
                              const struct bd_writer_plan *plan,
                              const struct bd_writer_options *options, const AVCodecContext *codec)
 {
     struct bd_muxer *m = *muxer = calloc(1, sizeof *m);
+    const char *path = bd_part_path(part);
     char *url = NULL;
     AVDictionary *settings = NULL;
-    bool created = false;
-    enum bd_status status = BD_OK;
     /* "file:" keeps libavformat from taking a name with a colon for a protocol. */
-    if (!m || asprintf(&url, "file:%s", path) < 0) {
+    if (!m || asprintf(&url, "file:%s", bd_part_name(part)) < 0) {
         free(m);
         *muxer = NULL;
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path);
     }
+    m->part = part;
     m->path = path;
     m->clock = plan->clock;
     m->time_base = rational(options->time_base, (AVRational){ 1, 1000 });
@@ -91,9 +110,10 @@ enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,
         goto error;
     m->stream->sample_aspect_ratio = codec->sample_aspect_ratio;
     set_clock(m, options, &settings);
+    use_fragments(m, &settings);
+    m->format->flags |= AVFMT_FLAG_FLUSH_PACKETS; /* a program that is killed loses little */
     if ((error = avio_open(&m->format->pb, url, AVIO_FLAG_WRITE)) < 0)
         goto error;
-    created = true;
     if ((error = avformat_write_header(m->format, &settings)) < 0)
         goto error;
     avio_flush(m->format->pb); /* reports a full disk now */
@@ -107,17 +127,15 @@ enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,
     return BD_OK;
 
 error:
-    status = fail_libav(path, error);
+    fail_libav(path, error);
     if (m->format && m->format->pb)
         avio_closep(&m->format->pb);
     avformat_free_context(m->format);
-    if (created)
-        bd_output_discard(path);
     av_dict_free(&settings);
     free(url);
     free(m);
     *muxer = NULL;
-    return status;
+    return error == AVERROR(ENOMEM) ? BD_ERROR_MEMORY : BD_ERROR_IO;
 }
 
 /* A moment's time in the stream's units. Matroska counts milliseconds, AVI frames: where a time
@@ -159,7 +177,93 @@ enum bd_status bd_muxer_write(struct bd_muxer *m, AVPacket *packet, struct bd_mo
     return error < 0 ? fail_libav(m->path, error) : BD_OK;
 }
 
-enum bd_status bd_muxer_close(struct bd_muxer **muxer)
+/* What the encoder said of the stream, with the codec's header as the container holds it. */
+static int describe_stream(AVStream *stream, const struct bd_muxer *m, const AVStream *from)
+{
+    AVCodecParameters *about = stream->codecpar;
+    const AVCodecParameters *held = from->codecpar;
+    int error = avcodec_parameters_copy(about, m->stream->codecpar);
+    if (error < 0)
+        return error;
+    av_freep(&about->extradata);
+    about->extradata_size = 0;
+    if (held->extradata_size > 0) {
+        about->extradata = av_mallocz((size_t)held->extradata_size + AV_INPUT_BUFFER_PADDING_SIZE);
+        if (!about->extradata)
+            return AVERROR(ENOMEM);
+        memcpy(about->extradata, held->extradata, (size_t)held->extradata_size);
+        about->extradata_size = held->extradata_size;
+    }
+    stream->time_base = m->stream->time_base;
+    stream->avg_frame_rate = m->stream->avg_frame_rate;
+    stream->sample_aspect_ratio = m->stream->sample_aspect_ratio;
+    return 0;
+}
+
+/* Copies the packets of `from` to the file `url`, as an ordinary film. 0 or an AVERROR. */
+static int copy_packets(const struct bd_muxer *m, AVFormatContext *from, const char *url)
+{
+    AVFormatContext *to = NULL;
+    AVDictionary *settings = NULL;
+    AVPacket *packet = av_packet_alloc();
+    int error = packet ? avformat_alloc_output_context2(&to, m->format->oformat, NULL, url)
+                       : AVERROR(ENOMEM);
+    AVStream *stream = error < 0 ? NULL : avformat_new_stream(to, NULL);
+    if (error >= 0)
+        error = stream ? describe_stream(stream, m, from->streams[0]) : AVERROR(ENOMEM);
+    if (error >= 0) {
+        set_time_scale(stream->time_base.den, &settings);
+        error = avio_open(&to->pb, url, AVIO_FLAG_WRITE);
+    }
+    if (error >= 0)
+        error = avformat_write_header(to, &settings);
+    while (error >= 0 && (error = av_read_frame(from, packet)) >= 0) {
+        av_packet_rescale_ts(packet, from->streams[0]->time_base, stream->time_base);
+        packet->pos = -1;
+        error = av_write_frame(to, packet);
+        av_packet_unref(packet);
+    }
+    if (error == AVERROR_EOF)
+        error = av_write_trailer(to);
+    if (to && to->pb) {
+        int closed = avio_closep(&to->pb);
+        error = error < 0 ? error : closed;
+    }
+    avformat_free_context(to);
+    av_dict_free(&settings);
+    av_packet_free(&packet);
+    return error;
+}
+
+/* Makes an ordinary film of the fragments. Where that fails they stay: they play as well. */
+static void join_fragments(struct bd_muxer *m)
+{
+    AVFormatContext *from = NULL;
+    char *fragments = NULL, *whole = NULL;
+    int error = AVERROR(ENOMEM);
+    if (asprintf(&fragments, "file:%s", bd_part_name(m->part)) < 0)
+        fragments = NULL;
+    if (asprintf(&whole, "file:%s.whole", bd_part_name(m->part)) < 0)
+        whole = NULL;
+    bd_libav_forget();
+    if (fragments && whole)
+        error = avformat_open_input(&from, fragments, NULL, NULL);
+    if (error >= 0)
+        error = from->nb_streams == 1 ? copy_packets(m, from, whole) : AVERROR_INVALIDDATA;
+    avformat_close_input(&from);
+    if (error >= 0 && bd_part_substitute(m->part, whole + strlen("file:")) != BD_OK)
+        error = AVERROR(EPERM);
+    if (error < 0) {
+        bd_log(BD_LOG_WARNING, "%s: stays in fragments, which play, but have no index: %s", m->path,
+               bd_libav_reason(error));
+        if (whole)
+            unlink(whole + strlen("file:"));
+    }
+    free(fragments);
+    free(whole);
+}
+
+enum bd_status bd_muxer_close(struct bd_muxer **muxer, bool whole)
 {
     struct bd_muxer *m = *muxer;
     if (!m)
@@ -174,6 +278,8 @@ enum bd_status bd_muxer_close(struct bd_muxer **muxer)
     int closed = avio_closep(&m->format->pb);
     if (error >= 0)
         error = closed;
+    if (error >= 0 && whole && m->fragments && m->started && !bd_part_is_direct(m->part))
+        join_fragments(m);
     enum bd_status status = error < 0 ? fail_libav(m->path, error) : BD_OK;
     avformat_free_context(m->format);
     free(m);

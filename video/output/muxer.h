@@ -2,6 +2,7 @@
 #ifndef BD_VIDEO_OUTPUT_MUXER_H
 #define BD_VIDEO_OUTPUT_MUXER_H
 
+#include "video/output/output_file.h"
 #include "video/output/recipe.h"
 
 struct bd_muxer;
@@ -11,9 +12,10 @@ struct bd_moment {
     int64_t pts, duration; /* duration 0: not known */
 };
 
-/* Creates the file and writes its header. `path` must outlive the muxer. On failure nothing is left
- * of the file. BD_ERROR_IO with a line about the path. */
-enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,
+/* Writes the header. `part` must outlive the muxer. BD_ERROR_IO with a line about the path.
+ * Films with an index (mp4, mov) are written in fragments of a second, each of which plays by
+ * itself: what was written before a fault is never lost. */
+enum bd_status bd_muxer_open(struct bd_muxer **muxer, struct bd_part *part,
                              const struct bd_writer_plan *plan,
                              const struct bd_writer_options *options, const AVCodecContext *codec);
 
@@ -22,7 +24,8 @@ enum bd_status bd_muxer_open(struct bd_muxer **muxer, const char *path,
 enum bd_status bd_muxer_write(struct bd_muxer *muxer, AVPacket *packet, struct bd_moment shown,
                               int64_t decoded);
 
-/* Writes the trailer, closes and nulls. Safe on NULL. */
-enum bd_status bd_muxer_close(struct bd_muxer **muxer);
+/* Writes the trailer, closes and nulls. `whole`: nothing has failed, and fragments become an
+ * ordinary film with one index, which more programs can edit. Safe on NULL. */
+enum bd_status bd_muxer_close(struct bd_muxer **muxer, bool whole);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -77,24 +78,170 @@ static int write_all(int file, const char *data, size_t size)
 
 enum bd_status bd_output_write(const char *path, const void *data, size_t size, bool overwrite)
 {
+    struct bd_part *part;
+    enum bd_status status = bd_part_open(&part, path, overwrite);
+    if (status != BD_OK)
+        return status;
+    status = bd_part_write(part, data, size);
+    enum bd_status closed = bd_part_close(&part, status == BD_OK ? BD_PART_WHOLE : BD_PART_NONE);
+    return status != BD_OK ? status : closed;
+}
+
+struct bd_part {
+    char *path;   /* as asked for */
+    char *target; /* the same without symbolic links */
+    char *name;   /* that is written to; `target` itself if it is written directly */
+    char *whole;  /* takes the place of `name`; NULL: `name` itself */
+    int lock;     /* of `name`; -1: none */
+    bool direct, overwrite;
+};
+
+static void free_part(struct bd_part *part)
+{
+    if (part->lock >= 0)
+        close(part->lock);
+    free(part->path);
+    free(part->target);
+    free(part->name);
+    free(part->whole);
+    free(part);
+}
+
+/* Whether two programs that open the name at the same time have the same file: another one may have
+ * renamed it since. */
+static bool still_there(int file, const char *name)
+{
+    struct stat opened, named;
+    return fstat(file, &opened) == 0 && stat(name, &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
+/* Creates and locks `name`; 0 or an errno, EWOULDBLOCK if another program has it. */
+static int create_locked(struct bd_part *part)
+{
+    for (;;) {
+        part->lock = open(part->name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (part->lock < 0)
+            return errno;
+        if (flock(part->lock, LOCK_EX | LOCK_NB) != 0 && errno != ENOLCK && errno != EOPNOTSUPP)
+            return errno;
+        if (still_there(part->lock, part->name))
+            break;
+        close(part->lock);
+    }
+    struct stat about;
+    if (fstat(part->lock, &about) == 0 && about.st_size > 0)
+        bd_log(BD_LOG_WARNING, "%s: the rest of a run that was killed is replaced", part->name);
+    if (stat(part->target, &about) == 0 && fchmod(part->lock, about.st_mode & 0777) != 0)
+        return errno;
+    return ftruncate(part->lock, 0) == 0 ? 0 : errno;
+}
+
+enum bd_status bd_part_open(struct bd_part **part, const char *path, bool overwrite)
+{
+    struct stat about;
+    *part = NULL;
     enum bd_status status = bd_output_check(path, overwrite);
     if (status != BD_OK)
         return status;
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool there = stat(path, &about) == 0;
+    struct bd_part *p = calloc(1, sizeof *p);
+    if (!p)
+        return bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path);
+    p->lock = -1;
+    p->overwrite = overwrite;
+    p->direct = there && !S_ISREG(about.st_mode);
+    p->path = strdup(path);
+    p->target = there && !p->direct ? realpath(path, NULL) : strdup(path);
+    if (!p->path || !p->target || asprintf(&p->name, "%s.part", p->target) < 0) {
+        free_part(p);
+        return bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path);
+    }
+    int error = p->direct ? 0 : create_locked(p);
+    if (error == EWOULDBLOCK) {
+        status = bd_fail(BD_ERROR_IO, "%s: another program is writing it", path);
+    } else if (there && (error == EACCES || error == EROFS || error == ENAMETOOLONG)) {
+        p->direct = true;
+    } else if (error) {
+        status = bd_output_fail(path, error);
+    }
+    if (status != BD_OK) {
+        free_part(p);
+        return status;
+    }
+    if (p->direct)
+        strcpy(p->name, p->target);
+    *part = p;
+    return BD_OK;
+}
+
+const char *bd_part_path(const struct bd_part *part)
+{
+    return part->path;
+}
+
+const char *bd_part_name(const struct bd_part *part)
+{
+    return part->name;
+}
+
+bool bd_part_is_direct(const struct bd_part *part)
+{
+    return part->direct;
+}
+
+enum bd_status bd_part_write(const struct bd_part *part, const void *data, size_t size)
+{
+    int file = open(part->name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (file < 0)
-        return bd_output_fail(path, errno);
+        return bd_output_fail(part->path, errno);
     int error = write_all(file, data, size);
     if (close(file) != 0 && !error)
         error = errno;
-    if (!error)
-        return BD_OK;
-    bd_output_discard(path);
-    return bd_output_fail(path, error);
+    return error ? bd_output_fail(part->path, error) : BD_OK;
 }
 
-void bd_output_discard(const char *path)
+enum bd_status bd_part_substitute(struct bd_part *part, const char *name)
 {
     struct stat about;
-    if (lstat(path, &about) == 0 && S_ISREG(about.st_mode))
-        unlink(path);
+    if (fstat(part->lock, &about) != 0 || chmod(name, about.st_mode & 0777) != 0)
+        return bd_output_fail(part->path, errno);
+    free(part->whole);
+    part->whole = strdup(name);
+    return part->whole ? BD_OK : bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", part->path);
+}
+
+/* Gives the file its name. */
+static enum bd_status take_name(struct bd_part *part, enum bd_part_end end)
+{
+    bool there = access(part->target, F_OK) == 0;
+    if (end == BD_PART_BROKEN && there) {
+        bd_log(BD_LOG_WARNING, "%s: the old file stays; what was written is in %s", part->path,
+               part->name);
+        return BD_OK;
+    }
+    if (there && !part->overwrite)
+        return bd_fail(BD_ERROR_IO, "%s: exists now; what was written is in %s", part->path,
+                       part->name);
+    if (rename(part->whole ? part->whole : part->name, part->target) != 0)
+        return bd_fail(BD_ERROR_IO, "%s: cannot take its name: %s; what was written is in %s",
+                       part->path, strerror(errno), part->name);
+    if (part->whole)
+        unlink(part->name);
+    return BD_OK;
+}
+
+enum bd_status bd_part_close(struct bd_part **part, enum bd_part_end end)
+{
+    struct bd_part *p = *part;
+    enum bd_status status = BD_OK;
+    if (!p)
+        return BD_OK;
+    if (!p->direct && end == BD_PART_NONE)
+        unlink(p->name);
+    else if (!p->direct)
+        status = take_name(p, end);
+    free_part(p);
+    *part = NULL;
+    return status;
 }

@@ -74,6 +74,9 @@ static enum bd_status open_picture(struct picture *p)
     if (!p->format)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
     p->format->pb = p->io;
+    p->format->protocol_whitelist = av_strdup("data"); /* a picture refers to nothing else */
+    if (!p->format->protocol_whitelist)
+        return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
     if ((error = avformat_open_input(&p->format, "", NULL, NULL)) < 0 ||
         (error = avformat_find_stream_info(p->format, NULL)) < 0)
         return fail_reading(p->path, error);

@@ -17,6 +17,8 @@ enum { HELD_MAX = 1024 };
 
 struct bd_writer {
     char *path;
+    /* The film or the picture, or an empty file that keeps others from writing a sequence. */
+    struct bd_part *part;
     struct bd_writer_options options; /* without the codecs */
     struct bd_writer_plan plan;
     struct bd_encoder *encoder;
@@ -44,11 +46,11 @@ static enum bd_status check_options(const char *path, const struct bd_writer_opt
 }
 
 /* The name of pictures may hold a number; that of a film never does, even with a '%' in it. */
-static enum bd_status check_path(struct bd_writer *w)
+static enum bd_status open_part(struct bd_writer *w)
 {
     w->sequence = w->plan.pictures && bd_image_pattern_is(w->path);
     if (!w->sequence)
-        return bd_output_check(w->path, w->options.overwrite);
+        return bd_part_open(&w->part, w->path, w->options.overwrite);
     char name[PATH_MAX];
     int first, beyond;
     if (av_get_frame_filename2(name, sizeof name, w->path, 1, 0) < 0)
@@ -61,7 +63,7 @@ static enum bd_status check_path(struct bd_writer *w)
                          "%s: files of this name exist already (number %d); -y "
                          "replaces them",
                          w->path, first);
-    return status;
+    return status == BD_OK ? bd_part_open(&w->part, w->path, true) : status;
 }
 
 enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
@@ -84,20 +86,20 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
     w->options = *options;
     w->options.codec = w->options.film_codec = NULL;
     if ((status = bd_writer_plan_make(&w->plan, w->path, options)) != BD_OK ||
-        (status = check_path(w)) != BD_OK)
+        (status = open_part(w)) != BD_OK)
         goto error;
     /* A single picture must be out when its write returns: no thread may hold it back. */
     int threads = w->plan.pictures && !w->sequence ? 1 : 0;
     status = bd_encoder_open(&w->encoder, w->path, &w->plan, options, threads);
     if (status == BD_OK && !w->plan.pictures)
         status =
-            bd_muxer_open(&w->muxer, w->path, &w->plan, options, bd_encoder_context(w->encoder));
+            bd_muxer_open(&w->muxer, w->part, &w->plan, options, bd_encoder_context(w->encoder));
     if (status == BD_OK)
         return BD_OK;
 
 error:
     if (w)
-        w->failed = true;
+        bd_part_close(&w->part, BD_PART_NONE);
     bd_writer_close(writer);
     return status;
 }
@@ -107,7 +109,7 @@ static enum bd_status write_picture(struct bd_writer *w, int64_t index)
     char name[PATH_MAX];
     const AVPacket *p = w->packet;
     if (!w->sequence)
-        return bd_output_write(w->path, p->data, (size_t)p->size, w->options.overwrite);
+        return bd_part_write(w->part, p->data, (size_t)p->size);
     if (index < 0 || index >= INT_MAX ||
         av_get_frame_filename2(name, sizeof name, w->path, (int)index + 1, 0) < 0)
         return bd_fail(BD_ERROR_IO, "%s: no name for frame %" PRId64, w->path, index);
@@ -199,16 +201,23 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
                 bd_fail(BD_ERROR_IO, "%s: encoder %s dropped %" PRId64 " of %" PRId64 " pictures",
                         w->path, w->plan.codec->name, w->sent - w->received, w->sent);
     }
-    /* The trailer is written after a failure too: the file may become playable. */
-    if (w->failed || status != BD_OK) {
-        char *detail = strdup(bd_error_detail());
-        bd_muxer_close(&w->muxer);
-        if (detail && detail[0]) /* the first error is the one to return */
-            bd_fail(BD_ERROR_IO, "%s", detail);
-        free(detail);
-    } else {
-        status = bd_muxer_close(&w->muxer);
-    }
+    /* The trailer is written after a failure too: the file may become playable. The first error is
+     * the one to return. */
+    bool told = w->failed || status != BD_OK;
+    char *detail = told ? strdup(bd_error_detail()) : NULL;
+    enum bd_status closed = bd_muxer_close(&w->muxer, !told);
+    enum bd_part_end end = !told && closed == BD_OK ? BD_PART_WHOLE : BD_PART_BROKEN;
+    if (w->sequence || (w->plan.pictures && (told || w->received == 0)))
+        end = BD_PART_NONE; /* half a picture is of no use */
+    if (closed == BD_OK)
+        closed = bd_part_close(&w->part, end);
+    else
+        bd_part_close(&w->part, end);
+    if (!told)
+        status = closed;
+    else if (detail && detail[0])
+        bd_fail(BD_ERROR_IO, "%s", detail);
+    free(detail);
     bd_encoder_close(&w->encoder);
     av_packet_free(&w->packet);
     free(w->path);

@@ -23,11 +23,13 @@ struct bd_writer_options {
 /* BD_ERROR_UNSUPPORTED if this FFmpeg has no video encoder of that name. */
 enum bd_status bd_writer_check_codec(const char *codec);
 
-/* Opens PATH. A picture's name with one %d or %06d is an image sequence whose number is
+/* Opens PATH, which is written as PATH.part until it is whole: what was there before stays until
+ * then. A picture's name with one %d or %06d is an image sequence whose number is
  * frame.index + 1; a single .png, .jpg, … name holds one picture. Alpha (BD_RGBA32) is kept where
  * the codec holds it, else the picture is put on black and a warning logged once. Odd sizes are
  * kept as they are. Nothing is left of a file that could not be opened. Errors name the path:
- * BD_ERROR_IO (folder missing, not writable, exists, container refuses), BD_ERROR_UNSUPPORTED
+ * BD_ERROR_IO (folder missing, not writable, exists, container refuses, another program is writing
+ * it), BD_ERROR_UNSUPPORTED
  * (unknown extension, no encoder, size the codec refuses, format that cannot be lossless),
  * BD_ERROR_ARGUMENT (a size below 1, two numbers in a name). */
 enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
@@ -36,7 +38,8 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
 /* Appends a frame of the agreed size and format; in a film its pts must be above the last one's.
  * Times are exact in .mp4, .mov and .nut, to the millisecond in .mkv and .webm, and on a constant
  * rate that starts at zero in .avi and .y4m (a warning is logged once where that moves a frame).
- * BD_ERROR_IO on a full disk: the file is still finalised by close. BD_ERROR_ARGUMENT for a frame
+ * BD_ERROR_IO on a full disk: what was written before plays once the writer is closed, as PATH, or as
+ * PATH.part where there was a file before. BD_ERROR_ARGUMENT for a frame
  * that does not fit; the writer goes on with the next. */
 enum bd_status bd_writer_write(struct bd_writer *writer, const struct bd_frame *frame);
 

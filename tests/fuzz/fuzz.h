@@ -1,0 +1,43 @@
+/* What fuzzers share. */
+#ifndef BD_TESTS_FUZZ_FUZZ_H
+#define BD_TESTS_FUZZ_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <backdrop/status.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Stops the fuzzer, which then writes its input to a file. */
+#define REQUIRE(condition)                                                          \
+    do {                                                                            \
+        if (!(condition)) {                                                         \
+            fprintf(stderr, "%s:%d: broken: %s\n", __FILE__, __LINE__, #condition); \
+            abort();                                                                \
+        }                                                                           \
+    } while (0)
+
+/* A failure has one line that says what is wrong. */
+static inline void require_line(enum bd_status status)
+{
+    if (status == BD_OK || status == BD_END)
+        return;
+    const char *line = bd_error_detail();
+    REQUIRE(line[0] && !strchr(line, '\n'));
+}
+
+/* The bytes as a string; the caller frees. */
+static inline char *text_of(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    REQUIRE(text);
+    memcpy(text, data, size);
+    text[size] = 0;
+    return text;
+}
+
+#endif

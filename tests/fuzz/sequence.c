@@ -1,0 +1,85 @@
+/* Folders of sequences with ground truth. The bytes are files of the folder, cut apart by line
+ * feeds and zeros: a name, then what is in it. */
+#include <dirent.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/eval/cdnet.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { most_files = 12 };
+
+static char folder[] = "/tmp/bd-fuzz-XXXXXX";
+
+static void remove_folder(void)
+{
+    rmdir(folder);
+}
+
+static void empty_folder(const char *path)
+{
+    struct dirent *entry;
+    DIR *files = opendir(path);
+    while (files && (entry = readdir(files))) {
+        char name[PATH_MAX];
+        snprintf(name, sizeof name, "%.2000s/%s", path, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 && unlink(name)) {
+            empty_folder(name);
+            rmdir(name);
+        }
+    }
+    if (files)
+        closedir(files);
+}
+
+/* Names stay in the folder, and in one below it. */
+static void put(const char *name, const char *text, size_t size)
+{
+    char path[PATH_MAX];
+    const char *slash = strchr(name, '/');
+    if (strstr(name, "..") || (slash && strchr(slash + 1, '/')) || strlen(name) > 100)
+        return;
+    if (slash) {
+        snprintf(path, sizeof path, "%s/%.*s", folder, (int)(slash - name), name);
+        mkdir(path, 0777);
+    }
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    if (file) {
+        fwrite(text, 1, size, file);
+        fclose(file);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static bool made;
+    if (!made)
+        REQUIRE(mkdtemp(folder) && atexit(remove_folder) == 0);
+    made = true;
+    char *text = text_of(data, size), *rest = text;
+    for (int i = 0; i < most_files && rest < text + size; i++) {
+        char *end = memchr(rest, 0, (size_t)(text + size - rest));
+        end = end ? end : text + size;
+        char *name = rest, *body = memchr(rest, '\n', (size_t)(end - rest));
+        rest = end + 1;
+        if (!body)
+            continue;
+        *body++ = 0;
+        put(name, body, (size_t)(end - body));
+    }
+    struct bd_sequence sequence;
+    enum bd_status status = bd_sequence_open(&sequence, folder);
+    require_line(status);
+    if (status == BD_OK) {
+        REQUIRE(sequence.score_from <= sequence.score_to + 1);
+        struct bd_frame truth = { 0 };
+        require_line(bd_sequence_truth(&sequence, sequence.score_from, &truth));
+        bd_frame_destroy(&truth);
+        bd_sequence_close(&sequence);
+    }
+    empty_folder(folder);
+    free(text);
+    return 0;
+}
