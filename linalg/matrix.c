@@ -18,11 +18,11 @@ static enum bd_status check_type(enum bd_type type)
 
 enum bd_status bd_matrix_check(const struct bd_matrix *matrix, enum bd_type type, const char *name)
 {
-    enum bd_status status = bd_check_pointer(name, "name");
-    if (status == BD_OK)
-        status = bd_check_pointer(matrix, name);
-    if (status == BD_OK)
-        status = check_type(type);
+    if (!name)
+        return bd_fail(BD_ERROR_ARGUMENT, "name is NULL");
+    if (!matrix)
+        return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", name);
+    enum bd_status status = check_type(type);
     if (status != BD_OK)
         return status;
     if (matrix->type != type)

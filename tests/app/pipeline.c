@@ -125,6 +125,10 @@ static bool first_background(const struct bd_options *options, bool drop,
     assert_int_equal(bd_pipeline_next(pipeline, &result), BD_OK);
     assert_int_equal(result.input->index, 0);
     assert_int_equal(bd_frame_copy(background, result.background), BD_OK);
+    const int64_t row = (int64_t)background->width * background->format;
+    for (int y = 0; y < background->height; y++) /* what lies between rows is no picture */
+        memset(background->data + y * background->stride + row, 0,
+               (size_t)(background->stride - row));
     bool starting = bd_pipeline_starting(pipeline);
     bd_pipeline_close(&pipeline);
     return starting;

@@ -95,6 +95,9 @@ const char *bd_calls_run(const char *backend, const uint8_t *data, size_t size,
     struct bd_call_handles handles = { 0 };
     struct bd_backend *opened = NULL;
     const char *wrong = NULL;
+    const int functions = bd_calls_count();
+    if (functions == 0)
+        return "there are no functions";
     if (bd_backend_open(&opened, backend, 1) != BD_OK)
         return "the backend cannot be opened";
     if (bd_call_handles_make(opened, &handles) != BD_OK)
@@ -102,7 +105,7 @@ const char *bd_calls_run(const char *backend, const uint8_t *data, size_t size,
     for (size_t i = 0; i + bd_call_bytes <= size && !wrong; i += bd_call_bytes) {
         struct bd_call call = { .bytes = data + i + 1, .backend = opened, .handles = &handles };
         bd_call_fn *fn = NULL;
-        count_to(data[i] % bd_calls_count(), &fn);
+        count_to(data[i] % functions, &fn);
         bd_fail(BD_OK, "%s", "");
         const enum bd_status status = fn(&call);
         wrong = judge(&call, status);

@@ -75,15 +75,7 @@ static enum bd_status look_ahead(struct bd_call *call)
     }
     const uint8_t *bytes = picture(call);
     const int64_t step = stride(call);
-    const enum bd_status status = bd_separator_look_ahead(s, bytes, step);
-    switch (bd_call_choice(call, 4)) {
-    case 1:
-        return bd_separator_initialise(s);
-    case 2:
-        return bd_separator_initialise_start(s, bd_call_number(call, 1));
-    default:
-        return status;
-    }
+    return bd_separator_look_ahead(s, bytes, step);
 }
 
 static enum bd_status initialise(struct bd_call *call)
@@ -91,9 +83,11 @@ static enum bd_status initialise(struct bd_call *call)
     struct bd_separator *s = bd_call_pointer(call, call->handles->separator);
     if (!bd_call_choice(call, 2)) {
         static const uint8_t black[call_width * call_height];
+        const int frames = 1 + bd_call_choice(call, 6);
         receive_all(s);
         bd_separator_reset(s);
-        bd_separator_look_ahead(s, black, call_width);
+        for (int i = 0; i < frames; i++)
+            bd_separator_look_ahead(s, black, call_width);
     }
     return bd_call_choice(call, 2) ? bd_separator_initialise_start(s, bd_call_number(call, 1))
                                    : bd_separator_initialise(s);

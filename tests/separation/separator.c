@@ -766,72 +766,6 @@ static void test_plain_pictures(void **state)
         }
 }
 
-static void test_bad_options(void **state)
-{
-    (void)state;
-    struct bd_backend *backend;
-    struct bd_separator *separator = NULL;
-    assert_int_equal(bd_backend_open(&backend, "cpu", 1), BD_OK);
-    struct bd_separator_options bad[32];
-    int cases = 0;
-#define BAD(field, value) (bad[cases] = defaults(3), bad[cases++].field = (value))
-    BAD(width, 0);
-    BAD(height, -1);
-    BAD(width, 100000);
-    BAD(channels, 2);
-    BAD(window, 1);
-    BAD(window, 1001);
-    BAD(rank, 9);
-    BAD(rank, -1);
-    BAD(median, 4);
-    BAD(median, 17);
-    BAD(lambda, 256);
-    BAD(lambda, (double)NAN);
-    BAD(threshold, (double)INFINITY);
-    BAD(memory, (double)NAN);
-    BAD(frame_rate, (double)INFINITY);
-    BAD(noise_gain, (double)NAN);
-    BAD(outputs, 16);
-    BAD(noise_gain, -2);
-    BAD(refine, -2);
-    BAD(min_area, -2);
-    BAD(max_hole, -2);
-    BAD(shadows, 1);
-    BAD(shadows, -2);
-#undef BAD
-    for (int i = 0; i < cases; i++) {
-        assert_int_equal(bd_separator_create(&separator, backend, &bad[i]), BD_ERROR_ARGUMENT);
-        assert_null(separator);
-        assert_true(strlen(bd_error_detail()) > 10);
-    }
-    struct bd_separator_options options = defaults(3);
-    options.width = 3;
-    options.height = 2;
-    options.window = 19; /* 3 x 2 x 3 values are one fewer */
-    assert_int_equal(bd_separator_create(&separator, backend, &options), BD_ERROR_ARGUMENT);
-    assert_non_null(strstr(bd_error_detail(), "smaller window"));
-    options.window = 18;
-    assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
-    bd_separator_destroy(&separator);
-    options = defaults(3);
-    assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
-    static const uint8_t picture[width * height * 3];
-    struct bd_separation out;
-    assert_int_equal(bd_separator_push(separator, picture, width * 3, (double)NAN, &out),
-                     BD_ERROR_ARGUMENT);
-    assert_int_equal(
-        bd_separator_push_known(separator, picture, width * 3, picture, (double)INFINITY, &out),
-        BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_separator_set_lambda(separator, 0), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_separator_set_threshold(separator, 300), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_separator_set_lambda(separator, 7), BD_OK);
-    assert_int_equal(bd_separator_set_threshold(separator, 33), BD_OK);
-    assert_float_equal(bd_separator_options(separator)->lambda, 7, 0);
-    assert_float_equal(bd_separator_options(separator)->threshold, 33, 0);
-    bd_separator_destroy(&separator);
-    bd_backend_close(&backend);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -843,8 +777,8 @@ int main(void)
         cmocka_unit_test(test_light_at_once),  cmocka_unit_test(test_reproducible),
         cmocka_unit_test(test_no_allocation),  cmocka_unit_test(test_known_background),
         cmocka_unit_test(test_pipelined),      cmocka_unit_test(test_flight),
-        cmocka_unit_test(test_plain_pictures), cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_set_lambda),     cmocka_unit_test(test_known_start),
+        cmocka_unit_test(test_plain_pictures), cmocka_unit_test(test_set_lambda),
+        cmocka_unit_test(test_known_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
