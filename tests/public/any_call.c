@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tests/public/calls.h"
+#include "tests/public/calls/calls.h"
 #include "tests/support/each_backend.h"
 #include "tests/support/random.h"
 

@@ -1,4 +1,4 @@
-#include "tests/public/calls_handles.h"
+#include "tests/public/calls/calls_handles.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Calls of the live separator. */
-#include "tests/public/calls_handles.h"
+#include "tests/public/calls/calls_handles.h"
 
 /* Its options, of which one may be anything. */
 static enum bd_status create(struct bd_call *call)

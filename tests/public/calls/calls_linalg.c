@@ -1,5 +1,5 @@
 /* Calls of the linear algebra but for updating. */
-#include "tests/public/calls_handles.h"
+#include "tests/public/calls/calls_handles.h"
 
 static enum bd_status backends(struct bd_call *call)
 {

@@ -1,11 +1,11 @@
 /* The bytes, and the choices that they make. */
-#include "tests/public/calls.h"
+#include "tests/public/calls/calls.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-#include "tests/public/calls_handles.h"
+#include "tests/public/calls/calls_handles.h"
 
 static bd_call_fn *const *const tables[] = {
     bd_linalg_calls,

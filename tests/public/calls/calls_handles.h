@@ -13,7 +13,7 @@
 #include <backdrop/separator.h>
 #endif
 
-#include "tests/public/calls.h"
+#include "tests/public/calls/calls.h"
 
 /* Rows and columns of A, right-hand sides, columns or rows that come, sides of pictures. */
 enum { call_m = 12, call_n = 5, call_rhs = 2, call_p = 2, call_width = 12, call_height = 8 };

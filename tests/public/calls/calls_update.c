@@ -1,7 +1,7 @@
 /* Calls of QR updating and of least squares. */
 #include <backdrop/least_squares.h>
 
-#include "tests/public/calls_handles.h"
+#include "tests/public/calls/calls_handles.h"
 
 /* What a call changes. */
 struct problem {
