@@ -76,7 +76,7 @@ grep -E ' (cuda|cublas|cusolver|mma|nv)[^ ]*$' <<<"$includes" |
     grep -vE '^(gpu|app/bench/gpu|tests/gpu)/' |
     breaches 'only gpu/, app/bench/gpu/ and tests/gpu/ include headers of CUDA'
 
-git ls-files | grep -oE '.*/' | sort -u | while read -r folder; do
+git ls-files | grep -oE '.*/' | sort -u | grep -v '^tests/fuzz/seeds/' | while read -r folder; do
     git ls-files --error-unmatch "${folder}README.md" >/dev/null 2>&1 || echo "$folder"
 done | breaches 'folders without a README.md'
 
