@@ -14,7 +14,7 @@
 
 static inline double *new_doubles(int64_t count)
 {
-    double *data = calloc((size_t)(count ? count : 1), sizeof *data);
+    double *data = calloc(count > 0 ? (size_t)count : 1, sizeof *data);
     assert_non_null(data);
     return data;
 }

@@ -147,13 +147,13 @@ BD_INLINE void add_bytes(int64_t count, const uint8_t *restrict row, uint8_t *re
 /* Sums of 15 x 15 pixels are 225 at most: bytes hold them. */
 static void median(int64_t width, const uint8_t *const *rows, int side, uint8_t *sums, uint8_t *out)
 {
-    int half = side / 2;
+    size_t half = (unsigned)side / 2;
     uint8_t *middle = sums + half, least = (uint8_t)(side * side / 2 + 1);
     memcpy(middle, rows[0], (size_t)width);
     for (int k = 1; k < side; k++)
         add_bytes(width, rows[k], middle);
-    memset(sums, middle[0], (size_t)half);
-    memset(middle + width, middle[width - 1], (size_t)half);
+    memset(sums, middle[0], half);
+    memset(middle + width, middle[width - 1], half);
     memcpy(out, sums, (size_t)width);
     for (int k = 1; k < side; k++)
         add_bytes(width, sums + k, out);
