@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,8 +28,8 @@
 static const double patience = 120;
 
 struct stage {
-    char folder[64];   /* scratch; the program's working folder */
-    char program[512]; /* absolute path */
+    char folder[64];        /* scratch; the program's working folder */
+    char program[PATH_MAX]; /* absolute path */
     pid_t server, child;
     char display[16]; /* ":1"; "" without a server */
     int screenshots;  /* taken so far by the child */
@@ -75,7 +76,7 @@ static int close_stage(void **state)
  * stderr going to the file `stderr` of the scratch folder. */
 static void start(struct stage *stage, const char *environment, const char *arguments)
 {
-    char command[2048];
+    char command[2048 + PATH_MAX];
     snprintf(command, sizeof command, "cd '%s' && exec env %s '%s' %s >stdout 2>stderr </dev/null",
              stage->folder, environment, stage->program, arguments);
     stage->screenshots = 0;
