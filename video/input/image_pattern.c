@@ -76,9 +76,8 @@ static bool take_apart(struct pattern *p, const char *pattern)
 static void folder_of(char folder[PATH_MAX], const char *path)
 {
     const char *slash = strrchr(path, '/');
-    snprintf(folder, PATH_MAX, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
-    if (slash == path)
-        strcpy(folder, "/");
+    int length = !slash || slash == path ? 1 : (int)(slash - path);
+    snprintf(folder, PATH_MAX, "%.*s", length, slash ? path : ".");
 }
 
 bool bd_image_pattern_holds(const char *pattern, const char *path)

@@ -170,7 +170,7 @@ enum bd_status bd_part_open(struct bd_part **part, const char *path, bool overwr
         return status;
     }
     if (p->direct)
-        strcpy(p->name, p->target);
+        p->name[strlen(p->target)] = 0; /* without ".part" */
     *part = p;
     return BD_OK;
 }
