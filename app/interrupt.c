@@ -14,8 +14,9 @@ static void on_signal(int number)
 {
     (void)number;
     atomic_store(&asked, true);
-    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
-        signal(stops[i], SIG_DFL);
+    /* Not SIGHUP: a terminal that goes away may send it twice. */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
 }
 
 void bd_interrupt_install(void)

@@ -1,7 +1,7 @@
 /* Ctrl-C, SIGTERM and SIGHUP (the terminal is gone): the first asks the program to finish the frame
- * and its files, the second ends it at once. A SIGHUP that came ignored stays so (nohup). SIGPIPE
- * and SIGXFSZ are ignored: writing to a closed pipe, or beyond the limit of a file's size, is an
- * error of that output. */
+ * and its files, another SIGINT or SIGTERM ends it at once. A SIGHUP that came ignored stays so
+ * (nohup). SIGPIPE and SIGXFSZ are ignored: writing to a closed pipe, or beyond the limit of a
+ * file's size, is an error of that output. */
 #ifndef BD_APP_INTERRUPT_H
 #define BD_APP_INTERRUPT_H
 

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <math.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "tests/support/random.h"
@@ -328,6 +330,16 @@ static int listen_here(int *port)
     return server;
 }
 
+/* In a child: sends a text to who connects, and ends. */
+static void send_once(int server, const char *text)
+{
+    struct pollfd waiting = { .fd = server, .events = POLLIN };
+    poll(&waiting, 1, 20000);
+    int client = accept(server, NULL, NULL);
+    ssize_t sent = client >= 0 ? write(client, text, strlen(text)) : -1;
+    _exit(sent < 0);
+}
+
 /* What comes in a pipe, or in a picture's place, opens no connection and no other file. */
 static void test_refers_elsewhere(void **state)
 {
@@ -360,6 +372,18 @@ static void test_refers_elsewhere(void **state)
         assert_int_not_equal(bd_picture_read(in_scratch("playlist"), BD_GRAY8, &picture), BD_OK);
     }
     assert_true(accept(server, NULL, NULL) < 0 && errno == EAGAIN);
+    /* What comes over the network opens no file of this machine. */
+    char text[800], address[100];
+    snprintf(text, sizeof text, kinds[0], addresses[2]);
+    snprintf(address, sizeof address, "tcp:127.0.0.1:%d", port);
+    pid_t child = fork();
+    if (child == 0)
+        send_once(server, text);
+    struct bd_reader *reader = NULL;
+    struct bd_reader_options options = { .format = BD_RGB24 };
+    assert_int_equal(bd_reader_open(&reader, address, &options), BD_ERROR_FORMAT);
+    assert_non_null(strstr(bd_error_detail(), "may not open"));
+    assert_int_equal(waitpid(child, NULL, 0), child);
     close(server);
     /* A file may refer to files beside it, as FFmpeg has it. */
     snprintf(addresses[0], sizeof *addresses, kinds[0], "a.ts");

@@ -124,15 +124,15 @@ static enum bd_status limit_protocols(struct bd_libav_input *in, enum kind kind)
 {
     /* Of streams that are sent to us: what they may refer to is elsewhere on the network. */
     static const char remote[] = "http,https,httpproxy,tls,tcp,udp,rtp,srtp,ffrtmphttp,ffrtmpcrypt";
-    static const char has_list[] = "file,http,https,pipe,fd,concat,concatf,subfile,cache,async";
     char scheme[32] = "", list[200] = "crypto,data";
-    const char *end = strstr(in->name, "://");
-    if (kind == KIND_URL && end)
-        snprintf(scheme, sizeof scheme, "%.*s", (int)(end - in->name), in->name);
-    if (kind != KIND_PIPE && (!scheme[0] || av_match_name(scheme, has_list)))
+    if (kind == KIND_URL)
+        snprintf(scheme, sizeof scheme, "%.*s", (int)strcspn(in->name, ":,"), in->name);
+    if (kind != KIND_PIPE &&
+        (kind != KIND_URL || av_match_name(scheme, "file,http,https,pipe,fd,concat,concatf")))
         return BD_OK;
-    if (kind != KIND_PIPE)
-        snprintf(list, sizeof list, "%s,%s,crypto,data", scheme, remote);
+    if (kind == KIND_URL) /* some read what is named behind them */
+        snprintf(list, sizeof list, "%s,%s,crypto,data%s", scheme, remote,
+                 av_match_name(scheme, "subfile,cache,async,crypto") ? ",file" : "");
     if (av_dict_set(&in->options, "protocol_whitelist", list, AV_DICT_DONT_OVERWRITE) < 0)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the input options");
     return BD_OK;

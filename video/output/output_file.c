@@ -116,6 +116,13 @@ static bool still_there(int file, const char *name)
            opened.st_ino == named.st_ino;
 }
 
+/* Gives a file the permissions of another. Not every file system has them. */
+static void keep_mode(int file, const struct stat *of)
+{
+    if (fchmod(file, of->st_mode & 0777) != 0)
+        bd_log(BD_LOG_DEBUG, "the permissions of an output are not kept: %s", strerror(errno));
+}
+
 /* Creates and locks `name`; 0 or an errno, EWOULDBLOCK if another program has it. */
 static int create_locked(struct bd_part *part)
 {
@@ -123,7 +130,8 @@ static int create_locked(struct bd_part *part)
         part->lock = open(part->name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (part->lock < 0)
             return errno;
-        if (flock(part->lock, LOCK_EX | LOCK_NB) != 0 && errno != ENOLCK && errno != EOPNOTSUPP)
+        /* Any other failure is a file system without locks. */
+        if (flock(part->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
             return errno;
         if (still_there(part->lock, part->name))
             break;
@@ -132,8 +140,8 @@ static int create_locked(struct bd_part *part)
     struct stat about;
     if (fstat(part->lock, &about) == 0 && about.st_size > 0)
         bd_log(BD_LOG_WARNING, "%s: the rest of a run that was killed is replaced", part->name);
-    if (stat(part->target, &about) == 0 && fchmod(part->lock, about.st_mode & 0777) != 0)
-        return errno;
+    if (stat(part->target, &about) == 0)
+        keep_mode(part->lock, &about);
     return ftruncate(part->lock, 0) == 0 ? 0 : errno;
 }
 
@@ -204,8 +212,12 @@ enum bd_status bd_part_write(const struct bd_part *part, const void *data, size_
 enum bd_status bd_part_substitute(struct bd_part *part, const char *name)
 {
     struct stat about;
-    if (fstat(part->lock, &about) != 0 || chmod(name, about.st_mode & 0777) != 0)
+    int file = open(name, O_RDWR | O_CLOEXEC);
+    if (file < 0)
         return bd_output_fail(part->path, errno);
+    if (fstat(part->lock, &about) == 0)
+        keep_mode(file, &about);
+    close(file);
     free(part->whole);
     part->whole = strdup(name);
     return part->whole ? BD_OK : bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", part->path);
