@@ -20,29 +20,27 @@ static void print_separator_default(char *text, size_t size, const struct bd_opt
     snprintf(text, size, "%g", option->kind == BD_OPTION_NUMBER ? number : whole);
 }
 
-/* The range and the default in brackets, as far as there are any. */
-static void print_limits(FILE *file, const struct bd_option *option)
+void bd_option_limits(char *text, size_t size, const struct bd_option *option)
 {
-    char text[160] = "", fallback[64] = "";
+    char fallback[64] = "";
     size_t used = 0;
+    *text = 0;
     if (option->fallback)
         snprintf(fallback, sizeof fallback, "%s", option->fallback);
     else if (option->argument)
         print_separator_default(fallback, sizeof fallback, option);
     for (int i = 0; option->choices && option->choices[i]; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "|" : "",
-                                 option->choices[i]);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", i ? "|" : "", option->choices[i]);
     if (option->argument && option->max > 0 && option->kind != BD_OPTION_TIME)
         used +=
-            (size_t)snprintf(text + used, sizeof text - used, "%s%s%.10g..%.10g", used ? "|" : "",
+            (size_t)snprintf(text + used, size - used, "%s%s%.10g..%.10g", used ? "|" : "",
                              option->kind == BD_OPTION_ODD ? "odd " : "", option->min, option->max);
     if (*fallback)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%sdefault %s", used ? "; " : "",
-                                 fallback);
+        used +=
+            (size_t)snprintf(text + used, size - used, "%sdefault %s", used ? "; " : "", fallback);
     if (option->commands & BD_LIVE_SOLVER)
-        used += (size_t)snprintf(text + used, sizeof text - used, "; live solver only");
-    if (used)
-        fprintf(file, " (%s)", text);
+        snprintf(text + used, size - used, "; live solver only");
 }
 
 static void print_options(FILE *file, enum bd_command command)
@@ -58,47 +56,49 @@ static void print_options(FILE *file, enum bd_command command)
             fprintf(file, "  -%c, %-*s", option->letter, column - 6, left);
         else
             fprintf(file, "  %-*s", column - 2, left);
-        fprintf(file, "%s", option->help);
-        print_limits(file, option);
-        fputc('\n', file);
+        char limits[160];
+        bd_option_limits(limits, sizeof limits, option);
+        fprintf(file, *limits ? "%s (%s)\n" : "%s\n", option->help, limits);
     }
 }
 
-static const char about_inputs[] =
-    "\nINPUT is a file, a URL, an image pattern (in%06d.jpg), a camera (/dev/video0),\n"
+const char bd_about_inputs[] =
+    "INPUT is a file, a URL, an image pattern (in%06d.jpg), a camera (/dev/video0),\n"
     "- for stdin, or synth:NAME for a rendered scene. A file named like a command is\n"
     "given as ./export, one whose name begins with a dash as -- -file.mp4.\n";
 
-static const char about_outputs[] =
-    "\nA name's extension says the format of an output. A name with a number such as\n"
+const char bd_about_outputs[] =
+    "A name's extension says the format of an output. A name with a number such as\n"
     "mask%06d.png is one picture a frame. Its number is that of the frame in the input,\n"
     "counted from 1: with --start 2 the first of 25 frames/s is 51. --codec applies to films\n"
     "without a codec of their own. Pictures are encoded as their extension says, unless\n"
     "--mask-codec or its like names another encoder of that format.\n";
 
-static const char about_folders[] =
-    "\nDIR is a folder in the layout of changedetection.net: input/, groundtruth/, and\n"
+const char bd_about_folders[] =
+    "DIR is a folder in the layout of changedetection.net: input/, groundtruth/, and\n"
     "ROI.bmp and temporalROI.txt where it has them; or one that holds such folders; or\n"
     "synth:NAME, a rendered scene. Scores pool the pixels of all frames of a sequence;\n"
     "shadows are no foreground. A sequence is separated as a film is, with a look-ahead;\n"
     "--live shows what a camera would get. With several sequences, fps is what one got\n"
     "beside the others; -j 1 gives each all cores.\n";
 
+const char bd_about_program[] =
+    "Backdrop separates what moves from what stays in the picture of a stationary camera.\n";
+
+const char bd_about_status[] =
+    "Exit status: 0 done, 1 bad usage or start-up, 2 input cannot be read, 3 finished with\n"
+    "errors, 4 interrupted, files finalised.\n";
+
 static void print_overview(FILE *file)
 {
-    fputs("Backdrop separates what moves from what stays in the picture of a stationary camera.\n\n"
-          "  backdrop INPUT\n",
-          file);
+    fprintf(file, "%s\n  backdrop INPUT\n", bd_about_program);
     for (const struct bd_command_row *row = bd_command_table; row->name; row++) {
         char left[64];
         snprintf(left, sizeof left, "%s %s", row->name, row->usage);
         fprintf(file, "  backdrop %-44s %s\n", left, row->help);
     }
-    fputs(about_inputs, file);
-    fputs("\nbackdrop COMMAND --help lists the options of a command. Exit status: 0 done,\n"
-          "1 bad usage or start-up, 2 input cannot be read, 3 finished with errors,\n"
-          "4 interrupted, files finalised.\n",
-          file);
+    fprintf(file, "\n%s\nbackdrop COMMAND --help lists the options of a command.\n%s",
+            bd_about_inputs, bd_about_status);
 }
 
 void bd_options_help(FILE *file, enum bd_command command)
@@ -111,9 +111,9 @@ void bd_options_help(FILE *file, enum bd_command command)
     fprintf(file, "backdrop %s %s\n  %s\n\n", row->name, row->usage, row->help);
     print_options(file, command);
     if (command == BD_COMMAND_VIEW || command == BD_COMMAND_EXPORT)
-        fputs(about_inputs, file);
+        fprintf(file, "\n%s", bd_about_inputs);
     if (command == BD_COMMAND_EXPORT)
-        fputs(about_outputs, file);
+        fprintf(file, "\n%s", bd_about_outputs);
     if (command == BD_COMMAND_EVAL)
-        fputs(about_folders, file);
+        fprintf(file, "\n%s", bd_about_folders);
 }

@@ -6,6 +6,10 @@
 
 #include "app/options.h"
 
+/* Paragraphs of the help and the manual. */
+extern const char bd_about_program[], bd_about_inputs[], bd_about_outputs[], bd_about_folders[],
+    bd_about_status[];
+
 enum bd_option_kind {
     BD_OPTION_FLAG,     /* no value: bool at offset becomes true */
     BD_OPTION_SET,      /* no value: int at offset becomes `min` */
@@ -48,6 +52,9 @@ struct bd_option {
 };
 
 extern const struct bd_option bd_option_table[];
+
+/* Its choices, range and default as the help shows them, "" where there are none; cut to `size`. */
+void bd_option_limits(char *text, size_t size, const struct bd_option *option);
 
 /* Other spellings that are accepted and that --help does not list: those of earlier versions, and
  * American ones. */
