@@ -1,9 +1,10 @@
 #!/bin/sh
-# LAPACK's own test program on the drop-in: error exits and residuals of the routines that it replaces
-# and of those that call them, for real single precision.
+# LAPACK's own test programs on the drop-in: error exits and residuals of the routines that it replaces
+# and of those that call them, for real single precision: linear equations (xlintsts), and singular values,
+# eigenvalues and generalised QR (xeigtsts).
 #   lapack/run_lapack_test.sh DROP-IN [FOLDER]
-# FOLDER has xlintsts and stest.in; by default where Debian's package liblapack-test puts them. Exit
-# status 0: everything passed, and ran on the drop-in; 1: not so; 77: the program is not there.
+# FOLDER has the programs and their input; by default where Debian's package liblapack-test puts them. Exit
+# status 0: everything passed, and ran on the drop-in; 1: not so; 77: the programs are not there.
 set -u
 export LC_ALL=C
 
@@ -45,6 +46,33 @@ done
 for routine in sgeqrf sgeqr2 sorgqr sorg2r sormqr sorm2r sgeqr sgemqr sgels; do
     if ! grep -q "^$routine [1-9]" "$scratch/counts"; then
         echo "$routine: the drop-in's was not called" >&2
+        failed=1
+    fi
+done
+
+# xeigtsts must say of as many groups that they passed as it does without the drop-in, and of none that it
+# failed. What a group is called differs from input to input.
+#   eigen INPUT DROP-IN
+eigen()
+{
+    LD_PRELOAD=$2 BACKDROP_LAPACK_COUNTS=$scratch/counts "$folder/xeigtsts" <"$folder/$1.in" 2>&1
+}
+rm "$scratch/counts"
+for input in svd sgd gqr glm lse sgg sep nep; do
+    [ -r "$folder/$input.in" ] && [ -x "$folder/xeigtsts" ] || continue
+    eigen $input '' >"$scratch/plain"
+    eigen $input "$drop_in" >"$scratch/out" || failed=1
+    passed=$(grep -c ' passed the ' "$scratch/out")
+    wanted=$(grep -c ' passed the ' "$scratch/plain")
+    echo "xeigtsts $input: $passed of $wanted groups passed"
+    if [ "$passed" = 0 ] || [ "$passed" != "$wanted" ] || grep -iE 'failed|did not pass' "$scratch/out" >&2; then
+        echo "$input: not all tests passed" >&2
+        failed=1
+    fi
+done
+for routine in sgeqrf sgeqr2 sorgqr sorg2r sormqr sorm2r; do
+    if [ -x "$folder/xeigtsts" ] && ! grep -q "^$routine [1-9]" "$scratch/counts"; then
+        echo "$routine: xeigtsts did not call the drop-in's" >&2
         failed=1
     fi
 done
