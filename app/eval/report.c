@@ -1,11 +1,12 @@
 #include "app/eval/report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app/json.h"
+#include "video/output/output_file.h"
 
 enum { least_column = 24, peer_indent = 2 };
 
@@ -226,10 +227,11 @@ static void write_failures(struct bd_json *json, const struct bd_eval_plan *plan
 enum bd_status bd_eval_write_json(const struct bd_eval_plan *plan, const char *path, double seconds)
 {
     struct bd_eval_mean mean = bd_eval_mean(plan, -1);
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return bd_fail(BD_ERROR_IO, "--json %s: %s", path, strerror(errno));
-    struct bd_json json = { .file = file };
+    char *text = NULL;
+    size_t size = 0;
+    struct bd_json json = { .file = open_memstream(&text, &size) };
+    if (!json.file)
+        return bd_fail(BD_ERROR_MEMORY, "--json %s: no memory to write it", path);
     bd_json_open(&json, NULL, '{');
     bd_json_open(&json, "sequences", '[');
     for (int i = 0; i < plan->count; i++)
@@ -245,8 +247,10 @@ enum bd_status bd_eval_write_json(const struct bd_eval_plan *plan, const char *p
     bd_json_integer(&json, "at_once", plan->setup.at_once);
     write_failures(&json, plan);
     bd_json_close(&json, '}');
-    bool failed = ferror(file);
-    if (fclose(file) || failed)
-        return bd_fail(BD_ERROR_IO, "--json %s: %s", path, strerror(errno));
-    return BD_OK;
+    bool failed = ferror(json.file);
+    enum bd_status status = fclose(json.file) || failed
+                                ? bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path)
+                                : bd_output_write(path, text, size, true);
+    free(text);
+    return status ? bd_fail(status, "--json %s", bd_error_detail()) : BD_OK;
 }

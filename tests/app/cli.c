@@ -257,6 +257,10 @@ static void nothing_is_lost(void **state)
     cli_slurp(*state, "err", text, sizeof text);
     assert_int_equal(cli_lines(text), 1);
     assert_non_null(strstr(text, "o.mp4: cannot be written: File too large"));
+    assert_int_equal(cli_run(*state, "printf old >e.json; ulimit -f 1; "
+                                     "$B eval 'synth:easy?frames=5&size=64x48' --json e.json -q"),
+                     3);
+    assert_int_equal(cli_run(*state, "test $(cat e.json) = old"), 0);
     assert_int_equal(cli_run(*state, "$B export o.mp4 -q -y --events o.csv; test $? = 3"), 0);
     cli_slurp(*state, "err", text, sizeof text);
     assert_true(strstr(text, "ends early") || strstr(text, "cut off"));
