@@ -269,11 +269,13 @@ enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_det
 }
 
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
-                                    const struct bd_detect_params *params)
+                                    const struct bd_detect_params *params, int learn)
 {
     enum bd_status status = bd_sep_make_map(s);
     if (params->columns)
         s->moving.looks += params->looks;
+    if (params->columns && learn)
+        s->moving.followed++;
     return status;
 }
 
@@ -284,6 +286,6 @@ enum bd_status bd_cuda_sep_detect(void *arg, const struct bd_detect_params *para
     if (status == BD_OK)
         status = bd_sep_upload(s);
     if (status == BD_OK)
-        status = bd_sep_before_detect(s, params);
+        status = bd_sep_before_detect(s, params, learn);
     return status == BD_OK ? bd_sep_detect_at(s, params, learn, NULL) : status;
 }

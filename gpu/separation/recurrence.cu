@@ -186,6 +186,22 @@ static __device__ __forceinline__ void list_pixel(int *list, int *listed, int64_
         list[first + __popc(want & ((1u << lane) - 1))] = (int)p;
 }
 
+/* Pixel p begins or ends a visit: counts which way the edge there goes. */
+static __device__ void follow(struct bd_recurrence_counts *counts, const struct scene &scene,
+                              int64_t p, int x, int y, bool begins)
+{
+    const int width = scene.window.width;
+    int right, down;
+    if (x == 0 || y == 0 || x + 1 == width || y + 1 == scene.window.height)
+        return;
+    bd_recurrence_way(&right, &down, scene.raw, scene.shadow, width, p);
+    if (!right && !down)
+        return;
+    atomicAdd(&counts->changes, 1);
+    atomicAdd(&counts->right, begins ? right : -right);
+    atomicAdd(&counts->down, begins ? down : -down);
+}
+
 /* What the kernels share, besides the scene and the rates. The first list is of pixels that are
  * evidence, the second one of foreground in cells that move. */
 struct search {
@@ -198,16 +214,16 @@ struct search {
     uint8_t half;
 };
 
-/* Four pixels a thread: their visits (if `learn`); those that look number `look` after the frame's
- * looks at (< 0: none) are counted and listed, and, if `clear`, those in cells that move. The rates
- * are those at `loaded` unless that is NULL. */
+/* Four pixels a thread: their visits (if `learn`), and the ways of those that change; those that
+ * look number `look` after the frame's looks at (< 0: none) are counted and listed, and, if
+ * `clear`, those in cells that move. The rates are those at `loaded` unless that is NULL. */
 static __global__ void __launch_bounds__(bd_sep_threads)
     watch(const __grid_constant__ scene scene, const struct bd_sep_rates *loaded,
           struct bd_sep_rates rates, const __grid_constant__ search search)
 {
     const int64_t word = (int64_t)blockIdx.x * bd_sep_threads + threadIdx.x;
     const int width = scene.window.width;
-    uint32_t foreground = 0;
+    uint32_t foreground = 0, changed = 0;
     bd_cuda_await();
     bd_cuda_let_follow();
     if (4 * word < scene.pixels) {
@@ -216,12 +232,14 @@ static __global__ void __launch_bounds__(bd_sep_threads)
             uint32_t *visits = reinterpret_cast<uint32_t *>(scene.visit) + word;
             const uint32_t plain = __vcmpleu4(bd_sep_load_word(scene.difference + 4 * word),
                                               search.half * 0x01010101u);
-            *visits = visits_after(*visits, foreground, plain);
+            const uint32_t before = *visits, after = visits_after(before, foreground, plain);
+            *visits = after;
+            changed = (before ^ after) & 0x01010101u;
         }
     }
     if (loaded)
         rates = *loaded;
-    if (!rates.columns || !__any_sync(~0u, foreground != 0))
+    if (!rates.columns || !__any_sync(~0u, (foreground | changed) != 0))
         return;
     const bool clear = search.clear && *search.any;
     for (int e = 0; e < 4; e++) {
@@ -229,9 +247,11 @@ static __global__ void __launch_bounds__(bd_sep_threads)
         const int x = (int)(p % width), y = (int)(p / width);
         const int at = (y >> search.power) * search.across + (x >> search.power);
         const bool set = foreground >> 8 * e & 1;
-        const bool seen = set && search.look >= 0 &&
-                          bd_recurrence_looks_at(x, y, rates.look + search.look, search.power);
-        list_pixel(search.lists[0], &search.listed[0], p, seen);
+        const bool looked_at = search.look >= 0 &&
+                               bd_recurrence_looks_at(x, y, rates.look + search.look, search.power);
+        if (looked_at && (changed >> 8 * e & 1))
+            follow(&search.counts[at], scene, p, x, y, set);
+        list_pixel(search.lists[0], &search.listed[0], p, set && looked_at);
         list_pixel(search.lists[1], &search.listed[1], p, clear && set && search.moves[at]);
     }
 }
@@ -331,14 +351,14 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
 /* A cell a thread. *any is 0 before. */
 static __global__ void find_seeds(uint8_t *seeds, int *any,
                                   const struct bd_recurrence_counts *counts, int across, int down,
-                                  int looks, int height)
+                                  int looks, int followed, int height)
 {
     const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
     if (i >= across * down)
         return;
     const struct bd_recurrence_counts sum = bd_recurrence_sum_around(
         counts, across, down, i % across, i / across, bd_recurrence_around);
-    const bool seed = bd_recurrence_is_seed(sum, looks, height);
+    const bool seed = bd_recurrence_is_seed(sum, looks, followed, height);
     seeds[i] = seed;
     if (seed)
         *any = 1;
@@ -347,12 +367,13 @@ static __global__ void find_seeds(uint8_t *seeds, int *any,
 /* A cell a thread: the map from the seeds. */
 static __global__ void grow_seeds(uint8_t *moves, const uint8_t *seeds, const int *any,
                                   const struct bd_recurrence_counts *counts, int across, int down,
-                                  int height)
+                                  int followed, int height)
 {
     const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
     if (i >= across * down || !*any)
         return;
-    moves[i] = bd_recurrence_moves(seeds, counts, across, down, i % across, i / across, height);
+    moves[i] =
+        bd_recurrence_moves(seeds, counts, across, down, i % across, i / across, followed, height);
 }
 
 enum bd_status bd_sep_make_map(struct bd_cuda_separator *s)
@@ -368,12 +389,14 @@ enum bd_status bd_sep_make_map(struct bd_cuda_separator *s)
     if (status != BD_OK)
         return status;
     find_seeds<<<blocks, bd_sep_threads, 0, stream>>>(moving->seeds, moving->any, moving->counts,
-                                                      across, down, moving->looks, height);
+                                                      across, down, moving->looks, moving->followed,
+                                                      height);
     status = bd_cuda_launched("finding cells that move");
     if (status != BD_OK)
         return status;
     grow_seeds<<<blocks, bd_sep_threads, 0, stream>>>(moving->moves, moving->seeds, moving->any,
-                                                      moving->counts, across, down, height);
+                                                      moving->counts, across, down,
+                                                      moving->followed, height);
     moving->stale = 0;
     return bd_cuda_launched("growing cells that move");
 }
@@ -393,6 +416,7 @@ enum bd_status bd_sep_enter_moving(struct bd_cuda_separator *s, int slot)
     if (slot % ((s->shape.window + 1) / 2))
         return BD_OK;
     moving->looks /= 2;
+    moving->followed /= 2;
     halve<<<bd_sep_blocks(cells, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
         moving->counts, cells);
     return bd_cuda_launched("forgetting half of what moved");

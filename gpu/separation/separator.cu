@@ -275,7 +275,7 @@ static enum bd_status sep_reset(void *arg)
         error = cudaMemsetAsync(moving->counts, 0, cells * sizeof *moving->counts, stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(moving->any, 0, sizeof *moving->any, stream);
-    moving->looks = moving->stale = 0;
+    moving->looks = moving->followed = moving->stale = 0;
     s->ghosts_pending = 0;
     return bd_cuda_check(error, "forgetting what the separator learned");
 }

@@ -89,9 +89,10 @@ struct bd_sep_moving {
     uint8_t *seeds, *moves;              /* across x down: 0 or 1, the map */
     int *any;                            /* 1: something moves */
     int *list, *listed; /* 2 x pixels, 2: two lists of pixels that a warp each is for */
-    /* Of the host: how often pixels have been looked at; whether the map is to be made again; the
-     * slot that the frame in hand was recalled from, -1: it is new. */
-    int looks, stale, recalled;
+    /* Of the host: how often pixels have been looked at; frames in which ways have been counted;
+     * whether the map is to be made again; the slot that the frame in hand was recalled from, -1:
+     * it is new. */
+    int looks, followed, stale, recalled;
 };
 
 /* The parameters that all frames of a graph share. */
@@ -231,7 +232,7 @@ enum bd_status bd_sep_detect_at(struct bd_cuda_separator *s, const struct bd_det
 
 /* What is done before detect_at, and not captured. frame.cu */
 enum bd_status bd_sep_before_detect(struct bd_cuda_separator *s,
-                                    const struct bd_detect_params *params);
+                                    const struct bd_detect_params *params, int learn);
 
 /* step.cu */
 void bd_sep_drop_graphs(struct bd_cuda_separator *s);

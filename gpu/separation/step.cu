@@ -73,7 +73,7 @@ static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect
         status = bd_sep_upload(s);
     struct bd_sep_graph *graph = &s->graphs[s->buffer][s->set];
     if (status == BD_OK)
-        status = bd_sep_before_detect(s, params);
+        status = bd_sep_before_detect(s, params, s->step.learn);
     if (status == BD_OK && !(graph->exec && alike(&graph->step, &s->step)))
         status = capture(s, &s->step, graph);
     if (status == BD_OK)

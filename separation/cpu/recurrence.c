@@ -16,6 +16,7 @@ struct bd_recurrence {
     struct bd_recurrence_counts *counts; /* across x down */
     uint8_t *seeds, *moves;              /* across x down: 0 or 1, the map */
     int looks;                           /* how often pixels have been looked at */
+    int followed;                        /* frames in which ways have been counted */
     bool stale;                          /* the map is to be made again */
     bool any;                            /* something moves */
     int recalled; /* slot that the frame in hand was recalled from; -1: it is new */
@@ -65,7 +66,7 @@ void bd_recurrence_reset(struct bd_cpu_separator *state)
     memset(own->visit, 0, (size_t)state->pixels);
     memset(own->counts, 0, cells * sizeof *own->counts);
     memset(own->moves, 0, cells);
-    own->looks = 0;
+    own->looks = own->followed = 0;
     own->any = own->stale = false;
 }
 
@@ -98,6 +99,37 @@ static void visit_strip(void *arg, int64_t item, int thread)
     uint8_t *restrict visit = state->recurrence->visit, half = search->half;
     for (int64_t p = first; p < end; p++)
         visit[p] = bd_recurrence_visit(visit[p], raw[p] & ~shadow[p], difference[p] <= half);
+}
+
+/* Ways of the pixels that will begin or end a visit with this frame. */
+static void follow_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct search *search = arg;
+    const struct bd_cpu_separator *state = search->state;
+    const uint8_t *raw = state->raw, *shadow = state->shadow, *visit = search->visit;
+    struct bd_recurrence *own = state->recurrence;
+    const int width = state->shape.width, power = own->power, every = bd_recurrence_every(power);
+    int to, from = bd_mask_strip(state->mask_work, item, &to);
+    for (int y = from > 0 ? from : 1; y < to && y + 1 < state->shape.height; y++) {
+        int x = 1, right, down;
+        while (!bd_recurrence_looks_at(x, y, search->look, power))
+            x++;
+        for (; x + 1 < width; x += every) {
+            int64_t p = (int64_t)y * width + x;
+            uint8_t next =
+                bd_recurrence_visit(visit[p], bd_recurrence_is_foreground(raw, shadow, p),
+                                    state->difference[p] <= search->half);
+            if (!((next ^ visit[p]) & 1))
+                continue;
+            bd_recurrence_way(&right, &down, raw, shadow, width, p);
+            struct bd_recurrence_counts *counts =
+                &own->counts[(y >> power) * own->across + (x >> power)];
+            counts->changes += right || down;
+            counts->right += next & 1 ? right : -right;
+            counts->down += next & 1 ? down : -down;
+        }
+    }
 }
 
 static void look_strip(void *arg, int64_t item, int thread)
@@ -156,14 +188,14 @@ static void make_map(struct bd_recurrence *own, int height)
             bool seed =
                 bd_recurrence_is_seed(bd_recurrence_sum_around(own->counts, own->across, own->down,
                                                                x, y, bd_recurrence_around),
-                                      own->looks, height);
+                                      own->looks, own->followed, height);
             own->seeds[y * own->across + x] = seed;
             own->any |= seed;
         }
     for (int y = 0; own->any && y < own->down; y++)
         for (int x = 0; x < own->across; x++)
-            own->moves[y * own->across + x] =
-                bd_recurrence_moves(own->seeds, own->counts, own->across, own->down, x, y, height);
+            own->moves[y * own->across + x] = bd_recurrence_moves(
+                own->seeds, own->counts, own->across, own->down, x, y, own->followed, height);
 }
 
 void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_params *params,
@@ -191,6 +223,10 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
         learn || own->recalled < 0 ? own->visit : own->visits + own->recalled * state->pixels;
     if (own->stale && own->recalled < 0)
         make_map(own, state->shape.height);
+    if (learn && params->columns) {
+        own->followed++;
+        bd_mask_run(state->mask_work, follow_strip, &search);
+    }
     if (learn)
         bd_mask_run(state->mask_work, visit_strip, &search);
     for (int i = 0; i < params->looks && params->columns; i++, search.look++) {
@@ -218,6 +254,7 @@ void bd_recurrence_enter(struct bd_cpu_separator *state, int slot)
     own->stale = true;
     if (slot % half == 0) {
         own->looks /= 2;
+        own->followed /= 2;
         for (int i = 0; i < own->across * own->down; i++)
             bd_recurrence_halve(&own->counts[i]);
     }

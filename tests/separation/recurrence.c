@@ -62,14 +62,28 @@ static int kind_at(int x, int y, int frame)
     return x < hedge && y < lane && leaf_hides(x / leaf, y / leaf, frame) ? 1 : 0;
 }
 
-static void draw(uint8_t *picture, int frame, int channels)
+/* Dense traffic far away: lanes of small cars of three colours, two pixels a frame to the right;
+ * what is seen has 1 + the number of a colour, 0 is the road. */
+enum { car_length = 12, car_height = 8, lane_height = 16, places = 24 /* of cars, pixels apart */ };
+
+static int car_in_traffic(int x, int y, int frame)
+{
+    int along = x + 10000 - 2 * frame, inside = y % lane_height;
+    uint32_t car = hash((uint32_t)(along / places * 64 + y / lane_height));
+    bool there = y < lane && car % 4 < 3 && along % places < car_length && inside < car_height;
+    return there ? 1 + (int)(car >> 8) % 3 : 0;
+}
+
+typedef int kind_fn(int x, int y, int frame);
+
+static void draw(uint8_t *picture, kind_fn *kind, int frame, int channels)
 {
     static const uint8_t colours[4][3] = {
         { 190, 190, 200 }, { 60, 100, 40 }, { 90, 70, 160 }, { 15, 40, 150 }
     };
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
-            const uint8_t *colour = colours[kind_at(x, y, frame)];
+            const uint8_t *colour = colours[kind(x, y, frame)];
             int noise = (int)(hash((uint32_t)((frame * height + y) * width + x)) % 7) - 3;
             for (int k = 0; k < channels; k++)
                 *picture++ = (uint8_t)(colour[k] + noise);
@@ -80,11 +94,11 @@ struct counts {
     int64_t pixels[4], set[4]; /* by kind, of the scored frames */
 };
 
-static void count(struct counts *counts, const uint8_t *mask, int frame)
+static void count(struct counts *counts, const uint8_t *mask, kind_fn *kind_of, int frame)
 {
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++) {
-            int kind = kind_at(x, y, frame);
+            int kind = kind_of(x, y, frame);
             counts->pixels[kind]++;
             counts->set[kind] += mask[y * width + x] != 0;
         }
@@ -95,7 +109,7 @@ static double share(const struct counts *counts, int kind)
     return (double)counts->set[kind] / (double)counts->pixels[kind];
 }
 
-static struct bd_separator *open_separator(struct bd_backend *backend, int channels)
+static struct bd_separator *open_separator(struct bd_backend *backend, kind_fn *kind, int channels)
 {
     struct bd_separator *separator;
     struct bd_separator_options options = {
@@ -104,7 +118,7 @@ static struct bd_separator *open_separator(struct bd_backend *backend, int chann
     uint8_t picture[width * height * 3];
     assert_int_equal(bd_separator_create(&separator, backend, &options), BD_OK);
     for (int i = 0; i < shown; i++) {
-        draw(picture, i * frames / shown, channels);
+        draw(picture, kind, i * frames / shown, channels);
         assert_int_equal(bd_separator_look_ahead(separator, picture, width * channels), BD_OK);
     }
     assert_int_equal(bd_separator_initialise(separator), BD_OK);
@@ -112,7 +126,7 @@ static struct bd_separator *open_separator(struct bd_backend *backend, int chann
 }
 
 /* The scene on a backend, and beside it on the cpu: masks are the same to the bit. */
-static struct counts separate(const char *name, int channels, int count_from)
+static struct counts separate(const char *name, kind_fn *kind, int channels, int count_from)
 {
     struct counts counts = { { 0 }, { 0 } };
     struct bd_backend *backends[2];
@@ -121,17 +135,17 @@ static struct counts separate(const char *name, int channels, int count_from)
     uint8_t picture[width * height * 3];
     for (int i = 0; i < 2; i++) {
         assert_int_equal(bd_backend_open(&backends[i], i ? "cpu" : name, 1), BD_OK);
-        separators[i] = open_separator(backends[i], channels);
+        separators[i] = open_separator(backends[i], kind, channels);
     }
     for (int frame = 0; frame < (test_quick() ? first + 10 : frames); frame++) {
-        draw(picture, frame, channels);
+        draw(picture, kind, frame, channels);
         for (int i = 0; i < 2; i++)
             assert_int_equal(bd_separator_push(separators[i], picture, width * channels,
                                                (double)frame / rate, &out[i]),
                              BD_OK);
         assert_memory_equal(out[0].mask, out[1].mask, width * height);
         if (frame >= count_from)
-            count(&counts, out[0].mask, frame);
+            count(&counts, out[0].mask, kind, frame);
     }
     for (int i = 0; i < 2; i++) {
         bd_separator_destroy(&separators[i]);
@@ -146,7 +160,7 @@ static void test_hedge(void **unused)
     FOR_EACH_BACKEND(name)
     {
         for (int channels = 1; channels <= 3; channels += 2) {
-            struct counts counts = separate(name, channels, rate);
+            struct counts counts = separate(name, kind_at, channels, rate);
             print_message("%s, %d channels: wall %.4f, leaves %.4f, cars %.3f, person %.3f\n", name,
                           channels, share(&counts, 0), share(&counts, 1), share(&counts, 2),
                           share(&counts, 3));
@@ -157,6 +171,48 @@ static void test_hedge(void **unused)
                 assert_true(share(&counts, 3) > 0.85);
         }
     }
+}
+
+/* Small cars of a few colours are in pieces, and their colours recur; but they go one way. After
+ * six seconds that is known. */
+static void test_traffic(void **unused)
+{
+    (void)unused;
+    FOR_EACH_BACKEND(name)
+    {
+        struct counts counts = separate(name, car_in_traffic, 3, 250);
+        int64_t pixels = 0, set = 0;
+        for (int kind = 1; kind < 4; kind++) {
+            pixels += counts.pixels[kind];
+            set += counts.set[kind];
+        }
+        print_message("%s: road %.4f, cars %.3f\n", name, share(&counts, 0),
+                      (double)set / (double)pixels);
+        assert_true(share(&counts, 0) < 0.01);
+        assert_true((double)set / (double)pixels > 0.8);
+    }
+}
+
+/* Ways to and fro are no way; a way that is seen in few frames must be clearer. */
+static void test_way(void **unused)
+{
+    (void)unused;
+    const uint8_t raw[9] = { 0, 0, 0, 1, 0, 0, 0, 1, 0 };
+    struct bd_recurrence_counts sum = { .changes = 400, .right = 200 };
+    int right, down;
+    bd_recurrence_way(&right, &down, raw, NULL, 3, 4);
+    assert_int_equal(right, 1);
+    assert_int_equal(down, -1);
+    assert_true(bd_recurrence_travels(sum, 250));
+    assert_false(bd_recurrence_travels(sum, 25));
+    assert_false(bd_recurrence_travels(sum, 0));
+    sum.right = 0;
+    sum.down = -200;
+    assert_true(bd_recurrence_travels(sum, 250));
+    sum.down = 60;
+    assert_false(bd_recurrence_travels(sum, 250));
+    sum = (struct bd_recurrence_counts){ .changes = 4, .right = 4 }; /* too few */
+    assert_false(bd_recurrence_travels(sum, 10000));
 }
 
 /* Numbers of visits: odd from the first foreground to the next plain background. */
@@ -234,8 +290,9 @@ static void test_looks(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_visit), cmocka_unit_test(test_recurs),
-                                        cmocka_unit_test(test_looks),
-                                        cmocka_unit_test(test_hedge) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_visit), cmocka_unit_test(test_recurs),  cmocka_unit_test(test_looks),
+        cmocka_unit_test(test_way),   cmocka_unit_test(test_traffic), cmocka_unit_test(test_hedge)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
