@@ -11,7 +11,7 @@ while [ $# -ge 2 ]; do
     if ! elf=$(LC_ALL=C readelf --wide --file-header --program-headers --dynamic --dyn-syms "$file"); then
         exit 1
     fi
-    if grep -q '__asan_init' <<<"$elf"; then
+    if grep -q '__[at]san_init' <<<"$elf"; then
         echo "skipped: a sanitizer build"
         exit 77
     fi

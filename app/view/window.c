@@ -24,6 +24,29 @@ struct bd_view_window {
 static const SDL_Color ground = { 18, 19, 22, 255 };
 static const SDL_Color board[2] = { { 38, 40, 45, 255 }, { 48, 50, 56, 255 } };
 
+static int ignore_x_error(void *display, void *error)
+{
+    (void)display;
+    (void)error;
+    bd_log(BD_LOG_DEBUG, "the X server refused a request, as of a window that has gone");
+    return 0;
+}
+
+/* Xlib's own handler ends the program. But SDL sends events to windows that may have gone: to the
+ * source of a drag, and to ours, to wake the main loop. It does that by a second connection, so the
+ * window may close first, and SDL_Quit meets the error. SDL calls the handler that it found when it
+ * started. Xlib is opened by name, so that the program needs no X11 where there is none. */
+static void survive_x_errors(void)
+{
+    typedef int handler(void *display, void *error);
+    handler *(*set_handler)(handler *);
+    void *xlib = SDL_LoadObject("libX11.so.6"); /* stays until the process ends, as its handler */
+    void *found = xlib ? SDL_LoadFunction(xlib, "XSetErrorHandler") : NULL;
+    memcpy(&set_handler, &found, sizeof found);
+    if (set_handler)
+        set_handler(ignore_x_error);
+}
+
 enum bd_status bd_view_display_open(void)
 {
     /* The program handles Ctrl-C itself, and no screen saver must interrupt a film. */
@@ -40,6 +63,8 @@ enum bd_status bd_view_display_open(void)
         SDL_setenv("SDL_VIDEODRIVER", SDL_getenv("DISPLAY") ? "x11" : "kmsdrm", 0);
     SDL_SetMainReady();
     const char *x11 = SDL_getenv("DISPLAY"), *wayland = SDL_getenv("WAYLAND_DISPLAY");
+    if (x11)
+        survive_x_errors();
     if (SDL_Init(SDL_INIT_VIDEO) != 0) {
         if (!asked && !x11 && !wayland)
             return bd_fail(BD_ERROR_UNSUPPORTED, "neither DISPLAY nor WAYLAND_DISPLAY is set");

@@ -1,6 +1,8 @@
 /* The live window: the program itself, under an X server (Xvfb) with keys pressed by xdotool. */
 #include "tests/app/view_fixture.h"
 
+#include <X11/Xlib.h>
+
 static bool has_command(const char *name)
 {
     char command[100];
@@ -183,6 +185,34 @@ static void interrupt_exits_4(void **state)
     finish(stage, 4);
 }
 
+/* Drags something over the window with the focus, from a window that has gone: SDL answers it. */
+static void drag_from_nowhere(const struct stage *stage)
+{
+    Display *display = XOpenDisplay(stage->display);
+    assert_non_null(display);
+    Window source = XCreateSimpleWindow(display, DefaultRootWindow(display), 0, 0, 1, 1, 0, 0, 0);
+    XDestroyWindow(display, source);
+    XEvent drag = { .xclient = { .type = ClientMessage, .format = 32 } };
+    int unused;
+    XGetInputFocus(display, &drag.xclient.window, &unused);
+    drag.xclient.message_type = XInternAtom(display, "XdndPosition", False);
+    drag.xclient.data.l[0] = (long)source;
+    assert_true(XSendEvent(display, drag.xclient.window, False, NoEventMask, &drag));
+    XCloseDisplay(display);
+}
+
+static void survives_the_windows_of_others(void **state)
+{
+    struct stage *stage = *state;
+    struct bd_frame picture = { 0 };
+    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --loop");
+    drag_from_nowhere(stage);
+    shoot(stage, &picture);
+    press(stage, "q");
+    finish(stage, 0);
+    bd_frame_destroy(&picture);
+}
+
 /* ---- without a display ---- */
 
 static void runs_headless(void **state)
@@ -276,6 +306,7 @@ int main(void)
                                         close_stage),
         cmocka_unit_test_setup_teardown(window_resizes, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(interrupt_exits_4, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(survives_the_windows_of_others, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(runs_headless, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(short_input_ends_the_run, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(works_without_a_font, open_stage, close_stage),
