@@ -146,7 +146,7 @@ SDL_CALL(int, SDL_RenderCopy,
 SDL_CALL(int, SDL_RenderReadPixels,
          (SDL_Renderer *renderer, const SDL_Rect *part, Uint32 format, void *pixels, int stride),
          (renderer, part, format, pixels, stride), -1)
-SDL_CALL(int, SDL_PushEvent, (SDL_Event *event), (event), -1)
+CALL(int, SDL_PushEvent, (SDL_Event *event), (event), ENOMEM, -1)
 SDL_CALL(int, TTF_Init, (void), (), -1)
 SDL_CALL(TTF_Font *, TTF_OpenFontIndex, (const char *path, int size, long face),
          (path, size, face), NULL)
