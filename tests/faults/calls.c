@@ -94,9 +94,14 @@ ssize_t write(int file, const void *data, size_t size)
     return inject("write", CALLER, ENOSPC, true) ? -1 : syscall(SYS_write, file, data, size);
 }
 
+/* Of a file that is written, only the seek at its opening fails: libavformat does not look at the
+ * others, and on an ordinary file Linux refuses none. */
 off64_t lseek64(int file, off64_t offset, int from)
 {
-    return inject("lseek", CALLER, EIO, true) ? -1 : syscall(SYS_lseek, file, offset, from);
+    bool opening = offset == 0 && from == SEEK_SET;
+    bool counts = opening || (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY;
+    return counts && inject("lseek", CALLER, EIO, true) ? -1
+                                                        : syscall(SYS_lseek, file, offset, from);
 }
 
 /* --- streams: their error stays with them, as in the C library --- */
