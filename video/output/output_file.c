@@ -259,6 +259,8 @@ enum bd_status bd_part_close(struct bd_part **part, enum bd_part_end end)
         unlink(p->name);
     else if (!p->direct)
         status = take_name(p, end);
+    if (status != BD_OK && p->whole)
+        unlink(p->whole); /* the same is in `name`, which the line names */
     free_part(p);
     *part = NULL;
     return status;
