@@ -1,5 +1,6 @@
 #include "app/eval/report.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,14 +225,10 @@ static void write_failures(struct bd_json *json, const struct bd_eval_plan *plan
     bd_json_close(json, ']');
 }
 
-enum bd_status bd_eval_write_json(const struct bd_eval_plan *plan, const char *path, double seconds)
+static void write_all(FILE *file, const struct bd_eval_plan *plan, double seconds)
 {
     struct bd_eval_mean mean = bd_eval_mean(plan, -1);
-    char *text = NULL;
-    size_t size = 0;
-    struct bd_json json = { .file = open_memstream(&text, &size) };
-    if (!json.file)
-        return bd_fail(BD_ERROR_MEMORY, "--json %s: no memory to write it", path);
+    struct bd_json json = { .file = file };
     bd_json_open(&json, NULL, '{');
     bd_json_open(&json, "sequences", '[');
     for (int i = 0; i < plan->count; i++)
@@ -247,10 +244,22 @@ enum bd_status bd_eval_write_json(const struct bd_eval_plan *plan, const char *p
     bd_json_integer(&json, "at_once", plan->setup.at_once);
     write_failures(&json, plan);
     bd_json_close(&json, '}');
-    bool failed = ferror(json.file);
-    enum bd_status status = fclose(json.file) || failed
-                                ? bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", path)
-                                : bd_output_write(path, text, size, true);
-    free(text);
+}
+
+enum bd_status bd_eval_write_json(const struct bd_eval_plan *plan, const char *path, double seconds)
+{
+    struct bd_part *part = NULL;
+    enum bd_status status = bd_part_open(&part, path, true);
+    FILE *file = status ? NULL : fopen(bd_part_name(part), "w");
+    if (file) {
+        write_all(file, plan, seconds);
+        bool failed = fflush(file) || ferror(file);
+        failed = fclose(file) || failed;
+        status = failed ? bd_output_fail(path, errno) : BD_OK;
+    } else if (!status) {
+        status = bd_output_fail(path, errno);
+    }
+    enum bd_status closed = bd_part_close(&part, status ? BD_PART_NONE : BD_PART_WHOLE);
+    status = status ? status : closed;
     return status ? bd_fail(status, "--json %s", bd_error_detail()) : BD_OK;
 }

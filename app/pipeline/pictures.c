@@ -41,7 +41,7 @@ static enum bd_status load_roi(struct bd_pictures *self, const char *path)
     struct bd_scaler *scaler = NULL;
     enum bd_status status = bd_picture_read(path, BD_GRAY8, &picture);
     if (status && status != BD_ERROR_MEMORY)
-        return bd_fail(BD_ERROR_ARGUMENT, "--roi %s", bd_error_detail());
+        status = bd_fail(BD_ERROR_ARGUMENT, "--roi %s", bd_error_detail());
     if (!status)
         status = bd_frame_create(&self->roi, self->mask.width, self->mask.height, BD_GRAY8);
     if (!status)

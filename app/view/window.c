@@ -333,7 +333,8 @@ enum bd_status bd_view_window_capture(struct bd_view_window *window, struct bd_f
     enum bd_status status = bd_frame_ensure(frame, width, height, BD_RGB24);
     if (status != BD_OK)
         return status;
-    if (SDL_RenderReadPixels(window->renderer, NULL, SDL_PIXELFORMAT_RGB24, frame->data,
+    const SDL_Rect whole = { 0, 0, width, height }; /* as large as the frame, whatever SDL thinks */
+    if (SDL_RenderReadPixels(window->renderer, &whole, SDL_PIXELFORMAT_RGB24, frame->data,
                              (int)frame->stride) != 0)
         return bd_fail(BD_ERROR_UNSUPPORTED, "cannot read the window: %s", SDL_GetError());
     return BD_OK;

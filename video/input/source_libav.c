@@ -149,7 +149,9 @@ static enum bd_status decode(struct libav_source *s)
             set_times(s);
             return BD_OK;
         }
-        if (error == AVERROR_EOF || (s->draining && failures >= MAX_FAILURES)) {
+        /* EAGAIN: the decoder was not told of the end (below). */
+        if (error == AVERROR_EOF ||
+            (s->draining && (error == AVERROR(EAGAIN) || failures >= MAX_FAILURES))) {
             if (s->end_status != BD_END)
                 return bd_fail(s->end_status, "%s", s->end_detail);
             return BD_END;
@@ -178,6 +180,12 @@ static enum bd_status decode(struct libav_source *s)
         }
         error = avcodec_send_packet(s->decoder, s->draining ? NULL : s->packet);
         av_packet_unref(s->packet);
+        if (s->draining && error < 0 && error != AVERROR_EOF) {
+            s->end_status = bd_libav_status(error);
+            snprintf(s->end_detail, sizeof s->end_detail, "the end of '%.150s' is not decoded: %s",
+                     s->input.name, bd_libav_reason(error));
+            continue;
+        }
         /* EAGAIN: after a failed receive the decoder may still hold frames; only then this packet
          * is lost. */
         if (error < 0 && error != AVERROR_EOF) {

@@ -114,6 +114,9 @@ enum bd_status bd_muxer_open(struct bd_muxer **muxer, struct bd_part *part,
     m->format->flags |= AVFMT_FLAG_FLUSH_PACKETS; /* a program that is killed loses little */
     if ((error = avio_open(&m->format->pb, url, AVIO_FLAG_WRITE)) < 0)
         goto error;
+    error = AVERROR(ESPIPE); /* indexes would be lost, and libavformat says nothing */
+    if (!bd_part_is_direct(part) && !(m->format->pb->seekable & AVIO_SEEKABLE_NORMAL))
+        goto error;
     if ((error = avformat_write_header(m->format, &settings)) < 0)
         goto error;
     avio_flush(m->format->pb); /* reports a full disk now */

@@ -138,11 +138,17 @@ static int create_locked(struct bd_part *part)
         close(part->lock);
     }
     struct stat about;
-    if (fstat(part->lock, &about) == 0 && about.st_size > 0)
+    const off_t rest = fstat(part->lock, &about) == 0 ? about.st_size : -1;
+    if (rest > 0)
         bd_log(BD_LOG_WARNING, "%s: the rest of a run that was killed is replaced", part->name);
     if (stat(part->target, &about) == 0)
         keep_mode(part->lock, &about);
-    return ftruncate(part->lock, 0) == 0 ? 0 : errno;
+    if (ftruncate(part->lock, 0) == 0)
+        return 0;
+    int error = errno;
+    if (rest == 0)
+        unlink(part->name);
+    return error;
 }
 
 enum bd_status bd_part_open(struct bd_part **part, const char *path, bool overwrite)
@@ -253,6 +259,8 @@ enum bd_status bd_part_close(struct bd_part **part, enum bd_part_end end)
         unlink(p->name);
     else if (!p->direct)
         status = take_name(p, end);
+    if (status != BD_OK && p->whole)
+        unlink(p->whole); /* the same is in `name`, which the line names */
     free_part(p);
     *part = NULL;
     return status;

@@ -74,6 +74,7 @@ static enum bd_status open_picture(struct picture *p)
     if (!p->format)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);
     p->format->pb = p->io;
+    p->format->flags |= AVFMT_FLAG_CUSTOM_IO;          /* or what closes the format closes it too */
     p->format->protocol_whitelist = av_strdup("data"); /* a picture refers to nothing else */
     if (!p->format->protocol_whitelist)
         return bd_fail(BD_ERROR_MEMORY, "%s: no memory to read it", p->path);

@@ -25,7 +25,7 @@ struct bd_writer {
     struct bd_muxer *muxer; /* NULL: pictures */
     AVPacket *packet;
     bool sequence; /* a picture file a frame, by a numbered name */
-    int64_t sent, received;
+    int64_t sent, written;
     /* Of frame number i of this writer, at i % HELD_MAX. */
     struct {
         struct bd_moment moment;
@@ -144,9 +144,9 @@ static enum bd_status receive(struct bd_writer *w)
         else
             status = write_picture(w, w->held[i % HELD_MAX].index);
         av_packet_unref(w->packet);
-        w->received++;
         if (status != BD_OK)
             return status;
+        w->written++;
     }
 }
 
@@ -196,10 +196,10 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
         status = bd_encoder_send(w->encoder, NULL, 0);
         if (status == BD_OK)
             status = receive(w);
-        if (status == BD_OK && w->received < w->sent)
+        if (status == BD_OK && w->written < w->sent)
             status =
                 bd_fail(BD_ERROR_IO, "%s: encoder %s dropped %" PRId64 " of %" PRId64 " pictures",
-                        w->path, w->plan.codec->name, w->sent - w->received, w->sent);
+                        w->path, w->plan.codec->name, w->sent - w->written, w->sent);
     }
     /* The trailer is written after a failure too: the file may become playable. The first error is
      * the one to return. */
@@ -207,7 +207,7 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     char *detail = told ? strdup(bd_error_detail()) : NULL;
     enum bd_status closed = bd_muxer_close(&w->muxer, !told);
     enum bd_part_end end = !told && closed == BD_OK ? BD_PART_WHOLE : BD_PART_BROKEN;
-    if (w->sequence || w->sent == 0 || (w->plan.pictures && told))
+    if (w->sequence || w->written == 0 || (w->plan.pictures && told))
         end = BD_PART_NONE; /* a lock, nothing, half a picture */
     if (closed == BD_OK)
         closed = bd_part_close(&w->part, end);
