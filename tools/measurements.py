@@ -72,7 +72,8 @@ value was not measured, or that there is nothing to compare with.
 On a GPU, time is taken by events on the backend's stream. A round is as many calls in a row as take
 20 ms, so that launches overlap as in use; a call that overwrites its input is timed by itself, and
 gets a fresh copy before. Inputs that would fit the cache rotate among copies. The suites `separate` and
-`export` take the host's time. On the CPU, LAPACK and the library use the same number of threads.
+`export` take the host's time. On the CPU, LAPACK and the library use the same
+number of threads; with `--threads 1`, time is the processor's.
 """
 
 COMMON = {"suite", "case", "backend", "method", "m", "n", "ms", "floor_ms", "peer", "peer_ms", "ratio",
@@ -212,7 +213,7 @@ def page():
     notes = json.loads((docs / "measurements/notes.json").read_text())
     rows = []
     for path in sorted((docs / "measurements").glob("*.json")):
-        if path.name != "notes.json":
+        if path.name not in ("notes.json", "gate.json"):
             rows += json.loads(path.read_text())
     text = [INTRO]
     for suite, (title, meaning) in SUITES.items():

@@ -4,6 +4,9 @@
  */
 static const double late = 0.1;
 
+/* Seconds: a longer gap between frames is a clock that was set, or a camera that was away. */
+static const double longest_gap = 10;
+
 /* Seconds: long enough for a stable figure, short enough to follow a change. */
 static const double rate_span = 1.5;
 
@@ -23,7 +26,8 @@ double bd_view_pacer_due(const struct bd_view_pacer *pacer, double time, bool ju
 {
     if (!pacer->running)
         return 0;
-    return pacer->origin + (jump ? pacer->last_time + pacer->interval : time);
+    bool gap = jump || time - pacer->last_time > longest_gap;
+    return pacer->origin + (gap ? pacer->last_time + pacer->interval : time);
 }
 
 void bd_view_pacer_show(struct bd_view_pacer *pacer, double time, bool jump, double now)

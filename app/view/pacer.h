@@ -27,7 +27,7 @@ void bd_view_pacer_stop(struct bd_view_pacer *pacer);
 void bd_view_pacer_start(struct bd_view_pacer *pacer, double now);
 
 /* The clock time at which a frame is due. A frame that is the first after a jump in the media (a
- * loop) is due one interval after its predecessor. */
+ * loop), or after a gap of more than ten seconds, is due one interval after its predecessor. */
 double bd_view_pacer_due(const struct bd_view_pacer *pacer, double time, bool jump);
 
 /* Records that a frame is shown. If it is late by more than a tenth of a second, because separation

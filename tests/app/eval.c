@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "tests/app/eval_fixture.h"
-#include "tests/support/quick.h"
 
 /* A folder of its own for each test; removed at its end. */
 static int make_folder(void **state)
@@ -240,31 +239,6 @@ static void bad_folders_are_named(void **state)
     assert_non_null(strstr(output, "good"));
 }
 
-/* The counts that the data README gives, and the figure that the defaults must reach. */
-static void highway(void **state)
-{
-    char path[512], json[600], arguments[1600], output[4096];
-    const char *data = getenv("BACKDROP_DATA"), *folder = *state;
-    if (test_quick()) /* the others go the same ways */
-        skip();
-    snprintf(path, sizeof path, "%s/sequences/highway", data ? data : "");
-    if (!data || access(path, R_OK)) {
-        print_message("no highway sequence in BACKDROP_DATA\n");
-        skip();
-    }
-    snprintf(json, sizeof json, "%s/highway.json", folder);
-    snprintf(arguments, sizeof arguments, "eval '%s' --json '%s' --progress none", path, json);
-    int status = run(arguments, output, sizeof output);
-    if (status == -1)
-        skip();
-    assert_int_equal(status, 0);
-    assert_true(json_number(json, "tp") + json_number(json, "fn") == 5457989);
-    assert_true(json_number(json, "fp") + json_number(json, "tn") == 86654469);
-    assert_true(json_number(json, "frames") == 1231);
-    assert_true(json_number(json, "f_measure") >= 0.94);
-    print_message("highway: F = %.4f\n", json_number(json, "f_measure"));
-}
-
 int main(void)
 {
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
@@ -274,7 +248,6 @@ int main(void)
         IN_FOLDER(known_scores),
         IN_FOLDER(masks_are_saved),
         IN_FOLDER(bad_folders_are_named),
-        IN_FOLDER(highway),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -60,6 +60,12 @@ static void loops_without_a_gap(void **state)
     assert_true(fabs(bd_view_pacer_due(&pacer, 0, true) - 10.2) < 1e-9);
     bd_view_pacer_show(&pacer, 0, true, 10.2);
     assert_true(fabs(bd_view_pacer_due(&pacer, 0.1, false) - 10.3) < 1e-9);
+    /* nor is an hour waited for, by which a sender's clock jumped */
+    bd_view_pacer_show(&pacer, 0.1, false, 10.3);
+    assert_true(fabs(bd_view_pacer_due(&pacer, 3600, false) - 10.4) < 1e-9);
+    bd_view_pacer_show(&pacer, 3600, false, 10.4);
+    bd_view_pacer_show(&pacer, 3600.1, false, 10.5);
+    assert_true(fabs(bd_view_pacer_due(&pacer, 3600.2, false) - 10.6) < 1e-9);
 }
 
 /* ---- the separator thread ---- */
