@@ -300,7 +300,7 @@ static void geqr(void)
     int32_t tsize, lwork;
     ask_geqr(OURS, m, n, least, &tsize, &lwork);
     tsize = call.query ? least : take_least(tsize);
-    struct array t = make_vector(tsize > 5 ? tsize : 5);
+    struct array t = make_vector(tsize < 5 || tsize > most_floats ? 5 : tsize);
     make_work(&call, lwork, true);
     share(&a);
     share(&t);

@@ -7,6 +7,7 @@ enum { most_changes = 8, most_size = 40, room = most_size + most_changes };
 /* A (m x n), Q (m x k) and R (k x n), all with `room` as leading dimension. k = m, or n where that
  * is less. */
 static int32_t m, n, k;
+static double largest; /* norm of A so far: roundings stay when a large column goes */
 static float a[room * room], q[room * room], r[room * room];
 
 /* A is a part of the identity, which is its own factorisation. */
@@ -19,6 +20,7 @@ static void start(void)
         a[i] = q[i] = r[i] = i % room == i / room;
     for (int i = 0; i < room * room; i++)
         a[i] = i / room < n ? a[i] : 0;
+    largest = sqrt(m < n ? m : n);
 }
 
 static void check(void)
@@ -44,8 +46,9 @@ static void check(void)
                 dot += (double)q[i + p * room] * q[i + j * room];
             defect += dot * dot;
         }
+    largest = fmax(largest, sqrt(norm));
     const double rounding = (10 + k) * 0x1p-20;
-    REQUIRE(sqrt(error) <= rounding * sqrt(norm) && sqrt(defect) <= rounding);
+    REQUIRE(sqrt(error) <= rounding * largest && sqrt(defect) <= rounding);
 }
 
 /* A copy of a matrix with another leading dimension, which ends with its last element. */
