@@ -78,8 +78,10 @@ try()
         # shellcheck disable=SC2016
         if ! in_root sh -c 'cd /backdrop && exec ./bootstrap "$1" --yes' sh "$command" </dev/null \
             >"$scratch/log" 2>&1; then
-            tail -n 40 "$scratch/log" >&2
-            say "$suite: ./bootstrap $command FAILED" >&2
+            local kept=${TMPDIR:-/tmp}/backdrop-fresh-$suite-$command.log
+            mv "$scratch/log" "$kept"
+            tail -n 40 "$kept" >&2
+            say "$suite: ./bootstrap $command FAILED; all of its output is in $kept" >&2
             return 1
         fi
         tail -n 8 "$scratch/log"
