@@ -135,10 +135,16 @@ static inline void release(struct array *x)
         free(x->after[side]);
 }
 
+/* NaN is the same as itself. */
+static inline bool same_bits(const float *x, const float *y, int64_t count)
+{
+    return memcmp(x, y, (size_t)count * sizeof *x) == 0;
+}
+
 /* Nothing was written there by us. */
 static inline void require_same(const struct array *x)
 {
-    REQUIRE(memcmp(x->after[0], x->before, (size_t)x->count * sizeof(float)) == 0);
+    REQUIRE(same_bits(x->after[0], x->before, x->count));
 }
 
 /* Nor between the columns of a matrix. */
@@ -146,7 +152,7 @@ static inline void require_gaps(const struct array *x)
 {
     for (int64_t i = 0; i < x->count && x->ld > 0; i++)
         if (i % x->ld >= x->rows)
-            REQUIRE(memcmp(x->after[0] + i, x->before + i, sizeof(float)) == 0);
+            REQUIRE(same_bits(x->after[0] + i, x->before + i, 1));
 }
 
 static inline double norm64(int64_t m, int64_t n, const float *x, int64_t ld)
