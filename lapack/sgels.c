@@ -55,7 +55,7 @@ static void scale(int64_t m, int64_t n, float *a, int64_t lda, double from, doub
 
 static void clear(int64_t m, int64_t n, float *a, int64_t lda)
 {
-    for (int64_t j = 0; j < n; j++)
+    for (int64_t j = 0; j < n && m > 0; j++)
         memset(a + j * lda, 0, (size_t)m * sizeof *a);
 }
 

@@ -48,7 +48,7 @@ tests/lapack        base linalg/shared lapack tests/lapack tests/support backdro
 tests/video         base video tests/video tests/support backdrop/status.h
 tests/app           base video app tests/app tests/support backdrop
 tests/faults        base video tests/app tests/faults tests/support backdrop
-tests/fuzz          base video app tests/fuzz tests/public/calls backdrop
+tests/fuzz          base lapack/names.h video app tests/fuzz tests/public/calls tests/support backdrop
 tests/gpu           base linalg separation gpu app tests/gpu tests/support backdrop
 tests/support       base linalg/shared tests/support backdrop
 '

@@ -1,5 +1,6 @@
 #include "app/export/async_writer.h"
 
+#include <libavutil/common.h> /* before FFmpeg 5.1, AVERROR_EOF needs it */
 #include <libavutil/error.h>
 #include <libavutil/threadmessage.h>
 #include <pthread.h>

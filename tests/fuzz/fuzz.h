@@ -2,6 +2,7 @@
 #ifndef BD_TESTS_FUZZ_FUZZ_H
 #define BD_TESTS_FUZZ_FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -38,6 +39,29 @@ static inline char *text_of(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = 0;
     return text;
+}
+
+/* What is left of an input. */
+struct bytes {
+    const uint8_t *data;
+    size_t size;
+};
+
+/* Takes `count` bytes of it, zeros behind its end. */
+static inline void take_bytes(struct bytes *in, void *to, size_t count)
+{
+    size_t here = in->size < count ? in->size : count;
+    memset(to, 0, count);
+    memcpy(to, in->data, here);
+    in->data += here;
+    in->size -= here;
+}
+
+static inline uint8_t take_byte(struct bytes *in)
+{
+    uint8_t byte;
+    take_bytes(in, &byte, 1);
+    return byte;
 }
 
 #endif

@@ -337,7 +337,7 @@ static void send_once(int server, const char *text)
     poll(&waiting, 1, 20000);
     int client = accept(server, NULL, NULL);
     ssize_t sent = client >= 0 ? write(client, text, strlen(text)) : -1;
-    _exit(sent < 0);
+    _exit(sent < 0 ? 1 : 0);
 }
 
 /* What comes in a pipe, or in a picture's place, opens no connection and no other file. */

@@ -2,6 +2,8 @@
  * that changes. */
 #include "tests/video/reader_fixture.h"
 
+#include <math.h>
+
 #define X264 "-c:v libx264 -preset ultrafast -bf 2 -g 12 "
 
 static const struct bd_reader_options plain;
@@ -55,6 +57,29 @@ static void test_widths(void **state)
         assert_int_equal(clip.width, width);
         for (int i = 0; i < clip.count * width * 16; i++)
             assert_memory_equal(clip.data, clip.data + 3 * (size_t)i, 3);
+        free_clip(&clip);
+    }
+}
+
+/* Gray is the luma that is stored, at 8 bits and at 10, whatever matrix the colours have: of a red,
+ * BT.709 stores less than BT.601. */
+static void test_gray_matrix(void **state)
+{
+    (void)state;
+    static const char *const formats[] = { "yuv420p", "yuv422p10le" };
+    const double luma = 0.2126 * 200 + 0.7152 * 40 + 0.0722 * 90;
+    need_ffmpeg();
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(shell(FFMPEG "-f lavfi -i color=0xC8285A:size=64x48:rate=25:duration=0.2 "
+                                      "-vf scale=out_color_matrix=bt709:out_range=tv,format=%s "
+                                      "-colorspace bt709 -color_range tv -c:v ffv1 gray.mkv",
+                               formats[i]),
+                         0);
+        struct clip clip =
+            read_input(in_scratch("gray.mkv"), (struct bd_reader_options){ .format = BD_GRAY8 });
+        const int pixel = clip_frame(&clip, 0)[1000];
+        if (fabs(pixel - luma) > 2)
+            fail_msg("%s: gray is %d, not %.1f", formats[i], pixel, luma);
         free_clip(&clip);
     }
 }
@@ -131,8 +156,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_colours),     cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_gray_range),  cmocka_unit_test(test_rotation),
-        cmocka_unit_test(test_size_change),
+        cmocka_unit_test(test_gray_matrix), cmocka_unit_test(test_gray_range),
+        cmocka_unit_test(test_rotation),    cmocka_unit_test(test_size_change),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

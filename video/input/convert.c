@@ -144,9 +144,13 @@ static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
     av_opt_set_int(sws, "dst_format", bd_libav_format(c->format), 0);
     av_opt_set_int(sws, "dst_range", 1, 0);
     av_opt_set_int(sws, "sws_flags", flags, 0);
+    /* Gray is the luma that is there: with another matrix libswscale would make RGB of it first. */
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(plan->format);
+    bool luma = c->format == BD_GRAY8 && !(d->flags & AV_PIX_FMT_FLAG_RGB);
     /* Before the initialisation, which chooses its routines by the ranges. */
     sws_setColorspaceDetails(sws, sws_getCoefficients(plan->matrix), plan->range,
-                             sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
+                             sws_getCoefficients(luma ? plan->matrix : SWS_CS_DEFAULT), 1, 0,
+                             1 << 16, 1 << 16);
     if (sws_init_context(sws, NULL, NULL) < 0) {
         sws_freeContext(sws);
         return bd_fail(
