@@ -180,7 +180,7 @@ static void test_traffic(void **unused)
     (void)unused;
     FOR_EACH_BACKEND(name)
     {
-        struct counts counts = separate(name, car_in_traffic, 3, 250);
+        struct counts counts = separate(name, car_in_traffic, 3, 150);
         int64_t pixels = 0, set = 0;
         for (int kind = 1; kind < 4; kind++) {
             pixels += counts.pixels[kind];
