@@ -77,6 +77,7 @@ struct search {
     const uint8_t *visit; /* pixels: that of the frame in hand */
     unsigned look;
     uint8_t half; /* of the threshold */
+    bool follow;  /* ways are counted */
 };
 
 static bool recurs(const struct search *search, int x, int y, int near)
@@ -87,30 +88,13 @@ static bool recurs(const struct search *search, int x, int y, int near)
                                 search->visit[p], state->w[0], x, y, near);
 }
 
-static void visit_strip(void *arg, int64_t item, int thread)
-{
-    (void)thread;
-    const struct search *search = arg;
-    const struct bd_cpu_separator *state = search->state;
-    int to, from = bd_mask_strip(state->mask_work, item, &to);
-    int64_t first = (int64_t)from * state->shape.width, end = (int64_t)to * state->shape.width;
-    const uint8_t *restrict raw = state->raw, *restrict shadow = state->shadow;
-    const uint8_t *restrict difference = state->difference;
-    uint8_t *restrict visit = state->recurrence->visit, half = search->half;
-    for (int64_t p = first; p < end; p++)
-        visit[p] = bd_recurrence_visit(visit[p], raw[p] & ~shadow[p], difference[p] <= half);
-}
-
 /* Ways of the pixels that will begin or end a visit with this frame. */
-static void follow_strip(void *arg, int64_t item, int thread)
+static void follow_rows(const struct search *search, int from, int to)
 {
-    (void)thread;
-    const struct search *search = arg;
     const struct bd_cpu_separator *state = search->state;
     const uint8_t *raw = state->raw, *shadow = state->shadow, *visit = search->visit;
     struct bd_recurrence *own = state->recurrence;
     const int width = state->shape.width, power = own->power, every = bd_recurrence_every(power);
-    int to, from = bd_mask_strip(state->mask_work, item, &to);
     for (int y = from > 0 ? from : 1; y < to && y + 1 < state->shape.height; y++) {
         int x = 1, right, down;
         while (!bd_recurrence_looks_at(x, y, search->look, power))
@@ -130,6 +114,28 @@ static void follow_strip(void *arg, int64_t item, int thread)
             counts->down += next & 1 ? down : -down;
         }
     }
+}
+
+/* The visits after this frame. */
+static void visit_rows(const struct search *search, int from, int to)
+{
+    const struct bd_cpu_separator *state = search->state;
+    int64_t first = (int64_t)from * state->shape.width, end = (int64_t)to * state->shape.width;
+    const uint8_t *restrict raw = state->raw, *restrict shadow = state->shadow;
+    const uint8_t *restrict difference = state->difference;
+    uint8_t *restrict visit = state->recurrence->visit, half = search->half;
+    for (int64_t p = first; p < end; p++)
+        visit[p] = bd_recurrence_visit(visit[p], raw[p] & ~shadow[p], difference[p] <= half);
+}
+
+static void visit_strip(void *arg, int64_t item, int thread)
+{
+    (void)thread;
+    const struct search *search = arg;
+    int to, from = bd_mask_strip(search->state->mask_work, item, &to);
+    if (search->follow)
+        follow_rows(search, from, to);
+    visit_rows(search, from, to);
 }
 
 static void look_strip(void *arg, int64_t item, int thread)
@@ -223,10 +229,8 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
         learn || own->recalled < 0 ? own->visit : own->visits + own->recalled * state->pixels;
     if (own->stale && own->recalled < 0)
         make_map(own, state->shape.height);
-    if (learn && params->columns) {
-        own->followed++;
-        bd_mask_run(state->mask_work, follow_strip, &search);
-    }
+    search.follow = learn && params->columns;
+    own->followed += search.follow;
     if (learn)
         bd_mask_run(state->mask_work, visit_strip, &search);
     for (int i = 0; i < params->looks && params->columns; i++, search.look++) {
