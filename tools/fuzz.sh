@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the fuzzers of tests/fuzz with clang and runs them, two at a time, on their seeds and on what
 # was found. Fails, and names the input, if one breaks.
-#   tools/fuzz.sh 20s [NAME...]      20 seconds for each fuzzer, or for those named: what CI runs
-#   tools/fuzz.sh HOURS [NAME...]    so many hours for all of them together
+#   tools/fuzz.sh 20s [NAME...]      20 seconds for each fuzzer, or for those named: what CI runs;
+#                                    always the same inputs, as long as nothing else was learned
+#   tools/fuzz.sh HOURS [NAME...]    so many hours for all of them together, with new random inputs
 # What they learn is kept in build-fuzz/corpus/NAME, and is where the next run goes on.
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -26,7 +27,9 @@ cmake --build $build --parallel "$(nproc)" --target "${names[@]/#/fuzz_}"
 
 if [[ $duration == *s ]]; then
     seconds=${duration%s}
+    seed=1
 else
+    seed=0
     seconds=$(awk -v h="$duration" -v n=${#names[@]} 'BEGIN { printf "%d", h * 3600 * 2 / n }')
 fi
 
@@ -53,7 +56,7 @@ run()
     mkdir -p "$corpus" "tests/fuzz/seeds/$name"
     if ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
         LSAN_OPTIONS=suppressions=$root/tests/support/lsan.supp:print_suppressions=0 \
-        "$build/fuzz_$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=6000 -malloc_limit_mb=4000 \
+        "$build/fuzz_$name" -max_total_time="$seconds" -seed=$seed -timeout=20 -rss_limit_mb=6000 -malloc_limit_mb=4000 \
         -max_len=20000 -artifact_prefix="$build/found-$name-" -print_final_stats=1 "$corpus" \
         "tests/fuzz/seeds/$name" >"$log" 2>&1; then
         awk -v name="$name" '/number_of_executed_units/ { printf "%-16s %12d executions\n", name, $2 }' "$log"

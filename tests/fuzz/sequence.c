@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum bd_status status = bd_sequence_open(&sequence, folder);
     require_line(status);
     if (status == BD_OK) {
-        REQUIRE(sequence.score_from <= sequence.score_to + 1);
+        REQUIRE(sequence.score_from - 1 <= sequence.score_to);
         struct bd_frame truth = { 0 };
         require_line(bd_sequence_truth(&sequence, sequence.score_from, &truth));
         bd_frame_destroy(&truth);
