@@ -306,12 +306,12 @@ static __device__ inline void count_black(struct mask_size size, const struct co
     mark_below(size, work, y, i, tops);
 }
 
-/* Rows of a block of find_black: about half a word a thread with the row above them, since black
- * pixels lie in few rows. */
+/* Rows of a block of find_black: at most half a word a thread, with the row above them. Black
+ * pixels lie in few rows, which blocks of few rows share among the multiprocessors. */
 static int contact_block_rows(struct mask_size size)
 {
     int rows = contact_threads / 2 / size.pitch - 1;
-    return rows < 1 ? 1 : rows;
+    return rows < 1 ? 1 : rows > 2 ? 2 : rows;
 }
 
 /* Counts the black pixels in the feet of components at their roots, and marks them and the pixels

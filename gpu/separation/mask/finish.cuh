@@ -92,11 +92,13 @@ struct finish_job {
 
 enum { finish_threads = 512, finish_warps = finish_threads / 32 };
 
-/* Rows of a block, about a word a thread; with those above and below that trimming looks at. */
+/* Rows of a block: at most a word a thread, with those above and below that trimming looks at.
+ * Foreground lies in few rows. Blocks of few rows share it among the multiprocessors (640 x 480 and
+ * 1920 x 1080 on an H100). */
 static int finish_block_rows(struct mask_size size, bool trim)
 {
     int rows = finish_threads / size.pitch - (trim ? 2 : 0);
-    return rows < 1 ? 1 : rows;
+    return rows < 1 ? 1 : rows > 4 ? 4 : rows;
 }
 
 /* What a block gets without asking. A limit that is asked for is the kernel's, not the plan's: one
