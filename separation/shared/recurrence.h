@@ -27,13 +27,13 @@
  *    in 100 have .15 or more (fall-half); 97 of objects have less than .10 (highway,
  *    HallAndMonitor), .06 (CAVIAR2), .14 (Board, nine seconds). Cells near one that moves are taken
  *    too if what is seen there is in pieces.
- * 4a. The way. Leaves go to and fro; dense traffic far away is in pieces and its colours recur, but
+ * 5. The way. Leaves go to and fro; dense traffic far away is in pieces and its colours recur, but
  *    it goes one way. Of the pixels that a frame looks at, those that begin or end a visit at an
  *    edge count which way the edge went. The length of the mean way is .04 in crowns, .10 at most;
  *    .30 to .70 in lanes (traffic_camera_vfr, highway), up to .60 in waves. A cell whose pixels go
  *    one way (bd_recurrence_travels) must have three times as much of the product: waves have .26
  *    or more (nine cells in ten), lanes .30 at most (99 cells in 100).
- * 5. In these cells a foreground pixel is background after all if its value recurs at the pixel or
+ * 6. In these cells a foreground pixel is background after all if its value recurs at the pixel or
  *    at one of its 24 neighbours. That is done before the median filter.
  *
  * Background that is kept as samples of each pixel: Barnich and Van Droogenbroeck, ViBe, 2011;
@@ -49,7 +49,7 @@ enum {
      * no search for what moves in place. */
     bd_recurrence_least_threshold = 10,
     bd_recurrence_visits = 3,
-    bd_recurrence_near = 2,   /* pixels around: of step 5 */
+    bd_recurrence_near = 2,   /* pixels around: of step 6 */
     bd_recurrence_looks = 8,  /* at a frame of a window that is cleaned */
     bd_recurrence_around = 2, /* cells: of a sum in step 4 */
     bd_recurrence_grow = 6    /* cells: a cell near one that moves */
