@@ -263,7 +263,8 @@ static void nothing_is_lost(void **state)
     assert_int_equal(cli_run(*state, "test $(cat e.json) = old"), 0);
     assert_int_equal(cli_run(*state, "$B export o.mp4 -q -y --events o.csv; test $? = 3"), 0);
     cli_slurp(*state, "err", text, sizeof text);
-    assert_true(strstr(text, "ends early") || strstr(text, "cut off"));
+    /* FFmpeg 4.4 hands out the pictures that are not there as damaged ones. */
+    assert_true(strstr(text, "ends early") || strstr(text, "cut off") || strstr(text, "damaged"));
     assert_int_equal(
         cli_run(*state, "rm -f *.png o.m*; printf old >m.mp4; "
                         "$B export 'synth:easy?frames=1000000' --mask m.mp4 --overlay o.mov "
