@@ -56,9 +56,13 @@ static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *pla
     bool large = (int64_t)plan->src_width * plan->src_height >= large_picture;
     if (HAVE_SWS_THREADS && large)
         av_opt_set_int(scaler->sws, "threads", scaler->threads, 0); /* 0: one a core */
-    if (sws_init_context(scaler->sws, NULL, NULL) < 0) {
+    int error = sws_init_context(scaler->sws, NULL, NULL);
+    if (error < 0) {
         sws_freeContext(scaler->sws);
         scaler->sws = NULL;
+        if (error == AVERROR(ENOMEM))
+            return bd_fail(BD_ERROR_MEMORY, "no memory to scale pictures of %d x %d",
+                           plan->src_width, plan->src_height);
         return bd_fail(BD_ERROR_UNSUPPORTED, "libswscale cannot scale %d x %d to %d x %d",
                        plan->src_width, plan->src_height, plan->dst_width, plan->dst_height);
     }
