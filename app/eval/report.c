@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "app/json.h"
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 enum { least_column = 24, peer_indent = 2 };
 

@@ -12,7 +12,7 @@
 
 #include "app/export/component.h"
 #include "app/json.h"
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 static const double least_fraction = 0.0005;
 static const int64_t second = 1000000000; /* times are nanoseconds: a camera's count from 1970 */

@@ -2,8 +2,8 @@
 #ifndef BD_VIDEO_OUTPUT_MUXER_H
 #define BD_VIDEO_OUTPUT_MUXER_H
 
-#include "video/output/output_file.h"
 #include "video/output/recipe.h"
+#include "video/output_file.h"
 
 struct bd_muxer;
 

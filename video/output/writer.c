@@ -10,7 +10,7 @@
 #include "video/libav.h"
 #include "video/output/encoder.h"
 #include "video/output/muxer.h"
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 /* Frames that an encoder may hold back (look-ahead and threads: 60 to 100 in practice). */
 enum { HELD_MAX = 1024 };

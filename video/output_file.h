@@ -1,7 +1,7 @@
 /* Output files: checks with error lines for users, and files that take their name when they are
  * whole. */
-#ifndef BD_VIDEO_OUTPUT_OUTPUT_FILE_H
-#define BD_VIDEO_OUTPUT_OUTPUT_FILE_H
+#ifndef BD_VIDEO_OUTPUT_FILE_H
+#define BD_VIDEO_OUTPUT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

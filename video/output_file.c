@@ -1,4 +1,4 @@
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
