@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 
 #include "app/option_table.h"
@@ -116,4 +117,15 @@ void bd_options_help(FILE *file, enum bd_command command)
         fprintf(file, "\n%s", bd_about_outputs);
     if (command == BD_COMMAND_EVAL)
         fprintf(file, "\n%s", bd_about_folders);
+}
+
+/* One line is enough after a failure, and who closes a pipe wants no more. */
+int bd_options_end(const char *program, int exit_status)
+{
+    errno = 0;
+    bool lost = fflush(stdout) || ferror(stdout);
+    if (!lost || errno == EPIPE || exit_status)
+        return exit_status;
+    fprintf(stderr, "%s: stdout cannot be written: what it should hold is lost\n", program);
+    return 3;
 }

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -47,18 +46,6 @@ static int run(const struct bd_options *options)
     return 1;
 }
 
-/* What is printed there may be all that was asked for. One line is enough after a failure, and who
- * closes a pipe wants no more. */
-static int check_stdout(int exit_status)
-{
-    errno = 0;
-    bool lost = fflush(stdout) || ferror(stdout);
-    if (!lost || errno == EPIPE || exit_status)
-        return exit_status;
-    fputs("backdrop: stdout cannot be written: what it should hold is lost\n", stderr);
-    return 3;
-}
-
 int main(int argc, char **argv)
 {
     struct bd_options options;
@@ -76,5 +63,5 @@ int main(int argc, char **argv)
         bd_log_set(NULL, NULL);
     }
     bd_options_release(&options);
-    return check_stdout(exit_status);
+    return bd_options_end("backdrop", exit_status);
 }

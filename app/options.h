@@ -133,4 +133,8 @@ void bd_options_release(struct bd_options *options);
 /* The help of one command, or of the program for BD_COMMAND_HELP. */
 void bd_options_help(FILE *file, enum bd_command command);
 
+/* Flushes stdout at the end of the program. What is printed there may be all that was asked for: if
+ * it is lost, prints a line that begins with `program`. Returns the exit status to end with. */
+int bd_options_end(const char *program, int exit_status);
+
 #endif

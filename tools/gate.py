@@ -13,6 +13,7 @@ so the table has rows for each; without rows for this one nothing is compared. T
 decoder (ffmpeg).
 
 --update writes what was measured into the table. Rows that stay the same keep their date and commit.
+--table FILE is compared with, or written, in place of that table.
 --program FILE measures FILE (build/backdrop), or a backdrop-bench, which has no export.
 """
 import argparse
@@ -27,7 +28,6 @@ import sys
 import tempfile
 
 root = pathlib.Path(__file__).resolve().parent.parent
-table = root / "docs/measurements/gate.json"
 data = pathlib.Path(os.environ.get("BACKDROP_DATA") or root.parent / "shared/data") / "sequences"
 
 F_TOLERANCE = .002
@@ -68,7 +68,7 @@ def stamp(program):
     return {"date": f"{now:%Y-%m-%d %H:%M} UTC", "commit": commit[1]}
 
 
-def write(rows):
+def write(table, rows):
     """A row a line, so that two changes of different rows can be merged."""
     rows = sorted(rows, key=lambda row: (row["gate"], row.get("device", ""), row.get("cpu", ""),
                                          row["case"], row.get("start", "")))
@@ -131,7 +131,7 @@ def judge_quality(row, old):
 
 
 def quality(options):
-    rows = json.loads(table.read_text())
+    rows = json.loads(options.table.read_text())
     olds = {(row["case"], row["start"]): row for row in rows if row["gate"] == "quality"}
     cases = choose(options.program, options.case, {case for case, _ in olds})
     measured = score(options.program, cases)
@@ -145,7 +145,7 @@ def quality(options):
             old = olds.get(key, {})
             if any(row[name] != old.get(name) for name in row):
                 olds[key] = row | now
-        write([row for row in rows if row["gate"] != "quality"] + list(olds.values()))
+        write(options.table, [row for row in rows if row["gate"] != "quality"] + list(olds.values()))
     return report(options, len(measured), verdicts.values())
 
 
@@ -207,12 +207,12 @@ def judge_speed(ratio, old):
 
 
 def speed(options):
-    here, rows, ratios = place(options.program), json.loads(table.read_text()), {}
+    here, rows, ratios = place(options.program), json.loads(options.table.read_text()), {}
     print("gate: " + "; ".join(here.values()))
     mine = [row for row in rows if row["gate"] == "speed" and here.items() <= row.items()]
     olds = {(row["case"], row["peer"]): row for row in mine}
     if not olds and not options.update:
-        print(f"gate: speed skipped: {table.name} has no row for this processor (--update adds them)")
+        print(f"gate: speed skipped: {options.table.name} has no row for this processor (--update adds them)")
         return 0
 
     def judge():
@@ -230,7 +230,7 @@ def speed(options):
     for case, _ in olds.keys() - ratios.keys():
         print(f"gate: {case} skipped: not measured by this program")
     if options.update:
-        write([row for row in rows if row not in mine] +
+        write(options.table, [row for row in rows if row not in mine] +
               [{"gate": "speed", **here, "case": case, "peer": peer,
                 "ratio": round(statistics.median(values), 3), **stamp(options.program)}
                for (case, peer), values in ratios.items()])
@@ -239,7 +239,7 @@ def speed(options):
 
 def report(options, count, verdicts):
     if options.update:
-        print(f"gate: {table.relative_to(root)} holds what was measured")
+        print(f"gate: {options.table} holds what was measured")
         return 0
     failures = sum(worse for _, worse in verdicts)
     print(f"gate: {options.gate}: {count} compared, {failures} failed")
@@ -252,6 +252,7 @@ def main():
     parser.add_argument("gate", choices=["quality", "speed"])
     parser.add_argument("case", nargs="*")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--table", type=pathlib.Path, default=root / "docs/measurements/gate.json")
     parser.add_argument("--program", default=str(root / "build/backdrop"))
     options = parser.parse_args()
     if options.case and options.gate == "speed":

@@ -3,8 +3,10 @@
 # once into a file that may not grow. Writes soak/samples.csv, prints a table, and fails if memory or
 # descriptors grow, if a program ends with a wrong status, or if frames are lost,
 # but for the one that FFmpeg's decoder itself gives up where the size changes.
+# The program tells no figure of the basis. What the basis makes is the background: that at the end is
+# compared with that after one sender.
 #   tools/soak.sh FRAMESf    export FRAMES frames, view a twentieth of them: 1000000f
-#   tools/soak.sh HOURS      as many frames as HOURS allow
+#   tools/soak.sh HOURS      export for half of HOURS, then view for the other half: 0.1 at least
 # The source is ffmpeg, one sender after another into a pipe: 3000 frames of MPEG-2 each, every third at
 # another size, each with another time. Nothing is encoded meanwhile, so that frames come fast.
 set -u
@@ -26,7 +28,7 @@ if [[ ! $frames =~ ^[0-9]+$ || ! $hours =~ ^[0-9]+(\.[0-9]+)?$ ]]; then
     exit 1
 fi
 mkdir -p $folder && cd $folder || exit 1
-end=$(awk -v now="$(date +%s)" -v h="$hours" 'BEGIN { printf "%d", now + h * 3600 }')
+half=$(awk -v h="$hours" 'BEGIN { printf "%d", h * 1800 }') # seconds
 
 breach()
 {
@@ -43,12 +45,12 @@ make_chunks()
     done
 }
 
-# send FRAMES SCALE END: senders until FRAMES or the time END; SCALE stretches time. `sent` counts. The
-# clock of the third offset wraps around within the round (33 bits at 90 kHz); the others jump.
+# send FRAMES SCALE END: senders until FRAMES or the time END; SCALE stretches time. `sent` counts. The last
+# sender has the size of the first: the backgrounds can be compared. The clock of the third offset wraps around within the round (33 bits at 90 kHz); the others jump.
 send()
 {
     local sent=0 i=0 size last='' changes=0 offsets=(0 5000 95400 100)
-    while [ $sent -lt "$1" ] && [ "$(date +%s)" -lt "$3" ]; do
+    while { [ $sent -lt "$1" ] && [ "$(date +%s)" -lt "$3" ]; } || [ "$last" = 128x96 ]; do
         size=160x120
         [ $((i % 3)) = 1 ] && size=128x96
         ffmpeg -nostdin -v error -itsscale "$2" -stream_loop $((round / 300 - 1)) -i $size.nut -c copy \
@@ -104,7 +106,7 @@ row()
 # export_all: one export of all frames; each frame sent has a mask, and the background stays.
 export_all()
 {
-    local sent
+    local sent end=$(($(date +%s) + half))
     "$program" export - --mask mask.mkv --plate plate.png -y --progress plain \
         < <(send "$frames" 1 "$end") 2>export.log &
     watch export $!
@@ -113,7 +115,7 @@ export_all()
     masks=$(ffprobe -v error -count_packets -show_entries stream=nb_read_packets -of csv=p=0 mask.mkv)
     grep -q "^$sent frames in" export.log && [ "${masks%%,*}" = "$sent" ] ||
         breach "export: $sent frames sent, ${masks%%,*} masks, $(tail -n 1 export.log)"
-    send $round 1 "$((end + 600))" | "$program" export - --plate first.png -y -q || breach "export: a round"
+    send $round 1 "$later" | "$program" export - --plate first.png -y -q || breach "export: a round"
     psnr=$(ffmpeg -nostdin -v info -i plate.png -i first.png -lavfi psnr -f null - 2>&1 |
         sed -n 's/.*average:\([^ ]*\).*/\1/p')
     awk -v p="$psnr" 'BEGIN { exit !(p == "inf" || p + 0 > 35) }' ||
@@ -124,36 +126,46 @@ export_all()
 full_disk()
 {
     rm -f full.mkv*
-    send $round 1 "$((end + 600))" 2>/dev/null | (
+    send $round 1 "$later" 2>/dev/null | (
         ulimit -f 200
         exec "$program" export - --mask full.mkv -q 2>full.log
     )
     local status=$?
     full=$(ffprobe -v error -count_packets -show_entries stream=nb_read_packets -of csv=p=0 full.mkv 2>/dev/null)
     [ $status = 3 ] && [ "${full%%,*}" -gt 100 ] || breach "full: status $status, ${full%%,*} masks"
-    send $round 1 "$((end + 600))" | "$program" export - --mask full.mkv -y -q || breach "full: not well again"
+    send $round 1 "$later" | "$program" export - --mask full.mkv -y -q || breach "full: not well again"
     full="${full%%,*}, then $(ffprobe -v error -count_packets -show_entries stream=nb_read_packets \
         -of csv=p=0 full.mkv)"
 }
 
-# view_some: a twentieth of the frames at 1250 a second, then SIGTERM. view shows what it can, so none is counted.
+# view_some: a twentieth of the frames at 1250 a second, then SIGTERM. What is drawn is a matter of time;
+# that each frame is separated is not.
 view_some()
 {
-    local status
-    rm -f sent
-    SDL_VIDEODRIVER=dummy SDL_RENDER_DRIVER=software "$program" view - -q \
-        < <(send $((frames / 20)) .02 "$((end + $(date +%s) - start))") 2>view.log &
+    local status seen sent end=$(($(date +%s) + half)) tail=30
+    rm -f sent all_sent
+    SDL_VIDEODRIVER=dummy SDL_RENDER_DRIVER=software "$program" view - -v \
+        < <(send $((frames / 20)) .02 "$end"; touch all_sent) 2> >(grep -v '@ 0x' >view.log) &
     local pid=$!
-    (while sleep 1; do [ "$(cat sent 2>/dev/null || echo 0)" -lt $((frames / 20 - round)) ] &&
-        [ "$(date +%s)" -lt $((end + 600)) ] || break; done; sleep 3; kill -TERM $pid) &
+    # What waits in the pipe and in the queue takes some seconds to be shown.
+    (
+        while kill -0 $pid 2>/dev/null && ! [ -e all_sent ]; do sleep 1; done
+        sleep $tail
+        kill -TERM $pid
+    ) &
     watch view $pid
     wait $pid
     status=$?
+    sleep 1
     [ $status = 4 ] || breach "view: status $status: $(tail -n 1 view.log)"
+    sent=$(cat sent)
+    seen=$(sed -n 's/^.*backdrop: \([0-9]*\) frames were separated.*/\1/p' view.log)
+    [ "$seen" = "$sent" ] || breach "view: $sent frames sent, ${seen:-none} separated"
+    views="$seen of $sent"
 }
 
-start=$(date +%s)
 make_chunks
+later=9999999999 # a time that does not come
 echo "program,seconds,frames,rss_kib,descriptors,threads" >samples.csv
 rm -f sent
 export_all
@@ -164,6 +176,6 @@ echo "|---|---|---|---|---|---|---|---|"
 row export
 row view
 echo
-echo "Masks: $masks. Background: $psnr dB from that after one round. Full: $full masks."
+echo "Masks: $masks. Background: $psnr dB from that after one round. Full: $full masks. View separated $views."
 echo "$(date -u '+%F %H:%M UTC'), $("$program" --version), $("$program" info | sed -n '/^CPU/{n;s/^ *//p}')"
 exit $failed

@@ -56,9 +56,13 @@ static enum bd_status make_plan(struct bd_scaler *scaler, const struct plan *pla
     bool large = (int64_t)plan->src_width * plan->src_height >= large_picture;
     if (HAVE_SWS_THREADS && large)
         av_opt_set_int(scaler->sws, "threads", scaler->threads, 0); /* 0: one a core */
-    if (sws_init_context(scaler->sws, NULL, NULL) < 0) {
+    int error = sws_init_context(scaler->sws, NULL, NULL);
+    if (error < 0) {
         sws_freeContext(scaler->sws);
         scaler->sws = NULL;
+        if (error == AVERROR(ENOMEM))
+            return bd_fail(BD_ERROR_MEMORY, "no memory to scale pictures of %d x %d",
+                           plan->src_width, plan->src_height);
         return bd_fail(BD_ERROR_UNSUPPORTED, "libswscale cannot scale %d x %d to %d x %d",
                        plan->src_width, plan->src_height, plan->dst_width, plan->dst_height);
     }
@@ -96,7 +100,7 @@ static int wrap(AVFrame **out, const struct bd_frame *frame)
     if (!*out)
         *out = av_frame_alloc();
     if (!*out)
-        return -1;
+        return AVERROR(ENOMEM);
     av_frame_unref(*out);
     (*out)->buf[0] =
         av_buffer_create(frame->data, (size_t)(frame->stride * frame->height), keep, NULL, 0);
@@ -105,13 +109,13 @@ static int wrap(AVFrame **out, const struct bd_frame *frame)
     (*out)->width = frame->width;
     (*out)->height = frame->height;
     (*out)->format = bd_libav_format(frame->format);
-    return (*out)->buf[0] ? 0 : -1;
+    return (*out)->buf[0] ? 0 : AVERROR(ENOMEM);
 }
 
 static int run(struct bd_scaler *scaler, struct bd_frame *dst, const struct bd_frame *src)
 {
     if (wrap(&scaler->from, src) < 0 || wrap(&scaler->to, dst) < 0)
-        return -1;
+        return AVERROR(ENOMEM);
     int result = sws_scale_frame(scaler->sws, scaler->to, scaler->from);
     av_frame_unref(scaler->from);
     av_frame_unref(scaler->to);
@@ -165,7 +169,10 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         if (status != BD_OK)
             return status;
     }
-    if (run(*scaler, dst, src) < 0)
+    int error = run(*scaler, dst, src);
+    if (error == AVERROR(ENOMEM))
+        return bd_fail(BD_ERROR_MEMORY, "no memory to scale a picture");
+    if (error < 0)
         return bd_fail(BD_ERROR_FORMAT, "libswscale could not scale a picture");
     bd_frame_copy_times(dst, src);
     return BD_OK;

@@ -1,6 +1,5 @@
 #include "app/bench/platform.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,6 +10,7 @@
 #include "app/json.h"
 #include "app/version.h"
 #include "base/pool.h"
+#include "video/output_file.h"
 
 struct suite {
     const char *name;
@@ -113,12 +113,9 @@ static void write_value(struct bd_json *json, const char *name, double value)
         bd_json_number(json, name, value, 6);
 }
 
-static enum bd_status write_json(const struct bd_bench *bench)
+static void print_json(FILE *file, const void *user)
 {
-    const char *path = bench->options->json;
-    FILE *file = fopen(path, "w");
-    if (!file)
-        return bd_fail(BD_ERROR_IO, "--json %s: %s", path, strerror(errno));
+    const struct bd_bench *bench = user;
     struct bd_json json = { .file = file };
     bd_json_open(&json, NULL, '[');
     for (int i = 0; i < bench->count; i++) {
@@ -152,10 +149,12 @@ static enum bd_status write_json(const struct bd_bench *bench)
         bd_json_close(&json, '}');
     }
     bd_json_close(&json, ']');
-    bool failed = ferror(file);
-    if (fclose(file) || failed)
-        return bd_fail(BD_ERROR_IO, "--json %s: %s", path, strerror(errno));
-    return BD_OK;
+}
+
+static enum bd_status write_json(const struct bd_bench *bench)
+{
+    enum bd_status status = bd_output_print(bench->options->json, print_json, bench, true);
+    return status ? bd_fail(status, "--json %s", bd_error_detail()) : BD_OK;
 }
 
 /* Does an argument, NAME or NAME:PART, name this suite? */
@@ -194,6 +193,8 @@ static enum bd_status check_arguments(const struct bd_options *options)
     }
     if (options->json && options->overwrite == BD_OVERWRITE_NO && access(options->json, F_OK) == 0)
         return bd_fail(BD_ERROR_ARGUMENT, "--json %s: exists, and -n was given", options->json);
+    if (options->json && bd_output_check(options->json, true))
+        return bd_fail(BD_ERROR_ARGUMENT, "--json %s", bd_error_detail());
     return BD_OK;
 }
 

@@ -32,5 +32,5 @@ int main(int argc, char **argv)
     }
     bd_options_release(&options);
     free(arguments);
-    return exit_status;
+    return bd_options_end("backdrop-bench", exit_status);
 }

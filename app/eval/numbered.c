@@ -120,10 +120,10 @@ static enum bd_status make_pattern(char *pattern, const char *folder, const stru
     return BD_OK;
 }
 
-static enum bd_status list(struct kind **kinds, int *count, DIR *folder)
+static enum bd_status list(struct kind **kinds, int *count, DIR *folder, const char *name)
 {
     struct parts parts;
-    for (struct dirent *entry; (entry = readdir(folder));) {
+    for (struct dirent *entry; errno = 0, (entry = readdir(folder));) {
         if (!take_apart(entry->d_name, &parts))
             continue;
         struct kind *kind = kind_of(kinds, count, entry->d_name, &parts);
@@ -137,7 +137,7 @@ static enum bd_status list(struct kind **kinds, int *count, DIR *folder)
         if (parts.number > kind->last)
             kind->last = parts.number;
     }
-    return BD_OK;
+    return errno ? bd_fail(BD_ERROR_IO, "%s: cannot be read: %s", name, strerror(errno)) : BD_OK;
 }
 
 bool bd_subfolder(char *path, const char *folder, const char *name)
@@ -154,7 +154,7 @@ enum bd_status bd_numbered_find(struct bd_numbered *numbered, const char *folder
     DIR *dir = opendir(folder);
     if (!dir)
         return bd_fail(BD_ERROR_IO, "%s: %s", folder, strerror(errno));
-    enum bd_status status = list(&kinds, &count, dir);
+    enum bd_status status = list(&kinds, &count, dir, folder);
     closedir(dir);
     if (!status && count == 0)
         status = bd_fail(BD_ERROR_FORMAT, "%s: no numbered pictures such as in000001.jpg", folder);

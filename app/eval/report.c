@@ -1,13 +1,12 @@
 #include "app/eval/report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "app/json.h"
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 enum { least_column = 24, peer_indent = 2 };
 
@@ -225,8 +224,15 @@ static void write_failures(struct bd_json *json, const struct bd_eval_plan *plan
     bd_json_close(json, ']');
 }
 
-static void write_all(FILE *file, const struct bd_eval_plan *plan, double seconds)
+struct report {
+    const struct bd_eval_plan *plan;
+    double seconds;
+};
+
+static void write_all(FILE *file, const void *user)
 {
+    const struct report *report = user;
+    const struct bd_eval_plan *plan = report->plan;
     struct bd_eval_mean mean = bd_eval_mean(plan, -1);
     struct bd_json json = { .file = file };
     bd_json_open(&json, NULL, '{');
@@ -240,7 +246,7 @@ static void write_all(FILE *file, const struct bd_eval_plan *plan, double second
     write_mean(&json, "mean_recall", mean.recall, mean.sequences);
     write_settings(&json, plan);
     write_peers(&json, plan);
-    bd_json_number(&json, "run_seconds", seconds, 6);
+    bd_json_number(&json, "run_seconds", report->seconds, 6);
     bd_json_integer(&json, "at_once", plan->setup.at_once);
     write_failures(&json, plan);
     bd_json_close(&json, '}');
@@ -248,18 +254,7 @@ static void write_all(FILE *file, const struct bd_eval_plan *plan, double second
 
 enum bd_status bd_eval_write_json(const struct bd_eval_plan *plan, const char *path, double seconds)
 {
-    struct bd_part *part = NULL;
-    enum bd_status status = bd_part_open(&part, path, true);
-    FILE *file = status ? NULL : fopen(bd_part_name(part), "w");
-    if (file) {
-        write_all(file, plan, seconds);
-        bool failed = fflush(file) || ferror(file);
-        failed = fclose(file) || failed;
-        status = failed ? bd_output_fail(path, errno) : BD_OK;
-    } else if (!status) {
-        status = bd_output_fail(path, errno);
-    }
-    enum bd_status closed = bd_part_close(&part, status ? BD_PART_NONE : BD_PART_WHOLE);
-    status = status ? status : closed;
+    const struct report report = { plan, seconds };
+    enum bd_status status = bd_output_print(path, write_all, &report, true);
     return status ? bd_fail(status, "--json %s", bd_error_detail()) : BD_OK;
 }

@@ -100,6 +100,11 @@ enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struc
     return status;
 }
 
+void bd_async_writer_keep_old(struct bd_async_writer *writer)
+{
+    bd_writer_keep_old(writer->writer);
+}
+
 enum bd_status bd_async_writer_close(struct bd_async_writer **writer)
 {
     struct bd_async_writer *self = *writer;

@@ -19,6 +19,9 @@ enum bd_status bd_async_writer_open(struct bd_async_writer **writer, const char 
  * returned here once; nothing is written after it. */
 enum bd_status bd_async_writer_write(struct bd_async_writer *writer, const struct bd_frame *frame);
 
+/* As bd_writer_keep_old. */
+void bd_async_writer_keep_old(struct bd_async_writer *writer);
+
 /* Writes the waiting frames, finalises the file, ends the thread and nulls. Returns the first error
  * that bd_async_writer_write has not returned. Safe on NULL. */
 enum bd_status bd_async_writer_close(struct bd_async_writer **writer);

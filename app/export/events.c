@@ -12,7 +12,7 @@
 
 #include "app/export/component.h"
 #include "app/json.h"
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 static const double least_fraction = 0.0005;
 static const int64_t second = 1000000000; /* times are nanoseconds: a camera's count from 1970 */
@@ -31,6 +31,7 @@ struct bd_events {
     struct bd_json json;
     struct bd_rational time_base;
     bool live;
+    bool keeps_old;
     bool has_utc;
     int64_t utc;                     /* of the time 0 of the input, if has_utc */
     struct bd_components components; /* of the mask at the last peak */
@@ -207,6 +208,11 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *r
     return status;
 }
 
+void bd_events_keep_old(struct bd_events *events)
+{
+    events->keeps_old = true;
+}
+
 enum bd_status bd_events_close(struct bd_events **events, int *count)
 {
     struct bd_events *self = *events;
@@ -222,9 +228,9 @@ enum bd_status bd_events_close(struct bd_events **events, int *count)
     bool failed = fflush(self->file) || ferror(self->file);
     if (fclose(self->file) || failed)
         status = bd_output_fail(bd_part_path(self->part), errno);
-    enum bd_part_end end = self->frames == 0 ? BD_PART_NONE
-                           : status          ? BD_PART_BROKEN
-                                             : BD_PART_WHOLE;
+    enum bd_part_end end = self->frames == 0           ? BD_PART_NONE
+                           : status || self->keeps_old ? BD_PART_BROKEN
+                                                       : BD_PART_WHOLE;
     enum bd_status named = bd_part_close(&self->part, end);
     status = status ? status : named;
     if (count)

@@ -29,6 +29,9 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path,
 /* Adds a frame. An event that has ended is in the file at once. */
 enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *result);
 
+/* As bd_writer_keep_old. */
+void bd_events_keep_old(struct bd_events *events);
+
 /* Ends the event in progress and the file, and nulls. Nothing is left where there was no frame.
  * BD_ERROR_IO if anything could not be written. Safe on NULL. `count` (may be NULL) is the number
  * of events. */

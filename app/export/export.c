@@ -51,7 +51,7 @@ static void run_frames(struct export *export)
     struct bd_result result;
     int64_t limit = export->options->frames;
     enum bd_status status = BD_OK;
-    bool starting = false;
+    bool starting = false, broken = false;
     int64_t total = bd_pipeline_frame_count(export->pipeline);
     if (limit > 0 && (total == 0 || limit < total))
         total = limit;
@@ -61,8 +61,11 @@ static void run_frames(struct export *export)
         if (!bd_interrupted(NULL))
             starting = bd_pipeline_starting(export->pipeline);
         status = bd_pipeline_next(export->pipeline, &result);
+        /* An input that breaks off has given all that it has; memory may be there the next time. */
+        broken = status && status != BD_END && status != BD_ERROR_INTERRUPTED &&
+                 status != BD_ERROR_IO && status != BD_ERROR_FORMAT;
         if (!status)
-            status = bd_outputs_write(export->outputs, &result);
+            broken = (status = bd_outputs_write(export->outputs, &result)) != BD_OK;
         if (!status)
             bd_meter_update(&export->meter, ++export->frames);
     }
@@ -70,6 +73,8 @@ static void run_frames(struct export *export)
     export->interrupted = bd_interrupted(NULL);
     if (status && status != BD_END && status != BD_ERROR_INTERRUPTED)
         note_failure(export);
+    if (broken)
+        bd_outputs_keep_old(export->outputs);
 }
 
 static const char *plural(int64_t count)

@@ -298,6 +298,18 @@ enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_resu
     return status;
 }
 
+void bd_outputs_keep_old(struct bd_outputs *outputs)
+{
+    for (int i = 0; i < videos; i++)
+        if (outputs->films[i])
+            bd_async_writer_keep_old(outputs->films[i]);
+    for (int i = 0; i < kind_count; i++)
+        if (outputs->pictures[i])
+            bd_writer_keep_old(outputs->pictures[i]);
+    if (outputs->events)
+        bd_events_keep_old(outputs->events);
+}
+
 /* The outputs that are one picture are written at the end. */
 static enum bd_status write_pictures(struct bd_outputs *outputs)
 {

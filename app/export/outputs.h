@@ -21,6 +21,10 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
 /* Writes a separated frame to all outputs. */
 enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_result *result);
 
+/* What was written is not all that was asked for: files that were there before stay, and what was
+ * written keeps the name NAME.part. */
+void bd_outputs_keep_old(struct bd_outputs *outputs);
+
 /* Finalises all files and nulls; returns the first failure. Safe on NULL. `events` (may be NULL) is
  * the number of events, -1 where none were asked for. */
 enum bd_status bd_outputs_close(struct bd_outputs **outputs, int *events);

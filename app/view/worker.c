@@ -1,5 +1,6 @@
 #include "app/view/worker.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ struct bd_view_worker {
     struct bd_pipeline *pipeline;
     double first_time; /* of the input's first frame, in its own times */
     bool first_time_known, frozen, repeating, jump;
+    int64_t separated, dropped; /* dropped: by a live source, before the separation */
 };
 
 static bool interrupted(void *user)
@@ -170,6 +172,8 @@ static enum bd_status separate(struct bd_view_worker *worker, struct bd_view_res
             return status;
     }
     describe(worker, out, &result);
+    worker->separated++;
+    worker->dropped = result.dropped;
     return BD_OK;
 }
 
@@ -284,6 +288,8 @@ void bd_view_worker_destroy(struct bd_view_worker **handle)
     pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
     pthread_join(worker->thread, NULL);
+    bd_log(BD_LOG_DEBUG, "%" PRId64 " frames were separated, %" PRId64 " dropped before",
+           worker->separated, worker->dropped);
     bd_view_queue_destroy(&worker->queue);
     pthread_cond_destroy(&worker->wake);
     pthread_mutex_destroy(&worker->lock);

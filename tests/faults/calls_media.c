@@ -72,8 +72,10 @@ CALL(int, sws_scale,
      (struct SwsContext *sws, const uint8_t *const from[], const int strides[], int first, int rows,
       uint8_t *const to[], const int to_strides[]),
      (sws, from, strides, first, rows, to, to_strides), ENOMEM, NO_MEMORY)
+#if LIBSWSCALE_VERSION_MAJOR >= 6 /* FFmpeg 5.0 */
 CALL(int, sws_scale_frame, (struct SwsContext *sws, AVFrame *to, const AVFrame *from),
      (sws, to, from), ENOMEM, NO_MEMORY)
+#endif
 
 /* --- FFmpeg: files --- */
 

@@ -9,6 +9,7 @@
 
 #include "lapack/names.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/norm.h"
 #include "tests/support/random.h"
 
 enum { most_floats = 1 << 17 }; /* of an array */
@@ -153,15 +154,6 @@ static inline void require_gaps(const struct array *x)
     for (int64_t i = 0; i < x->count && x->ld > 0; i++)
         if (i % x->ld >= x->rows)
             REQUIRE(same_bits(x->after[0] + i, x->before + i, 1));
-}
-
-static inline double norm64(int64_t m, int64_t n, const float *x, int64_t ld)
-{
-    double sum = 0;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < m; i++)
-            sum += (double)x[i + j * ld] * x[i + j * ld];
-    return sqrt(sum);
 }
 
 #endif

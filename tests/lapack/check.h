@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "lapack/names.h"
+#include "tests/support/norm.h"
 #include "tests/support/random.h"
 
 /* What XERBLA was told last; the program's XERBLA is the one that the drop-in must call. */
@@ -89,16 +90,6 @@ static inline void apply64(int transposed, int64_t m, int64_t n, int64_t k, cons
                 c[r + j * ldc] -= sum * v[r + p * ldv];
         }
     }
-}
-
-/* ||X||_F, safe at any scale of float32. */
-static inline double norm64(int64_t m, int64_t n, const float *x, int64_t ld)
-{
-    double sum = 0;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < m; i++)
-            sum += (double)x[i + j * ld] * x[i + j * ld];
-    return sqrt(sum);
 }
 
 /* ||Q^T Q - I||_F of a float64 Q (m x n). */

@@ -1,6 +1,8 @@
 /* The LAPACK drop-in's qrupdate routines against the matrices they update, in float64. */
 #include "tests/lapack/check.h"
 
+#include <dlfcn.h>
+
 #include "tests/support/quick.h"
 
 /* A (m x n, float64) with its Q (ld ldq, k columns) and R (k x n, ld ldr), and room to grow. */
@@ -346,6 +348,97 @@ static void change_row_faults(void **state)
     }
 }
 
+/* What one routine of the two libraries was told with these numbers. */
+struct complaint {
+    char name[sizeof told_name];
+    int argument, times;
+};
+
+/* As the routines of qrupdate are called here; those of rows have no k. */
+union routine {
+    void *symbol;
+    void (*insert_column)(const int32_t *, const int32_t *, const int32_t *, float *,
+                          const int32_t *, float *, const int32_t *, const int32_t *, const float *,
+                          float *);
+    void (*delete_column)(const int32_t *, const int32_t *, const int32_t *, float *,
+                          const int32_t *, float *, const int32_t *, const int32_t *, float *);
+    void (*insert_row)(const int32_t *, const int32_t *, float *, const int32_t *, float *,
+                       const int32_t *, const int32_t *, float *, float *);
+    void (*delete_row)(const int32_t *, const int32_t *, float *, const int32_t *, float *,
+                       const int32_t *, const int32_t *, float *);
+};
+
+/* The arrays have room on both sides: the reference goes on after some faults. */
+static struct complaint try_update(int which, union routine routine, const struct update_case *x)
+{
+    enum { MIDDLE = 2048 };
+    static float q[2 * MIDDLE], r[2 * MIDDLE], column[MIDDLE], w[MIDDLE];
+    float *const q0 = q + MIDDLE, *const r0 = r + MIDDLE;
+    struct complaint complaint;
+    for (int i = 0; i < 2 * MIDDLE; i++)
+        q[i] = r[i] = 1;
+    for (int i = 0; i < MIDDLE; i++)
+        column[i] = w[i] = 1;
+    forget();
+    if (which == 0)
+        routine.insert_column(&x->m, &x->n, &x->k, q0, &x->ldq, r0, &x->ldr, &x->j, column, w);
+    else if (which == 1)
+        routine.delete_column(&x->m, &x->n, &x->k, q0, &x->ldq, r0, &x->ldr, &x->j, w);
+    else if (which == 2)
+        routine.insert_row(&x->m, &x->n, q0, &x->ldq, r0, &x->ldr, &x->j, column, w);
+    else
+        routine.delete_row(&x->m, &x->n, q0, &x->ldq, r0, &x->ldr, &x->j, w);
+    memcpy(complaint.name, told_name, sizeof told_name);
+    complaint.argument = told_argument;
+    complaint.times = told_times;
+    return complaint;
+}
+
+/* Every argument, good and bad, in every combination: XERBLA is told what qrupdate's own library
+ * tells it. */
+static void faults_of_qrupdate(void **state)
+{
+    static const char *const names[] = { "sqrinc_", "sqrdec_", "sqrinr_", "sqrder_" };
+    const union routine ours[] = { { .insert_column = sqrinc_ },
+                                   { .delete_column = sqrdec_ },
+                                   { .insert_row = sqrinr_ },
+                                   { .delete_row = sqrder_ } };
+    (void)state;
+    void *library = dlopen("libqrupdate.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        print_message("skipped: libqrupdate1 is not installed\n");
+        skip();
+    }
+    int calls = 0, refused = 0;
+    for (int which = 0; which < 4; which++) {
+        const union routine theirs = { .symbol = dlsym(library, names[which]) };
+        assert_non_null(theirs.symbol);
+        struct update_case x;
+        for (x.m = -1; x.m <= 4; x.m++)
+            for (x.n = -1; x.n <= 4; x.n++)
+                for (x.k = which < 2 ? -1 : 0; x.k <= (which < 2 ? 4 : 0); x.k++)
+                    for (x.ldq = -1; x.ldq <= 5; x.ldq++)
+                        for (x.ldr = -1; x.ldr <= 5; x.ldr++)
+                            for (x.j = -1; x.j <= 6; x.j++) {
+                                const struct complaint got = try_update(which, ours[which], &x),
+                                                       want = try_update(which, theirs, &x);
+                                calls++;
+                                refused += want.times > 0;
+                                if (got.times != want.times || got.argument != want.argument ||
+                                    strcmp(got.name, want.name) != 0)
+                                    fail_msg("%s with m = %d, n = %d, k = %d, ldq = %d, ldr = %d, "
+                                             "j = %d: %s %d, %d times, where qrupdate tells %s %d, "
+                                             "%d times",
+                                             names[which], x.m, x.n, x.k, x.ldq, x.ldr, x.j,
+                                             got.name, got.argument, got.times, want.name,
+                                             want.argument, want.times);
+                            }
+    }
+    print_message("%d calls, %d refused\n", calls, refused);
+    assert_true(refused > 0);
+    dlclose(library);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +450,7 @@ int main(void)
         cmocka_unit_test(insert_column_faults),
         cmocka_unit_test(delete_column_faults),
         cmocka_unit_test(change_row_faults),
+        cmocka_unit_test(faults_of_qrupdate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

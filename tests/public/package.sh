@@ -4,8 +4,8 @@
 #   package.sh BUILD VERSION
 set -eu
 build=$1 version=$2
-if [ "$(id -u)" != 0 ] || ! command -v dpkg-shlibdeps >/dev/null; then
-    echo "skipped: dpkg installs for root alone, and packages need dpkg-dev"
+if [ "$(id -u)" != 0 ] || ! command -v dpkg-shlibdeps >/dev/null || ! command -v file >/dev/null; then
+    echo "skipped: dpkg installs for root alone, and packages need dpkg-dev and file"
     exit 77
 fi
 folder=$(mktemp -d)

@@ -146,10 +146,13 @@ static void test_corrupt(void **state)
     (void)state;
     struct bd_reader_options options = { .threads = 1 };
     make_clips();
-    for (int i = 0; i < CLIPS; i++) {
+    for (int i = 0; i < 4 * CLIPS; i++) {
         size_t size;
-        uint32_t seed = 12345;
-        uint8_t *bytes = load(clips[i].name, &size);
+        /* What rubbish hits is a matter of chance: Matroska loses a packet, or some clusters. */
+        if (i >= CLIPS && !strstr(clips[i % CLIPS].name, ".mkv"))
+            continue;
+        uint32_t seed = 12345 + (uint32_t)(i / CLIPS);
+        uint8_t *bytes = load(clips[i % CLIPS].name, &size);
         for (size_t at = size * 4 / 10; at < size * 5 / 10; at++)
             bytes[at] = (uint8_t)(random_bits(&seed) >> 16);
         save("corrupt", bytes, size);
@@ -163,7 +166,7 @@ static void test_corrupt(void **state)
         bd_reader_close(&reader);
         bd_log_set(NULL, NULL);
         if (clip.count < 60 || clip.count > FRAMES || damaged < 1 || warnings != 1)
-            fail_msg("%s: %d frames, %d damaged, %d warnings", clips[i].name, clip.count,
+            fail_msg("%s: %d frames, %d damaged, %d warnings", clips[i % CLIPS].name, clip.count,
                      (int)damaged, warnings);
         free_clip(&clip);
     }

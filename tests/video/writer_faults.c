@@ -339,6 +339,64 @@ static void test_old_film_stays(void **state)
     empty_scratch();
 }
 
+/* Where not one picture fits, nothing takes the name, and a line says so. */
+static int removals;
+
+static void count_removals(void *user, enum bd_log_level level, const char *message)
+{
+    (void)user;
+    removals += level == BD_LOG_WARNING && strstr(message, "not one picture fitted");
+}
+
+static void test_no_picture_fits(void **state)
+{
+    static const char *const names[] = { "x.mp4", "x.mov", "x.mkv", "x.avi", "x.nut" };
+    (void)state;
+    struct rlimit was, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+    limit = was;
+    limit.rlim_cur = 40000; /* a picture has about 77000 bytes */
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int old = 0; old < 2; old++) {
+            assert_int_equal(shell(old ? "printf old > %s" : "true %s", names[i]), 0);
+            removals = 0;
+            bd_log_set(count_removals, NULL);
+            assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+            fill(names[i], "cannot be written");
+            assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+            bd_log_set(NULL, NULL);
+            if (shell(old ? "test \"$(ls)\" = %s && test $(cat *) = old" : "test -z \"$(ls)\"",
+                      names[i]) != 0)
+                fail_msg("%s: something else is there", names[i]);
+            if (removals > 1)
+                fail_msg("%s: told %d times", names[i], removals);
+            if (strstr(names[i], ".m"))
+                assert_true(removals == 1 || strstr(names[i], "mkv"));
+            empty_scratch();
+        }
+    signal(SIGXFSZ, handler);
+}
+
+/* Frames that are not all that was asked for replace nothing, whatever the disk holds. */
+static void test_keep_old(void **state)
+{
+    static const char *const names[] = { "x.mp4", "x.mkv", "x.png" };
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct bd_writer_options options = gray(320, 240);
+        struct bd_writer *writer = NULL;
+        options.overwrite = true;
+        assert_int_equal(shell("printf old > %s", names[i]), 0);
+        ok(bd_writer_open(&writer, in_scratch(names[i]), &options));
+        write_frames(writer, 0, 1);
+        bd_writer_keep_old(writer);
+        ok(bd_writer_close(&writer));
+        assert_int_equal(shell("test $(cat %s) = old && test -s %s.part", names[i], names[i]), 0);
+        empty_scratch();
+    }
+}
+
 /* Two programs on one output: the second is told. */
 static void test_two_writers(void **state)
 {
@@ -420,7 +478,8 @@ int main(void)
         cmocka_unit_test(test_full_device), cmocka_unit_test(test_limit_midway),
         cmocka_unit_test(test_full_disk),   cmocka_unit_test(test_picture_read),
         cmocka_unit_test(test_unfinished),  cmocka_unit_test(test_old_film_stays),
-        cmocka_unit_test(test_two_writers),
+        cmocka_unit_test(test_two_writers), cmocka_unit_test(test_no_picture_fits),
+        cmocka_unit_test(test_keep_old),
     };
     return cmocka_run_group_tests_name("writer_faults", tests, create_logged_scratch,
                                        remove_scratch);

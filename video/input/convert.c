@@ -151,8 +151,12 @@ static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
     sws_setColorspaceDetails(sws, sws_getCoefficients(plan->matrix), plan->range,
                              sws_getCoefficients(luma ? plan->matrix : SWS_CS_DEFAULT), 1, 0,
                              1 << 16, 1 << 16);
-    if (sws_init_context(sws, NULL, NULL) < 0) {
+    int error = sws_init_context(sws, NULL, NULL);
+    if (error < 0) {
         sws_freeContext(sws);
+        if (error == AVERROR(ENOMEM))
+            return bd_fail(BD_ERROR_MEMORY, "no memory to convert pictures of %d x %d", plan->width,
+                           plan->height);
         return bd_fail(
             BD_ERROR_UNSUPPORTED, "no conversion from %s %d x %d to %d x %d in libswscale",
             av_get_pix_fmt_name(plan->format), plan->width, plan->height, c->width, c->height);
@@ -252,8 +256,11 @@ static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, cons
     }
     uint8_t *planes[4] = { dst->data };
     int strides[4] = { (int)dst->stride };
-    if (sws_scale(c->sws, (const uint8_t *const *)src->data, src->linesize, 0, src->height, planes,
-                  strides) < 0)
+    int error = sws_scale(c->sws, (const uint8_t *const *)src->data, src->linesize, 0, src->height,
+                          planes, strides);
+    if (error == AVERROR(ENOMEM))
+        return bd_fail(BD_ERROR_MEMORY, "no memory to convert a picture");
+    if (error < 0)
         return bd_fail(BD_ERROR_FORMAT, "libswscale could not convert a picture");
     return BD_OK;
 }

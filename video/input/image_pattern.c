@@ -107,7 +107,7 @@ static enum bd_status list_numbers(const struct pattern *p, DIR *folder, int **n
 {
     size_t room = 0;
     struct dirent *entry;
-    while ((entry = readdir(folder))) {
+    while (errno = 0, (entry = readdir(folder))) {
         long number = number_of(p, entry->d_name);
         if (number < 0)
             continue;
@@ -120,7 +120,9 @@ static enum bd_status list_numbers(const struct pattern *p, DIR *folder, int **n
         }
         (*numbers)[(*count)++] = (int)number;
     }
-    return BD_OK;
+    return errno ? bd_fail(BD_ERROR_IO, "cannot read the folder of '%s': %s", p->prefix,
+                           strerror(errno))
+                 : BD_OK;
 }
 
 enum bd_status bd_image_pattern_find(const char *path, int *first, int *beyond_gap)

@@ -66,6 +66,15 @@ static bool is_cut(const struct libav_source *s)
            strstr(said, "partial file");
 }
 
+/* Whether the demuxer of Matroska has passed over bytes that it cannot read: it goes on with the
+ * next cluster that it finds, and says so in its log alone. */
+static bool has_passed_over(void)
+{
+    const char *said = bd_libav_logged();
+    return strstr(said, "exceeds containing") || strstr(said, "exceeds max length") ||
+           strstr(said, "invalid as first byte");
+}
+
 /* Gets the next packet of the video stream into s->packet; at the end of the packets, or
  * after an error, sets s->draining. */
 static enum bd_status read_packet(struct libav_source *s)
@@ -75,6 +84,8 @@ static enum bd_status read_packet(struct libav_source *s)
             return interrupted(s);
         bd_libav_forget();
         int error = av_read_frame(s->input.format, s->packet);
+        if (error == 0 && has_passed_over())
+            count_damage(s, "data", AVERROR_INVALIDDATA);
         if (error == 0 && s->packet->stream_index == s->input.stream->index)
             return BD_OK;
         if (error == 0) {

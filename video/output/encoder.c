@@ -65,7 +65,11 @@ static enum bd_status make_conversion(struct bd_encoder *e, const struct bd_writ
     /* Before the initialisation, which picks its routines by the ranges. */
     sws_setColorspaceDetails(sws, matrix, 1, matrix, full, 0, 1 << 16, 1 << 16);
     e->sws = sws;
-    if (sws_init_context(sws, NULL, NULL) < 0)
+    int error = sws_init_context(sws, NULL, NULL);
+    if (error == AVERROR(ENOMEM))
+        return bd_fail(BD_ERROR_MEMORY, "%s: no memory to convert pictures of %d x %d", e->path,
+                       c->width, c->height);
+    if (error < 0)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "%s: libswscale cannot convert pictures of %d x %d to %s for encoder %s",
                        e->path, c->width, c->height, av_get_pix_fmt_name(c->pix_fmt),
@@ -226,8 +230,11 @@ static enum bd_status convert(struct bd_encoder *e, const struct bd_frame *frame
     }
     const uint8_t *const data[4] = { from->data };
     const int strides[4] = { (int)from->stride };
-    if (sws_scale(e->sws, data, strides, 0, from->height, e->picture->data, e->picture->linesize) <
-        0)
+    int error =
+        sws_scale(e->sws, data, strides, 0, from->height, e->picture->data, e->picture->linesize);
+    if (error == AVERROR(ENOMEM))
+        return bd_fail(BD_ERROR_MEMORY, "%s: no memory to convert a picture", e->path);
+    if (error < 0)
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s: libswscale could not convert a picture", e->path);
     return BD_OK;
 }

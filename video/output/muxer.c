@@ -266,9 +266,35 @@ static void join_fragments(struct bd_muxer *m)
     free(whole);
 }
 
-enum bd_status bd_muxer_close(struct bd_muxer **muxer, bool whole)
+/* Whether the first picture of the closed file is there. */
+static bool has_picture(const struct bd_muxer *m)
+{
+    const AVInputFormat *demuxer = av_find_input_format(m->format->oformat->name);
+    AVFormatContext *from = NULL;
+    AVPacket *packet = av_packet_alloc();
+    char *url = NULL;
+    /* Pixels without a header play from the first byte on; devices cannot be read again. */
+    if (bd_part_is_direct(m->part) || strcmp(m->format->oformat->name, "rawvideo") == 0) {
+        av_packet_free(&packet);
+        return true;
+    }
+    int error = AVERROR(ENOMEM);
+    if (packet && asprintf(&url, "file:%s", bd_part_name(m->part)) >= 0)
+        error = avformat_open_input(&from, url, (AVInputFormat *)(uintptr_t)demuxer, NULL);
+    if (error >= 0)
+        error = av_read_frame(from, packet);
+    /* What cannot be known is kept. */
+    bool has = error == AVERROR(ENOMEM) || (error >= 0 && !(packet->flags & AV_PKT_FLAG_CORRUPT));
+    avformat_close_input(&from);
+    av_packet_free(&packet);
+    free(url);
+    return has;
+}
+
+enum bd_status bd_muxer_close(struct bd_muxer **muxer, bool whole, bool *plays)
 {
     struct bd_muxer *m = *muxer;
+    *plays = true;
     if (!m)
         return BD_OK;
     bd_libav_forget();
@@ -284,6 +310,8 @@ enum bd_status bd_muxer_close(struct bd_muxer **muxer, bool whole)
     if (error >= 0 && whole && m->fragments && m->started && !bd_part_is_direct(m->part))
         join_fragments(m);
     enum bd_status status = error < 0 ? fail_libav(m->path, error) : BD_OK;
+    if (error < 0 || !whole)
+        *plays = has_picture(m);
     avformat_free_context(m->format);
     free(m);
     *muxer = NULL;

@@ -2,8 +2,8 @@
 #ifndef BD_VIDEO_OUTPUT_MUXER_H
 #define BD_VIDEO_OUTPUT_MUXER_H
 
-#include "video/output/output_file.h"
 #include "video/output/recipe.h"
+#include "video/output_file.h"
 
 struct bd_muxer;
 
@@ -25,7 +25,8 @@ enum bd_status bd_muxer_write(struct bd_muxer *muxer, AVPacket *packet, struct b
                               int64_t decoded);
 
 /* Writes the trailer, closes and nulls. `whole`: nothing has failed, and fragments become an
- * ordinary film with one index, which more programs can edit. Safe on NULL. */
-enum bd_status bd_muxer_close(struct bd_muxer **muxer, bool whole);
+ * ordinary film with one index, which more programs can edit. `*plays` is false where something has
+ * failed and the file holds not one whole picture. Safe on NULL. */
+enum bd_status bd_muxer_close(struct bd_muxer **muxer, bool whole, bool *plays);
 
 #endif

@@ -10,7 +10,7 @@
 #include "video/libav.h"
 #include "video/output/encoder.h"
 #include "video/output/muxer.h"
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 /* Frames that an encoder may hold back (look-ahead and threads: 60 to 100 in practice). */
 enum { HELD_MAX = 1024 };
@@ -32,6 +32,7 @@ struct bd_writer {
         int64_t index;
     } held[HELD_MAX];
     bool failed; /* and the error was returned */
+    bool keeps_old;
 };
 
 static enum bd_status check_options(const char *path, const struct bd_writer_options *o)
@@ -186,6 +187,11 @@ enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame
     return status;
 }
 
+void bd_writer_keep_old(struct bd_writer *w)
+{
+    w->keeps_old = true;
+}
+
 enum bd_status bd_writer_close(struct bd_writer **writer)
 {
     struct bd_writer *w = *writer;
@@ -203,12 +209,17 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     }
     /* The trailer is written after a failure too: the file may become playable. The first error is
      * the one to return. */
-    bool told = w->failed || status != BD_OK;
+    bool told = w->failed || status != BD_OK, plays;
     char *detail = told ? strdup(bd_error_detail()) : NULL;
-    enum bd_status closed = bd_muxer_close(&w->muxer, !told);
-    enum bd_part_end end = !told && closed == BD_OK ? BD_PART_WHOLE : BD_PART_BROKEN;
+    enum bd_status closed = bd_muxer_close(&w->muxer, !told, &plays);
+    bool whole = !told && closed == BD_OK && !w->keeps_old;
+    enum bd_part_end end = whole ? BD_PART_WHOLE : BD_PART_BROKEN;
     if (w->sequence || w->written == 0 || (w->plan.pictures && told))
         end = BD_PART_NONE; /* a lock, nothing, half a picture */
+    if (!plays && end != BD_PART_NONE) {
+        end = BD_PART_NONE;
+        bd_log(BD_LOG_WARNING, "%s: not one picture fitted: what was written is removed", w->path);
+    }
     if (closed == BD_OK)
         closed = bd_part_close(&w->part, end);
     else

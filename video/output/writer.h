@@ -39,9 +39,14 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
  * Times are exact in .mp4, .mov and .nut, to the millisecond in .mkv and .webm, and on a constant
  * rate that starts at zero in .avi and .y4m (a warning is logged once where that moves a frame).
  * BD_ERROR_IO on a full disk: what was written before plays once the writer is closed, as PATH, or
- * as PATH.part where there was a file before. BD_ERROR_ARGUMENT for a frame that does not fit; the
+ * as PATH.part where there was a file before; where not one picture fitted, nothing is left, and a
+ * warning says so. BD_ERROR_ARGUMENT for a frame that does not fit; the
  * writer goes on with the next. */
 enum bd_status bd_writer_write(struct bd_writer *writer, const struct bd_frame *frame);
+
+/* The frames that come are not all that was asked for: closing leaves what was there before as it
+ * is, as after a full disk. Any thread, while another one writes. */
+void bd_writer_keep_old(struct bd_writer *writer);
 
 /* Drains the encoder, writes the trailer, closes and nulls. Nothing is left of an output without a
  * frame. Returns the first error of the whole

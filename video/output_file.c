@@ -1,4 +1,4 @@
-#include "video/output/output_file.h"
+#include "video/output_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -187,6 +187,24 @@ enum bd_status bd_part_open(struct bd_part **part, const char *path, bool overwr
         p->name[strlen(p->target)] = 0; /* without ".part" */
     *part = p;
     return BD_OK;
+}
+
+enum bd_status bd_output_print(const char *path, void (*print)(FILE *file, const void *user),
+                               const void *user, bool overwrite)
+{
+    struct bd_part *part = NULL;
+    enum bd_status status = bd_part_open(&part, path, overwrite);
+    FILE *file = status ? NULL : fopen(bd_part_name(part), "w");
+    if (file) {
+        print(file, user);
+        bool failed = fflush(file) || ferror(file);
+        failed = fclose(file) || failed;
+        status = failed ? bd_output_fail(path, errno) : BD_OK;
+    } else if (!status) {
+        status = bd_output_fail(path, errno);
+    }
+    enum bd_status closed = bd_part_close(&part, status ? BD_PART_NONE : BD_PART_WHOLE);
+    return status ? status : closed;
 }
 
 const char *bd_part_path(const struct bd_part *part)

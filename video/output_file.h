@@ -1,10 +1,11 @@
 /* Output files: checks with error lines for users, and files that take their name when they are
  * whole. */
-#ifndef BD_VIDEO_OUTPUT_OUTPUT_FILE_H
-#define BD_VIDEO_OUTPUT_OUTPUT_FILE_H
+#ifndef BD_VIDEO_OUTPUT_FILE_H
+#define BD_VIDEO_OUTPUT_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <backdrop/status.h>
 
@@ -17,6 +18,10 @@ enum bd_status bd_output_fail(const char *path, int error);
 
 /* Writes a whole file, or nothing. Errors as bd_part_open, and a full disk. */
 enum bd_status bd_output_write(const char *path, const void *data, size_t size, bool overwrite);
+
+/* The same for what `print` writes to the stream; `user` is handed on to it. */
+enum bd_status bd_output_print(const char *path, void (*print)(FILE *file, const void *user),
+                               const void *user, bool overwrite);
 
 /* A file that is written under another name (PATH.part) and takes its own when it is whole: what
  * was there before stays until then, and what a program that was killed has written is found there.
