@@ -33,6 +33,7 @@ static const struct column {
                 { "without ghosts", BD_WITHOUT_GHOST_REMOVAL, BD_STABILISE_AUTO },
                 { "without shadows", BD_WITHOUT_SHADOWS, BD_STABILISE_AUTO },
                 { "without recurrence", BD_WITHOUT_RECURRENCE, BD_STABILISE_AUTO },
+                { "without mirror images", BD_WITHOUT_MIRROR_IMAGES, BD_STABILISE_AUTO },
                 { "without trimming", BD_WITHOUT_TRIMMING, BD_STABILISE_AUTO },
                 { "without registration", BD_WITHOUT_NOTHING, BD_STABILISE_OFF },
                 { "without all", BD_WITHOUT_ANY, BD_STABILISE_OFF } };
