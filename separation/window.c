@@ -36,6 +36,12 @@ static int none_is_zero(int value)
     return value == BD_NONE ? 0 : value;
 }
 
+static bool looks_for_mirrors(const struct bd_separator *s)
+{
+    return s->options.channels == 3 && s->options.shadows != BD_NONE &&
+           !bd_sep_without(s, BD_WITHOUT_SHADOWS) && !bd_sep_without(s, BD_WITHOUT_MIRROR_IMAGES);
+}
+
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds)
 {
     const struct bd_separator_options *o = &s->options;
@@ -51,6 +57,7 @@ struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, doubl
         .max_hole = none_is_zero(o->max_hole),
         .plain = bd_sep_without(s, BD_WITHOUT_TRIMMING) ? -1 : plain_share,
         .shadows = o->shadows != BD_NONE && !bd_sep_without(s, BD_WITHOUT_SHADOWS),
+        .mirrors = s->cleaned && looks_for_mirrors(s),
         .guard = (o->width < o->height ? o->width : o->height) / 16,
         .noise_rate = (float)(1 - exp(-seconds / noise_seconds)),
         .seconds = (float)seconds,
@@ -182,6 +189,7 @@ static enum bd_status clean_column(struct bd_separator *s, int j, bool first)
     struct bd_detect_params params = bd_sep_detect_params(s, 0);
     enum bd_status status = ops->recall(s->state, s->order[j]);
     params.columns = first ? 0 : s->columns;
+    params.mirrors = !first && looks_for_mirrors(s);
     params.looks = bd_recurrence_looks;
     params.look = (unsigned)(j * bd_recurrence_looks);
     if (status == BD_OK)

@@ -238,6 +238,11 @@ static enum bd_status find_mask(struct bd_cuda_separator *s, const struct bd_det
     pictures.frame = s->f;
     pictures.background = set->background;
     pictures.channels = s->shape.channels;
+    if (params->mirrors)
+        pictures.mirrors = { s->moving.mirrored, s->moving.places,
+                             s->moving.any + 1,  rates ? &rates->look : NULL,
+                             params->look,       params->looks > 0,
+                             s->moving.across,   bd_recurrence_cell_power(s->shape.height) };
     return status == BD_OK ? bd_cuda_mask_clean(s->mask_work, &pictures, params) : status;
 }
 

@@ -348,9 +348,10 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     return status;
 }
 
-/* A cell a thread. *any is 0 before. */
-static __global__ void find_seeds(uint8_t *seeds, int *any,
-                                  const struct bd_recurrence_counts *counts, int across, int down,
+/* A cell a thread: the seeds, and the places of mirror images. any is 0, 0 before. */
+static __global__ void find_seeds(uint8_t *seeds, uint8_t *places, int *any,
+                                  const struct bd_recurrence_counts *counts,
+                                  const struct bd_mirror_counts *mirrored, int across, int down,
                                   int looks, int followed, int height)
 {
     const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
@@ -359,9 +360,13 @@ static __global__ void find_seeds(uint8_t *seeds, int *any,
     const struct bd_recurrence_counts sum = bd_recurrence_sum_around(
         counts, across, down, i % across, i / across, bd_recurrence_around);
     const bool seed = bd_recurrence_is_seed(sum, looks, followed, height);
+    const bool place = bd_mirror_is_place(mirrored, across, down, i % across, i / across);
     seeds[i] = seed;
+    places[i] = place;
     if (seed)
-        *any = 1;
+        any[0] = 1;
+    if (place)
+        any[1] = 1;
 }
 
 /* A cell a thread: the map from the seeds. */
@@ -385,12 +390,12 @@ enum bd_status bd_sep_make_map(struct bd_cuda_separator *s)
     if (!moving->stale || moving->recalled >= 0)
         return BD_OK;
     enum bd_status status = bd_cuda_check(
-        cudaMemsetAsync(moving->any, 0, sizeof *moving->any, stream), "clearing a flag");
+        cudaMemsetAsync(moving->any, 0, 2 * sizeof *moving->any, stream), "clearing two flags");
     if (status != BD_OK)
         return status;
-    find_seeds<<<blocks, bd_sep_threads, 0, stream>>>(moving->seeds, moving->any, moving->counts,
-                                                      across, down, moving->looks, moving->followed,
-                                                      height);
+    find_seeds<<<blocks, bd_sep_threads, 0, stream>>>(
+        moving->seeds, moving->places, moving->any, moving->counts, moving->mirrored, across, down,
+        moving->looks, moving->followed, height);
     status = bd_cuda_launched("finding cells that move");
     if (status != BD_OK)
         return status;
@@ -401,11 +406,14 @@ enum bd_status bd_sep_make_map(struct bd_cuda_separator *s)
     return bd_cuda_launched("growing cells that move");
 }
 
-static __global__ void halve(struct bd_recurrence_counts *counts, int count)
+static __global__ void halve(struct bd_recurrence_counts *counts, struct bd_mirror_counts *mirrored,
+                             int count)
 {
     const int i = blockIdx.x * bd_sep_threads + threadIdx.x;
-    if (i < count)
-        bd_recurrence_halve(&counts[i]);
+    if (i >= count)
+        return;
+    bd_recurrence_halve(&counts[i]);
+    bd_mirror_halve(&mirrored[i]);
 }
 
 enum bd_status bd_sep_enter_moving(struct bd_cuda_separator *s, int slot)
@@ -418,6 +426,6 @@ enum bd_status bd_sep_enter_moving(struct bd_cuda_separator *s, int slot)
     moving->looks /= 2;
     moving->followed /= 2;
     halve<<<bd_sep_blocks(cells, bd_sep_threads), bd_sep_threads, 0, s->cuda->stream>>>(
-        moving->counts, cells);
+        moving->counts, moving->mirrored, cells);
     return bd_cuda_launched("forgetting half of what moved");
 }

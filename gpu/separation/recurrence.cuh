@@ -12,7 +12,8 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
                                      const struct bd_detect_params *params, int learn,
                                      const struct bd_sep_rates *loaded, const uint8_t *shadow);
 
-/* Before a new frame is separated: makes the map again if a frame has entered since. */
+/* Before a new frame is separated: makes the map again if a frame has entered since, and that of
+ * the places of mirror images. */
 enum bd_status bd_sep_make_map(struct bd_cuda_separator *s);
 
 /* A frame has entered the window at the slot. */

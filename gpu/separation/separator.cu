@@ -81,6 +81,8 @@ static void sep_destroy(void *arg)
                              s->moving.counts,
                              s->moving.seeds,
                              s->moving.moves,
+                             s->moving.mirrored,
+                             s->moving.places,
                              s->moving.any,
                              s->moving.list,
                              s->moving.listed };
@@ -152,7 +154,9 @@ static void take_moving(struct allocation *a, struct bd_cuda_separator *s)
     take(a, &moving->counts, cells);
     take(a, &moving->seeds, cells);
     take(a, &moving->moves, cells);
-    take(a, &moving->any, 1);
+    take(a, &moving->mirrored, cells);
+    take(a, &moving->places, cells);
+    take(a, &moving->any, 2);
     take(a, &moving->listed, 2);
     take(a, &moving->list, 2 * s->pixels);
 }
@@ -274,7 +278,11 @@ static enum bd_status sep_reset(void *arg)
     if (error == cudaSuccess)
         error = cudaMemsetAsync(moving->counts, 0, cells * sizeof *moving->counts, stream);
     if (error == cudaSuccess)
-        error = cudaMemsetAsync(moving->any, 0, sizeof *moving->any, stream);
+        error = cudaMemsetAsync(moving->mirrored, 0, cells * sizeof *moving->mirrored, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(moving->places, 0, cells, stream);
+    if (error == cudaSuccess)
+        error = cudaMemsetAsync(moving->any, 0, 2 * sizeof *moving->any, stream);
     moving->looks = moving->followed = moving->stale = 0;
     s->ghosts_pending = 0;
     return bd_cuda_check(error, "forgetting what the separator learned");

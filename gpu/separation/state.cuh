@@ -87,7 +87,10 @@ struct bd_sep_moving {
     uint8_t *visit;                      /* pitch: the visit in hand */
     struct bd_recurrence_counts *counts; /* across x down */
     uint8_t *seeds, *moves;              /* across x down: 0 or 1, the map */
-    int *any;                            /* 1: something moves */
+    /* Places of mirror images (separation/shared/mirror.h): evidence, and the map, 0 or 1. */
+    struct bd_mirror_counts *mirrored; /* across x down */
+    uint8_t *places;                   /* across x down */
+    int *any;           /* 2, 0 or 1: something moves; there are places of mirror images */
     int *list, *listed; /* 2 x pixels, 2: two lists of pixels that a warp each is for */
     /* Of the host: how often pixels have been looked at; frames in which ways have been counted;
      * whether the map is to be made again; the slot that the frame in hand was recalled from, -1:

@@ -227,8 +227,10 @@ void bd_recurrence_find(struct bd_cpu_separator *state, const struct bd_detect_p
                                        .reach = bd_recurrence_reach_of(params->threshold) };
     search.visit =
         learn || own->recalled < 0 ? own->visit : own->visits + own->recalled * state->pixels;
-    if (own->stale && own->recalled < 0)
+    if (own->stale && own->recalled < 0) {
         make_map(own, state->shape.height);
+        bd_mirror_make_map(&state->places);
+    }
     search.follow = learn && params->columns;
     own->followed += search.follow;
     if (learn)
@@ -261,5 +263,6 @@ void bd_recurrence_enter(struct bd_cpu_separator *state, int slot)
         own->followed /= 2;
         for (int i = 0; i < own->across * own->down; i++)
             bd_recurrence_halve(&own->counts[i]);
+        bd_mirror_forget(&state->places);
     }
 }

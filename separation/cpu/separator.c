@@ -21,12 +21,13 @@ static void sep_destroy(void *arg)
                              state->mask,        state->picture,    state->shadow,
                              state->shadow_mask, state->scratch,    state->still,
                              state->votes,       state->earlier,    state->lower,
-                             state->products };
+                             state->products,    state->image };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     bd_tsqr_destroy(&state->tsqr);
     bd_mask_work_destroy(&state->mask_work);
     bd_recurrence_destroy(&state->recurrence);
+    bd_mirror_destroy(&state->places);
     free(state);
 }
 
@@ -73,6 +74,7 @@ static enum bd_status take_arrays(struct bd_cpu_separator *state)
     state->votes = take(pixels, &missing);
     state->earlier = take(m, &missing);
     state->lower = take(pixels, &missing);
+    state->image = take(pixels, &missing);
     if (!missing)
         return BD_OK;
     return bd_fail(BD_ERROR_MEMORY,
@@ -103,6 +105,8 @@ static enum bd_status sep_create(struct bd_backend *backend,
         status = bd_mask_work_create(&state->mask_work, state->pool, shape->width, shape->height);
     if (status == BD_OK)
         status = bd_recurrence_create(state);
+    if (status == BD_OK)
+        status = bd_mirror_create(&state->places, shape->width, shape->height);
     if (status != BD_OK) {
         sep_destroy(state);
         return status;
@@ -124,6 +128,7 @@ static enum bd_status sep_reset(void *arg)
     memset(state->votes, 0, pixels);
     memset(state->earlier, 0, (size_t)state->m);
     bd_recurrence_reset(state);
+    bd_mirror_reset(&state->places);
     state->ghost_pixels = 0;
     state->products_lambda = 0;
     state->drift = 0;
@@ -256,6 +261,22 @@ static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_
                        state->background);
 }
 
+/* Cuts contact shadows and mirror images, both of which are looked for in the mask as it is. */
+static void cut_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
+{
+    const bool evidence = params->looks > 0 && bd_mirror_is_evidence(params->look);
+    const bool mirrored =
+        params->mirrors && bd_mirror_find(state->mask_work, state->image, &state->places,
+                                          state->raw, state->frame, state->background, evidence);
+    if (params->shadows)
+        bd_contact_shadow_cut(state->mask_work, state->raw, state->shadow, state->frame,
+                              state->background, state->shape.channels);
+    for (int64_t p = 0; mirrored && p < state->pixels; p++) {
+        state->raw[p] &= (uint8_t)(1 - state->image[p]);
+        state->shadow[p] |= state->image[p];
+    }
+}
+
 /* Shadows cleaned up as the mask is. */
 static void show_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
 {
@@ -277,9 +298,7 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     bd_mask_median(state->mask_work, state->raw, state->scratch, params->median);
     bd_mask_remove_small(state->mask_work, state->raw, params->min_area);
     bd_mask_fill_holes(state->mask_work, state->raw, params->max_hole);
-    if (params->shadows)
-        bd_contact_shadow_cut(state->mask_work, state->raw, state->shadow, state->frame,
-                              state->background, state->shape.channels);
+    cut_shadows(state, params);
     if (params->plain >= 0)
         bd_mask_trim(state->mask_work, state->raw, plain_background(state), state->difference);
     bd_pool_run(state->pool, occupy_chunk, &loop, items);

@@ -7,6 +7,7 @@
 #include "separation/cpu/kernels/exact_kernels.h"
 #include "separation/cpu/kernels/pixel_kernels.h"
 #include "separation/cpu/mask.h"
+#include "separation/cpu/mirror.h"
 #include "separation/shared/ops.h"
 
 enum {
@@ -57,6 +58,8 @@ struct bd_cpu_separator {
     double result_drift;         /* the same */
     struct bd_mask_work *mask_work;
     struct bd_recurrence *recurrence;
+    struct bd_mirror_places places;
+    uint8_t *image;   /* 0 or 1: mirror images */
     uint8_t *still;   /* looks for which the pixel has been as it was in `earlier` */
     uint8_t *votes;   /* looks in a row that voted for the pixel as uncovered background */
     uint8_t *earlier; /* m */

@@ -11,6 +11,7 @@ enum bd_ablation {
     BD_WITHOUT_GHOST_REMOVAL,     /* ghosts stay until the memory time has passed */
     BD_WITHOUT_RECURRENCE,        /* what moves in place is foreground */
     BD_WITHOUT_SHADOWS,           /* shadows are foreground */
+    BD_WITHOUT_MIRROR_IMAGES,     /* mirror images are foreground */
     BD_WITHOUT_TRIMMING,          /* edges are where the threshold puts them */
     BD_WITHOUT_ANY                /* all of these */
 };

@@ -11,7 +11,8 @@
  * 4. 8-connected components of fewer than min_area pixels are removed, then holes (4-connected
  *    components of clear pixels that do not touch the picture's border) of at most max_hole pixels
  *    are filled.
- * 5. Contact shadows (contact_shadow.h) are cut out.
+ * 5. Contact shadows (contact_shadow.h) and mirror images (mirror.h) are cut out. Both are looked
+ *    for in the mask as it is now, neither after the other.
  * 6. Trimming: a pixel of the mask is cleared that touches (at a side or a corner) a pixel outside
  *    the mask that is plain background, and whose d is less than 7/20 of the largest of the nine
  *    around it: it is mostly background.

@@ -62,6 +62,7 @@ struct bd_detect_params {
     float plain;      /* share of the limit up to which a pixel is plain background; < 0: edges are
                          not trimmed */
     int shadows;      /* 1: pixels in the shadow of something are no foreground */
+    int mirrors;      /* 1: mirror images are no foreground (mirror.h); of three channels only */
     int median;       /* side of the median filter, odd */
     int min_area;     /* pixels */
     int max_hole;     /* pixels */
@@ -69,7 +70,7 @@ struct bd_detect_params {
     float noise_rate; /* share of the newest difference in the noise level */
     float seconds;    /* since the frame before: added to the age of foreground pixels */
     float memory; /* seconds: a pixel that has been foreground for longer is no longer guarded */
-    /* Of recurrence.h: */
+    /* Of recurrence.h and mirror.h: */
     unsigned look; /* number of the frame */
     int looks;     /* evidence: so many looks, from number `look` on; 0: none */
     int newest;    /* slot of the window's newest frame */
@@ -110,7 +111,8 @@ struct bd_separation_ops {
      * by detect at the latest. */
     enum bd_status (*project)(void *state, int rounds, float lambda);
     /* The mask and the guard from |f - l|; learns noise levels, ages, visits and what moves in
-     * place (not with learn = 0): separation/shared/mask.h and recurrence.h. */
+     * place (not with learn = 0), and with params->looks where images are mirrored:
+     * separation/shared/mask.h, recurrence.h and mirror.h. */
     enum bd_status (*detect)(void *state, const struct bd_detect_params *params, int learn);
     /* May be NULL: project, detect and finish of the frame in hand in one call. */
     enum bd_status (*step)(void *state, int rounds, float lambda,

@@ -13,6 +13,7 @@
 
 #include "gpu/separation/mask/mask.h"
 #include "separation/cpu/mask.h"
+#include "separation/cpu/mirror.h"
 #include "separation/shared/contact_shadow.h"
 #include "tests/gpu/group.h"
 #include "tests/support/mask_pictures.h"
@@ -32,7 +33,20 @@ struct pair {
     int channels; /* of frame and background; 0: they are not looked for */
     uint8_t *frame, *background, *all, *d_frame, *d_background, *d_all;
     int64_t cut; /* pixels, by the CPU */
+    /* For mirror images; they are looked for if `mirrors`, with three channels only. */
+    bool mirrors;
+    unsigned look;                  /* number of the frame */
+    struct bd_mirror_places places; /* those of the CPU; the GPU gets them with each picture */
+    uint8_t *image;
+    struct bd_mirror_counts *d_counts;
+    uint8_t *d_map;
+    int *d_any;
 };
+
+static size_t pair_cells(const struct pair *p)
+{
+    return (size_t)p->places.across * (size_t)p->places.down;
+}
 
 static void pair_open(struct pair *p, int width, int height)
 {
@@ -52,8 +66,13 @@ static void pair_open(struct pair *p, int width, int height)
     assert_int_equal(cudaMalloc((void **)&p->d_frame, 3 * p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_background, 3 * p->count), cudaSuccess);
     assert_int_equal(cudaMalloc((void **)&p->d_foreground, sizeof(int)), cudaSuccess);
+    assert_int_equal(bd_mirror_create(&p->places, width, height), BD_OK);
+    size_t counts = pair_cells(p) * sizeof *p->d_counts;
+    assert_int_equal(cudaMalloc((void **)&p->d_counts, counts), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_map, pair_cells(p)), cudaSuccess);
+    assert_int_equal(cudaMalloc((void **)&p->d_any, sizeof(int)), cudaSuccess);
     uint8_t **const arrays[] = { &p->raw,   &p->mask,       &p->guard, &p->got, &p->shadow,
-                                 &p->plain, &p->difference, &p->shown, &p->all };
+                                 &p->plain, &p->difference, &p->shown, &p->all, &p->image };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         assert_non_null(*arrays[i] = malloc(p->count));
     assert_non_null(p->frame = malloc(3 * p->count));
@@ -73,12 +92,14 @@ static void pair_close(struct pair *p)
     bd_cuda_mask_destroy(p->gpu);
     bd_mask_work_destroy(&p->cpu);
     bd_pool_destroy(&p->pool);
-    void *const on_gpu[] = { p->d_raw,   p->d_mask, p->d_guard, p->d_shadow,     p->d_difference,
-                             p->d_shown, p->d_all,  p->d_frame, p->d_background, p->d_foreground };
+    bd_mirror_destroy(&p->places);
+    void *const on_gpu[] = { p->d_raw,    p->d_mask, p->d_guard, p->d_shadow,     p->d_difference,
+                             p->d_shown,  p->d_all,  p->d_frame, p->d_background, p->d_foreground,
+                             p->d_counts, p->d_map,  p->d_any };
     for (size_t i = 0; i < sizeof on_gpu / sizeof *on_gpu; i++)
         cudaFree(on_gpu[i]);
-    void *const arrays[] = { p->raw,        p->mask,  p->guard, p->got,   p->shadow,    p->plain,
-                             p->difference, p->shown, p->all,   p->frame, p->background };
+    void *const arrays[] = { p->raw,        p->mask,  p->guard, p->got,   p->shadow,     p->plain,
+                             p->difference, p->shown, p->all,   p->frame, p->background, p->image };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -114,7 +135,14 @@ static int clean_on_cpu(struct pair *p, const struct bd_detect_params *params)
     if (p->channels) {
         for (size_t i = 0; i < p->count; i++)
             p->cut += p->mask[i];
+        bool mirrored =
+            p->mirrors && bd_mirror_find(p->cpu, p->image, &p->places, p->mask, p->frame,
+                                         p->background, bd_mirror_is_evidence(p->look));
         bd_contact_shadow_cut(p->cpu, p->mask, p->all, p->frame, p->background, p->channels);
+        for (size_t i = 0; mirrored && i < p->count; i++) {
+            p->mask[i] &= !p->image[i];
+            p->all[i] |= p->image[i];
+        }
         for (size_t i = 0; i < p->count; i++)
             p->cut -= p->mask[i];
     }
@@ -145,6 +173,11 @@ static void load_gpu(struct pair *p)
         cudaMemcpy(p->d_frame, p->frame, bytes, cudaMemcpyHostToDevice);
         cudaMemcpy(p->d_background, p->background, bytes, cudaMemcpyHostToDevice);
     }
+    int any = p->places.any;
+    cudaMemcpy(p->d_counts, p->places.counts, pair_cells(p) * sizeof *p->d_counts,
+               cudaMemcpyHostToDevice);
+    cudaMemcpy(p->d_map, p->places.map, pair_cells(p), cudaMemcpyHostToDevice);
+    cudaMemcpy(p->d_any, &any, sizeof any, cudaMemcpyHostToDevice);
     cudaMemset(p->d_shown, 0x5a, p->count);
     cudaMemset(p->d_all, 0x5a, p->count);
     cudaMemset(p->d_mask, 0x5a, p->count);
@@ -159,6 +192,17 @@ static uint8_t *all_shadow_of(const struct pair *p, const struct bd_detect_param
     return !p->channels ? NULL : params->shadows == 2 ? p->d_shadow : p->d_all;
 }
 
+/* The evidence of the GPU is that of the CPU. */
+static void compare_places(struct pair *p)
+{
+    size_t bytes = pair_cells(p) * sizeof *p->d_counts;
+    struct bd_mirror_counts *counts = malloc(bytes);
+    assert_non_null(counts);
+    assert_int_equal(cudaMemcpy(counts, p->d_counts, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    assert_memory_equal(counts, p->places.counts, bytes);
+    free(counts);
+}
+
 static void compare(struct pair *p, const char *name, const struct bd_detect_params *params)
 {
     int expected = clean_on_cpu(p, params), foreground = -1;
@@ -170,11 +214,14 @@ static void compare(struct pair *p, const char *name, const struct bd_detect_par
     assert_same(p, p->d_shown, p->shown, 255, "shadows", name, params);
     cudaMemcpy(&foreground, p->d_foreground, sizeof foreground, cudaMemcpyDeviceToHost);
     assert_int_equal(foreground, expected);
+    if (p->mirrors)
+        compare_places(p);
 }
 
-static enum bd_status clean_on_gpu(struct pair *p, const struct bd_detect_params *params)
+static struct bd_cuda_mask_pictures gpu_pictures(const struct pair *p,
+                                                 const struct bd_detect_params *params)
 {
-    const struct bd_cuda_mask_pictures all = {
+    return (struct bd_cuda_mask_pictures){
         .mask = p->d_mask,
         .guard = p->d_guard,
         .shadow_mask = p->d_shown,
@@ -186,7 +233,19 @@ static enum bd_status clean_on_gpu(struct pair *p, const struct bd_detect_params
         .frame = p->d_frame,
         .background = p->d_background,
         .channels = p->channels,
+        .mirrors = { .counts = p->mirrors ? p->d_counts : NULL,
+                     .map = p->d_map,
+                     .any = p->d_any,
+                     .look = p->look,
+                     .learn = 1,
+                     .across = p->places.across,
+                     .power = p->places.power },
     };
+}
+
+static enum bd_status clean_on_gpu(struct pair *p, const struct bd_detect_params *params)
+{
+    const struct bd_cuda_mask_pictures all = gpu_pictures(p, params);
     return bd_cuda_mask_clean(p->gpu, &all, params);
 }
 

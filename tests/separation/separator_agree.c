@@ -62,6 +62,29 @@ static void draw_staying(uint8_t *picture, int width, int height, int channels, 
             }
 }
 
+/* On a wet road: walkers of bright stripes, each with a weaker image below it. */
+static void draw_mirrored(uint8_t *picture, int width, int height, int channels, int frame)
+{
+    const int high = height / 4, wide = high / 2 < 8 ? 8 : high / 2, gap = 5;
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            for (int c = 0; c < channels; c++) {
+                uint32_t i = (uint32_t)((y * width + x) * channels + c);
+                int v = 80 + 10 * c + (int)(hash(i * 7919u + (uint32_t)frame * 104729u) % 5);
+                for (int k = 0; k < 2; k++) {
+                    const int from = (frame * (2 + k) + 60 * k) % (width + wide) - wide;
+                    const int top = height / 8 + k * height / 4;
+                    const bool image = y >= top + high + gap;
+                    const int row = image ? 2 * (top + high) + gap - 1 - y : y;
+                    if (x < from || x >= from + wide || row < top || row >= top + high)
+                        continue;
+                    const int differs = 60 + 30 * ((row - top) / 5 % 3 == c);
+                    v += image ? differs / 2 : differs;
+                }
+                picture[i] = (uint8_t)v;
+            }
+}
+
 /* The backends besides the reference that this machine has, NULL at the end. */
 static const char *const *others(void)
 {
@@ -491,11 +514,12 @@ static void test_functions(void **state)
 /* A clip for both, with all that can happen to a separator. */
 struct clip {
     int width, height, channels, window, rank;
-    bool ahead;  /* a look-ahead comes first */
-    bool events; /* a seek, a freeze, another threshold, a reset, backgrounds that are given */
-    int restart; /* the frame from which on the picture is another one; 0: none */
-    int leaves;  /* the frame from which on something has left and another thing stays; 0: none */
-    bool lights; /* the light changes at once, time and again */
+    bool ahead;    /* a look-ahead comes first */
+    bool events;   /* a seek, a freeze, another threshold, a reset, backgrounds that are given */
+    int restart;   /* the frame from which on the picture is another one; 0: none */
+    int leaves;    /* the frame from which on something has left and another thing stays; 0: none */
+    bool lights;   /* the light changes at once, time and again */
+    bool mirrored; /* walkers on a wet road, and no shadows */
 };
 
 /* Frame i of a clip; under a sanitizer all happens in fewer frames. */
@@ -535,6 +559,10 @@ static void draw_clip(uint8_t *picture, const struct clip *clip, int frame)
     double light = 1 + 0.1 * sin(0.02 * frame);
     if (clip->lights && frame % 40 >= 25)
         light *= frame % 80 < 40 ? 0.6 : 1.25;
+    if (clip->mirrored) {
+        draw_mirrored(picture, clip->width, clip->height, clip->channels, frame);
+        return;
+    }
     draw(picture, clip->width, clip->height, clip->channels, frame, light);
     if (clip->leaves)
         draw_staying(picture, clip->width, clip->height, clip->channels, frame < clip->leaves,
@@ -743,6 +771,8 @@ static void test_clips(void **state)
         { 161, 119, 3, 30, 1, .ahead = true, .leaves = 60 },
         { 160, 120, 3, 20, 1, .ahead = true, .lights = true },
         { 131, 97, 1, 25, 2, .lights = true },
+        { 320, 240, 3, 20, 1, .ahead = true, .mirrored = true },
+        { 161, 119, 3, 20, 1, .events = true, .mirrored = true },
     };
     static const struct clip quick = {
         64, 48, 3, 6, 1, .ahead = true, .events = true, .leaves = 12

@@ -4,9 +4,11 @@
  * separation/cpu/contact_shadow.c. */
 #include "gpu/separation/mask/contact_shadow.cuh"
 
+#include "gpu/separation/mask/mirror.cuh"
+
 enum {
     fill_threads = 128,
-    contact_threads = 512,
+    contact_threads = mirror_threads, /* one launch has blocks of both searches */
     contact_warps = contact_threads / 32,
     /* Rows that are loaded at once where a thread walks along a column: their latencies overlap. */
     contact_ahead = 4
@@ -88,7 +90,7 @@ static __device__ inline void add_boxes(struct mask_size size, const struct cont
 }
 
 /* work.filled := the mask after the change, whose components are in work.set from then on, with
- * their bounding boxes; work.cut := nothing. A word a thread. */
+ * their bounding boxes; work.cut and work.image := nothing. A word a thread. */
 static __global__ void __launch_bounds__(fill_threads)
     fill_mask(struct mask_size size, const __grid_constant__ struct contact_work work,
               const __grid_constant__ struct mask_change from)
@@ -103,6 +105,8 @@ static __global__ void __launch_bounds__(fill_threads)
     if (inside) {
         work.filled[k] = w;
         work.cut[k] = 0;
+        if (work.image)
+            work.image[k] = 0;
     }
     if (!__any_sync(~0u, w != 0))
         return;
@@ -315,19 +319,16 @@ static int contact_block_rows(struct mask_size size)
 }
 
 /* Counts the black pixels in the feet of components at their roots, and marks them and the pixels
- * below them in work.cut, which is empty on entry. A block has scene.rows whole rows and reads the
- * one above them. Dynamic shared memory: [2][rows + 1][pitch] words. */
+ * below them in work.cut, which is empty on entry. Block number `block` has scene.rows whole rows
+ * and reads the one above them. black: [2][rows + 1][pitch] words in shared memory. */
 template <int CHANNELS>
-static __global__ void __launch_bounds__(contact_threads, 2)
-    find_black(struct mask_size size, const __grid_constant__ struct contact_work work,
-               const __grid_constant__ struct contact_scene scene)
+static __device__ inline void find_black(struct mask_size size, const struct contact_work &work,
+                                         const struct contact_scene &scene, int block,
+                                         uint32_t *black)
 {
-    extern __shared__ uint32_t black[];
     __shared__ int listed;
-    bd_cuda_await();
-    bd_cuda_let_follow();
     int total = (scene.rows + 1) * size.pitch, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int top = (int)blockIdx.x * scene.rows - 1; /* row 0 of `black` */
+    int top = block * scene.rows - 1; /* row 0 of `black` */
     uint32_t *list = black + total;
     if (threadIdx.x == 0)
         listed = 0;
@@ -359,6 +360,25 @@ static __global__ void __launch_bounds__(contact_threads, 2)
     }
 }
 
+/* The first `tiles` blocks look for mirror images in a tile each, the others for contact shadows in
+ * their rows. Dynamic shared memory: that of find_black. */
+template <int CHANNELS>
+static __global__ void __launch_bounds__(contact_threads, 2)
+    look_at_objects(struct mask_size size, const __grid_constant__ struct contact_work work,
+                    const __grid_constant__ struct contact_scene scene,
+                    const __grid_constant__ struct mirror_scene mirrors, int tiles)
+{
+    extern __shared__ uint32_t black[];
+    __shared__ struct mirror_memory memory;
+    bd_cuda_await();
+    bd_cuda_let_follow();
+    int block = (int)blockIdx.x - tiles;
+    if (block >= 0)
+        find_black<CHANNELS>(size, work, scene, block, black);
+    else if (CHANNELS == 3)
+        find_images(size, work, mirrors, (int)blockIdx.x, &memory);
+}
+
 enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_size size,
                                            const struct contact_work &work,
                                            const struct mask_change &from,
@@ -373,8 +393,11 @@ enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_siz
     const struct contact_scene scene = { pictures->frame, pictures->background,
                                          contact_block_rows(size) };
     size_t words = 2 * (size_t)(scene.rows + 1) * (size_t)size.pitch;
-    auto *kernel = pictures->channels == 1 ? find_black<1> : find_black<3>;
-    bd_cuda_follow(cuda, kernel, (size.height + scene.rows - 1) / scene.rows, contact_threads,
-                   words * sizeof(uint32_t), size, work, scene);
+    const struct mirror_scene mirrors = { pictures->frame, pictures->background,
+                                          pictures->mirrors };
+    int tiles = work.image ? size.across * size.down : 0;
+    auto *kernel = pictures->channels == 1 ? look_at_objects<1> : look_at_objects<3>;
+    bd_cuda_follow(cuda, kernel, tiles + (size.height + scene.rows - 1) / scene.rows,
+                   contact_threads, words * sizeof(uint32_t), size, work, scene, mirrors, tiles);
     return bd_cuda_launched("looking for contact shadows");
 }

@@ -2,9 +2,9 @@
  * separation/shared/contact_shadow.h defines. The plain version is separation/cpu/contact_shadow.c.
  *
  * The search comes between the filling of holes and the trimming of edges, and takes two launches:
- * fill_mask fills the holes and joins the components across them, find_black counts the black
- * pixels in the foot of each component. The last step of the clean-up cuts the shadows of the
- * components that have one. */
+ * fill_mask fills the holes and joins the components across them, look_at_objects counts the black
+ * pixels in the foot of each component, and looks for mirror images as well. The last step of the
+ * clean-up cuts the images, and the shadows of the components that have one. */
 #ifndef BD_GPU_SEPARATION_MASK_CONTACT_SHADOW_CUH
 #define BD_GPU_SEPARATION_MASK_CONTACT_SHADOW_CUH
 
@@ -26,6 +26,7 @@ struct contact_work {
     struct mask_forest set; /* its components; then those of `filled`, as trees of several links */
     uint32_t *filled;       /* holes filled, nothing cut */
     uint32_t *cut;          /* black pixels of feet and those below them; NULL: no search */
+    uint32_t *image;        /* mirror images (mirror.cuh); NULL: no search */
     /* Components of a tile that touch at corners are at most a quarter of its pixels: that of
      * number t * tile_nodes + k has object t * tile_nodes / 2 + k. */
     struct contact_object *objects;
@@ -62,11 +63,13 @@ static __device__ inline bool has_contact_shadow(const struct contact_object *ob
                                    object->dark_tops);
 }
 
-/* The contact shadows in word i of row y, which is in the picture; after find_black. */
-static __device__ inline uint32_t contact_shadow_word(struct mask_size size,
-                                                      const struct contact_work &work, int y, int i)
+/* The contact shadows and mirror images in word i of row y, which is in the picture; after
+ * look_at_objects. */
+static __device__ inline uint32_t cut_word(struct mask_size size, const struct contact_work &work,
+                                           int y, int i)
 {
-    uint32_t cut = work.cut ? work.cut[(int64_t)y * size.pitch + i] : 0, out = 0;
+    uint32_t cut = work.cut ? work.cut[(int64_t)y * size.pitch + i] : 0;
+    uint32_t out = work.image ? work.image[(int64_t)y * size.pitch + i] : 0;
     for (uint32_t s = run_starts(cut); s; s &= s - 1) {
         int b = __ffs(s) - 1;
         if (has_contact_shadow(contact_object_of(work, contact_root(size, work, y, i, b))))
@@ -75,8 +78,8 @@ static __device__ inline uint32_t contact_shadow_word(struct mask_size size,
     return out;
 }
 
-/* work.filled := `from` after the change; work.cut, and the components of work.filled with their
- * objects. On entry work.set has the components of work.labelled, with empty objects.
+/* work.filled := `from` after the change; work.cut, work.image, and the components of work.filled
+ * with their objects. On entry work.set has the components of work.labelled, with empty objects.
  * contact_shadow.cu */
 enum bd_status bd_cuda_contact_shadow_find(struct bd_cuda *cuda, struct mask_size size,
                                            const struct contact_work &work,

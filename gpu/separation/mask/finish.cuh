@@ -84,7 +84,7 @@ static __global__ void __launch_bounds__(spread_threads)
 
 struct finish_job {
     struct mask_change change;   /* what is still to be done to the picture */
-    struct contact_work contact; /* contact shadows, cut after that; all NULL: none */
+    struct contact_work contact; /* contact shadows and images, cut after that; all NULL: none */
     int rows;                    /* of a block */
     int radius;                  /* columns by which the guard is larger */
     bool wide;                   /* of the mask and both pictures of shadows */
@@ -190,7 +190,7 @@ static __device__ inline void finish_trimmed(struct mask_size size, const struct
         bool inside = k < total + 2 * size.pitch && y >= 0 && y < size.height;
         uint32_t w = changed_word(size, job.change, y, k % size.pitch, inside);
         if (inside)
-            w &= ~contact_shadow_word(size, job.contact, y, k % size.pitch);
+            w &= ~cut_word(size, job.contact, y, k % size.pitch);
         if (k < total + 2 * size.pitch)
             whole[k] = w;
     }
@@ -250,7 +250,7 @@ static __global__ void __launch_bounds__(finish_threads, 3)
         bool inside = k < total && y < size.height;
         int64_t at = (int64_t)y * size.width + 32 * i;
         int count = inside ? size.width - 32 * i : 0;
-        uint32_t cut = inside ? contact_shadow_word(size, job.contact, y, i) : 0;
+        uint32_t cut = inside ? cut_word(size, job.contact, y, i) : 0;
         uint32_t w =
             TRIM ? k < total ? words[k] : 0 : changed_word(size, job.change, y, i, inside) & ~cut;
         set += (uint32_t)__popc(w);

@@ -2,9 +2,9 @@
  * (median_tiles), the components joined and their areas summed (join.cuh), the small ones
  * removed and the components of the complement found (remove_tiles), those joined and summed, the
  * holes filled, edges trimmed and the rows dilated, the columns dilated (finish.cuh). Between them
- * the picture is bits: 260 KB at 1920 x 1080, which stays in the L2 cache. Contact shadows take two
- * more before the edges (contact_shadow.cuh), the picture of shadows one more at the end
- * (median_shadows). The plain version is separation/cpu/mask.c. */
+ * the picture is bits: 260 KB at 1920 x 1080, which stays in the L2 cache. Contact shadows and
+ * mirror images take two more before the edges (contact_shadow.cuh, mirror.cuh), the picture of
+ * shadows one more at the end (median_shadows). The plain version is separation/cpu/mask.c. */
 #include "gpu/separation/mask/mask.h"
 
 #include <stdlib.h>
@@ -164,6 +164,7 @@ static size_t place(struct bd_cuda_mask *work)
     work->kept = (uint32_t *)place_array(memory, &bytes, picture);
     work->spread = (uint32_t *)place_array(memory, &bytes, picture);
     work->cut = (uint32_t *)place_array(memory, &bytes, picture);
+    work->image = (uint32_t *)place_array(memory, &bytes, picture);
     work->set = place_forest(memory, &bytes, tiles);
     work->clear = place_forest(memory, &bytes, tiles);
     work->objects =
@@ -285,8 +286,9 @@ enum bd_status bd_cuda_mask_components(struct bd_cuda_mask *work, const uint8_t 
     return filter(work, raw, NULL, side, true, NULL, NULL);
 }
 
-/* Fills holes (or removes small components, if no holes are filled), cuts contact shadows and trims
- * edges. Results: the mask, the number of its pixels, and work->spread: the guard along rows. */
+/* Fills holes (or removes small components, if no holes are filled), cuts contact shadows and
+ * mirror images and trims edges. Results: the mask, the number of its pixels, and work->spread: the
+ * guard along rows. */
 static enum bd_status finish(struct bd_cuda_mask *work,
                              const struct bd_cuda_mask_pictures *pictures,
                              const struct bd_detect_params *params)
@@ -304,7 +306,8 @@ static enum bd_status finish(struct bd_cuda_mask *work,
     if (pictures->all_shadow) {
         /* The other one of the two pictures is free. */
         uint32_t *filled = fill ? work->median : work->kept;
-        job.contact = { job.change.bits, work->set, filled, work->cut, work->objects };
+        uint32_t *image = pictures->mirrors.counts ? work->image : NULL;
+        job.contact = { job.change.bits, work->set, filled, work->cut, image, work->objects };
         enum bd_status status =
             bd_cuda_contact_shadow_find(work->cuda, size, job.contact, job.change, pictures);
         if (status != BD_OK)

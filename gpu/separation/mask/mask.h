@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "gpu/cuda.h"
+#include "separation/shared/mirror.h"
 #include "separation/shared/ops.h"
 
 #ifdef __cplusplus
@@ -30,21 +31,34 @@ enum bd_cuda_mask_flag {
     bd_cuda_mask_recurs = 8 /* it was set, but moves in place (separation/shared/recurrence.h) */
 };
 
+/* Where mirror images are looked for (separation/shared/mirror.h). Pointers are to device memory.
+ */
+struct bd_cuda_mirrors {
+    struct bd_mirror_counts *counts; /* a cell; NULL: no search */
+    const uint8_t *map;              /* 0 or 1 a cell: images are cut there */
+    const int *any;                  /* 1: the map is not empty */
+    const unsigned *loaded;          /* the number of the frame; NULL: it is `look` */
+    unsigned look;
+    int learn;         /* 0: no frame is evidence */
+    int across, power; /* cells in a row of them; bd_recurrence_cell_power */
+};
+
 /* Pictures of height x width bytes with tight rows, in device memory. */
 struct bd_cuda_mask_pictures {
-    uint8_t *mask;        /* result: 255 or 0 */
-    uint8_t *guard;       /* result: 1 or 0, mask and all shadows dilated */
-    uint8_t *shadow_mask; /* result: 255 or 0, all shadows after the median filter that are not in
-                             the mask; NULL if not wanted */
-    uint8_t *all_shadow;  /* result: 1 or 0, `shadow` and contact shadows; may be `shadow`. NULL: no
-                             search for contact shadows, and all shadows are `shadow` */
-    int *foreground;      /* result, a number: how many pixels of the mask are set */
-    const uint8_t *raw;   /* flags as above, and any others */
-    const uint8_t *shadow;     /* 1 or 0: pixels that are not set, whatever raw has; NULL: none */
+    uint8_t *mask;         /* result: 255 or 0 */
+    uint8_t *guard;        /* result: 1 or 0, mask and all shadows dilated */
+    uint8_t *shadow_mask;  /* result: 255 or 0, all shadows after the median filter that are not in
+                              the mask; NULL if not wanted */
+    uint8_t *all_shadow;   /* result: 1 or 0, `shadow`, contact shadows and mirror images; may be
+                              `shadow`. NULL: no search for them, and all shadows are `shadow` */
+    int *foreground;       /* result, a number: how many pixels of the mask are set */
+    const uint8_t *raw;    /* flags as above, and any others */
+    const uint8_t *shadow; /* 1 or 0: pixels that are not set, whatever raw has; NULL: none */
     const uint8_t *difference; /* |f - l|; NULL: edges are not trimmed */
     /* For all_shadow: height x width x channels (1 or 3) bytes. */
     const uint8_t *frame, *background;
     int channels;
+    struct bd_cuda_mirrors mirrors; /* with all_shadow and three channels only */
 };
 
 /* The clean-up. Of params: median (1 .. 15), min_area, max_hole, and guard, rows and columns. The

@@ -18,6 +18,7 @@ struct bd_cuda_mask {
     struct mask_size size;
     struct mask_forest set, clear;    /* components of the mask, of its complement */
     uint32_t *median, *kept, *spread; /* height x pitch words: after that step */
+    uint32_t *image;                  /* mirror images (mirror.cuh) */
     uint32_t *cut;                    /* contact shadows (contact_shadow.cuh): */
     struct contact_object *objects;
     struct boundary_sums sums; /* boundary_contrast.cu */
