@@ -91,7 +91,7 @@ static void test_an_image_that_touches_its_object(void **state)
     }
     bd_mirror_make_map(&places);
     const int x = walk(3, 0, 5);
-    memset(p.mask + 120 * p.width, 0, (size_t)(20 * p.width));
+    memset(p.mask + 120 * mirror_width, 0, 20 * mirror_width);
     assert_true(find(true));
     assert_true(count(x, 100, 16, 20) > 16 * 20 * 9 / 10);
     assert_int_equal(count(0, 0, p.width, p.height), count(x, 100, 16, 20));
