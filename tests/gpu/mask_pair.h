@@ -267,6 +267,8 @@ static void check_faults(struct pair *p, const char *name, const struct bd_detec
         assert_int_equal(clean_on_gpu(p, params), BD_ERROR_BACKEND);
     }
     bd_cuda_inject(cudaSuccess, 0);
+    /* What was launched before the failures still counts evidence. */
+    assert_int_equal(cudaStreamSynchronize(p->cuda->stream), cudaSuccess);
     check(p, name, params);
 }
 
