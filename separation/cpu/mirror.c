@@ -85,9 +85,11 @@ static struct bd_mirror_votes ask(const struct scene *scene, struct bd_mirror_bo
 /* Whether a pixel above the axis that is mapped to (u, v) or near it explains it. */
 static bool is_image(const struct scene *scene, struct bd_mirror_box box, int axis, int u, int v)
 {
-    const int reach = bd_mirror_reach(box), from = axis - v - reach, to = axis - v + reach;
-    for (int y = from > box.top ? from : box.top; y <= to && y <= box.bottom && 2 * y < axis; y++)
-        for (int x = u > box.left ? u - 1 : box.left; x <= u + 1 && x <= box.right; x++)
+    const int reach = bd_mirror_reach(box), step = bd_mirror_reach_step(box);
+    for (int y = axis - v - reach; y <= axis - v + reach && y <= box.bottom && 2 * y < axis;
+         y += step)
+        for (int x = u > box.left ? u - 1 : box.left; y >= box.top && x <= u + 1 && x <= box.right;
+             x++)
             if (scene->mask[(int64_t)y * scene->width + x] && explains(scene, x, y, u, v))
                 return true;
     return false;

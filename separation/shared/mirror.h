@@ -24,7 +24,9 @@
  *    one.
  * 6. The cut. An object that stands in such a place, and has an image at its axis, is mirrored: the
  *    pixels of the mask below the axis are cut that a pixel of the mask in the box above it
- *    explains which is mapped to them, or to within a column and h / 16 + 1 rows of them.
+ *    explains which is mapped to them, or to within a column and h / 16 + 1 rows of them. Of these
+ *    rows at most nine are tried, so that an object ten times as high does not take a hundred times
+ *    as long for each pixel.
  *
  * Without colour all cosines are 1, and nothing is looked for.
  *
@@ -102,6 +104,12 @@ BD_RULE bool bd_mirror_is_below(struct bd_mirror_box box, int axis)
 BD_RULE int bd_mirror_reach(struct bd_mirror_box box)
 {
     return (box.bottom - box.top + 1) / 16 + 1;
+}
+
+/* Rows from one that is tried to the next, from the first of these on. */
+BD_RULE int bd_mirror_reach_step(struct bd_mirror_box box)
+{
+    return bd_mirror_reach(box) / 4 + 1;
 }
 
 /* Whether a pixel above explains one below, by the three channels of each in f and those of l

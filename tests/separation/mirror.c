@@ -225,9 +225,10 @@ static int plain_axis(const int box[4], bool *below)
 static void plain_cut(const int box[4], int axis, uint8_t *cut)
 {
     const int reach = (box[3] - box[2] + 1) / 16 + 1;
+    const int step = reach / 4 + 1;
     for (int y = box[2]; y <= box[3] && 2 * y < axis; y++)
         for (int x = box[0]; x <= box[1]; x++)
-            for (int v = axis - y - reach; v <= axis - y + reach && v < p.height; v++)
+            for (int v = axis - y - reach; v <= axis - y + reach && v < p.height; v += step)
                 for (int u = x - 1; u <= x + 1; u++)
                     if (p.mask[y * p.width + x] && 2 * v > axis && u >= 0 && u < p.width &&
                         p.mask[v * p.width + u] && plain_explains(y * p.width + x, v * p.width + u))

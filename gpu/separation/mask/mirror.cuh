@@ -120,12 +120,11 @@ static __device__ inline bool mirror_is_image(struct mask_size size,
                                               const struct mirror_scene &scene,
                                               struct bd_mirror_box box, int axis, int u, int v)
 {
-    const int reach = bd_mirror_reach(box);
-    const int top = max(axis - v - reach, box.top);
+    const int reach = bd_mirror_reach(box), step = bd_mirror_reach_step(box);
     const int bottom = min(min(axis - v + reach, box.bottom), (axis - 1) / 2);
     const int left = max(u - 1, box.left), right = min(u + 1, box.right);
-    for (int y = top; y <= bottom; y++)
-        for (int x = left; x <= right; x++)
+    for (int y = axis - v - reach; y <= bottom; y += step)
+        for (int x = left; y >= box.top && x <= right; x++)
             if (mirror_is_set(size, work, x, y) && mirror_explains(size, scene, x, y, u, v))
                 return true;
     return false;
