@@ -161,8 +161,10 @@ static enum bd_status run_kind(struct bd_backend *backend, int kind)
 {
     static float matrix[rows * columns];
     static uint8_t picture[width * height * 3];
-    for (int i = 0; i < rows * columns; i++) /* of rank 2, with outliers */
-        matrix[i] = (float)(i % rows % 7 + i / rows + (i % 97 == 0 ? 40 : 0));
+    for (int i = 0; i < rows * columns; i++) { /* of rank 2, with outliers */
+        const int value = i % rows % 7 + i / rows + (i % 97 == 0 ? 40 : 0);
+        matrix[i] = (float)value;
+    }
     return kind == 0 ? separate(backend, picture) : solve(backend, matrix, kind == 1);
 }
 
