@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "app/export/component.h"
 #include "app/json.h"
@@ -21,6 +22,7 @@ struct event {
     int64_t start, end, peak_time;
     int64_t first_frame, last_frame, frames;
     double peak_fraction, sum;
+    int64_t told; /* the time at which the file was told of it, while it is in progress */
     struct bd_box box;
 };
 
@@ -154,17 +156,46 @@ static void write_csv(struct bd_events *events, const struct event *event)
         format_utc(end, events, event->end), format_utc(peak, events, event->peak_time));
 }
 
-static void end_event(struct bd_events *events)
+static void write_event(struct bd_events *events)
 {
-    if (!events->active)
-        return;
-    events->active = false;
     events->count++;
     if (events->is_json)
         write_json(events, &events->event);
     else
         write_csv(events, &events->event);
-    fflush(events->file); /* a program that is killed has told of it */
+}
+
+/* Writes to the file what is to be in it. Nothing of the event in progress is left behind that. */
+static void flush(struct bd_events *events)
+{
+    fflush(events->file);
+    off_t end = ftello(events->file);
+    if (end >= 0 && ftruncate(fileno(events->file), end) != 0)
+        return; /* a device has no length */
+}
+
+/* A program that is killed has told of the event in progress. What comes next replaces that; a pipe
+ * cannot take anything back. */
+static void tell_of_event(struct bd_events *events)
+{
+    const struct bd_json json = events->json;
+    const off_t at = ftello(events->file);
+    if (at < 0)
+        return;
+    write_event(events);
+    flush(events);
+    events->count--;
+    events->json = json;
+    fseeko(events->file, at, SEEK_SET);
+}
+
+static void end_event(struct bd_events *events)
+{
+    if (!events->active)
+        return;
+    events->active = false;
+    write_event(events);
+    flush(events);
 }
 
 /* Nanoseconds. What no clock says before 2065, as of a broken file, is cut, so that differences do
@@ -191,7 +222,7 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *r
         end_event(events);
     if (fraction >= least_fraction) {
         if (!events->active)
-            *event = (struct event){ .start = time, .first_frame = mask->index };
+            *event = (struct event){ .start = time, .told = time, .first_frame = mask->index };
         events->active = true;
         event->end = time;
         event->last_frame = mask->index;
@@ -202,6 +233,10 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *r
             event->peak_time = time;
             status = bd_component_largest(&events->components, &event->box, mask);
         }
+    }
+    if (events->active && time - event->told >= second) {
+        event->told = time;
+        tell_of_event(events);
     }
     if (!status && ferror(events->file))
         status = bd_output_fail(bd_part_path(events->part), errno);

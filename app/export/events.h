@@ -26,7 +26,8 @@ struct bd_events;
 enum bd_status bd_events_open(struct bd_events **events, const char *path,
                               const struct bd_reader_info *info);
 
-/* Adds a frame. An event that has ended is in the file at once. */
+/* Adds a frame. An event that has ended is in the file at once, one in progress as it was a second
+ * before at most (not in a pipe). */
 enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *result);
 
 /* As bd_writer_keep_old. */

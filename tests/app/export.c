@@ -362,6 +362,59 @@ static void events_are_written_at_once(void **state)
     bd_frame_destroy(&mask);
 }
 
+/* An event in progress is in the file after a second, once, and what comes later replaces it: also
+ * where that is shorter. */
+static void an_event_in_progress_is_in_the_file(void **state)
+{
+    static const char *const names[] = { "p.csv", "p.json" };
+    for (size_t n = 0; n < 2; n++) {
+        const char *first = n ? "\"first_frame\": " : "\n1,", *rest;
+        char path[512], part[32], text[4096];
+        struct bd_events *events = NULL;
+        struct bd_frame mask = { 0 };
+        struct bd_result result = { .mask = &mask };
+        struct bd_reader_info info = { .time_base = { 1, 2 } };
+        snprintf(path, sizeof path, "%s/%s", (const char *)*state, names[n]);
+        snprintf(part, sizeof part, "%s.part", names[n]);
+        assert_int_equal(bd_frame_create(&mask, 64, 48, BD_GRAY8), BD_OK);
+        assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
+        for (int i = 0; i < 8; i++) {
+            /* the box of the peak gets shorter numbers */
+            const int from = i < 6 ? 20 : 2;
+            memset(mask.data, 0, (size_t)(mask.stride * 48));
+            for (int y = from; y < 40; y++)
+                memset(mask.data + y * mask.stride + from, 255, 20);
+            result.foreground_pixels = (40 - from) * 20;
+            result.time = (double)(mask.pts = mask.index = i) / 2;
+            assert_int_equal(bd_events_add(events, &result), BD_OK);
+            cli_slurp(*state, part, text, sizeof text);
+            if (i < 2)
+                continue;
+            rest = strstr(text, first);
+            assert_non_null(rest);
+            assert_null(strstr(rest + 1, first));
+            const int told = i / 2 * 2;
+            char last[64];
+            snprintf(last, sizeof last, n ? "\"last_frame\": %d," : ",0,%d,", told);
+            assert_has(text, last);
+            assert_has(text, told < 6 ? (n ? "\"x\": 20," : ",20,20,20,20,,,\n")
+                                      : (n ? "\"x\": 2," : ",2,2,20,38,,,\n"));
+            assert_null(strstr(text, told < 6 ? "\"x\": 2," : "\"x\": 20,"));
+        }
+        assert_int_equal(bd_events_close(&events, NULL), BD_OK);
+        bd_frame_destroy(&mask);
+        cli_slurp(*state, names[n], text, sizeof text);
+        rest = strstr(text, first);
+        assert_non_null(rest);
+        assert_null(strstr(rest + 1, first));
+        assert_has(text, n ? "\"last_frame\": 7," : ",0,7,");
+        assert_has(text, n ? "\"frames\": 8\n}" : ",2,2,20,38,,,\n");
+        assert_int_equal(cli_run(*state, n ? "python3 -m json.tool p.json >/dev/null"
+                                           : "test $(wc -l <p.csv) = 2"),
+                         0);
+    }
+}
+
 /* A camera's clock counts from 1970 or from the start of the machine; other clocks have no UTC. */
 static void events_of_a_camera_have_utc(void **state)
 {
@@ -486,6 +539,7 @@ int main(void)
         CLI_TEST(events_as_json),
         CLI_TEST(event_times_are_exact),
         CLI_TEST(events_are_written_at_once),
+        CLI_TEST(an_event_in_progress_is_in_the_file),
         CLI_TEST(events_of_a_camera_have_utc),
         CLI_TEST(existing_files_are_guarded),
         CLI_TEST(the_batch_solver_exports_every_frame),
