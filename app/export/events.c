@@ -41,6 +41,7 @@ struct bd_events {
     struct event event; /* in progress, if active */
     int count;
     int64_t frames;
+    int error; /* errno of the first write that failed; 0: none has */
 };
 
 enum bd_status bd_events_open(struct bd_events **events, const char *path,
@@ -168,7 +169,8 @@ static void write_event(struct bd_events *events)
 /* Writes to the file what is to be in it. Nothing of the event in progress is left behind that. */
 static void flush(struct bd_events *events)
 {
-    fflush(events->file);
+    if ((fflush(events->file) || ferror(events->file)) && !events->error)
+        events->error = errno ? errno : EIO;
     off_t end = ftello(events->file);
     if (end >= 0 && ftruncate(fileno(events->file), end) != 0)
         return; /* a device has no length */
@@ -238,8 +240,8 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_result *r
         event->told = time;
         tell_of_event(events);
     }
-    if (!status && ferror(events->file))
-        status = bd_output_fail(bd_part_path(events->part), errno);
+    if (!status && events->error)
+        status = bd_output_fail(bd_part_path(events->part), events->error);
     return status;
 }
 
@@ -260,9 +262,11 @@ enum bd_status bd_events_close(struct bd_events **events, int *count)
         bd_json_integer(&self->json, "frames", self->frames);
         bd_json_close(&self->json, '}');
     }
-    bool failed = fflush(self->file) || ferror(self->file);
-    if (fclose(self->file) || failed)
-        status = bd_output_fail(bd_part_path(self->part), errno);
+    flush(self);
+    if (fclose(self->file) && !self->error)
+        self->error = errno;
+    if (self->error)
+        status = bd_output_fail(bd_part_path(self->part), self->error);
     enum bd_part_end end = self->frames == 0           ? BD_PART_NONE
                            : status || self->keeps_old ? BD_PART_BROKEN
                                                        : BD_PART_WHOLE;

@@ -385,7 +385,9 @@ static void test_refers_elsewhere(void **state)
     struct bd_reader *reader = NULL;
     struct bd_reader_options options = { .format = BD_RGB24 };
     assert_int_equal(bd_reader_open(&reader, address, &options), BD_ERROR_FORMAT);
-    assert_non_null(strstr(bd_error_detail(), "may not open"));
+    /* FFmpeg 6.1 takes no playlist whose name and type do not say that it is one. */
+    assert_true(strstr(bd_error_detail(), "may not open") ||
+                strstr(bd_error_detail(), "Not detecting m3u8"));
     assert_int_equal(waitpid(child, NULL, 0), child);
     close(server);
     /* A file may refer to files beside it, as FFmpeg has it. */
