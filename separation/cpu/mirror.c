@@ -107,30 +107,15 @@ static void mark_image(const struct scene *scene, struct bd_mirror_box box, int 
         }
 }
 
-/* What an object is found to be. */
-struct finding {
-    bool below; /* it has an image below its box */
-    int axis;   /* of its image; -1: it has none */
-};
-
 /* inside: axes inside the box are asked too. */
-static struct finding look_at(const struct scene *scene, struct bd_mirror_box box, bool inside)
+static struct bd_mirror_finding look_at(const struct scene *scene, struct bd_mirror_box box,
+                                        bool inside)
 {
-    struct bd_mirror_votes best = { 0, 1 };
-    struct finding finding = { .below = false, .axis = -1 };
+    struct bd_mirror_finding finding = { false, -1, { 0, 1 } };
     for (int k = 0, axes = bd_mirror_axes(box); k < axes; k++) {
         const int axis = bd_mirror_axis(box, k);
-        const bool below = bd_mirror_is_below(box, axis);
-        if (!below && !inside)
-            continue;
-        const struct bd_mirror_votes votes = ask(scene, box, axis);
-        if (!bd_mirror_has_image(votes))
-            continue;
-        finding.below |= below;
-        if (bd_mirror_is_better(votes, best)) {
-            best = votes;
-            finding.axis = axis;
-        }
+        if (inside || bd_mirror_is_below(box, axis))
+            bd_mirror_take(&finding, box, axis, ask(scene, box, axis));
     }
     return finding;
 }
@@ -148,12 +133,11 @@ bool bd_mirror_find(struct bd_mask_work *work, uint8_t *image, struct bd_mirror_
         const struct bd_mirror_box box = { root->left, root->right, root->y, root->bottom };
         if (root->parent != i || !bd_mirror_is_object(box))
             continue;
-        const int cell = (box.bottom >> places->power) * places->across +
-                         ((box.left + box.right) / 2 >> places->power);
+        const int cell = bd_mirror_cell(box, places->across, places->power);
         const bool place = places->map[cell];
         if (!evidence && !place)
             continue;
-        const struct finding finding = look_at(&scene, box, place);
+        const struct bd_mirror_finding finding = look_at(&scene, box, place);
         if (evidence) {
             places->counts[cell].seen++;
             places->counts[cell].found += finding.below;

@@ -126,6 +126,20 @@ BD_RULE bool bd_mirror_explains(const uint8_t *above, const uint8_t *below, cons
     return ud > 0 && 10 * ud <= 9 * uu && 25 * (int64_t)ud * ud >= 9 * (int64_t)uu * dd;
 }
 
+/* What an object is found to be. Before any axis: { false, -1, { 0, 1 } }. */
+struct bd_mirror_finding {
+    bool below;                  /* it has an image below its box */
+    int axis;                    /* of its image; -1: it has none */
+    struct bd_mirror_votes best; /* those of the axis */
+};
+
+/* The cell in which an object stands, of rows of `across` cells; power: bd_recurrence_cell_power.
+ */
+BD_RULE int bd_mirror_cell(struct bd_mirror_box box, int across, int power)
+{
+    return (box.bottom >> power) * across + ((box.left + box.right) / 2 >> power);
+}
+
 /* Whether an axis has a larger share of votes than another. */
 BD_RULE bool bd_mirror_is_better(struct bd_mirror_votes axis, struct bd_mirror_votes other)
 {
@@ -136,6 +150,19 @@ BD_RULE bool bd_mirror_is_better(struct bd_mirror_votes axis, struct bd_mirror_v
 BD_RULE bool bd_mirror_has_image(struct bd_mirror_votes axis)
 {
     return axis.all > 0 && 5 * axis.votes >= 3 * axis.all;
+}
+
+/* Takes the votes for an axis into the finding, in the order of the axes. */
+BD_RULE void bd_mirror_take(struct bd_mirror_finding *finding, struct bd_mirror_box box, int axis,
+                            struct bd_mirror_votes votes)
+{
+    if (!bd_mirror_has_image(votes))
+        return;
+    finding->below |= bd_mirror_is_below(box, axis);
+    if (bd_mirror_is_better(votes, finding->best)) {
+        finding->best = votes;
+        finding->axis = axis;
+    }
 }
 
 /* Whether frame number `look` is evidence. */

@@ -25,24 +25,10 @@ struct mirror_memory {
     struct bd_mirror_votes votes[bd_mirror_most_axes];
 };
 
-/* What an object is found to be. */
-struct mirror_finding {
-    bool below; /* it has an image below its box */
-    int axis;   /* of its image; -1: it has none */
-};
-
 static __device__ inline struct bd_mirror_box mirror_box(const struct contact_work &work, int root)
 {
     const struct contact_object *object = contact_object_of(work, root);
     return { object->left, object->right, object->top, object->bottom };
-}
-
-/* The cell in which an object stands. */
-static __device__ inline int mirror_cell(const struct bd_cuda_mirrors &places,
-                                         struct bd_mirror_box box)
-{
-    return (box.bottom >> places.power) * places.across +
-           ((box.left + box.right) / 2 >> places.power);
 }
 
 static __device__ inline bool mirror_is_set(struct mask_size size, const struct contact_work &work,
@@ -82,11 +68,10 @@ static __device__ inline struct bd_mirror_votes mirror_ask(struct mask_size size
 
 /* An axis a warp. inside: axes inside the box are asked too. By whole blocks; ends with a barrier
  * before all threads read memory->votes. */
-static __device__ inline struct mirror_finding mirror_look_at(struct mask_size size,
-                                                              const struct contact_work &work,
-                                                              const struct mirror_scene &scene,
-                                                              struct bd_mirror_box box, bool inside,
-                                                              struct mirror_memory *memory)
+static __device__ inline struct bd_mirror_finding
+mirror_look_at(struct mask_size size, const struct contact_work &work,
+               const struct mirror_scene &scene, struct bd_mirror_box box, bool inside,
+               struct mirror_memory *memory)
 {
     const int axes = bd_mirror_axes(box);
     for (int k = threadIdx.x / 32; k < axes; k += mirror_warps) {
@@ -98,19 +83,9 @@ static __device__ inline struct mirror_finding mirror_look_at(struct mask_size s
             memory->votes[k] = votes;
     }
     __syncthreads();
-    struct bd_mirror_votes best = { 0, 1 };
-    struct mirror_finding finding = { false, -1 };
-    for (int k = 0; k < axes; k++) {
-        const struct bd_mirror_votes votes = memory->votes[k];
-        const int axis = bd_mirror_axis(box, k);
-        if (!bd_mirror_has_image(votes))
-            continue;
-        finding.below |= bd_mirror_is_below(box, axis);
-        if (bd_mirror_is_better(votes, best)) {
-            best = votes;
-            finding.axis = axis;
-        }
-    }
+    struct bd_mirror_finding finding = { false, -1, { 0, 1 } };
+    for (int k = 0; k < axes; k++)
+        bd_mirror_take(&finding, box, bd_mirror_axis(box, k), memory->votes[k]);
     return finding;
 }
 
@@ -169,15 +144,16 @@ static __device__ inline void find_images(struct mask_size size, const struct co
         const int k = from + (int)threadIdx.x;
         if (k < count && work.set.parent[first + k] == first + k) {
             const struct bd_mirror_box box = mirror_box(work, first + k);
-            if (bd_mirror_is_object(box) && (evidence || places.map[mirror_cell(places, box)]))
+            if (bd_mirror_is_object(box) &&
+                (evidence || places.map[bd_mirror_cell(box, places.across, places.power)]))
                 memory->roots[atomicAdd(&memory->listed, 1)] = first + k;
         }
         __syncthreads();
         for (int n = 0; n < memory->listed; n++) {
             const struct bd_mirror_box box = mirror_box(work, memory->roots[n]);
-            const int cell = mirror_cell(places, box);
+            const int cell = bd_mirror_cell(box, places.across, places.power);
             const bool place = places.map[cell];
-            const struct mirror_finding finding =
+            const struct bd_mirror_finding finding =
                 mirror_look_at(size, work, scene, box, place, memory);
             if (evidence && threadIdx.x == 0) {
                 atomicAdd(&places.counts[cell].seen, 1u);
