@@ -167,10 +167,7 @@ static void test_time(void **state)
         struct pair p;
         pair_open(&p, large[s][0], large[s][1]);
         for (int n = 0; n < picture_count; n++) {
-            struct bd_detect_params params = { .median = 5,
-                                               .min_area = (int)p.count / 3000,
-                                               .max_hole = (int)p.count / 150,
-                                               .guard = p.height / 16 };
+            struct bd_detect_params params = default_params(&p);
             float ms[3];
             pictures[n].draw(p.raw, p.width, p.height, pictures[n].argument);
             load_gpu(&p);

@@ -272,6 +272,15 @@ static void check_faults(struct pair *p, const char *name, const struct bd_detec
     check(p, name, params);
 }
 
+/* The separator's default settings for pictures of this size. */
+static struct bd_detect_params default_params(const struct pair *p)
+{
+    return (struct bd_detect_params){ .median = 5,
+                                      .min_area = (int)p->count / 3000,
+                                      .max_hole = (int)p->count / 150,
+                                      .guard = p->height / 16 };
+}
+
 static int by_value(const void *a, const void *b)
 {
     float x = *(const float *)a, y = *(const float *)b;
