@@ -46,7 +46,8 @@ make_chunks()
 }
 
 # send FRAMES SCALE END: senders until FRAMES or the time END; SCALE stretches time. `sent` counts. The last
-# sender has the size of the first: the backgrounds can be compared. The clock of the third offset wraps around within the round (33 bits at 90 kHz); the others jump.
+# sender has the size of the first: the backgrounds can be compared. The clock of the third offset wraps
+# around within the round (33 bits at 90 kHz); the others jump.
 send()
 {
     local sent=0 i=0 size last='' changes=0 offsets=(0 5000 95400 100)

@@ -269,15 +269,13 @@ static void join_fragments(struct bd_muxer *m)
 /* Whether the first picture of the closed file is there. */
 static bool has_picture(const struct bd_muxer *m)
 {
+    /* Pixels without a header play from the first byte on; devices cannot be read again. */
+    if (bd_part_is_direct(m->part) || strcmp(m->format->oformat->name, "rawvideo") == 0)
+        return true;
     const AVInputFormat *demuxer = av_find_input_format(m->format->oformat->name);
     AVFormatContext *from = NULL;
     AVPacket *packet = av_packet_alloc();
     char *url = NULL;
-    /* Pixels without a header play from the first byte on; devices cannot be read again. */
-    if (bd_part_is_direct(m->part) || strcmp(m->format->oformat->name, "rawvideo") == 0) {
-        av_packet_free(&packet);
-        return true;
-    }
     int error = AVERROR(ENOMEM);
     if (packet && asprintf(&url, "file:%s", bd_part_name(m->part)) >= 0)
         error = avformat_open_input(&from, url, (AVInputFormat *)(uintptr_t)demuxer, NULL);
