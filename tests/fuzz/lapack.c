@@ -100,9 +100,10 @@ static bool computed(const struct call *call)
     return call->info[OURS] >= 0 && !call->query;
 }
 
-/* Ours (rows x cols) is theirs but for roundings of so many terms, relative to the norm and
- * `floor`. */
-static void require_near(const struct array *x, int64_t rows, int64_t terms, double floor)
+/* Ours (rows x cols) is theirs but for roundings, relative to the norm and `floor`: of so many
+ * reflectors, and of sums of `length` products, which they make in float32 one after the other. */
+static void require_near(const struct array *x, int64_t rows, int64_t reflectors, int64_t length,
+                         double floor)
 {
     double error = 0;
     if (rows <= 0 || x->cols <= 0 || isnan(scale))
@@ -112,7 +113,8 @@ static void require_near(const struct array *x, int64_t rows, int64_t terms, dou
             error +=
                 pow((double)x->after[OURS][i + j * x->ld] - x->after[THEIRS][i + j * x->ld], 2);
     const double norm = norm64(rows, x->cols, x->after[THEIRS], x->ld) + floor;
-    REQUIRE(sqrt(error) <= (double)(terms + 10) * 0x1p-21 * norm);
+    const double rounding = (double)(reflectors + 10) * 0x1p-21 + (double)length * 0x1p-24;
+    REQUIRE(sqrt(error) <= rounding * norm);
 }
 
 /* A, factored by us, is still Q R: both times a vector. Q is applied by their routine from `t`, the
@@ -150,7 +152,7 @@ static void require_product(const struct array *a, const float *t, int32_t tsize
         error += pow(sum / scale - y[i], 2);
         norm += (double)y[i] * y[i];
     }
-    const double rounding = (double)(n + 10) * 0x1p-21;
+    const double rounding = (double)(n + 10) * 0x1p-21 + (double)m * 0x1p-24;
     REQUIRE(fabs(sqrt(norm) - sqrt(length)) <= rounding * sqrt(length));
     REQUIRE(sqrt(error) <= rounding * norm64(m, n, a->before, a->ld) / fabsf(scale));
     free(x);
@@ -222,7 +224,7 @@ static void orgqr(bool blocked)
     else
         BOTH(&call, org2r, &m, &n, &k, a.after[side], &a.ld, tau.after[side], work, info)
     if (end(&call, &a))
-        require_near(&a, m, k, 0);
+        require_near(&a, m, k, m, 0);
     require_same(&tau);
     release(&a);
     release(&tau);
@@ -253,7 +255,7 @@ static struct product make_product(bool touched)
 static void end_product(struct call *call, struct product *p)
 {
     if (end(call, &p->c))
-        require_near(&p->c, p->m, p->k, 0);
+        require_near(&p->c, p->m, p->k, p->order, 0);
     require_same(&p->v);
     release(&p->v);
     release(&p->c);
@@ -368,7 +370,7 @@ static void gels(void)
     const double norm =
         b.count > 1 && scale != 0 ? norm64(longest, nrhs, b.before, b.ld) / fabsf(scale) : 0;
     if (end(&call, &b) && call.info[OURS] == 0)
-        require_near(&b, trans == 'N' || trans == 'n' ? n : m, k, norm);
+        require_near(&b, trans == 'N' || trans == 'n' ? n : m, k, longest, norm);
     require_gaps(&a);
     release(&a);
     release(&b);
