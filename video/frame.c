@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/yuv.h"
+
 enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format)
 {
@@ -24,16 +26,24 @@ enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
 void bd_frame_destroy(struct bd_frame *frame)
 {
     free(frame->data);
+    bd_yuv_release(frame->yuv);
     memset(frame, 0, sizeof *frame);
 }
 
 enum bd_status bd_frame_ensure(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format)
 {
+    bd_frame_set_yuv(frame, NULL);
     if (frame->data && frame->width == width && frame->height == height && frame->format == format)
         return BD_OK;
     bd_frame_destroy(frame);
     return bd_frame_create(frame, width, height, format);
+}
+
+void bd_frame_set_yuv(struct bd_frame *frame, struct bd_yuv *yuv)
+{
+    bd_yuv_release(frame->yuv);
+    frame->yuv = yuv;
 }
 
 void bd_frame_copy_times(struct bd_frame *dst, const struct bd_frame *src)
@@ -45,12 +55,20 @@ void bd_frame_copy_times(struct bd_frame *dst, const struct bd_frame *src)
 
 enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src)
 {
-    enum bd_status status = bd_frame_ensure(dst, src->width, src->height, src->format);
+    enum bd_status status = BD_OK;
+    if (src->data)
+        status = bd_frame_ensure(dst, src->width, src->height, src->format);
+    else
+        bd_frame_destroy(dst);
     if (status != BD_OK)
         return status;
-    for (int y = 0; y < src->height; y++)
+    for (int y = 0; src->data && y < src->height; y++)
         memcpy(dst->data + y * dst->stride, src->data + y * src->stride,
                (size_t)src->width * src->format);
+    dst->width = src->width;
+    dst->height = src->height;
+    dst->format = src->format;
+    bd_frame_set_yuv(dst, bd_yuv_reference(src->yuv));
     bd_frame_copy_times(dst, src);
     return BD_OK;
 }

@@ -13,32 +13,43 @@ struct bd_rational {
     int64_t num, den;
 };
 
+struct bd_yuv;
+
 struct bd_frame {
     int width, height; /* pixels */
     enum bd_pixel_format format;
-    int64_t stride;   /* bytes from one row to the next, >= width * format */
-    uint8_t *data;    /* height * stride bytes, owned by the frame */
-    int64_t index;    /* 0-based number of the frame in its stream */
-    int64_t pts;      /* presentation time in units of the stream's time_base */
-    int64_t duration; /* same units; 0 where unknown */
+    int64_t stride;     /* bytes from one row to the next, >= width * format */
+    uint8_t *data;      /* height * stride bytes, owned by the frame; NULL where `yuv` is enough */
+    int64_t index;      /* 0-based number of the frame in its stream */
+    int64_t pts;        /* presentation time in units of the stream's time_base */
+    int64_t duration;   /* same units; 0 where unknown */
+    struct bd_yuv *yuv; /* the picture as it was decoded (yuv.h), a reference of the frame's own;
+                           NULL: none */
 };
 
 /* Allocates the pixels (not cleared). On failure *frame is all zero. Rows are 64-byte aligned. */
 enum bd_status bd_frame_create(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format);
 
-/* Frees the pixels and zeroes the struct. Safe on an all-zero frame. */
+/* Frees the pixels, gives the decoded picture back and zeroes the struct. Safe on an all-zero
+ * frame. */
 void bd_frame_destroy(struct bd_frame *frame);
 
 /* Makes `dst` hold the pixels, size, format and times of `src`, reallocating only if the size or
- * the format differs. `dst` must be all zero or created. */
+ * the format differs, and a reference to its decoded picture. `dst` must be all zero or created. */
 enum bd_status bd_frame_copy(struct bd_frame *dst, const struct bd_frame *src);
 
 /* Copies index, pts and duration. */
 void bd_frame_copy_times(struct bd_frame *dst, const struct bd_frame *src);
 
-/* Makes sure that `frame` has this size and format; its pixels are undefined when it had not. */
+/* Makes sure that `frame` has pixels of this size and format, undefined when it had not, and no
+ * decoded picture. */
 enum bd_status bd_frame_ensure(struct bd_frame *frame, int width, int height,
                                enum bd_pixel_format format);
+
+/* Gives the frame a decoded picture, whose reference it takes over, in place of the one that it
+ * had.
+ */
+void bd_frame_set_yuv(struct bd_frame *frame, struct bd_yuv *yuv);
 
 #endif

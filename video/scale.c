@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/area.h"
 #include "video/libav.h"
 
 /* Ints alone, to be compared as bytes. */
@@ -21,7 +22,8 @@ struct bd_scaler {
     int threads; /* as created */
     struct plan plan;
     struct SwsContext *sws;
-    AVFrame *from, *to; /* the form of pictures that libswscale's threads need */
+    AVFrame *from, *to;   /* the form of pictures that libswscale's threads need */
+    struct bd_area *area; /* NULL: not needed so far */
 };
 
 /* Threads are faster from this many pixels on; libswscale has them since FFmpeg 5.0. */
@@ -144,17 +146,34 @@ enum bd_status bd_scaler_create(struct bd_scaler **scaler, int threads)
     return BD_OK;
 }
 
+/* Averages areas, if that is possible for these pictures; *done says so. */
+static enum bd_status average(struct bd_scaler *scaler, struct bd_frame *dst,
+                              const struct bd_frame *src, bool *done)
+{
+    enum bd_status status = BD_OK;
+    if (!scaler->area || !bd_area_suits(scaler->area, dst, src)) {
+        bd_area_destroy(&scaler->area);
+        status = bd_area_create(&scaler->area, dst, src);
+    }
+    *done = scaler->area;
+    if (*done)
+        bd_area_average(scaler->area, dst, src);
+    return status;
+}
+
 enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const struct bd_frame *src,
                         enum bd_scale_filter filter)
 {
-    if (!src->data || !dst->data)
+    bool decoded = filter == BD_SCALE_AREA && src->yuv, done = false;
+    if ((!src->data && !decoded) || !dst->data)
         return bd_fail(BD_ERROR_ARGUMENT, "scaling needs two frames with pixels");
     if ((int)filter < BD_SCALE_AREA || filter > BD_SCALE_NEAREST)
         return bd_fail(BD_ERROR_ARGUMENT, "unknown scaling filter %d", (int)filter);
     struct plan plan = { src->width,  src->height, dst->width, dst->height,
                          src->format, dst->format, filter };
-    if (plan.src_width == plan.dst_width && plan.src_height == plan.dst_height &&
-        plan.src_format == plan.dst_format)
+    bool same = plan.src_width == plan.dst_width && plan.src_height == plan.dst_height &&
+                plan.src_format == plan.dst_format;
+    if (same && !decoded)
         return bd_frame_copy(dst, src);
     if (filter == BD_SCALE_NEAREST && plan.src_format == plan.dst_format) {
         pick_nearest(dst, src);
@@ -162,8 +181,14 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         return BD_OK;
     }
     enum bd_status status = *scaler ? BD_OK : bd_scaler_create(scaler, 0);
-    if (status != BD_OK)
+    if (status == BD_OK && filter == BD_SCALE_AREA)
+        status = average(*scaler, dst, src, &done);
+    if (done)
+        bd_frame_copy_times(dst, src);
+    if (status != BD_OK || done)
         return status;
+    if (!src->data)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "a decoded picture is only made smaller");
     if (!(*scaler)->sws || memcmp(&plan, &(*scaler)->plan, sizeof plan) != 0) {
         status = make_plan(*scaler, &plan);
         if (status != BD_OK)
@@ -185,6 +210,7 @@ void bd_scaler_destroy(struct bd_scaler **scaler)
     sws_freeContext((*scaler)->sws);
     av_frame_free(&(*scaler)->from);
     av_frame_free(&(*scaler)->to);
+    bd_area_destroy(&(*scaler)->area);
     free(*scaler);
     *scaler = NULL;
 }

@@ -1,4 +1,5 @@
-/* Scaling and colour conversion between frames (libswscale). */
+/* Scaling and colour conversion between frames: averages of areas by area.h, all else by libswscale.
+ */
 #ifndef BD_VIDEO_SCALE_H
 #define BD_VIDEO_SCALE_H
 
@@ -16,7 +17,8 @@ enum bd_scale_filter {
 enum bd_status bd_scaler_create(struct bd_scaler **scaler, int threads);
 
 /* Scales `src` into `dst` (created by the caller: its size and format say what is wanted), copying
- * index and times. `*scaler` is created on the first call where it is NULL, of 0 threads, and
+ * index and times. BD_SCALE_AREA takes the decoded picture of `src` where it has one; the others
+ * need its pixels. `*scaler` is created on the first call where it is NULL, of 0 threads, and
  * remade when sizes or formats change; same size and format is a plain copy. */
 enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const struct bd_frame *src,
                         enum bd_scale_filter filter);

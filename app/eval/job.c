@@ -95,7 +95,7 @@ static enum bd_status open_run(struct run *run)
     }
     if (!status)
         status = bd_pipeline_open(&run->pipeline, &run->options, false,
-                                  (run->worst ? BD_WANT_BACKGROUND : 0) |
+                                  (run->worst ? BD_WANT_BACKGROUND | BD_WANT_INPUT : 0) |
                                       (run->options.shadows ? BD_WANT_SHADOWS : 0),
                                   bd_interrupted, NULL);
     if (status)

@@ -22,11 +22,13 @@ enum bd_want {
     BD_WANT_FOREGROUND = 2,
     BD_WANT_OVERLAY = 4,
     BD_WANT_COLOR = 8, /* the input in colour even with --color gray; implied by the two above */
-    BD_WANT_SHADOWS = 16
+    BD_WANT_SHADOWS = 16,
+    BD_WANT_INPUT = 32 /* pixels of the input; implied by foreground, overlay and colour */
 };
 
 struct bd_result {
-    const struct bd_frame *input;      /* BD_RGB24 or BD_GRAY8, full size */
+    const struct bd_frame *input;      /* BD_RGB24 or BD_GRAY8, full size; where its pixels are not
+                                          wanted it may be the decoded picture alone */
     const struct bd_frame *mask;       /* BD_GRAY8, full size, 0 or 255, follows the edges of the
                                           input */
     const struct bd_frame *labels;     /* as the mask, but 127 in shadows if those are wanted: what

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/yuv.h"
+
 /* The position of a full-size row or column among the small ones. */
 struct place {
     int cell;  /* the small pixel it falls into */
@@ -212,9 +214,25 @@ static int interpolate(const uint8_t *row0, const uint8_t *row1, const struct pl
     return (top * (256 - fraction_y) + bottom * fraction_y + (1 << 15)) >> 16;
 }
 
-/* Is the full-size pixel (x, y) foreground? `pixel` is its value in the input. */
-static uint8_t decide(const struct bd_small_result *small, const struct place *x,
-                      const struct place *y, const uint8_t *pixel, int samples, int threshold)
+/* Pixel (x, y) of the input, gray or RGB. */
+static void take_pixel(const struct bd_frame *input, int x, int y, int channels, uint8_t *pixel)
+{
+    const int samples = (int)input->format;
+    if (input->yuv) {
+        bd_yuv_pixel(input->yuv, x, y, channels, pixel);
+        return;
+    }
+    const uint8_t *in = input->data + y * input->stride + (int64_t)x * samples;
+    if (samples > channels) /* colour input, separated by brightness */
+        pixel[0] = (uint8_t)((in[0] * 77 + in[1] * 150 + in[2] * 29) >> 8);
+    else
+        memcpy(pixel, in, (size_t)channels);
+}
+
+/* Is the full-size pixel in column `column` of row `row` foreground? */
+static uint8_t decide(const struct bd_small_result *small, const struct bd_frame *input,
+                      const struct place *x, const struct place *y, int column, int row,
+                      int threshold)
 {
     size_t tight = (size_t)small->width;
     const uint8_t *mask0 = small->mask + (size_t)y->first * tight;
@@ -225,11 +243,10 @@ static uint8_t decide(const struct bd_small_result *small, const struct place *x
     const uint8_t *row0 = small->background + (size_t)y->first * tight * (size_t)small->channels;
     const uint8_t *row1 = small->background + (size_t)y->second * tight * (size_t)small->channels;
     int difference = 0;
+    uint8_t pixel[3];
+    take_pixel(input, column, row, small->channels, pixel);
     for (int c = 0; c < small->channels; c++) {
-        int value = pixel[c];
-        if (samples > small->channels) /* colour input, separated by brightness */
-            value = (pixel[0] * 77 + pixel[1] * 150 + pixel[2] * 29) >> 8;
-        int d = abs(value - interpolate(row0, row1, x, y->fraction, small->channels, c));
+        int d = abs(pixel[c] - interpolate(row0, row1, x, y->fraction, small->channels, c));
         if (d > difference)
             difference = d;
     }
@@ -251,13 +268,11 @@ static void decide_run(const struct enlargement *all, const uint8_t *local, int 
                        int end)
 {
     const struct bd_upscaler *self = all->upscaler;
-    int samples = (int)all->input->format;
-    const uint8_t *in = all->input->data + (int64_t)y * all->input->stride;
     uint8_t *out = all->mask->data + (int64_t)y * all->mask->stride;
     for (int i = first; i < end; i++)
         for (int x = self->edges[i]; x < self->edges[i + 1]; x++)
-            out[x] = decide(all->small, &self->columns[x], &self->rows[y],
-                            in + (size_t)x * (size_t)samples, samples, local[i]);
+            out[x] =
+                decide(all->small, all->input, &self->columns[x], &self->rows[y], x, y, local[i]);
 }
 
 /* The full-size rows of small row `cell`. */

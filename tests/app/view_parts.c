@@ -216,7 +216,9 @@ static void converts_and_averages(void **state)
     uint8_t mask[] = { 255, 0, 0, /**/ 255, 0, 255 };
     uint8_t rgba[] = { 200, 100, 50, 255, 9, 9, 9, 0, 8, 8, 8, 0 };
     uint32_t out[6];
-    struct bd_frame frame = { 3, 2, BD_GRAY8, 3, gray, 0, 0, 0 };
+    struct bd_frame frame = {
+        .width = 3, .height = 2, .format = BD_GRAY8, .stride = 3, .data = gray
+    };
     bd_view_convert(out, 12, &frame, 1, false);
     assert_int_equal(out[5], 0xff323232u);
     bd_view_convert(out, 8, &frame, 2, false);
@@ -226,7 +228,9 @@ static void converts_and_averages(void **state)
     bd_view_convert(out, 8, &frame, 2, true);
     assert_int_equal(out[0], 0xffffffffu);
     assert_int_equal(out[1], 0xffffffffu);
-    struct bd_frame clear = { 3, 1, BD_RGBA32, 12, rgba, 0, 0, 0 };
+    struct bd_frame clear = {
+        .width = 3, .height = 1, .format = BD_RGBA32, .stride = 12, .data = rgba
+    };
     bd_view_convert(out, 8, &clear, 2, false);
     assert_int_equal(out[0], 0x7fc86432u); /* the colour of the opaque half, not of both */
     assert_int_equal(out[1], 0);

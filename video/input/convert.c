@@ -9,6 +9,7 @@
 
 #include "video/input/tone_curve.h"
 #include "video/libav.h"
+#include "video/yuv.h"
 
 /* What a plan of libswscale depends on; ints alone, to be compared as bytes. */
 struct plan {
@@ -291,5 +292,84 @@ enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, co
     for (int y = 0; y < height; y++)
         memcpy(dst->data + y * dst->stride, c->intermediate.data + y * c->intermediate.stride,
                (size_t)width * c->format);
+    return BD_OK;
+}
+
+/* ---- decoded pictures, shared ------------------------------------------------------------------
+ */
+
+struct shared {
+    struct bd_yuv yuv; /* first */
+    AVFrame *frame;
+};
+
+static void release(struct bd_yuv *yuv)
+{
+    struct shared *shared = (struct shared *)yuv;
+    av_frame_free(&shared->frame);
+    free(shared);
+}
+
+/* Whether `src` has chroma of bytes beside its luma: planes of its own, or interleaved as in NV12.
+ */
+static bool has_chroma_bytes(const AVFrame *src)
+{
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(src->format);
+    for (int i = 1; i <= 2; i++)
+        if (d->comp[i].depth != 8 || d->comp[i].shift != 0 || d->comp[i].plane == 0 ||
+            d->comp[i].step != d->comp[1].step)
+            return false;
+    return d->comp[1].step == 1 || (d->comp[1].step == 2 && d->comp[2].offset == 1);
+}
+
+/* libswscale's factors are those of video range, in units of 2^-16. */
+static struct bd_yuv_matrix matrix_of(const struct plan *plan)
+{
+    const int *factors = sws_getCoefficients(plan->matrix);
+    double chroma = (plan->range ? 224.0 / 255 : 1) * 0x1p-3;
+    return (struct bd_yuv_matrix){ .black = (int16_t)(plan->range ? 0 : 16),
+                                   .luma =
+                                       (int16_t)lround((plan->range ? 1 : 255.0 / 219) * 0x1p14),
+                                   .red_v = (int16_t)lround(factors[0] * chroma),
+                                   .blue_u = (int16_t)lround(factors[1] * chroma),
+                                   .green_u = (int16_t)lround(factors[2] * chroma),
+                                   .green_v = (int16_t)lround(factors[3] * chroma) };
+}
+
+static void describe(struct bd_yuv *yuv, const AVFrame *frame)
+{
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(frame->format);
+    struct plan plan = plan_for(frame);
+    yuv->width = frame->width;
+    yuv->height = frame->height;
+    yuv->shift_x = d->log2_chroma_w;
+    yuv->shift_y = d->log2_chroma_h;
+    yuv->step = d->comp[1].step;
+    for (int i = 0; i < 3; i++) {
+        yuv->data[i] = frame->data[d->comp[i].plane] + d->comp[i].offset;
+        yuv->stride[i] = frame->linesize[d->comp[i].plane];
+    }
+    yuv->matrix = matrix_of(&plan);
+    atomic_init(&yuv->references, 1);
+    yuv->release = release;
+}
+
+enum bd_status bd_converter_share(const struct bd_converter *c, struct bd_yuv **yuv,
+                                  const AVFrame *src)
+{
+    bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
+    *yuv = NULL;
+    if (turned || c->curve || src->width != c->width || src->height != c->height ||
+        !has_luma_bytes(src) || !has_chroma_bytes(src))
+        return BD_OK;
+    struct shared *shared = calloc(1, sizeof *shared);
+    if (shared)
+        shared->frame = av_frame_clone(src);
+    if (!shared || !shared->frame) {
+        free(shared);
+        return bd_fail(BD_ERROR_MEMORY, "no memory to keep a decoded picture");
+    }
+    describe(&shared->yuv, shared->frame);
+    *yuv = &shared->yuv;
     return BD_OK;
 }

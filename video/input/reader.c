@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "video/input/source.h"
+#include "video/yuv.h"
 
 /* The first one that claims an input opens it. */
 static const struct bd_source_ops *const sources[] = { &bd_source_synth, &bd_source_libav };
@@ -73,14 +74,17 @@ static void tell_narrow(struct bd_reader *r)
            r->name, most + 1);
 }
 
-/* Notes the levels of a picture, until a tenth of them is used. */
+/* Notes the levels of a picture, or of its luma where it has no pixels, until a tenth of them is
+ * used. */
 static void watch_levels(struct bd_reader *r, const struct bd_frame *frame)
 {
     if (r->levels.enough)
         return;
-    int channels = (int)frame->format;
+    int channels = frame->data ? (int)frame->format : 1;
+    int64_t stride = frame->data ? frame->stride : frame->yuv->stride[0];
+    const uint8_t *data = frame->data ? frame->data : frame->yuv->data[0];
     for (int y = 0; y < frame->height; y++) {
-        const uint8_t *row = frame->data + y * frame->stride;
+        const uint8_t *row = data + y * stride;
         for (int i = 0; i < frame->width * channels; i++) {
             uint8_t *low = &r->levels.lowest[i % channels],
                     *high = &r->levels.highest[i % channels];

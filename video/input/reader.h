@@ -12,11 +12,16 @@ struct bd_key_value {
     const char *key, *value;
 };
 
+/* Pictures as pixels of a format, as they were decoded (frame.yuv), or both. Not every picture can be
+ * had as it was decoded: others have pixels always. */
+enum bd_reader_pictures { BD_PICTURES_CONVERTED, BD_PICTURES_BOTH, BD_PICTURES_DECODED };
+
 struct bd_reader_options {
     const char *input_format; /* libavformat/-device name, as ffmpeg -f; NULL: guess */
     const struct bd_key_value *input_options; /* as ffmpeg's -KEY VALUE before -i; NULL if none */
     int input_option_count;
     enum bd_pixel_format format; /* of the frames delivered: BD_GRAY8 or BD_RGB24 */
+    enum bd_reader_pictures pictures;
     /* Gray of more than 8 bits that spans few levels gets a tone curve, so that these levels fill
      * the bytes. Without it, pictures have the upper 8 bits. */
     bool tone_curve;

@@ -8,6 +8,7 @@
 #include "video/input/libav_decoder.h"
 #include "video/input/source.h"
 #include "video/libav.h"
+#include "video/yuv.h"
 
 /* After so many failures in a row a file counts as ended, or the search for the first frame ends.
  */
@@ -26,6 +27,8 @@ struct libav_source {
     AVFrame *frame;    /* decoded last */
     AVFrame *download; /* copy in system memory of a frame of the hardware */
     struct bd_converter *converter;
+    enum bd_reader_pictures pictures;
+    enum bd_pixel_format format;
     bool pending;              /* `frame` was decoded ahead: the next `next` delivers it */
     bool draining;             /* no more packets */
     bool cut;                  /* because the file ends in the middle of something */
@@ -222,23 +225,43 @@ static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t
     return BD_OK;
 }
 
+/* Fetches a frame of the hardware into s->download. */
+static enum bd_status fetch(struct libav_source *s)
+{
+    const AVFrame *picture = s->frame;
+    /* The buffers of the last download are reused as long as they fit and nobody holds them. */
+    if (s->download->width != picture->width || s->download->height != picture->height ||
+        !av_frame_is_writable(s->download))
+        av_frame_unref(s->download);
+    int error = av_hwframe_transfer_data(s->download, picture, 0);
+    if (error < 0)
+        return bd_fail(BD_ERROR_BACKEND, "'%s': cannot fetch a frame from the hardware decoder",
+                       s->input.name);
+    s->download->color_range = picture->color_range;
+    s->download->colorspace = picture->colorspace;
+    return BD_OK;
+}
+
 static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *frame)
 {
     struct libav_source *s = (struct libav_source *)base;
-    const AVFrame *picture = s->frame;
-    if (picture->hw_frames_ctx) {
-        /* The buffers of the last download are reused as long as they fit. */
-        if (s->download->width != picture->width || s->download->height != picture->height)
-            av_frame_unref(s->download);
-        int error = av_hwframe_transfer_data(s->download, picture, 0);
-        if (error < 0)
-            return bd_fail(BD_ERROR_BACKEND, "'%s': cannot fetch a frame from the hardware decoder",
-                           s->input.name);
-        s->download->color_range = picture->color_range;
-        s->download->colorspace = picture->colorspace;
-        picture = s->download;
+    const AVFrame *picture = s->frame->hw_frames_ctx ? s->download : s->frame;
+    struct bd_yuv *yuv = NULL;
+    enum bd_status status = s->frame->hw_frames_ctx ? fetch(s) : BD_OK;
+    if (!status && s->pictures != BD_PICTURES_CONVERTED)
+        status = bd_converter_share(s->converter, &yuv, picture);
+    if (!status && yuv && s->pictures == BD_PICTURES_DECODED) {
+        bd_frame_destroy(frame);
+        *frame =
+            (struct bd_frame){ .width = yuv->width, .height = yuv->height, .format = s->format };
+    } else if (!status) {
+        status = bd_converter_run(s->converter, frame, picture);
     }
-    return bd_converter_run(s->converter, frame, picture);
+    if (status)
+        bd_yuv_release(yuv);
+    else
+        bd_frame_set_yuv(frame, yuv);
+    return status;
 }
 
 /* Empties the decoder and decodes one frame ahead, after the demuxer has moved. */
@@ -383,6 +406,8 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
     if (!s)
         return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
     s->base.ops = &bd_source_libav;
+    s->pictures = options->pictures;
+    s->format = options->format;
     struct bd_source *base = &s->base;
     s->packet = av_packet_alloc();
     s->frame = av_frame_alloc();

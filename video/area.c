@@ -1,0 +1,435 @@
+#include "video/area.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "video/yuv.h"
+
+/* Rows of the result that are made together: vectors hold one value of each. */
+enum { ROWS = 16 };
+
+/* GCC makes vectors of loops that it has not unrolled before. */
+#define KEEP_LOOP _Pragma("GCC unroll 1")
+
+/* Weights of a sum: of samples in a column, which then are 16 bits, and of those in a row. */
+enum { WHOLE_COLUMN = 256, WHOLE_ROW = 32768 };
+
+/* The samples that the results along an axis are averages of: result i is the sum of `count[i]`
+ * samples from `first[i]` on, times `weights` from `at[i]` on. */
+struct axis {
+    int results;
+    int *first, *count, *at;
+    uint16_t *weights;
+};
+
+/* What decides how pictures are averaged. */
+struct plan {
+    int width, height, small_width, small_height;
+    int channels; /* of the result */
+    int samples;  /* a pixel of interleaved sources; 0: of YUV */
+    int shift_x, shift_y, step;
+};
+
+/* A plane of samples, or of interleaved ones, averaged downwards for ROWS rows of the result. */
+struct plane {
+    int length;       /* samples in a row, all interleaved ones */
+    uint16_t *lines;  /* ROWS x length */
+    uint16_t *zipped; /* length x ROWS */
+};
+
+struct bd_area {
+    struct plan plan;
+    struct axis columns, rows, chroma_columns, chroma_rows;
+    struct plane planes[3]; /* Y, U, V; NV12: Y, UV; else pixels alone */
+    int plane_count;
+    uint16_t *scratch; /* as the longest plane */
+    /* ROWS values for each pixel of a row of the result: of Y, U and V, or of channels, and then
+     * the bytes of its channels. */
+    int16_t *averages[3];
+    int average_count;
+    uint8_t *made[3];
+    uint8_t *woven, *turned; /* ROWS values for each byte of a row of the result */
+};
+
+/* ---- axes --------------------------------------------------------------------------------------
+ */
+
+/* Result i covers i * length .. (i + 1) * length, in parts of a pixel of which it has `results`; a
+ * sample covers 2^shift pixels. Weights are differences of rounded sums: together they are `whole`.
+ */
+static bool make_axis(struct axis *axis, int results, int length, int shift, int whole)
+{
+    int64_t unit = (int64_t)results << shift;
+    int most = (int)(length / unit) + 2;
+    *axis = (struct axis){ .results = results };
+    axis->first = calloc((size_t)results, sizeof *axis->first);
+    axis->count = calloc((size_t)results, sizeof *axis->count);
+    axis->at = calloc((size_t)results, sizeof *axis->at);
+    axis->weights = calloc((size_t)results * (size_t)most, sizeof *axis->weights);
+    if (!axis->first || !axis->count || !axis->at || !axis->weights)
+        return false;
+    for (int i = 0; i < results; i++) {
+        int64_t from = (int64_t)i * length, to = from + length;
+        int64_t first = from / unit, last = (to - 1) / unit, sum = 0;
+        axis->first[i] = (int)first;
+        axis->count[i] = (int)(last - first + 1);
+        axis->at[i] = i * most;
+        for (int64_t k = first; k <= last; k++) {
+            int64_t end = (k + 1) * unit < to ? (k + 1) * unit : to;
+            int64_t next = ((end - from) * whole + length / 2) / length;
+            axis->weights[axis->at[i] + (int)(k - first)] = (uint16_t)(next - sum);
+            sum = next;
+        }
+    }
+    return true;
+}
+
+static void free_axis(struct axis *axis)
+{
+    free(axis->first);
+    free(axis->count);
+    free(axis->at);
+    free(axis->weights);
+}
+
+/* ---- a scaler ----------------------------------------------------------------------------------
+ */
+
+static struct plan plan_for(const struct bd_frame *dst, const struct bd_frame *src)
+{
+    struct plan plan = { .width = src->width,
+                         .height = src->height,
+                         .small_width = dst->width,
+                         .small_height = dst->height,
+                         .channels = (int)dst->format,
+                         .samples = (int)src->format };
+    if (src->yuv) {
+        plan.samples = 0;
+        plan.shift_x = src->yuv->shift_x;
+        plan.shift_y = src->yuv->shift_y;
+        plan.step = src->yuv->step;
+    }
+    return plan;
+}
+
+static bool is_possible(const struct plan *plan)
+{
+    bool from = plan->samples == 0 || plan->samples == BD_GRAY8 || plan->samples == BD_RGB24;
+    bool to = plan->channels == BD_GRAY8 || plan->channels == BD_RGB24;
+    bool colours = plan->samples != BD_GRAY8 || plan->channels == BD_GRAY8;
+    return from && to && colours && plan->small_width <= plan->width &&
+           plan->small_height <= plan->height;
+}
+
+static int samples_along(int pixels, int shift)
+{
+    return (pixels + (1 << shift) - 1) >> shift;
+}
+
+static bool make_plane(struct bd_area *area, int length)
+{
+    struct plane *plane = &area->planes[area->plane_count++];
+    plane->length = length;
+    plane->lines = calloc((size_t)length * ROWS, sizeof *plane->lines);
+    plane->zipped = calloc((size_t)length * ROWS, sizeof *plane->zipped);
+    return plane->lines && plane->zipped;
+}
+
+static bool make_planes(struct bd_area *area)
+{
+    const struct plan *plan = &area->plan;
+    int chroma = samples_along(plan->width, plan->shift_x);
+    size_t row = (size_t)plan->small_width * ROWS;
+    size_t longest = (size_t)plan->width * (plan->samples ? (size_t)plan->samples : 2) * ROWS;
+    area->scratch = calloc(longest, sizeof *area->scratch);
+    area->woven = calloc(row * (size_t)plan->channels, 1);
+    area->turned = calloc(row * (size_t)plan->channels, 1);
+    bool enough = area->scratch && area->woven && area->turned;
+    area->average_count = plan->samples ? plan->samples : plan->channels;
+    for (int c = 0; c < area->average_count; c++) {
+        area->averages[c] = calloc(row, sizeof *area->averages[c]);
+        area->made[c] = calloc(row, 1);
+        enough = enough && area->averages[c] && area->made[c];
+    }
+    if (plan->samples)
+        return enough && make_plane(area, plan->width * plan->samples);
+    enough = enough && make_plane(area, plan->width);
+    if (plan->channels == 1)
+        return enough;
+    if (plan->step == 2)
+        return enough && make_plane(area, 2 * chroma);
+    return enough && make_plane(area, chroma) && make_plane(area, chroma);
+}
+
+enum bd_status bd_area_create(struct bd_area **area, const struct bd_frame *dst,
+                              const struct bd_frame *src)
+{
+    struct plan plan = plan_for(dst, src);
+    *area = NULL;
+    if (!is_possible(&plan))
+        return BD_OK;
+    struct bd_area *self = calloc(1, sizeof *self);
+    if (!self)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
+    self->plan = plan;
+    if (!make_axis(&self->columns, plan.small_width, plan.width, 0, WHOLE_ROW) ||
+        !make_axis(&self->rows, plan.small_height, plan.height, 0, WHOLE_COLUMN) ||
+        !make_axis(&self->chroma_columns, plan.small_width, plan.width, plan.shift_x, WHOLE_ROW) ||
+        !make_axis(&self->chroma_rows, plan.small_height, plan.height, plan.shift_y,
+                   WHOLE_COLUMN) ||
+        !make_planes(self)) {
+        bd_area_destroy(&self);
+        return bd_fail(BD_ERROR_MEMORY, "no memory to scale pictures of %d x %d", plan.width,
+                       plan.height);
+    }
+    *area = self;
+    return BD_OK;
+}
+
+bool bd_area_suits(const struct bd_area *area, const struct bd_frame *dst,
+                   const struct bd_frame *src)
+{
+    struct plan plan = plan_for(dst, src);
+    return memcmp(&plan, &area->plan, sizeof plan) == 0;
+}
+
+void bd_area_destroy(struct bd_area **area)
+{
+    struct bd_area *self = *area;
+    if (!self)
+        return;
+    free_axis(&self->columns);
+    free_axis(&self->rows);
+    free_axis(&self->chroma_columns);
+    free_axis(&self->chroma_rows);
+    for (int i = 0; i < self->plane_count; i++) {
+        free(self->planes[i].lines);
+        free(self->planes[i].zipped);
+    }
+    free(self->scratch);
+    for (int c = 0; c < 3; c++) {
+        free(self->averages[c]);
+        free(self->made[c]);
+    }
+    free(self->woven);
+    free(self->turned);
+    free(self);
+    *area = NULL;
+}
+
+/* ---- loops, in the form that compilers vectorise -----------------------------------------------
+ */
+
+static void multiply_row(uint16_t *restrict line, const uint8_t *restrict row, uint16_t weight,
+                         int count)
+{
+    for (int x = 0; x < count; x++)
+        line[x] = (uint16_t)(weight * row[x]);
+}
+
+static void add_row(uint16_t *restrict line, const uint8_t *restrict row, uint16_t weight,
+                    int count)
+{
+    for (int x = 0; x < count; x++)
+        line[x] = (uint16_t)(line[x] + weight * row[x]);
+}
+
+/* out := a0 b0 a1 b1 ... */
+static void zip(uint16_t *restrict out, const uint16_t *restrict a, const uint16_t *restrict b,
+                int count)
+{
+    for (int i = 0; i < count; i++) {
+        out[2 * i] = a[i];
+        out[2 * i + 1] = b[i];
+    }
+}
+
+static void unzip(uint8_t *restrict a, uint8_t *restrict b, const uint8_t *restrict in, int count)
+{
+    for (int i = 0; i < count; i++) {
+        a[i] = in[2 * i];
+        b[i] = in[2 * i + 1];
+    }
+}
+
+/* ---- averaging ---------------------------------------------------------------------------------
+ */
+
+/* The average, downwards, of the samples of row `result` of the axis. */
+static void average_column(uint16_t *line, const uint8_t *data, int64_t stride, int length,
+                           const struct axis *axis, int result)
+{
+    const uint8_t *row = data + axis->first[result] * stride;
+    const uint16_t *weights = axis->weights + axis->at[result];
+    multiply_row(line, row, weights[0], length);
+    for (int k = 1; k < axis->count[result]; k++)
+        add_row(line, row + k * stride, weights[k], length);
+}
+
+/* ROWS lines become one, in which the values of a column follow each other. */
+static void zip_lines(struct plane *plane, uint16_t *scratch)
+{
+    uint16_t *from = plane->lines, *to = scratch;
+    int length = plane->length;
+    /* In each round line i and the one half of them further become one. */
+    for (int lines = ROWS / 2; lines >= 1; lines /= 2, length *= 2) {
+        if (lines == 1)
+            to = plane->zipped;
+        for (int i = 0; i < lines; i++)
+            zip(to + 2 * i * length, from + i * length, from + (i + lines) * length, length);
+        uint16_t *done = from;
+        from = to;
+        to = done;
+    }
+}
+
+/* The plane's columns for ROWS rows of the result from `row` on; the last row stands for those
+ * behind it. */
+static void average_columns(struct bd_area *area, struct plane *plane, const uint8_t *data,
+                            int64_t stride, const struct axis *axis, int row)
+{
+    for (int r = 0; r < ROWS; r++) {
+        int result = row + r < axis->results ? row + r : axis->results - 1;
+        average_column(plane->lines + r * plane->length, data, stride, plane->length, axis, result);
+    }
+    zip_lines(plane, area->scratch);
+}
+
+/* The average of each column of the result, in units of 1/128 (bd_yuv_unit), for ROWS rows.
+ * Products lose half a unit each, which the sum starts with, as far as a white picture stays in
+ * range. */
+static void average_rows(int16_t *out, const uint16_t *zipped, int step, const struct axis *axis)
+{
+    for (int i = 0; i < axis->results; i++, out += ROWS) {
+        const uint16_t *weights = axis->weights + axis->at[i];
+        const uint16_t *from = zipped + (int64_t)axis->first[i] * step * ROWS;
+        const int count = axis->count[i];
+        uint16_t sum[ROWS];
+        KEEP_LOOP for (int r = 0; r < ROWS; r++) sum[r] =
+            (uint16_t)(count < bd_yuv_unit ? count / 2 : bd_yuv_unit / 2 - 1);
+        for (int k = 0; k < count; k++, from += (int64_t)step * ROWS) {
+            const uint16_t weight = weights[k];
+            KEEP_LOOP for (int r = 0; r < ROWS; r++) sum[r] =
+                (uint16_t)(sum[r] + (uint16_t)((uint32_t)from[r] * weight >> 16));
+        }
+        memcpy(out, sum, sizeof sum);
+    }
+}
+
+static void round_units(uint8_t *restrict out, const int16_t *restrict value, int count)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = (uint8_t)((uint16_t)(value[i] + bd_yuv_unit / 2) / bd_yuv_unit);
+}
+
+/* Brightness, as the masks' edges have it (app/pipeline/upscale.c). */
+static void make_gray(uint8_t *restrict out, const int16_t *restrict red,
+                      const int16_t *restrict green, const int16_t *restrict blue, int count)
+{
+    for (int i = 0; i < count; i++) {
+        int sum = 77 * red[i] + 150 * green[i] + 29 * blue[i];
+        out[i] = (uint8_t)((sum + 128 * bd_yuv_unit) / (256 * bd_yuv_unit));
+    }
+}
+
+static void make_luma(uint8_t *restrict out, const int16_t *restrict y, int count,
+                      struct bd_yuv_matrix m)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = bd_yuv_level(bd_yuv_luma(&m, y[i]));
+}
+
+static void make_colours(uint8_t *restrict red, uint8_t *restrict green, uint8_t *restrict blue,
+                         const int16_t *restrict y, const int16_t *restrict u,
+                         const int16_t *restrict v, int count, struct bd_yuv_matrix m)
+{
+    for (int i = 0; i < count; i++) {
+        int16_t luma = bd_yuv_luma(&m, y[i]), b = bd_yuv_chroma(u[i]), r = bd_yuv_chroma(v[i]);
+        red[i] = bd_yuv_red(&m, luma, r);
+        green[i] = bd_yuv_green(&m, luma, b, r);
+        blue[i] = bd_yuv_blue(&m, luma, b);
+    }
+}
+
+/* The averages become the result's bytes, of each of its channels. */
+static void make_channels(struct bd_area *area, const struct bd_yuv *yuv)
+{
+    const struct plan *plan = &area->plan;
+    const int count = plan->small_width * ROWS;
+    int16_t *const *in = area->averages;
+    uint8_t *const *out = area->made;
+    if (yuv && plan->channels == 3)
+        make_colours(out[0], out[1], out[2], in[0], in[1], in[2], count, yuv->matrix);
+    else if (yuv)
+        make_luma(out[0], in[0], count, yuv->matrix);
+    else if (plan->samples > plan->channels)
+        make_gray(out[0], in[0], in[1], in[2], count);
+    else
+        for (int c = 0; c < plan->channels; c++)
+            round_units(out[c], in[c], count);
+}
+
+/* ROWS rows of the result from row `row` on. */
+static void average_band(struct bd_area *area, const struct bd_frame *src, int row)
+{
+    const struct plan *plan = &area->plan;
+    const struct bd_yuv *yuv = src->yuv;
+    average_columns(area, &area->planes[0], yuv ? yuv->data[0] : src->data,
+                    yuv ? yuv->stride[0] : src->stride, &area->rows, row);
+    for (int i = 1; i < area->plane_count; i++)
+        average_columns(area, &area->planes[i], yuv->data[i], yuv->stride[i], &area->chroma_rows,
+                        row);
+    for (int c = 0; c < area->average_count; c++) {
+        const bool chroma = yuv && c > 0;
+        const struct plane *plane =
+            &area->planes[c < area->plane_count ? c : area->plane_count - 1];
+        int step = chroma ? plan->step : yuv ? 1 : plan->samples;
+        int offset = !yuv ? c : plan->step == 2 && c == 2 ? 1 : 0;
+        average_rows(area->averages[c], plane->zipped + offset * ROWS, step,
+                     chroma ? &area->chroma_columns : &area->columns);
+    }
+    make_channels(area, yuv);
+}
+
+/* Exchanges rows and columns of `count` columns of ROWS bytes: row r is at r * count of `out` then.
+ * `in` is overwritten. */
+static void turn(uint8_t *out, uint8_t *in, int count)
+{
+    /* After each round the next bit of a row's number, from the lowest up, says in which half. */
+    unzip(out, out + 8 * count, in, 8 * count);
+    for (int i = 0; i < 2; i++)
+        unzip(in + 8 * i * count, in + (8 * i + 4) * count, out + 8 * i * count, 4 * count);
+    for (int i = 0; i < 4; i++)
+        unzip(out + 4 * i * count, out + (4 * i + 2) * count, in + 4 * i * count, 2 * count);
+    for (int i = 0; i < 8; i++)
+        unzip(in + 2 * i * count, in + (2 * i + 1) * count, out + 2 * i * count, count);
+    for (int r = 0; r < ROWS; r++) {
+        int reversed = (r & 1) << 3 | (r & 2) << 1 | (r & 4) >> 1 | (r & 8) >> 3;
+        memcpy(out + r * count, in + reversed * count, (size_t)count);
+    }
+}
+
+/* Rows of `dst` from `row` on, as many as there are. */
+static void store(struct bd_area *area, struct bd_frame *dst, int row)
+{
+    const int channels = area->plan.channels, width = area->plan.small_width;
+    uint8_t *from = area->made[0];
+    if (channels > 1) {
+        from = area->woven;
+        for (int x = 0; x < width; x++)
+            for (int c = 0; c < channels; c++)
+                memcpy(from + (x * channels + c) * ROWS, area->made[c] + x * ROWS, ROWS);
+    }
+    turn(area->turned, from, width * channels);
+    for (int r = 0; r < ROWS && row + r < dst->height; r++)
+        memcpy(dst->data + (row + r) * dst->stride, area->turned + r * width * channels,
+               (size_t)(width * channels));
+}
+
+void bd_area_average(struct bd_area *area, struct bd_frame *dst, const struct bd_frame *src)
+{
+    for (int row = 0; row < area->plan.small_height; row += ROWS) {
+        average_band(area, src, row);
+        store(area, dst, row);
+    }
+}
