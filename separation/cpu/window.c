@@ -104,6 +104,12 @@ static int64_t rows_at(int64_t from, int64_t count)
     return count - from < few_rows ? count - from : few_rows;
 }
 
+static void widen(int64_t count, const float *x, double *wide)
+{
+    for (int64_t i = 0; i < count; i++)
+        wide[i] = x[i];
+}
+
 /* The chunk's parts of X_j^T b for each column j, b the first column of B; behind them, with
  * sweep->gram, those of X_j^T x, x the newest column of X. */
 static void multiply_chunk(void *arg, int64_t chunk, int thread)
@@ -114,17 +120,20 @@ static void multiply_chunk(void *arg, int64_t chunk, int thread)
     int64_t first, count = bd_sep_range(state, chunk, &first);
     double *products = state->partial + chunk * 2 * state->shape.window;
     double *gram = products + state->shape.window;
-    float newest[few_rows], x[few_rows];
+    float x[few_rows];
+    double b[few_rows], newest[few_rows];
     memset(products, 0, 2 * (size_t)state->shape.window * sizeof *products);
     for (int64_t i = 0; i < count; i += few_rows) {
         int64_t rows = rows_at(i, count);
-        if (sweep->gram)
-            form_rows(sweep, sweep->count - 1, first + i, rows, newest);
+        widen(rows, state->basis + first + i, b);
+        if (sweep->gram) {
+            form_rows(sweep, sweep->count - 1, first + i, rows, x);
+            widen(rows, x, newest);
+        }
         for (int j = 0; j < sweep->count; j++) {
             form_rows(sweep, j, first + i, rows, x);
-            state->kernels->dot(rows, x, state->basis + first + i, &products[j]);
-            if (sweep->gram)
-                state->kernels->dot(rows, x, newest, &gram[j]);
+            state->kernels->dot_widened(rows, x, b, sweep->gram ? newest : NULL, &products[j],
+                                        &gram[j]);
         }
     }
 }

@@ -39,6 +39,7 @@ static void test_dot(void **state)
 {
     (void)state;
     static float x[most], y[most];
+    static double wide_x[most], wide_y[most];
     FOR_EACH_VARIANT(kernels)
     for (int i = 0; i < length_count; i++) {
         double want = 0, size = 0;
@@ -56,6 +57,15 @@ static void test_dot(void **state)
             kernels->dot(lengths[i] - from < 512 ? lengths[i] - from : 512, x + from, y + from,
                          &pieces);
         assert_true(pieces == sum);
+        double first = 3, second = 3, alone = 3, none = 3, square = 3;
+        for (int64_t j = 0; j < lengths[i]; j++) {
+            wide_x[j] = x[j];
+            wide_y[j] = y[j];
+        }
+        kernels->dot(lengths[i], x, x, &square);
+        kernels->dot_widened(lengths[i], x, wide_y, wide_x, &first, &second);
+        kernels->dot_widened(lengths[i], x, wide_y, NULL, &alone, &none);
+        assert_true(first == sum && second == square && alone == sum && none == 3);
     }
 }
 

@@ -35,6 +35,36 @@ static void dot(int64_t count, const float *x, const float *y, double *sum_of_al
         *sum_of_all += (double)x[i] * (double)y[i];
 }
 
+BD_INLINE doubles load_widened(const double *p)
+{
+    doubles v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static void dot_widened(int64_t count, const float *x, const double *y, const double *z,
+                        double *first, double *second)
+{
+    int64_t i = 0;
+    for (; i + TILE <= count; i += TILE) {
+        doubles one = { 0 }, two = { 0 };
+        for (int64_t j = i; j < i + TILE; j += LANES) {
+            doubles wide = __builtin_convertvector(load(x + j), doubles);
+            one += wide * load_widened(y + j);
+            if (z)
+                two += wide * load_widened(z + j);
+        }
+        for (int j = 0; j < LANES; j++) {
+            *first += one[j];
+            *second += two[j];
+        }
+    }
+    for (; i < count; i++) {
+        *first += (double)x[i] * y[i];
+        *second += z ? (double)x[i] * z[i] : 0;
+    }
+}
+
 /* The value at position (n - 1) / 2 of n sorted bytes, BYTES elements at a time, by bisection on
  * the value: eight rounds, each counts how many are below a candidate. Counts are kept in bytes, so
  * columns are taken 255 at a time and added up in 16 bits. */
@@ -127,6 +157,7 @@ static void spread(int64_t count, const uint8_t *const *columns, int n, const ui
 extern const struct bd_pixel_kernels TABLE;
 const struct bd_pixel_kernels TABLE = {
     .dot = dot,
+    .dot_widened = dot_widened,
     .median = median,
     .spread = spread,
     .stable = stable_value,

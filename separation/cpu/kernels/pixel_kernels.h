@@ -12,6 +12,11 @@ struct bd_pixel_kernels {
      * the bit. */
     void (*dot)(int64_t count, const float *x, const float *y, double *sum);
 
+    /* *first += x^T y, *second += x^T z, in float64, as two calls of `dot` to the bit; z may be
+     * NULL. y and z hold float32 numbers that were widened before: many x meet the same ones. */
+    void (*dot_widened)(int64_t count, const float *x, const double *y, const double *z,
+                        double *first, double *second);
+
     /* median[i] := the lower median of columns[j][i], j = 0 .. n - 1. */
     void (*median)(int64_t count, const uint8_t *const *columns, int n, uint8_t *median);
 
