@@ -79,7 +79,7 @@ struct bd_options {
     const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
     const char *codec; /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
-    const char *json; /* eval, bench */
+    const char *json; /* export, eval, bench */
     bool quick;       /* bench: smaller sizes */
 
     /* eval; contact_sheet too */

@@ -1,12 +1,12 @@
 #include "base/pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 static const double polling_seconds = 50e-6; /* that a waiting thread polls before it sleeps */
 
@@ -120,7 +120,7 @@ enum bd_status bd_pool_create(struct bd_pool **out, int threads)
     for (int i = 1; i < wanted; i++) {
         struct worker *worker = &pool->workers[i - 1];
         *worker = (struct worker){ .pool = pool, .number = i };
-        if (pthread_create(&worker->thread, NULL, work, worker)) {
+        if (!bd_thread_start(&worker->thread, "backdrop pool", work, worker)) {
             bd_pool_destroy(&pool);
             return bd_fail(BD_ERROR_MEMORY, "cannot start thread %d of %d", i + 1, wanted);
         }

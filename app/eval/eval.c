@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 #include "app/eval/sheet.h"
 #include "app/interrupt.h"
 #include "app/progress.h"
+#include "base/thread.h"
 
 /* Threads run the jobs one after another. The main thread waits for the jobs in the order of the
  * command line, prints their results, and draws the progress bar. */
@@ -49,7 +49,7 @@ static enum bd_status start(struct crew *crew, struct bd_eval_plan *plan)
     crew->is_done = calloc((size_t)plan->count + 1, sizeof *crew->is_done);
     crew->threads = calloc((size_t)wanted, sizeof *crew->threads);
     while (crew->is_done && crew->threads && crew->thread_count < wanted &&
-           pthread_create(&crew->threads[crew->thread_count], NULL, work, crew) == 0)
+           bd_thread_start(&crew->threads[crew->thread_count], "evaluate", work, crew))
         crew->thread_count++;
     return crew->thread_count ? BD_OK : bd_fail(BD_ERROR_MEMORY, "cannot start a thread");
 }

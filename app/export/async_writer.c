@@ -3,11 +3,12 @@
 #include <libavutil/common.h> /* before FFmpeg 5.1, AVERROR_EOF needs it */
 #include <libavutil/error.h>
 #include <libavutil/threadmessage.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/thread.h"
 
 /* Copies in the queue: enough to even out key frames, few enough for 4K pictures with alpha. */
 enum { capacity = 4 };
@@ -45,7 +46,7 @@ static bool start(struct bd_async_writer *self)
         return false;
     for (int i = 0; i < capacity; i++)
         av_thread_message_queue_send(self->spare, &empty, 0);
-    return pthread_create(&self->thread, NULL, encode, self) == 0;
+    return bd_thread_start(&self->thread, "encode", encode, self);
 }
 
 static void destroy(struct bd_async_writer *self)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "app/export/outputs.h"
+#include "app/export/statistics.h"
 #include "app/interrupt.h"
 #include "app/pipeline/pipeline.h"
 #include "app/progress.h"
@@ -16,6 +17,7 @@ struct export
     struct bd_outputs *outputs;
     int output_count, event_count;
     struct bd_meter meter;
+    struct bd_statistics statistics;
     int64_t frames;
     bool interrupted;
     char detail[bd_detail_size]; /* of the first failure; "": none */
@@ -66,8 +68,10 @@ static void run_frames(struct export *export)
                  status != BD_ERROR_IO && status != BD_ERROR_FORMAT;
         if (!status)
             broken = (status = bd_outputs_write(export->outputs, &result)) != BD_OK;
-        if (!status)
+        if (!status) {
+            bd_statistics_add(&export->statistics);
             bd_meter_update(&export->meter, ++export->frames);
+        }
     }
     bd_meter_end(&export->meter);
     export->interrupted = bd_interrupted(NULL);
@@ -122,6 +126,7 @@ int bd_export_run(const struct bd_options *options)
     unsigned wants = bd_outputs_wants(options, &export.output_count);
     enum bd_status status = BD_OK;
     int exit_status = 1;
+    bd_statistics_begin(&export.statistics);
     if (export.output_count == 0)
         status = bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
                                             "--background, --overlay, --plate, --events or "
@@ -144,6 +149,9 @@ int bd_export_run(const struct bd_options *options)
         log_settings(&export);
         run_frames(&export);
         if (bd_outputs_close(&export.outputs, &export.event_count))
+            note_failure(&export);
+        if (options->json && bd_statistics_write(&export.statistics, options->json,
+                                                 bd_pipeline_backend(export.pipeline)))
             note_failure(&export);
         exit_status = report(&export);
     }

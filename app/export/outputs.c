@@ -29,7 +29,7 @@ struct kind {
 #define OPTION(member) offsetof(struct bd_options, member)
 #define PICTURE(member) offsetof(struct bd_result, member)
 
-enum { videos = 4, plate = 4, contact_sheet = 5, events = 6, kind_count = 7 };
+enum { videos = 4, plate = 4, contact_sheet = 5, events = 6, statistics = 7, kind_count = 8 };
 
 /* clang-format off */
 static const struct kind kinds[kind_count] = {
@@ -44,6 +44,7 @@ static const struct kind kinds[kind_count] = {
     { "contact-sheet", OPTION(contact_sheet), BD_WANT_BACKGROUND | BD_WANT_OVERLAY, false, false,
       0, 0 },
     { "events", OPTION(events), 0, false, false, 0, 0 },
+    { "json", OPTION(json), 0, false, false, 0, 0 }, /* of the run: written by export.c */
 };
 /* clang-format on */
 
@@ -80,7 +81,7 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
         if (!path_of(options, i))
             continue;
         wants |= kinds[i].wants;
-        (*count)++;
+        *count += i != statistics;
     }
     if (options->shadows && options->mask)
         wants |= BD_WANT_SHADOWS;
@@ -265,7 +266,7 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
     if (options->contact_sheet)
         status = open_sheet(self, info);
     for (int i = 0; i < kind_count && !status; i++) {
-        if (!path_of(options, i))
+        if (!path_of(options, i) || i == statistics)
             continue;
         status = i == events ? bd_events_open(&self->events, path_of(options, i), info)
                              : open_writer(self, i, options, pipeline);

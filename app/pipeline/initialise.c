@@ -1,11 +1,11 @@
 #include "app/pipeline/initialise.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "video/scale.h"
 
 /* With fewer frames the background is no better than the first frame alone. */
@@ -157,7 +157,7 @@ static bool start_parts(struct bd_initialiser *initialiser, int parts)
         *part = (struct part){ .initialiser = initialiser,
                                .begin = i * initialiser->window / parts,
                                .end = (i + 1) * initialiser->window / parts };
-        if (pthread_create(&part->thread, NULL, look_ahead, part))
+        if (!bd_thread_start(&part->thread, "look ahead", look_ahead, part))
             return false;
         initialiser->part_count++;
     }

@@ -1,10 +1,11 @@
 #include "app/pipeline/queue.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/thread.h"
 
 /* Frames beside those that wait: the one that is decoded, and those that the consumer holds. */
 enum { others = 1 + bd_queue_most_held };
@@ -237,11 +238,11 @@ static enum bd_status start(struct bd_queue *queue)
     for (int i = 0; i < wanted; i++) {
         struct worker *worker = &queue->workers[i];
         *worker = (struct worker){ .queue = queue, .number = i };
-        if (pthread_create(&worker->thread, NULL, work, worker))
+        if (!bd_thread_start(&worker->thread, "scale", work, worker))
             return bd_fail(BD_ERROR_MEMORY, "cannot start a thread that scales frames");
         queue->worker_count++;
     }
-    if (pthread_create(&queue->thread, NULL, decode, queue))
+    if (!bd_thread_start(&queue->thread, "decode", decode, queue))
         return bd_fail(BD_ERROR_MEMORY, "cannot start the decoding thread");
     queue->decoding = true;
     return BD_OK;

@@ -1,7 +1,6 @@
 #include "app/view/worker.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 
 #include "app/pipeline/pipeline.h"
 #include "app/view/queue.h"
+#include "base/thread.h"
 
 /* The latest request of each kind; the main thread writes it, the separator thread empties it. */
 struct bd_view_mailbox {
@@ -268,7 +268,7 @@ enum bd_status bd_view_worker_create(struct bd_view_worker **out,
     worker->jump = true;
     pthread_mutex_init(&worker->lock, NULL);
     pthread_cond_init(&worker->wake, NULL);
-    if (pthread_create(&worker->thread, NULL, run, worker) != 0) {
+    if (!bd_thread_start(&worker->thread, "separate", run, worker)) {
         pthread_cond_destroy(&worker->wake);
         pthread_mutex_destroy(&worker->lock);
         free(worker);
