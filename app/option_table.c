@@ -160,7 +160,7 @@ const struct bd_command_row bd_command_table[] = {
     { "eval", BD_COMMAND_EVAL, "DIR... [--json F]",
       "score masks against folders in the CDnet layout", 1, bd_max_arguments, "DIR" },
     { "bench", BD_COMMAND_BENCH, "[SUITE...] [--json F]",
-      "time the kernels: qr update updates wy svd svqr rpca separate accuracy export",
+      "time the kernels: qr update updates wy svd svqr rpca separate accuracy app",
       0, bd_max_arguments, "SUITE" },
     { "info", BD_COMMAND_INFO, "", "backends, cameras, scenes, encoders, versions", 0, 0, "" },
     { "help", BD_COMMAND_HELP, "[COMMAND]", "this text, or that of a command", 0, 1, "COMMAND" },

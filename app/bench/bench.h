@@ -159,7 +159,7 @@ enum bd_status bd_bench_update(struct bd_bench *bench);
 enum bd_status bd_bench_svd(struct bd_bench *bench);
 enum bd_status bd_bench_rpca(struct bd_bench *bench);
 enum bd_status bd_bench_separate(struct bd_bench *bench);
-enum bd_status bd_bench_export(struct bd_bench *bench); /* needs video/ */
+enum bd_status bd_bench_app(struct bd_bench *bench); /* needs video/ */
 enum bd_status bd_bench_updates(struct bd_bench *bench);
 enum bd_status bd_bench_wy(struct bd_bench *bench);
 enum bd_status bd_bench_svqr(struct bd_bench *bench);
