@@ -91,7 +91,7 @@ enum bd_status bd_separator_reset(struct bd_separator *s)
     s->columns = s->looked = 0;
     for (int j = 0; j < s->options.window; j++)
         s->order[j] = j;
-    s->cleaned = s->started = s->r_valid = false;
+    s->cleaned = s->started = s->r_valid = s->sliding = false;
     s->share = s->flooded = 0;
     for (int i = 0; i < bd_sep_lag; i++)
         s->frames[i].counts = false;
@@ -228,6 +228,8 @@ static enum bd_status separate(struct bd_separator *s, double time)
     if (status == BD_OK && frame.learned && !starting) {
         status = bd_sep_slide(s);
         s->frames[(s->submitted - 1) % bd_sep_lag].columns = s->columns;
+    } else if (status == BD_OK) {
+        status = bd_sep_go_on_sliding(s);
     }
     if (status == BD_OK && !s->frozen && time >= s->look) {
         s->look = next_look(s, time);

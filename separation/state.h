@@ -43,6 +43,8 @@ struct bd_separator {
     void *svd;          /* the backend's: SVD of r */
     struct bd_matrix r; /* n x n: R of X(:, order) while r_valid */
     bool r_valid;
+    bool sliding;    /* a frame has entered the window, and the basis has not been learned since */
+    int part;        /* of the slide, that comes next */
     int64_t renewed; /* frames that had been submitted when R was last made from the frames */
     void *gram;      /* n doubles in the backend's memory: see gram of the table */
     int *order;      /* all n slots: those in use, oldest first, then the free ones */
@@ -107,8 +109,13 @@ enum bd_status bd_sep_clean_window(struct bd_separator *s);
 /* One look for ghosts. */
 enum bd_status bd_sep_remove_ghosts(struct bd_separator *s);
 
-/* The frame in hand enters the window by a QR update of R, or R is made from the frames again; then
- * the basis is learned from R. */
+/* The frame in hand enters the window, and the first part of a slide is done: R is changed by a QR
+ * update, for which the products of gram come in parts, or made from the frames again; then the
+ * basis is learned from R. */
 enum bd_status bd_sep_slide(struct bd_separator *s);
+
+/* The next part of a slide, if one has begun: once a frame, so that no frame takes much longer than
+ * the others. Where frames enter the window often, a slide is one part. */
+enum bd_status bd_sep_go_on_sliding(struct bd_separator *s);
 
 #endif

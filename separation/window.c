@@ -75,16 +75,18 @@ enum bd_status bd_sep_detect(struct bd_separator *s, double seconds, bool learn)
     return s->backend->ops->separation->detect(s->state, &params, learn);
 }
 
-/* A new basis from R of the window: singular vectors above tau, thresholded softly. */
+static enum bd_status decompose(struct bd_separator *s)
+{
+    return s->backend->ops->svd->compute(s->svd, s->r.data, s->r.ld, NULL, NULL, 0);
+}
+
+/* A new basis from the SVD of R of the window: singular vectors above tau, thresholded softly. */
 static enum bd_status learn_basis(struct bd_separator *s)
 {
     const struct bd_backend_ops *ops = s->backend->ops;
     const struct bd_separator_options *o = &s->options;
     double m = (double)o->width * o->height * o->channels, tau = o->lambda * sqrt(m);
     int64_t ldv;
-    enum bd_status status = ops->svd->compute(s->svd, s->r.data, s->r.ld, NULL, NULL, 0);
-    if (status != BD_OK)
-        return status;
     const float *v = ops->svd->v(s->svd, &ldv);
     return ops->separation->basis(s->state, s->order, s->columns, (float)o->lambda, tau,
                                   ops->svd->sigma(s->svd), v, ldv);
@@ -99,7 +101,8 @@ static enum bd_status refine(struct bd_separator *s)
         return status;
     s->r_valid = s->options.refine <= 0; /* else R is made again before it is used */
     s->renewed = s->submitted;
-    return learn_basis(s);
+    status = decompose(s);
+    return status == BD_OK ? learn_basis(s) : status;
 }
 
 /* The slot for the next frame: a free one, or the oldest, which leaves the window and R. The slot
@@ -128,30 +131,69 @@ static enum bd_status enter(struct bd_separator *s, int guarded)
     return status == BD_OK ? s->backend->ops->separation->insert(s->state, slot, guarded) : status;
 }
 
-/* The newest column of the window is appended to R of the others. */
-static enum bd_status append_newest(struct bd_separator *s)
+/* The next part of the newest column's products; with the last one the column is appended to R of
+ * the others. */
+static enum bd_status append_newest(struct bd_separator *s, int part)
 {
     struct bd_matrix r = s->r;
     r.rows = r.cols = s->columns - 1;
-    enum bd_status status = s->backend->ops->separation->gram(s->state, s->order, s->columns,
-                                                              (float)s->options.lambda, s->gram);
-    if (status == BD_OK)
+    enum bd_status status = s->backend->ops->separation->gram(
+        s->state, s->order, s->columns, (float)s->options.lambda, part, s->gram);
+    if (status == BD_OK && part == bd_sep_gram_parts - 1)
         status = bd_qr_append_gram_device(s->update, &r, s->gram);
+    if (status != BD_OK)
+        s->r_valid = false; /* R has lost a column and not gained one */
     return status;
 }
 
-enum bd_status bd_sep_slide(struct bd_separator *s)
+/* The next part of the slide: products, the SVD of R, the basis. Where R must be made again, all of
+ * it at once. */
+static enum bd_status slide_on(struct bd_separator *s)
 {
-    enum bd_status status = enter(s, 1);
-    if (status == BD_OK && s->r_valid)
-        status = append_newest(s);
-    if (status != BD_OK)
-        s->r_valid = false; /* R has lost a column and not gained one */
-    if (status == BD_OK && s->r_valid)
+    enum bd_status status = BD_OK;
+    int part = s->part++;
+    if (s->r_valid && part < bd_sep_gram_parts)
+        return append_newest(s, part);
+    if (s->r_valid && part == bd_sep_gram_parts)
+        return decompose(s);
+    s->sliding = false;
+    if (s->r_valid)
         status = learn_basis(s);
     int refinements = s->options.refine <= 0 ? !s->r_valid : s->options.refine;
     for (int i = 0; status == BD_OK && i < refinements; i++)
         status = refine(s);
+    return status;
+}
+
+/* Whether frames enter the window so rarely that the parts of a slide, and the decision on the
+ * drift that it has found, are done well before the next one. */
+static bool has_time(const struct bd_separator *s)
+{
+    enum { parts = bd_sep_gram_parts + 2 };
+    const struct bd_separator_options *o = &s->options;
+    return o->memory / o->window * o->frame_rate >= parts + bd_sep_lag + 1;
+}
+
+enum bd_status bd_sep_go_on_sliding(struct bd_separator *s)
+{
+    return s->sliding && !s->frozen ? slide_on(s) : BD_OK;
+}
+
+enum bd_status bd_sep_slide(struct bd_separator *s)
+{
+    enum bd_status status = BD_OK;
+    while (status == BD_OK && s->sliding) /* it was frozen, or frames were left out */
+        status = slide_on(s);
+    if (status == BD_OK)
+        status = enter(s, 1);
+    if (status != BD_OK)
+        s->r_valid = false;
+    s->sliding = status == BD_OK;
+    s->part = 0;
+    if (status == BD_OK)
+        status = slide_on(s);
+    while (status == BD_OK && s->sliding && !has_time(s))
+        status = slide_on(s);
     return status;
 }
 

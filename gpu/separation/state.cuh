@@ -346,7 +346,8 @@ enum bd_status bd_cuda_sep_step(void *state, int rounds, float lambda,
                                 const struct bd_detect_params *params, int learn);
 enum bd_status bd_cuda_sep_insert(void *state, int slot, int guarded);
 enum bd_status bd_cuda_sep_recall(void *state, int slot);
-enum bd_status bd_cuda_sep_gram(void *state, const int *order, int count, float lambda, double *g);
+enum bd_status bd_cuda_sep_gram(void *state, const int *order, int count, float lambda, int part,
+                                double *g);
 enum bd_status bd_cuda_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                   int64_t ldr);
 enum bd_status bd_cuda_sep_basis(void *state, const int *order, int count, float lambda, double tau,

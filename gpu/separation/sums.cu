@@ -139,10 +139,13 @@ enum bd_status bd_sep_finish_sums(struct bd_cuda_separator *s, const double *par
     return bd_cuda_launched("sums over the frames of the window");
 }
 
-enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
+enum bd_status bd_cuda_sep_gram(void *arg, const int *order, int count, float lambda, int part,
+                                double *g)
 {
     struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     unsigned parts;
+    if (part < bd_sep_gram_parts - 1) /* one pass, which takes less than a frame */
+        return BD_OK;
     enum bd_status status = bd_sep_set_order(s, order, count);
     if (status == BD_OK)
         status = form_sums<true>(s, count, lambda, &parts);

@@ -117,7 +117,7 @@ enum bd_status bd_cpu_sep_remove_ghosts(void *arg, const int *order, int count,
     int64_t agreed = bd_sep_run_and_count(state, vote_chunk, &watch, items);
     if (!agreed || !(state->w[0] >= 1)) /* nothing, or a black picture: B is at most 1 */
         return BD_OK;
-    state->products_lambda = 0;
+    bd_sep_forget_products(state);
     bd_mask_dilate(state->mask_work, taken, state->lower, params->margin);
     for (int64_t p = 0; p < state->pixels; p++)
         if (state->lower[p] || (taken[p] && !state->raw[p] && state->still[p] >= params->still))

@@ -168,7 +168,7 @@ static void start_basis(struct bd_cpu_separator *state, int64_t items, const int
     bd_pool_run(state->pool, scale_chunk, &scaling, state->chunks);
     state->rank = 1;
     state->norm = 1;
-    state->products_lambda = 0;
+    bd_sep_forget_products(state);
     for (int j = 0; j < count; j++) {
         float *c = bd_sep_coefficients(state, order[j]);
         memset(c, 0, bd_max_rank * sizeof *c);

@@ -130,7 +130,7 @@ static enum bd_status sep_reset(void *arg)
     bd_recurrence_reset(state);
     bd_mirror_reset(&state->places);
     state->ghost_pixels = 0;
-    state->products_lambda = 0;
+    bd_sep_forget_products(state);
     state->drift = 0;
     return BD_OK;
 }

@@ -21,22 +21,23 @@ struct bd_cpu_separator {
     const struct bd_pixel_kernels *kernels;
     const struct bd_exact_kernels *exact;
     struct bd_separation_shape shape;
-    int64_t pixels, m;     /* width x height, and times channels */
-    int64_t ld;            /* elements from one column of W, B or B_next to the next */
-    int64_t chunks;        /* of bd_sep_chunk elements in m */
-    uint8_t *frame;        /* f: m */
-    uint8_t *background;   /* l rounded: m */
-    uint8_t *window;       /* W: ld x n */
-    float *basis;          /* B: ld x rank */
-    float *next_basis;     /* bd_cpu_sep_basis writes here, then the two are exchanged */
-    float *coefficients;   /* C: bd_max_rank x n, by slot */
-    float *g;              /* n x rank: the new basis is X G */
-    float w[bd_max_rank];  /* of the frame in hand */
-    int rank;              /* columns of B in use; 0 before the first background */
-    double norm;           /* squared, of the first column of B */
-    double *products;      /* n: X^T b of the columns in order, b the first column of B */
-    float products_lambda; /* lambda of X in them; 0: the window or B has changed since */
-    double drift;          /* of R: separation/shared/drift.h */
+    int64_t pixels, m;       /* width x height, and times channels */
+    int64_t ld;              /* elements from one column of W, B or B_next to the next */
+    int64_t chunks;          /* of bd_sep_chunk elements in m */
+    uint8_t *frame;          /* f: m */
+    uint8_t *background;     /* l rounded: m */
+    uint8_t *window;         /* W: ld x n */
+    float *basis;            /* B: ld x rank */
+    float *next_basis;       /* bd_cpu_sep_basis writes here, then the two are exchanged */
+    float *coefficients;     /* C: bd_max_rank x n, by slot */
+    float *g;                /* n x rank: the new basis is X G */
+    float w[bd_max_rank];    /* of the frame in hand */
+    int rank;                /* columns of B in use; 0 before the first background */
+    double norm;             /* squared, of the first column of B */
+    double *products;        /* n: X^T b of the columns in order, b the first column of B */
+    float products_lambda;   /* lambda of X in them; 0: the window or B has changed since */
+    int64_t products_chunks; /* that the parts of gram so far went over; 0 as above */
+    double drift;            /* of R: separation/shared/drift.h */
     double *partial; /* chunks x 2 max(n, bd_max_rank): sums of the items, added up in order */
     struct bd_tsqr *tsqr;
     float *tiles;    /* threads x 2 x bd_sep_chunk */
@@ -115,6 +116,13 @@ static inline float *bd_sep_coefficients(const struct bd_cpu_separator *state, i
     return state->coefficients + (int64_t)slot * bd_max_rank;
 }
 
+/* The window or B has changed. */
+static inline void bd_sep_forget_products(struct bd_cpu_separator *state)
+{
+    state->products_lambda = 0;
+    state->products_chunks = 0;
+}
+
 /* `rounds` robust rounds for w (bd_max_rank values, in and out) of the picture f on B.
  * project.c */
 void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int rounds,
@@ -124,7 +132,8 @@ void bd_sep_fit(struct bd_cpu_separator *state, const uint8_t *f, float *w, int 
 enum bd_status bd_cpu_sep_project(void *state, int rounds, float lambda);
 enum bd_status bd_cpu_sep_insert(void *state, int slot, int guarded);
 enum bd_status bd_cpu_sep_recall(void *state, int slot);
-enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float lambda, double *g);
+enum bd_status bd_cpu_sep_gram(void *state, const int *order, int count, float lambda, int part,
+                               double *g);
 enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float lambda, float *r,
                                  int64_t ldr);
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,

@@ -40,7 +40,7 @@ enum bd_status bd_cpu_sep_insert(void *arg, int slot, int guarded)
                                    .guarded = guarded };
     bd_pool_run(state->pool, insert_chunk, &insertion, bd_sep_pixel_chunks(state));
     memcpy(bd_sep_coefficients(state, slot), state->w, sizeof state->w);
-    state->products_lambda = 0;
+    bd_sep_forget_products(state);
     bd_recurrence_enter(state, slot);
     return BD_OK;
 }
@@ -60,7 +60,8 @@ struct sweep {
     float lambda;
     int rank; /* of the new basis */
     const float *g;
-    double *gram; /* count: products with the newest column; NULL: not wanted */
+    double *gram;   /* count: products with the newest column; NULL: not wanted */
+    int64_t chunks; /* the loop begins behind so many */
 };
 
 /* A column is read in pieces of a few cache lines, too short for the machine to see what comes
@@ -112,11 +113,12 @@ static void widen(int64_t count, const float *x, double *wide)
 
 /* The chunk's parts of X_j^T b for each column j, b the first column of B; behind them, with
  * sweep->gram, those of X_j^T x, x the newest column of X. */
-static void multiply_chunk(void *arg, int64_t chunk, int thread)
+static void multiply_chunk(void *arg, int64_t item, int thread)
 {
     (void)thread;
     const struct sweep *sweep = arg;
     struct bd_cpu_separator *state = sweep->state;
+    const int64_t chunk = sweep->chunks + item;
     int64_t first, count = bd_sep_range(state, chunk, &first);
     double *products = state->partial + chunk * 2 * state->shape.window;
     double *gram = products + state->shape.window;
@@ -147,26 +149,40 @@ static double sum_parts(const struct bd_cpu_separator *state, int each, int whic
     return sum;
 }
 
-/* state->products, and sweep->gram. */
-static void multiply_columns(struct sweep *sweep)
+/* state->products, and sweep->gram, of the chunks up to `end`. Those before sweep->chunks are in
+ * them. Sums are the same in parts and in one. */
+static void multiply_columns(struct sweep *sweep, int64_t end)
 {
     struct bd_cpu_separator *state = sweep->state;
     const int n = state->shape.window;
-    bd_pool_run(state->pool, multiply_chunk, sweep, state->chunks);
+    bd_pool_run(state->pool, multiply_chunk, sweep, end - sweep->chunks);
     for (int j = 0; j < sweep->count; j++) {
-        state->products[j] = sum_parts(state, 2 * n, j);
+        double product = sweep->chunks ? state->products[j] : 0;
+        double gram = sweep->chunks && sweep->gram ? sweep->gram[j] : 0;
+        for (int64_t chunk = sweep->chunks; chunk < end; chunk++) {
+            const double *sums = state->partial + chunk * 2 * n;
+            product += sums[j];
+            gram += sums[n + j];
+        }
+        state->products[j] = product;
         if (sweep->gram)
-            sweep->gram[j] = sum_parts(state, 2 * n, n + j);
+            sweep->gram[j] = gram;
     }
-    state->products_lambda = sweep->lambda;
+    state->products_chunks = end;
+    if (end == state->chunks)
+        state->products_lambda = sweep->lambda;
 }
 
-enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, double *g)
+enum bd_status bd_cpu_sep_gram(void *arg, const int *order, int count, float lambda, int part,
+                               double *g)
 {
+    struct bd_cpu_separator *state = arg;
     struct sweep sweep = {
-        .state = arg, .order = order, .count = count, .lambda = lambda, .gram = g
+        .state = state, .order = order, .count = count, .lambda = lambda, .gram = g
     };
-    multiply_columns(&sweep);
+    if (part > 0) /* 0 again where the window or B has changed */
+        sweep.chunks = state->products_chunks;
+    multiply_columns(&sweep, state->chunks * (part + 1) / bd_sep_gram_parts);
     return BD_OK;
 }
 
@@ -228,7 +244,7 @@ static void iterate_first(struct sweep *sweep, float sigma, const float *v, floa
     const double *t = state->products;
     double t_t = 0, t_v = 0, v_v = 0;
     if (state->products_lambda != sweep->lambda)
-        multiply_columns(sweep);
+        multiply_columns(sweep, state->chunks);
     for (int j = 0; j < sweep->count; j++) {
         t_t += t[j] * t[j];
         t_v += t[j] * v[j];
@@ -304,7 +320,7 @@ enum bd_status bd_cpu_sep_basis(void *arg, const int *order, int count, float la
     float *basis = state->basis;
     state->basis = state->next_basis;
     state->next_basis = basis;
-    state->products_lambda = 0;
+    bd_sep_forget_products(state);
     memset(state->w, 0, sizeof state->w);
     state->norm = sum_parts(state, 2 * bd_max_rank, bd_max_rank);
     state->rank = 0;

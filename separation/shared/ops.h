@@ -36,6 +36,9 @@ static const float bd_sep_near_share = 0.9f;
  * in it, F 0.66 instead of 0.82. 3 and 7 do worse on the average of the clips at hand. */
 static const float bd_sep_most_start_noise = 5;
 
+/* Calls of gram. With the SVD of R and the basis, a slide is spread over six frames. */
+enum { bd_sep_gram_parts = 4 };
+
 /* The first background, from the stable value of each pixel. */
 enum {
     bd_max_stable = 100,      /* columns that are looked at */
@@ -125,9 +128,11 @@ struct bd_separation_ops {
      * there. */
     enum bd_status (*recall)(void *state, int slot);
     /* g[j] = X(:, order[j])^T X(:, order[count - 1]), j = 0 .. count - 1, float64, in the backend's
-     * memory. The same pass over the window forms what basis needs of it, which is kept until the
-     * window or B changes. */
-    enum bd_status (*gram)(void *state, const int *order, int count, float lambda, double *g);
+     * memory. It is asked for in bd_sep_gram_parts calls, part 0 first, between which frames may be
+     * separated; after the last one g is that of the window and B as they are then. The same pass
+     * over the window forms what basis needs of it, which is kept until the window or B changes. */
+    enum bd_status (*gram)(void *state, const int *order, int count, float lambda, int part,
+                           double *g);
     /* R (count x count) of X(:, order); the rest of r, window x window, becomes 0. The
      * remainder clip(W - L, +-lambda) may be rounded to 2^-12 lambda. */
     enum bd_status (*reduce)(void *state, const int *order, int count, float lambda, float *r,
