@@ -246,21 +246,28 @@ static double time_peer(const struct bd_bench *bench, const struct folder *folde
 /* ---- rows --------------------------------------------------------------------------------------
  */
 
-static double median_of(const struct finding *findings, size_t member)
+static double median_of(const struct finding *findings, int count, size_t member)
 {
     double values[repeats];
-    for (int i = 0; i < repeats; i++)
+    for (int i = 0; i < count; i++)
         values[i] = *(const double *)((const char *)&findings[i] + member);
-    return bd_bench_median(values, repeats);
+    return bd_bench_median(values, count);
 }
 
-#define MEDIAN(member) median_of(findings, offsetof(struct finding, member))
+#define MEDIAN(member) median_of(findings, count, offsetof(struct finding, member))
+
+/* Runs of the program and of each peer. */
+static int repeats_of(const struct bd_bench *bench)
+{
+    return bench->options->quick ? 1 : repeats;
+}
 
 /* `times`: of each peer, in seconds; -1: none. */
 static enum bd_status add_row(struct bd_bench *bench, const struct film *film,
                               const struct run *run, const struct finding *findings,
                               double (*times)[repeats])
 {
+    const int count = repeats_of(bench);
     static const char *const names[peer_count] = { "mog2_ms", "knn_ms", "cnt_ms", "gsoc_ms" };
     struct bd_bench_row row =
         bd_bench_row_begin("app", (int64_t)film->width * film->height, 50, "", NULL);
@@ -279,7 +286,7 @@ static enum bd_status add_row(struct bd_bench *bench, const struct film *film,
     bd_bench_extra(&row, "cpu_ms", MEDIAN(cpu_seconds) * 1e3 / film->frames);
     bd_bench_extra(&row, "peak_mib", MEDIAN(peak_rss_mib));
     for (int p = 0; p < peer_count && run->peers; p++) {
-        double ms = bd_bench_median(times[p], repeats) * 1e3 / film->frames;
+        double ms = bd_bench_median(times[p], count) * 1e3 / film->frames;
         if (ms < 0)
             continue;
         bd_bench_extra(&row, names[p], ms);
@@ -297,7 +304,7 @@ static enum bd_status measure(struct bd_bench *bench, const struct folder *folde
     struct finding findings[repeats] = { { 0 } };
     double times[peer_count][repeats];
     enum bd_status status = BD_OK;
-    for (int i = 0; i < repeats && !status; i++) {
+    for (int i = 0; i < repeats_of(bench) && !status; i++) {
         status = export_once(bench, folder, film, run, &findings[i]);
         for (int p = 0; p < peer_count && run->peers && !status; p++) {
             times[p][i] = i > 0 && times[p][0] < 0 ? -1 : time_peer(bench, folder, p);

@@ -172,6 +172,18 @@ static void accuracy_runs(void **state)
     assert_true(largest(*state, "a.json", "forward_float64") > 0);
 }
 
+/* The whole program, also by the name that the suite had before. */
+static void the_program_is_timed(void **state)
+{
+    assert_int_equal(cli_run(*state, "$B bench export --backend cpu --quick --json p.json"), 0);
+    assert_int_equal(count_of(*state, "p.json", "\"suite\": \"app\""), 4);
+    assert_int_equal(count_of(*state, "p.json", "\"p99_ms\""), 4);
+    assert_true(largest(*state, "p.json", "median_ms") > 0);
+    assert_true(largest(*state, "p.json", "p99_ms") >= largest(*state, "p.json", "median_ms"));
+    assert_true(largest(*state, "p.json", "cpu_ms") > 0);
+    assert_true(largest(*state, "p.json", "peak_mib") > 50);
+}
+
 /* Runs the smallest suite and looks for the threads that its row names. */
 static void expect_threads(const char *folder, const char *options, int threads)
 {
@@ -241,6 +253,7 @@ int main(void)
         cmocka_unit_test(norm_of_orthogonality_is_the_largest),
         cmocka_unit_test(norm_of_backward_error_is_relative),
         CLI_TEST(updates_run),
+        CLI_TEST(the_program_is_timed),
         CLI_TEST(accuracy_runs),
         CLI_TEST(peers_have_the_threads_of_the_backend),
         CLI_TEST(rows_name_their_run),

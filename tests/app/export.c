@@ -476,6 +476,75 @@ static void existing_files_are_guarded(void **state)
     assert_int_equal(cli_run(*state, "test $(echo m*.png | wc -w) = 3"), 0);
 }
 
+/* The number of that name in the JSON of a run. */
+static double figure(const char *json, const char *name)
+{
+    char key[64];
+    double value = -1;
+    snprintf(key, sizeof key, "\"%s\": ", name);
+    const char *at = strstr(json, key);
+    assert_non_null(at);
+    assert_int_equal(sscanf(at + strlen(key), "%lf", &value), 1);
+    return value;
+}
+
+static void a_run_says_how_it_went(void **state)
+{
+    char json[1024];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' --mask m.mkv --json r.json "
+                                     "--backend cpu -q"),
+                     0);
+    cli_slurp(*state, "r.json", json, sizeof json);
+    assert_has(json, "\"backend\": \"cpu: ");
+    assert_true(figure(json, "frames") == 60);
+    double seconds = figure(json, "seconds"), first = figure(json, "first_frame_seconds");
+    double median = figure(json, "frame_ms_median"), longest = figure(json, "frame_ms_longest");
+    assert_true(first > 0 && first < seconds && seconds < 100);
+    assert_true(median > 0 && median <= figure(json, "frame_ms_p99"));
+    assert_true(figure(json, "frame_ms_p99") <= longest && longest <= 1e3 * seconds);
+    assert_true(figure(json, "frame_ms_second_half") <= longest);
+    assert_true(figure(json, "cpu_seconds") > 0);
+    assert_in_range((int)figure(json, "peak_rss_mib"), 20, 2000);
+    /* one frame has no time between frames */
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=1' --mask m.mkv --json r.json "
+                                     "-y -q"),
+                     0);
+    cli_slurp(*state, "r.json", json, sizeof json);
+    assert_has(json, "\"frame_ms_median\": null");
+    /* it is no output by itself, and takes no other's file */
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=1' --json s.json -q"), 1);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=1' --mask m.mkv --json m.mkv "
+                                     "-y -q"),
+                     1);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=1' --mask n.mkv --json r.json "
+                                     "-q"),
+                     1);
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=1' --mask n.mkv "
+                                     "--json nowhere/r.json -q"),
+                     3);
+}
+
+/* Frames are scaled from what was decoded, whether or not they become RGB too. */
+static void masks_do_not_depend_on_other_outputs(void **state)
+{
+    const char *data = getenv("BACKDROP_DATA");
+    char path[512];
+    snprintf(path, sizeof path, "%s/videos/vtest.avi", data ? data : "");
+    if (access(path, R_OK))
+        skip();
+    static const char *const options[] = { "", "--scale 768x576", "--color gray" };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        char command[1024];
+        snprintf(command, sizeof command,
+                 "rm -f a*.pgm b*.pgm; V=$BACKDROP_DATA/videos/vtest.avi; "
+                 "$B export $V --frames 20 --mask a%%02d.pgm %s -q && "
+                 "$B export $V --frames 20 --mask b%%02d.pgm --overlay o.mkv %s -q -y && "
+                 "for i in a*.pgm; do cmp $i b${i#a} || exit 9; done; test -s a20.pgm",
+                 options[i], options[i]);
+        assert_int_equal(cli_run(*state, command), 0);
+    }
+}
+
 static void the_batch_solver_exports_every_frame(void **state)
 {
     assert_int_equal(cli_run(*state, "$B export 'synth:easy?size=96x72&frames=33' --solver batch "
@@ -537,6 +606,8 @@ int main(void)
         CLI_TEST(codecs_are_chosen_for_each_output),
         CLI_TEST(variable_frame_rate_is_kept),
         CLI_TEST(events_as_json),
+        CLI_TEST(a_run_says_how_it_went),
+        CLI_TEST(masks_do_not_depend_on_other_outputs),
         CLI_TEST(event_times_are_exact),
         CLI_TEST(events_are_written_at_once),
         CLI_TEST(an_event_in_progress_is_in_the_file),

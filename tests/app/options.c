@@ -88,7 +88,7 @@ static void errors_are_one_clear_line(void **state)
         { "a.mp4 --quiet=yes", "--quiet: takes no value" },
         { "export a.mp4 --mask=", "--mask: its value is empty" },
         { "a.mp4 --mask m.mkv", "--mask: not an option of view; it belongs to export" },
-        { "export a.mp4 --json f", "--json: not an option of export; it belongs to eval" },
+        { "a.mp4 --json f", "--json: not an option of view; it belongs to export" },
         { "a.mp4 --solver batch --memory 9",
           "--memory: belongs to --solver live; the batch solver has none" },
         { "export a.mp4 --lambda=9 --solver batch",
