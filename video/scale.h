@@ -1,4 +1,5 @@
-/* Scaling and colour conversion between frames: averages of areas by area.h, all else by libswscale.
+/* Scaling and colour conversion between frames: averages of areas by area.h, all else by
+ * libswscale.
  */
 #ifndef BD_VIDEO_SCALE_H
 #define BD_VIDEO_SCALE_H

@@ -35,8 +35,8 @@ enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const
 enum bd_status bd_converter_run(struct bd_converter *converter, struct bd_frame *dst,
                                 const AVFrame *src);
 
-/* A reference to `src` as it is, for *yuv, where its pixels are made from it alone: YUV of 8 bits, of
- * the agreed size, upright, without a tone curve. Else NULL. BD_ERROR_MEMORY. */
+/* A reference to `src` as it is, for *yuv, where its pixels are made from it alone: YUV of 8 bits,
+ * of the agreed size, upright, without a tone curve. Else NULL. BD_ERROR_MEMORY. */
 enum bd_status bd_converter_share(const struct bd_converter *converter, struct bd_yuv **yuv,
                                   const AVFrame *src);
 

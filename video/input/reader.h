@@ -12,8 +12,8 @@ struct bd_key_value {
     const char *key, *value;
 };
 
-/* Pictures as pixels of a format, as they were decoded (frame.yuv), or both. Not every picture can be
- * had as it was decoded: others have pixels always. */
+/* Pictures as pixels of a format, as they were decoded (frame.yuv), or both. Not every picture can
+ * be had as it was decoded: others have pixels always. */
 enum bd_reader_pictures { BD_PICTURES_CONVERTED, BD_PICTURES_BOTH, BD_PICTURES_DECODED };
 
 struct bd_reader_options {
