@@ -376,7 +376,7 @@ static void average_band(struct bd_area *area, const struct bd_frame *src, int r
     const struct bd_yuv *yuv = src->yuv;
     average_columns(area, &area->planes[0], yuv ? yuv->data[0] : src->data,
                     yuv ? yuv->stride[0] : src->stride, &area->rows, row);
-    for (int i = 1; i < area->plane_count; i++)
+    for (int i = 1; yuv && i < area->plane_count; i++)
         average_columns(area, &area->planes[i], yuv->data[i], yuv->stride[i], &area->chroma_rows,
                         row);
     for (int c = 0; c < area->average_count; c++) {
@@ -413,6 +413,7 @@ static void turn(uint8_t *out, uint8_t *in, int count)
 static void store(struct bd_area *area, struct bd_frame *dst, int row)
 {
     const int channels = area->plan.channels, width = area->plan.small_width;
+    const size_t bytes = (size_t)width * (size_t)channels;
     uint8_t *from = area->made[0];
     if (channels > 1) {
         from = area->woven;
@@ -422,8 +423,7 @@ static void store(struct bd_area *area, struct bd_frame *dst, int row)
     }
     turn(area->turned, from, width * channels);
     for (int r = 0; r < ROWS && row + r < dst->height; r++)
-        memcpy(dst->data + (row + r) * dst->stride, area->turned + r * width * channels,
-               (size_t)(width * channels));
+        memcpy(dst->data + (row + r) * dst->stride, area->turned + (size_t)r * bytes, bytes);
 }
 
 void bd_area_average(struct bd_area *area, struct bd_frame *dst, const struct bd_frame *src)

@@ -222,16 +222,9 @@ static double time_peer(const struct bd_bench *bench, const struct folder *folde
     snprintf(threads, sizeof threads, "%d", bench->threads);
     snprintf(path, sizeof path, "%s/peer.txt", folder->name);
     /* The shell sends what is printed to a file. */
-    const char *const list[] = { "sh",
-                                 "-c",
-                                 "python3 -c \"$1\" \"$2\" $3 $4 >\"$5\" "
-                                 "2>/dev/null",
-                                 "sh",
-                                 peer_program,
-                                 folder->film,
-                                 peers[peer],
-                                 threads,
-                                 path };
+    static const char script[] = "python3 -c \"$1\" \"$2\" $3 $4 >\"$5\" 2>/dev/null";
+    const char *const list[] = { "sh",         "-c",        script,  "sh", peer_program,
+                                 folder->film, peers[peer], threads, path };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         add(&arguments, list[i]);
     FILE *file = run_process("sh", &arguments) ? NULL : fopen(path, "r");
@@ -302,7 +295,7 @@ static enum bd_status measure(struct bd_bench *bench, const struct folder *folde
                               const struct film *film, const struct run *run)
 {
     struct finding findings[repeats] = { { 0 } };
-    double times[peer_count][repeats];
+    double times[peer_count][repeats] = { { 0 } };
     enum bd_status status = BD_OK;
     for (int i = 0; i < repeats_of(bench) && !status; i++) {
         status = export_once(bench, folder, film, run, &findings[i]);

@@ -243,7 +243,7 @@ static uint8_t decide(const struct bd_small_result *small, const struct bd_frame
     const uint8_t *row0 = small->background + (size_t)y->first * tight * (size_t)small->channels;
     const uint8_t *row1 = small->background + (size_t)y->second * tight * (size_t)small->channels;
     int difference = 0;
-    uint8_t pixel[3];
+    uint8_t pixel[3] = { 0 };
     take_pixel(input, column, row, small->channels, pixel);
     for (int c = 0; c < small->channels; c++) {
         int d = abs(pixel[c] - interpolate(row0, row1, x, y->fraction, small->channels, c));
