@@ -19,7 +19,7 @@ struct film {
 
 /* What is done with a film. */
 struct run {
-    const char *size;       /* of processing; NULL: the program's choice */
+    bool full_size;         /* processed as it is; else the size is the program's choice */
     const char *outputs[8]; /* options and names of files in the suite's folder, NULL behind them */
     const char *options[4];
     bool peers; /* OpenCV's subtractors too */
@@ -28,7 +28,7 @@ struct run {
 
 static const struct run runs[] = {
     { .outputs = { "--mask", "mask.mkv" }, .peers = true },
-    { .size = "full", .outputs = { "--mask", "mask.mkv" }, .peers = true },
+    { .full_size = true, .outputs = { "--mask", "mask.mkv" }, .peers = true },
     { .outputs = { "--mask", "mask.mkv" }, .options = { "--color", "gray" } },
     { .outputs = { "--mask", "mask.mkv" }, .options = { "--hwaccel", "cuda" }, .gpu = true },
     { .outputs = { "--mask", "mask.mkv", "--foreground", "foreground.mov", "--background",
@@ -176,7 +176,7 @@ static enum bd_status export_once(const struct bd_bench *bench, const struct fol
                                    "-y",        "-q" };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         add(&arguments, others[i]);
-    if (run->size) {
+    if (run->full_size) {
         add(&arguments, "--scale");
         add(&arguments, size);
     }
@@ -268,7 +268,7 @@ static enum bd_status add_row(struct bd_bench *bench, const struct film *film,
     snprintf(row.name, sizeof row.name, "a frame, %dx%d%s, H.264", film->width, film->height,
              run->options[1] && strcmp(run->options[1], "gray") == 0 ? " gray" : "");
     snprintf(row.method, sizeof row.method, "export %s%s%s%s", all ? "of four films" : "--mask",
-             run->size ? ", full size" : "", run->gpu ? ", --hwaccel " : "",
+             run->full_size ? ", full size" : "", run->gpu ? ", --hwaccel " : "",
              run->gpu ? run->options[1] : "");
     row.ms = MEDIAN(seconds) * 1e3 / film->frames;
     bd_bench_extra(&row, "frames_per_second", film->frames / MEDIAN(seconds));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "app/bench/platform.h"
+#include "app/process_memory.h"
 #include <backdrop/separator.h>
 
 /* What is separated. Frames come 30 a second and the window spans a minute, so that it slides as
@@ -149,20 +150,6 @@ static double floor_of(const struct bd_bench *bench, const struct separate_case 
     return ms;
 }
 
-/* A line of /proc/self/status in MiB; -1 where there is none. */
-static double memory_of(const char *name)
-{
-    char line[256];
-    double value = -1;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, name, strlen(name)) == 0)
-            value = strtod(line + strlen(name) + 1, NULL) / 1024;
-    if (file)
-        fclose(file);
-    return value;
-}
-
 /* Lets VmHWM, the peak, start again from here: what other suites used does not count. */
 static void forget_peak(void)
 {
@@ -216,14 +203,14 @@ static enum bd_status time_long(struct bd_bench *bench)
         sum += task.ms;
         blocks++;
         if (c.pushed == 2 * c.block)
-            first = memory_of("VmRSS:");
+            first = bd_process_memory("VmRSS:");
     }
     if (!status) {
         struct bd_bench_row row = row_of(bench, &c);
         snprintf(row.name, sizeof row.name, "separate-long, %lld frames", (long long)c.pushed);
         row.ms = sum / (double)blocks / c.block;
-        row.peak_rss = memory_of("VmHWM:");
-        row.rss_growth = memory_of("VmRSS:") - first;
+        row.peak_rss = bd_process_memory("VmHWM:");
+        row.rss_growth = bd_process_memory("VmRSS:") - first;
         status = bd_bench_add(bench, &row);
     }
     close_case(bench, &c);

@@ -1,11 +1,10 @@
 #include "app/export/statistics.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "app/json.h"
+#include "app/process_memory.h"
 #include "base/clock.h"
 #include "video/output_file.h"
 
@@ -73,20 +72,6 @@ static double second_half(const struct bd_statistics *s)
     return behind > 0 ? (s->last - s->moments[middle]) / (double)behind : NAN;
 }
 
-/* MiB. The peak that getrusage knows includes that of the program which started this one. */
-static double peak_memory(void)
-{
-    char line[256];
-    double value = NAN;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, "VmHWM:", strlen("VmHWM:")) == 0)
-            value = strtod(line + strlen("VmHWM:"), NULL) / 1024;
-    if (file)
-        fclose(file);
-    return value;
-}
-
 struct page {
     const struct bd_statistics *statistics;
     const char *backend;
@@ -112,7 +97,7 @@ static void print(FILE *file, const void *user)
     bd_json_number(&json, "frame_ms_longest", s->frames > 1 ? 1e3 * s->longest : NAN, 4);
     bd_json_number(&json, "frame_ms_second_half", 1e3 * second_half(s), 4);
     bd_json_number(&json, "cpu_seconds", processor, 6);
-    bd_json_number(&json, "peak_rss_mib", peak_memory(), 6);
+    bd_json_number(&json, "peak_rss_mib", bd_process_memory("VmHWM:"), 6);
     bd_json_close(&json, '}');
 }
 

@@ -70,16 +70,17 @@ static bool asked_to_stop(void *user)
 static enum bd_status open_reader(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
-    const unsigned pixels = BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR | BD_WANT_INPUT;
-    bool color = !options->gray || (pipeline->wants & pixels & ~(unsigned)BD_WANT_INPUT);
+    const unsigned colours = BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR;
+    bool color = !options->gray || (pipeline->wants & colours);
     bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
     pipeline->reader_options =
         (struct bd_reader_options){ .input_format = options->input_format,
                                     .input_options = options->input_options,
                                     .input_option_count = options->input_option_count,
                                     .format = color ? BD_RGB24 : BD_GRAY8,
-                                    .pictures = pipeline->wants & pixels ? BD_PICTURES_BOTH
-                                                                         : BD_PICTURES_DECODED,
+                                    .pictures = pipeline->wants & (colours | BD_WANT_INPUT)
+                                                    ? BD_PICTURES_BOTH
+                                                    : BD_PICTURES_DECODED,
                                     .tone_curve = true,
                                     .start = options->start,
                                     .duration = options->duration,
