@@ -20,6 +20,7 @@ struct export
     struct bd_statistics statistics;
     int64_t frames;
     bool interrupted;
+    bool broken;                 /* an output failed */
     char detail[bd_detail_size]; /* of the first failure; "": none */
 };
 
@@ -46,38 +47,37 @@ static void log_settings(const struct export *export)
            bd_none_is_zero(settings.min_area), bd_none_is_zero(settings.max_hole));
 }
 
+/* Writes a separated frame; called by the thread that makes its pictures. */
+static enum bd_status write_frame(void *user, const struct bd_result *result)
+{
+    struct export *export = user;
+    enum bd_status status = bd_outputs_write(export->outputs, result);
+    if (status) {
+        export->broken = true;
+        return status;
+    }
+    bd_statistics_add(&export->statistics);
+    bd_meter_update(&export->meter, ++export->frames);
+    return BD_OK;
+}
+
 /* Runs to the end, to a failure, or until the user interrupts. What is held back at the start has
  * come before the interruption, and is still written. */
 static void run_frames(struct export *export)
 {
-    struct bd_result result;
     int64_t limit = export->options->frames;
-    enum bd_status status = BD_OK;
-    bool starting = false, broken = false;
     int64_t total = bd_pipeline_frame_count(export->pipeline);
     if (limit > 0 && (total == 0 || limit < total))
         total = limit;
     bd_meter_begin(&export->meter, export->options, "", total);
-    while (!status && (!bd_interrupted(NULL) || starting) &&
-           (limit == 0 || export->frames < limit)) {
-        if (!bd_interrupted(NULL))
-            starting = bd_pipeline_starting(export->pipeline);
-        status = bd_pipeline_next(export->pipeline, &result);
-        /* An input that breaks off has given all that it has; memory may be there the next time. */
-        broken = status && status != BD_END && status != BD_ERROR_INTERRUPTED &&
-                 status != BD_ERROR_IO && status != BD_ERROR_FORMAT;
-        if (!status)
-            broken = (status = bd_outputs_write(export->outputs, &result)) != BD_OK;
-        if (!status) {
-            bd_statistics_add(&export->statistics);
-            bd_meter_update(&export->meter, ++export->frames);
-        }
-    }
+    enum bd_status status = bd_pipeline_run(export->pipeline, limit, write_frame, export);
     bd_meter_end(&export->meter);
     export->interrupted = bd_interrupted(NULL);
-    if (status && status != BD_END && status != BD_ERROR_INTERRUPTED)
+    bool failed = status && status != BD_END && status != BD_ERROR_INTERRUPTED;
+    if (failed)
         note_failure(export);
-    if (broken)
+    /* An input that breaks off has given all that it has; memory may be there the next time. */
+    if (export->broken || (failed && status != BD_ERROR_IO && status != BD_ERROR_FORMAT))
         bd_outputs_keep_old(export->outputs);
 }
 

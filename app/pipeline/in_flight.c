@@ -17,6 +17,12 @@ static void release(struct bd_in_flight *flight)
     flight->held--;
 }
 
+void bd_in_flight_release(struct bd_in_flight *flight, int keep)
+{
+    while (flight->held > flight->submitted_count + keep)
+        release(flight);
+}
+
 /* Submits the next frame of the queue. */
 static enum bd_status submit_next(struct bd_in_flight *flight)
 {
@@ -81,8 +87,6 @@ enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_fr
     if (depth > bd_queue_most_held - 1)
         depth = bd_queue_most_held - 1;
     flight->seconds = 0;
-    if (flight->held > flight->submitted_count)
-        release(flight);
     while (wants_more(flight, depth)) {
         flight->ended = learn_relocation(flight);
         if (!flight->ended)

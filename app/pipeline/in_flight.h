@@ -19,7 +19,7 @@ struct bd_in_flight {
     const struct bd_frame *submitted[bd_queue_most_held];
     struct bd_similarity motions[bd_queue_most_held]; /* of the camera, of the submitted frames */
     int submitted_count;
-    int held; /* frames of the queue: the submitted ones, and the one that was returned last */
+    int held; /* frames of the queue: the submitted ones, and those returned and not released */
     enum bd_status ended; /* BD_OK while frames come */
     char detail[bd_detail_size];
     double seconds; /* spent on submitting frames in the last call, without waiting for the queue */
@@ -28,10 +28,14 @@ struct bd_in_flight {
 /* Seconds from the beginning of the input. */
 double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_frame *frame);
 
-/* The next frame and its separation, valid until the next call. The end of the stream
- * (BD_END, or a failure of the queue or the separator) is returned after all frames before it. */
+/* The next frame, which stays until it is released, and its separation, valid until the next call.
+ * One frame may be unreleased before. The end of the stream (BD_END, or a failure of the queue or
+ * the separator) is returned after all frames before it. */
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
                                  struct bd_separation *separation);
+
+/* Releases the frames that were returned, but for the last `keep` of them. */
+void bd_in_flight_release(struct bd_in_flight *flight, int keep);
 
 /* Receives and drops all frames in flight, then continues at `seconds` (bd_queue_seek). */
 enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds);

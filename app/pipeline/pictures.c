@@ -53,11 +53,9 @@ static enum bd_status load_roi(struct bd_pictures *self, const char *path)
 
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,
-                                  const struct bd_options *options)
+                                  const char *roi, int threads)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
-    enum { most = 4 }; /* threads: one frame of 1920x1080 takes less than a millisecond */
-    int threads = options->threads && options->threads < most ? options->threads : most;
     bool small = settings->width != width || settings->height != height;
     *pictures = NULL;
     struct bd_pictures *self = calloc(1, sizeof *self);
@@ -73,8 +71,8 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
     if (!status && small && (wants & BD_WANT_BACKGROUND))
         status =
             bd_frame_create(&self->small_background, settings->width, settings->height, format);
-    if (!status && options->roi)
-        status = load_roi(self, options->roi);
+    if (!status && roi)
+        status = load_roi(self, roi);
     if (status)
         bd_pictures_destroy(&self);
     *pictures = self;

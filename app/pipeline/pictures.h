@@ -7,12 +7,12 @@
 struct bd_pictures;
 
 /* For frames of width x height that are processed as `settings` say, at most that large. `wants`:
- * bits of enum bd_want. Of `options`: at most `threads` threads, and at most four, enlarge masks;
- * where the picture `roi`, of any size, is black, nothing is foreground. BD_ERROR_ARGUMENT, after
- * "--roi ", if it cannot be read. */
+ * bits of enum bd_want. Where the picture in the file `roi` (NULL: none), of any size, is black,
+ * nothing is foreground; BD_ERROR_ARGUMENT, after "--roi ", if it cannot be read. `threads` threads
+ * enlarge masks. */
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,
-                                  const struct bd_options *options);
+                                  const char *roi, int threads);
 void bd_pictures_destroy(struct bd_pictures **pictures);
 
 /* Makes the wanted pictures of `frame`, and fills in those fields of *result; they are valid until

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/pipeline/batch.h"
+#include "app/pipeline/finisher.h"
 #include "app/pipeline/in_flight.h"
 #include "app/pipeline/initialise.h"
 #include "app/pipeline/pictures.h"
@@ -214,7 +215,18 @@ static enum bd_status with_memory_hint(const struct bd_pipeline *pipeline, enum 
                    gpu ? ", and --backend cpu no GPU" : "");
 }
 
-static enum bd_status open_solver(struct bd_pipeline *pipeline)
+/* Threads for pictures. A window waits for them; else they are made beside the separation, which
+ * has the same cores. */
+static int picture_threads(const struct bd_pipeline *pipeline, bool window)
+{
+    enum { most = 4 }; /* one frame of 1920x1080 takes less than a millisecond */
+    int threads = pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
+    if (!window)
+        threads /= 4;
+    return threads < 1 ? 1 : threads < most ? threads : most;
+}
+
+static enum bd_status open_solver(struct bd_pipeline *pipeline, bool drop)
 {
     const struct bd_options *options = pipeline->options;
     const struct bd_reader_info *info = pipeline->info;
@@ -230,7 +242,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline)
     status = with_memory_hint(pipeline, status);
     if (!status)
         status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
-                                    pipeline->wants, options);
+                                    pipeline->wants, options->roi, picture_threads(pipeline, drop));
     return status;
 }
 
@@ -300,7 +312,7 @@ enum bd_status bd_pipeline_open(struct bd_pipeline **pipeline, const struct bd_o
     self->user = user;
     enum bd_status status = open_input_and_backend(self);
     if (status == BD_OK)
-        status = open_solver(self);
+        status = open_solver(self, drop);
     if (status == BD_OK)
         status = open_queue(self, drop);
     self->flight = (struct bd_in_flight){ .queue = self->queue,
@@ -322,11 +334,10 @@ int bd_open_exit_status(enum bd_status status)
     return status == BD_ERROR_IO || status == BD_ERROR_FORMAT ? 2 : 1;
 }
 
-enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
+/* Before the first frame: the background from the look-ahead, or from frames that were held back.
+ */
+static enum bd_status initialise(struct bd_pipeline *pipeline)
 {
-    const struct bd_frame *frame = NULL;
-    struct bd_separation separation = { 0 };
-    *result = (struct bd_result){ 0 };
     enum bd_status status = BD_OK;
     if (pipeline->initialiser)
         status = bd_initialiser_finish(&pipeline->initialiser, pipeline->separator,
@@ -336,30 +347,97 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
                                           pipeline->start_delay, pipeline->separator,
                                           pipeline->stabiliser);
     pipeline->start_delay = 0;
+    return status;
+}
+
+/* The next frame at the processing size: all of *result but the pictures, and the separation, which
+ * is valid until the next call. */
+static enum bd_status separate(struct bd_pipeline *pipeline, struct bd_result *result,
+                               struct bd_separation *separation)
+{
+    const struct bd_frame *frame = NULL;
+    *separation = (struct bd_separation){ 0 };
+    *result = (struct bd_result){ 0 };
+    enum bd_status status = initialise(pipeline);
     if (!status && pipeline->batch)
-        status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, &separation);
+        status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, separation);
     else if (!status)
-        status = bd_in_flight_next(&pipeline->flight, &frame, &separation);
+        status = bd_in_flight_next(&pipeline->flight, &frame, separation);
+    if (status)
+        return status;
+    result->input = frame;
+    result->time = bd_in_flight_time(&pipeline->flight, frame);
+    result->rank = separation->rank;
+    result->columns = separation->columns;
+    result->learned = separation->learned;
+    result->dropped = bd_queue_dropped(pipeline->queue);
+    result->seconds = pipeline->flight.seconds;
+    return BD_OK;
+}
+
+/* The settings, with the present threshold. */
+static const struct bd_separator_options *present_settings(const struct bd_pipeline *pipeline)
+{
+    return pipeline->separator ? bd_separator_options(pipeline->separator) : &pipeline->settings;
+}
+
+enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
+{
+    struct bd_separation separation;
+    bd_in_flight_release(&pipeline->flight, 0);
+    enum bd_status status = separate(pipeline, result, &separation);
     if (status)
         return status;
     double begin = bd_clock_seconds();
-    result->input = frame;
-    result->time = bd_in_flight_time(&pipeline->flight, frame);
-    result->rank = separation.rank;
-    result->columns = separation.columns;
-    result->learned = separation.learned;
-    const struct bd_separator_options *settings = &pipeline->settings;
-    if (pipeline->separator)
-        settings = bd_separator_options(pipeline->separator);
-    status = bd_pictures_make(pipeline->pictures, result, frame, &separation, settings);
-    result->dropped = bd_queue_dropped(pipeline->queue);
-    result->seconds = pipeline->flight.seconds + bd_clock_seconds() - begin;
+    status = bd_pictures_make(pipeline->pictures, result, result->input, &separation,
+                              present_settings(pipeline));
+    result->seconds += bd_clock_seconds() - begin;
     return status;
+}
+
+/* Separates the next frame and hands it over. The solver of batches gives its frames back when the
+ * next one is asked for: nothing may overlap there. */
+static enum bd_status separate_beside(struct bd_pipeline *pipeline, struct bd_finisher *finisher)
+{
+    struct bd_result result;
+    struct bd_separation separation;
+    enum bd_status status = pipeline->batch ? bd_finisher_wait(finisher) : BD_OK;
+    if (!status)
+        status = separate(pipeline, &result, &separation);
+    if (!status)
+        status = bd_finisher_wait(finisher);
+    if (status)
+        return status;
+    bd_in_flight_release(&pipeline->flight, 1);
+    return bd_finisher_give(finisher, &result, &separation, present_settings(pipeline));
 }
 
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline)
 {
     return pipeline->start_delay > 0 || bd_queue_starting(pipeline->queue);
+}
+
+enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_result_sink *sink,
+                               void *user)
+{
+    struct bd_finisher *finisher;
+    bool starting = false;
+    bd_in_flight_release(&pipeline->flight, 0);
+    enum bd_status status = bd_finisher_open(&finisher, pipeline->pictures, sink, user);
+    if (status)
+        return status;
+    for (int64_t count = 0; !status && (limit == 0 || count < limit); count++) {
+        bool interrupted = pipeline->interrupted && pipeline->interrupted(pipeline->user);
+        if (!interrupted)
+            starting = bd_pipeline_starting(pipeline);
+        else if (!starting)
+            break;
+        status = separate_beside(pipeline, finisher);
+    }
+    enum bd_status finished =
+        bd_finisher_wait(finisher); /* of a frame before the one that failed */
+    bd_finisher_close(&finisher);
+    return finished ? finished : status;
 }
 
 const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline)

@@ -1,7 +1,8 @@
 /* From INPUT to separated frames: a decoding thread, a bounded queue, and the separator.
  *
- *   decoding thread -> queue, whose threads scale -> bd_pipeline_next: separation and full-size
- *   outputs, in the caller's thread
+ *   decoding thread -> queue, whose threads scale -> separation, in the caller's thread -> pictures
+ *   of full size: in the caller's thread (bd_pipeline_next), or in a thread of their own
+ *   (bd_pipeline_run)
  *
  * The queue blocks the decoder for files; for live sources in `drop` mode it drops the oldest frame
  * and counts it. A pipeline belongs to one thread at a time. */
@@ -63,9 +64,20 @@ int bd_open_exit_status(enum bd_status status);
  * --start-delay seconds or 512 MiB, unless the pipeline may drop frames. */
 enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result);
 
-/* True while frames that were held back at the start wait. After an interruption bd_pipeline_next
- * still returns them. */
+/* True while frames that were held back at the start wait. After an interruption they can still be
+ * had. */
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline);
+
+/* Receives a separated frame, whose pictures are valid during the call. */
+typedef enum bd_status bd_result_sink(void *user, const struct bd_result *result);
+
+/* Separates all frames that are left, at most `limit` (0: no limit), and calls sink(user, result)
+ * for each, in order, from another thread: pictures are made and handed on while the next frame is
+ * separated. Ends at the first failure, of bd_pipeline_next or of the sink, and returns it; BD_END
+ * at the end of the input; BD_OK at the limit, or when `interrupted` returns true, after the frames
+ * that were held back at the start. All frames before have reached the sink. */
+enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_result_sink *sink,
+                               void *user);
 
 const struct bd_reader_info *bd_pipeline_info(const struct bd_pipeline *pipeline);
 /* Number of frames that --start and --duration leave; 0 where unknown. */

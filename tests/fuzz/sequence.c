@@ -66,7 +66,7 @@ static void use_region(const char *path)
         struct bd_separator_options settings = bd_separator_defaults(&given);
         struct bd_pictures *pictures = NULL;
         enum bd_status status =
-            bd_pictures_create(&pictures, given.width, given.height, &settings, 0, &options);
+            bd_pictures_create(&pictures, given.width, given.height, &settings, 0, options.roi, 2);
         REQUIRE((status == BD_OK) == (pictures != NULL));
         require_line(status);
         bd_pictures_destroy(&pictures);

@@ -1,0 +1,157 @@
+#include "app/pipeline/finisher.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+/* The pictures of a separation. */
+enum { copies = 4 };
+
+struct bd_finisher {
+    struct bd_pictures *pictures;
+    bd_result_sink *sink;
+    void *user;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t given, finished;
+    bool busy, stop; /* there is a frame in hand; the thread has to end */
+
+    /* The frame in hand; the thread's own while `busy`. */
+    struct bd_result result;
+    struct bd_separation separation;
+    struct bd_separator_options settings;
+    uint8_t *copies[copies];
+    size_t sizes[copies];
+
+    enum bd_status failure; /* of the first frame that failed */
+    char detail[bd_detail_size];
+};
+
+/* Pictures, then the sink. */
+static enum bd_status finish(struct bd_finisher *self)
+{
+    double begin = bd_clock_seconds();
+    enum bd_status status = bd_pictures_make(self->pictures, &self->result, self->result.input,
+                                             &self->separation, &self->settings);
+    self->result.seconds += bd_clock_seconds() - begin;
+    return status ? status : self->sink(self->user, &self->result);
+}
+
+static void *work(void *user)
+{
+    struct bd_finisher *self = user;
+    pthread_mutex_lock(&self->mutex);
+    for (;;) {
+        while (!self->busy && !self->stop)
+            pthread_cond_wait(&self->given, &self->mutex);
+        if (!self->busy)
+            break;
+        pthread_mutex_unlock(&self->mutex);
+        enum bd_status status = self->failure ? self->failure : finish(self);
+        pthread_mutex_lock(&self->mutex);
+        if (status && !self->failure) {
+            self->failure = status;
+            snprintf(self->detail, sizeof self->detail, "%s", bd_error_detail());
+        }
+        self->busy = false;
+        pthread_cond_signal(&self->finished);
+    }
+    pthread_mutex_unlock(&self->mutex);
+    return NULL;
+}
+
+enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_pictures *pictures,
+                                bd_result_sink *sink, void *user)
+{
+    struct bd_finisher *self = calloc(1, sizeof *self);
+    *finisher = NULL;
+    if (!self)
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the thread that makes pictures");
+    self->pictures = pictures;
+    self->sink = sink;
+    self->user = user;
+    pthread_mutex_init(&self->mutex, NULL);
+    pthread_cond_init(&self->given, NULL);
+    pthread_cond_init(&self->finished, NULL);
+    if (!bd_thread_start(&self->thread, "finish", work, self)) {
+        free(self);
+        return bd_fail(BD_ERROR_MEMORY, "cannot start the thread that makes pictures");
+    }
+    *finisher = self;
+    return BD_OK;
+}
+
+enum bd_status bd_finisher_wait(struct bd_finisher *self)
+{
+    pthread_mutex_lock(&self->mutex);
+    while (self->busy)
+        pthread_cond_wait(&self->finished, &self->mutex);
+    enum bd_status failure = self->failure;
+    pthread_mutex_unlock(&self->mutex);
+    return failure ? bd_fail(failure, "%s", self->detail) : BD_OK;
+}
+
+/* Copies a picture of the separation, which may be NULL, and points to the copy. */
+static enum bd_status copy(struct bd_finisher *self, int number, const uint8_t **picture,
+                           size_t size)
+{
+    if (!*picture)
+        return BD_OK;
+    if (self->sizes[number] < size) {
+        free(self->copies[number]);
+        self->copies[number] = malloc(size);
+        self->sizes[number] = self->copies[number] ? size : 0;
+    }
+    if (!self->copies[number])
+        return bd_fail(BD_ERROR_MEMORY, "no memory for the pictures of a frame");
+    memcpy(self->copies[number], *picture, size);
+    *picture = self->copies[number];
+    return BD_OK;
+}
+
+enum bd_status bd_finisher_give(struct bd_finisher *self, const struct bd_result *result,
+                                const struct bd_separation *separation,
+                                const struct bd_separator_options *settings)
+{
+    size_t pixels = (size_t)settings->width * (size_t)settings->height;
+    self->result = *result;
+    self->separation = *separation;
+    self->settings = *settings;
+    struct bd_separation *own = &self->separation;
+    enum bd_status status = copy(self, 0, &own->background, pixels * (size_t)settings->channels);
+    if (!status)
+        status = copy(self, 1, &own->difference, pixels);
+    if (!status)
+        status = copy(self, 2, &own->mask, pixels);
+    if (!status)
+        status = copy(self, 3, &own->shadow, pixels);
+    if (status)
+        return status;
+    pthread_mutex_lock(&self->mutex);
+    self->busy = true;
+    pthread_cond_signal(&self->given);
+    pthread_mutex_unlock(&self->mutex);
+    return BD_OK;
+}
+
+void bd_finisher_close(struct bd_finisher **finisher)
+{
+    struct bd_finisher *self = *finisher;
+    if (!self)
+        return;
+    pthread_mutex_lock(&self->mutex);
+    self->stop = true;
+    pthread_cond_signal(&self->given);
+    pthread_mutex_unlock(&self->mutex);
+    pthread_join(self->thread, NULL);
+    pthread_mutex_destroy(&self->mutex);
+    pthread_cond_destroy(&self->given);
+    pthread_cond_destroy(&self->finished);
+    for (int i = 0; i < copies; i++)
+        free(self->copies[i]);
+    free(self);
+    *finisher = NULL;
+}
