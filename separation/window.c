@@ -17,7 +17,7 @@ static const float plain_share = 0.3f;
 
 /* Grey levels: neighbouring pictures of a look-ahead in different light differ by more than this;
  * two of a noisy sensor do not. */
-static const double light_threshold = 20;
+enum { light_reach = 20 };
 
 /* Uncovered background must have been still for a second (two looks), and be found twice: a ghost
  * stays for that long, and a person who stops for that long must not become background. */
@@ -298,30 +298,6 @@ enum bd_status bd_separator_look_ahead(struct bd_separator *s, const uint8_t *pi
     return status == BD_OK ? enter(s, 0) : status;
 }
 
-/* The share of frame j + 1 of the window that is foreground against frame j as background. */
-static enum bd_status compare_neighbours(struct bd_separator *s, int j, double *share)
-{
-    const struct bd_backend_ops *ops = s->backend->ops;
-    float lambda = (float)s->options.lambda;
-    struct bd_separation found;
-    struct bd_detect_params params = bd_sep_detect_params(s, 0);
-    params.threshold = (float)light_threshold;
-    enum bd_status status = ops->separation->median(s->state, s->order + j, 1, lambda);
-    if (status == BD_OK)
-        status = ops->separation->recall(s->state, s->order[j + 1]);
-    if (status == BD_OK)
-        status = ops->separation->project(s->state, 0, lambda);
-    if (status == BD_OK)
-        status = ops->separation->detect(s->state, &params, 0);
-    if (status == BD_OK)
-        status = ops->separation->finish(s->state);
-    if (status == BD_OK)
-        status = ops->separation->collect(s->state, &found);
-    if (status == BD_OK)
-        *share = bd_sep_share(s, found.changed);
-    return status;
-}
-
 static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -337,9 +313,10 @@ static enum bd_status keep_first_light(struct bd_separator *s)
     int pairs = s->columns - 1;
     enum bd_status status = BD_OK;
     for (int j = 0; status == BD_OK && j < pairs; j++) {
-        double share = 0;
-        status = compare_neighbours(s, j, &share);
-        shares[j] = sorted[j] = share;
+        int64_t pixels = 0;
+        status = s->backend->ops->separation->compare(s->state, s->order[j], s->order[j + 1],
+                                                      light_reach, &pixels);
+        shares[j] = sorted[j] = bd_sep_share(s, pixels);
     }
     if (status != BD_OK || !pairs)
         return status;

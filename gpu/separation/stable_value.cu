@@ -6,6 +6,39 @@
 
 enum { stable_threads = 32, reach = bd_sep_stable_reach };
 
+/* 0x80 in each byte in which a < b; `low` is b & 0x7f7f7f7f. */
+__device__ __forceinline__ uint32_t below(uint32_t a, uint32_t b, uint32_t low)
+{
+    /* Bit 7 of each byte of the difference: not (a's lower bits < b's). */
+    const uint32_t difference = (a | 0x80808080u) - low;
+    return ((~a & b) | (~(a ^ b) & ~difference)) & 0x80808080u;
+}
+
+/* Bit 7 of each byte to the whole byte. (__byte_perm has no such selection.) */
+__device__ __forceinline__ uint32_t spread_top(uint32_t v)
+{
+    uint32_t spread;
+    asm("prmt.b32 %0, %1, 0, 0xba98;" : "=r"(spread) : "r"(v));
+    return spread;
+}
+
+/* A word of the background to the basis, not scaled yet; returns its sum of squares. */
+__device__ __forceinline__ uint32_t take_background(float *basis, uint32_t word)
+{
+    float v[4];
+    bd_sep_floats(word, v);
+    bd_sep_store_floats(basis, v);
+    return __dp4a(word, word, 0u);
+}
+
+/* numbers->square += the sums of the threads of a warp. Integers: any order gives the same. */
+__device__ __forceinline__ void add_square(struct bd_sep_numbers *numbers, uint32_t square)
+{
+    const uint32_t sum = __reduce_add_sync(0xffffffffu, square);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&numbers->square, (unsigned long long)sum);
+}
+
 /* Four pixels of up to bd_max_stable pictures, a plane a channel: [j][c][thread]; and, with
  * BESIDES, 0xff in the bytes in which picture j takes part: [j][thread]. */
 template <int CHANNELS, bool BESIDES> struct planes {
@@ -36,7 +69,7 @@ __device__ __forceinline__ uint32_t far_bytes(const struct planes<CHANNELS, BESI
         const uint32_t d = __vabsdiffu4(planes.word(k, c), candidate[c]);
         top |= ((d & 0x7f7f7f7fu) + (127 - reach) * 0x01010101u) | d;
     }
-    return bd_sep_spread_top(top);
+    return spread_top(top);
 }
 
 /* In each byte: the number of the picture that wins (bd_pixel_kernels.stable), the earliest of
@@ -61,8 +94,7 @@ __device__ uint32_t winners(const struct planes<CHANNELS, BESIDES> &planes, int 
         }
         /* At most 2 bd_max_stable: no byte carries into the next. */
         const uint32_t score = (last - first + members + 0x01010101u) & planes.takes_part(j);
-        const uint32_t better =
-            bd_sep_spread_top(bd_sep_below(best_score, score, score & 0x7f7f7f7fu));
+        const uint32_t better = spread_top(below(best_score, score, score & 0x7f7f7f7fu));
         best = (best & ~better) | ((uint32_t)j * 0x01010101u & better);
         best_score = (best_score & ~better) | (score & better);
     }
@@ -279,9 +311,9 @@ __global__ __launch_bounds__(bd_sep_threads) void take_stable(
         for (int c = 0; c < CHANNELS; c++) {
             const int64_t i = 4 * (CHANNELS * p + c);
             const uint32_t select = bd_sep_bytes_of_pixels<CHANNELS>(second, c);
-            square += bd_sep_take_background(basis + i,
-                                             (bd_sep_load_word(from.value[0] + i) & ~select) |
-                                                 (bd_sep_load_word(from.value[1] + i) & select));
+            square +=
+                take_background(basis + i, (bd_sep_load_word(from.value[0] + i) & ~select) |
+                                               (bd_sep_load_word(from.value[1] + i) & select));
         }
         float out[4];
         bd_sep_floats((bd_sep_load_word(from.noise[0] + 4 * p) & ~second) |
@@ -292,7 +324,7 @@ __global__ __launch_bounds__(bd_sep_threads) void take_stable(
             out[e] /= 16;
         bd_sep_store_floats(noise + 4 * p, out);
     }
-    bd_sep_add_square(numbers, square);
+    add_square(numbers, square);
 }
 
 /* Both values, s->lower: where what came is the background, and s->shadow: where what was there

@@ -24,21 +24,43 @@ struct sweep {
     const uint8_t **columns;
 };
 
-/* Median and spread of a chunk of elements. The spread is kept in state->frame, until
- * spread_chunk. */
-static void median_chunk(void *arg, int64_t chunk, int thread)
+/* Two columns of the window that are compared. */
+struct comparison {
+    struct bd_cpu_separator *state;
+    const uint8_t *a, *b;
+    int reach;
+};
+
+/* The pixels of a chunk that differ by more than the reach, into state->counts. The inner loop has
+ * no branches, so that the compiler vectorises it. */
+static void compare_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
-    const struct sweep *sweep = arg;
-    struct bd_cpu_separator *state = sweep->state;
-    int64_t from, count = bd_sep_range(state, chunk, &from);
-    const uint8_t *here[bd_max_window];
-    for (int j = 0; j < sweep->count; j++)
-        here[j] = sweep->columns[j] + from;
-    uint8_t *median = state->background + from;
-    state->kernels->median(count, here, sweep->count, median);
-    state->kernels->spread(count, here, sweep->count, median, state->frame + from);
-    state->partial[chunk] = take_background(state, from, count);
+    const struct comparison *now = arg;
+    const int channels = now->state->shape.channels;
+    const uint8_t reach = (uint8_t)now->reach;
+    uint8_t far[bd_sep_pixel_chunk * 3] = { 0 };
+    int64_t p, count = bd_sep_pixel_range(now->state, chunk, &p), values = count * channels;
+    const uint8_t *a = now->a + p * channels, *b = now->b + p * channels;
+    for (int64_t i = 0; i < values; i++)
+        far[i] = (uint8_t)((a[i] > b[i] ? a[i] - b[i] : b[i] - a[i]) > reach);
+    int32_t sum = 0;
+    for (int64_t i = 0; channels == 1 && i < count; i++)
+        sum += far[i];
+    for (int64_t i = 0; channels == 3 && i < count; i++)
+        sum += far[3 * i] | far[3 * i + 1] | far[3 * i + 2];
+    now->state->counts[chunk] = sum;
+}
+
+enum bd_status bd_cpu_sep_compare(void *arg, int slot, int other, int reach, int64_t *count)
+{
+    struct bd_cpu_separator *state = arg;
+    struct comparison now = { .state = state,
+                              .a = bd_sep_column(state, slot),
+                              .b = bd_sep_column(state, other),
+                              .reach = reach };
+    *count = bd_sep_run_and_count(state, compare_chunk, &now, bd_sep_pixel_chunks(state));
+    return BD_OK;
 }
 
 static bool shows(const uint8_t *pixel, const uint8_t *value, int channels)
@@ -94,16 +116,17 @@ static void stable_chunk(void *arg, int64_t chunk, int thread)
     const int channels = state->shape.channels;
     int64_t from, count = bd_sep_pixel_range(state, chunk, &from), at = from * channels;
     const uint8_t *here[bd_max_stable];
+    const int least = (sweep->count + bd_sep_second_share - 1) / bd_sep_second_share;
     for (int j = 0; j < sweep->count; j++)
         here[j] = sweep->columns[j] + at;
     uint8_t *first = state->background + at, *second = state->picture + at;
     uint8_t *region = state->guard + from, *came = state->scratch + from;
-    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, NULL, first,
+    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, NULL, 1, first,
                            state->raw + from, came);
-    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, first, second,
-                           state->mask + from, region);
+    state->kernels->stable(count, channels, here, sweep->count, bd_sep_stable_reach, first, least,
+                           second, state->mask + from, region);
     for (int64_t p = 0; p < count; p++) {
-        region[p] = region[p] * bd_sep_second_share >= sweep->count;
+        region[p] = region[p] >= least;
         came[p] = 0;
         if (region[p]) {
             const enum seen seen = when_seen(here, sweep->count, channels, p, first, second);
@@ -176,36 +199,6 @@ static void start_basis(struct bd_cpu_separator *state, int64_t items, const int
         bd_sep_fit(state, bd_sep_column(state, order[j]), c, 3, lambda);
     }
     memcpy(state->w, bd_sep_coefficients(state, order[count - 1]), sizeof state->w);
-}
-
-/* Noise levels of a chunk of pixels from the spread, which median_chunk left in state->frame. */
-static void spread_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    struct bd_cpu_separator *state = arg;
-    int channels = state->shape.channels;
-    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
-    for (int64_t p = from; p < from + count; p++) {
-        uint8_t most = 0;
-        for (int c = 0; c < channels; c++) {
-            uint8_t spread = state->frame[p * channels + c];
-            most = spread > most ? spread : most;
-        }
-        state->noise[p] = most < bd_sep_most_start_noise ? most : bd_sep_most_start_noise;
-    }
-}
-
-enum bd_status bd_cpu_sep_median(void *arg, const int *order, int count, float lambda)
-{
-    struct bd_cpu_separator *state = arg;
-    const uint8_t *columns[bd_max_window];
-    for (int j = 0; j < count; j++)
-        columns[j] = bd_sep_column(state, order[j]);
-    struct sweep sweep = { .state = state, .count = count, .columns = columns };
-    bd_pool_run(state->pool, median_chunk, &sweep, state->chunks);
-    bd_pool_run(state->pool, spread_chunk, state, bd_sep_pixel_chunks(state));
-    start_basis(state, state->chunks, order, count, lambda);
-    return bd_cpu_sep_recall(state, order[count - 1]);
 }
 
 enum bd_status bd_cpu_sep_stable(void *arg, const int *order, int count, float lambda, int choose)

@@ -261,6 +261,20 @@ static void find_shadows(struct bd_cpu_separator *state, const struct bd_detect_
                        state->background);
 }
 
+/* A chunk of the mirror images leaves the mask and joins the shadows. */
+static void cut_image_chunk(void *arg, int64_t chunk, int thread)
+{
+    (void)thread;
+    const struct bd_cpu_separator *state = arg;
+    int64_t from, count = bd_sep_pixel_range(state, chunk, &from);
+    const uint8_t *restrict image = state->image + from;
+    uint8_t *restrict raw = state->raw + from, *restrict shadow = state->shadow + from;
+    for (int64_t p = 0; p < count; p++) {
+        raw[p] &= (uint8_t)(1 - image[p]);
+        shadow[p] |= image[p];
+    }
+}
+
 /* Cuts contact shadows and mirror images, both of which are looked for in the mask as it is. */
 static void cut_shadows(struct bd_cpu_separator *state, const struct bd_detect_params *params)
 {
@@ -271,10 +285,8 @@ static void cut_shadows(struct bd_cpu_separator *state, const struct bd_detect_p
     if (params->shadows)
         bd_contact_shadow_cut(state->mask_work, state->raw, state->shadow, state->frame,
                               state->background, state->shape.channels);
-    for (int64_t p = 0; mirrored && p < state->pixels; p++) {
-        state->raw[p] &= (uint8_t)(1 - state->image[p]);
-        state->shadow[p] |= state->image[p];
-    }
+    if (mirrored)
+        bd_pool_run(state->pool, cut_image_chunk, state, bd_sep_pixel_chunks(state));
 }
 
 /* Shadows cleaned up as the mask is. */
@@ -348,7 +360,7 @@ const struct bd_separation_ops bd_cpu_separation_ops = {
     .gram = bd_cpu_sep_gram,
     .reduce = bd_cpu_sep_reduce,
     .basis = bd_cpu_sep_basis,
-    .median = bd_cpu_sep_median,
+    .compare = bd_cpu_sep_compare,
     .stable = bd_cpu_sep_stable,
     .remove_ghosts = bd_cpu_sep_remove_ghosts,
     .depth = 1,

@@ -150,13 +150,13 @@ struct bd_separation_ops {
      * memory. The drift of R (drift.h), 0 where r = 0, is in the results of the next frame. */
     enum bd_status (*basis)(void *state, const int *order, int count, float lambda, double tau,
                             const float *sigma, const float *v, int64_t ldv);
-    /* B := the per-pixel median of W(:, order), scaled to norm 1 (rank 1), C := its robust
-     * coefficients, w those of the newest; noise := median difference of W(:, order) from it,
-     * bounded. Leaves f := the newest column and l undefined. */
-    enum bd_status (*median)(void *state, const int *order, int count, float lambda);
-    /* As median, but with the stable value of each pixel in place of the median: slower, and right
-     * where a person stayed for most of the time. At most bd_max_stable columns, evenly spread over
-     * the order, are looked at.
+    /* *count := pixels whose values in the columns of two slots differ, in some channel, by more
+     * than `reach` grey levels. Waits for it. */
+    enum bd_status (*compare)(void *state, int slot, int other, int reach, int64_t *count);
+    /* B := the stable value of each pixel of W(:, order), scaled to norm 1 (rank 1): right even
+     * where a person stayed for most of the time. C := its robust coefficients, w those of the
+     * newest; noise := how far the pixel's values are from it. Leaves f := the newest column and l
+     * undefined. At most bd_max_stable columns, evenly spread over the order, are looked at.
      * The stable value: a candidate is the pixel in one of the pictures, oldest first; its members
      * are the pictures in which no channel differs from it by more than bd_sep_stable_reach. The
      * candidate wins for which the time that its members span, in pictures, plus their number is

@@ -82,7 +82,7 @@ static enum bd_status slide(struct bd_backend *backend, void *state, int frame)
 {
     static const int order[window] = { 3, 1, 4, 0, 5, 2 };
     enum bd_status status = backend->ops->separation->insert(state, order[frame % window], 1);
-    return status == BD_OK ? backend->ops->separation->median(state, order, window, 10) : status;
+    return status == BD_OK ? backend->ops->separation->stable(state, order, window, 10, 0) : status;
 }
 
 /* Looks for ghosts, now and then. */

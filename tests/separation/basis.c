@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -46,7 +47,7 @@ static void test_far_basis(void **state)
         assert_int_equal(ops->load(separation, pictures[0], side), BD_OK);
         for (int slot = 0; slot < columns; slot++)
             assert_int_equal(ops->insert(separation, slot, 0), BD_OK);
-        assert_int_equal(ops->median(separation, order, columns, 10), BD_OK);
+        assert_int_equal(ops->stable(separation, order, columns, 10, 0), BD_OK);
         for (int time = 0; time < 40; time++) {
             assert_int_equal(ops->load(separation, pictures[1], side), BD_OK);
             assert_int_equal(ops->project(separation, 40, 10), BD_OK);
@@ -102,7 +103,7 @@ static void test_gram(void **state)
             assert_int_equal(ops->load(separation, frames[order[j]], side), BD_OK);
             assert_int_equal(ops->insert(separation, order[j], 0), BD_OK);
         }
-        assert_int_equal(ops->median(separation, order, count, 10), BD_OK);
+        assert_int_equal(ops->stable(separation, order, count, 10, 0), BD_OK);
         for (int part = 0; part < bd_sep_gram_parts; part++)
             assert_int_equal(ops->gram(separation, order, count, 10, part, products), BD_OK);
         assert_int_equal(device->download(backend, g, sizeof g, products, sizeof g, sizeof g, 1),
@@ -119,11 +120,57 @@ static void test_gram(void **state)
     }
 }
 
+/* How many pixels of two columns differ: of one channel, and of three, where the one that differs
+ * most counts. Differences are around the reach, and of both signs. */
+static void test_compare(void **state)
+{
+    (void)state;
+    enum { width = 103, height = 41, pixels = width * height, reach = 20 };
+    static uint8_t frames[2][3 * pixels];
+    FOR_EACH_BACKEND(name)
+    for (int channels = 1; channels <= 3; channels += 2) {
+        const struct bd_separation_shape shape = {
+            width, height, channels, 4, 1, BD_SEPARATOR_MASK
+        };
+        struct bd_backend *backend;
+        void *separation;
+        int64_t expected = 0, count = -1;
+        for (int i = 0; i < channels * pixels; i++) {
+            frames[0][i] = (uint8_t)(30 + hash((uint32_t)i) % 190);
+            frames[1][i] = (uint8_t)(frames[0][i] - 23 + (int)(hash((uint32_t)~i) % 46));
+        }
+        for (int p = 0; p < pixels; p++) {
+            int most = 0;
+            for (int i = channels * p; i < channels * (p + 1); i++)
+                most = abs(frames[0][i] - frames[1][i]) > most ? abs(frames[0][i] - frames[1][i])
+                                                               : most;
+            expected += most > reach;
+        }
+        assert_int_equal(bd_backend_open(&backend, name, 0), BD_OK);
+        const struct bd_separation_ops *ops = backend->ops->separation;
+        assert_int_equal(ops->create(backend, &shape, &separation), BD_OK);
+        assert_int_equal(ops->reset(separation), BD_OK);
+        for (int j = 0; j < 2; j++) {
+            assert_int_equal(ops->load(separation, frames[j], (int64_t)width * channels), BD_OK);
+            assert_int_equal(ops->insert(separation, 3 - j, 0), BD_OK);
+        }
+        for (int i = 0; i < 2; i++) { /* each call counts from 0 */
+            assert_int_equal(ops->compare(separation, 3 - i, 2 + i, reach, &count), BD_OK);
+            assert_int_equal(count, expected);
+        }
+        assert_int_equal(ops->compare(separation, 3, 3, 0, &count), BD_OK);
+        assert_int_equal(count, 0);
+        ops->destroy(separation);
+        bd_backend_close(&backend);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_far_basis),
         cmocka_unit_test(test_gram),
+        cmocka_unit_test(test_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

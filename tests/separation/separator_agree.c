@@ -318,7 +318,7 @@ static void check_functions(const char *name, int width, int height, int channel
         p.order[p.count++] = (j * 7) % window;
         BOTH(&p, ops->separation->insert(state, p.order[j], 0));
         if (j == 0 || j == window / 2) {
-            BOTH(&p, ops->separation->median(state, p.order, p.count, 10));
+            BOTH(&p, ops->separation->stable(state, p.order, p.count, 10, 0));
             separate(&p, 10, 0, "median");
         }
     }
@@ -356,7 +356,7 @@ static void check_functions(const char *name, int width, int height, int channel
     load(&p, 1, 1);
     BOTH(&p, ops->separation->insert(state, 0, 0));
     p.order[0] = 0;
-    BOTH(&p, ops->separation->median(state, p.order, 1, 10));
+    BOTH(&p, ops->separation->stable(state, p.order, 1, 10, 0));
     separate(&p, 10, 1, "after a reset");
     /* Small black strips are not even enough for shadows, and gray ones are no others. */
     assert_true(p.in_shadow > 0 || height < 100);
@@ -390,7 +390,7 @@ static void check_ghosts(const char *name, int width, int height, int channels, 
         if (kind)
             BOTH(&p, ops->separation->stable(state, p.order, p.count, 10, 1))
         else
-            BOTH(&p, ops->separation->median(state, p.order, p.count, 10))
+            BOTH(&p, ops->separation->stable(state, p.order, p.count, 10, 0))
         for (int i = 0; i < 14; i++) {
             draw(p.picture, width, height, channels, 40 * i, 1);
             draw_staying(p.picture, width, height, channels, i == 0, 100 + i);
@@ -423,7 +423,7 @@ static void check_light(const char *name, int width, int height, int channels, i
         p.order[p.count++] = j;
         BOTH(&p, ops->separation->insert(state, j, 0));
     }
-    BOTH(&p, ops->separation->median(state, p.order, p.count, 10));
+    BOTH(&p, ops->separation->stable(state, p.order, p.count, 10, 0));
     if (rank > 1)
         learn(&p);
     for (size_t i = 0; i < sizeof lights / sizeof *lights; i++) {

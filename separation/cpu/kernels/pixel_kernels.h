@@ -17,21 +17,15 @@ struct bd_pixel_kernels {
     void (*dot_widened)(int64_t count, const float *x, const double *y, const double *z,
                         double *first, double *second);
 
-    /* median[i] := the lower median of columns[j][i], j = 0 .. n - 1. */
-    void (*median)(int64_t count, const uint8_t *const *columns, int n, uint8_t *median);
-
-    /* spread[i] := the lower median of |columns[j][i] - center[i]|, j = 0 .. n - 1. */
-    void (*spread)(int64_t count, const uint8_t *const *columns, int n, const uint8_t *center,
-                   uint8_t *spread);
-
     /* The stable value (bd_separation_ops.stable) of each pixel of a window of n <= bd_max_stable
      * pictures, oldest first, with `channels` interleaved bytes a pixel: value[pixels x channels],
      * noise[pixels] in sixteenths of a grey level, members[pixels]. With `other` (a picture, or
      * NULL) those pictures take no part in which no channel of the pixel differs by more than
-     * `reach` from `other`: the second stable value. Where no picture is left, members is 0 and
-     * value that of `other`. */
+     * `reach` from `other`: the second stable value. Where fewer than `least` pictures are left,
+     * members is 0 and value that of `other`. */
     void (*stable)(int64_t pixels, int channels, const uint8_t *const *columns, int n, int reach,
-                   const uint8_t *other, uint8_t *value, uint8_t *noise, uint8_t *members);
+                   const uint8_t *other, int least, uint8_t *value, uint8_t *noise,
+                   uint8_t *members);
 };
 
 #endif
