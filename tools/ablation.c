@@ -155,7 +155,7 @@ static enum bd_status measure(const struct source *source, struct bd_backend *ba
         bd_separator_ablate(run.separator, columns[column].without);
     if (!status)
         status =
-            bd_stabiliser_create(&run.stabiliser, columns[column].stabilise, &options, BD_RGB24);
+            bd_stabiliser_create(&run.stabiliser, columns[column].stabilise, &options, BD_RGB24, 1);
     if (!status)
         status = look_ahead(&run, options.window, ahead ? look_seconds : held_seconds);
     for (int64_t i = 0; i < source->frames && !status; i++)

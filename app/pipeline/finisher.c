@@ -12,6 +12,7 @@ enum { copies = 4 };
 
 struct bd_finisher {
     struct bd_pictures *pictures;
+    struct bd_stabiliser *stabiliser;
     bd_result_sink *sink;
     void *user;
     pthread_t thread;
@@ -22,6 +23,7 @@ struct bd_finisher {
     /* The frame in hand; the thread's own while `busy`. */
     struct bd_result result;
     struct bd_separation separation;
+    struct bd_similarity motion;
     struct bd_separator_options settings;
     uint8_t *copies[copies];
     size_t sizes[copies];
@@ -30,10 +32,11 @@ struct bd_finisher {
     char detail[bd_detail_size];
 };
 
-/* Pictures, then the sink. */
+/* What was found moves back; then pictures, then the sink. */
 static enum bd_status finish(struct bd_finisher *self)
 {
     double begin = bd_clock_seconds();
+    bd_stabiliser_restore(self->stabiliser, self->motion, &self->separation);
     enum bd_status status = bd_pictures_make(self->pictures, &self->result, self->result.input,
                                              &self->separation, &self->settings);
     self->result.seconds += bd_clock_seconds() - begin;
@@ -64,13 +67,14 @@ static void *work(void *user)
 }
 
 enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_pictures *pictures,
-                                bd_result_sink *sink, void *user)
+                                struct bd_stabiliser *stabiliser, bd_result_sink *sink, void *user)
 {
     struct bd_finisher *self = calloc(1, sizeof *self);
     *finisher = NULL;
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the thread that makes pictures");
     self->pictures = pictures;
+    self->stabiliser = stabiliser;
     self->sink = sink;
     self->user = user;
     pthread_mutex_init(&self->mutex, NULL);
@@ -113,12 +117,13 @@ static enum bd_status copy(struct bd_finisher *self, int number, const uint8_t *
 }
 
 enum bd_status bd_finisher_give(struct bd_finisher *self, const struct bd_result *result,
-                                const struct bd_separation *separation,
+                                const struct bd_separation *separation, struct bd_similarity motion,
                                 const struct bd_separator_options *settings)
 {
     size_t pixels = (size_t)settings->width * (size_t)settings->height;
     self->result = *result;
     self->separation = *separation;
+    self->motion = motion;
     self->settings = *settings;
     struct bd_separation *own = &self->separation;
     enum bd_status status = copy(self, 0, &own->background, pixels * (size_t)settings->channels);

@@ -43,19 +43,16 @@ static enum bd_status submit_next(struct bd_in_flight *flight)
 
 /* Receives the result of the oldest submitted frame. */
 static enum bd_status receive_oldest(struct bd_in_flight *flight, const struct bd_frame **frame,
-                                     struct bd_separation *separation)
+                                     struct bd_separation *separation, struct bd_similarity *motion)
 {
-    struct bd_similarity motion = flight->motions[0];
+    *motion = flight->motions[0];
     *frame = flight->submitted[0];
     flight->submitted_count--;
     for (int i = 0; i < flight->submitted_count; i++) {
         flight->submitted[i] = flight->submitted[i + 1];
         flight->motions[i] = flight->motions[i + 1];
     }
-    enum bd_status status = bd_separator_receive(flight->separator, separation);
-    if (!status)
-        bd_stabiliser_restore(flight->stabiliser, motion, separation);
-    return status;
+    return bd_separator_receive(flight->separator, separation);
 }
 
 /* Whether one more frame must be submitted. After a relocation none is, until no frame is in flight
@@ -80,7 +77,7 @@ static enum bd_status learn_relocation(struct bd_in_flight *flight)
 /* Only one frame is in flight for a live camera, so that no frame waits for the next one. The same
  * holds while the separator is frozen, because a freeze may be meant for a single frame. */
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
-                                 struct bd_separation *separation)
+                                 struct bd_separation *separation, struct bd_similarity *motion)
 {
     bool alone = flight->info->live || bd_separator_frozen(flight->separator);
     int depth = alone ? 1 : bd_separator_depth(flight->separator);
@@ -97,7 +94,7 @@ enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_fr
     enum bd_status ended = flight->ended;
     if (!flight->submitted_count)
         return ended == BD_END ? BD_END : bd_fail(ended, "%s", flight->detail);
-    return receive_oldest(flight, frame, separation);
+    return receive_oldest(flight, frame, separation, motion);
 }
 
 enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)

@@ -28,11 +28,12 @@ struct bd_in_flight {
 /* Seconds from the beginning of the input. */
 double bd_in_flight_time(const struct bd_in_flight *flight, const struct bd_frame *frame);
 
-/* The next frame, which stays until it is released, and its separation, valid until the next call.
+/* The next frame, which stays until it is released, and its separation, valid until the next call,
+ * which bd_stabiliser_restore has to move back by *motion.
  * One frame may be unreleased before. The end of the stream (BD_END, or a failure of the queue or
  * the separator) is returned after all frames before it. */
 enum bd_status bd_in_flight_next(struct bd_in_flight *flight, const struct bd_frame **frame,
-                                 struct bd_separation *separation);
+                                 struct bd_separation *separation, struct bd_similarity *motion);
 
 /* Releases the frames that were returned, but for the last `keep` of them. */
 void bd_in_flight_release(struct bd_in_flight *flight, int keep);

@@ -161,12 +161,17 @@ static enum bd_status choose_settings(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
+static int cores_of(const struct bd_pipeline *pipeline)
+{
+    return pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
+}
+
 /* Each part has to decode from the key frame before it. Several parts pay for films of ten seconds
  * and more, on machines with enough cores. */
 static int parts_to_look_through(const struct bd_pipeline *pipeline)
 {
     const struct bd_separator_options *settings = &pipeline->settings;
-    int cores = pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
+    int cores = cores_of(pipeline);
     double length = (double)bd_pipeline_frame_count(pipeline) / settings->frame_rate;
     double span = fmin(length, fmin(settings->memory, bd_initialiser_most_seconds));
     bool apart = span * settings->frame_rate >= 2.0 * settings->window;
@@ -220,9 +225,15 @@ static enum bd_status with_memory_hint(const struct bd_pipeline *pipeline, enum 
 static int picture_threads(const struct bd_pipeline *pipeline, bool window)
 {
     enum { most = 4 }; /* one frame of 1920x1080 takes less than a millisecond */
-    int threads = pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
-    if (!window)
-        threads /= 4;
+    int threads = window ? cores_of(pipeline) : cores_of(pipeline) / 4;
+    return threads < 1 ? 1 : threads < most ? threads : most;
+}
+
+/* Threads that share the registration of a frame. */
+static int moving_threads(const struct bd_pipeline *pipeline)
+{
+    enum { most = 8 };
+    int threads = cores_of(pipeline) / 4;
     return threads < 1 ? 1 : threads < most ? threads : most;
 }
 
@@ -233,7 +244,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline, bool drop)
     const struct bd_separator_options *settings = &pipeline->settings;
     enum bd_status status =
         bd_stabiliser_create(&pipeline->stabiliser, (enum bd_stabilise_mode)options->stabilise,
-                             settings, pipeline->small_format);
+                             settings, pipeline->small_format, moving_threads(pipeline));
     if (!status && options->solver == BD_SOLVER_BATCH)
         status = bd_batch_create(&pipeline->batch, pipeline->backend, settings,
                                  pipeline->stabiliser, asked_to_stop, pipeline);
@@ -351,18 +362,19 @@ static enum bd_status initialise(struct bd_pipeline *pipeline)
 }
 
 /* The next frame at the processing size: all of *result but the pictures, and the separation, which
- * is valid until the next call. */
+ * is valid until the next call and off by *motion. */
 static enum bd_status separate(struct bd_pipeline *pipeline, struct bd_result *result,
-                               struct bd_separation *separation)
+                               struct bd_separation *separation, struct bd_similarity *motion)
 {
     const struct bd_frame *frame = NULL;
+    *motion = (struct bd_similarity){ 0 };
     *separation = (struct bd_separation){ 0 };
     *result = (struct bd_result){ 0 };
     enum bd_status status = initialise(pipeline);
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, separation);
     else if (!status)
-        status = bd_in_flight_next(&pipeline->flight, &frame, separation);
+        status = bd_in_flight_next(&pipeline->flight, &frame, separation, motion);
     if (status)
         return status;
     result->input = frame;
@@ -384,11 +396,13 @@ static const struct bd_separator_options *present_settings(const struct bd_pipel
 enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
 {
     struct bd_separation separation;
+    struct bd_similarity motion;
     bd_in_flight_release(&pipeline->flight, 0);
-    enum bd_status status = separate(pipeline, result, &separation);
+    enum bd_status status = separate(pipeline, result, &separation, &motion);
     if (status)
         return status;
     double begin = bd_clock_seconds();
+    bd_stabiliser_restore(pipeline->stabiliser, motion, &separation);
     status = bd_pictures_make(pipeline->pictures, result, result->input, &separation,
                               present_settings(pipeline));
     result->seconds += bd_clock_seconds() - begin;
@@ -401,15 +415,16 @@ static enum bd_status separate_beside(struct bd_pipeline *pipeline, struct bd_fi
 {
     struct bd_result result;
     struct bd_separation separation;
+    struct bd_similarity motion;
     enum bd_status status = pipeline->batch ? bd_finisher_wait(finisher) : BD_OK;
     if (!status)
-        status = separate(pipeline, &result, &separation);
+        status = separate(pipeline, &result, &separation, &motion);
     if (!status)
         status = bd_finisher_wait(finisher);
     if (status)
         return status;
     bd_in_flight_release(&pipeline->flight, 1);
-    return bd_finisher_give(finisher, &result, &separation, present_settings(pipeline));
+    return bd_finisher_give(finisher, &result, &separation, motion, present_settings(pipeline));
 }
 
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline)
@@ -423,7 +438,8 @@ enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_r
     struct bd_finisher *finisher;
     bool starting = false;
     bd_in_flight_release(&pipeline->flight, 0);
-    enum bd_status status = bd_finisher_open(&finisher, pipeline->pictures, sink, user);
+    enum bd_status status =
+        bd_finisher_open(&finisher, pipeline->pictures, pipeline->stabiliser, sink, user);
     if (status)
         return status;
     for (int64_t count = 0; !status && (limit == 0 || count < limit); count++) {

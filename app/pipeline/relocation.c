@@ -46,7 +46,7 @@ enum bd_status bd_relocation_create(struct bd_relocation **relocation, int width
     self->memory = memory;
     enum bd_status status = bd_global_motion_create(&self->motion, width, height, format);
     if (!status)
-        status = bd_warper_create(&self->warper, width, height, (int)format);
+        status = bd_warper_create(&self->warper, width, height, (int)format, 1);
     for (int i = 0; i < self->most && !status; i++)
         status = bd_frame_create(&self->kept[i], width, height, format);
     if (status) {

@@ -31,13 +31,13 @@ struct bd_stabiliser {
     int width, height, channels;
     double scale, memory;
     struct bd_global_motion *motion;
-    struct bd_warper *warper;
-    struct bd_similarity origin, last; /* what counts as no motion; the camera's last known one */
-    double time;                       /* of the last frame; bd_stabiliser_ahead before */
-    double seen;                       /* the sum of motions, with exponential decay */
-    double until;                      /* once active, frames are registered until this time */
-    bool active, filled;               /* frames are registered; `picture` holds earlier content */
-    struct bd_frame picture;           /* registered */
+    struct bd_warper *warper, *restorer; /* of frames, and of what comes back */
+    struct bd_similarity origin, last;   /* what counts as no motion; the camera's last known one */
+    double time;                         /* of the last frame; bd_stabiliser_ahead before */
+    double seen;                         /* the sum of motions, with exponential decay */
+    double until;                        /* once active, frames are registered until this time */
+    bool active, filled;     /* frames are registered; `picture` holds earlier content */
+    struct bd_frame picture; /* registered */
     struct bd_relocation *relocation;
     bool moved, frozen;
     uint8_t *background, *difference, *mask, *shadow;
@@ -64,7 +64,7 @@ static enum bd_status allocate(struct bd_stabiliser *self, enum bd_pixel_format 
 
 enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_stabilise_mode mode,
                                     const struct bd_separator_options *settings,
-                                    enum bd_pixel_format format)
+                                    enum bd_pixel_format format, int threads)
 {
     *stabiliser = NULL;
     if (mode == BD_STABILISE_OFF)
@@ -84,7 +84,11 @@ enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_s
         status = bd_relocation_create(&self->relocation, self->width, self->height, format,
                                       self->memory);
     if (!status)
-        status = bd_warper_create(&self->warper, self->width, self->height, self->channels);
+        status =
+            bd_warper_create(&self->warper, self->width, self->height, self->channels, threads);
+    if (!status)
+        status =
+            bd_warper_create(&self->restorer, self->width, self->height, self->channels, threads);
     if (!status)
         status = allocate(self, format);
     if (status) {
@@ -105,6 +109,7 @@ void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser)
     bd_relocation_destroy(&self->relocation);
     bd_global_motion_destroy(&self->motion);
     bd_warper_destroy(&self->warper);
+    bd_warper_destroy(&self->restorer);
     bd_frame_destroy(&self->picture);
     free(self->background);
     free(self->difference);
@@ -227,7 +232,7 @@ static void restore_picture(struct bd_stabiliser *stabiliser, const uint8_t **pi
     int64_t stride = (int64_t)stabiliser->width * channels;
     if (!*picture)
         return;
-    bd_warp_picture(stabiliser->warper, out, stride, *picture, stride, channels, back,
+    bd_warp_picture(stabiliser->restorer, out, stride, *picture, stride, channels, back,
                     BD_WARP_REPLICATE);
     *picture = out;
 }
@@ -237,7 +242,7 @@ static void restore_mask(struct bd_stabiliser *stabiliser, const uint8_t **mask,
 {
     if (!*mask)
         return;
-    bd_warp_mask(stabiliser->warper, out, stabiliser->width, *mask, stabiliser->width, back);
+    bd_warp_mask(stabiliser->restorer, out, stabiliser->width, *mask, stabiliser->width, back);
     *mask = out;
 }
 

@@ -27,12 +27,12 @@ enum bd_stabilise_mode {
 
 struct bd_stabiliser;
 
-/* For a separator with these settings (defaults filled in); its pictures are of `format`. All
- * memory is allocated here. *stabiliser is NULL for BD_STABILISE_OFF; all functions accept NULL and
- * then pass everything on unchanged. */
+/* For a separator with these settings (defaults filled in); its pictures are of `format`, and
+ * `threads` (from 1 on) move one. All memory is allocated here. *stabiliser is NULL for
+ * BD_STABILISE_OFF; all functions accept NULL and then pass everything on unchanged. */
 enum bd_status bd_stabiliser_create(struct bd_stabiliser **stabiliser, enum bd_stabilise_mode mode,
                                     const struct bd_separator_options *settings,
-                                    enum bd_pixel_format format);
+                                    enum bd_pixel_format format, int threads);
 void bd_stabiliser_destroy(struct bd_stabiliser **stabiliser);
 
 /* Registers a frame: *registered is what the separator must see instead of `picture`. It is
@@ -46,7 +46,8 @@ void bd_stabiliser_register(struct bd_stabiliser *stabiliser, const struct bd_fr
                             struct bd_similarity *motion);
 
 /* Moves the pictures of a separation back to where the frame was. `motion` is what
- * bd_stabiliser_register returned for this frame. The pictures are valid until the next call. At
+ * bd_stabiliser_register returned for this frame. The pictures are valid until the next call. May
+ * be called while another thread registers a later frame. At
  * the sides, where the frame shows parts of the scene that the background does not hold, the
  * nearest column or row is repeated. */
 void bd_stabiliser_restore(struct bd_stabiliser *stabiliser, struct bd_similarity motion,

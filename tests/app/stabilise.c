@@ -76,7 +76,7 @@ static void off_and_still_go_through(void **state)
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
     for (int mode = BD_STABILISE_AUTO; mode <= BD_STABILISE_OFF; mode++) {
         assert_int_equal(
-            bd_stabiliser_create(&stabiliser, (enum bd_stabilise_mode)mode, &settings, BD_GRAY8),
+            bd_stabiliser_create(&stabiliser, (enum bd_stabilise_mode)mode, &settings, BD_GRAY8, 1),
             BD_OK);
         assert_int_equal(stabiliser == NULL, mode == BD_STABILISE_OFF);
         for (int t = -10; t < 30; t++) {
@@ -95,11 +95,11 @@ static void off_and_still_go_through(void **state)
         assert_null(stabiliser);
     }
     settings.width = 0;
-    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8, 1),
                      BD_ERROR_ARGUMENT);
     assert_null(stabiliser);
     settings = settings_for(16, 16, BD_SEPARATOR_MASK);
-    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_RGBA32),
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_RGBA32, 1),
                      BD_ERROR_ARGUMENT);
     bd_frame_destroy(&frame);
 }
@@ -114,7 +114,7 @@ static void shake_is_registered(void **state)
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
     struct bd_similarity shift;
-    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8),
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8, 1),
                      BD_OK);
     assert_int_equal(bd_frame_create(&frame, 320, 240, BD_GRAY8), BD_OK);
     assert_int_equal(bd_frame_create(&first, 320, 240, BD_GRAY8), BD_OK);
@@ -158,8 +158,8 @@ static void rotation_is_registered(void **state)
         struct bd_stabiliser *stabiliser;
         int through = 0;
         double worst = 0;
-        assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8),
-                         BD_OK);
+        assert_int_equal(
+            bd_stabiliser_create(&stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8, 1), BD_OK);
         for (int t = -ahead; t < 30; t++) {
             const struct bd_frame *shown;
             struct bd_similarity motion, found;
@@ -193,7 +193,7 @@ static void the_border_stays(void **state)
     struct bd_frame first = { 0 }, frame = { 0 };
     const struct bd_frame *shown;
     struct bd_similarity shift;
-    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8, 1),
                      BD_OK);
     assert_int_equal(bd_frame_create(&frame, 160, 120, BD_GRAY8), BD_OK);
     assert_int_equal(bd_frame_create(&first, 160, 120, BD_GRAY8), BD_OK);
@@ -225,7 +225,7 @@ static void results_go_back(void **state)
                      BD_SEPARATOR_MASK | BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE |
                          BD_SEPARATOR_SHADOW);
     struct bd_stabiliser *stabiliser;
-    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8),
+    assert_int_equal(bd_stabiliser_create(&stabiliser, BD_STABILISE_ON, &settings, BD_GRAY8, 1),
                      BD_OK);
     for (int i = 0; i < width * height; i++) {
         background[i] = (uint8_t)(5 * (i % width));
@@ -281,7 +281,8 @@ static void open_session(struct session *session)
     assert_int_equal(bd_backend_open(&session->backend, "cpu", 1), BD_OK);
     assert_int_equal(bd_separator_create(&session->separator, session->backend, &settings), BD_OK);
     assert_int_equal(
-        bd_stabiliser_create(&session->stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8), BD_OK);
+        bd_stabiliser_create(&session->stabiliser, BD_STABILISE_AUTO, &settings, BD_GRAY8, 1),
+        BD_OK);
     assert_int_equal(bd_frame_create(&session->frame, 200, 150, BD_GRAY8), BD_OK);
 }
 

@@ -40,7 +40,7 @@ static void draw(uint8_t *picture, int64_t stride, const struct bd_separation_sh
                           y > shape->height / 2 && !square;
             value = shadow ? value * 5 / 8 : value;
             picture[y * stride + x] =
-                (uint8_t)(frame >= dark && frame < bright ? value / 2 : value);
+                (uint8_t)(frame >= dark && frame < bright ? value * 5 / 8 : value);
         }
 }
 
@@ -167,7 +167,7 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     assert_true(foreground > 0);
     assert_true(ghost_pixels > 0);
     assert_true((shadows > 0) == (shape->channels == 3 && (shape->outputs & BD_SEPARATOR_SHADOW)));
-    assert_true(most < (int64_t)pixels * 3 / 5); /* the light was followed */
+    assert_true(most < (int64_t)pixels * 2 / 3); /* the light was followed */
     for (int one = 0; one < 2; one++)
         ops->separation->destroy(states[one]);
     free(picture);

@@ -80,10 +80,10 @@ static void bad_input(void **state)
     assert_int_equal(bd_global_motion_create(&motion, 10, -1, BD_GRAY8), BD_ERROR_ARGUMENT);
     assert_int_equal(bd_global_motion_create(&motion, 10, 10, BD_RGBA32), BD_ERROR_ARGUMENT);
     bd_global_motion_destroy(&motion);
-    assert_int_equal(bd_warper_create(&warper, 10, 0, 1), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_warper_create(&warper, 10, 0, 1, 3), BD_ERROR_ARGUMENT);
     assert_null(warper);
-    assert_int_equal(bd_warper_create(&warper, 10, 10, 0), BD_ERROR_ARGUMENT);
-    assert_int_equal(bd_warper_create(&warper, 10, 10, 5), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_warper_create(&warper, 10, 10, 0, 1), BD_ERROR_ARGUMENT);
+    assert_int_equal(bd_warper_create(&warper, 10, 10, 5, 3), BD_ERROR_ARGUMENT);
     bd_warper_destroy(&warper);
 }
 
@@ -315,7 +315,7 @@ static void pictures_are_moved(void **state)
             struct bd_frame in = make_frame(sizes[i][0], sizes[i][1], format, 4);
             struct bd_frame out = make_frame(sizes[i][0], sizes[i][1], format, 9);
             struct bd_warper *warper = NULL;
-            assert_int_equal(bd_warper_create(&warper, in.width, in.height, 3), BD_OK);
+            assert_int_equal(bd_warper_create(&warper, in.width, in.height, 3, 1), BD_OK);
             for (int k = 0; k < in.height * in.width * channels; k++)
                 in.data[k / (in.width * channels) * in.stride + k % (in.width * channels)] =
                     (uint8_t)bd_synth_hash((uint32_t)k, 1, 2);
@@ -373,7 +373,7 @@ static void masks_are_moved(void **state)
     static const double shifts[][2] = { { 0, 0 },      { 3, -2 },    { -40, 0 },
                                         { 0.25, 0.5 }, { -2.75, 0 }, { 1e9, -1e9 } };
     struct bd_warper *warper = NULL;
-    assert_int_equal(bd_warper_create(&warper, width, height, 1), BD_OK);
+    assert_int_equal(bd_warper_create(&warper, width, height, 1, 3), BD_OK);
     for (int i = 0; i < height * width; i++)
         in[i] = bd_synth_hash((uint32_t)i, 5, 6) & 1 ? 255 : 0;
     for (size_t j = 0; j < sizeof shifts / sizeof *shifts; j++) {

@@ -231,7 +231,7 @@ static void transforms_are_undone(void **state)
     struct bd_frame first = { 0 }, moved = { 0 }, out = { 0 };
     struct view still = { .exposures = 1 };
     static uint8_t mask[width * height], outline[width * height];
-    assert_int_equal(bd_warper_create(&warper, width, height, 1), BD_OK);
+    assert_int_equal(bd_warper_create(&warper, width, height, 1, 3), BD_OK);
     assert_int_equal(bd_frame_create(&first, width, height, BD_GRAY8), BD_OK);
     assert_int_equal(bd_frame_create(&moved, width, height, BD_GRAY8), BD_OK);
     assert_int_equal(bd_frame_create(&out, width, height, BD_GRAY8), BD_OK);
@@ -292,7 +292,7 @@ static void absurd_transforms_do_no_harm(void **state)
             assert_non_null(in);
             assert_non_null(out);
             memset(in, 200, 3 * pixels);
-            assert_int_equal(bd_warper_create(&warper, w, h, 3), BD_OK);
+            assert_int_equal(bd_warper_create(&warper, w, h, 3, 1), BD_OK);
             bd_warp_picture(warper, out, w * 3, in, w * 3, 3, absurd[j], BD_WARP_REPLICATE);
             for (int k = 0; k < w * h * 3; k++)
                 assert_in_range(out[k], 199, 201);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pool.h"
+
 /* Weights of neighbouring pixels add up to `whole`, which is the largest that a 16-bit factor can
  * be a power of two and still leave room for weights above 1. Places are rounded to a `steps`-th of
  * a pixel. */
@@ -36,14 +38,20 @@ struct line {
     int count;
 };
 
-struct bd_warper {
-    int width, height, channels;
+/* Memory for a band of rows of the output, which one thread makes. */
+struct band {
     int16_t *row;  /* a row of the output before its pixels are moved along it, replicated by twice
                       the width of the picture to either side */
     int16_t *wide; /* the last `slots` rows of the input that were used, and their numbers */
-    int *number, slots, most_slots;
+    int *number;
     struct line across, down;
+};
+
+struct bd_warper {
+    int width, height, channels, slots, most_slots;
     int16_t cubic[steps][taps], linear[steps][taps];
+    struct bd_pool *pool;
+    struct band *bands; /* one a thread */
 };
 
 /* Catmull-Rom at t of 0..1 between the second and the third of four pixels. */
@@ -68,7 +76,20 @@ static bool create_line(struct line *line, int width, int64_t samples)
     return line->runs && line->weights[0];
 }
 
-enum bd_status bd_warper_create(struct bd_warper **warper, int width, int height, int channels)
+static bool create_band(const struct bd_warper *warper, struct band *band)
+{
+    size_t width = (size_t)warper->width, channels = (size_t)warper->channels;
+    size_t samples = width * channels, slots = (size_t)warper->most_slots;
+    band->row = calloc(5 * samples + 2 * (size_t)taps * channels, sizeof *band->row);
+    band->wide = malloc(slots * samples * sizeof *band->wide);
+    band->number = malloc(slots * sizeof *band->number);
+    bool lines = create_line(&band->across, warper->width, (int64_t)samples);
+    lines = create_line(&band->down, warper->width, (int64_t)samples) && lines;
+    return band->row && band->wide && band->number && lines;
+}
+
+enum bd_status bd_warper_create(struct bd_warper **warper, int width, int height, int channels,
+                                int threads)
 {
     *warper = NULL;
     if (width < 1 || height < 1 || channels < 1 || channels > 4)
@@ -82,14 +103,14 @@ enum bd_status bd_warper_create(struct bd_warper **warper, int width, int height
     self->width = width;
     self->height = height;
     self->channels = channels;
-    size_t samples = (size_t)width * (size_t)channels;
     self->most_slots = width / (most_slope - 1) + taps + 2;
-    self->row = calloc(5 * samples + 2 * (size_t)taps * (size_t)channels, sizeof *self->row);
-    self->wide = malloc((size_t)self->most_slots * samples * sizeof *self->wide);
-    self->number = malloc((size_t)self->most_slots * sizeof *self->number);
-    bool lines = create_line(&self->across, width, (int64_t)samples);
-    lines = create_line(&self->down, width, (int64_t)samples) && lines;
-    if (!self->row || !self->wide || !self->number || !lines) {
+    enum bd_status status = bd_pool_create(&self->pool, threads);
+    if (!status)
+        self->bands = calloc((size_t)threads, sizeof *self->bands);
+    bool enough = self->bands;
+    for (int i = 0; enough && i < threads; i++)
+        enough = create_band(self, &self->bands[i]);
+    if (!enough) {
         bd_warper_destroy(&self);
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a warper");
     }
@@ -107,13 +128,18 @@ void bd_warper_destroy(struct bd_warper **warper)
     struct bd_warper *self = *warper;
     if (!self)
         return;
-    free(self->row);
-    free(self->wide);
-    free(self->number);
-    free(self->across.runs);
-    free(self->across.weights[0]);
-    free(self->down.runs);
-    free(self->down.weights[0]);
+    for (int i = 0; self->bands && i < bd_pool_threads(self->pool); i++) {
+        struct band *band = &self->bands[i];
+        free(band->row);
+        free(band->wide);
+        free(band->number);
+        free(band->across.runs);
+        free(band->across.weights[0]);
+        free(band->down.runs);
+        free(band->down.weights[0]);
+    }
+    free(self->bands);
+    bd_pool_destroy(&self->pool);
     free(self);
     *warper = NULL;
 }
@@ -184,14 +210,14 @@ static inline int16_t high(int16_t a, int16_t b)
 
 /* Row `number` of the input as 16-bit samples: times 128, or `whole` where a mask is set. It is
  * made once while it is in use. */
-static const int16_t *widen_row(struct bd_warper *warper, const uint8_t *restrict in, int number,
-                                int64_t n, bool mask)
+static const int16_t *widen_row(const struct band *band, int slots, const uint8_t *restrict in,
+                                int number, int64_t n, bool mask)
 {
-    int slot = number % warper->slots;
-    int16_t *restrict out = warper->wide + slot * n;
-    if (warper->number[slot] == number)
+    int slot = number % slots;
+    int16_t *restrict out = band->wide + slot * n;
+    if (band->number[slot] == number)
         return out;
-    warper->number[slot] = number;
+    band->number[slot] = number;
     if (mask)
         for (int64_t i = 0; i < n; i++)
             out[i] = (int16_t)((in[i] & 1) * whole);
@@ -302,20 +328,22 @@ static void cut_row(const struct bd_warper *warper, struct bd_similarity by, int
     cut(-by.turn, warper->height - 1 + last - at.y, from, to);
 }
 
-/* Row y of the output before pixels move along it, at warper->row, with as much replicated beside
+/* Row y of the output before pixels move along it, at band->row, with as much replicated beside
  * it as the rest needs. Returns its first pixel. */
-static const int16_t *pass_down(struct bd_warper *warper, const uint8_t *in, int64_t stride, int y)
+static const int16_t *pass_down(const struct bd_warper *warper, const struct band *band,
+                                const uint8_t *in, int64_t stride, int y)
 {
-    const struct line *down = &warper->down, *across = &warper->across;
+    const struct line *down = &band->down, *across = &band->across;
     int width = warper->width, channels = down->channels, before = 2 * width + taps;
     int64_t bytes = (int64_t)width * channels;
-    int16_t *row = warper->row + (int64_t)before * channels;
+    int16_t *row = band->row + (int64_t)before * channels;
     for (int i = 0; i < down->count; i++) {
         struct run run = down->runs[i];
         const int16_t *rows[taps];
         for (int k = 0; k < taps; k++) {
             int number = clamp(y + run.first + k, 0, warper->height - 1);
-            rows[k] = widen_row(warper, in + number * stride, number, bytes, down->linear);
+            rows[k] =
+                widen_row(band, warper->slots, in + number * stride, number, bytes, down->linear);
         }
         int64_t from = (int64_t)run.from * channels, to = (int64_t)run.to * channels;
         if (down->slope == 0)
@@ -333,10 +361,9 @@ static const int16_t *pass_down(struct bd_warper *warper, const uint8_t *in, int
 }
 
 /* Pixels from..to-1 of a row of the output. */
-static void pass_across(const struct bd_warper *warper, uint8_t *out, const int16_t *row, int from,
+static void pass_across(const struct line *across, uint8_t *out, const int16_t *row, int from,
                         int to)
 {
-    const struct line *across = &warper->across;
     int channels = across->channels;
     for (int i = 0; i < across->count; i++) {
         struct run run = across->runs[i];
@@ -353,6 +380,46 @@ static void pass_across(const struct bd_warper *warper, uint8_t *out, const int1
     }
 }
 
+/* A transform of a picture. */
+struct job {
+    const struct bd_warper *warper;
+    uint8_t *out;
+    const uint8_t *in;
+    int64_t out_stride, in_stride;
+    int channels;
+    struct bd_similarity by;
+    struct passes passes;
+    bool keep, mask;
+};
+
+/* Each band has weights and widened rows of its own: the result does not depend on their number. */
+static void warp_band(void *arg, int64_t number, int thread)
+{
+    (void)thread;
+    const struct job *job = arg;
+    const struct bd_warper *warper = job->warper;
+    const struct passes *passes = &job->passes;
+    struct band *band = &warper->bands[number];
+    const int width = warper->width, height = warper->height;
+    const int64_t count = bd_pool_threads(warper->pool);
+    for (int i = 0; i < warper->slots; i++)
+        band->number[i] = -1;
+    for (int y = (int)(number * height / count); y < (number + 1) * height / count; y++) {
+        int from = 0, to = width;
+        if (job->keep)
+            cut_row(warper, job->by, y, &from, &to);
+        if (from >= to)
+            continue;
+        make_line(warper, &band->down, job->mask, job->channels,
+                  rounded(passes->down + passes->down_down * y, 2 * height), passes->down_slope);
+        make_line(warper, &band->across, job->mask, job->channels,
+                  rounded(passes->across + passes->across_down * y, width + width / 2),
+                  passes->across_slope);
+        pass_across(&band->across, job->out + y * job->out_stride,
+                    pass_down(warper, band, job->in, job->in_stride, y), from, to);
+    }
+}
+
 static void warp(struct bd_warper *warper, uint8_t *out, int64_t out_stride, const uint8_t *in,
                  int64_t in_stride, int channels, struct bd_similarity by, bool keep, bool mask)
 {
@@ -360,24 +427,19 @@ static void warp(struct bd_warper *warper, uint8_t *out, int64_t out_stride, con
     int width = warper->width, height = warper->height;
     by = (struct bd_similarity){ limited(by.x, width), limited(by.y, height),
                                  limited(by.turn, most), limited(by.grow, most) };
-    struct passes passes = make_passes(warper, by);
+    struct job job = { .warper = warper,
+                       .out = out,
+                       .in = in,
+                       .out_stride = out_stride,
+                       .in_stride = in_stride,
+                       .channels = channels,
+                       .by = by,
+                       .passes = make_passes(warper, by),
+                       .keep = keep,
+                       .mask = mask };
     /* As many rows as one of the output needs: few stay in the cache. */
     warper->slots = (int)(fabs(by.turn / (1 + by.grow)) * width) + taps + 2;
-    for (int i = 0; i < warper->slots; i++)
-        warper->number[i] = -1;
-    for (int y = 0; y < height; y++) {
-        int from = 0, to = width;
-        if (keep)
-            cut_row(warper, by, y, &from, &to);
-        if (from >= to)
-            continue;
-        make_line(warper, &warper->down, mask, channels,
-                  rounded(passes.down + passes.down_down * y, 2 * height), passes.down_slope);
-        make_line(warper, &warper->across, mask, channels,
-                  rounded(passes.across + passes.across_down * y, width + width / 2),
-                  passes.across_slope);
-        pass_across(warper, out + y * out_stride, pass_down(warper, in, in_stride, y), from, to);
-    }
+    bd_pool_run(warper->pool, warp_band, &job, bd_pool_threads(warper->pool));
 }
 
 void bd_warp_picture(struct bd_warper *warper, uint8_t *out, int64_t out_stride, const uint8_t *in,

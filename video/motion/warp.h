@@ -15,9 +15,10 @@ enum bd_warp_border {
 
 struct bd_warper;
 
-/* For pictures of width x height with 1 to 4 interleaved channels. BD_ERROR_ARGUMENT for sizes
- * below 1 and other channels, BD_ERROR_MEMORY. */
-enum bd_status bd_warper_create(struct bd_warper **warper, int width, int height, int channels);
+/* For pictures of width x height with 1 to 4 interleaved channels; `threads` (from 1 on) share a
+ * picture. BD_ERROR_ARGUMENT for sizes below 1 and other channels, BD_ERROR_MEMORY. */
+enum bd_status bd_warper_create(struct bd_warper **warper, int width, int height, int channels,
+                                int threads);
 void bd_warper_destroy(struct bd_warper **warper);
 
 /* Undoes a transform: out(p) = in(where the scene at p is seen), by a cubic through four pixels,
