@@ -10,6 +10,7 @@
 
 #include "video/area.h"
 #include "video/libav.h"
+#include "video/yuv.h"
 
 /* Ints alone, to be compared as bytes. */
 struct plan {
@@ -181,6 +182,8 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         return BD_OK;
     }
     enum bd_status status = *scaler ? BD_OK : bd_scaler_create(scaler, 0);
+    if (status == BD_OK && decoded)
+        status = bd_yuv_fetch(src->yuv);
     if (status == BD_OK && filter == BD_SCALE_AREA)
         status = average(*scaler, dst, src, &done);
     if (done)

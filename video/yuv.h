@@ -5,7 +5,10 @@
 #define BD_VIDEO_YUV_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include <backdrop/status.h>
 
 /* What makes RGB of full range from Y, U and V. Factors of luma are in units of 2^-14, those of
  * chroma of 2^-13. */
@@ -22,6 +25,9 @@ struct bd_yuv {
     const uint8_t *data[3]; /* Y, U, V */
     int64_t stride[3];      /* bytes from one row of samples to the next */
     struct bd_yuv_matrix matrix;
+    /* NULL: the samples are there. Else they are in the memory of a hardware decoder, whose reader
+     * is open, until bd_yuv_fetch. */
+    enum bd_status (*fetch)(struct bd_yuv *yuv);
     atomic_int references;
     void (*release)(struct bd_yuv *yuv); /* called when the last reference goes */
 };
@@ -31,6 +37,13 @@ static inline struct bd_yuv *bd_yuv_reference(struct bd_yuv *yuv)
     if (yuv)
         atomic_fetch_add(&yuv->references, 1);
     return yuv;
+}
+
+/* Fetches the samples, if that is still to be done. Not by two threads at the same time. Safe on
+ * NULL. BD_ERROR_BACKEND if the decoder does not give them, BD_ERROR_MEMORY. */
+static inline enum bd_status bd_yuv_fetch(struct bd_yuv *yuv)
+{
+    return yuv && yuv->fetch ? yuv->fetch(yuv) : BD_OK;
 }
 
 /* Gives one reference back. Safe on NULL. */

@@ -131,6 +131,28 @@ static void masks_are_those_of_the_cpu(void **state)
     }
 }
 
+/* Films that the GPU decodes too: it decodes the same pictures, which threads of the program fetch.
+ */
+static void films_decoded_by_the_gpu_give_the_same(void **state)
+{
+    (void)state;
+    static const char *const clips[] = { "assets/street.mp4", "/videos/car-detection.mp4" };
+    need_gpu();
+    for (size_t i = 0; i < sizeof clips / sizeof *clips; i++) {
+        char path[PATH_MAX];
+        find_clip(path, clips[i]);
+        struct bd_options cpu = options_for(path, "cpu"), gpu = options_for(path, "cuda");
+        gpu.hwaccel = "cuda";
+        struct bd_reader *reader = NULL;
+        struct bd_reader_options hardware = { .format = BD_RGB24, .hwaccel = "cuda" };
+        if (*path && bd_reader_open(&reader, path, &hardware) == BD_OK)
+            compare(&cpu, &gpu, true);
+        else if (*path)
+            print_message("left out: %s\n", bd_error_detail());
+        bd_reader_close(&reader);
+    }
+}
+
 static void a_batch_is_that_of_the_cpu(void **state)
 {
     (void)state;
@@ -206,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_are_those_of_the_cpu),
+        cmocka_unit_test(films_decoded_by_the_gpu_give_the_same),
         cmocka_unit_test(a_batch_is_that_of_the_cpu),
         cmocka_unit_test(an_export_with_a_fault_is_finalised),
         cmocka_unit_test(without_memory_nothing_starts),

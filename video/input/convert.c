@@ -1,5 +1,7 @@
 #include "video/input/convert.h"
 
+#include <libavutil/hwcontext.h>
+#include <libavutil/imgutils.h>
 #include <libavutil/opt.h>
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
@@ -20,6 +22,8 @@ struct plan {
 
 enum { BLOCK = 32 }; /* pixels; see needs_room */
 
+enum { row_alignment = 64 }; /* bytes, of pictures that are fetched from the hardware */
+
 struct bd_converter {
     int width, height; /* stored, before the turn */
     enum bd_pixel_format format;
@@ -28,6 +32,7 @@ struct bd_converter {
     struct SwsContext *sws;
     struct bd_tone_curve *curve; /* NULL: none */
     bool warned;                 /* of a changed size */
+    AVBufferPool *pool; /* for pictures that are fetched from the hardware; NULL: none was */
     struct bd_frame
         intermediate; /* the converted picture, where it cannot be written to its frame */
 };
@@ -76,6 +81,7 @@ void bd_converter_destroy(struct bd_converter **converter)
     sws_freeContext((*converter)->sws);
     bd_tone_curve_destroy(&(*converter)->curve);
     bd_frame_destroy(&(*converter)->intermediate);
+    av_buffer_pool_uninit(&(*converter)->pool); /* it goes when its last picture does */
     free(*converter);
     *converter = NULL;
 }
@@ -193,9 +199,9 @@ static void turn(struct bd_frame *dst, const struct bd_frame *src, struct bd_tur
 }
 
 /* Whether `src` has a luma plane of bytes, which can be copied to gray without libswscale. */
-static bool has_luma_bytes(const AVFrame *src)
+static bool has_luma_bytes(int format)
 {
-    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(src->format);
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
     const uint64_t other = AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM |
                            AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_BAYER;
     return d && !(d->flags & other) && d->nb_components >= 3 && d->comp[0].plane == 0 &&
@@ -246,7 +252,7 @@ static enum bd_status convert(struct bd_converter *c, struct bd_frame *dst, cons
     }
     struct plan plan = plan_for(src);
     if (c->format == BD_GRAY8 && src->width == c->width && src->height == c->height &&
-        has_luma_bytes(src)) {
+        has_luma_bytes(src->format)) {
         copy_luma(dst, src, plan.range);
         return BD_OK;
     }
@@ -299,8 +305,9 @@ enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, co
  */
 
 struct shared {
-    struct bd_yuv yuv; /* first */
-    AVFrame *frame;
+    struct bd_yuv yuv;  /* first */
+    AVFrame *frame;     /* of the decoder, or where its samples were brought to */
+    AVBufferPool *pool; /* the converter's, for that */
 };
 
 static void release(struct bd_yuv *yuv)
@@ -310,11 +317,18 @@ static void release(struct bd_yuv *yuv)
     free(shared);
 }
 
-/* Whether `src` has chroma of bytes beside its luma: planes of its own, or interleaved as in NV12.
- */
-static bool has_chroma_bytes(const AVFrame *src)
+/* The format of the samples, wherever they are. */
+static int format_of(const AVFrame *frame)
 {
-    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(src->format);
+    return frame->hw_frames_ctx ? (int)((AVHWFramesContext *)frame->hw_frames_ctx->data)->sw_format
+                                : frame->format;
+}
+
+/* Whether there is chroma of bytes beside the luma: planes of its own, or interleaved as in NV12.
+ */
+static bool has_chroma_bytes(int format)
+{
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
     for (int i = 1; i <= 2; i++)
         if (d->comp[i].depth != 8 || d->comp[i].shift != 0 || d->comp[i].plane == 0 ||
             d->comp[i].step != d->comp[1].step)
@@ -336,40 +350,83 @@ static struct bd_yuv_matrix matrix_of(const struct plan *plan)
                                    .green_v = (int16_t)lround(factors[3] * chroma) };
 }
 
-static void describe(struct bd_yuv *yuv, const AVFrame *frame)
+static void find_samples(struct bd_yuv *yuv, const AVFrame *frame)
 {
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(frame->format);
-    struct plan plan = plan_for(frame);
-    yuv->width = frame->width;
-    yuv->height = frame->height;
-    yuv->shift_x = d->log2_chroma_w;
-    yuv->shift_y = d->log2_chroma_h;
-    yuv->step = d->comp[1].step;
     for (int i = 0; i < 3; i++) {
         yuv->data[i] = frame->data[d->comp[i].plane] + d->comp[i].offset;
         yuv->stride[i] = frame->linesize[d->comp[i].plane];
     }
-    yuv->matrix = matrix_of(&plan);
-    atomic_init(&yuv->references, 1);
-    yuv->release = release;
 }
 
-enum bd_status bd_converter_share(const struct bd_converter *c, struct bd_yuv **yuv,
-                                  const AVFrame *src)
+/* Brings the samples from the hardware, whose surface it gives back. */
+static enum bd_status fetch(struct bd_yuv *yuv)
 {
-    bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
+    struct shared *shared = (struct shared *)yuv;
+    AVFrame *here = av_frame_alloc();
+    if (here)
+        here->buf[0] = av_buffer_pool_get(shared->pool);
+    if (!here || !here->buf[0]) {
+        av_frame_free(&here);
+        return bd_fail(BD_ERROR_MEMORY, "no memory to fetch a decoded picture");
+    }
+    here->format = format_of(shared->frame);
+    here->width = yuv->width;
+    here->height = yuv->height;
+    av_image_fill_arrays(here->data, here->linesize, here->buf[0]->data, here->format, yuv->width,
+                         yuv->height, row_alignment);
+    if (av_hwframe_transfer_data(here, shared->frame, 0) < 0) {
+        av_frame_free(&here);
+        return bd_fail(BD_ERROR_BACKEND, "cannot fetch a frame from the hardware decoder");
+    }
+    av_frame_free(&shared->frame);
+    shared->frame = here;
+    find_samples(yuv, here);
+    yuv->fetch = NULL;
+    return BD_OK;
+}
+
+/* The pool holds the memory of pictures that were fetched and are not needed any more. */
+static AVBufferPool *pool_of(struct bd_converter *c, int format)
+{
+    int size = av_image_get_buffer_size(format, c->width, c->height, row_alignment);
+    if (!c->pool && size > 0)
+        c->pool = av_buffer_pool_init((size_t)size, NULL);
+    return c->pool;
+}
+
+enum bd_status bd_converter_share(struct bd_converter *c, struct bd_yuv **yuv, const AVFrame *src)
+{
+    const bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
+    const int format = format_of(src);
     *yuv = NULL;
     if (turned || c->curve || src->width != c->width || src->height != c->height ||
-        !has_luma_bytes(src) || !has_chroma_bytes(src))
+        !has_luma_bytes(format) || !has_chroma_bytes(format))
         return BD_OK;
     struct shared *shared = calloc(1, sizeof *shared);
     if (shared)
         shared->frame = av_frame_clone(src);
-    if (!shared || !shared->frame) {
+    if (shared && src->hw_frames_ctx)
+        shared->pool = pool_of(c, format);
+    if (!shared || !shared->frame || (src->hw_frames_ctx && !shared->pool)) {
+        if (shared)
+            av_frame_free(&shared->frame);
         free(shared);
         return bd_fail(BD_ERROR_MEMORY, "no memory to keep a decoded picture");
     }
-    describe(&shared->yuv, shared->frame);
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
+    const struct plan plan = plan_for(src);
+    shared->yuv = (struct bd_yuv){ .width = src->width,
+                                   .height = src->height,
+                                   .shift_x = d->log2_chroma_w,
+                                   .shift_y = d->log2_chroma_h,
+                                   .step = d->comp[1].step,
+                                   .matrix = matrix_of(&plan),
+                                   .fetch = src->hw_frames_ctx ? fetch : NULL,
+                                   .release = release };
+    atomic_init(&shared->yuv.references, 1);
+    if (!src->hw_frames_ctx)
+        find_samples(&shared->yuv, shared->frame);
     *yuv = &shared->yuv;
     return BD_OK;
 }

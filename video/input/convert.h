@@ -36,8 +36,10 @@ enum bd_status bd_converter_run(struct bd_converter *converter, struct bd_frame 
                                 const AVFrame *src);
 
 /* A reference to `src` as it is, for *yuv, where its pixels are made from it alone: YUV of 8 bits,
- * of the agreed size, upright, without a tone curve. Else NULL. BD_ERROR_MEMORY. */
-enum bd_status bd_converter_share(const struct bd_converter *converter, struct bd_yuv **yuv,
+ * of the agreed size, upright, without a tone curve. Else NULL. It may be in the memory of a
+ * hardware decoder; bd_yuv_fetch is then possible as long as the converter is there.
+ * BD_ERROR_MEMORY. */
+enum bd_status bd_converter_share(struct bd_converter *converter, struct bd_yuv **yuv,
                                   const AVFrame *src);
 
 /* Frees and nulls. Safe on NULL. */

@@ -3,6 +3,7 @@
 #include <libavutil/display.h>
 #include <libavutil/hwcontext.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,10 @@
 
 /* What "auto" tries, in this order. */
 static const enum AVHWDeviceType auto_devices[] = { AV_HWDEVICE_TYPE_CUDA, AV_HWDEVICE_TYPE_VAAPI };
+
+/* Frames that may wait to be fetched from the hardware: as many as a queue of the program holds,
+ * and one that is decoded ahead. */
+enum { waiting_frames = 10 };
 
 static bool supports(const AVCodec *codec, enum AVHWDeviceType type)
 {
@@ -33,6 +38,26 @@ static const AVCodec *decoder_with_hardware(enum AVCodecID id, enum AVHWDeviceTy
     return NULL;
 }
 
+/* Opens a device. That of a GPU of NVIDIA uses the context that Backdrop's own backend has too
+ * (AV_CUDA_USE_PRIMARY_CONTEXT of libavutil/hwcontext_cuda.h, which needs CUDA's headers): work of
+ * two contexts would take turns. It takes a third of a second, so all readers of a process share
+ * one, which stays. */
+static int open_device(AVBufferRef **device, enum AVHWDeviceType type)
+{
+    enum { primary_context = 1 };
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static AVBufferRef *cuda;
+    if (type != AV_HWDEVICE_TYPE_CUDA)
+        return av_hwdevice_ctx_create(device, type, NULL, NULL, 0);
+    pthread_mutex_lock(&mutex);
+    int error = cuda ? 0 : av_hwdevice_ctx_create(&cuda, type, NULL, NULL, primary_context);
+    if (error < 0) /* the context may be in use in a way that FFmpeg does not want */
+        error = av_hwdevice_ctx_create(&cuda, type, NULL, NULL, 0);
+    *device = error < 0 ? NULL : av_buffer_ref(cuda);
+    pthread_mutex_unlock(&mutex);
+    return error < 0 || *device ? error : AVERROR(ENOMEM);
+}
+
 /* Opens the hardware and sets *codec to a decoder that can use it. With "auto" nothing found is
  * fine: *device stays NULL. */
 static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
@@ -42,7 +67,7 @@ static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
     if (strcmp(hwaccel, "auto") == 0) {
         for (size_t i = 0; i < sizeof auto_devices / sizeof *auto_devices; i++) {
             able = decoder_with_hardware((*codec)->id, auto_devices[i]);
-            if (able && av_hwdevice_ctx_create(device, auto_devices[i], NULL, NULL, 0) == 0) {
+            if (able && open_device(device, auto_devices[i]) == 0) {
                 *codec = able;
                 return BD_OK;
             }
@@ -61,7 +86,7 @@ static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
         return bd_fail(BD_ERROR_UNSUPPORTED, "%s cannot decode %s", hwaccel,
                        avcodec_get_name((*codec)->id));
     bd_libav_forget();
-    int error = av_hwdevice_ctx_create(device, type, NULL, NULL, 0);
+    int error = open_device(device, type);
     if (error < 0)
         return bd_fail(BD_ERROR_UNSUPPORTED,
                        "cannot open the hardware decoder %s: %s; leave the option out to decode on "
@@ -123,9 +148,11 @@ enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_i
     if (status != BD_OK)
         goto done;
     (*decoder)->hw_device_ctx = device;
-    if (device)
-        (*decoder)->thread_count =
-            1; /* the hardware works in parallel; threads would only hold surfaces */
+    if (device) {
+        /* The hardware works in parallel; threads would only hold surfaces. */
+        (*decoder)->thread_count = 1;
+        (*decoder)->extra_hw_frames = waiting_frames;
+    }
     device = NULL;
     bd_libav_forget();
     int error = avcodec_open2(*decoder, codec, &in->options);

@@ -78,8 +78,8 @@ static void tell_narrow(struct bd_reader *r)
  * used. */
 static void watch_levels(struct bd_reader *r, const struct bd_frame *frame)
 {
-    if (r->levels.enough)
-        return;
+    if (r->levels.enough || (!frame->data && bd_yuv_fetch(frame->yuv)))
+        return; /* who uses the frame learns of the failure */
     int channels = frame->data ? (int)frame->format : 1;
     int64_t stride = frame->data ? frame->stride : frame->yuv->stride[0];
     const uint8_t *data = frame->data ? frame->data : frame->yuv->data[0];

@@ -242,21 +242,31 @@ static enum bd_status fetch(struct libav_source *s)
     return BD_OK;
 }
 
+/* A picture that nobody wants in pixels stays with the hardware, until a thread that needs its
+ * samples fetches them: the decoder goes on. */
 static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *frame)
 {
     struct libav_source *s = (struct libav_source *)base;
-    const AVFrame *picture = s->frame->hw_frames_ctx ? s->download : s->frame;
+    const AVFrame *picture = s->frame;
     struct bd_yuv *yuv = NULL;
-    enum bd_status status = s->frame->hw_frames_ctx ? fetch(s) : BD_OK;
-    if (!status && s->pictures != BD_PICTURES_CONVERTED)
+    enum bd_status status = BD_OK;
+    if (s->pictures == BD_PICTURES_DECODED)
         status = bd_converter_share(s->converter, &yuv, picture);
-    if (!status && yuv && s->pictures == BD_PICTURES_DECODED) {
+    if (!status && yuv) {
         bd_frame_destroy(frame);
         *frame =
             (struct bd_frame){ .width = yuv->width, .height = yuv->height, .format = s->format };
-    } else if (!status) {
-        status = bd_converter_run(s->converter, frame, picture);
+        bd_frame_set_yuv(frame, yuv);
+        return BD_OK;
     }
+    if (!status && picture->hw_frames_ctx) {
+        status = fetch(s);
+        picture = s->download;
+    }
+    if (!status && s->pictures == BD_PICTURES_BOTH)
+        status = bd_converter_share(s->converter, &yuv, picture);
+    if (!status)
+        status = bd_converter_run(s->converter, frame, picture);
     if (status)
         bd_yuv_release(yuv);
     else
