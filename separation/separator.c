@@ -27,32 +27,46 @@ void bd_separator_destroy(struct bd_separator **inout)
     bd_qr_update_destroy(&s->update);
     bd_matrix_destroy(s->backend, &s->r);
     s->backend->ops->device->free(s->backend, s->gram);
+    if (s->backend == &s->lane)
+        s->backend->ops->device->close(&s->lane);
     free(s->order);
     free(s);
     *inout = NULL;
 }
 
-enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend *backend,
+/* s->backend: a lane, so that the work of several separators overlaps. */
+static enum bd_status take_lane(struct bd_separator *s, struct bd_backend *home)
+{
+    const struct bd_device_ops *device = home->ops->device;
+    s->home = s->backend = home;
+    enum bd_status status = device->open_lane ? device->open_lane(home, &s->lane) : BD_OK;
+    if (status == BD_OK && device->open_lane)
+        s->backend = &s->lane;
+    return status;
+}
+
+enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend *home,
                                    const struct bd_separator_options *options)
 {
-    enum bd_status status = bd_check_create(out, "separator", backend);
+    enum bd_status status = bd_check_create(out, "separator", home);
     if (status == BD_OK)
         status = bd_check_pointer(options, "options");
     const struct bd_separator_options o = bd_separator_defaults(options);
     if (status == BD_OK)
         status = bd_sep_check_options(&o);
     if (status == BD_OK)
-        status = bd_backend_require(backend, backend->ops->separation, "separation");
+        status = bd_backend_require(home, home->ops->separation, "separation");
     if (status != BD_OK)
         return status;
     struct bd_separator *s = calloc(1, sizeof *s);
     if (!s)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
-    s->backend = backend;
     s->options = o;
     size_t n = (size_t)o.window;
+    status = take_lane(s, home);
+    struct bd_backend *const backend = s->backend;
     s->order = calloc(n, sizeof *s->order);
-    if (!s->order)
+    if (status == BD_OK && !s->order)
         status = bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
     struct bd_separation_shape shape = { .width = o.width,
                                          .height = o.height,

@@ -33,7 +33,9 @@ struct bd_sep_frame {
 };
 
 struct bd_separator {
-    struct bd_backend *backend;
+    struct bd_backend *home;    /* the caller's */
+    struct bd_backend lane;     /* where that has lanes: the separator's own */
+    struct bd_backend *backend; /* the lane, or home */
     struct bd_separator_options options;
 #ifdef BD_DEVELOPER
     enum bd_ablation without;
