@@ -27,6 +27,9 @@ struct bd_cuda {
     cudaStream_t stream;  /* non-blocking, of middle priority */
     struct bd_cuda *of;   /* the backend whose lane this is; NULL: it is none */
     struct bd_cuda *next; /* of a lane: another one of the same backend; of a backend: a lane */
+    struct bd_pool *pool; /* of a backend: threads of the host for what its lanes do together; NULL
+                             before it has two, and where one thread is to do */
+    int crowded; /* 1: kernels of other lanes fill the GPU meanwhile (dependent_launch.cuh) */
 };
 
 /* The state of an open cuda backend, or of a lane. */

@@ -183,9 +183,7 @@ static bool has_drifted(const struct bd_separator *s, const struct bd_sep_frame 
            !(frame->drift <= bd_sep_drift_bound);
 }
 
-/* The work before the next frame: a new start in a new light, or cleaning the window once it is
- * full. The frame bd_sep_lag before it has been received, whatever the depth. */
-static enum bd_status prepare(struct bd_separator *s, double time)
+enum bd_status bd_sep_prepare(struct bd_separator *s, double time)
 {
     const struct bd_sep_frame *earlier = &s->frames[s->submitted % bd_sep_lag];
     if (earlier->counts && light_changed(s, earlier)) {
@@ -225,8 +223,7 @@ static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
     return status == BD_OK ? ops->separation->finish(s->state) : status;
 }
 
-/* Background, mask and learning for the frame in hand. */
-static enum bd_status separate(struct bd_separator *s, double time)
+enum bd_status bd_sep_separate(struct bd_separator *s, double time)
 {
     bool seek, starting = !s->cleaned;
     enum bd_status status = BD_OK;
@@ -268,8 +265,7 @@ enum bd_status bd_sep_check_picture(const struct bd_separator *s, const uint8_t 
     return BD_OK;
 }
 
-/* Whether one more frame may be submitted, at this time. */
-static enum bd_status check_submit(const struct bd_separator *s, const uint8_t *picture,
+enum bd_status bd_sep_check_submit(const struct bd_separator *s, const uint8_t *picture,
                                    int64_t stride, double time)
 {
     enum bd_status status = bd_sep_check_picture(s, picture, stride);
@@ -287,13 +283,13 @@ static enum bd_status check_submit(const struct bd_separator *s, const uint8_t *
 enum bd_status bd_separator_submit(struct bd_separator *s, const uint8_t *picture, int64_t stride,
                                    double time)
 {
-    enum bd_status status = check_submit(s, picture, stride, time);
+    enum bd_status status = bd_sep_check_submit(s, picture, stride, time);
     if (status == BD_OK)
-        status = prepare(s, time);
+        status = bd_sep_prepare(s, time);
     if (status == BD_OK)
         status = s->backend->ops->separation->load(s->state, picture, stride);
     if (status == BD_OK)
-        status = separate(s, time);
+        status = bd_sep_separate(s, time);
     return status;
 }
 
@@ -368,7 +364,7 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
     bool seek;
     enum bd_status status = check_push(s, out);
     if (status == BD_OK)
-        status = check_submit(s, picture, stride, time);
+        status = bd_sep_check_submit(s, picture, stride, time);
     if (status == BD_OK)
         status = bd_check_pointer(background, "background");
     if (status != BD_OK)

@@ -293,6 +293,7 @@ const struct bd_separation_ops bd_cuda_separation_ops = {
     .destroy = sep_destroy,
     .reset = sep_reset,
     .load = bd_cuda_sep_load,
+    .load_several = bd_cuda_sep_load_several,
     .load_background = bd_cuda_sep_load_background,
     .project = bd_cuda_sep_project,
     .detect = bd_cuda_sep_detect,
