@@ -241,7 +241,7 @@ static enum bd_status sep_create(struct bd_backend *backend,
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
     if (status == BD_OK)
         status = take_copiers(s);
-    /* The arrays were zeroed on the backend's stream; uploads come on another. */
+    /* The arrays were zeroed on the separator's stream; uploads come on another. */
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(s->cuda->stream), what);
     s->f = s->frames[0];

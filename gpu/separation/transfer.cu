@@ -157,8 +157,7 @@ enum bd_status bd_sep_upload(struct bd_cuda_separator *s)
     if (!s->pending)
         return BD_OK;
     s->pending = 0;
-    /* The kernels enqueued so far may read the buffer of the frame before, which is the next to be
-     * written. */
+    /* The kernels enqueued so far may read the buffer of the frame before. */
     enum bd_status status = record(s->released[before], s->cuda->stream);
     for (int i = 0; status == BD_OK && s->unreleased && i < bd_sep_buffers; i++)
         status = record(s->released[i], s->cuda->stream);

@@ -524,8 +524,9 @@ static void test_separators(void **state)
 static void test_cameras(void **state)
 {
     (void)state;
-    on_each_backend(cameras, 1);
     on_each_backend(cameras, 4);
+    if (!test_quick())
+        on_each_backend(cameras, 1);
 }
 
 static void test_refusals(void **state)
