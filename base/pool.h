@@ -13,7 +13,8 @@ extern "C" {
 struct bd_pool;
 
 /* Called once an item. `thread` is 0 .. bd_pool_threads - 1 and fixed for the calling thread during
- * a loop, so it can index per-thread scratch memory. */
+ * a loop, so it can index per-thread scratch memory. It is 0 in the thread that called
+ * bd_pool_run. */
 typedef void bd_pool_fn(void *arg, int64_t item, int thread);
 
 /* `threads` includes the caller, which works too; 0: as many as bd_pool_cores. */

@@ -14,19 +14,25 @@
 extern "C" {
 #endif
 
-/* The state of an open cuda backend (backend->state). All work of a backend is enqueued on its one
- * stream, in order; whatever uses streams of its own joins them to this one by events. */
+/* The state of an open cuda backend, or of a lane of one (backend->state). All work of either is
+ * enqueued on its one stream, in order; whatever uses streams of its own joins them to this one by
+ * events. Lanes are not ordered among each other. */
 struct bd_cuda {
     int device;
-    int sms;             /* multiprocessors */
-    int capability;      /* 10 * major + minor, 80 or 90, of the GPU and of the code it runs */
-    int threads;         /* of the host, that a slot may use besides; 0: as many as help */
-    int shared_most;     /* bytes of shared memory that a block may ask for */
-    size_t l2;           /* bytes */
-    cudaStream_t stream; /* non-blocking, of middle priority */
+    int sms;              /* multiprocessors */
+    int capability;       /* 10 * major + minor, 80 or 90, of the GPU and of the code it runs */
+    int threads;          /* of the host, that a slot may use besides; 0: as many as help */
+    int shared_most;      /* bytes of shared memory that a block may ask for */
+    size_t l2;            /* bytes */
+    cudaStream_t stream;  /* non-blocking, of middle priority */
+    struct bd_cuda *of;   /* the backend whose lane this is; NULL: it is none */
+    struct bd_cuda *next; /* of a lane: another one of the same backend; of a backend: a lane */
+    struct bd_pool *pool; /* of a backend: threads of the host for what its lanes do together; NULL
+                             before it has two, and where one thread is to do */
+    int crowded; /* 1: kernels of other lanes fill the GPU meanwhile (dependent_launch.cuh) */
 };
 
-/* The state of an open cuda backend. */
+/* The state of an open cuda backend, or of a lane. */
 struct bd_cuda *bd_cuda_of(struct bd_backend *backend);
 
 /* 10 * major + minor of the architecture whose code runs on the current device: less than the

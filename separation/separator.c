@@ -27,32 +27,46 @@ void bd_separator_destroy(struct bd_separator **inout)
     bd_qr_update_destroy(&s->update);
     bd_matrix_destroy(s->backend, &s->r);
     s->backend->ops->device->free(s->backend, s->gram);
+    if (s->backend == &s->lane)
+        s->backend->ops->device->close(&s->lane);
     free(s->order);
     free(s);
     *inout = NULL;
 }
 
-enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend *backend,
+/* s->backend: a lane, so that the work of several separators overlaps. */
+static enum bd_status take_lane(struct bd_separator *s, struct bd_backend *home)
+{
+    const struct bd_device_ops *device = home->ops->device;
+    s->home = s->backend = home;
+    enum bd_status status = device->open_lane ? device->open_lane(home, &s->lane) : BD_OK;
+    if (status == BD_OK && device->open_lane)
+        s->backend = &s->lane;
+    return status;
+}
+
+enum bd_status bd_separator_create(struct bd_separator **out, struct bd_backend *home,
                                    const struct bd_separator_options *options)
 {
-    enum bd_status status = bd_check_create(out, "separator", backend);
+    enum bd_status status = bd_check_create(out, "separator", home);
     if (status == BD_OK)
         status = bd_check_pointer(options, "options");
     const struct bd_separator_options o = bd_separator_defaults(options);
     if (status == BD_OK)
         status = bd_sep_check_options(&o);
     if (status == BD_OK)
-        status = bd_backend_require(backend, backend->ops->separation, "separation");
+        status = bd_backend_require(home, home->ops->separation, "separation");
     if (status != BD_OK)
         return status;
     struct bd_separator *s = calloc(1, sizeof *s);
     if (!s)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
-    s->backend = backend;
     s->options = o;
     size_t n = (size_t)o.window;
+    status = take_lane(s, home);
+    struct bd_backend *const backend = s->backend;
     s->order = calloc(n, sizeof *s->order);
-    if (!s->order)
+    if (status == BD_OK && !s->order)
         status = bd_fail(BD_ERROR_MEMORY, "no memory for the separator");
     struct bd_separation_shape shape = { .width = o.width,
                                          .height = o.height,
@@ -169,9 +183,7 @@ static bool has_drifted(const struct bd_separator *s, const struct bd_sep_frame 
            !(frame->drift <= bd_sep_drift_bound);
 }
 
-/* The work before the next frame: a new start in a new light, or cleaning the window once it is
- * full. The frame bd_sep_lag before it has been received, whatever the depth. */
-static enum bd_status prepare(struct bd_separator *s, double time)
+enum bd_status bd_sep_prepare(struct bd_separator *s, double time)
 {
     const struct bd_sep_frame *earlier = &s->frames[s->submitted % bd_sep_lag];
     if (earlier->counts && light_changed(s, earlier)) {
@@ -211,8 +223,7 @@ static enum bd_status step(struct bd_separator *s, int rounds, double seconds)
     return status == BD_OK ? ops->separation->finish(s->state) : status;
 }
 
-/* Background, mask and learning for the frame in hand. */
-static enum bd_status separate(struct bd_separator *s, double time)
+enum bd_status bd_sep_separate(struct bd_separator *s, double time)
 {
     bool seek, starting = !s->cleaned;
     enum bd_status status = BD_OK;
@@ -254,8 +265,7 @@ enum bd_status bd_sep_check_picture(const struct bd_separator *s, const uint8_t 
     return BD_OK;
 }
 
-/* Whether one more frame may be submitted, at this time. */
-static enum bd_status check_submit(const struct bd_separator *s, const uint8_t *picture,
+enum bd_status bd_sep_check_submit(const struct bd_separator *s, const uint8_t *picture,
                                    int64_t stride, double time)
 {
     enum bd_status status = bd_sep_check_picture(s, picture, stride);
@@ -273,13 +283,13 @@ static enum bd_status check_submit(const struct bd_separator *s, const uint8_t *
 enum bd_status bd_separator_submit(struct bd_separator *s, const uint8_t *picture, int64_t stride,
                                    double time)
 {
-    enum bd_status status = check_submit(s, picture, stride, time);
+    enum bd_status status = bd_sep_check_submit(s, picture, stride, time);
     if (status == BD_OK)
-        status = prepare(s, time);
+        status = bd_sep_prepare(s, time);
     if (status == BD_OK)
         status = s->backend->ops->separation->load(s->state, picture, stride);
     if (status == BD_OK)
-        status = separate(s, time);
+        status = bd_sep_separate(s, time);
     return status;
 }
 
@@ -354,7 +364,7 @@ enum bd_status bd_separator_push_known(struct bd_separator *s, const uint8_t *pi
     bool seek;
     enum bd_status status = check_push(s, out);
     if (status == BD_OK)
-        status = check_submit(s, picture, stride, time);
+        status = bd_sep_check_submit(s, picture, stride, time);
     if (status == BD_OK)
         status = bd_check_pointer(background, "background");
     if (status != BD_OK)

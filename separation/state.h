@@ -1,5 +1,5 @@
-/* Private to separator.c, options.c and window.c: the live separator above the table of the
- * backend.
+/* Private to separator.c, options.c, together.c and window.c: the live separator above the table of
+ * the backend.
  */
 #ifndef BD_SEPARATION_STATE_H
 #define BD_SEPARATION_STATE_H
@@ -33,7 +33,9 @@ struct bd_sep_frame {
 };
 
 struct bd_separator {
-    struct bd_backend *backend;
+    struct bd_backend *home;    /* the caller's */
+    struct bd_backend lane;     /* where that has lanes: the separator's own */
+    struct bd_backend *backend; /* the lane, or home */
     struct bd_separator_options options;
 #ifdef BD_DEVELOPER
     enum bd_ablation without;
@@ -91,6 +93,17 @@ enum bd_status bd_sep_check_options(const struct bd_separator_options *o);
 /* The separator, a picture of its size and its stride, as public functions take them. */
 enum bd_status bd_sep_check_picture(const struct bd_separator *s, const uint8_t *picture,
                                     int64_t stride);
+
+/* Whether one more frame may be submitted, at this time. */
+enum bd_status bd_sep_check_submit(const struct bd_separator *s, const uint8_t *picture,
+                                   int64_t stride, double time);
+
+/* The work before the next frame: a new start in a new light, or cleaning the window once it is
+ * full. The frame bd_sep_lag before it has been received, whatever the depth. */
+enum bd_status bd_sep_prepare(struct bd_separator *s, double time);
+
+/* Background, mask and learning for the frame in hand. */
+enum bd_status bd_sep_separate(struct bd_separator *s, double time);
 
 /* The parameters of detect for a frame that comes `seconds` after the frame before. */
 struct bd_detect_params bd_sep_detect_params(const struct bd_separator *s, double seconds);

@@ -4,19 +4,11 @@
 #include <string.h>
 
 #include "app/bench/platform.h"
+#include "app/bench/separate.h"
 #include "app/process_memory.h"
 #include <backdrop/separator.h>
 
-/* What is separated. Frames come 30 a second and the window spans a minute, so that it slides as
- * often as in use: once in 18 frames with n = 100. */
-struct shape {
-    int width, height, channels;
-    int window;
-    int outputs; /* enum bd_separator_output; 0: all */
-    bool gpu, quick;
-};
-
-static const struct shape shapes[] = {
+static const struct bd_bench_film shapes[] = {
     { 320, 240, 1, 50, 0, false, true },
     { 320, 240, 3, 50, 0, false, true },
     { 640, 480, 1, 50, 0, false, false },
@@ -27,14 +19,12 @@ static const struct shape shapes[] = {
     { 3840, 2160, 1, 100, BD_SEPARATOR_MASK, true, false },
     { 1920, 1080, 3, 100, BD_SEPARATOR_MASK, true, false },
 };
-static const struct shape long_shape = { 640, 480, 1, 50, 0, false, false };
-static const struct shape agreement_shape = { 640, 480, 1, 50, 0, false, false };
-
-enum { fps = 30, memory = 60 };
+static const struct bd_bench_film long_shape = { 640, 480, 1, 50, 0, false, false };
+static const struct bd_bench_film agreement_shape = { 640, 480, 1, 50, 0, false, false };
 
 struct separate_case {
     struct bd_bench *bench;
-    const struct shape *shape;
+    const struct bd_bench_film *shape;
     uint8_t *pictures; /* of a block */
     struct bd_separator *separator;
     int block; /* frames a run: a whole number of slides */
@@ -57,7 +47,7 @@ static enum bd_status render_block(void *user)
 
 static const uint8_t *picture_at(const struct separate_case *c, int index)
 {
-    const struct shape *s = c->shape;
+    const struct bd_bench_film *s = c->shape;
     return c->pictures + (size_t)index * (size_t)s->width * (size_t)s->height * (size_t)s->channels;
 }
 
@@ -76,13 +66,13 @@ static enum bd_status receive(struct separate_case *c)
 static enum bd_status run_block(void *user)
 {
     struct separate_case *c = user;
-    const struct shape *s = c->shape;
+    const struct bd_bench_film *s = c->shape;
     enum bd_status status = BD_OK;
     for (int i = 0; i < c->block && !status; i++) {
         if (bd_separator_in_flight(c->separator) == bd_separator_depth(c->separator))
             status = receive(c);
         BD_TRY(bd_separator_submit(c->separator, picture_at(c, i), (int64_t)s->width * s->channels,
-                                   (double)c->pushed / fps));
+                                   (double)c->pushed / bd_bench_fps));
         c->pushed++;
     }
     return status;
@@ -96,17 +86,23 @@ static enum bd_status finish(struct separate_case *c)
     return status;
 }
 
+enum bd_status bd_bench_separator(struct bd_separator **separator, struct bd_backend *backend,
+                                  const struct bd_bench_film *film)
+{
+    const struct bd_separator_options options = { .width = film->width,
+                                                  .height = film->height,
+                                                  .channels = film->channels,
+                                                  .frame_rate = bd_bench_fps,
+                                                  .window = film->window,
+                                                  .memory = bd_bench_memory_seconds,
+                                                  .outputs = film->outputs };
+    return bd_separator_create(separator, backend, &options);
+}
+
 static enum bd_status start_separator(struct separate_case *c, struct bd_backend *backend)
 {
-    const struct shape *s = c->shape;
-    struct bd_separator_options options = { .width = s->width,
-                                            .height = s->height,
-                                            .channels = s->channels,
-                                            .frame_rate = fps,
-                                            .window = s->window,
-                                            .memory = memory,
-                                            .outputs = s->outputs };
-    enum bd_status status = bd_separator_create(&c->separator, backend, &options);
+    const struct bd_bench_film *s = c->shape;
+    enum bd_status status = bd_bench_separator(&c->separator, backend, s);
     for (int i = 0; i < s->window && !status; i++)
         status = bd_separator_look_ahead(c->separator, picture_at(c, i * c->block / s->window),
                                          (int64_t)s->width * s->channels);
@@ -114,11 +110,9 @@ static enum bd_status start_separator(struct separate_case *c, struct bd_backend
 }
 
 static enum bd_status open_case(struct separate_case *c, struct bd_bench *bench,
-                                const struct shape *shape)
+                                const struct bd_bench_film *shape)
 {
-    *c = (struct separate_case){ .bench = bench,
-                                 .shape = shape,
-                                 .block = 5 * fps * memory / shape->window };
+    *c = (struct separate_case){ .bench = bench, .shape = shape, .block = bd_bench_slides(shape) };
     enum bd_status status = render_block(c);
     return status ? status : start_separator(c, bench->backend);
 }
@@ -129,18 +123,15 @@ static void close_case(struct bd_bench *bench, struct separate_case *c)
     bd_bench_release(bench, NULL);
 }
 
-/* A frame is read, its background formed from the basis (rank columns of floats) and written, the
+/* A frame is read, its background formed from the basis (a column of floats) and written, the
  * difference and the mask written; a slide reads the window's bytes twice, for products and for the
  * new basis. A GPU's frames come and its pictures go over the bus at the same time. */
-static double floor_of(const struct bd_bench *bench, const struct separate_case *c)
+static double floor_of(const struct bd_bench *bench, const struct bd_bench_film *s)
 {
-    const struct shape *s = c->shape;
     double pixels = (double)s->width * s->height, m = pixels * s->channels;
-    double frames_a_slide = (double)fps * memory / s->window;
-    int rank = bd_separator_options(c->separator)->rank;
+    double frames_a_slide = (double)bd_bench_fps * bd_bench_memory_seconds / s->window;
     double ms = bd_bench_floor(
-        bench, 2 * m + 4 * rank * m + 2 * pixels + 2 * m * s->window / frames_a_slide,
-        4 * rank * m);
+        bench, 2 * m + 4 * m + 2 * pixels + 2 * m * s->window / frames_a_slide, 4 * m);
     if (bench->upload_rate > 0) {
         double up = m / bench->upload_rate * 1e3;
         double down = (s->outputs ? pixels : m + 2 * pixels) / bench->download_rate * 1e3;
@@ -160,26 +151,26 @@ static void forget_peak(void)
     fclose(file);
 }
 
-static struct bd_bench_row row_of(const struct bd_bench *bench, const struct separate_case *c)
+struct bd_bench_row bd_bench_separate_row(const struct bd_bench *bench,
+                                          const struct bd_bench_film *s, const char *what)
 {
-    const struct shape *s = c->shape;
     struct bd_bench_row row = bd_bench_row_begin(
         "separate", (int64_t)s->width * s->height * s->channels, s->window,
         s->outputs == BD_SEPARATOR_MASK ? "live separator, mask" : "live separator", NULL);
-    snprintf(row.name, sizeof row.name, "a frame, %dx%d %s", s->width, s->height,
+    snprintf(row.name, sizeof row.name, "%s, %dx%d %s", what, s->width, s->height,
              s->channels == 1 ? "gray" : "rgb");
-    row.floor_ms = floor_of(bench, c);
+    row.floor_ms = floor_of(bench, s);
     return row;
 }
 
-static enum bd_status time_case(struct bd_bench *bench, const struct shape *shape)
+static enum bd_status time_case(struct bd_bench *bench, const struct bd_bench_film *shape)
 {
     struct separate_case c;
     enum bd_status status = open_case(&c, bench, shape);
     struct bd_bench_task task = { render_block, run_block, &c, 0 };
     BD_TRY(bd_bench_cpu.time(bench, &task, 1, bench->options->quick ? 3 : 7));
     if (!status) {
-        struct bd_bench_row row = row_of(bench, &c);
+        struct bd_bench_row row = bd_bench_separate_row(bench, c.shape, "a frame");
         row.ms = task.ms / c.block;
         status = bd_bench_add(bench, &row);
     }
@@ -206,7 +197,7 @@ static enum bd_status time_long(struct bd_bench *bench)
             first = bd_process_memory("VmRSS:");
     }
     if (!status) {
-        struct bd_bench_row row = row_of(bench, &c);
+        struct bd_bench_row row = bd_bench_separate_row(bench, c.shape, "a frame");
         snprintf(row.name, sizeof row.name, "separate-long, %lld frames", (long long)c.pushed);
         row.ms = sum / (double)blocks / c.block;
         row.peak_rss = bd_process_memory("VmHWM:");
@@ -245,7 +236,7 @@ static enum bd_status agree(struct bd_bench *bench)
     struct bd_bench_task tasks[] = { { render_block, run_block, &here, 0 }, task };
     BD_TRY(bd_bench_cpu.time(bench, tasks, 2, 3));
     if (!status) {
-        struct bd_bench_row row = row_of(bench, &here);
+        struct bd_bench_row row = bd_bench_separate_row(bench, here.shape, "a frame");
         snprintf(row.name, sizeof row.name, "%dx%d; residual: other mask bits",
                  agreement_shape.width, agreement_shape.height);
         snprintf(row.peer, sizeof row.peer, "cpu backend, %d threads", bench->threads);
@@ -268,5 +259,6 @@ enum bd_status bd_bench_separate(struct bd_bench *bench)
             status = time_case(bench, &shapes[i]);
     if (!status && bench->gpu)
         status = agree(bench);
-    return status ? status : time_long(bench);
+    BD_TRY(time_long(bench));
+    return status ? status : bd_bench_several(bench);
 }

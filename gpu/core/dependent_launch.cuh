@@ -24,10 +24,11 @@ static __device__ __forceinline__ void bd_cuda_let_follow(void)
 #endif
 }
 
-/* Lets the launch overlap with the one before it. launch->attrs must have room for one more. */
+/* Lets the launch overlap with the one before it. launch->attrs must have room for one more. Where
+ * other lanes have work, thread blocks that wait would only take their places. */
 static inline void bd_cuda_overlap(const struct bd_cuda *cuda, cudaLaunchConfig_t *launch)
 {
-    if (cuda->capability < 90)
+    if (cuda->capability < 90 || cuda->crowded)
         return;
     cudaLaunchAttribute *overlap = &launch->attrs[launch->numAttrs++];
     overlap->id = cudaLaunchAttributeProgrammaticStreamSerialization;

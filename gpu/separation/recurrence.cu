@@ -325,7 +325,9 @@ enum bd_status bd_sep_find_recurring(struct bd_cuda_separator *s,
     search.across = moving->across;
     search.power = bd_recurrence_cell_power(s->shape.height);
     search.half = (uint8_t)(params->threshold / 2);
-    enum { judges = 1024 }; /* thread blocks */
+    /* Thread blocks that take what is listed in turn, mostly nothing: as many as the GPU holds, or
+     * an eighth where other lanes have work for it. */
+    const unsigned judges = s->cuda->crowded ? 128 : 1024;
     enum bd_status status = BD_OK;
     for (int look = params->looks ? 0 : -1; status == BD_OK && look < params->looks; look++) {
         search.learn = learn && look <= 0;

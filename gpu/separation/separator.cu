@@ -241,7 +241,7 @@ static enum bd_status sep_create(struct bd_backend *backend,
         status = bd_cuda_mask_create(s->cuda, shape->width, shape->height, &s->mask_work);
     if (status == BD_OK)
         status = take_copiers(s);
-    /* The arrays were zeroed on the backend's stream; uploads come on another. */
+    /* The arrays were zeroed on the separator's stream; uploads come on another. */
     if (status == BD_OK)
         status = bd_cuda_check(cudaStreamSynchronize(s->cuda->stream), what);
     s->f = s->frames[0];
@@ -293,6 +293,7 @@ const struct bd_separation_ops bd_cuda_separation_ops = {
     .destroy = sep_destroy,
     .reset = sep_reset,
     .load = bd_cuda_sep_load,
+    .load_several = bd_cuda_sep_load_several,
     .load_background = bd_cuda_sep_load_background,
     .project = bd_cuda_sep_project,
     .detect = bd_cuda_sep_detect,

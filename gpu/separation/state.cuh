@@ -15,8 +15,10 @@
 #include "separation/shared/recurrence.h"
 
 enum {
-    bd_sep_depth = 3,   /* frames in flight; as many sets of results */
-    bd_sep_buffers = 2, /* of the frame in hand: the next one is uploaded meanwhile */
+    bd_sep_depth = 3, /* frames in flight; as many sets of results */
+    /* Of the frame in hand: later ones are uploaded meanwhile. As many as sets: the two then keep
+     * in step, and half as many graphs are captured as with two buffers. */
+    bd_sep_buffers = bd_sep_depth,
     bd_sep_threads = 256,
     bd_sep_project_words = 4, /* of four elements: a thread's share of a frame in a fit */
     bd_sep_parts = 2048,      /* thread blocks of a sweep over the window, at most */
@@ -110,6 +112,14 @@ struct bd_sep_graph {
     struct bd_sep_step step;
 };
 
+/* A copy of a picture in items: item i is `rows` rows from row i `rows` on. */
+struct bd_sep_copying {
+    uint8_t *to; /* tight */
+    const uint8_t *from;
+    int64_t row, stride; /* bytes of a row, and from one to the next in `from` */
+    int height, rows;
+};
+
 struct bd_cuda_separator {
     struct bd_cuda *cuda;
     struct bd_separation_shape shape;
@@ -125,7 +135,11 @@ struct bd_cuda_separator {
     cudaEvent_t released[bd_sep_buffers]; /* the frame is not read any more */
     int buffer;                           /* of the frame that was loaded last */
     int pending;                          /* its upload has not been enqueued yet */
-    const uint8_t *f;                     /* the frame in hand: a buffer or a column of W */
+    int together;                         /* it was loaded with those of other separators */
+    int unreleased;                /* graphs have uploaded frames since `released` was recorded */
+    struct bd_sep_copying copying; /* of load_several */
+    int copied;                    /* 1: that has ended; atomic */
+    const uint8_t *f;              /* the frame in hand: a buffer or a column of W */
 
     struct bd_sep_set sets[bd_sep_depth];
     int set;       /* of the frame in hand */
@@ -134,7 +148,8 @@ struct bd_cuda_separator {
     int projected; /* l has to be formed from B and w; else it has been given */
 
     struct bd_sep_step step; /* of the last frame that was separated in one call */
-    struct bd_sep_graph graphs[bd_sep_buffers][bd_sep_depth]; /* by buffer and set in hand */
+    /* By buffer and set in hand: without the transfers, and with them (`together`). */
+    struct bd_sep_graph graphs[2][bd_sep_buffers][bd_sep_depth];
 
     uint8_t *window;     /* W: ld x n */
     float *basis;        /* B: ld x rank */
@@ -227,6 +242,14 @@ enum bd_status bd_sep_take_set(struct bd_cuda_separator *s);
 /* Uploads the frame that was loaded last, if that has not been done: to be called before a kernel
  * that reads the frame in hand is enqueued. transfer.cu */
 enum bd_status bd_sep_upload(struct bd_cuda_separator *s);
+
+/* The transfers of the frame and the set in hand, enqueued on the separator's stream. transfer.cu
+ */
+enum bd_status bd_sep_upload_here(struct bd_cuda_separator *s);
+enum bd_status bd_sep_download_here(struct bd_cuda_separator *s);
+
+/* As bd_cuda_sep_finish, for a frame whose graph has the transfers. transfer.cu */
+enum bd_status bd_sep_finish_together(struct bd_cuda_separator *s);
 
 /* bd_cuda_sep_detect on the set in hand. Unless `rates` (in the GPU's memory) is NULL, they replace
  * those of `params`. frame.cu */
@@ -339,6 +362,8 @@ __device__ __forceinline__ double bd_sep_block_sum(double v)
 #endif
 /* Functions of bd_cuda_separation_ops (separation/shared/ops.h) outside separator.cu. */
 enum bd_status bd_cuda_sep_load(void *state, const uint8_t *picture, int64_t stride);
+void bd_cuda_sep_load_several(const struct bd_separation_load *loads, int count,
+                              void (*loaded)(void *arg, int i, enum bd_status status), void *arg);
 enum bd_status bd_cuda_sep_load_background(void *state, const uint8_t *background);
 enum bd_status bd_cuda_sep_project(void *state, int rounds, float lambda);
 enum bd_status bd_cuda_sep_detect(void *state, const struct bd_detect_params *params, int learn);

@@ -18,20 +18,23 @@ static void drop(struct bd_sep_graph *graph)
 
 void bd_sep_drop_graphs(struct bd_cuda_separator *s)
 {
-    for (int b = 0; b < bd_sep_buffers; b++)
-        for (int i = 0; i < bd_sep_depth; i++)
-            drop(&s->graphs[b][i]);
+    for (int together = 0; together < 2; together++)
+        for (int b = 0; b < bd_sep_buffers; b++)
+            for (int i = 0; i < bd_sep_depth; i++)
+                drop(&s->graphs[together][b][i]);
 }
 
 /* The work of the graph: from the buffer of the frame in hand to the set in hand, with the rates
- * that were uploaded with the frame. */
+ * that were uploaded with the frame. With other separators: the transfers too. */
 static enum bd_status enqueue(struct bd_cuda_separator *s, const struct bd_sep_step *step)
 {
-    enum bd_status status = bd_cuda_sep_project(s, step->rounds, step->lambda);
-    if (status != BD_OK)
-        return status;
-    return bd_sep_detect_at(s, &step->params, step->learn,
-                            bd_sep_rates_of(s, s->frames[s->buffer]));
+    enum bd_status status = s->together ? bd_sep_upload_here(s) : BD_OK;
+    if (status == BD_OK)
+        status = bd_cuda_sep_project(s, step->rounds, step->lambda);
+    if (status == BD_OK)
+        status = bd_sep_detect_at(s, &step->params, step->learn,
+                                  bd_sep_rates_of(s, s->frames[s->buffer]));
+    return status == BD_OK && s->together ? bd_sep_download_here(s) : status;
 }
 
 static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_step *step,
@@ -43,8 +46,10 @@ static enum bd_status capture(struct bd_cuda_separator *s, const struct bd_sep_s
     /* Other threads, of another separator, may use the GPU during the capture. */
     enum bd_status status =
         bd_cuda_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), what);
+    s->cuda->crowded = s->together;
     if (status == BD_OK)
         status = enqueue(s, step);
+    s->cuda->crowded = 0;
     cudaError_t error = cudaStreamEndCapture(stream, &graph); /* after a failure too */
     if (status == BD_OK)
         status = bd_cuda_check(error, what);
@@ -63,15 +68,16 @@ static bool alike(const struct bd_sep_step *a, const struct bd_sep_step *b)
     return memcmp(a, b, sizeof *a) == 0; /* numbers of four bytes each: no gaps */
 }
 
-/* The step of the frame in hand by its graph, up to where finish can be called. The map is not part
- * of it. */
+/* The step of the frame in hand by its graph. The map is not part of it. */
 static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect_params *params)
 {
     *bd_sep_rates_of(s, s->staging[s->buffer]) = bd_sep_rates_from(params);
     enum bd_status status = bd_sep_take_set(s);
-    if (status == BD_OK)
+    if (status == BD_OK && !s->together)
         status = bd_sep_upload(s);
-    struct bd_sep_graph *graph = &s->graphs[s->buffer][s->set];
+    s->unreleased |= s->together;
+    s->pending = 0;
+    struct bd_sep_graph *graph = &s->graphs[s->together][s->buffer][s->set];
     if (status == BD_OK)
         status = bd_sep_before_detect(s, params, s->step.learn);
     if (status == BD_OK && !(graph->exec && alike(&graph->step, &s->step)))
@@ -79,7 +85,9 @@ static enum bd_status launch(struct bd_cuda_separator *s, const struct bd_detect
     if (status == BD_OK)
         status = bd_cuda_check(cudaGraphLaunch(graph->exec, s->cuda->stream), what);
     s->projected = 1;
-    return status;
+    if (status != BD_OK)
+        return status;
+    return s->together ? bd_sep_finish_together(s) : bd_cuda_sep_finish(s);
 }
 
 /* A graph is captured where the frame before had the same parameters: not while a user moves a
@@ -96,12 +104,10 @@ enum bd_status bd_cuda_sep_step(void *arg, int rounds, float lambda,
     const bool again = alike(&step, &s->step);
     enum bd_status status;
     s->step = step;
-    if (loaded && again) {
-        status = launch(s, params);
-    } else {
-        status = bd_cuda_sep_project(s, rounds, lambda);
-        if (status == BD_OK)
-            status = bd_cuda_sep_detect(s, params, learn);
-    }
+    if (loaded && again)
+        return launch(s, params);
+    status = bd_cuda_sep_project(s, rounds, lambda);
+    if (status == BD_OK)
+        status = bd_cuda_sep_detect(s, params, learn);
     return status == BD_OK ? bd_cuda_sep_finish(s) : status;
 }

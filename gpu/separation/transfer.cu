@@ -1,8 +1,10 @@
 /* The live separator on the GPU: the transfers of frames and results. A frame is uploaded on a
  * stream of its own while the one before is separated; results are downloaded on another. Only
- * bd_cuda_sep_collect waits, and bd_cuda_sep_load for the page-locked buffer of two frames before.
- * A frame is uploaded when the first kernel that reads it is enqueued (bd_sep_upload): by then its
- * rates are known, if they go with it. */
+ * bd_cuda_sep_collect waits, and bd_cuda_sep_load for the page-locked buffer of three frames
+ * before. A frame is uploaded when the first kernel that reads it is enqueued (bd_sep_upload): by
+ * then its rates are known, if they go with it. With frames of other separators, which keep the GPU
+ * busy meanwhile, an ordinary frame's transfers are part of its graph: the host then makes a
+ * quarter of the calls. */
 #include <string.h>
 
 #include "gpu/separation/state.cuh"
@@ -21,17 +23,9 @@ static enum bd_status join(cudaStream_t stream, cudaEvent_t event)
     return bd_cuda_check(cudaStreamWaitEvent(stream, event, 0), what);
 }
 
-/* A copy of a picture in items: item i is `rows` rows from row i `rows` on. */
-struct copying {
-    uint8_t *to; /* tight */
-    const uint8_t *from;
-    int64_t row, stride; /* bytes of a row, and from one to the next in `from` */
-    int height, rows;
-};
-
 static void copy_rows(void *arg, int64_t item, int thread)
 {
-    const struct copying *c = (const struct copying *)arg;
+    const struct bd_sep_copying *c = (const struct bd_sep_copying *)arg;
     const int64_t first = item * c->rows, left = c->height - first;
     const int64_t count = left < c->rows ? left : c->rows;
     (void)thread;
@@ -42,29 +36,119 @@ static void copy_rows(void *arg, int64_t item, int thread)
             memcpy(c->to + y * c->row, c->from + y * c->stride, (size_t)c->row);
 }
 
-enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
+/* Waits for the page-locked buffer of the next frame. *copying: the copy of its picture to there,
+ * in one item. */
+static enum bd_status begin_load(struct bd_cuda_separator *s, const uint8_t *picture,
+                                 int64_t stride, struct bd_sep_copying *copying)
 {
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
     const int64_t row = (int64_t)s->shape.width * s->shape.channels;
     const int height = s->shape.height;
     if (!s->pending) /* else the frame loaded before was never read, and its buffer is free */
         s->buffer = (s->buffer + 1) % bd_sep_buffers;
-    const int b = s->buffer;
-    enum bd_status status =
-        bd_cuda_check(cudaEventSynchronize(s->uploaded[b]), "uploading a frame");
+    *copying = { s->staging[s->buffer], picture, row, stride, height, height };
+    return bd_cuda_check(cudaEventSynchronize(s->uploaded[s->buffer]), "uploading a frame");
+}
+
+/* The picture has been copied. */
+static void end_load(struct bd_cuda_separator *s, int together)
+{
+    s->f = s->frames[s->buffer];
+    s->moving.recalled = -1;
+    s->pending = 1;
+    s->together = together;
+}
+
+enum bd_status bd_cuda_sep_load(void *arg, const uint8_t *picture, int64_t stride)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    struct bd_sep_copying copying;
+    enum bd_status status = begin_load(s, picture, stride, &copying);
     if (status != BD_OK)
         return status;
-    struct copying copying = { s->staging[b], picture, row, stride, height, height };
     if (s->copiers) {
-        copying.rows = (int)((bd_sep_copy_bytes + row - 1) / row);
-        bd_pool_run(s->copiers, copy_rows, &copying, bd_sep_blocks(height, copying.rows));
+        copying.rows = (int)((bd_sep_copy_bytes + copying.row - 1) / copying.row);
+        bd_pool_run(s->copiers, copy_rows, &copying, bd_sep_blocks(copying.height, copying.rows));
     } else {
         copy_rows(&copying, 0, 0);
     }
-    s->f = s->frames[b];
-    s->moving.recalled = -1;
-    s->pending = 1;
+    end_load(s, 0);
     return BD_OK;
+}
+
+/* The loads of several separators, and the first of them that is not done with. */
+struct several {
+    const struct bd_separation_load *loads;
+    int count, next;
+    void (*loaded)(void *arg, int i, enum bd_status status);
+    void *arg;
+};
+
+static struct bd_cuda_separator *separator_of(const struct several *all, int64_t i)
+{
+    return (struct bd_cuda_separator *)all->loads[i].state;
+}
+
+/* Calls `loaded` for those that have been copied, in order. By the calling thread. */
+static void go_on(struct several *all)
+{
+    while (all->next < all->count) {
+        const int i = all->next;
+        struct bd_cuda_separator *s = separator_of(all, i);
+        if (!__atomic_load_n(&s->copied, __ATOMIC_ACQUIRE))
+            return;
+        all->next++;
+        if (!s->copying.to) /* `loaded` knows */
+            continue;
+        end_load(s, 1);
+        all->loaded(all->arg, i, BD_OK);
+    }
+}
+
+/* The calling thread, 0, copies too, and enqueues in between. */
+static void copy_one(void *arg, int64_t i, int thread)
+{
+    struct several *all = (struct several *)arg;
+    struct bd_cuda_separator *s = separator_of(all, i);
+    if (s->copying.to)
+        copy_rows(&s->copying, 0, 0);
+    __atomic_store_n(&s->copied, 1, __ATOMIC_RELEASE);
+    if (thread == 0)
+        go_on(all);
+}
+
+void bd_cuda_sep_load_several(const struct bd_separation_load *loads, int count,
+                              void (*loaded)(void *arg, int i, enum bd_status status), void *arg)
+{
+    struct several all = { loads, count, 0, loaded, arg };
+    struct bd_pool *pool = NULL;
+    for (int i = 0; i < count; i++) {
+        struct bd_cuda_separator *s = separator_of(&all, i);
+        const enum bd_status status = begin_load(s, loads[i].picture, loads[i].stride, &s->copying);
+        s->copied = 0;
+        if (status != BD_OK) {
+            s->copying.to = NULL;
+            loaded(arg, i, status);
+        }
+        pool = s->cuda->of ? s->cuda->of->pool : NULL;
+    }
+    if (pool)
+        bd_pool_run(pool, copy_one, &all, count);
+    for (int i = 0; !pool && i < count; i++)
+        copy_one(&all, i, 0);
+    go_on(&all);
+}
+
+static enum bd_status send_up(struct bd_cuda_separator *s, cudaStream_t stream)
+{
+    return bd_cuda_check(cudaMemcpyAsync(s->frames[s->buffer], s->staging[s->buffer],
+                                         (size_t)bd_sep_buffer_bytes(s), cudaMemcpyHostToDevice,
+                                         stream),
+                         "uploading a frame");
+}
+
+enum bd_status bd_sep_upload_here(struct bd_cuda_separator *s)
+{
+    return send_up(s, s->cuda->stream);
 }
 
 enum bd_status bd_sep_upload(struct bd_cuda_separator *s)
@@ -73,16 +157,16 @@ enum bd_status bd_sep_upload(struct bd_cuda_separator *s)
     if (!s->pending)
         return BD_OK;
     s->pending = 0;
-    /* The kernels enqueued so far may read the buffer of the frame before, which is the next to be
-     * written. */
+    /* The kernels enqueued so far may read the buffer of the frame before. */
     enum bd_status status = record(s->released[before], s->cuda->stream);
+    for (int i = 0; status == BD_OK && s->unreleased && i < bd_sep_buffers; i++)
+        status = record(s->released[i], s->cuda->stream);
+    if (status == BD_OK)
+        s->unreleased = 0;
     if (status == BD_OK)
         status = join(s->upload, s->released[b]);
     if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(s->frames[b], s->staging[b],
-                                               (size_t)bd_sep_buffer_bytes(s),
-                                               cudaMemcpyHostToDevice, s->upload),
-                               "uploading a frame");
+        status = send_up(s, s->upload);
     if (status == BD_OK)
         status = record(s->uploaded[b], s->upload);
     if (status == BD_OK)
@@ -113,33 +197,37 @@ enum bd_status bd_cuda_sep_load_background(void *arg, const uint8_t *background)
     return bd_cuda_check(error, "uploading a background");
 }
 
-static enum bd_status fetch(const struct bd_cuda_separator *s, void *host, const void *data,
-                            int64_t bytes)
+static enum bd_status fetch(void *host, const void *data, int64_t bytes, cudaStream_t stream)
 {
     if (!host)
         return BD_OK;
-    return bd_cuda_check(
-        cudaMemcpyAsync(host, data, (size_t)bytes, cudaMemcpyDeviceToHost, s->download),
-        "downloading results");
+    return bd_cuda_check(cudaMemcpyAsync(host, data, (size_t)bytes, cudaMemcpyDeviceToHost, stream),
+                         "downloading results");
 }
 
-enum bd_status bd_cuda_sep_finish(void *arg)
+/* The pictures of the set in hand. */
+static enum bd_status send_down(const struct bd_cuda_separator *s, cudaStream_t stream)
 {
-    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
-    struct bd_sep_set *set = &s->sets[s->set];
-    enum bd_status status = record(s->computed, s->cuda->stream);
+    const struct bd_sep_set *set = &s->sets[s->set];
+    enum bd_status status = fetch(set->host_mask, set->mask, s->pixels, stream);
     if (status == BD_OK)
-        status = join(s->download, s->computed);
+        status = fetch(set->host_background, set->background, s->m, stream);
     if (status == BD_OK)
-        status = fetch(s, set->host_mask, set->mask, s->pixels);
+        status = fetch(set->host_difference, set->difference, s->pixels, stream);
     if (status == BD_OK)
-        status = fetch(s, set->host_background, set->background, s->m);
-    if (status == BD_OK)
-        status = fetch(s, set->host_difference, set->difference, s->pixels);
-    if (status == BD_OK)
-        status = fetch(s, set->host_shadow, set->shadow, s->pixels);
-    if (status == BD_OK)
-        status = record(set->downloaded, s->download);
+        status = fetch(set->host_shadow, set->shadow, s->pixels, stream);
+    return status;
+}
+
+enum bd_status bd_sep_download_here(struct bd_cuda_separator *s)
+{
+    return send_down(s, s->cuda->stream);
+}
+
+/* The results in the set in hand are there when the work on `stream` is done. */
+static enum bd_status end_frame(struct bd_cuda_separator *s, cudaStream_t stream)
+{
+    enum bd_status status = record(s->sets[s->set].downloaded, stream);
     if (status == BD_OK && s->ghosts_pending) { /* reported with this frame, and not again */
         status = bd_cuda_check(cudaMemsetAsync(&s->numbers->ghost_pixels, 0,
                                                sizeof s->numbers->ghost_pixels, s->cuda->stream),
@@ -148,6 +236,23 @@ enum bd_status bd_cuda_sep_finish(void *arg)
     }
     s->finished = status == BD_OK; /* else the caller counts no frame, and the set stays */
     return status;
+}
+
+enum bd_status bd_cuda_sep_finish(void *arg)
+{
+    struct bd_cuda_separator *s = (struct bd_cuda_separator *)arg;
+    enum bd_status status = record(s->computed, s->cuda->stream);
+    if (status == BD_OK)
+        status = join(s->download, s->computed);
+    if (status == BD_OK)
+        status = send_down(s, s->download);
+    return status == BD_OK ? end_frame(s, s->download) : status;
+}
+
+enum bd_status bd_sep_finish_together(struct bd_cuda_separator *s)
+{
+    enum bd_status status = record(s->uploaded[s->buffer], s->cuda->stream);
+    return status == BD_OK ? end_frame(s, s->cuda->stream) : status;
 }
 
 enum bd_status bd_cuda_sep_collect(void *arg, struct bd_separation *results)

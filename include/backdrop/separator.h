@@ -134,6 +134,19 @@ BD_API enum bd_status bd_separator_initialise_start(struct bd_separator *separat
 BD_API enum bd_status bd_separator_submit(struct bd_separator *separator, const uint8_t *picture,
                                           int64_t stride, double time);
 
+/* Submits a frame to each of `count` separators, all different and of one backend: frame i, of
+ * pictures[i], strides[i] and times[i], to separators[i], with the results that bd_separator_submit
+ * gives. On a GPU small frames of several cameras take much less time together than one after
+ * another: threads copy the pictures side by side, a frame with its transfers is one launch, and
+ * the work of the separators overlaps, as it does between calls of bd_separator_submit.
+ * BD_ERROR_ARGUMENT where bd_separator_submit would refuse one of the frames, and then none is
+ * submitted. Another error is of one or some of the separators, the last of them that failed; the
+ * others' frames are submitted all the same, and bd_separator_in_flight tells which. Allocates
+ * nothing. */
+BD_API enum bd_status bd_separator_submit_all(struct bd_separator *const *separators, int count,
+                                              const uint8_t *const *pictures,
+                                              const int64_t *strides, const double *times);
+
 /* The results of the oldest frame in flight, which it waits for. The pointers in `out` are valid
  * until the next frame is submitted or pushed. BD_ERROR_ARGUMENT if there is none. */
 BD_API enum bd_status bd_separator_receive(struct bd_separator *separator,

@@ -42,6 +42,10 @@ struct bd_device_ops {
     /* Makes the device the current one of the calling thread, for a backend that another thread has
      * opened or used. NULL where threads have no current device. */
     enum bd_status (*attach)(struct bd_backend *backend);
+    /* Fills in `lane`: the same device, whose work runs beside that of the backend and of its other
+     * lanes, and is waited for by sync of either. `close` ends it, before the backend. NULL where
+     * functions are done on return: the backend serves as its own lane. */
+    enum bd_status (*open_lane)(struct bd_backend *backend, struct bd_backend *lane);
 
     /* Memory of the backend, 64-byte aligned or better, zeroed. */
     enum bd_status (*alloc)(struct bd_backend *backend, size_t bytes, void **data);

@@ -91,6 +91,13 @@ struct bd_ghost_params {
     float noise; /* grey levels: first noise level of what becomes background */
 };
 
+/* For load_several: what load takes. */
+struct bd_separation_load {
+    void *state;
+    const uint8_t *picture;
+    int64_t stride;
+};
+
 /* The state holds: the frame in hand f (m bytes); the window W, m x n bytes, a column a slot;
  * the basis B (m x rank_max) and the coefficients C (rank_max x n, by slot), both float; the
  * background l = B w of the frame in hand; a noise level and an age for each pixel; masks.
@@ -104,7 +111,13 @@ struct bd_separation_ops {
     enum bd_status (*reset)(void *state);
     /* f := the picture, rows `stride` bytes apart. */
     enum bd_status (*load)(void *state, const uint8_t *picture, int64_t stride);
-    /* l := a picture of m tight bytes found by another solver. Both copy before they return. */
+    /* May be NULL: load of several states of one backend, all different. loaded(arg, i, status) is
+     * called once for each, by the calling thread, with the status of its load: it separates that
+     * frame, while pictures of others are still copied. */
+    void (*load_several)(const struct bd_separation_load *loads, int count,
+                         void (*loaded)(void *arg, int i, enum bd_status status), void *arg);
+    /* l := a picture of m tight bytes found by another solver. This and load copy before they
+     * return. */
     enum bd_status (*load_background)(void *state, const uint8_t *background);
     /* `rounds` rounds of w := B^T (l + clip(f - l, +-lambda)), l := B w, from the w of the frame
      * before; w is rounded after each (rounding.h). If there are rounds, and more than

@@ -1,6 +1,6 @@
-/* The step of an ordinary frame, which the CUDA backend launches as a graph: bit for bit what the
- * functions give one by one, whatever comes between; and what it reports and leaves behind when a
- * call fails. */
+/* The step of an ordinary frame, which the CUDA backend launches as a graph, without its transfers
+ * or with them: bit for bit what the functions give one by one, whatever comes between; and what it
+ * reports and leaves behind when a call fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,14 +61,35 @@ static struct bd_detect_params params_of(const struct bd_separation_shape *shape
                                       .memory = 0.3F };
 }
 
-/* Frame `frame` of one of two states, as one step or by one function after the other. */
+/* How a frame is loaded and separated. MIXED: as TOGETHER or as GRAPH, in runs of some frames. */
+enum way { ONE_BY_ONE, GRAPH, TOGETHER, MIXED, ways };
+
+static void note_status(void *arg, int i, enum bd_status status)
+{
+    assert_int_equal(i, 0);
+    *(enum bd_status *)arg = status;
+}
+
+static enum bd_status load(struct bd_backend *backend, void *state, const uint8_t *picture,
+                           int64_t stride, enum way way, int frame)
+{
+    const struct bd_separation_ops *ops = backend->ops->separation;
+    const struct bd_separation_load one = { state, picture, stride };
+    enum bd_status status = BD_ERROR_ARGUMENT; /* it is not called */
+    if (way < TOGETHER || (way == MIXED && frame / 4 % 2))
+        return ops->load(state, picture, stride);
+    ops->load_several(&one, 1, note_status, &status);
+    return status;
+}
+
+/* Frame `frame` of one of the states, as one step or by one function after the other. */
 static enum bd_status separate(struct bd_backend *backend, void *state,
-                               const struct bd_separation_shape *shape, int frame, bool one)
+                               const struct bd_separation_shape *shape, int frame, enum way way)
 {
     const struct bd_backend_ops *ops = backend->ops;
     const struct bd_detect_params params = params_of(shape, frame);
     int rounds = frame == 30 ? 10 : 3, learn = frame / 5 != 5;
-    if (one)
+    if (way != ONE_BY_ONE)
         return ops->separation->step(state, rounds, 10, &params, learn);
     enum bd_status status = ops->separation->project(state, rounds, 10);
     if (status == BD_OK)
@@ -126,50 +147,51 @@ static void check_shape(struct bd_backend *backend, const struct bd_separation_s
     size_t pixels = (size_t)shape->width * (size_t)shape->height;
     int64_t stride = (int64_t)shape->width * shape->channels + 3;
     uint8_t *picture = malloc((size_t)stride * (size_t)shape->height);
-    void *states[2] = { NULL, NULL };
+    void *states[ways] = { NULL };
     int64_t foreground = 0, ghost_pixels = 0, shadows = 0, most = 0;
     assert_non_null(picture);
-    for (int one = 0; one < 2; one++)
-        assert_int_equal(start(backend, shape, picture, stride, &states[one]), BD_OK);
+    for (int way = 0; way < ways; way++)
+        assert_int_equal(start(backend, shape, picture, stride, &states[way]), BD_OK);
     for (int i = 0; i < frames + depth; i++) {
-        struct bd_separation out[2];
+        struct bd_separation out[ways];
+        for (int way = 0; i >= depth && way < ways; way++) {
+            assert_int_equal(ops->separation->collect(states[way], &out[way]), BD_OK);
+            assert_int_equal(out[0].foreground, out[way].foreground);
+            assert_int_equal(out[0].rank, out[way].rank);
+            assert_same(out[0].mask, out[way].mask, pixels);
+            assert_same(out[0].shadow, out[way].shadow, pixels);
+            assert_int_equal(out[0].changed, out[way].changed);
+            assert_same(out[0].difference, out[way].difference, pixels);
+            assert_same(out[0].background, out[way].background, pixels * (size_t)shape->channels);
+            assert_int_equal(out[0].ghost_pixels, out[way].ghost_pixels);
+        }
         if (i >= depth) {
-            for (int one = 0; one < 2; one++)
-                assert_int_equal(ops->separation->collect(states[one], &out[one]), BD_OK);
-            assert_int_equal(out[0].foreground, out[1].foreground);
-            assert_int_equal(out[0].rank, out[1].rank);
-            assert_same(out[0].mask, out[1].mask, pixels);
-            assert_same(out[0].shadow, out[1].shadow, pixels);
-            assert_int_equal(out[0].changed, out[1].changed);
             for (size_t p = 0; out[0].shadow && p < pixels; p++)
                 shadows += out[0].shadow[p] == 255;
             most = out[0].changed > most ? out[0].changed : most;
-            assert_same(out[0].difference, out[1].difference, pixels);
-            assert_same(out[0].background, out[1].background, pixels * (size_t)shape->channels);
-            assert_int_equal(out[0].ghost_pixels, out[1].ghost_pixels);
-            foreground += out[1].foreground;
-            ghost_pixels += out[1].ghost_pixels;
+            foreground += out[0].foreground;
+            ghost_pixels += out[0].ghost_pixels;
         }
         if (i >= frames)
             continue;
         draw(picture, stride, shape, 50 + i);
-        for (int one = 0; one < 2; one++) {
+        for (int way = 0; way < ways; way++) {
             if (i == 40)
-                assert_int_equal(ops->separation->load(states[one], picture, stride), BD_OK);
-            assert_int_equal(ops->separation->load(states[one], picture, stride), BD_OK);
-            assert_int_equal(separate(backend, states[one], shape, i, one), BD_OK);
+                assert_int_equal(load(backend, states[way], picture, stride, way, i), BD_OK);
+            assert_int_equal(load(backend, states[way], picture, stride, way, i), BD_OK);
+            assert_int_equal(separate(backend, states[way], shape, i, way), BD_OK);
             if (i % 4 == 3)
-                assert_int_equal(look(backend, states[one]), BD_OK);
+                assert_int_equal(look(backend, states[way]), BD_OK);
             if (i % 9 == 5)
-                assert_int_equal(slide(backend, states[one], i), BD_OK);
+                assert_int_equal(slide(backend, states[way], i), BD_OK);
         }
     }
     assert_true(foreground > 0);
     assert_true(ghost_pixels > 0);
     assert_true((shadows > 0) == (shape->channels == 3 && (shape->outputs & BD_SEPARATOR_SHADOW)));
     assert_true(most < (int64_t)pixels * 2 / 3); /* the light was followed */
-    for (int one = 0; one < 2; one++)
-        ops->separation->destroy(states[one]);
+    for (int way = 0; way < ways; way++)
+        ops->separation->destroy(states[way]);
     free(picture);
 }
 
@@ -191,15 +213,15 @@ static const struct bd_separation_shape small = { 96, 64, 3, window, 1, 15 };
 
 /* Frames [first, last) of `small`, each collected at once. */
 static enum bd_status run(struct bd_backend *backend, void *separator, uint8_t *picture, int first,
-                          int last)
+                          int last, enum way way)
 {
     enum bd_status status = BD_OK;
     for (int i = first; i < last && status == BD_OK; i++) {
         struct bd_separation out;
         draw(picture, 3 * small.width, &small, i);
-        status = backend->ops->separation->load(separator, picture, 3 * small.width);
+        status = load(backend, separator, picture, 3 * small.width, way, i);
         if (status == BD_OK)
-            status = separate(backend, separator, &small, i, true);
+            status = separate(backend, separator, &small, i, way);
         if (status == BD_OK)
             status = backend->ops->separation->collect(separator, &out);
     }
@@ -207,31 +229,36 @@ static enum bd_status run(struct bd_backend *backend, void *separator, uint8_t *
 }
 
 /* Once there is a graph for each buffer with each set of results, what is enqueued for a frame is
- * one launch between the copies and their events: with kernels one by one it would be half as much
- * again. */
-static void test_few_calls(void **state)
+ * one launch between the copies and their events, with other separators one launch and two events:
+ * with kernels one by one it would be much more. */
+static void count_calls(enum way way, int most)
 {
-    (void)state;
-    enum { many = 1000, warm = 8, frames = 10, most = 16 };
+    enum { many = 1000, warm = 8, frames = 10 };
     struct bd_backend *backend = open_gpu();
     uint8_t *picture = malloc((size_t)small.width * (size_t)small.height * 3);
     void *separator;
     assert_non_null(picture);
     assert_int_equal(start(backend, &small, picture, 3 * small.width, &separator), BD_OK);
-    assert_int_equal(run(backend, separator, picture, 0, warm), BD_OK);
+    assert_int_equal(run(backend, separator, picture, 0, warm, way), BD_OK);
     bd_cuda_inject(cudaErrorLaunchFailure, many);
-    assert_int_equal(run(backend, separator, picture, warm, warm + frames), BD_OK);
+    assert_int_equal(run(backend, separator, picture, warm, warm + frames, way), BD_OK);
     assert_true(many - bd_cuda_inject(cudaSuccess, 0) <= most * frames);
     backend->ops->separation->destroy(separator);
     free(picture);
     bd_backend_close(&backend);
 }
 
-/* Each call of the first frames (some of them under a sanitizer) fails once, those of captures and
- * launches among them: an error in one line, and nothing left behind. */
-static void test_faults(void **state)
+static void test_few_calls(void **state)
 {
     (void)state;
+    count_calls(GRAPH, 16);
+    count_calls(TOGETHER, 7);
+}
+
+/* Each call of the first frames (some of them under a sanitizer) fails once, those of captures and
+ * launches among them: an error in one line, and nothing left behind. */
+static void inject(enum way way)
+{
     struct bd_backend *backend = open_gpu();
     uint8_t *picture = malloc((size_t)small.width * (size_t)small.height * 3);
     int before = bd_cuda_blocks(), failures = 0;
@@ -240,7 +267,7 @@ static void test_faults(void **state)
         void *separator;
         assert_int_equal(start(backend, &small, picture, 3 * small.width, &separator), BD_OK);
         bd_cuda_inject(cudaErrorLaunchFailure, failures);
-        enum bd_status status = run(backend, separator, picture, 0, 9);
+        enum bd_status status = run(backend, separator, picture, 0, 9, way);
         bd_cuda_inject(cudaSuccess, 0);
         backend->ops->separation->destroy(separator);
         assert_int_equal(bd_cuda_blocks(), before);
@@ -253,6 +280,13 @@ static void test_faults(void **state)
     assert_true(failures > 50);
     free(picture);
     bd_backend_close(&backend);
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    inject(GRAPH);
+    inject(TOGETHER);
 }
 
 int main(void)

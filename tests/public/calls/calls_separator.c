@@ -103,6 +103,31 @@ static enum bd_status submit(struct bd_call *call)
     return bd_separator_submit(s, bytes, step, bd_call_number(call, 1));
 }
 
+/* A frame to the separator and one to another. */
+static enum bd_status submit_all(struct bd_call *call)
+{
+    static const int counts[] = { 2, 1, 2, 0, -1 };
+    static const uint8_t black[call_width * call_height];
+    const struct bd_separator_options options = bd_call_options();
+    struct bd_separator *other = NULL;
+    enum bd_status status = bd_separator_create(&other, call->backend, &options);
+    if (status != BD_OK)
+        return status;
+    if (!bd_call_choice(call, 2))
+        receive_all(call->handles->separator);
+    struct bd_separator *both[2] = { bd_call_pointer(call, call->handles->separator), other };
+    const uint8_t *pictures[2] = { picture(call), black };
+    const int64_t strides[2] = { stride(call), call_width };
+    const double times[2] = { bd_call_number(call, 1), 0 };
+    const int count = counts[bd_call_choice(call, 5)];
+    call->refused = call->refused || count < 1;
+    status = bd_separator_submit_all(
+        bd_call_pointer(call, both), count, bd_call_pointer(call, pictures),
+        bd_call_pointer(call, (void *)strides), bd_call_pointer(call, (void *)times));
+    bd_separator_destroy(&other);
+    return status;
+}
+
 static enum bd_status receive(struct bd_call *call)
 {
     struct bd_separation out;
@@ -150,5 +175,6 @@ static enum bd_status settings(struct bd_call *call)
     }
 }
 
-bd_call_fn *const bd_separator_calls[] = { create,  questions, look_ahead, initialise, submit,
-                                           receive, push,      push_known, settings,   NULL };
+bd_call_fn *const bd_separator_calls[] = { create,   questions,  look_ahead, initialise,
+                                           submit,   receive,    push,       push_known,
+                                           settings, submit_all, NULL };
