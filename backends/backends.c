@@ -127,6 +127,8 @@ static enum bd_status open_automatic(struct bd_backend **backend, int threads)
     return status;
 }
 
+enum { most_threads = 1024 };
+
 enum bd_status bd_backend_open(struct bd_backend **backend, const char *full_name, int threads)
 {
     char name[16];
@@ -134,6 +136,9 @@ enum bd_status bd_backend_open(struct bd_backend **backend, const char *full_nam
     if (!backend)
         return bd_fail(BD_ERROR_ARGUMENT, "backend is NULL");
     *backend = NULL;
+    if (threads < 0 || threads > most_threads)
+        return bd_fail(BD_ERROR_ARGUMENT, "threads = %d: must be 0 (one a core) to %d", threads,
+                       most_threads);
     if (!full_name || !strcmp(full_name, "auto"))
         return open_automatic(backend, threads);
     enum bd_status status = split_name(full_name, name, &device);

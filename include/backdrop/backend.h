@@ -17,7 +17,7 @@ struct bd_backend;
  * them, from 0. Without N the environment variable BACKDROP_DEVICE gives the number, and where that
  * is not set the GPU with most multiprocessors is taken. A backend or a GPU that is named is never
  * replaced by another: BD_ERROR_UNSUPPORTED says what is missing. `threads` is the number of CPU
- * threads that the backend may use, 0 for one a core.
+ * threads that the backend may use, up to 1024; 0 for one a core.
  *
  * A backend and everything made from it belong to one thread at a time; with several GPUs, to the
  * thread that opened it. A thread uses one GPU: opening a backend makes its GPU the current one of
