@@ -44,14 +44,13 @@ static enum bd_status draw_grid(struct bd_view_panel *panel, const struct bd_vie
                                 int width, int height)
 {
     int gap = (int)(4 * bd_view_window_density(panel->window) + 0.5);
-    const struct bd_frame *input = &scene->result->pictures[BD_PANE_INPUT];
+    const struct bd_frame *input = &scene->result->input;
     struct grid grid = make_grid(width, height, bd_view_window_shape(panel->window, input), gap);
     SDL_Rect cell, where;
     for (int i = 0; i < BD_PICTURES; i++) {
         cell = cell_of(&grid, i);
-        enum bd_status status =
-            bd_view_window_draw(panel->window, (enum bd_pane)i, &scene->result->pictures[i],
-                                scene->serial, &cell, &where);
+        enum bd_status status = bd_view_window_draw(panel->window, (enum bd_pane)i, scene->result,
+                                                    scene->serial, &cell, &where);
         if (status != BD_OK)
             return status;
         if (scene->overlay)
@@ -68,8 +67,7 @@ static enum bd_status draw_single(struct bd_view_panel *panel, const struct bd_v
 {
     SDL_Rect where;
     enum bd_status status =
-        bd_view_window_draw(panel->window, scene->pane, &scene->result->pictures[scene->pane],
-                            scene->serial, all, &where);
+        bd_view_window_draw(panel->window, scene->pane, scene->result, scene->serial, all, &where);
     if (status == BD_OK && scene->overlay)
         bd_view_panel_figures(panel, all, scene->pane, &scene->figures);
     return status;

@@ -150,9 +150,10 @@ static enum bd_status open_window(struct bd_view_session *view)
     snprintf(title, sizeof title, "Backdrop - %s", view->options->arguments[0]);
     snprintf(view->waiting, sizeof view->waiting, "opening %s", view->options->arguments[0]);
     const struct bd_view_source *source = bd_view_worker_source(view->worker);
-    enum bd_status status = bd_view_window_create(
-        &view->window, title, source ? source->info.width : 16, source ? source->info.height : 9,
-        source ? pixel_aspect(&source->info) : 1, view->pane == BD_PANE_ALL);
+    enum bd_status status =
+        bd_view_window_create(&view->window, title, view->options->threads,
+                              source ? source->info.width : 16, source ? source->info.height : 9,
+                              source ? pixel_aspect(&source->info) : 1, view->pane == BD_PANE_ALL);
     if (status != BD_OK)
         return status;
     view->panel.window = view->window;

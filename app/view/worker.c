@@ -73,7 +73,7 @@ static void check_request(struct bd_view_worker *worker, enum bd_status status)
 
 static enum bd_status open_pipeline(struct bd_view_worker *worker)
 {
-    const unsigned wants = BD_WANT_BACKGROUND | BD_WANT_FOREGROUND | BD_WANT_OVERLAY;
+    const unsigned wants = BD_WANT_DECODED | BD_WANT_BACKGROUND | BD_WANT_SMALL;
     enum bd_status status = bd_pipeline_open(&worker->pipeline, worker->options.options, true,
                                              wants, interrupted, worker);
     if (status != BD_OK)
@@ -86,11 +86,13 @@ static enum bd_status open_pipeline(struct bd_view_worker *worker)
     source->threshold = settings.threshold;
     source->lambda = settings.lambda;
     source->window = settings.window;
+    /* Of a result, at most: the input in colour and the mask, and the background. */
+    int64_t bytes = (int64_t)4 * source->info.width * source->info.height +
+                    (int64_t)settings.channels * settings.width * settings.height;
     pthread_mutex_lock(&worker->lock);
-    status = bd_view_queue_create(&worker->queue, source->info.width, source->info.height,
-                                  source->info.live);
+    bd_view_queue_create(&worker->queue, bytes, source->info.live);
     pthread_mutex_unlock(&worker->lock);
-    return status;
+    return BD_OK;
 }
 
 /* Sets the state to ended, unless the main thread has asked for a seek meanwhile. */
@@ -127,6 +129,17 @@ static bool apply_requests(struct bd_view_worker *worker, const struct bd_view_m
     return true;
 }
 
+/* Copies what the panes are made from. */
+static enum bd_status copy_pictures(struct bd_view_result *out, const struct bd_result *result)
+{
+    enum bd_status status = bd_frame_copy(&out->input, result->input);
+    if (status == BD_OK)
+        status = bd_frame_copy(&out->mask, result->mask);
+    if (status == BD_OK)
+        status = bd_frame_copy(&out->background, result->background);
+    return status;
+}
+
 static void describe(struct bd_view_worker *worker, struct bd_view_result *out,
                      const struct bd_result *result)
 {
@@ -161,16 +174,9 @@ static enum bd_status separate(struct bd_view_worker *worker, struct bd_view_res
     }
     if (status != BD_OK)
         return status;
-    const struct bd_frame *pictures[BD_PICTURES] = {
-        [BD_PANE_INPUT] = result.input,           [BD_PANE_BACKGROUND] = result.background,
-        [BD_PANE_FOREGROUND] = result.foreground, [BD_PANE_MASK] = result.mask,
-        [BD_PANE_OVERLAY] = result.overlay,
-    };
-    for (int i = 0; i < BD_PICTURES; i++) {
-        status = bd_frame_copy(&out->pictures[i], pictures[i]);
-        if (status != BD_OK)
-            return status;
-    }
+    status = copy_pictures(out, &result);
+    if (status != BD_OK)
+        return status;
     describe(worker, out, &result);
     worker->separated++;
     worker->dropped = result.dropped;
