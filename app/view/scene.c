@@ -73,6 +73,20 @@ static enum bd_status draw_single(struct bd_view_panel *panel, const struct bd_v
     return status;
 }
 
+/* The input alone, whatever the pane: nothing else is known yet. */
+static enum bd_status draw_first_frame(struct bd_view_panel *panel,
+                                       const struct bd_view_scene *scene, const SDL_Rect *all)
+{
+    SDL_Rect where;
+    enum bd_status status = bd_view_window_draw(panel->window, BD_PANE_INPUT, scene->first_frame,
+                                                scene->serial, all, &where);
+    if (status == BD_OK && scene->overlay)
+        bd_view_panel_label(panel, &where, bd_pane_names[BD_PANE_INPUT]);
+    if (!scene->message)
+        bd_view_panel_message(panel, all, scene->waiting, false);
+    return status;
+}
+
 enum bd_status bd_view_scene_draw(struct bd_view_panel *panel, const struct bd_view_scene *scene)
 {
     const struct bd_view_figures *figures = &scene->figures;
@@ -80,7 +94,9 @@ enum bd_status bd_view_scene_draw(struct bd_view_panel *panel, const struct bd_v
     enum bd_status status = BD_OK;
     bd_view_window_size(panel->window, &all.w, &all.h);
     bd_view_window_clear(panel->window);
-    if (!scene->result)
+    if (!scene->result && scene->first_frame)
+        status = draw_first_frame(panel, scene, &all);
+    else if (!scene->result)
         bd_view_panel_message(panel, &all, scene->waiting, true);
     else if (scene->pane == BD_PANE_ALL)
         status = draw_grid(panel, scene, all.w, all.h);

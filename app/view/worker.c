@@ -35,6 +35,7 @@ struct bd_view_worker {
 
     /* Written by the separator thread before the state leaves OPENING, constant afterwards. */
     struct bd_view_source source;
+    struct bd_view_result first_frame; /* input.width is 0 without one */
 
     /* Separator thread only. */
     struct bd_pipeline *pipeline;
@@ -92,7 +93,10 @@ static enum bd_status open_pipeline(struct bd_view_worker *worker)
     pthread_mutex_lock(&worker->lock);
     bd_view_queue_create(&worker->queue, bytes, source->info.live);
     pthread_mutex_unlock(&worker->lock);
-    return BD_OK;
+    const struct bd_frame *first;
+    if (bd_pipeline_first_frame(worker->pipeline, &first) == BD_OK)
+        status = bd_frame_copy(&worker->first_frame.input, first);
+    return status;
 }
 
 /* Sets the state to ended, unless the main thread has asked for a seek meanwhile. */
@@ -297,6 +301,7 @@ void bd_view_worker_destroy(struct bd_view_worker **handle)
     bd_log(BD_LOG_DEBUG, "%" PRId64 " frames were separated, %" PRId64 " dropped before",
            worker->separated, worker->dropped);
     bd_view_queue_destroy(&worker->queue);
+    bd_frame_destroy(&worker->first_frame.input);
     pthread_cond_destroy(&worker->wake);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
@@ -320,6 +325,12 @@ const struct bd_view_source *bd_view_worker_source(struct bd_view_worker *worker
 {
     enum bd_view_state state = bd_view_worker_progress(worker).state;
     return state == BD_VIEW_OPENING || state == BD_VIEW_OPEN_FAILED ? NULL : &worker->source;
+}
+
+const struct bd_view_result *bd_view_worker_first_frame(struct bd_view_worker *worker)
+{
+    bool there = bd_view_worker_source(worker) && worker->first_frame.input.width > 0;
+    return there ? &worker->first_frame : NULL;
 }
 
 const struct bd_view_result *bd_view_worker_peek(struct bd_view_worker *worker, int i)

@@ -20,8 +20,8 @@ struct bd_view_worker;
  * shared, not copied. */
 struct bd_view_result {
     struct bd_frame input;      /* as decoded, or BD_RGB24 */
-    struct bd_frame mask;       /* BD_GRAY8, as large as the input */
-    struct bd_frame background; /* in the processing size, BD_RGB24 or BD_GRAY8 */
+    struct bd_frame mask;       /* BD_GRAY8, as large as the input; none in a first frame */
+    struct bd_frame background; /* in the processing size, BD_RGB24 or BD_GRAY8; likewise */
     double position;            /* seconds from the beginning of the input */
     double foreground;          /* share of the pixels, 0..1 */
     int rank, columns;
@@ -74,6 +74,12 @@ struct bd_view_progress bd_view_worker_progress(struct bd_view_worker *worker);
 
 /* Not before the state has left OPENING; NULL if opening failed. Lives as long as the worker. */
 const struct bd_view_source *bd_view_worker_source(struct bd_view_worker *worker);
+
+/* The input's first frame, while its background is learned and no result is there; NULL if the
+ * first result comes without a wait. Of its members, only `input` is set. Lives as long as the
+ * worker.
+ */
+const struct bd_view_result *bd_view_worker_first_frame(struct bd_view_worker *worker);
 
 /* Files: the i-th result waiting, without taking it; NULL if there are not so many. It stays there
  * until the main thread takes it or seeks. */

@@ -193,6 +193,30 @@ static void settings_reach_the_separator(void **state)
     bd_options_release(&options);
 }
 
+/* The first picture does not wait for the look-ahead. */
+static void the_first_frame_comes_before_the_results(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    char *arguments[] = { "backdrop", "view", "synth:easy?frames=200" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 3);
+    while (!bd_view_worker_source(worker))
+        usleep(1000);
+    const struct bd_view_result *first = bd_view_worker_first_frame(worker);
+    assert_non_null(first);
+    assert_int_equal(first->input.index, 0);
+    struct bd_view_result *result = next(worker);
+    assert_non_null(result);
+    assert_int_equal(result->input.index, 0); /* it is separated too */
+    for (int y = 0; y < result->input.height; y++)
+        assert_memory_equal(first->input.data + y * first->input.stride,
+                            result->input.data + y * result->input.stride,
+                            (size_t)result->input.width * 3);
+    bd_view_worker_release(worker, &result);
+    bd_view_worker_destroy(&worker);
+    bd_options_release(&options);
+}
+
 static void failure_to_open_is_told(void **state)
 {
     (void)state;
@@ -369,6 +393,7 @@ int main(void)
         cmocka_unit_test(loop_starts_again),
         cmocka_unit_test(seek_drops_what_waits),
         cmocka_unit_test(settings_reach_the_separator),
+        cmocka_unit_test(the_first_frame_comes_before_the_results),
         cmocka_unit_test(failure_to_open_is_told),
         cmocka_unit_test(each_pane_is_made_from_the_parts),
         cmocka_unit_test(decoded_pictures_are_converted),
