@@ -1,5 +1,6 @@
 #include "app/commands.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "app/interrupt.h"
@@ -7,6 +8,7 @@
 #include "app/view/actions.h"
 #include "app/view/session.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 /* Seconds to wait for the input before the window opens, so that a failure shows no window. */
 static const double patience = 0.4;
@@ -34,7 +36,7 @@ static void handle(struct bd_view_session *view, const SDL_Event *event)
     }
 }
 
-/* Called by the separator thread: wakes the main thread. */
+/* Called by other threads: wakes the main thread. */
 static void notify(void *user)
 {
     (void)user;
@@ -42,15 +44,26 @@ static void notify(void *user)
     SDL_PushEvent(&event);
 }
 
+/* A thread of its own, because SDL does not wake for a signal, whose handler may not call SDL. */
+static void *watch_signals(void *user)
+{
+    bd_interrupt_wait();
+    notify(user);
+    return NULL;
+}
+
+/* Waits for events, `seconds` at most; without a next picture or message that may be for ever, so
+ * that a window in which nothing happens takes no processor time. */
 static void wait_for_events(struct bd_view_session *view, double seconds)
 {
     SDL_Event event;
     if (view->dirty)
         seconds = 0;
-    if (view->message[0] && view->message_until - bd_clock_seconds() < seconds)
-        seconds = view->message_until - bd_clock_seconds();
-    seconds = seconds > 0.1 ? 0.1 : seconds; /* a signal does not wake us */
-    if (SDL_WaitEventTimeout(&event, seconds > 0 ? (int)(seconds * 1000) : 0))
+    if (view->message[0])
+        seconds = fmin(seconds, view->message_until - bd_clock_seconds());
+    bool came = isinf(seconds) ? SDL_WaitEvent(&event)
+                               : SDL_WaitEventTimeout(&event, (int)(fmax(seconds, 0) * 1000));
+    if (came)
         do
             handle(view, &event);
         while (!view->quit && SDL_PollEvent(&event));
@@ -124,7 +137,7 @@ static void loop(struct bd_view_session *view)
         double now = bd_clock_seconds();
         if (!view->source && (view->source = bd_view_worker_source(view->worker)) != NULL)
             start_playing(view);
-        wait = 1;
+        wait = INFINITY;
         if (view->source && bd_view_player_advance(&view->player, now, &wait))
             view->dirty = true;
         if (view->source && finished != bd_view_player_finished(&view->player)) {
@@ -192,15 +205,9 @@ static void fail_display(struct bd_view_session *view)
     bd_view_session_fail(view, BD_VIEW_NO_START, line);
 }
 
-static void run_session(struct bd_view_session *view)
+/* The worker is there, and its input may be open. */
+static void show(struct bd_view_session *view)
 {
-    struct bd_view_worker_options options = { .options = view->options,
-                                              .notify = notify,
-                                              .interrupted = bd_interrupted };
-    if (bd_view_worker_create(&view->worker, &options) != BD_OK) {
-        bd_view_session_fail(view, BD_VIEW_NO_START, bd_error_detail());
-        return;
-    }
     wait_for_input(view);
     if (view->quit)
         return;
@@ -211,6 +218,26 @@ static void run_session(struct bd_view_session *view)
     loop(view);
     if (view->options->screenshot && view->player.current)
         save_last(view);
+}
+
+static void run_session(struct bd_view_session *view)
+{
+    pthread_t watcher;
+    struct bd_view_worker_options options = { .options = view->options,
+                                              .notify = notify,
+                                              .interrupted = bd_interrupted };
+    if (bd_view_worker_create(&view->worker, &options) != BD_OK) {
+        bd_view_session_fail(view, BD_VIEW_NO_START, bd_error_detail());
+        return;
+    }
+    if (!bd_thread_start(&watcher, "signals", watch_signals, NULL)) {
+        bd_view_session_fail(view, BD_VIEW_NO_START,
+                             "cannot start a thread that waits for signals");
+        return;
+    }
+    show(view);
+    bd_interrupt_release();
+    pthread_join(watcher, NULL);
 }
 
 int bd_view_run(const struct bd_options *options)

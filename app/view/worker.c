@@ -70,6 +70,7 @@ static void check_request(struct bd_view_worker *worker, enum bd_status status)
     pthread_mutex_lock(&worker->lock);
     snprintf(worker->notice, sizeof worker->notice, "%s", bd_error_detail());
     pthread_mutex_unlock(&worker->lock);
+    worker->options.notify(worker->options.user);
 }
 
 static enum bd_status open_pipeline(struct bd_view_worker *worker)

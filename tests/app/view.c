@@ -2,6 +2,7 @@
 #include "tests/app/view_fixture.h"
 
 #include <X11/Xlib.h>
+#include <time.h>
 
 static bool has_command(const char *name)
 {
@@ -150,6 +151,68 @@ static void paused_picture_follows_threshold_and_step(void **state)
     assert_true(difference(&before, &after, NULL, false) >= 0.1);
     press(stage, "Escape");
     finish(stage, 0);
+    bd_frame_destroy(&before);
+    bd_frame_destroy(&after);
+}
+
+/* Processor time that the program has taken so far, of all its threads; seconds. */
+static double processor_time(const struct stage *stage)
+{
+    clockid_t clock;
+    struct timespec time;
+    assert_int_equal(clock_getcpuclockid(stage->child, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &time), 0);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* How often its main thread has gone to sleep. */
+static long main_thread_sleeps(const struct stage *stage)
+{
+    static const char key[] = "voluntary_ctxt_switches:";
+    char path[64], line[256];
+    long count = -1;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", stage->child, stage->child);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            count = atol(line + sizeof key - 1);
+    fclose(file);
+    assert_true(count >= 0);
+    return count;
+}
+
+/* Waits for a second in which the program is at rest: its main thread sleeps all the time, and all
+ * threads together take less than 20 ms (sanitizers have some of their own). Before it there may be
+ * a rest of work, and a message may end. */
+static void expect_rest(const struct stage *stage)
+{
+    for (double end = bd_clock_seconds() + patience; bd_clock_seconds() < end;) {
+        double time = processor_time(stage);
+        long sleeps = main_thread_sleeps(stage);
+        nap(1);
+        if (main_thread_sleeps(stage) == sleeps && processor_time(stage) - time < 0.02)
+            return;
+    }
+    fail_msg("the program does not rest");
+}
+
+static void nothing_is_done_while_nothing_happens(void **state)
+{
+    struct stage *stage = *state;
+    struct bd_frame before = { 0 }, after = { 0 };
+    open_window(stage, "view 'synth:street?frames=150' --pane input");
+    press(stage, "space");
+    expect_rest(stage);
+    shoot(stage, &before);
+    press(stage, "space"); /* it goes on, to the end */
+    do
+        shoot(stage, &after);
+    while (difference(&before, &after, NULL, false) < 0.1);
+    press(stage, "6");
+    expect_rest(stage);
+    kill(stage->child, SIGTERM); /* a signal wakes it */
+    finish(stage, 4);
     bd_frame_destroy(&before);
     bd_frame_destroy(&after);
 }
@@ -303,6 +366,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_pane_shows_its_picture, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(paused_picture_follows_threshold_and_step, open_stage,
+                                        close_stage),
+        cmocka_unit_test_setup_teardown(nothing_is_done_while_nothing_happens, open_stage,
                                         close_stage),
         cmocka_unit_test_setup_teardown(window_resizes, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(interrupt_exits_4, open_stage, close_stage),
