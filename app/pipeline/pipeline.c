@@ -416,6 +416,14 @@ enum bd_status bd_pipeline_first_frame(struct bd_pipeline *pipeline, const struc
     return waits ? bd_queue_peek(pipeline->queue, 0, frame, &picture) : BD_END;
 }
 
+enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *share)
+{
+    if (!pipeline->initialiser)
+        return BD_END;
+    return bd_initialiser_next(pipeline->initialiser, pipeline->separator, pipeline->stabiliser,
+                               share);
+}
+
 /* Separates the next frame and hands it over. The solver of batches gives its frames back when the
  * next one is asked for: nothing may overlap there. */
 static enum bd_status separate_beside(struct bd_pipeline *pipeline, struct bd_finisher *finisher)

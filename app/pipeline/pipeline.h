@@ -72,6 +72,11 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
  * the first result comes at once, or there is no frame. */
 enum bd_status bd_pipeline_first_frame(struct bd_pipeline *pipeline, const struct bd_frame **frame);
 
+/* A part of the look-ahead that the first bd_pipeline_next would wait for, so that a window can say
+ * how much is done, 0 to 1. BD_END: bd_pipeline_next waits for no more of it. Failures are returned
+ * by bd_pipeline_next too. */
+enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *share);
+
 /* True while frames that were held back at the start wait. After an interruption they can still be
  * had. */
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline);

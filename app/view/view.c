@@ -96,6 +96,17 @@ static void check_worker(struct bd_view_session *view)
     }
 }
 
+/* Says how much of the background is learned, until there is a result. */
+static void follow_look_ahead(struct bd_view_session *view)
+{
+    int percent = (int)(100 * bd_view_worker_progress(view->worker).learned);
+    if (percent == view->learned_percent || view->player.current)
+        return;
+    view->learned_percent = percent;
+    snprintf(view->waiting, sizeof view->waiting, "learning the background: %d %%", percent);
+    view->dirty = true;
+}
+
 static double pixel_aspect(const struct bd_reader_info *info)
 {
     bool known = info->pixel_aspect.num > 0 && info->pixel_aspect.den > 0;
@@ -109,8 +120,7 @@ static void start_playing(struct bd_view_session *view)
     view->threshold = view->source->threshold;
     view->lambda = view->source->lambda;
     bd_view_player_init(&view->player, view->worker);
-    snprintf(view->waiting, sizeof view->waiting, "learning the background of %s",
-             view->options->arguments[0]);
+    snprintf(view->waiting, sizeof view->waiting, "learning the background");
     bd_view_window_fit(view->window, info->width, info->height, pixel_aspect(info),
                        view->pane == BD_PANE_ALL);
     bd_log(BD_LOG_INFO, "input %dx%d, %s in %s; %s", info->width, info->height, info->codec,
@@ -137,6 +147,8 @@ static void loop(struct bd_view_session *view)
         double now = bd_clock_seconds();
         if (!view->source && (view->source = bd_view_worker_source(view->worker)) != NULL)
             start_playing(view);
+        if (view->source)
+            follow_look_ahead(view);
         wait = INFINITY;
         if (view->source && bd_view_player_advance(&view->player, now, &wait))
             view->dirty = true;

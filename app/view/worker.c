@@ -32,6 +32,7 @@ struct bd_view_worker {
     char detail[bd_detail_size], notice[160];
     struct bd_view_queue queue;
     int64_t generation; /* of results: a seek makes the earlier ones obsolete */
+    double learned;     /* share of the look-ahead that is done */
 
     /* Written by the separator thread before the state leaves OPENING, constant afterwards. */
     struct bd_view_source source;
@@ -235,12 +236,25 @@ static void deliver(struct bd_view_worker *worker, struct bd_view_result *out, b
     worker->options.notify(worker->options.user);
 }
 
+/* Follows the look-ahead. What fails here fails in bd_pipeline_next too. */
+static void look_ahead(struct bd_view_worker *worker)
+{
+    double share;
+    while (bd_pipeline_look_ahead(worker->pipeline, &share) == BD_OK) {
+        pthread_mutex_lock(&worker->lock);
+        worker->learned = share;
+        pthread_mutex_unlock(&worker->lock);
+        worker->options.notify(worker->options.user);
+    }
+}
+
 static void separate_all(struct bd_view_worker *worker)
 {
     struct bd_view_mailbox mail;
     struct bd_view_result *out;
     int64_t generation;
     bool at_end = false;
+    look_ahead(worker);
     while (next_task(worker, at_end, &mail, &out, &generation)) {
         if (apply_requests(worker, &mail))
             at_end = false;
@@ -315,6 +329,7 @@ struct bd_view_progress bd_view_worker_progress(struct bd_view_worker *worker)
     struct bd_view_progress progress = { .state = worker->state,
                                          .status = worker->status,
                                          .detail = worker->detail,
+                                         .learned = worker->learned,
                                          .ready = worker->queue.ready_count,
                                          .capacity = worker->queue.capacity,
                                          .dropped = worker->queue.dropped };

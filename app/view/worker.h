@@ -66,6 +66,7 @@ struct bd_view_progress {
     enum bd_view_state state;
     enum bd_status status; /* why the state is BROKEN_OFF or OPEN_FAILED */
     const char *detail;    /* the same in words; lives as long as the worker */
+    double learned;        /* share of the look-ahead that is done, 0..1 */
     int ready, capacity;   /* results that wait in the queue, and the most that it holds */
     int64_t dropped;       /* results of a live source that a later one replaced unseen */
 };

@@ -121,13 +121,18 @@ static void a_window_gets_the_first_frame_and_small_backgrounds(void **state)
     (void)state;
     struct bd_options options = options_for("synth:easy?size=1280x720&frames=30");
     const struct bd_frame *frame;
+    double share = 0;
     struct bd_pipeline *pipeline = NULL;
     struct bd_result result;
     const unsigned wants = BD_WANT_DECODED | BD_WANT_BACKGROUND | BD_WANT_SMALL;
     assert_int_equal(bd_pipeline_open(&pipeline, &options, true, wants, NULL, NULL), BD_OK);
     assert_int_equal(bd_pipeline_first_frame(pipeline, &frame), BD_OK);
     assert_int_equal(frame->index, 0);
+    for (int i = 0; i < 10; i++) /* the rest is left to bd_pipeline_next */
+        assert_int_equal(bd_pipeline_look_ahead(pipeline, &share), BD_OK);
+    assert_true(share > 0.1 && share < 0.9);
     assert_int_equal(bd_pipeline_next(pipeline, &result), BD_OK);
+    assert_int_equal(bd_pipeline_look_ahead(pipeline, &share), BD_END);
     assert_int_equal(result.input->index, 0);
     assert_int_equal(result.mask->width, 1280);
     assert_int_equal(result.background->width, bd_pipeline_settings(pipeline).width);

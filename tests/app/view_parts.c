@@ -207,6 +207,7 @@ static void the_first_frame_comes_before_the_results(void **state)
     assert_int_equal(first->input.index, 0);
     struct bd_view_result *result = next(worker);
     assert_non_null(result);
+    assert_true(bd_view_worker_progress(worker).learned == 1);
     assert_int_equal(result->input.index, 0); /* it is separated too */
     for (int y = 0; y < result->input.height; y++)
         assert_memory_equal(first->input.data + y * first->input.stride,
