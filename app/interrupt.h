@@ -13,4 +13,9 @@ void bd_interrupt_install(void);
  * bd_reader_options.interrupted. */
 bool bd_interrupted(void *user);
 
+/* Waits until the program is asked to stop, or bd_interrupt_release is called. For one thread,
+ * after bd_interrupt_install. */
+void bd_interrupt_wait(void);
+void bd_interrupt_release(void);
+
 #endif

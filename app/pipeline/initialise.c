@@ -297,19 +297,33 @@ enum bd_status bd_initialise_from_queue(struct bd_queue *queue, struct bd_ration
     return status ? status : learn(separator, shown, known);
 }
 
+enum bd_status bd_initialiser_next(struct bd_initialiser *initialiser,
+                                   struct bd_separator *separator, struct bd_stabiliser *stabiliser,
+                                   double *share)
+{
+    enum bd_status status;
+    const struct bd_frame *picture = next_picture(initialiser, &status);
+    if (!picture)
+        return status ? status : BD_END;
+    status = show(separator, stabiliser, picture);
+    if (status)
+        return status;
+    release(initialiser);
+    *share = (double)initialiser->shown / initialiser->window;
+    return BD_OK;
+}
+
 enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
                                      struct bd_separator *separator,
                                      struct bd_stabiliser *stabiliser)
 {
-    const struct bd_frame *picture;
-    enum bd_status status = BD_OK;
-    int shown = 0;
-    while (!status && (picture = next_picture(*initialiser, &status))) {
-        status = show(separator, stabiliser, picture);
-        release(*initialiser);
-        shown++;
-    }
-    if (status == BD_OK)
+    enum bd_status status;
+    double share;
+    do
+        status = bd_initialiser_next(*initialiser, separator, stabiliser, &share);
+    while (!status);
+    int shown = (*initialiser)->shown;
+    if (status == BD_END)
         status = learn(separator, shown, INFINITY);
     else if (status != BD_ERROR_INTERRUPTED && shown > 0)
         status = bd_separator_reset(separator); /* the main reader will report the same damage */

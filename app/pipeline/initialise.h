@@ -31,8 +31,14 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
                                     const struct bd_separator_options *settings,
                                     enum bd_pixel_format format, int parts);
 
-/* Gives the separator the pictures in their order, registered by `stabiliser` (NULL: unchanged),
- * initialises its background from them, and closes. Waits for pictures that are not there yet. The
+/* Gives the separator the next picture, registered by `stabiliser` (NULL: unchanged), and says
+ * which share of the pictures it has. Waits for a picture that is not there yet. BD_END: there are
+ * no more. Errors: those of bd_initialiser_finish, which has to be called in any case. */
+enum bd_status bd_initialiser_next(struct bd_initialiser *initialiser,
+                                   struct bd_separator *separator, struct bd_stabiliser *stabiliser,
+                                   double *share);
+
+/* Gives the separator the pictures that are left, initialises its background, and closes. The
  * background is not initialised if there are very few frames or if reading fails on the way.
  * Errors: those of the reader before the first picture, and BD_ERROR_INTERRUPTED. */
 enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,

@@ -29,7 +29,7 @@ void bd_foreground_draw(struct bd_frame *foreground, const struct bd_frame *inpu
     bd_frame_copy_times(foreground, input);
 }
 
-/* Is the foreground pixel (x, y) next to background, or at the rim of the picture? `width` is the
+/* Is the foreground pixel (x, y) next to background? Not at the rim of the picture. `width` is the
  * thickness of the line: larger pictures are looked at from farther away. */
 static bool on_border(const struct bd_frame *mask, int x, int y, int width)
 {
@@ -37,15 +37,23 @@ static bool on_border(const struct bd_frame *mask, int x, int y, int width)
     if (left < 0 || up < 0 || right >= mask->width || down >= mask->height)
         return false;
     const uint8_t *row = mask->data + (int64_t)y * mask->stride;
-    return !row[left] || !row[right] || !mask->data[(int64_t)up * mask->stride + x] ||
-           !mask->data[(int64_t)down * mask->stride + x];
+    return row[left] < 128 || row[right] < 128 ||
+           mask->data[(int64_t)up * mask->stride + x] < 128 ||
+           mask->data[(int64_t)down * mask->stride + x] < 128;
+}
+
+void bd_overlay_tint(uint8_t *pixel, const struct bd_frame *mask, int x, int y)
+{
+    bool border = on_border(mask, x, y, 1 + mask->height / 500);
+    for (int c = 0; c < 3; c++)
+        pixel[c] = border ? line[c]
+                          : (uint8_t)((pixel[c] * (256 - tint_share) + tint[c] * tint_share) >> 8);
 }
 
 void bd_overlay_draw(struct bd_frame *overlay, const struct bd_frame *input,
                      const struct bd_frame *mask)
 {
     int samples = (int)input->format;
-    int thickness = 1 + input->height / 500;
     for (int y = 0; y < input->height; y++) {
         const uint8_t *in = input->data + (int64_t)y * input->stride;
         const uint8_t *m = mask->data + (int64_t)y * mask->stride;
@@ -55,15 +63,8 @@ void bd_overlay_draw(struct bd_frame *overlay, const struct bd_frame *input,
         for (int x = 0; x < input->width; x++) {
             if (samples == 1)
                 memset(out + 3 * x, in[x], 3);
-            if (!m[x])
-                continue;
-            bool border = on_border(mask, x, y, thickness);
-            for (int c = 0; c < 3; c++) {
-                int value = out[3 * x + c];
-                out[3 * x + c] =
-                    border ? line[c]
-                           : (uint8_t)((value * (256 - tint_share) + tint[c] * tint_share) >> 8);
-            }
+            if (m[x])
+                bd_overlay_tint(out + 3 * x, mask, x, y);
         }
     }
     bd_frame_copy_times(overlay, input);

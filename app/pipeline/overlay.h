@@ -10,6 +10,10 @@
 void bd_foreground_draw(struct bd_frame *foreground, const struct bd_frame *input,
                         const struct bd_frame *mask);
 
+/* Changes the RGB of foreground pixel (x, y) to that of the overlay: tinted, or the line of the
+ * border. In `mask` (BD_GRAY8), 128 and more are foreground. */
+void bd_overlay_tint(uint8_t *pixel, const struct bd_frame *mask, int x, int y);
+
 /* `overlay` (BD_RGB24): the input with the mask tinted and its border drawn. */
 void bd_overlay_draw(struct bd_frame *overlay, const struct bd_frame *input,
                      const struct bd_frame *mask);

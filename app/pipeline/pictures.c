@@ -19,14 +19,23 @@ struct bd_pictures {
     struct bd_frame roi; /* full size, BD_GRAY8: where black, nothing is foreground; empty: none */
 };
 
-static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
-                                  enum bd_pixel_format format)
+/* Whether the background is wanted in another size than that of processing. */
+static bool enlarges_background(const struct bd_pictures *self)
 {
+    return self->upscaler && !(self->wants & BD_WANT_SMALL);
+}
+
+static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
+                                  const struct bd_separator_options *settings)
+{
+    enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
+    bool small = self->wants & BD_WANT_SMALL;
     enum bd_status status = bd_frame_create(&self->mask, width, height, BD_GRAY8);
     if (!status && (self->wants & BD_WANT_SHADOWS))
         status = bd_frame_create(&self->labels, width, height, BD_GRAY8);
     if (!status && (self->wants & BD_WANT_BACKGROUND))
-        status = bd_frame_create(&self->background, width, height, format);
+        status = bd_frame_create(&self->background, small ? settings->width : width,
+                                 small ? settings->height : height, format);
     if (!status && (self->wants & BD_WANT_FOREGROUND))
         status = bd_frame_create(&self->foreground, width, height, BD_RGBA32);
     if (!status && (self->wants & BD_WANT_OVERLAY))
@@ -62,13 +71,13 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the pictures");
     self->wants = wants;
-    enum bd_status status = open_frames(self, width, height, format);
+    enum bd_status status = open_frames(self, width, height, settings);
     if (!status && small)
         status = bd_pool_create(&self->pool, threads);
     if (!status && small)
         status = bd_upscaler_create(&self->upscaler, self->pool, width, height, settings->width,
                                     settings->height);
-    if (!status && small && (wants & BD_WANT_BACKGROUND))
+    if (!status && enlarges_background(self) && (wants & BD_WANT_BACKGROUND))
         status =
             bd_frame_create(&self->small_background, settings->width, settings->height, format);
     if (!status && roi)
@@ -107,7 +116,7 @@ static void copy_tight(struct bd_frame *frame, const uint8_t *data)
 
 static enum bd_status make_background(struct bd_pictures *self, const uint8_t *background)
 {
-    if (!self->upscaler) {
+    if (!enlarges_background(self)) {
         copy_tight(&self->background, background);
         return BD_OK;
     }

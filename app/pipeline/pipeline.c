@@ -72,7 +72,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
     const unsigned colours = BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR;
-    bool color = !options->gray || (pipeline->wants & colours);
+    bool color = !options->gray || (pipeline->wants & (colours | BD_WANT_DECODED));
     bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
     pipeline->reader_options =
         (struct bd_reader_options){ .input_format = options->input_format,
@@ -407,6 +407,21 @@ enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *
                               present_settings(pipeline));
     result->seconds += bd_clock_seconds() - begin;
     return status;
+}
+
+enum bd_status bd_pipeline_first_frame(struct bd_pipeline *pipeline, const struct bd_frame **frame)
+{
+    const struct bd_frame *picture;
+    bool waits = pipeline->initialiser || (pipeline->batch && !pipeline->info->live);
+    return waits ? bd_queue_peek(pipeline->queue, 0, frame, &picture) : BD_END;
+}
+
+enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *share)
+{
+    if (!pipeline->initialiser)
+        return BD_END;
+    return bd_initialiser_next(pipeline->initialiser, pipeline->separator, pipeline->stabiliser,
+                               share);
 }
 
 /* Separates the next frame and hands it over. The solver of batches gives its frames back when the

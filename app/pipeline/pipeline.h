@@ -24,7 +24,10 @@ enum bd_want {
     BD_WANT_OVERLAY = 4,
     BD_WANT_COLOR = 8, /* the input in colour even with --color gray; implied by the two above */
     BD_WANT_SHADOWS = 16,
-    BD_WANT_INPUT = 32 /* pixels of the input; implied by foreground, overlay and colour */
+    BD_WANT_INPUT = 32, /* pixels of the input; implied by foreground, overlay and colour */
+    BD_WANT_DECODED =
+        64,             /* the input in colour, its pixels only where it cannot be had as decoded */
+    BD_WANT_SMALL = 128 /* the background in the processing size */
 };
 
 struct bd_result {
@@ -34,8 +37,8 @@ struct bd_result {
                                           input */
     const struct bd_frame *labels;     /* as the mask, but 127 in shadows if those are wanted: what
                                           is written */
-    const struct bd_frame *background; /* full size, BD_RGB24, or BD_GRAY8 with --color gray; NULL
-                                          if not wanted */
+    const struct bd_frame *background; /* full size or that of processing, BD_RGB24, or BD_GRAY8
+                                          with --color gray; NULL if not wanted */
     const struct bd_frame *foreground; /* BD_RGBA32: input where mask, alpha = mask; NULL if not
                                           wanted */
     const struct bd_frame *overlay;    /* BD_RGB24: input with the mask tinted and outlined; NULL if
@@ -63,6 +66,16 @@ int bd_open_exit_status(enum bd_status status);
  * seekable file is read a second time for that; frames of other sources are held back for
  * --start-delay seconds or 512 MiB, unless the pipeline may drop frames. */
 enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result);
+
+/* The first frame, before it is separated, for a window to show while the look-ahead goes on, or a
+ * batch is collected. Call it before bd_pipeline_next, until which the frame is valid. BD_END where
+ * the first result comes at once, or there is no frame. */
+enum bd_status bd_pipeline_first_frame(struct bd_pipeline *pipeline, const struct bd_frame **frame);
+
+/* A part of the look-ahead that the first bd_pipeline_next would wait for, so that a window can say
+ * how much is done, 0 to 1. BD_END: bd_pipeline_next waits for no more of it. Failures are returned
+ * by bd_pipeline_next too. */
+enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *share);
 
 /* True while frames that were held back at the start wait. After an interruption they can still be
  * had. */

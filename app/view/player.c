@@ -1,5 +1,6 @@
 #include "app/view/player.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Longest wait, after a start or a seek, until the queue is half full; seconds. */
@@ -72,7 +73,7 @@ static void skip_missed(struct bd_view_player *player, double now)
 
 bool bd_view_player_advance(struct bd_view_player *player, double now, double *wait)
 {
-    *wait = 1;
+    *wait = INFINITY;
     if (player->show_next || (player->live && !player->paused)) {
         if (!show(player, now))
             return false;

@@ -25,7 +25,7 @@ void bd_view_player_init(struct bd_view_player *player, struct bd_view_worker *w
 void bd_view_player_close(struct bd_view_player *player);
 
 /* Shows the result that is due now. Returns whether `current` changed; *wait is the time until the
- * next is due, in seconds, or 1 if the worker has to deliver something first. */
+ * next is due, in seconds, or INFINITY if the worker or a key has to come first. */
 bool bd_view_player_advance(struct bd_view_player *player, double now, double *wait);
 
 void bd_view_player_pause(struct bd_view_player *player, bool paused);

@@ -2,32 +2,28 @@
 
 #include <string.h>
 
-/* Eight frames bridge a delay of a third of a second at 25 frames/s. Pictures larger than about
- * 1080p have fewer, at least two, so that the window takes at most 256 MiB. */
+/* Eight frames bridge a delay of a third of a second at 25 frames/s. Of pictures larger than
+ * about 6 megapixels there are fewer, at least two, so that results take at most 256 MiB. */
 static const int64_t memory_budget = (int64_t)256 << 20;
 
-enum bd_status bd_view_queue_create(struct bd_view_queue *queue, int width, int height, bool live)
+void bd_view_queue_create(struct bd_view_queue *queue, int64_t bytes, bool live)
 {
-    const int64_t bytes_a_pixel = 3 + 3 + 4 + 1 + 3; /* of the five pictures, at most */
-    int64_t slot = bytes_a_pixel * width * height;
-    if (slot <= 0)
-        return bd_fail(BD_ERROR_ARGUMENT, "a picture of %d x %d pixels cannot be shown", width,
-                       height);
-    int64_t slots = memory_budget / slot;
+    int64_t slots = memory_budget / bytes;
     if (live || slots < 4)
         slots = 4;
     queue->capacity = slots > BD_VIEW_SLOTS_MAX ? BD_VIEW_QUEUE_MAX : (int)slots - 2;
     queue->live = live;
     for (int i = 0; i < queue->capacity + 2; i++)
         queue->unused[queue->unused_count++] = &queue->slots[i];
-    return BD_OK;
 }
 
 void bd_view_queue_destroy(struct bd_view_queue *queue)
 {
-    for (int i = 0; i < BD_VIEW_SLOTS_MAX; i++)
-        for (int k = 0; k < BD_PICTURES; k++)
-            bd_frame_destroy(&queue->slots[i].pictures[k]);
+    for (int i = 0; i < BD_VIEW_SLOTS_MAX; i++) {
+        bd_frame_destroy(&queue->slots[i].input);
+        bd_frame_destroy(&queue->slots[i].mask);
+        bd_frame_destroy(&queue->slots[i].background);
+    }
     memset(queue, 0, sizeof *queue);
 }
 

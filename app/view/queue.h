@@ -18,8 +18,8 @@ struct bd_view_queue {
     int64_t dropped; /* results that a live source dropped unseen */
 };
 
-/* Chooses the capacity so that all slots together stay within a memory budget. */
-enum bd_status bd_view_queue_create(struct bd_view_queue *queue, int width, int height, bool live);
+/* Chooses the capacity so that all slots, of `bytes` each, together stay within a memory budget. */
+void bd_view_queue_create(struct bd_view_queue *queue, int64_t bytes, bool live);
 
 /* Frees the pictures. Safe on an all-zero queue. */
 void bd_view_queue_destroy(struct bd_view_queue *queue);

@@ -44,14 +44,13 @@ static enum bd_status draw_grid(struct bd_view_panel *panel, const struct bd_vie
                                 int width, int height)
 {
     int gap = (int)(4 * bd_view_window_density(panel->window) + 0.5);
-    const struct bd_frame *input = &scene->result->pictures[BD_PANE_INPUT];
+    const struct bd_frame *input = &scene->result->input;
     struct grid grid = make_grid(width, height, bd_view_window_shape(panel->window, input), gap);
     SDL_Rect cell, where;
     for (int i = 0; i < BD_PICTURES; i++) {
         cell = cell_of(&grid, i);
-        enum bd_status status =
-            bd_view_window_draw(panel->window, (enum bd_pane)i, &scene->result->pictures[i],
-                                scene->serial, &cell, &where);
+        enum bd_status status = bd_view_window_draw(panel->window, (enum bd_pane)i, scene->result,
+                                                    scene->serial, &cell, &where);
         if (status != BD_OK)
             return status;
         if (scene->overlay)
@@ -68,10 +67,23 @@ static enum bd_status draw_single(struct bd_view_panel *panel, const struct bd_v
 {
     SDL_Rect where;
     enum bd_status status =
-        bd_view_window_draw(panel->window, scene->pane, &scene->result->pictures[scene->pane],
-                            scene->serial, all, &where);
+        bd_view_window_draw(panel->window, scene->pane, scene->result, scene->serial, all, &where);
     if (status == BD_OK && scene->overlay)
         bd_view_panel_figures(panel, all, scene->pane, &scene->figures);
+    return status;
+}
+
+/* The input alone, whatever the pane: nothing else is known yet. */
+static enum bd_status draw_first_frame(struct bd_view_panel *panel,
+                                       const struct bd_view_scene *scene, const SDL_Rect *all)
+{
+    SDL_Rect where;
+    enum bd_status status = bd_view_window_draw(panel->window, BD_PANE_INPUT, scene->first_frame,
+                                                scene->serial, all, &where);
+    if (status == BD_OK && scene->overlay)
+        bd_view_panel_label(panel, &where, bd_pane_names[BD_PANE_INPUT]);
+    if (!scene->message)
+        bd_view_panel_message(panel, all, scene->waiting, false);
     return status;
 }
 
@@ -82,7 +94,9 @@ enum bd_status bd_view_scene_draw(struct bd_view_panel *panel, const struct bd_v
     enum bd_status status = BD_OK;
     bd_view_window_size(panel->window, &all.w, &all.h);
     bd_view_window_clear(panel->window);
-    if (!scene->result)
+    if (!scene->result && scene->first_frame)
+        status = draw_first_frame(panel, scene, &all);
+    else if (!scene->result)
         bd_view_panel_message(panel, &all, scene->waiting, true);
     else if (scene->pane == BD_PANE_ALL)
         status = draw_grid(panel, scene, all.w, all.h);

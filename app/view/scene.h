@@ -7,13 +7,14 @@
 #include "app/view/worker.h"
 
 struct bd_view_scene {
-    const struct bd_view_result *result; /* NULL: none yet */
-    int64_t serial;                      /* differs between results */
+    const struct bd_view_result *result;      /* NULL: none yet */
+    const struct bd_view_result *first_frame; /* shown while there is no result; NULL: none */
+    int64_t serial;                           /* differs between results and the first frame */
     enum bd_pane pane;
     bool overlay; /* text */
     bool help;
     const char *message; /* NULL: none */
-    const char *waiting; /* shown in the middle while there is no result */
+    const char *waiting; /* what there is no result for yet, in words */
     struct bd_view_figures figures;
 };
 

@@ -76,6 +76,8 @@ struct bd_view_scene bd_view_session_scene(const struct bd_view_session *view)
                                    .waiting = view->waiting };
     if (scene.result)
         fill_figures(view, &scene.figures);
+    else if (view->source)
+        scene.first_frame = bd_view_worker_first_frame(view->worker);
     return scene;
 }
 

@@ -33,6 +33,7 @@ struct bd_view_session {
     double threshold, lambda; /* as set by keys */
     char message[160], waiting[160];
     double message_until; /* clock time */
+    int learned_percent;  /* of the background, as `waiting` says */
 
     bool dirty; /* the window has to be drawn */
     bool broken_off;

@@ -1,5 +1,6 @@
 #include "app/commands.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "app/interrupt.h"
@@ -7,6 +8,7 @@
 #include "app/view/actions.h"
 #include "app/view/session.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 /* Seconds to wait for the input before the window opens, so that a failure shows no window. */
 static const double patience = 0.4;
@@ -34,7 +36,7 @@ static void handle(struct bd_view_session *view, const SDL_Event *event)
     }
 }
 
-/* Called by the separator thread: wakes the main thread. */
+/* Called by other threads: wakes the main thread. */
 static void notify(void *user)
 {
     (void)user;
@@ -42,15 +44,26 @@ static void notify(void *user)
     SDL_PushEvent(&event);
 }
 
+/* A thread of its own, because SDL does not wake for a signal, whose handler may not call SDL. */
+static void *watch_signals(void *user)
+{
+    bd_interrupt_wait();
+    notify(user);
+    return NULL;
+}
+
+/* Waits for events, `seconds` at most; without a next picture or message that may be for ever, so
+ * that a window in which nothing happens takes no processor time. */
 static void wait_for_events(struct bd_view_session *view, double seconds)
 {
     SDL_Event event;
     if (view->dirty)
         seconds = 0;
-    if (view->message[0] && view->message_until - bd_clock_seconds() < seconds)
-        seconds = view->message_until - bd_clock_seconds();
-    seconds = seconds > 0.1 ? 0.1 : seconds; /* a signal does not wake us */
-    if (SDL_WaitEventTimeout(&event, seconds > 0 ? (int)(seconds * 1000) : 0))
+    if (view->message[0])
+        seconds = fmin(seconds, view->message_until - bd_clock_seconds());
+    bool came = isinf(seconds) ? SDL_WaitEvent(&event)
+                               : SDL_WaitEventTimeout(&event, (int)(fmax(seconds, 0) * 1000));
+    if (came)
         do
             handle(view, &event);
         while (!view->quit && SDL_PollEvent(&event));
@@ -83,6 +96,17 @@ static void check_worker(struct bd_view_session *view)
     }
 }
 
+/* Says how much of the background is learned, until there is a result. */
+static void follow_look_ahead(struct bd_view_session *view)
+{
+    int percent = (int)(100 * bd_view_worker_progress(view->worker).learned);
+    if (percent == view->learned_percent || view->player.current)
+        return;
+    view->learned_percent = percent;
+    snprintf(view->waiting, sizeof view->waiting, "learning the background: %d %%", percent);
+    view->dirty = true;
+}
+
 static double pixel_aspect(const struct bd_reader_info *info)
 {
     bool known = info->pixel_aspect.num > 0 && info->pixel_aspect.den > 0;
@@ -96,8 +120,7 @@ static void start_playing(struct bd_view_session *view)
     view->threshold = view->source->threshold;
     view->lambda = view->source->lambda;
     bd_view_player_init(&view->player, view->worker);
-    snprintf(view->waiting, sizeof view->waiting, "learning the background of %s",
-             view->options->arguments[0]);
+    snprintf(view->waiting, sizeof view->waiting, "learning the background");
     bd_view_window_fit(view->window, info->width, info->height, pixel_aspect(info),
                        view->pane == BD_PANE_ALL);
     bd_log(BD_LOG_INFO, "input %dx%d, %s in %s; %s", info->width, info->height, info->codec,
@@ -124,7 +147,9 @@ static void loop(struct bd_view_session *view)
         double now = bd_clock_seconds();
         if (!view->source && (view->source = bd_view_worker_source(view->worker)) != NULL)
             start_playing(view);
-        wait = 1;
+        if (view->source)
+            follow_look_ahead(view);
+        wait = INFINITY;
         if (view->source && bd_view_player_advance(&view->player, now, &wait))
             view->dirty = true;
         if (view->source && finished != bd_view_player_finished(&view->player)) {
@@ -150,9 +175,10 @@ static enum bd_status open_window(struct bd_view_session *view)
     snprintf(title, sizeof title, "Backdrop - %s", view->options->arguments[0]);
     snprintf(view->waiting, sizeof view->waiting, "opening %s", view->options->arguments[0]);
     const struct bd_view_source *source = bd_view_worker_source(view->worker);
-    enum bd_status status = bd_view_window_create(
-        &view->window, title, source ? source->info.width : 16, source ? source->info.height : 9,
-        source ? pixel_aspect(&source->info) : 1, view->pane == BD_PANE_ALL);
+    enum bd_status status =
+        bd_view_window_create(&view->window, title, view->options->threads,
+                              source ? source->info.width : 16, source ? source->info.height : 9,
+                              source ? pixel_aspect(&source->info) : 1, view->pane == BD_PANE_ALL);
     if (status != BD_OK)
         return status;
     view->panel.window = view->window;
@@ -191,15 +217,9 @@ static void fail_display(struct bd_view_session *view)
     bd_view_session_fail(view, BD_VIEW_NO_START, line);
 }
 
-static void run_session(struct bd_view_session *view)
+/* The worker is there, and its input may be open. */
+static void show(struct bd_view_session *view)
 {
-    struct bd_view_worker_options options = { .options = view->options,
-                                              .notify = notify,
-                                              .interrupted = bd_interrupted };
-    if (bd_view_worker_create(&view->worker, &options) != BD_OK) {
-        bd_view_session_fail(view, BD_VIEW_NO_START, bd_error_detail());
-        return;
-    }
     wait_for_input(view);
     if (view->quit)
         return;
@@ -210,6 +230,26 @@ static void run_session(struct bd_view_session *view)
     loop(view);
     if (view->options->screenshot && view->player.current)
         save_last(view);
+}
+
+static void run_session(struct bd_view_session *view)
+{
+    pthread_t watcher;
+    struct bd_view_worker_options options = { .options = view->options,
+                                              .notify = notify,
+                                              .interrupted = bd_interrupted };
+    if (bd_view_worker_create(&view->worker, &options) != BD_OK) {
+        bd_view_session_fail(view, BD_VIEW_NO_START, bd_error_detail());
+        return;
+    }
+    if (!bd_thread_start(&watcher, "signals", watch_signals, NULL)) {
+        bd_view_session_fail(view, BD_VIEW_NO_START,
+                             "cannot start a thread that waits for signals");
+        return;
+    }
+    show(view);
+    bd_interrupt_release();
+    pthread_join(watcher, NULL);
 }
 
 int bd_view_run(const struct bd_options *options)

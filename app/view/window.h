@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "app/options.h"
-#include "video/frame.h"
+#include "app/view/worker.h"
 
 struct bd_view_window;
 
@@ -17,9 +17,10 @@ enum bd_status bd_view_display_open(void);
 void bd_view_display_close(void);
 
 /* Opens a window of about the size at which pictures of width x height (of pixels `pixel_aspect`
- * times as wide as high) fit well, one of them or, with `grid`, all. */
-enum bd_status bd_view_window_create(struct bd_view_window **window, const char *title, int width,
-                                     int height, double pixel_aspect, bool grid);
+ * times as wide as high) fit well, one of them or, with `grid`, all. At most `threads` threads (0:
+ * one a core), and at most four, make large pictures. */
+enum bd_status bd_view_window_create(struct bd_view_window **window, const char *title, int threads,
+                                     int width, int height, double pixel_aspect, bool grid);
 
 /* Safe on NULL; nulls. */
 void bd_view_window_destroy(struct bd_view_window **window);
@@ -47,10 +48,11 @@ double bd_view_window_shape(const struct bd_view_window *window, const struct bd
 /* Begins a new picture of the window: all dark. */
 void bd_view_window_clear(struct bd_view_window *window);
 
-/* Draws the frame of a pane as large as it fits into `area`, centred. A frame
- * with the same `serial` as before is not uploaded again. *where becomes its rectangle. */
+/* Draws a pane of the result as large as it fits into `area`, centred. Its picture is made and
+ * uploaded here, unless it was drawn in this size before, of a result with the same `serial`.
+ * *where becomes its rectangle. */
 enum bd_status bd_view_window_draw(struct bd_view_window *window, enum bd_pane pane,
-                                   const struct bd_frame *frame, int64_t serial,
+                                   const struct bd_view_result *result, int64_t serial,
                                    const SDL_Rect *area, SDL_Rect *where);
 
 /* Drops the uploaded pictures, which SDL_RENDER_TARGETS_RESET and the like make invalid. */

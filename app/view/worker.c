@@ -32,9 +32,11 @@ struct bd_view_worker {
     char detail[bd_detail_size], notice[160];
     struct bd_view_queue queue;
     int64_t generation; /* of results: a seek makes the earlier ones obsolete */
+    double learned;     /* share of the look-ahead that is done */
 
     /* Written by the separator thread before the state leaves OPENING, constant afterwards. */
     struct bd_view_source source;
+    struct bd_view_result first_frame; /* input.width is 0 without one */
 
     /* Separator thread only. */
     struct bd_pipeline *pipeline;
@@ -69,11 +71,12 @@ static void check_request(struct bd_view_worker *worker, enum bd_status status)
     pthread_mutex_lock(&worker->lock);
     snprintf(worker->notice, sizeof worker->notice, "%s", bd_error_detail());
     pthread_mutex_unlock(&worker->lock);
+    worker->options.notify(worker->options.user);
 }
 
 static enum bd_status open_pipeline(struct bd_view_worker *worker)
 {
-    const unsigned wants = BD_WANT_BACKGROUND | BD_WANT_FOREGROUND | BD_WANT_OVERLAY;
+    const unsigned wants = BD_WANT_DECODED | BD_WANT_BACKGROUND | BD_WANT_SMALL;
     enum bd_status status = bd_pipeline_open(&worker->pipeline, worker->options.options, true,
                                              wants, interrupted, worker);
     if (status != BD_OK)
@@ -86,10 +89,15 @@ static enum bd_status open_pipeline(struct bd_view_worker *worker)
     source->threshold = settings.threshold;
     source->lambda = settings.lambda;
     source->window = settings.window;
+    /* Of a result, at most: the input in colour and the mask, and the background. */
+    int64_t bytes = (int64_t)4 * source->info.width * source->info.height +
+                    (int64_t)settings.channels * settings.width * settings.height;
     pthread_mutex_lock(&worker->lock);
-    status = bd_view_queue_create(&worker->queue, source->info.width, source->info.height,
-                                  source->info.live);
+    bd_view_queue_create(&worker->queue, bytes, source->info.live);
     pthread_mutex_unlock(&worker->lock);
+    const struct bd_frame *first;
+    if (bd_pipeline_first_frame(worker->pipeline, &first) == BD_OK)
+        status = bd_frame_copy(&worker->first_frame.input, first);
     return status;
 }
 
@@ -127,6 +135,17 @@ static bool apply_requests(struct bd_view_worker *worker, const struct bd_view_m
     return true;
 }
 
+/* Copies what the panes are made from. */
+static enum bd_status copy_pictures(struct bd_view_result *out, const struct bd_result *result)
+{
+    enum bd_status status = bd_frame_copy(&out->input, result->input);
+    if (status == BD_OK)
+        status = bd_frame_copy(&out->mask, result->mask);
+    if (status == BD_OK)
+        status = bd_frame_copy(&out->background, result->background);
+    return status;
+}
+
 static void describe(struct bd_view_worker *worker, struct bd_view_result *out,
                      const struct bd_result *result)
 {
@@ -161,16 +180,9 @@ static enum bd_status separate(struct bd_view_worker *worker, struct bd_view_res
     }
     if (status != BD_OK)
         return status;
-    const struct bd_frame *pictures[BD_PICTURES] = {
-        [BD_PANE_INPUT] = result.input,           [BD_PANE_BACKGROUND] = result.background,
-        [BD_PANE_FOREGROUND] = result.foreground, [BD_PANE_MASK] = result.mask,
-        [BD_PANE_OVERLAY] = result.overlay,
-    };
-    for (int i = 0; i < BD_PICTURES; i++) {
-        status = bd_frame_copy(&out->pictures[i], pictures[i]);
-        if (status != BD_OK)
-            return status;
-    }
+    status = copy_pictures(out, &result);
+    if (status != BD_OK)
+        return status;
     describe(worker, out, &result);
     worker->separated++;
     worker->dropped = result.dropped;
@@ -224,12 +236,25 @@ static void deliver(struct bd_view_worker *worker, struct bd_view_result *out, b
     worker->options.notify(worker->options.user);
 }
 
+/* Follows the look-ahead. What fails here fails in bd_pipeline_next too. */
+static void look_ahead(struct bd_view_worker *worker)
+{
+    double share;
+    while (bd_pipeline_look_ahead(worker->pipeline, &share) == BD_OK) {
+        pthread_mutex_lock(&worker->lock);
+        worker->learned = share;
+        pthread_mutex_unlock(&worker->lock);
+        worker->options.notify(worker->options.user);
+    }
+}
+
 static void separate_all(struct bd_view_worker *worker)
 {
     struct bd_view_mailbox mail;
     struct bd_view_result *out;
     int64_t generation;
     bool at_end = false;
+    look_ahead(worker);
     while (next_task(worker, at_end, &mail, &out, &generation)) {
         if (apply_requests(worker, &mail))
             at_end = false;
@@ -291,6 +316,7 @@ void bd_view_worker_destroy(struct bd_view_worker **handle)
     bd_log(BD_LOG_DEBUG, "%" PRId64 " frames were separated, %" PRId64 " dropped before",
            worker->separated, worker->dropped);
     bd_view_queue_destroy(&worker->queue);
+    bd_frame_destroy(&worker->first_frame.input);
     pthread_cond_destroy(&worker->wake);
     pthread_mutex_destroy(&worker->lock);
     free(worker);
@@ -303,6 +329,7 @@ struct bd_view_progress bd_view_worker_progress(struct bd_view_worker *worker)
     struct bd_view_progress progress = { .state = worker->state,
                                          .status = worker->status,
                                          .detail = worker->detail,
+                                         .learned = worker->learned,
                                          .ready = worker->queue.ready_count,
                                          .capacity = worker->queue.capacity,
                                          .dropped = worker->queue.dropped };
@@ -314,6 +341,12 @@ const struct bd_view_source *bd_view_worker_source(struct bd_view_worker *worker
 {
     enum bd_view_state state = bd_view_worker_progress(worker).state;
     return state == BD_VIEW_OPENING || state == BD_VIEW_OPEN_FAILED ? NULL : &worker->source;
+}
+
+const struct bd_view_result *bd_view_worker_first_frame(struct bd_view_worker *worker)
+{
+    bool there = bd_view_worker_source(worker) && worker->first_frame.input.width > 0;
+    return there ? &worker->first_frame : NULL;
 }
 
 const struct bd_view_result *bd_view_worker_peek(struct bd_view_worker *worker, int i)

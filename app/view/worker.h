@@ -15,11 +15,15 @@
 
 struct bd_view_worker;
 
-/* A separated frame. It is a copy, so that the pipeline can continue. */
+/* A separated frame: what the pictures of all panes are made from, so that a pane is made when it
+ * is shown, and at once. It is a copy, so that the pipeline can continue; a decoded picture is
+ * shared, not copied. */
 struct bd_view_result {
-    struct bd_frame pictures[BD_PICTURES]; /* by enum bd_pane, formats as in struct bd_result */
-    double position;                       /* seconds from the beginning of the input */
-    double foreground;                     /* share of the pixels, 0..1 */
+    struct bd_frame input;      /* as decoded, or BD_RGB24 */
+    struct bd_frame mask;       /* BD_GRAY8, as large as the input; none in a first frame */
+    struct bd_frame background; /* in the processing size, BD_RGB24 or BD_GRAY8; likewise */
+    double position;            /* seconds from the beginning of the input */
+    double foreground;          /* share of the pixels, 0..1 */
     int rank, columns;
     int64_t dropped; /* frames of a live source dropped before separation */
     double seconds;  /* spent on separating this frame */
@@ -62,6 +66,7 @@ struct bd_view_progress {
     enum bd_view_state state;
     enum bd_status status; /* why the state is BROKEN_OFF or OPEN_FAILED */
     const char *detail;    /* the same in words; lives as long as the worker */
+    double learned;        /* share of the look-ahead that is done, 0..1 */
     int ready, capacity;   /* results that wait in the queue, and the most that it holds */
     int64_t dropped;       /* results of a live source that a later one replaced unseen */
 };
@@ -70,6 +75,12 @@ struct bd_view_progress bd_view_worker_progress(struct bd_view_worker *worker);
 
 /* Not before the state has left OPENING; NULL if opening failed. Lives as long as the worker. */
 const struct bd_view_source *bd_view_worker_source(struct bd_view_worker *worker);
+
+/* The input's first frame, while its background is learned and no result is there; NULL if the
+ * first result comes without a wait. Of its members, only `input` is set. Lives as long as the
+ * worker.
+ */
+const struct bd_view_result *bd_view_worker_first_frame(struct bd_view_worker *worker);
 
 /* Files: the i-th result waiting, without taking it; NULL if there are not so many. It stays there
  * until the main thread takes it or seeks. */

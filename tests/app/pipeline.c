@@ -114,6 +114,38 @@ static void a_held_start_is_nearly_a_look_ahead(void **state)
     assert_true(f_measure(&score) < ahead - 0.02);
 }
 
+/* A window shows the first frame before it is separated, where that takes a look-ahead. It makes
+ * the background's picture itself. */
+static void a_window_gets_the_first_frame_and_small_backgrounds(void **state)
+{
+    (void)state;
+    struct bd_options options = options_for("synth:easy?size=1280x720&frames=30");
+    const struct bd_frame *frame;
+    double share = 0;
+    struct bd_pipeline *pipeline = NULL;
+    struct bd_result result;
+    const unsigned wants = BD_WANT_DECODED | BD_WANT_BACKGROUND | BD_WANT_SMALL;
+    assert_int_equal(bd_pipeline_open(&pipeline, &options, true, wants, NULL, NULL), BD_OK);
+    assert_int_equal(bd_pipeline_first_frame(pipeline, &frame), BD_OK);
+    assert_int_equal(frame->index, 0);
+    for (int i = 0; i < 10; i++) /* the rest is left to bd_pipeline_next */
+        assert_int_equal(bd_pipeline_look_ahead(pipeline, &share), BD_OK);
+    assert_true(share > 0.1 && share < 0.9);
+    assert_int_equal(bd_pipeline_next(pipeline, &result), BD_OK);
+    assert_int_equal(bd_pipeline_look_ahead(pipeline, &share), BD_END);
+    assert_int_equal(result.input->index, 0);
+    assert_int_equal(result.mask->width, 1280);
+    assert_int_equal(result.background->width, bd_pipeline_settings(pipeline).width);
+    assert_true(result.background->width < 1280);
+    assert_null(result.overlay);
+    assert_int_equal(bd_pipeline_first_frame(pipeline, &frame), BD_END);
+    bd_pipeline_close(&pipeline);
+    options.live = true;
+    assert_int_equal(bd_pipeline_open(&pipeline, &options, true, wants, NULL, NULL), BD_OK);
+    assert_int_equal(bd_pipeline_first_frame(pipeline, &frame), BD_END);
+    bd_pipeline_close(&pipeline);
+}
+
 /* The background that the first frame is separated with, and whether others are held back then. */
 static bool first_background(const struct bd_options *options, bool drop,
                              struct bd_frame *background)
@@ -640,6 +672,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scene_is_separated),
         cmocka_unit_test(a_held_start_is_nearly_a_look_ahead),
+        cmocka_unit_test(a_window_gets_the_first_frame_and_small_backgrounds),
         cmocka_unit_test(what_is_held_back),
         cmocka_unit_test(enlarged_masks_follow_the_edges),
         cmocka_unit_test(the_band_finds_a_known_edge),

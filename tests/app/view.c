@@ -2,6 +2,7 @@
 #include "tests/app/view_fixture.h"
 
 #include <X11/Xlib.h>
+#include <time.h>
 
 static bool has_command(const char *name)
 {
@@ -61,11 +62,12 @@ static void shoot(struct stage *stage, struct bd_frame *picture)
     fail_msg("%s does not appear", name);
 }
 
-/* Opens the window on `input` without text, and waits for a picture in it. */
-static void open_window(struct stage *stage, const char *arguments)
+/* Opens the window on an input in which something moves, with its mask and without text, and waits
+ * for the mask; the input's first frame is there before. */
+static void open_window(struct stage *stage, const char *input)
 {
     struct bd_frame picture = { 0 };
-    char environment[128];
+    char environment[128], arguments[256];
     if (!has_command("Xvfb") || !has_command("xdotool")) {
         print_message("Xvfb or xdotool is missing\n");
         skip();
@@ -73,6 +75,7 @@ static void open_window(struct stage *stage, const char *arguments)
     start_screen(stage);
     snprintf(environment, sizeof environment, "-u SDL_VIDEODRIVER -u WAYLAND_DISPLAY DISPLAY=%s",
              stage->display);
+    snprintf(arguments, sizeof arguments, "view %s --pane mask", input);
     start(stage, environment, arguments);
     assert_true(xdotool(stage, "search --sync --onlyvisible --name '^Backdrop - synth:' "
                                "windowfocus --sync"));
@@ -80,8 +83,8 @@ static void open_window(struct stage *stage, const char *arguments)
     double end = bd_clock_seconds() + patience;
     do
         shoot(stage, &picture);
-    while (contrast(&picture) < 100 && bd_clock_seconds() < end);
-    assert_true(contrast(&picture) >= 100);
+    while (white_share(&picture) <= 0 && bd_clock_seconds() < end);
+    assert_true(white_share(&picture) > 0);
     bd_frame_destroy(&picture);
 }
 
@@ -91,7 +94,7 @@ static void each_pane_shows_its_picture(void **state)
     static const char *const keys[COUNT] = { "1", "2", "3", "4", "5", "6", "o" };
     struct stage *stage = *state;
     struct bd_frame picture[COUNT] = { 0 };
-    open_window(stage, "view synth:street --pane input");
+    open_window(stage, "synth:street");
     nap(1);
     press(stage, "p");
     for (int i = 0; i < COUNT; i++) {
@@ -126,7 +129,7 @@ static void paused_picture_follows_threshold_and_step(void **state)
 {
     struct stage *stage = *state;
     struct bd_frame before = { 0 }, after = { 0 };
-    open_window(stage, "view synth:street --pane mask --loop");
+    open_window(stage, "synth:street --loop");
     nap(1);
     press(stage, "space");
     shoot(stage, &before);
@@ -154,11 +157,66 @@ static void paused_picture_follows_threshold_and_step(void **state)
     bd_frame_destroy(&after);
 }
 
+/* Processor time that the program has taken so far, of all its threads; seconds. */
+static double processor_time(const struct stage *stage)
+{
+    clockid_t clock;
+    struct timespec time;
+    assert_int_equal(clock_getcpuclockid(stage->child, &clock), 0);
+    assert_int_equal(clock_gettime(clock, &time), 0);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* How often its main thread has gone to sleep. */
+static long main_thread_sleeps(const struct stage *stage)
+{
+    static const char key[] = "voluntary_ctxt_switches:";
+    char path[64], line[256];
+    long count = -1;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/status", stage->child, stage->child);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, key, sizeof key - 1) == 0)
+            count = atol(line + sizeof key - 1);
+    fclose(file);
+    assert_true(count >= 0);
+    return count;
+}
+
+/* Waits for a second in which the program is at rest: its main thread sleeps all the time, and all
+ * threads together take less than 20 ms (sanitizers have some of their own). Before it there may be
+ * a rest of work, and a message may end. */
+static void expect_rest(const struct stage *stage)
+{
+    for (double end = bd_clock_seconds() + patience; bd_clock_seconds() < end;) {
+        double time = processor_time(stage);
+        long sleeps = main_thread_sleeps(stage);
+        nap(1);
+        if (main_thread_sleeps(stage) == sleeps && processor_time(stage) - time < 0.02)
+            return;
+    }
+    fail_msg("the program does not rest");
+}
+
+static void nothing_is_done_while_nothing_happens(void **state)
+{
+    struct stage *stage = *state;
+    open_window(stage, "'synth:street?frames=150'");
+    press(stage, "space");
+    expect_rest(stage);
+    press(stage, "1 space"); /* it goes on, to the end */
+    expect_rest(stage);
+    kill(stage->child, SIGTERM); /* a signal wakes it */
+    finish(stage, 4);
+}
+
 static void window_resizes(void **state)
 {
     struct stage *stage = *state;
     struct bd_frame picture = { 0 };
-    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --pane input");
+    open_window(stage, "'synth:easy?size=160x120' --window 10");
+    press(stage, "1");
     assert_true(xdotool(stage, "search --name '^Backdrop - ' windowsize --sync 640 640"));
     double end = bd_clock_seconds() + patience;
     do
@@ -180,7 +238,7 @@ static void window_resizes(void **state)
 static void interrupt_exits_4(void **state)
 {
     struct stage *stage = *state;
-    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --loop");
+    open_window(stage, "'synth:easy?size=160x120' --window 10 --loop");
     kill(stage->child, SIGINT);
     finish(stage, 4);
 }
@@ -205,7 +263,7 @@ static void survives_the_windows_of_others(void **state)
 {
     struct stage *stage = *state;
     struct bd_frame picture = { 0 };
-    open_window(stage, "view 'synth:easy?size=160x120' --window 10 --loop");
+    open_window(stage, "'synth:easy?size=160x120' --window 10 --loop");
     drag_from_nowhere(stage);
     shoot(stage, &picture);
     press(stage, "q");
@@ -303,6 +361,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_pane_shows_its_picture, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(paused_picture_follows_threshold_and_step, open_stage,
+                                        close_stage),
+        cmocka_unit_test_setup_teardown(nothing_is_done_while_nothing_happens, open_stage,
                                         close_stage),
         cmocka_unit_test_setup_teardown(window_resizes, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(interrupt_exits_4, open_stage, close_stage),

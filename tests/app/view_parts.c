@@ -15,8 +15,10 @@
 #include "app/view/convert.h"
 #include "app/view/keys.h"
 #include "app/view/pacer.h"
+#include "app/view/shrink.h"
 #include "app/view/worker.h"
 #include "base/clock.h"
+#include "video/yuv.h"
 
 /* ---- pacing ---- */
 
@@ -103,8 +105,9 @@ static void expect(struct bd_view_worker *worker, double position, bool jump)
     assert_non_null(result);
     assert_true(fabs(result->position - position) < 1e-6);
     assert_int_equal(result->jump, jump);
-    for (int i = 0; i < BD_PICTURES; i++)
-        assert_int_equal(result->pictures[i].width, 320);
+    assert_int_equal(result->input.width, 320);
+    assert_int_equal(result->mask.width, 320);
+    assert_int_equal(result->background.width, 320);
     bd_view_worker_release(worker, &result);
 }
 
@@ -190,6 +193,31 @@ static void settings_reach_the_separator(void **state)
     bd_options_release(&options);
 }
 
+/* The first picture does not wait for the look-ahead. */
+static void the_first_frame_comes_before_the_results(void **state)
+{
+    (void)state;
+    struct bd_options options;
+    char *arguments[] = { "backdrop", "view", "synth:easy?frames=200" };
+    struct bd_view_worker *worker = open_worker(&options, arguments, 3);
+    while (!bd_view_worker_source(worker))
+        usleep(1000);
+    const struct bd_view_result *first = bd_view_worker_first_frame(worker);
+    assert_non_null(first);
+    assert_int_equal(first->input.index, 0);
+    struct bd_view_result *result = next(worker);
+    assert_non_null(result);
+    assert_true(bd_view_worker_progress(worker).learned == 1);
+    assert_int_equal(result->input.index, 0); /* it is separated too */
+    for (int y = 0; y < result->input.height; y++)
+        assert_memory_equal(first->input.data + y * first->input.stride,
+                            result->input.data + y * result->input.stride,
+                            (size_t)result->input.width * 3);
+    bd_view_worker_release(worker, &result);
+    bd_view_worker_destroy(&worker);
+    bd_options_release(&options);
+}
+
 static void failure_to_open_is_told(void **state)
 {
     (void)state;
@@ -209,31 +237,108 @@ static void failure_to_open_is_told(void **state)
 
 /* ---- textures ---- */
 
-static void converts_and_averages(void **state)
+/* The pictures of all panes, of an input of three pixels whose middle is background, mostly. */
+static void each_pane_is_made_from_the_parts(void **state)
 {
     (void)state;
-    uint8_t gray[] = { 10, 20, 30, /**/ 30, 40, 50 };
-    uint8_t mask[] = { 255, 0, 0, /**/ 255, 0, 255 };
-    uint8_t rgba[] = { 200, 100, 50, 255, 9, 9, 9, 0, 8, 8, 8, 0 };
-    uint32_t out[6];
-    struct bd_frame frame = {
-        .width = 3, .height = 2, .format = BD_GRAY8, .stride = 3, .data = gray
+    uint8_t rgb[] = { 200, 100, 50, 10, 20, 30, 7, 8, 9 };
+    uint8_t shares[] = { 255, 100, 200 };
+    uint8_t gray[] = { 40, 50 };
+    struct bd_frame input = {
+        .width = 3, .height = 1, .format = BD_RGB24, .stride = 9, .data = rgb
     };
-    bd_view_convert(out, 12, &frame, 1, false);
-    assert_int_equal(out[5], 0xff323232u);
-    bd_view_convert(out, 8, &frame, 2, false);
-    assert_int_equal(out[0], 0xff191919u); /* 25 of four */
-    assert_int_equal(out[1], 0xff282828u); /* 40 of the two at the edge */
-    frame.data = mask;
-    bd_view_convert(out, 8, &frame, 2, true);
-    assert_int_equal(out[0], 0xffffffffu);
-    assert_int_equal(out[1], 0xffffffffu);
-    struct bd_frame clear = {
-        .width = 3, .height = 1, .format = BD_RGBA32, .stride = 12, .data = rgba
+    struct bd_frame mask = {
+        .width = 3, .height = 1, .format = BD_GRAY8, .stride = 3, .data = shares
     };
-    bd_view_convert(out, 8, &clear, 2, false);
-    assert_int_equal(out[0], 0x7fc86432u); /* the colour of the opaque half, not of both */
+    struct bd_frame background = {
+        .width = 2, .height = 1, .format = BD_GRAY8, .stride = 2, .data = gray
+    };
+    const struct bd_view_parts parts = { &input, &mask, &background };
+    uint32_t out[3];
+    bd_view_convert(NULL, out, 12, &parts, BD_PANE_INPUT);
+    assert_int_equal(out[0], 0xffc86432u);
+    assert_int_equal(out[2], 0xff070809u);
+    bd_view_convert(NULL, out, 12, &parts, BD_PANE_BACKGROUND);
+    assert_int_equal(out[1], 0xff323232u);
+    bd_view_convert(NULL, out, 12, &parts, BD_PANE_FOREGROUND);
+    assert_int_equal(out[0], 0xffc86432u);
     assert_int_equal(out[1], 0);
+    assert_int_equal(out[2], 0x91070809u); /* 2 * 200 - 255 */
+    bd_view_convert(NULL, out, 12, &parts, BD_PANE_MASK);
+    assert_int_equal(out[0], 0xffffffffu);
+    assert_int_equal(out[1], 0xff000000u);
+    assert_int_equal(out[2], 0xffffffffu);
+    bd_view_convert(NULL, out, 12, &parts, BD_PANE_OVERLAY);
+    assert_int_not_equal(out[0], 0xffc86432u);
+    assert_int_equal(out[1], 0xff0a141eu);
+    assert_int_not_equal(out[2], 0xff070809u);
+}
+
+/* A decoded picture gives the same pixels in a row as one by one. */
+static void decoded_pictures_are_converted(void **state)
+{
+    (void)state;
+    enum { WIDTH = 1037, HEIGHT = 1019 }; /* so large that threads share it */
+    static uint8_t luma[WIDTH * HEIGHT], chroma[2][2 * WIDTH * HEIGHT];
+    static uint32_t out[WIDTH * HEIGHT];
+    struct bd_pool *pool;
+    assert_int_equal(bd_pool_create(&pool, 2), BD_OK);
+    for (int i = 0; i < WIDTH * HEIGHT; i++)
+        luma[i] = (uint8_t)(i * 37);
+    for (int i = 0; i < 2 * WIDTH * HEIGHT; i++) {
+        chroma[0][i] = (uint8_t)(i * 59);
+        chroma[1][i] = (uint8_t)(255 - i * 83);
+    }
+    for (int form = 0; form < 8; form++) {
+        struct bd_yuv yuv = { .width = WIDTH,
+                              .height = HEIGHT,
+                              .shift_x = form & 1,
+                              .shift_y = form >> 1 & 1,
+                              .step = 1 + (form >> 2),
+                              .data = { luma, chroma[0], chroma[1] },
+                              .stride = { WIDTH, 2 * WIDTH, 2 * WIDTH },
+                              .matrix = { 16, 19077, 14744, 1752, 4383, 17373 } };
+        struct bd_frame input = {
+            .width = WIDTH, .height = HEIGHT, .format = BD_RGB24, .yuv = &yuv
+        };
+        const struct bd_view_parts parts = { .input = &input };
+        bd_view_convert(pool, out, WIDTH * 4, &parts, BD_PANE_INPUT);
+        for (int i = 0; i < WIDTH * HEIGHT; i++) {
+            uint8_t p[3];
+            bd_yuv_pixel(&yuv, i % WIDTH, i / WIDTH, 3, p);
+            assert_int_equal(out[i], 0xff000000u | (uint32_t)(p[0] << 16 | p[1] << 8 | p[2]));
+        }
+    }
+    bd_pool_destroy(&pool);
+}
+
+/* Parts are averaged where the pane is smaller than they are, and only those that it shows. */
+static void parts_are_as_small_as_the_pane(void **state)
+{
+    (void)state;
+    uint8_t rgb[] = { 10, 0, 0, 20, 0, 0, /**/ 30, 0, 0, 40, 0, 0 };
+    uint8_t mask[] = { 255, 0, 255, 0 };
+    struct bd_view_result result = {
+        .input = { .width = 2, .height = 2, .format = BD_RGB24, .stride = 6, .data = rgb },
+        .mask = { .width = 2, .height = 2, .format = BD_GRAY8, .stride = 2, .data = mask }
+    };
+    struct bd_view_shrinker shrinker = { 0 };
+    struct bd_view_parts parts;
+    assert_int_equal(bd_view_shrink(&shrinker, &parts, &result, 1, BD_PANE_OVERLAY, 1, 1), BD_OK);
+    assert_int_equal(parts.input->data[0], 25);
+    assert_true(abs(parts.mask->data[0] - 128) <= 1);
+    assert_null(parts.background);
+    const struct bd_frame *input = parts.input;
+    rgb[0] = 50; /* the same result, for another pane of this size: no second average */
+    assert_int_equal(bd_view_shrink(&shrinker, &parts, &result, 1, BD_PANE_INPUT, 1, 1), BD_OK);
+    assert_ptr_equal(parts.input, input);
+    assert_int_equal(parts.input->data[0], 25);
+    assert_null(parts.mask);
+    assert_int_equal(bd_view_shrink(&shrinker, &parts, &result, 2, BD_PANE_INPUT, 1, 1), BD_OK);
+    assert_int_equal(parts.input->data[0], 35);
+    assert_int_equal(bd_view_shrink(&shrinker, &parts, &result, 2, BD_PANE_INPUT, 9, 9), BD_OK);
+    assert_ptr_equal(parts.input, &result.input);
+    bd_view_shrinker_destroy(&shrinker);
 }
 
 /* ---- keys ---- */
@@ -289,8 +394,11 @@ int main(void)
         cmocka_unit_test(loop_starts_again),
         cmocka_unit_test(seek_drops_what_waits),
         cmocka_unit_test(settings_reach_the_separator),
+        cmocka_unit_test(the_first_frame_comes_before_the_results),
         cmocka_unit_test(failure_to_open_is_told),
-        cmocka_unit_test(converts_and_averages),
+        cmocka_unit_test(each_pane_is_made_from_the_parts),
+        cmocka_unit_test(decoded_pictures_are_converted),
+        cmocka_unit_test(parts_are_as_small_as_the_pane),
         cmocka_unit_test(keys_mean_what_the_help_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
