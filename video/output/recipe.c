@@ -58,7 +58,8 @@ static recipes vp9_alpha = { PLAIN("libvpx-vp9", YUVA420P, VP9),
                              { 0 } };
 static recipes vp9_gray = { FULL("libvpx-vp9", YUV420P, VP9_EXACT), { 0 } };
 static recipes vp9_rgb = { PLAIN("libvpx-vp9", GBRP, VP9_EXACT), { 0 } };
-static recipes mov_alpha = { PLAIN("prores_ks", YUVA444P10, "profile=4444"),
+static recipes mov_alpha = { PLAIN("prores_aw", YUVA444P10, "profile=4"),
+                             PLAIN("prores_ks", YUVA444P10, "profile=4444"),
                              PLAIN("qtrle", ARGB, NULL),
                              { 0 } };
 static recipes mov_rgba = { PLAIN("qtrle", ARGB, NULL), PLAIN("png", RGBA, NULL), { 0 } };
