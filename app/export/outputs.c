@@ -14,6 +14,7 @@
 #include "app/interrupt.h"
 #include "video/input/image_pattern.h"
 #include "video/output/writer.h"
+#include "video/scale.h"
 
 /* The kinds of output. Films get one picture of bd_result a frame; the others have code of their
  * own below. */
@@ -54,6 +55,7 @@ struct bd_outputs {
     struct bd_events *events;
     struct bd_contact_sheet *sheet;
     struct bd_frame sheet_picture;
+    int width, height;                      /* of the input */
     const struct bd_frame *last_background; /* the pipeline's; NULL before the first frame */
 };
 
@@ -85,6 +87,9 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
     }
     if (options->shadows && options->mask)
         wants |= BD_WANT_SHADOWS;
+    /* Of the plate's backgrounds only the last one is enlarged. */
+    if (options->plate && !options->background && !options->contact_sheet)
+        wants |= BD_WANT_SMALL;
     return wants;
 }
 
@@ -263,6 +268,8 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
     *outputs = NULL;
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the outputs");
+    self->width = info->width;
+    self->height = info->height;
     if (options->contact_sheet)
         status = open_sheet(self, info);
     for (int i = 0; i < kind_count && !status; i++) {
@@ -311,6 +318,24 @@ void bd_outputs_keep_old(struct bd_outputs *outputs)
         bd_events_keep_old(outputs->events);
 }
 
+static enum bd_status write_plate(const struct bd_outputs *outputs)
+{
+    const struct bd_frame *background = outputs->last_background;
+    struct bd_frame large = { 0 };
+    struct bd_scaler *scaler = NULL;
+    if (background->width == outputs->width && background->height == outputs->height)
+        return bd_writer_write(outputs->pictures[plate], background);
+    enum bd_status status =
+        bd_frame_create(&large, outputs->width, outputs->height, background->format);
+    if (!status)
+        status = bd_scale(&scaler, &large, background, BD_SCALE_BILINEAR);
+    if (!status)
+        status = bd_writer_write(outputs->pictures[plate], &large);
+    bd_scaler_destroy(&scaler);
+    bd_frame_destroy(&large);
+    return status;
+}
+
 /* The outputs that are one picture are written at the end. */
 static enum bd_status write_pictures(struct bd_outputs *outputs)
 {
@@ -318,7 +343,7 @@ static enum bd_status write_pictures(struct bd_outputs *outputs)
     if (!outputs->last_background) /* there was no frame */
         return BD_OK;
     if (outputs->pictures[plate])
-        status = bd_writer_write(outputs->pictures[plate], outputs->last_background);
+        status = write_plate(outputs);
     if (!outputs->pictures[contact_sheet] || status)
         return status;
     status = bd_contact_sheet_draw(outputs->sheet, &outputs->sheet_picture);
