@@ -12,9 +12,9 @@
 #include "app/pipeline/initialise.h"
 #include "app/pipeline/pictures.h"
 #include "app/pipeline/queue.h"
+#include "app/pipeline/settings.h"
 #include "app/pipeline/stabilise.h"
 #include "base/clock.h"
-#include "base/pool.h"
 #include "video/scale.h"
 
 /* Decoded frames that may wait: enough to even out key frames, few enough for 4K pictures. */
@@ -28,10 +28,6 @@ enum { least_for_parts = 10 };
 
 /* Most memory of frames that are held back at the start: 75 of 1920x1080, 21 of 3840x2160. */
 enum { most_start_bytes = 512 << 20 };
-
-/* Larger pictures are scaled down to about this many pixels, the same on every backend, so that all
- * give the same masks. */
-enum { most_pixels = 640 * 480 };
 
 struct bd_pipeline {
     const struct bd_options *options;
@@ -53,7 +49,6 @@ struct bd_pipeline {
     double start_delay; /* seconds of frames to hold back and to learn from; 0: none, or done */
 
     enum bd_pixel_format small_format;               /* of what is separated */
-    bool smaller;                                    /* than the input */
     struct bd_scaler *shrink[bd_queue_most_threads]; /* one a thread of the queue */
 
     struct bd_stabiliser *stabiliser; /* registers frames; NULL: not wanted */
@@ -99,79 +94,12 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
     return BD_OK;
 }
 
-/* The processing size: --scale, or that of the frames, or about most_pixels. */
-static enum bd_status choose_size(struct bd_pipeline *pipeline, int *width, int *height)
-{
-    const struct bd_options *options = pipeline->options;
-    *width = pipeline->info->width;
-    *height = pipeline->info->height;
-    if (options->scale_width) {
-        if (options->scale_width > *width || options->scale_height > *height)
-            return bd_fail(BD_ERROR_ARGUMENT,
-                           "--scale %dx%d: larger than the input, which is %dx%d",
-                           options->scale_width, options->scale_height, *width, *height);
-        *width = options->scale_width;
-        *height = options->scale_height;
-        return BD_OK;
-    }
-    double shrink = sqrt((double)most_pixels / ((double)*width * *height));
-    if (shrink < 1) {
-        *width = (int)fmax(1, lround(*width * shrink));
-        *height = (int)fmax(1, lround(*height * shrink));
-    }
-    return BD_OK;
-}
-
-/* A byte of a tone curve is about the noise of a pixel, and the levels of the picture lie close
- * together. There are no shadows in heat. */
-static void suit_tone_curve(struct bd_separator_options *settings)
-{
-    bd_log(BD_LOG_INFO, "gray that spans few of its levels: a tone curve spreads them");
-    if (!settings->threshold)
-        settings->threshold = 6;
-    if (!settings->lambda)
-        settings->lambda = 4;
-    settings->shadows = BD_NONE;
-}
-
-/* The settings of the separator, from the options and the input. */
-static enum bd_status choose_settings(struct bd_pipeline *pipeline)
-{
-    const struct bd_options *options = pipeline->options;
-    const struct bd_reader_info *info = pipeline->info;
-    struct bd_separator_options settings = options->separator;
-    enum bd_status status = choose_size(pipeline, &settings.width, &settings.height);
-    if (status)
-        return status;
-    settings.channels = options->gray || info->tone_curve ? 1 : 3;
-    if (info->tone_curve)
-        suit_tone_curve(&settings);
-    if (info->frame_rate.num > 0 && info->frame_rate.den > 0)
-        settings.frame_rate = (double)info->frame_rate.num / (double)info->frame_rate.den;
-    pipeline->smaller = settings.width != info->width || settings.height != info->height;
-    settings.outputs = BD_SEPARATOR_MASK;
-    if (pipeline->smaller)
-        settings.outputs |= BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
-    if (pipeline->wants & BD_WANT_SHADOWS)
-        settings.outputs |= BD_SEPARATOR_SHADOW;
-    if (pipeline->wants & BD_WANT_BACKGROUND)
-        settings.outputs |= BD_SEPARATOR_BACKGROUND;
-    pipeline->settings = bd_separator_defaults(&settings);
-    pipeline->small_format = (enum bd_pixel_format)settings.channels;
-    return BD_OK;
-}
-
-static int cores_of(const struct bd_pipeline *pipeline)
-{
-    return pipeline->options->threads ? pipeline->options->threads : bd_pool_cores();
-}
-
 /* Each part has to decode from the key frame before it. Several parts pay for films of ten seconds
  * and more, on machines with enough cores. */
 static int parts_to_look_through(const struct bd_pipeline *pipeline)
 {
     const struct bd_separator_options *settings = &pipeline->settings;
-    int cores = cores_of(pipeline);
+    int cores = bd_cores_of(pipeline->options);
     double length = (double)bd_pipeline_frame_count(pipeline) / settings->frame_rate;
     double span = fmin(length, fmin(settings->memory, bd_initialiser_most_seconds));
     bool apart = span * settings->frame_rate >= 2.0 * settings->window;
@@ -201,7 +129,8 @@ static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
     char detail[bd_detail_size] = "";
     enum bd_status input = open_reader(pipeline);
     if (!input)
-        input = choose_settings(pipeline);
+        input = bd_choose_settings(&pipeline->settings, options, pipeline->info, pipeline->wants);
+    pipeline->small_format = (enum bd_pixel_format)pipeline->settings.channels;
     if (!input)
         input = look_ahead(pipeline);
     if (input)
@@ -220,23 +149,6 @@ static enum bd_status with_memory_hint(const struct bd_pipeline *pipeline, enum 
                    gpu ? ", and --backend cpu no GPU" : "");
 }
 
-/* Threads for pictures. A window waits for them; else they are made beside the separation, which
- * has the same cores. */
-static int picture_threads(const struct bd_pipeline *pipeline, bool window)
-{
-    enum { most = 4 }; /* one frame of 1920x1080 takes less than a millisecond */
-    int threads = window ? cores_of(pipeline) : cores_of(pipeline) / 4;
-    return threads < 1 ? 1 : threads < most ? threads : most;
-}
-
-/* Threads that share the registration of a frame. */
-static int moving_threads(const struct bd_pipeline *pipeline)
-{
-    enum { most = 8 };
-    int threads = cores_of(pipeline) / 4;
-    return threads < 1 ? 1 : threads < most ? threads : most;
-}
-
 static enum bd_status open_solver(struct bd_pipeline *pipeline, bool drop)
 {
     const struct bd_options *options = pipeline->options;
@@ -244,7 +156,7 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline, bool drop)
     const struct bd_separator_options *settings = &pipeline->settings;
     enum bd_status status =
         bd_stabiliser_create(&pipeline->stabiliser, (enum bd_stabilise_mode)options->stabilise,
-                             settings, pipeline->small_format, moving_threads(pipeline));
+                             settings, pipeline->small_format, bd_moving_threads(options));
     if (!status && options->solver == BD_SOLVER_BATCH)
         status = bd_batch_create(&pipeline->batch, pipeline->backend, settings,
                                  pipeline->stabiliser, asked_to_stop, pipeline);
@@ -252,8 +164,9 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline, bool drop)
         status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
     status = with_memory_hint(pipeline, status);
     if (!status)
-        status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
-                                    pipeline->wants, options->roi, picture_threads(pipeline, drop));
+        status =
+            bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
+                               pipeline->wants, options->roi, bd_picture_threads(options, drop));
     return status;
 }
 

@@ -96,6 +96,19 @@ static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
     return BD_OK;
 }
 
+enum bd_status bd_libav_fetch(AVFrame *to, const AVFrame *picture, const char *name)
+{
+    /* The buffers of the last picture are used again as long as they fit and nobody holds them. */
+    if (to->width != picture->width || to->height != picture->height || !av_frame_is_writable(to))
+        av_frame_unref(to);
+    if (av_hwframe_transfer_data(to, picture, 0) < 0)
+        return bd_fail(BD_ERROR_BACKEND, "'%s': cannot fetch a frame from the hardware decoder",
+                       name);
+    to->color_range = picture->color_range;
+    to->colorspace = picture->colorspace;
+    return BD_OK;
+}
+
 static enum bd_status set_up(AVCodecContext *context, const struct bd_libav_input *in, int threads)
 {
     int error = avcodec_parameters_to_context(context, in->stream->codecpar);

@@ -15,6 +15,10 @@
 enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_input *in,
                                      int threads, const char *hwaccel);
 
+/* Copies a picture of the hardware to `to` (fresh, or from an earlier call), in system memory.
+ * BD_ERROR_BACKEND. */
+enum bd_status bd_libav_fetch(AVFrame *to, const AVFrame *picture, const char *name);
+
 /* How the pictures are to be turned: by the display matrix of the first frame, or else of the
  * stream. An angle that is not made of quarter turns is logged and left out. */
 struct bd_turn bd_libav_turn(const struct bd_libav_input *in, const AVFrame *first);

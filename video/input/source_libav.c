@@ -1,5 +1,4 @@
 /* The source for everything that FFmpeg reads. It decodes packets to frames and counts damage. */
-#include <libavutil/hwcontext.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,23 +224,6 @@ static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t
     return BD_OK;
 }
 
-/* Fetches a frame of the hardware into s->download. */
-static enum bd_status fetch(struct libav_source *s)
-{
-    const AVFrame *picture = s->frame;
-    /* The buffers of the last download are reused as long as they fit and nobody holds them. */
-    if (s->download->width != picture->width || s->download->height != picture->height ||
-        !av_frame_is_writable(s->download))
-        av_frame_unref(s->download);
-    int error = av_hwframe_transfer_data(s->download, picture, 0);
-    if (error < 0)
-        return bd_fail(BD_ERROR_BACKEND, "'%s': cannot fetch a frame from the hardware decoder",
-                       s->input.name);
-    s->download->color_range = picture->color_range;
-    s->download->colorspace = picture->colorspace;
-    return BD_OK;
-}
-
 /* A picture that nobody wants in pixels stays with the hardware, until a thread that needs its
  * samples fetches them: the decoder goes on. */
 static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *frame)
@@ -260,7 +242,7 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
         return BD_OK;
     }
     if (!status && picture->hw_frames_ctx) {
-        status = fetch(s);
+        status = bd_libav_fetch(s->download, picture, s->input.name);
         picture = s->download;
     }
     if (!status && s->pictures == BD_PICTURES_BOTH)

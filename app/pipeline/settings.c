@@ -1,0 +1,90 @@
+#include "app/pipeline/settings.h"
+
+#include <math.h>
+
+#include "base/pool.h"
+
+/* Larger pictures are scaled down to about this many pixels, the same on every backend, so that all
+ * give the same masks. */
+enum { most_pixels = 640 * 480 };
+
+/* The processing size: --scale, or that of the frames, or about most_pixels. */
+static enum bd_status choose_size(const struct bd_options *options,
+                                  const struct bd_reader_info *info, int *width, int *height)
+{
+    *width = info->width;
+    *height = info->height;
+    if (options->scale_width) {
+        if (options->scale_width > *width || options->scale_height > *height)
+            return bd_fail(BD_ERROR_ARGUMENT,
+                           "--scale %dx%d: larger than the input, which is %dx%d",
+                           options->scale_width, options->scale_height, *width, *height);
+        *width = options->scale_width;
+        *height = options->scale_height;
+        return BD_OK;
+    }
+    double shrink = sqrt((double)most_pixels / ((double)*width * *height));
+    if (shrink < 1) {
+        *width = (int)fmax(1, lround(*width * shrink));
+        *height = (int)fmax(1, lround(*height * shrink));
+    }
+    return BD_OK;
+}
+
+/* A byte of a tone curve is about the noise of a pixel, and the levels of the picture lie close
+ * together. There are no shadows in heat. */
+static void suit_tone_curve(struct bd_separator_options *settings)
+{
+    bd_log(BD_LOG_INFO, "gray that spans few of its levels: a tone curve spreads them");
+    if (!settings->threshold)
+        settings->threshold = 6;
+    if (!settings->lambda)
+        settings->lambda = 4;
+    settings->shadows = BD_NONE;
+}
+
+enum bd_status bd_choose_settings(struct bd_separator_options *settings,
+                                  const struct bd_options *options,
+                                  const struct bd_reader_info *info, unsigned wants)
+{
+    struct bd_separator_options chosen = options->separator;
+    enum bd_status status = choose_size(options, info, &chosen.width, &chosen.height);
+    if (status)
+        return status;
+    chosen.channels = options->gray || info->tone_curve ? 1 : 3;
+    if (info->tone_curve)
+        suit_tone_curve(&chosen);
+    if (info->frame_rate.num > 0 && info->frame_rate.den > 0)
+        chosen.frame_rate = (double)info->frame_rate.num / (double)info->frame_rate.den;
+    chosen.outputs = BD_SEPARATOR_MASK;
+    if (chosen.width != info->width || chosen.height != info->height)
+        chosen.outputs |= BD_SEPARATOR_BACKGROUND | BD_SEPARATOR_DIFFERENCE;
+    if (wants & BD_WANT_SHADOWS)
+        chosen.outputs |= BD_SEPARATOR_SHADOW;
+    if (wants & BD_WANT_BACKGROUND)
+        chosen.outputs |= BD_SEPARATOR_BACKGROUND;
+    *settings = bd_separator_defaults(&chosen);
+    return BD_OK;
+}
+
+int bd_cores_of(const struct bd_options *options)
+{
+    return options->threads ? options->threads : bd_pool_cores();
+}
+
+static int between(int least, int value, int most)
+{
+    return value < least ? least : value < most ? value : most;
+}
+
+int bd_picture_threads(const struct bd_options *options, bool window)
+{
+    enum { most = 4 }; /* one frame of 1920x1080 takes less than a millisecond */
+    return between(1, window ? bd_cores_of(options) : bd_cores_of(options) / 4, most);
+}
+
+int bd_moving_threads(const struct bd_options *options)
+{
+    enum { most = 8 };
+    return between(1, bd_cores_of(options) / 4, most);
+}

@@ -1,0 +1,23 @@
+/* What the options leave to the pipeline: the settings of the separator, and numbers of threads. */
+#ifndef BD_APP_PIPELINE_SETTINGS_H
+#define BD_APP_PIPELINE_SETTINGS_H
+
+#include "app/pipeline/pipeline.h"
+
+/* The settings of the separator, defaults filled in, for an input. `wants`: bits of enum bd_want.
+ * BD_ERROR_ARGUMENT for a --scale that is larger than the input. */
+enum bd_status bd_choose_settings(struct bd_separator_options *settings,
+                                  const struct bd_options *options,
+                                  const struct bd_reader_info *info, unsigned wants);
+
+/* Processors that may be used. */
+int bd_cores_of(const struct bd_options *options);
+
+/* Threads for pictures: all cores where a window waits for them; else a quarter, since they are
+ * made beside the separation. */
+int bd_picture_threads(const struct bd_options *options, bool window);
+
+/* Threads that share the registration of a frame. */
+int bd_moving_threads(const struct bd_options *options);
+
+#endif
