@@ -80,7 +80,7 @@ enum bd_status bd_separator_submit_all(struct bd_separator *const *separators, i
     const enum bd_status status = check_all(&t, count);
     if (status != BD_OK)
         return status;
-    if (separators[0]->backend->ops->separation->load_several) {
+    if (count > 1 && separators[0]->backend->ops->separation->load_several) {
         for (int first = 0; first < count; first += most_together)
             submit_some(&t, first, count - first < most_together ? count : first + most_together);
         return t.status;

@@ -39,8 +39,11 @@ SUITES = {
              "||M - L - S|| / ||M||."),
     "separate": ("Live separation", "The time of a frame that is in memory already, with pictures "
                  "(or, where the method says so, only the mask) returned to the host."),
-    "export": ("Export of a film", "The time of a frame of the whole program: decoding, separation, "
-               "encoding the masks."),
+    "app": ("The whole program", "A film is rendered, encoded and exported by processes of their own, "
+            "from their start to the closed files. `first_frame_s` is in seconds, all else in "
+            "milliseconds a frame, but `peak_mib`. `median_ms` and `p99_ms` are the times between "
+            "frames, `second_half_ms` is free of the start, `cpu_ms` is the processors' time. OpenCV's "
+            "subtractors decode the same film and clean their masks at full size, and write nothing."),
     "accuracy": ("Accuracy", "*Forward* is ||x - x'|| / ||x'||, with x' by the peer in float32 and by "
                  "LAPACK in float64. With Q (tables 13 to 15), the residual is "
                  "||QR - A||_2 / ||A||_2 and the orthogonality ||Q^T Q - I||_2; without Q the "
@@ -72,7 +75,7 @@ value was not measured, or that there is nothing to compare with.
 On a GPU, time is taken by events on the backend's stream. A round is as many calls in a row as take
 20 ms, so that launches overlap as in use; a call that overwrites its input is timed by itself, and
 gets a fresh copy before. Inputs that would fit the cache rotate among copies. The suites `separate` and
-`export` take the host's time. On the CPU, LAPACK and the library use the same
+`app` take the host's time. On the CPU, LAPACK and the library use the same
 number of threads; with `--threads 1`, time is the processor's.
 """
 

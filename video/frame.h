@@ -23,8 +23,8 @@ struct bd_frame {
     int64_t index;      /* 0-based number of the frame in its stream */
     int64_t pts;        /* presentation time in units of the stream's time_base */
     int64_t duration;   /* same units; 0 where unknown */
-    struct bd_yuv *yuv; /* the picture as it was decoded (yuv.h), a reference of the frame's own;
-                           NULL: none */
+    struct bd_yuv *yuv; /* the picture as it was decoded (yuv.h: bd_yuv_fetch before its samples are
+                           used), a reference of the frame's own; NULL: none */
 };
 
 /* Allocates the pixels (not cleared). On failure *frame is all zero. Rows are 64-byte aligned. */

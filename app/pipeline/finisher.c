@@ -8,7 +8,7 @@
 #include "base/thread.h"
 
 /* The pictures of a separation. */
-enum { copies = 4 };
+enum { kinds = 4 };
 
 struct bd_finisher {
     struct bd_pictures *pictures;
@@ -25,8 +25,8 @@ struct bd_finisher {
     struct bd_separation separation;
     struct bd_similarity motion;
     struct bd_separator_options settings;
-    uint8_t *copies[copies];
-    size_t sizes[copies];
+    uint8_t *copies[kinds];
+    size_t sizes[kinds];
 
     enum bd_status failure; /* of the first frame that failed */
     char detail[bd_detail_size];
@@ -155,7 +155,7 @@ void bd_finisher_close(struct bd_finisher **finisher)
     pthread_mutex_destroy(&self->mutex);
     pthread_cond_destroy(&self->given);
     pthread_cond_destroy(&self->finished);
-    for (int i = 0; i < copies; i++)
+    for (int i = 0; i < kinds; i++)
         free(self->copies[i]);
     free(self);
     *finisher = NULL;

@@ -17,9 +17,10 @@ static void release(struct bd_in_flight *flight)
     flight->held--;
 }
 
+/* A frame whose submission failed is held, too, until a seek. */
 void bd_in_flight_release(struct bd_in_flight *flight, int keep)
 {
-    while (flight->held > flight->submitted_count + keep)
+    for (; flight->returned > keep; flight->returned--)
         release(flight);
 }
 
@@ -52,6 +53,7 @@ static enum bd_status receive_oldest(struct bd_in_flight *flight, const struct b
         flight->submitted[i] = flight->submitted[i + 1];
         flight->motions[i] = flight->motions[i + 1];
     }
+    flight->returned++;
     return bd_separator_receive(flight->separator, separation);
 }
 
@@ -105,7 +107,7 @@ enum bd_status bd_in_flight_seek(struct bd_in_flight *flight, double seconds)
         struct bd_separation separation;
         status = bd_separator_receive(flight->separator, &separation);
     }
-    flight->submitted_count = 0;
+    flight->submitted_count = flight->returned = 0;
     while (flight->held)
         release(flight);
     if (!status)

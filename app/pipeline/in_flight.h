@@ -19,7 +19,8 @@ struct bd_in_flight {
     const struct bd_frame *submitted[bd_queue_most_held];
     struct bd_similarity motions[bd_queue_most_held]; /* of the camera, of the submitted frames */
     int submitted_count;
-    int held; /* frames of the queue: the submitted ones, and those returned and not released */
+    int returned; /* by bd_in_flight_next, and not released */
+    int held;     /* frames of the queue: the submitted ones, those returned, and one that failed */
     enum bd_status ended; /* BD_OK while frames come */
     char detail[bd_detail_size];
     double seconds; /* spent on submitting frames in the last call, without waiting for the queue */

@@ -313,6 +313,17 @@ enum bd_status bd_initialiser_next(struct bd_initialiser *initialiser,
     return BD_OK;
 }
 
+/* Whether it is the reader that ends the pictures with this status. */
+static bool is_readers(struct bd_initialiser *initialiser, enum bd_status status)
+{
+    bool its = false;
+    pthread_mutex_lock(&initialiser->mutex);
+    if (initialiser->shown < initialiser->window)
+        its = part_of(initialiser, initialiser->shown)->status == status;
+    pthread_mutex_unlock(&initialiser->mutex);
+    return its;
+}
+
 enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
                                      struct bd_separator *separator,
                                      struct bd_stabiliser *stabiliser)
@@ -325,7 +336,7 @@ enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
     int shown = (*initialiser)->shown;
     if (status == BD_END)
         status = learn(separator, shown, INFINITY);
-    else if (status != BD_ERROR_INTERRUPTED && shown > 0)
+    else if (status != BD_ERROR_INTERRUPTED && shown > 0 && is_readers(*initialiser, status))
         status = bd_separator_reset(separator); /* the main reader will report the same damage */
     bd_initialiser_close(initialiser);
     return status;

@@ -40,7 +40,8 @@ enum bd_status bd_initialiser_next(struct bd_initialiser *initialiser,
 
 /* Gives the separator the pictures that are left, initialises its background, and closes. The
  * background is not initialised if there are very few frames or if reading fails on the way.
- * Errors: those of the reader before the first picture, and BD_ERROR_INTERRUPTED. */
+ * Errors: those of the reader before the first picture, the separator's, and
+ * BD_ERROR_INTERRUPTED. */
 enum bd_status bd_initialiser_finish(struct bd_initialiser **initialiser,
                                      struct bd_separator *separator,
                                      struct bd_stabiliser *stabiliser);

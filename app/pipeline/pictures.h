@@ -1,4 +1,5 @@
-/* The full-size pictures of a separated frame: mask, background, foreground, overlay. */
+/* The pictures of a separated frame: mask, background, foreground, overlay. Of full size, but for a
+ * background that is wanted small. */
 #ifndef BD_APP_PIPELINE_PICTURES_H
 #define BD_APP_PIPELINE_PICTURES_H
 

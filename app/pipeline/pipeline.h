@@ -17,7 +17,7 @@
 
 struct bd_pipeline;
 
-/* Which full-size pictures bd_pipeline_next has to make (bits). The mask is always made. */
+/* Which pictures are to be made (bits). The mask is always made. */
 enum bd_want {
     BD_WANT_BACKGROUND = 1,
     BD_WANT_FOREGROUND = 2,
@@ -86,9 +86,10 @@ typedef enum bd_status bd_result_sink(void *user, const struct bd_result *result
 
 /* Separates all frames that are left, at most `limit` (0: no limit), and calls sink(user, result)
  * for each, in order, from another thread: pictures are made and handed on while the next frame is
- * separated. Ends at the first failure, of bd_pipeline_next or of the sink, and returns it; BD_END
- * at the end of the input; BD_OK at the limit, or when `interrupted` returns true, after the frames
- * that were held back at the start. All frames before have reached the sink. */
+ * separated. Ends at the first failure, of bd_pipeline_next or of the sink, and returns it (that of
+ * the sink when the next frame has been separated); BD_END at the end of the input; BD_OK at the
+ * limit, or, after the frames that were held back at the start, when `interrupted` returns true,
+ * but BD_ERROR_INTERRUPTED if no frame came then. All frames before have reached the sink. */
 enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_result_sink *sink,
                                void *user);
 

@@ -47,6 +47,7 @@ struct bd_queue {
     int *waiting, waiting_count;              /* slot_count, oldest first */
     int room_for;                             /* frames that may wait now: `start` or `capacity` */
     int in_work;                              /* of those that wait */
+    int unprepared;                           /* of those that wait: not READY */
     int held[bd_queue_most_held], held_count; /* by the consumer, oldest first */
 
     bool stop, seek_wanted, seek_done;
@@ -62,6 +63,7 @@ struct bd_queue {
 static int take(struct bd_queue *queue, int i)
 {
     int index = queue->waiting[i];
+    queue->unprepared -= queue->slots[index].stage == DECODED;
     queue->waiting_count--;
     memmove(queue->waiting + i, queue->waiting + i + 1,
             (size_t)(queue->waiting_count - i) * sizeof *queue->waiting);
@@ -112,8 +114,10 @@ static void add(struct bd_queue *queue, int index)
     queue->slots[index].status = BD_OK;
     queue->slots[index].stage = queue->options.prepare ? DECODED : READY;
     queue->waiting[queue->waiting_count++] = index;
-    if (queue->options.prepare)
+    if (queue->options.prepare) {
+        queue->unprepared++;
         pthread_cond_signal(&queue->decoded);
+    }
 }
 
 /* Reads one frame into a slot. Called with the mutex held, released while reading. */
@@ -141,7 +145,8 @@ static void *decode(void *user)
     struct bd_queue *queue = user;
     pthread_mutex_lock(&queue->mutex);
     while (!queue->stop) {
-        bool room = queue->options.drop || queue->waiting_count < queue->room_for;
+        bool room = queue->options.drop || (queue->waiting_count < queue->room_for &&
+                                            queue->unprepared < queue->options.capacity);
         if (queue->seek_wanted)
             seek_now(queue);
         else if (queue->ended || !room)
@@ -172,7 +177,9 @@ static void prepare_now(struct bd_queue *queue, struct slot *slot, int thread)
         queue->options.prepare(queue->options.user, thread, &slot->picture, &slot->frame);
     pthread_mutex_lock(&queue->mutex);
     queue->in_work--;
+    queue->unprepared--;
     slot->stage = READY;
+    pthread_cond_signal(&queue->room);
     slot->status = status;
     if (status)
         snprintf(slot->detail, sizeof slot->detail, "%s", bd_error_detail());

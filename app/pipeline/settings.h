@@ -13,8 +13,8 @@ enum bd_status bd_choose_settings(struct bd_separator_options *settings,
 /* Processors that may be used. */
 int bd_cores_of(const struct bd_options *options);
 
-/* Threads for pictures: all cores where a window waits for them; else a quarter, since they are
- * made beside the separation. */
+/* Threads for pictures, at most four: all cores where a window waits for them; else a quarter,
+ * since other threads have work at the same time. */
 int bd_picture_threads(const struct bd_options *options, bool window);
 
 /* Threads that share the registration of a frame. */

@@ -52,13 +52,20 @@ static bool interrupted(void *user)
            (worker->options.interrupted && worker->options.interrupted(worker->options.user));
 }
 
+/* Called with the lock held. */
+static void keep_state(struct bd_view_worker *worker, enum bd_view_state state,
+                       enum bd_status status)
+{
+    worker->state = state;
+    worker->status = status;
+    snprintf(worker->detail, sizeof worker->detail, "%s", bd_error_detail());
+}
+
 static void set_state(struct bd_view_worker *worker, enum bd_view_state state,
                       enum bd_status status)
 {
     pthread_mutex_lock(&worker->lock);
-    worker->state = state;
-    worker->status = status;
-    snprintf(worker->detail, sizeof worker->detail, "%s", bd_error_detail());
+    keep_state(worker, state, status);
     pthread_mutex_unlock(&worker->lock);
     worker->options.notify(worker->options.user);
 }
@@ -105,10 +112,10 @@ static enum bd_status open_pipeline(struct bd_view_worker *worker)
 static void end_of_input(struct bd_view_worker *worker, enum bd_status status, int64_t generation)
 {
     pthread_mutex_lock(&worker->lock);
-    bool current = generation == worker->generation;
+    if (generation == worker->generation)
+        keep_state(worker, status == BD_END ? BD_VIEW_ENDED : BD_VIEW_BROKEN_OFF, status);
     pthread_mutex_unlock(&worker->lock);
-    if (current)
-        set_state(worker, status == BD_END ? BD_VIEW_ENDED : BD_VIEW_BROKEN_OFF, status);
+    worker->options.notify(worker->options.user);
 }
 
 /* Does what the mailbox asks for. Returns whether it sought in the input. */

@@ -31,11 +31,6 @@ static const double bd_sep_least_participation = 0.2;
  * is at least this share of sigma(1) |b|. */
 static const float bd_sep_near_share = 0.9f;
 
-/* Grey levels: the largest first noise level. Where things pass often, the spread of the first
- * window is theirs, not noise: without this bound people in a corridor (HallAndMonitor) are hidden
- * in it, F 0.66 instead of 0.82. 3 and 7 do worse on the average of the clips at hand. */
-static const float bd_sep_most_start_noise = 5;
-
 /* Calls of gram. With the SVD of R and the basis, a slide is spread over six frames. */
 enum { bd_sep_gram_parts = 4 };
 

@@ -33,6 +33,7 @@ struct bd_converter {
     struct bd_tone_curve *curve; /* NULL: none */
     bool warned;                 /* of a changed size */
     AVBufferPool *pool; /* for pictures that are fetched from the hardware; NULL: none was */
+    int pool_size;      /* bytes of its buffers */
     struct bd_frame
         intermediate; /* the converted picture, where it cannot be written to its frame */
 };
@@ -386,13 +387,17 @@ static enum bd_status fetch(struct bd_yuv *yuv)
     return BD_OK;
 }
 
-/* The pool holds the memory of pictures that were fetched and are not needed any more. */
-static AVBufferPool *pool_of(struct bd_converter *c, int format)
+/* Whether pictures of the format can be fetched later: into memory of a pool, which holds that of
+ * pictures that are not needed any more. Its size is that of the first picture; another format in
+ * the middle of a film may need more. */
+static bool has_pool(struct bd_converter *c, int format)
 {
     int size = av_image_get_buffer_size(format, c->width, c->height, row_alignment);
-    if (!c->pool && size > 0)
+    if (!c->pool && size > 0) {
         c->pool = av_buffer_pool_init((size_t)size, NULL);
-    return c->pool;
+        c->pool_size = size;
+    }
+    return c->pool && size > 0 && size <= c->pool_size;
 }
 
 enum bd_status bd_converter_share(struct bd_converter *c, struct bd_yuv **yuv, const AVFrame *src)
@@ -401,21 +406,19 @@ enum bd_status bd_converter_share(struct bd_converter *c, struct bd_yuv **yuv, c
     const int format = format_of(src);
     *yuv = NULL;
     if (turned || c->curve || src->width != c->width || src->height != c->height ||
-        !has_luma_bytes(format) || !has_chroma_bytes(format))
+        !has_luma_bytes(format) || !has_chroma_bytes(format) ||
+        (src->hw_frames_ctx && !has_pool(c, format)))
         return BD_OK;
     struct shared *shared = calloc(1, sizeof *shared);
     if (shared)
         shared->frame = av_frame_clone(src);
-    if (shared && src->hw_frames_ctx)
-        shared->pool = pool_of(c, format);
-    if (!shared || !shared->frame || (src->hw_frames_ctx && !shared->pool)) {
-        if (shared)
-            av_frame_free(&shared->frame);
+    if (!shared || !shared->frame) {
         free(shared);
         return bd_fail(BD_ERROR_MEMORY, "no memory to keep a decoded picture");
     }
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
     const struct plan plan = plan_for(src);
+    shared->pool = c->pool;
     shared->yuv = (struct bd_yuv){ .width = src->width,
                                    .height = src->height,
                                    .shift_x = d->log2_chroma_w,

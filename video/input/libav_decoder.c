@@ -12,8 +12,8 @@
 /* What "auto" tries, in this order. */
 static const enum AVHWDeviceType auto_devices[] = { AV_HWDEVICE_TYPE_CUDA, AV_HWDEVICE_TYPE_VAAPI };
 
-/* Frames that may wait to be fetched from the hardware: as many as a queue of the program holds,
- * and one that is decoded ahead. */
+/* Frames that may wait to be fetched from the hardware: as many as a queue of the program holds
+ * unprepared, and one that is decoded ahead. */
 enum { waiting_frames = 10 };
 
 static bool supports(const AVCodec *codec, enum AVHWDeviceType type)
@@ -99,7 +99,9 @@ static enum bd_status open_hardware(const char *hwaccel, const AVCodec **codec,
 enum bd_status bd_libav_fetch(AVFrame *to, const AVFrame *picture, const char *name)
 {
     /* The buffers of the last picture are used again as long as they fit and nobody holds them. */
-    if (to->width != picture->width || to->height != picture->height || !av_frame_is_writable(to))
+    const AVHWFramesContext *there = (const AVHWFramesContext *)picture->hw_frames_ctx->data;
+    if (to->width != picture->width || to->height != picture->height ||
+        to->format != (int)there->sw_format || !av_frame_is_writable(to))
         av_frame_unref(to);
     if (av_hwframe_transfer_data(to, picture, 0) < 0)
         return bd_fail(BD_ERROR_BACKEND, "'%s': cannot fetch a frame from the hardware decoder",
