@@ -20,27 +20,30 @@ struct bd_finisher {
     pthread_cond_t given, finished;
     bool busy, stop; /* there is a frame in hand; the thread has to end */
 
-    /* The frame in hand; the thread's own while `busy`. */
-    struct bd_result result;
-    struct bd_separation separation;
-    struct bd_similarity motion;
-    struct bd_separator_options settings;
+    /* The frame in hand, and its pictures; the thread's own while `busy`. */
+    struct bd_separated frame;
     uint8_t *copies[kinds];
-    size_t sizes[kinds];
 
     enum bd_status failure; /* of the first frame that failed */
     char detail[bd_detail_size];
 };
 
-/* What was found moves back; then pictures, then the sink. */
-static enum bd_status finish(struct bd_finisher *self)
+enum bd_status bd_finish(struct bd_separated *frame, struct bd_pictures *pictures,
+                         struct bd_stabiliser *stabiliser)
 {
     double begin = bd_clock_seconds();
-    bd_stabiliser_restore(self->stabiliser, self->motion, &self->separation);
-    enum bd_status status = bd_pictures_make(self->pictures, &self->result, self->result.input,
-                                             &self->separation, &self->settings);
-    self->result.seconds += bd_clock_seconds() - begin;
-    return status ? status : self->sink(self->user, &self->result);
+    bd_stabiliser_restore(stabiliser, frame->motion, &frame->separation);
+    enum bd_status status = bd_pictures_make(pictures, &frame->result, frame->result.input,
+                                             &frame->separation, &frame->settings);
+    frame->result.seconds += bd_clock_seconds() - begin;
+    return status;
+}
+
+/* Pictures, then the sink. */
+static enum bd_status finish(struct bd_finisher *self)
+{
+    enum bd_status status = bd_finish(&self->frame, self->pictures, self->stabiliser);
+    return status ? status : self->sink(self->user, &self->frame.result);
 }
 
 static void *work(void *user)
@@ -104,11 +107,8 @@ static enum bd_status copy(struct bd_finisher *self, int number, const uint8_t *
 {
     if (!*picture)
         return BD_OK;
-    if (self->sizes[number] < size) {
-        free(self->copies[number]);
+    if (!self->copies[number])
         self->copies[number] = malloc(size);
-        self->sizes[number] = self->copies[number] ? size : 0;
-    }
     if (!self->copies[number])
         return bd_fail(BD_ERROR_MEMORY, "no memory for the pictures of a frame");
     memcpy(self->copies[number], *picture, size);
@@ -116,16 +116,12 @@ static enum bd_status copy(struct bd_finisher *self, int number, const uint8_t *
     return BD_OK;
 }
 
-enum bd_status bd_finisher_give(struct bd_finisher *self, const struct bd_result *result,
-                                const struct bd_separation *separation, struct bd_similarity motion,
-                                const struct bd_separator_options *settings)
+enum bd_status bd_finisher_give(struct bd_finisher *self, const struct bd_separated *frame)
 {
+    const struct bd_separator_options *settings = &frame->settings;
     size_t pixels = (size_t)settings->width * (size_t)settings->height;
-    self->result = *result;
-    self->separation = *separation;
-    self->motion = motion;
-    self->settings = *settings;
-    struct bd_separation *own = &self->separation;
+    self->frame = *frame;
+    struct bd_separation *own = &self->frame.separation;
     enum bd_status status = copy(self, 0, &own->background, pixels * (size_t)settings->channels);
     if (!status)
         status = copy(self, 1, &own->difference, pixels);

@@ -274,51 +274,39 @@ static enum bd_status initialise(struct bd_pipeline *pipeline)
     return status;
 }
 
-/* The next frame at the processing size: all of *result but the pictures, and the separation, which
- * is valid until the next call and off by *motion. */
-static enum bd_status separate(struct bd_pipeline *pipeline, struct bd_result *result,
-                               struct bd_separation *separation, struct bd_similarity *motion)
+/* The next frame, whose separation is valid until the next call. */
+static enum bd_status separate(struct bd_pipeline *pipeline, struct bd_separated *separated)
 {
     const struct bd_frame *frame = NULL;
-    *motion = (struct bd_similarity){ 0 };
-    *separation = (struct bd_separation){ 0 };
-    *result = (struct bd_result){ 0 };
+    struct bd_separation *separation = &separated->separation;
+    *separated = (struct bd_separated){ 0 };
     enum bd_status status = initialise(pipeline);
     if (!status && pipeline->batch)
         status = bd_batch_next(pipeline->batch, pipeline->queue, &frame, separation);
     else if (!status)
-        status = bd_in_flight_next(&pipeline->flight, &frame, separation, motion);
+        status = bd_in_flight_next(&pipeline->flight, &frame, separation, &separated->motion);
     if (status)
         return status;
-    result->input = frame;
-    result->time = bd_in_flight_time(&pipeline->flight, frame);
-    result->rank = separation->rank;
-    result->columns = separation->columns;
-    result->learned = separation->learned;
-    result->dropped = bd_queue_dropped(pipeline->queue);
-    result->seconds = pipeline->flight.seconds;
+    separated->settings =
+        pipeline->separator ? *bd_separator_options(pipeline->separator) : pipeline->settings;
+    separated->result = (struct bd_result){ .input = frame,
+                                            .time = bd_in_flight_time(&pipeline->flight, frame),
+                                            .rank = separation->rank,
+                                            .columns = separation->columns,
+                                            .learned = separation->learned,
+                                            .dropped = bd_queue_dropped(pipeline->queue),
+                                            .seconds = pipeline->flight.seconds };
     return BD_OK;
-}
-
-/* The settings, with the present threshold. */
-static const struct bd_separator_options *present_settings(const struct bd_pipeline *pipeline)
-{
-    return pipeline->separator ? bd_separator_options(pipeline->separator) : &pipeline->settings;
 }
 
 enum bd_status bd_pipeline_next(struct bd_pipeline *pipeline, struct bd_result *result)
 {
-    struct bd_separation separation;
-    struct bd_similarity motion;
+    struct bd_separated frame;
     bd_in_flight_release(&pipeline->flight, 0);
-    enum bd_status status = separate(pipeline, result, &separation, &motion);
-    if (status)
-        return status;
-    double begin = bd_clock_seconds();
-    bd_stabiliser_restore(pipeline->stabiliser, motion, &separation);
-    status = bd_pictures_make(pipeline->pictures, result, result->input, &separation,
-                              present_settings(pipeline));
-    result->seconds += bd_clock_seconds() - begin;
+    enum bd_status status = separate(pipeline, &frame);
+    if (!status)
+        status = bd_finish(&frame, pipeline->pictures, pipeline->stabiliser);
+    *result = frame.result;
     return status;
 }
 
@@ -341,18 +329,16 @@ enum bd_status bd_pipeline_look_ahead(struct bd_pipeline *pipeline, double *shar
  * next one is asked for: nothing may overlap there. */
 static enum bd_status separate_beside(struct bd_pipeline *pipeline, struct bd_finisher *finisher)
 {
-    struct bd_result result;
-    struct bd_separation separation;
-    struct bd_similarity motion;
+    struct bd_separated frame;
     enum bd_status status = pipeline->batch ? bd_finisher_wait(finisher) : BD_OK;
     if (!status)
-        status = separate(pipeline, &result, &separation, &motion);
+        status = separate(pipeline, &frame);
     if (!status)
         status = bd_finisher_wait(finisher);
     if (status)
         return status;
     bd_in_flight_release(&pipeline->flight, 1);
-    return bd_finisher_give(finisher, &result, &separation, motion, present_settings(pipeline));
+    return bd_finisher_give(finisher, &frame);
 }
 
 bool bd_pipeline_starting(const struct bd_pipeline *pipeline)

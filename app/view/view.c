@@ -5,6 +5,7 @@
 
 #include "app/interrupt.h"
 #include "app/pipeline/pipeline.h"
+#include "app/pipeline/settings.h"
 #include "app/view/actions.h"
 #include "app/view/session.h"
 #include "base/clock.h"
@@ -176,7 +177,7 @@ static enum bd_status open_window(struct bd_view_session *view)
     snprintf(view->waiting, sizeof view->waiting, "opening %s", view->options->arguments[0]);
     const struct bd_view_source *source = bd_view_worker_source(view->worker);
     enum bd_status status =
-        bd_view_window_create(&view->window, title, view->options->threads,
+        bd_view_window_create(&view->window, title, bd_picture_threads(view->options, true),
                               source ? source->info.width : 16, source ? source->info.height : 9,
                               source ? pixel_aspect(&source->info) : 1, view->pane == BD_PANE_ALL);
     if (status != BD_OK)

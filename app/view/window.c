@@ -22,9 +22,6 @@ struct bd_view_window {
     struct bd_pool *pool; /* makes large pictures */
 };
 
-/* Threads that make large pictures: four make 3840x2160 in time for 60 frames/s. */
-enum { picture_threads = 4 };
-
 static const SDL_Color ground = { 18, 19, 22, 255 };
 static const SDL_Color board[2] = { { 38, 40, 45, 255 }, { 48, 50, 56, 255 } };
 
@@ -135,8 +132,7 @@ enum bd_status bd_view_window_create(struct bd_view_window **out, const char *ti
     int w, h;
     choose_size(&w, &h, width, height, pixel_aspect, grid);
     window->pixel_aspect = pixel_aspect;
-    enum bd_status status =
-        bd_pool_create(&window->pool, least(threads ? threads : bd_pool_cores(), picture_threads));
+    enum bd_status status = bd_pool_create(&window->pool, threads);
     if (status != BD_OK) {
         bd_view_window_destroy(&window);
         return status;

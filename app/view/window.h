@@ -17,8 +17,8 @@ enum bd_status bd_view_display_open(void);
 void bd_view_display_close(void);
 
 /* Opens a window of about the size at which pictures of width x height (of pixels `pixel_aspect`
- * times as wide as high) fit well, one of them or, with `grid`, all. At most `threads` threads (0:
- * one a core), and at most four, make large pictures. */
+ * times as wide as high) fit well, one of them or, with `grid`, all. `threads` threads share
+ * large pictures. */
 enum bd_status bd_view_window_create(struct bd_view_window **window, const char *title, int threads,
                                      int width, int height, double pixel_aspect, bool grid);
 

@@ -24,45 +24,6 @@ struct sweep {
     const uint8_t **columns;
 };
 
-/* Two columns of the window that are compared. */
-struct comparison {
-    struct bd_cpu_separator *state;
-    const uint8_t *a, *b;
-    int reach;
-};
-
-/* The pixels of a chunk that differ by more than the reach, into state->counts. The inner loop has
- * no branches, so that the compiler vectorises it. */
-static void compare_chunk(void *arg, int64_t chunk, int thread)
-{
-    (void)thread;
-    const struct comparison *now = arg;
-    const int channels = now->state->shape.channels;
-    const uint8_t reach = (uint8_t)now->reach;
-    uint8_t far[bd_sep_pixel_chunk * 3] = { 0 };
-    int64_t p, count = bd_sep_pixel_range(now->state, chunk, &p), values = count * channels;
-    const uint8_t *a = now->a + p * channels, *b = now->b + p * channels;
-    for (int64_t i = 0; i < values; i++)
-        far[i] = (uint8_t)((a[i] > b[i] ? a[i] - b[i] : b[i] - a[i]) > reach);
-    int32_t sum = 0;
-    for (int64_t i = 0; channels == 1 && i < count; i++)
-        sum += far[i];
-    for (int64_t i = 0; channels == 3 && i < count; i++)
-        sum += far[3 * i] | far[3 * i + 1] | far[3 * i + 2];
-    now->state->counts[chunk] = sum;
-}
-
-enum bd_status bd_cpu_sep_compare(void *arg, int slot, int other, int reach, int64_t *count)
-{
-    struct bd_cpu_separator *state = arg;
-    struct comparison now = { .state = state,
-                              .a = bd_sep_column(state, slot),
-                              .b = bd_sep_column(state, other),
-                              .reach = reach };
-    *count = bd_sep_run_and_count(state, compare_chunk, &now, bd_sep_pixel_chunks(state));
-    return BD_OK;
-}
-
 static bool shows(const uint8_t *pixel, const uint8_t *value, int channels)
 {
     for (int c = 0; c < channels; c++)

@@ -183,20 +183,40 @@ struct pixel_loop {
     bool learn;
 };
 
-/* |f - l|, the maximum over channels, and where it exceeds the pixel's threshold. */
+/* Two pictures that are compared. */
+struct comparison {
+    struct bd_cpu_separator *state;
+    const uint8_t *f, *l;
+    struct bd_limits limits;
+};
+
+/* |f - l|, the maximum over channels, and where it exceeds the pixel's limit. */
 static void compare_chunk(void *arg, int64_t chunk, int thread)
 {
     (void)thread;
-    const struct pixel_loop *loop = arg;
-    const struct bd_cpu_separator *state = loop->state;
-    const struct bd_detect_params *params = loop->params;
-    const struct bd_limits limits = { params->noise_gain, params->threshold, params->most,
-                                      params->plain };
+    const struct comparison *now = arg;
+    const struct bd_cpu_separator *state = now->state;
     int channels = state->shape.channels;
     int64_t p, count = bd_sep_pixel_range(state, chunk, &p), i = p * channels;
     state->counts[chunk] = state->exact->compare(
-        count, channels, state->frame + i, state->background + i, state->noise + p, &limits,
+        count, channels, now->f + i, now->l + i, state->noise + p, &now->limits,
         state->difference + p, state->raw + p, plain_background(state) + p);
+}
+
+/* Returns how many pixels exceed their limit. */
+static int64_t compare(struct bd_cpu_separator *state, const uint8_t *f, const uint8_t *l,
+                       struct bd_limits limits)
+{
+    struct comparison now = { .state = state, .f = f, .l = l, .limits = limits };
+    return bd_sep_run_and_count(state, compare_chunk, &now, bd_sep_pixel_chunks(state));
+}
+
+static enum bd_status sep_compare(void *arg, int slot, int other, int reach, int64_t *count)
+{
+    struct bd_cpu_separator *state = arg;
+    const struct bd_limits limits = { .least = (float)reach, .most = (float)reach };
+    *count = compare(state, bd_sep_column(state, slot), bd_sep_column(state, other), limits);
+    return BD_OK;
 }
 
 struct leaving_out {
@@ -303,7 +323,9 @@ static enum bd_status sep_detect(void *arg, const struct bd_detect_params *param
     struct bd_cpu_separator *state = arg;
     struct pixel_loop loop = { .state = state, .params = params, .learn = learn };
     int64_t items = bd_sep_pixel_chunks(state);
-    state->changed = bd_sep_run_and_count(state, compare_chunk, &loop, items);
+    const struct bd_limits limits = { params->noise_gain, params->threshold, params->most,
+                                      params->plain };
+    state->changed = compare(state, state->frame, state->background, limits);
     find_shadows(state, params);
     bd_recurrence_find(state, params, learn);
     bd_sep_leave_out(state, state->scratch, state->raw, state->shadow);
@@ -360,7 +382,7 @@ const struct bd_separation_ops bd_cpu_separation_ops = {
     .gram = bd_cpu_sep_gram,
     .reduce = bd_cpu_sep_reduce,
     .basis = bd_cpu_sep_basis,
-    .compare = bd_cpu_sep_compare,
+    .compare = sep_compare,
     .stable = bd_cpu_sep_stable,
     .remove_ghosts = bd_cpu_sep_remove_ghosts,
     .depth = 1,

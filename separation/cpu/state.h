@@ -138,7 +138,6 @@ enum bd_status bd_cpu_sep_reduce(void *state, const int *order, int count, float
                                  int64_t ldr);
 enum bd_status bd_cpu_sep_basis(void *state, const int *order, int count, float lambda, double tau,
                                 const float *sigma, const float *v, int64_t ldv);
-enum bd_status bd_cpu_sep_compare(void *state, int slot, int other, int reach, int64_t *count);
 enum bd_status bd_cpu_sep_stable(void *state, const int *order, int count, float lambda,
                                  int choose);
 enum bd_status bd_cpu_sep_remove_ghosts(void *state, const int *order, int count,

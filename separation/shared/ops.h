@@ -159,7 +159,8 @@ struct bd_separation_ops {
     enum bd_status (*basis)(void *state, const int *order, int count, float lambda, double tau,
                             const float *sigma, const float *v, int64_t ldv);
     /* *count := pixels whose values in the columns of two slots differ, in some channel, by more
-     * than `reach` grey levels. Waits for it. */
+     * than `reach` grey levels. Waits for it. The difference and the mask of the frame in hand are
+     * undefined then. */
     enum bd_status (*compare)(void *state, int slot, int other, int reach, int64_t *count);
     /* B := the stable value of each pixel of W(:, order), scaled to norm 1 (rank 1): right even
      * where a person stayed for most of the time. C := its robust coefficients, w those of the
