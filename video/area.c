@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/axis.h"
 #include "video/yuv.h"
 
 /* Rows of the result that are made together: vectors hold one value of each. */
@@ -10,17 +11,6 @@ enum { ROWS = 16 };
 
 /* GCC makes vectors of loops that it has not unrolled before. */
 #define KEEP_LOOP _Pragma("GCC unroll 1")
-
-/* Weights of a sum: of samples in a column, which then are 16 bits, and of those in a row. */
-enum { WHOLE_COLUMN = 256, WHOLE_ROW = 32768 };
-
-/* The samples that the results along an axis are averages of: result i is the sum of `count[i]`
- * samples from `first[i]` on, times `weights` from `at[i]` on. */
-struct axis {
-    int results;
-    int *first, *count, *at;
-    uint16_t *weights;
-};
 
 /* What decides how pictures are averaged. */
 struct plan {
@@ -39,7 +29,7 @@ struct plane {
 
 struct bd_area {
     struct plan plan;
-    struct axis columns, rows, chroma_columns, chroma_rows;
+    struct bd_axis columns, rows, chroma_columns, chroma_rows;
     struct plane planes[3]; /* Y, U, V; NV12: Y, UV; else pixels alone */
     int plane_count;
     uint16_t *scratch; /* as the longest plane */
@@ -50,47 +40,6 @@ struct bd_area {
     uint8_t *made[3];
     uint8_t *woven, *turned; /* ROWS values for each byte of a row of the result */
 };
-
-/* ---- axes --------------------------------------------------------------------------------------
- */
-
-/* Result i covers i * length .. (i + 1) * length, in parts of a pixel of which it has `results`; a
- * sample covers 2^shift pixels. Weights are differences of rounded sums: together they are `whole`.
- */
-static bool make_axis(struct axis *axis, int results, int length, int shift, int whole)
-{
-    int64_t unit = (int64_t)results << shift;
-    int most = (int)(length / unit) + 2;
-    *axis = (struct axis){ .results = results };
-    axis->first = calloc((size_t)results, sizeof *axis->first);
-    axis->count = calloc((size_t)results, sizeof *axis->count);
-    axis->at = calloc((size_t)results, sizeof *axis->at);
-    axis->weights = calloc((size_t)results * (size_t)most, sizeof *axis->weights);
-    if (!axis->first || !axis->count || !axis->at || !axis->weights)
-        return false;
-    for (int i = 0; i < results; i++) {
-        int64_t from = (int64_t)i * length, to = from + length;
-        int64_t first = from / unit, last = (to - 1) / unit, sum = 0;
-        axis->first[i] = (int)first;
-        axis->count[i] = (int)(last - first + 1);
-        axis->at[i] = i * most;
-        for (int64_t k = first; k <= last; k++) {
-            int64_t end = (k + 1) * unit < to ? (k + 1) * unit : to;
-            int64_t next = ((end - from) * whole + length / 2) / length;
-            axis->weights[axis->at[i] + (int)(k - first)] = (uint16_t)(next - sum);
-            sum = next;
-        }
-    }
-    return true;
-}
-
-static void free_axis(struct axis *axis)
-{
-    free(axis->first);
-    free(axis->count);
-    free(axis->at);
-    free(axis->weights);
-}
 
 /* ---- a scaler ----------------------------------------------------------------------------------
  */
@@ -172,11 +121,12 @@ enum bd_status bd_area_create(struct bd_area **area, const struct bd_frame *dst,
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
     self->plan = plan;
-    if (!make_axis(&self->columns, plan.small_width, plan.width, 0, WHOLE_ROW) ||
-        !make_axis(&self->rows, plan.small_height, plan.height, 0, WHOLE_COLUMN) ||
-        !make_axis(&self->chroma_columns, plan.small_width, plan.width, plan.shift_x, WHOLE_ROW) ||
-        !make_axis(&self->chroma_rows, plan.small_height, plan.height, plan.shift_y,
-                   WHOLE_COLUMN) ||
+    if (!bd_axis_create(&self->columns, plan.small_width, plan.width, 0, bd_axis_whole_row) ||
+        !bd_axis_create(&self->rows, plan.small_height, plan.height, 0, bd_axis_whole_column) ||
+        !bd_axis_create(&self->chroma_columns, plan.small_width, plan.width, plan.shift_x,
+                        bd_axis_whole_row) ||
+        !bd_axis_create(&self->chroma_rows, plan.small_height, plan.height, plan.shift_y,
+                        bd_axis_whole_column) ||
         !make_planes(self)) {
         bd_area_destroy(&self);
         return bd_fail(BD_ERROR_MEMORY, "no memory to scale pictures of %d x %d", plan.width,
@@ -198,10 +148,10 @@ void bd_area_destroy(struct bd_area **area)
     struct bd_area *self = *area;
     if (!self)
         return;
-    free_axis(&self->columns);
-    free_axis(&self->rows);
-    free_axis(&self->chroma_columns);
-    free_axis(&self->chroma_rows);
+    bd_axis_destroy(&self->columns);
+    bd_axis_destroy(&self->rows);
+    bd_axis_destroy(&self->chroma_columns);
+    bd_axis_destroy(&self->chroma_rows);
     for (int i = 0; i < self->plane_count; i++) {
         free(self->planes[i].lines);
         free(self->planes[i].zipped);
@@ -257,7 +207,7 @@ static void unzip(uint8_t *restrict a, uint8_t *restrict b, const uint8_t *restr
 
 /* The average, downwards, of the samples of row `result` of the axis. */
 static void average_column(uint16_t *line, const uint8_t *data, int64_t stride, int length,
-                           const struct axis *axis, int result)
+                           const struct bd_axis *axis, int result)
 {
     const uint8_t *row = data + axis->first[result] * stride;
     const uint16_t *weights = axis->weights + axis->at[result];
@@ -286,7 +236,7 @@ static void zip_lines(struct plane *plane, uint16_t *scratch)
 /* The plane's columns for ROWS rows of the result from `row` on; the last row stands for those
  * behind it. */
 static void average_columns(struct bd_area *area, struct plane *plane, const uint8_t *data,
-                            int64_t stride, const struct axis *axis, int row)
+                            int64_t stride, const struct bd_axis *axis, int row)
 {
     for (int r = 0; r < ROWS; r++) {
         int result = row + r < axis->results ? row + r : axis->results - 1;
@@ -298,7 +248,7 @@ static void average_columns(struct bd_area *area, struct plane *plane, const uin
 /* The average of each column of the result, in units of 1/128 (bd_yuv_unit), for ROWS rows.
  * Products lose half a unit each, which the sum starts with, as far as a white picture stays in
  * range. */
-static void average_rows(int16_t *out, const uint16_t *zipped, int step, const struct axis *axis)
+static void average_rows(int16_t *out, const uint16_t *zipped, int step, const struct bd_axis *axis)
 {
     for (int i = 0; i < axis->results; i++, out += ROWS) {
         const uint16_t *weights = axis->weights + axis->at[i];
@@ -322,7 +272,7 @@ static void round_units(uint8_t *restrict out, const int16_t *restrict value, in
         out[i] = (uint8_t)((uint16_t)(value[i] + bd_yuv_unit / 2) / bd_yuv_unit);
 }
 
-/* Brightness, as the masks' edges have it (app/pipeline/upscale.c). */
+/* Brightness, as the masks' edges have it (video/upscale.c). */
 static void make_gray(uint8_t *restrict out, const int16_t *restrict red,
                       const int16_t *restrict green, const int16_t *restrict blue, int count)
 {

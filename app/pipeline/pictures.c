@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "app/pipeline/overlay.h"
-#include "app/pipeline/upscale.h"
+#include "video/upscale.h"
 #include "base/pool.h"
 #include "video/output/writer.h"
 #include "video/scale.h"

@@ -16,7 +16,7 @@
 #include "app/export/component.h"
 #include "app/pipeline/initialise.h"
 #include "app/pipeline/pipeline.h"
-#include "app/pipeline/upscale.h"
+#include "video/upscale.h"
 #include "base/clock.h"
 #include "video/output/writer.h"
 #include "video/synth/synth.h"

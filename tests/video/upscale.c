@@ -1,4 +1,4 @@
-/* Enlarging masks (app/pipeline/upscale.h) against its definition, pixel by pixel. */
+/* Enlarging masks (video/upscale.h) against its definition, pixel by pixel. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "app/pipeline/upscale.h"
+#include "video/upscale.h"
 #include "tests/support/random.h"
 
 /* A linear congruential generator: the same numbers everywhere. */

@@ -1,6 +1,6 @@
 /* From the processing size to the size of the input. */
-#ifndef BD_APP_PIPELINE_UPSCALE_H
-#define BD_APP_PIPELINE_UPSCALE_H
+#ifndef BD_VIDEO_UPSCALE_H
+#define BD_VIDEO_UPSCALE_H
 
 #include "base/pool.h"
 #include "video/frame.h"

@@ -1,4 +1,4 @@
-#include "app/pipeline/upscale.h"
+#include "video/upscale.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,0 +1,52 @@
+/* What a GPU does with pictures that its decoder left in its memory, so that only what is small, or
+ * is written, comes to the host. Such a picture is a bd_yuv (yuv.h) whose `device` is set. Results
+ * equal those of area.h and upscale.h to the bit. Functions may be called by any thread. */
+#ifndef BD_VIDEO_DEVICE_H
+#define BD_VIDEO_DEVICE_H
+
+#include "video/upscale.h"
+#include "video/yuv.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bd_device;
+
+/* Memory and tables for pictures of one size, made at the first use and again for another size; one
+ * thread at a time. */
+struct bd_device_work;
+
+struct bd_device_ops {
+    /* Copies a picture out of the decoder, which may have its surface back when this returns.
+     * surface->data are addresses on the GPU, written by work that was enqueued on the legacy
+     * default stream. *yuv has one reference, its samples are on the GPU until bd_yuv_fetch, and it
+     * must be gone before the device is closed. BD_ERROR_UNSUPPORTED where these addresses cannot
+     * be used by this device, BD_ERROR_MEMORY, BD_ERROR_BACKEND. */
+    enum bd_status (*take)(struct bd_device *device, struct bd_yuv **yuv,
+                           const struct bd_yuv *surface);
+
+    /* Fills the pixels of `small` (gray or RGB, at most as large as the picture) with averages of
+     * areas, as bd_area_average. BD_ERROR_MEMORY, BD_ERROR_BACKEND. */
+    enum bd_status (*shrink)(struct bd_device *device, struct bd_device_work **work,
+                             struct bd_frame *small, const struct bd_yuv *yuv);
+
+    /* As bd_upscale_mask. BD_ERROR_MEMORY, BD_ERROR_BACKEND. */
+    enum bd_status (*enlarge)(struct bd_device *device, struct bd_device_work **work,
+                              struct bd_frame *mask, const struct bd_yuv *input,
+                              const struct bd_small_result *small);
+
+    void (*free_work)(struct bd_device_work **work); /* safe on NULL in *work */
+
+    void (*close)(struct bd_device **device); /* nulls */
+};
+
+/* The first member of every device. */
+struct bd_device {
+    const struct bd_device_ops *ops;
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif
