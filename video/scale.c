@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "video/area.h"
+#include "video/device.h"
 #include "video/libav.h"
 #include "video/yuv.h"
 
@@ -23,8 +24,10 @@ struct bd_scaler {
     int threads; /* as created */
     struct plan plan;
     struct SwsContext *sws;
-    AVFrame *from, *to;   /* the form of pictures that libswscale's threads need */
-    struct bd_area *area; /* NULL: not needed so far */
+    AVFrame *from, *to;       /* the form of pictures that libswscale's threads need */
+    struct bd_area *area;     /* NULL: not needed so far */
+    struct bd_device *device; /* the GPU that `work` is of; NULL: none so far */
+    struct bd_device_work *work;
 };
 
 /* Threads are faster from this many pixels on; libswscale has them since FFmpeg 5.0. */
@@ -134,6 +137,12 @@ static int run(struct bd_scaler *scaler, struct bd_frame *dst, const struct bd_f
 }
 #endif
 
+static void free_work(struct bd_scaler *scaler)
+{
+    if (scaler->device)
+        scaler->device->ops->free_work(&scaler->work);
+}
+
 enum bd_status bd_scaler_create(struct bd_scaler **scaler, int threads)
 {
     *scaler = NULL;
@@ -147,11 +156,26 @@ enum bd_status bd_scaler_create(struct bd_scaler **scaler, int threads)
     return BD_OK;
 }
 
+/* As average, on the GPU in whose memory the picture is. */
+static enum bd_status average_there(struct bd_scaler *scaler, struct bd_frame *dst,
+                                    const struct bd_yuv *yuv, bool *done)
+{
+    *done = dst->format != BD_RGBA32 && dst->width <= yuv->width && dst->height <= yuv->height;
+    if (!*done)
+        return BD_OK;
+    if (scaler->device != yuv->device)
+        free_work(scaler);
+    scaler->device = yuv->device;
+    return scaler->device->ops->shrink(scaler->device, &scaler->work, dst, yuv);
+}
+
 /* Averages areas, if that is possible for these pictures; *done says so. */
 static enum bd_status average(struct bd_scaler *scaler, struct bd_frame *dst,
                               const struct bd_frame *src, bool *done)
 {
-    enum bd_status status = BD_OK;
+    enum bd_status status = bd_yuv_fetch(src->yuv);
+    if (status)
+        return status;
     if (!scaler->area || !bd_area_suits(scaler->area, dst, src)) {
         bd_area_destroy(&scaler->area);
         status = bd_area_create(&scaler->area, dst, src);
@@ -182,14 +206,16 @@ enum bd_status bd_scale(struct bd_scaler **scaler, struct bd_frame *dst, const s
         return BD_OK;
     }
     enum bd_status status = *scaler ? BD_OK : bd_scaler_create(scaler, 0);
-    if (status == BD_OK && decoded)
-        status = bd_yuv_fetch(src->yuv);
-    if (status == BD_OK && filter == BD_SCALE_AREA)
+    if (status == BD_OK && decoded && src->yuv->device)
+        status = average_there(*scaler, dst, src->yuv, &done);
+    if (status == BD_OK && filter == BD_SCALE_AREA && !done)
         status = average(*scaler, dst, src, &done);
-    if (done)
-        bd_frame_copy_times(dst, src);
-    if (status != BD_OK || done)
+    if (status != BD_OK)
         return status;
+    if (done) {
+        bd_frame_copy_times(dst, src);
+        return BD_OK;
+    }
     if (!src->data)
         return bd_fail(BD_ERROR_UNSUPPORTED, "a decoded picture is only made smaller");
     if (!(*scaler)->sws || memcmp(&plan, &(*scaler)->plan, sizeof plan) != 0) {
@@ -214,6 +240,7 @@ void bd_scaler_destroy(struct bd_scaler **scaler)
     av_frame_free(&(*scaler)->from);
     av_frame_free(&(*scaler)->to);
     bd_area_destroy(&(*scaler)->area);
+    free_work(*scaler);
     free(*scaler);
     *scaler = NULL;
 }

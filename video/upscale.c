@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "video/device.h"
 #include "video/yuv.h"
 
 /* The position of a full-size row or column among the small ones. */
@@ -21,7 +22,9 @@ struct bd_upscaler {
     int *edges;     /* small_width + 1: first full-size column of each small one, then the width */
     int *row_edges; /* small_height + 1: the same of rows */
     struct bd_pool *pool;
-    struct scratch *scratch; /* one a thread */
+    struct scratch *scratch;  /* one a thread */
+    struct bd_device *device; /* the GPU that `work` is of; NULL: none so far */
+    struct bd_device_work *work;
 };
 
 /* Memory of a thread, for the small row that it works on. */
@@ -104,11 +107,18 @@ enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, struct bd_pool 
     return BD_OK;
 }
 
+static void free_work(struct bd_upscaler *self)
+{
+    if (self->device)
+        self->device->ops->free_work(&self->work);
+}
+
 void bd_upscaler_destroy(struct bd_upscaler **upscaler)
 {
     struct bd_upscaler *self = *upscaler;
     if (!self)
         return;
+    free_work(self);
     for (int i = 0; self->scratch && i < bd_pool_threads(self->pool); i++) {
         free(self->scratch[i].memory);
         free(self->scratch[i].runs);
@@ -292,9 +302,17 @@ static void enlarge_row(void *arg, int64_t cell, int thread)
     }
 }
 
-void bd_upscale_mask(struct bd_upscaler *upscaler, struct bd_frame *mask,
-                     const struct bd_frame *input, const struct bd_small_result *small)
+enum bd_status bd_upscale_mask(struct bd_upscaler *upscaler, struct bd_frame *mask,
+                               const struct bd_frame *input, const struct bd_small_result *small)
 {
     struct enlargement all = { upscaler, mask, input, small };
-    bd_pool_run(upscaler->pool, enlarge_row, &all, upscaler->small_height);
+    struct bd_device *device = input->yuv ? input->yuv->device : NULL;
+    if (!device) {
+        bd_pool_run(upscaler->pool, enlarge_row, &all, upscaler->small_height);
+        return BD_OK;
+    }
+    if (upscaler->device != device)
+        free_work(upscaler);
+    upscaler->device = device;
+    return device->ops->enlarge(device, &upscaler->work, mask, input->yuv, small);
 }

@@ -26,8 +26,9 @@ void bd_upscaler_destroy(struct bd_upscaler **upscaler);
 /* Fills `mask` (BD_GRAY8, width x height, created by the caller): away from the border of the small
  * mask a copy of it; along the border, in a band of one small pixel to either side, each pixel is
  * decided by its own difference between `input` (BD_GRAY8 or BD_RGB24, width x height) and the
- * enlarged background, so that the mask follows the edges of the full picture. */
-void bd_upscale_mask(struct bd_upscaler *upscaler, struct bd_frame *mask,
-                     const struct bd_frame *input, const struct bd_small_result *small);
+ * enlarged background, so that the mask follows the edges of the full picture. A picture in the
+ * memory of a GPU (device.h) is compared there; failures are those of that GPU. */
+enum bd_status bd_upscale_mask(struct bd_upscaler *upscaler, struct bd_frame *mask,
+                               const struct bd_frame *input, const struct bd_small_result *small);
 
 #endif

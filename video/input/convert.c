@@ -31,30 +31,13 @@ struct bd_converter {
     struct plan plan;
     struct SwsContext *sws;
     struct bd_tone_curve *curve; /* NULL: none */
+    struct bd_device *device;    /* NULL: none */
     bool warned;                 /* of a changed size */
     AVBufferPool *pool; /* for pictures that are fetched from the hardware; NULL: none was */
     int pool_size;      /* bytes of its buffers */
     struct bd_frame
         intermediate; /* the converted picture, where it cannot be written to its frame */
 };
-
-bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix)
-{
-    *turn = (struct bd_turn){ false, false, false };
-    if (!matrix)
-        return true;
-    /* x' = a x + c y, y' = b x + d y */
-    double a = matrix[0], b = matrix[1], c = matrix[3], d = matrix[4];
-    double straight = fmin(fabs(a), fabs(d)), across = fmin(fabs(b), fabs(c));
-    double rest_straight = fmax(fabs(b), fabs(c)), rest_across = fmax(fabs(a), fabs(d));
-    if (straight > 100 * rest_straight)
-        *turn = (struct bd_turn){ false, a < 0, d < 0 };
-    else if (across > 100 * rest_across)
-        *turn = (struct bd_turn){ true, c < 0, b < 0 };
-    else
-        return false;
-    return true;
-}
 
 enum bd_status bd_converter_create(struct bd_converter **converter, int width, int height,
                                    enum bd_pixel_format format, struct bd_turn turn)
@@ -174,31 +157,6 @@ static enum bd_status make_plan(struct bd_converter *c, const struct plan *plan)
     return BD_OK;
 }
 
-/* Turns `src` into `dst`, whose sides are already exchanged if need be, a square of pixels at a
- * time, so that the strided side stays in the cache. */
-static void turn(struct bd_frame *dst, const struct bd_frame *src, struct bd_turn turn)
-{
-    enum { TILE = 32 };
-    int bytes = src->format;
-    for (int y0 = 0; y0 < dst->height; y0 += TILE)
-        for (int x0 = 0; x0 < dst->width; x0 += TILE) {
-            int y1 = y0 + TILE < dst->height ? y0 + TILE : dst->height;
-            int x1 = x0 + TILE < dst->width ? x0 + TILE : dst->width;
-            for (int y = y0; y < y1; y++) {
-                uint8_t *to = dst->data + y * dst->stride + (int64_t)x0 * bytes;
-                int v = turn.flip_y ? dst->height - 1 - y : y;
-                for (int x = x0; x < x1; x++, to += bytes) {
-                    int u = turn.flip_x ? dst->width - 1 - x : x;
-                    const uint8_t *from = turn.transpose
-                                              ? src->data + u * src->stride + (int64_t)v * bytes
-                                              : src->data + v * src->stride + (int64_t)u * bytes;
-                    for (int k = 0; k < bytes; k++)
-                        to[k] = from[k];
-                }
-            }
-        }
-}
-
 /* Whether `src` has a luma plane of bytes, which can be copied to gray without libswscale. */
 static bool has_luma_bytes(int format)
 {
@@ -293,7 +251,7 @@ enum bd_status bd_converter_run(struct bd_converter *c, struct bd_frame *dst, co
     if (status != BD_OK || !indirect)
         return status;
     if (turned) {
-        turn(dst, &c->intermediate, c->turn);
+        bd_turn_picture(dst, &c->intermediate, c->turn);
         return BD_OK;
     }
     for (int y = 0; y < height; y++)
@@ -351,9 +309,10 @@ static struct bd_yuv_matrix matrix_of(const struct plan *plan)
                                    .green_v = (int16_t)lround(factors[3] * chroma) };
 }
 
+/* Where the samples of the frame are: addresses of the host, or of the hardware. */
 static void find_samples(struct bd_yuv *yuv, const AVFrame *frame)
 {
-    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(frame->format);
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format_of(frame));
     for (int i = 0; i < 3; i++) {
         yuv->data[i] = frame->data[d->comp[i].plane] + d->comp[i].offset;
         yuv->stride[i] = frame->linesize[d->comp[i].plane];
@@ -400,14 +359,50 @@ static bool has_pool(struct bd_converter *c, int format)
     return c->pool && size > 0 && size <= c->pool_size;
 }
 
-enum bd_status bd_converter_share(struct bd_converter *c, struct bd_yuv **yuv, const AVFrame *src)
+/* What the samples of a decoded picture are; *yuv has no references yet. */
+static void describe(struct bd_yuv *yuv, const AVFrame *src)
+{
+    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format_of(src));
+    const struct plan plan = plan_for(src);
+    *yuv = (struct bd_yuv){ .width = src->width,
+                            .height = src->height,
+                            .shift_x = d->log2_chroma_w,
+                            .shift_y = d->log2_chroma_h,
+                            .step = d->comp[1].step,
+                            .matrix = matrix_of(&plan) };
+}
+
+/* Whether all pixels can be made from the decoded picture alone. */
+static bool is_enough(const struct bd_converter *c, const AVFrame *src)
 {
     const bool turned = c->turn.transpose || c->turn.flip_x || c->turn.flip_y;
     const int format = format_of(src);
+    return !turned && !c->curve && src->width == c->width && src->height == c->height &&
+           has_luma_bytes(format) && has_chroma_bytes(format);
+}
+
+void bd_converter_use_device(struct bd_converter *converter, struct bd_device *device)
+{
+    converter->device = device;
+}
+
+enum bd_status bd_converter_take(struct bd_converter *c, struct bd_yuv **yuv, const AVFrame *src)
+{
+    struct bd_yuv surface;
     *yuv = NULL;
-    if (turned || c->curve || src->width != c->width || src->height != c->height ||
-        !has_luma_bytes(format) || !has_chroma_bytes(format) ||
-        (src->hw_frames_ctx && !has_pool(c, format)))
+    if (!c->device || src->format != AV_PIX_FMT_CUDA || !is_enough(c, src))
+        return BD_OK;
+    describe(&surface, src);
+    find_samples(&surface, src);
+    return c->device->ops->take(c->device, yuv, &surface);
+}
+
+enum bd_status bd_converter_share(struct bd_converter *c, struct bd_yuv **yuv, const AVFrame *src)
+{
+    enum bd_status status = bd_converter_take(c, yuv, src);
+    if (*yuv || (status && status != BD_ERROR_UNSUPPORTED))
+        return status;
+    if (!is_enough(c, src) || (src->hw_frames_ctx && !has_pool(c, format_of(src))))
         return BD_OK;
     struct shared *shared = calloc(1, sizeof *shared);
     if (shared)
@@ -416,17 +411,10 @@ enum bd_status bd_converter_share(struct bd_converter *c, struct bd_yuv **yuv, c
         free(shared);
         return bd_fail(BD_ERROR_MEMORY, "no memory to keep a decoded picture");
     }
-    const AVPixFmtDescriptor *d = av_pix_fmt_desc_get(format);
-    const struct plan plan = plan_for(src);
+    describe(&shared->yuv, src);
     shared->pool = c->pool;
-    shared->yuv = (struct bd_yuv){ .width = src->width,
-                                   .height = src->height,
-                                   .shift_x = d->log2_chroma_w,
-                                   .shift_y = d->log2_chroma_h,
-                                   .step = d->comp[1].step,
-                                   .matrix = matrix_of(&plan),
-                                   .fetch = src->hw_frames_ctx ? fetch : NULL,
-                                   .release = release };
+    shared->yuv.fetch = src->hw_frames_ctx ? fetch : NULL;
+    shared->yuv.release = release;
     atomic_init(&shared->yuv.references, 1);
     if (!src->hw_frames_ctx)
         find_samples(&shared->yuv, shared->frame);

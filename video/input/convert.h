@@ -6,19 +6,11 @@
 #include <libavutil/frame.h>
 #include <stdbool.h>
 
+#include "video/device.h"
 #include "video/frame.h"
-
-/* How to turn a stored picture upright: first x and y are exchanged if `transpose`, then columns
- * and rows are reversed. */
-struct bd_turn {
-    bool transpose, flip_x, flip_y;
-};
+#include "video/input/turn.h"
 
 struct bd_converter;
-
-/* Reads a 3 x 3 display matrix (9 fixed-point numbers, AVDisplayMatrix; NULL is upright). Returns
- * false if it is not made of quarter turns and mirrors; *turn is then upright. */
-bool bd_turn_from_matrix(struct bd_turn *turn, const int32_t *matrix);
 
 /* Makes a converter to pictures of `format` (BD_GRAY8: luma at full range) for stored pictures of
  * width x height pixels, which come out with sides exchanged if turn.transpose. */
@@ -35,10 +27,20 @@ enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const
 enum bd_status bd_converter_run(struct bd_converter *converter, struct bd_frame *dst,
                                 const AVFrame *src);
 
+/* From now on decoded pictures in the memory of this GPU are copied there (bd_device_ops.take)
+ * where that is possible. NULL: none are. */
+void bd_converter_use_device(struct bd_converter *converter, struct bd_device *device);
+
+/* A copy, on the GPU, of a picture that is in the memory of a hardware decoder, which may then have
+ * its surface back. NULL where there is no device to copy it or where bd_converter_share would not
+ * share it. By several threads at once. Fails as bd_device_ops.take. */
+enum bd_status bd_converter_take(struct bd_converter *converter, struct bd_yuv **yuv,
+                                 const AVFrame *src);
+
 /* A reference to `src` as it is, for *yuv, where its pixels are made from it alone: YUV of 8 bits,
  * of the agreed size, upright, without a tone curve. Else NULL. It may be in the memory of a
- * hardware decoder; bd_yuv_fetch is then possible as long as the converter is there.
- * BD_ERROR_MEMORY. */
+ * hardware decoder; bd_yuv_fetch is then possible as long as the converter is there. Pictures that
+ * bd_converter_take can copy are. BD_ERROR_MEMORY. */
 enum bd_status bd_converter_share(struct bd_converter *converter, struct bd_yuv **yuv,
                                   const AVFrame *src);
 

@@ -12,10 +12,6 @@
 /* What "auto" tries, in this order. */
 static const enum AVHWDeviceType auto_devices[] = { AV_HWDEVICE_TYPE_CUDA, AV_HWDEVICE_TYPE_VAAPI };
 
-/* Frames that may wait to be fetched from the hardware: as many as a queue of the program holds
- * unprepared, and one that is decoded ahead. */
-enum { waiting_frames = 10 };
-
 static bool supports(const AVCodec *codec, enum AVHWDeviceType type)
 {
     const AVCodecHWConfig *config;
@@ -135,7 +131,7 @@ static enum bd_status check_options(const struct bd_libav_input *in)
 }
 
 enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_input *in,
-                                     int threads, const char *hwaccel)
+                                     int threads, const char *hwaccel, int surfaces)
 {
     const AVCodecParameters *parameters = in->stream->codecpar;
     const AVCodec *codec = avcodec_find_decoder(parameters->codec_id);
@@ -166,7 +162,7 @@ enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_i
     if (device) {
         /* The hardware works in parallel; threads would only hold surfaces. */
         (*decoder)->thread_count = 1;
-        (*decoder)->extra_hw_frames = waiting_frames;
+        (*decoder)->extra_hw_frames = surfaces;
     }
     device = NULL;
     bd_libav_forget();

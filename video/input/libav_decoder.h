@@ -11,9 +11,10 @@
 /* Opens the decoder of in->stream. Files get frame and slice threads, live sources slices only: a
  * frame thread is a frame of delay. `hwaccel` as in bd_reader_options; whether the hardware takes
  * this very stream shows in the first frame (hw_frames_ctx). in->options is consumed; an option
- * that is unknown is BD_ERROR_ARGUMENT, no decoder BD_ERROR_UNSUPPORTED. */
+ * that is unknown is BD_ERROR_ARGUMENT, no decoder BD_ERROR_UNSUPPORTED. `surfaces` of the hardware
+ * may hold frames that were received. */
 enum bd_status bd_libav_decoder_open(AVCodecContext **decoder, struct bd_libav_input *in,
-                                     int threads, const char *hwaccel);
+                                     int threads, const char *hwaccel, int surfaces);
 
 /* Copies a picture of the hardware to `to` (fresh, or from an earlier call), in system memory.
  * BD_ERROR_BACKEND. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "video/input/image_pattern.h"
@@ -19,6 +20,9 @@ typedef AVInputFormat input_format;
 #else
 typedef const AVInputFormat input_format;
 #endif
+
+/* After so many failures in a row a file counts as ended. */
+enum { most_failures = 1000 };
 
 /* What INPUT names. */
 enum kind { KIND_URL, KIND_FILE, KIND_PATTERN, KIND_PIPE, KIND_CAMERA, KIND_DEVICE };
@@ -353,6 +357,71 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
     in->live = is_live(in);
     in->seekable = is_seekable(in);
     return BD_OK;
+}
+
+/* Whether the packets ended where the demuxer expected more. It says so in its log alone. */
+static bool is_cut(const struct bd_libav_input *in)
+{
+    const AVIOContext *io = in->format->pb;
+    const char *said = bd_libav_logged();
+    return (io && io->error < 0 && io->error != AVERROR_EOF) || strstr(said, "ended prematurely") ||
+           strstr(said, "partial file");
+}
+
+/* Whether the demuxer of Matroska has passed over bytes that it cannot read: it goes on with the
+ * next cluster that it finds, and says so in its log alone. */
+static bool has_passed_over(void)
+{
+    const char *said = bd_libav_logged();
+    return strstr(said, "exceeds containing") || strstr(said, "exceeds max length") ||
+           strstr(said, "invalid as first byte");
+}
+
+static void end(struct bd_libav_input *in, int error)
+{
+    in->end = (struct bd_libav_end){ .reached = true, .cut = is_cut(in), .status = BD_END };
+    if (error == AVERROR_EOF || error == AVERROR_INVALIDDATA || in->gap)
+        return;
+    in->end.status = bd_libav_status(error);
+    snprintf(in->end.detail, sizeof in->end.detail, "reading '%.150s' broke off: %s", in->name,
+             bd_libav_reason(error));
+}
+
+static enum bd_status interrupted(const struct bd_libav_input *in)
+{
+    return bd_fail(BD_ERROR_INTERRUPTED, "reading '%s' was interrupted", in->name);
+}
+
+enum bd_status bd_libav_input_read(struct bd_libav_input *in, AVPacket *packet,
+                                   struct bd_libav_damage *damage)
+{
+    for (int failures = 0; !in->end.reached;) {
+        if (bd_libav_input_interrupted(in))
+            return interrupted(in);
+        bd_libav_forget();
+        int error = av_read_frame(in->format, packet);
+        if (error == 0 && has_passed_over())
+            *damage = (struct bd_libav_damage){ damage->count + 1, AVERROR_INVALIDDATA };
+        if (error == 0 && packet->stream_index == in->stream->index)
+            return BD_OK;
+        if (error == 0) {
+            av_packet_unref(packet);
+        } else if (error == AVERROR(EAGAIN)) {
+            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        } else if (in->was_interrupted) {
+            return interrupted(in);
+        } else if (error == AVERROR_INVALIDDATA && ++failures < most_failures) {
+            *damage = (struct bd_libav_damage){ damage->count + 1, error };
+        } else {
+            end(in, error);
+        }
+    }
+    return BD_OK;
+}
+
+void bd_libav_input_moved(struct bd_libav_input *in)
+{
+    in->end = (struct bd_libav_end){ .status = BD_END };
 }
 
 void bd_libav_input_close(struct bd_libav_input *in)

@@ -7,6 +7,20 @@
 
 #include "video/input/reader.h"
 
+/* Where packets end, and why. */
+struct bd_libav_end {
+    bool reached;          /* there are no more packets */
+    bool cut;              /* because the file ends in the middle of something */
+    enum bd_status status; /* BD_END, or an error, to be returned after the frames before it */
+    char detail[300];
+};
+
+/* What was passed over between two packets. */
+struct bd_libav_damage {
+    int count;
+    int error; /* of FFmpeg, for the last one */
+};
+
 struct bd_libav_input {
     char *name;              /* INPUT as given, for messages */
     AVFormatContext *format; /* every stream but the chosen one is discarded */
@@ -20,6 +34,7 @@ struct bd_libav_input {
     bool (*interrupted)(void *user);
     void *user;
     bool was_interrupted; /* `interrupted` returned true: the cause of later failures */
+    struct bd_libav_end end;
 };
 
 /* Fills in `in` (any content before), which must stay where it is until closed. On failure it is
@@ -29,6 +44,14 @@ enum bd_status bd_libav_input_open(struct bd_libav_input *in, const char *input,
 
 /* Whether the caller's `interrupted` has ever returned true. */
 bool bd_libav_input_interrupted(struct bd_libav_input *in);
+
+/* The next packet of the video stream; at the end of the packets, or after an error, none, and
+ * in->end says why. BD_ERROR_INTERRUPTED. */
+enum bd_status bd_libav_input_read(struct bd_libav_input *in, AVPacket *packet,
+                                   struct bd_libav_damage *damage);
+
+/* To be called after a seek: packets may follow again. */
+void bd_libav_input_moved(struct bd_libav_input *in);
 
 void bd_libav_input_close(struct bd_libav_input *in);
 

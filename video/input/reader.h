@@ -6,6 +6,7 @@
 
 #include "video/frame.h"
 
+struct bd_device; /* video/device.h */
 struct bd_reader;
 
 struct bd_key_value {
@@ -33,6 +34,12 @@ struct bd_reader_options {
      * input.
      */
     const char *hwaccel;
+    /* Where pictures of a GPU's decoder are copied to; NULL: nowhere. It must outlive the reader
+     * and its frames. Only for BD_PICTURES_DECODED. */
+    struct bd_device *device;
+    /* Decoders of the GPU that may decode a film side by side, where its pictures go to `device`; 0
+     * or 1: one. */
+    int decoders;
     /* Called between packets and during blocking I/O; true makes the call in progress return
      * BD_ERROR_INTERRUPTED. May be NULL. Called from the thread that reads. */
     bool (*interrupted)(void *user);

@@ -2,16 +2,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "video/input/libav_decoder.h"
+#include "video/input/libav_parallel.h"
 #include "video/input/source.h"
 #include "video/libav.h"
 #include "video/yuv.h"
 
-/* After so many failures in a row a file counts as ended, or the search for the first frame ends.
- */
+/* After so many failures in a row at the end of a file its last frames are given up. */
 enum { MAX_FAILURES = 1000 };
+
+/* Frames that may wait to be fetched from the hardware: as many as a queue of the program holds
+ * unprepared, and one that is decoded ahead. */
+enum { waiting_frames = 10 };
 
 /* After a seek, packets that are skipped until a key frame; a stream with more has none. */
 enum { MAX_PASSED = 600 };
@@ -20,19 +23,17 @@ struct libav_source {
     struct bd_source base;
     struct bd_libav_input input;
     AVCodecContext *decoder;
-    enum AVDiscard discard; /* what the decoder skips by default */
-    bool intra;             /* no frame needs another one */
+    AVDictionary *options;              /* that it was opened with */
+    struct bd_libav_parallel *parallel; /* more decoders beside it; NULL: none */
+    enum AVDiscard discard;             /* what the decoder skips by default */
+    bool intra;                         /* no frame needs another one */
     AVPacket *packet;
     AVFrame *frame;    /* decoded last */
     AVFrame *download; /* copy in system memory of a frame of the hardware */
     struct bd_converter *converter;
     enum bd_reader_pictures pictures;
     enum bd_pixel_format format;
-    bool pending;              /* `frame` was decoded ahead: the next `next` delivers it */
-    bool draining;             /* no more packets */
-    bool cut;                  /* because the file ends in the middle of something */
-    enum bd_status end_status; /* why there are no more packets: BD_END or an error */
-    char end_detail[300];
+    bool pending;          /* `frame` was decoded ahead: the next `next` delivers it */
     int64_t pts, duration; /* of `frame` */
     int64_t origin;        /* pts of the first frame of all */
     int64_t interval;      /* time from a frame to the next where it is not given, >= 1 */
@@ -52,65 +53,6 @@ static void count_damage(struct libav_source *s, const char *what, int error)
         return;
     bd_log(BD_LOG_WARNING, "'%s': damaged %s skipped: %s (logged once)", s->input.name, what,
            error ? bd_libav_reason(error) : "a picture that is partly concealed");
-}
-
-static enum bd_status interrupted(const struct libav_source *s)
-{
-    return bd_fail(BD_ERROR_INTERRUPTED, "reading '%s' was interrupted", s->input.name);
-}
-
-/* Whether the packets ended where the demuxer expected more. It says so in its log alone. */
-static bool is_cut(const struct libav_source *s)
-{
-    const AVIOContext *io = s->input.format->pb;
-    const char *said = bd_libav_logged();
-    return (io && io->error < 0 && io->error != AVERROR_EOF) || strstr(said, "ended prematurely") ||
-           strstr(said, "partial file");
-}
-
-/* Whether the demuxer of Matroska has passed over bytes that it cannot read: it goes on with the
- * next cluster that it finds, and says so in its log alone. */
-static bool has_passed_over(void)
-{
-    const char *said = bd_libav_logged();
-    return strstr(said, "exceeds containing") || strstr(said, "exceeds max length") ||
-           strstr(said, "invalid as first byte");
-}
-
-/* Gets the next packet of the video stream into s->packet; at the end of the packets, or
- * after an error, sets s->draining. */
-static enum bd_status read_packet(struct libav_source *s)
-{
-    for (int failures = 0;;) {
-        if (bd_libav_input_interrupted(&s->input))
-            return interrupted(s);
-        bd_libav_forget();
-        int error = av_read_frame(s->input.format, s->packet);
-        if (error == 0 && has_passed_over())
-            count_damage(s, "data", AVERROR_INVALIDDATA);
-        if (error == 0 && s->packet->stream_index == s->input.stream->index)
-            return BD_OK;
-        if (error == 0) {
-            av_packet_unref(s->packet);
-        } else if (error == AVERROR(EAGAIN)) {
-            nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-        } else if (s->input.was_interrupted) {
-            return interrupted(s);
-        } else if (error == AVERROR_INVALIDDATA && ++failures < MAX_FAILURES) {
-            count_damage(s, "data", error);
-        } else {
-            s->draining = true;
-            s->cut = is_cut(s);
-            s->end_status = BD_END;
-            if (error == AVERROR_EOF || error == AVERROR_INVALIDDATA || s->input.gap)
-                return BD_OK;
-            /* Frames in the decoder are still delivered; then the reader returns the error. */
-            s->end_status = bd_libav_status(error);
-            snprintf(s->end_detail, sizeof s->end_detail, "reading '%.150s' broke off: %s",
-                     s->input.name, bd_libav_reason(error));
-            return BD_OK;
-        }
-    }
 }
 
 /* Concealed pictures are dropped: they would be learned as background. */
@@ -147,38 +89,68 @@ static void set_times(struct libav_source *s)
 static bool is_left_out(struct libav_source *s)
 {
     bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx;
-    bool early = !s->draining && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
+    bool early =
+        !s->input.end.reached && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
     if (able && s->discard < AVDISCARD_NONREF)
         s->decoder->skip_frame = early ? AVDISCARD_NONREF : s->discard;
     return early && s->intra;
+}
+
+/* Gets the next packet into s->packet, unless one waits there. */
+static enum bd_status read_packet(struct libav_source *s)
+{
+    struct bd_libav_damage damage = { 0 };
+    if (s->packet->data)
+        return BD_OK;
+    enum bd_status status = bd_libav_input_read(&s->input, s->packet, &damage);
+    for (; damage.count; damage.count--)
+        count_damage(s, "data", damage.error);
+    return status;
+}
+
+static int receive(struct libav_source *s)
+{
+    return s->parallel ? bd_sections_receive(bd_libav_parallel_sections(s->parallel), s->frame)
+                       : avcodec_receive_frame(s->decoder, s->frame);
+}
+
+/* Sends the packet; several decoders may refuse it for now (EAGAIN). At the end NULL. */
+static int send(struct libav_source *s)
+{
+    AVPacket *packet = s->input.end.reached ? NULL : s->packet;
+    int error = s->parallel ? bd_sections_send(bd_libav_parallel_sections(s->parallel), packet)
+                            : avcodec_send_packet(s->decoder, packet);
+    if (!s->parallel || error != AVERROR(EAGAIN))
+        av_packet_unref(s->packet);
+    return error;
 }
 
 /* Decodes the next good frame into s->frame. */
 static enum bd_status decode(struct libav_source *s)
 {
     for (int failures = 0;;) {
-        int error = avcodec_receive_frame(s->decoder, s->frame);
+        int error = receive(s);
         if (error == 0 && !is_damaged(s->frame)) {
             set_times(s);
             return BD_OK;
         }
         /* EAGAIN: the decoder was not told of the end (below). */
         if (error == AVERROR_EOF ||
-            (s->draining && (error == AVERROR(EAGAIN) || failures >= MAX_FAILURES))) {
-            if (s->end_status != BD_END)
-                return bd_fail(s->end_status, "%s", s->end_detail);
+            (s->input.end.reached && (error == AVERROR(EAGAIN) || failures >= MAX_FAILURES))) {
+            if (s->input.end.status != BD_END)
+                return bd_fail(s->input.end.status, "%s", s->input.end.detail);
             return BD_END;
         }
         if (error == 0 || error != AVERROR(EAGAIN)) {
             count_damage(s, "frame", error);
             failures++;
         }
-        if (error == 0 || s->draining)
+        if (error == 0 || s->input.end.reached)
             continue;
         enum bd_status status = read_packet(s);
         if (status != BD_OK)
             return status;
-        if (!s->draining && s->passing > 0) {
+        if (!s->input.end.reached && s->passing > 0) {
             /* Not every decoder marks frames with missing references as damaged. */
             s->passing = (s->packet->flags & AV_PKT_FLAG_KEY) ? 0 : s->passing - 1;
             if (s->passing > 0) {
@@ -191,12 +163,14 @@ static enum bd_status decode(struct libav_source *s)
             av_packet_unref(s->packet);
             continue;
         }
-        error = avcodec_send_packet(s->decoder, s->draining ? NULL : s->packet);
-        av_packet_unref(s->packet);
-        if (s->draining && error < 0 && error != AVERROR_EOF) {
-            s->end_status = bd_libav_status(error);
-            snprintf(s->end_detail, sizeof s->end_detail, "the end of '%.150s' is not decoded: %s",
-                     s->input.name, bd_libav_reason(error));
+        error = send(s);
+        if (s->packet->data)
+            continue; /* it waits */
+        if (s->input.end.reached && error < 0 && error != AVERROR_EOF) {
+            s->input.end.status = bd_libav_status(error);
+            snprintf(s->input.end.detail, sizeof s->input.end.detail,
+                     "the end of '%.150s' is not decoded: %s", s->input.name,
+                     bd_libav_reason(error));
             continue;
         }
         /* EAGAIN: after a failed receive the decoder may still hold frames; only then this packet
@@ -232,7 +206,7 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
     const AVFrame *picture = s->frame;
     struct bd_yuv *yuv = NULL;
     enum bd_status status = BD_OK;
-    if (s->pictures == BD_PICTURES_DECODED)
+    if (s->pictures == BD_PICTURES_DECODED && !(yuv = bd_libav_parallel_picture(picture)))
         status = bd_converter_share(s->converter, &yuv, picture);
     if (!status && yuv) {
         bd_frame_destroy(frame);
@@ -259,13 +233,15 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
 /* Empties the decoder and decodes one frame ahead, after the demuxer has moved. */
 static enum bd_status restart(struct libav_source *s)
 {
-    avcodec_flush_buffers(s->decoder);
-    s->draining = false;
-    s->cut = false;
+    if (s->parallel)
+        bd_sections_flush(bd_libav_parallel_sections(s->parallel));
+    else
+        avcodec_flush_buffers(s->decoder);
     s->started = false;
     s->pending = false;
     s->wanted = INT64_MIN;
-    s->end_status = BD_END;
+    bd_libav_input_moved(&s->input);
+    av_packet_unref(s->packet);
     enum bd_status status = decode(s);
     s->pending = status == BD_OK;
     return status;
@@ -327,17 +303,19 @@ static int64_t libav_damaged(const struct bd_source *base)
 
 static bool libav_cut(const struct bd_source *base)
 {
-    return ((const struct libav_source *)base)->cut;
+    return ((const struct libav_source *)base)->input.end.cut;
 }
 
 static void libav_close(struct bd_source **base)
 {
     struct libav_source *s = (struct libav_source *)*base;
+    bd_libav_parallel_close(&s->parallel);
     bd_converter_destroy(&s->converter);
     av_frame_free(&s->download);
     av_frame_free(&s->frame);
     av_packet_free(&s->packet);
     avcodec_free_context(&s->decoder);
+    av_dict_free(&s->options);
     bd_libav_input_close(&s->input);
     free(s);
     *base = NULL;
@@ -349,7 +327,13 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
     enum bd_status status = bd_libav_input_open(&s->input, input, options);
     if (status != BD_OK)
         return status;
-    status = bd_libav_decoder_open(&s->decoder, &s->input, options->threads, hwaccel);
+    av_dict_free(&s->options);
+    if (av_dict_copy(&s->options, s->input.options, 0) < 0) {
+        bd_libav_input_close(&s->input);
+        return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
+    }
+    status =
+        bd_libav_decoder_open(&s->decoder, &s->input, options->threads, hwaccel, waiting_frames);
     if (status != BD_OK)
         return status;
     s->discard = s->decoder->skip_frame;
@@ -430,6 +414,15 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         status = bd_converter_use_tone_curve(s->converter, s->frame, &info->tone_curve);
     if (status != BD_OK)
         goto error;
+    if (s->pictures == BD_PICTURES_DECODED)
+        bd_converter_use_device(s->converter, options->device);
+    const struct bd_libav_parallel_options parallel = { .input = &s->input,
+                                                        .first = s->decoder,
+                                                        .options = s->options,
+                                                        .hwaccel = options->hwaccel,
+                                                        .decoders = options->decoders,
+                                                        .converter = s->converter };
+    bd_libav_parallel_start(&s->parallel, &parallel, s->frame);
     *source = base;
     return BD_OK;
 error:
