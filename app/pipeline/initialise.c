@@ -181,6 +181,7 @@ enum bd_status bd_initialiser_start(struct bd_initialiser **initialiser, const c
     self->user = options->user;
     self->options.interrupted = asked_to_stop;
     self->options.user = self;
+    self->options.decoders = 0; /* parts are decoded side by side already */
     self->width = settings->width;
     self->height = settings->height;
     self->window = settings->window;

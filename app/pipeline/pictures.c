@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "app/pipeline/overlay.h"
-#include "video/upscale.h"
 #include "base/pool.h"
 #include "video/output/writer.h"
 #include "video/scale.h"
+#include "video/upscale.h"
 
 struct bd_pictures {
     unsigned wants;
@@ -124,9 +124,9 @@ static enum bd_status make_background(struct bd_pictures *self, const uint8_t *b
     return bd_scale(&self->enlarge, &self->background, &self->small_background, BD_SCALE_BILINEAR);
 }
 
-static void make_mask(struct bd_pictures *self, const struct bd_frame *frame,
-                      const struct bd_separation *separation,
-                      const struct bd_separator_options *settings)
+static enum bd_status make_mask(struct bd_pictures *self, const struct bd_frame *frame,
+                                const struct bd_separation *separation,
+                                const struct bd_separator_options *settings)
 {
     struct bd_small_result small = { .width = settings->width,
                                      .height = settings->height,
@@ -135,11 +135,13 @@ static void make_mask(struct bd_pictures *self, const struct bd_frame *frame,
                                      .difference = separation->difference,
                                      .mask = separation->mask,
                                      .threshold = settings->threshold };
+    enum bd_status status = BD_OK;
     if (self->upscaler)
-        bd_upscale_mask(self->upscaler, &self->mask, frame, &small);
+        status = bd_upscale_mask(self->upscaler, &self->mask, frame, &small);
     else
         copy_tight(&self->mask, separation->mask);
     bd_frame_copy_times(&self->mask, frame);
+    return status;
 }
 
 /* Clears `mask` where the region of interest is black. Returns how many of its pixels are set then.
@@ -186,7 +188,9 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
                                 const struct bd_separation *separation,
                                 const struct bd_separator_options *settings)
 {
-    make_mask(self, frame, separation, settings);
+    enum bd_status status = make_mask(self, frame, separation, settings);
+    if (status)
+        return status;
     result->foreground_pixels = apply_roi(self, &self->mask);
     result->mask = result->labels = &self->mask;
     if (separation->shadow) {
@@ -194,7 +198,7 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
         result->labels = &self->labels;
     }
     if (self->wants & BD_WANT_BACKGROUND) {
-        enum bd_status status = make_background(self, separation->background);
+        status = make_background(self, separation->background);
         if (status)
             return status;
         bd_frame_copy_times(&self->background, frame);

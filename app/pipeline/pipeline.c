@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "app/pipeline/batch.h"
+#include "app/pipeline/device.h"
 #include "app/pipeline/finisher.h"
 #include "app/pipeline/in_flight.h"
 #include "app/pipeline/initialise.h"
@@ -23,6 +24,9 @@ enum { queue_frames = 8, live_queue_frames = 2 };
 /* Threads that scale frames: a colour frame of 1920x1080 takes one thread 2 ms. */
 enum { scaling_threads = 4 };
 
+/* Decoders of a GPU for a film: one is slower than the rest of the program. */
+enum { gpu_decoders = 4 };
+
 /* Seconds of look-ahead from which on it is read in several parts. */
 enum { least_for_parts = 10 };
 
@@ -37,6 +41,7 @@ struct bd_pipeline {
     atomic_bool closing; /* read by the decoder thread */
 
     struct bd_backend *backend;
+    struct bd_device *device; /* in whose memory pictures stay; NULL: they come to the host */
     struct bd_reader *reader;
     const struct bd_reader_info *info;
     struct bd_reader_options reader_options;
@@ -82,6 +87,8 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
                                     .duration = options->duration,
                                     .threads = options->threads,
                                     .hwaccel = no_hardware ? NULL : options->hwaccel,
+                                    .device = pipeline->device,
+                                    .decoders = gpu_decoders,
                                     .interrupted = asked_to_stop,
                                     .user = pipeline };
     enum bd_status status =
@@ -127,7 +134,9 @@ static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
     char detail[bd_detail_size] = "";
-    enum bd_status input = open_reader(pipeline);
+    enum bd_status input = bd_open_device(&pipeline->device, options, pipeline->wants);
+    if (!input)
+        input = open_reader(pipeline);
     if (!input)
         input = bd_choose_settings(&pipeline->settings, options, pipeline->info, pipeline->wants);
     pipeline->small_format = (enum bd_pixel_format)pipeline->settings.channels;
@@ -433,6 +442,8 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     for (int i = 0; i < bd_queue_most_threads; i++)
         bd_scaler_destroy(&self->shrink[i]);
     bd_pictures_destroy(&self->pictures);
+    if (self->device)
+        self->device->ops->close(&self->device);
     free(self);
     *pipeline = NULL;
 }

@@ -16,10 +16,10 @@
 #include "app/export/component.h"
 #include "app/pipeline/initialise.h"
 #include "app/pipeline/pipeline.h"
-#include "video/upscale.h"
 #include "base/clock.h"
 #include "video/output/writer.h"
 #include "video/synth/synth.h"
+#include "video/upscale.h"
 
 static struct bd_options options_for(const char *input)
 {
@@ -236,7 +236,7 @@ static void the_band_finds_a_known_edge(void **state)
     struct bd_small_result result = { small, small, 1, background, difference, mask, 20 };
     assert_int_equal(bd_pool_create(&pool, 3), BD_OK);
     assert_int_equal(bd_upscaler_create(&upscaler, pool, full, full, small, small), BD_OK);
-    bd_upscale_mask(upscaler, &out, &input, &result);
+    assert_int_equal(bd_upscale_mask(upscaler, &out, &input, &result), BD_OK);
     int wrong = 0, wrong_copy = 0;
     for (int y = 0; y < full; y++)
         for (int x = 0; x < full; x++) {

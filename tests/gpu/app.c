@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include <limits.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +19,8 @@
 #include "app/pipeline/pipeline.h"
 #include "gpu/cuda.h"
 #include "tests/support/scratch.h"
+#include "video/output/writer.h"
+#include "video/synth/synth.h"
 
 enum { most_frames = 200 };
 
@@ -60,14 +64,14 @@ static int64_t differing(const struct bd_frame *a, const struct bd_frame *b, int
 
 /* Masks are the same and backgrounds are, to the bit; where that is not wanted at least 99.9 % of
  * both, backgrounds within a grey level. */
-static void compare(const struct bd_options *cpu, const struct bd_options *gpu, bool same)
+static void compare(const struct bd_options *cpu, const struct bd_options *gpu, bool same, int most)
 {
     struct bd_pipeline *a = NULL, *b = NULL;
     struct bd_result on_cpu, on_gpu;
     int64_t pixels = 0, values = 0, masks = 0, backgrounds = 0;
     assert_int_equal(bd_pipeline_open(&a, cpu, false, BD_WANT_BACKGROUND, NULL, NULL), BD_OK);
     assert_int_equal(bd_pipeline_open(&b, gpu, false, BD_WANT_BACKGROUND, NULL, NULL), BD_OK);
-    for (int i = 0; i < most_frames; i++) {
+    for (int i = 0; i < most; i++) {
         enum bd_status status = bd_pipeline_next(a, &on_cpu);
         assert_int_equal(bd_pipeline_next(b, &on_gpu), status);
         if (status == BD_END)
@@ -127,8 +131,20 @@ static void masks_are_those_of_the_cpu(void **state)
         if (!*path || bd_reader_open(&reader, path, &plain) != BD_OK)
             continue;
         bd_reader_close(&reader);
-        compare(&cpu, &gpu, cases[i].rank < 2);
+        compare(&cpu, &gpu, cases[i].rank < 2, most_frames);
     }
+}
+
+/* Whether FFmpeg decodes the film on the GPU. */
+static bool decodes_there(const char *path)
+{
+    struct bd_reader *reader = NULL;
+    struct bd_reader_options hardware = { .format = BD_RGB24, .hwaccel = "cuda" };
+    bool does = *path && bd_reader_open(&reader, path, &hardware) == BD_OK;
+    if (*path && !does)
+        print_message("left out: %s\n", bd_error_detail());
+    bd_reader_close(&reader);
+    return does;
 }
 
 /* Films that the GPU decodes too: it decodes the same pictures, which threads of the program fetch.
@@ -143,14 +159,71 @@ static void films_decoded_by_the_gpu_give_the_same(void **state)
         find_clip(path, clips[i]);
         struct bd_options cpu = options_for(path, "cpu"), gpu = options_for(path, "cuda");
         gpu.hwaccel = "cuda";
-        struct bd_reader *reader = NULL;
-        struct bd_reader_options hardware = { .format = BD_RGB24, .hwaccel = "cuda" };
-        if (*path && bd_reader_open(&reader, path, &hardware) == BD_OK)
-            compare(&cpu, &gpu, true);
-        else if (*path)
-            print_message("left out: %s\n", bd_error_detail());
-        bd_reader_close(&reader);
+        if (decodes_there(path))
+            compare(&cpu, &gpu, true, most_frames);
     }
+}
+
+/* Counts the messages that decoders of the GPU have joined. */
+static void count_helpers(void *user, enum bd_log_level level, const char *message)
+{
+    (void)level;
+    if (strstr(message, "the GPU decodes"))
+        ++*(atomic_int *)user;
+}
+
+/* A rendered film of `frames` frames as H.264, whose key frames are 250 frames apart. */
+static void make_film(const char *path, int frames)
+{
+    const struct bd_synth_scene *scene = bd_synth_find("walkers");
+    struct bd_writer *writer;
+    struct bd_frame frame = { 0 };
+    struct bd_writer_options options = { .width = 640,
+                                         .height = 360,
+                                         .format = BD_RGB24,
+                                         .time_base = { 1, 25 },
+                                         .frame_rate = { 25, 1 },
+                                         .pixel_aspect = { 1, 1 },
+                                         .overwrite = true,
+                                         .codec = "libx264" };
+    assert_non_null(scene);
+    assert_int_equal(bd_writer_open(&writer, path, &options), BD_OK);
+    for (int i = 0; i < frames; i++) {
+        assert_int_equal(bd_synth_render(scene, 640, 360, 1, i, &frame, NULL), BD_OK);
+        assert_int_equal(bd_writer_write(writer, &frame), BD_OK);
+    }
+    bd_frame_destroy(&frame);
+    assert_int_equal(bd_writer_close(&writer), BD_OK);
+}
+
+/* Without an option the film's first frames are decoded by threads, and several sections of the
+ * rest by the GPU, in whose memory they stay. With --hwaccel cuda all are. */
+static void a_long_film_stays_on_the_gpu(void **state)
+{
+    (void)state;
+    enum { frames = 1500 };
+    need_gpu();
+    make_film(in_scratch("long.mp4"), frames);
+    for (int i = 0; i < 2; i++) {
+        atomic_int helpers = 0;
+        struct bd_options cpu = options_for(in_scratch("long.mp4"), "cpu");
+        struct bd_options gpu = options_for(cpu.arguments[0], "cuda");
+        cpu.scale_width = gpu.scale_width = 320;
+        cpu.scale_height = gpu.scale_height = 180;
+        gpu.hwaccel = i ? "cuda" : NULL;
+        bd_log_set(count_helpers, &helpers);
+        compare(&cpu, &gpu, true, frames);
+        bd_log_set(NULL, NULL);
+        print_message("%s: decoders of the GPU joined %d times\n", i ? "cuda" : "default", helpers);
+        assert_true(helpers > 0 || !decodes_there(cpu.arguments[0]));
+    }
+    /* masks at full size are made on the host from the separator's */
+    struct bd_options cpu = options_for(in_scratch("long.mp4"), "cpu");
+    struct bd_options gpu = options_for(cpu.arguments[0], "cuda");
+    cpu.gray = gpu.gray = true;
+    cpu.scale_width = gpu.scale_width = 640;
+    cpu.scale_height = gpu.scale_height = 360;
+    compare(&cpu, &gpu, true, 700);
 }
 
 static void a_batch_is_that_of_the_cpu(void **state)
@@ -164,7 +237,7 @@ static void a_batch_is_that_of_the_cpu(void **state)
     cpu.solver = BD_SOLVER_BATCH;
     gpu = cpu;
     gpu.backend = "cuda";
-    compare(&cpu, &gpu, false);
+    compare(&cpu, &gpu, false, most_frames);
 }
 
 /* Frames in a film. */
@@ -229,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masks_are_those_of_the_cpu),
         cmocka_unit_test(films_decoded_by_the_gpu_give_the_same),
+        cmocka_unit_test(a_long_film_stays_on_the_gpu),
         cmocka_unit_test(a_batch_is_that_of_the_cpu),
         cmocka_unit_test(an_export_with_a_fault_is_finalised),
         cmocka_unit_test(without_memory_nothing_starts),

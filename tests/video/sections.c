@@ -99,7 +99,8 @@ static void decode_alone(struct film *film, struct seen *seen, int most)
 static void decode_sections(struct film *film, struct bd_sections *sections, struct seen *seen,
                             int most, int broken)
 {
-    bool ended = false, waits = false;
+    AVPacket *packet = NULL;
+    bool ended = false;
     for (int number = 0; seen->count < most;) {
         int error = bd_sections_receive(sections, film->frame);
         if (error == AVERROR_EOF)
@@ -111,14 +112,16 @@ static void decode_sections(struct film *film, struct bd_sections *sections, str
             continue;
         }
         assert_false(ended);
-        if (!waits && read_packet(film) && number++ == broken) {
-            assert_int_equal(av_packet_make_writable(film->packet), 0);
-            memset(film->packet->data, 0xff, (size_t)film->packet->size);
+        if (!packet && (packet = read_packet(film)) && number++ == broken) {
+            assert_int_equal(av_packet_make_writable(packet), 0);
+            memset(packet->data, 0xff, (size_t)packet->size);
         }
-        ended = !film->packet->data;
-        error = bd_sections_send(sections, ended ? NULL : film->packet);
-        waits = error == AVERROR(EAGAIN);
-        assert_true(waits ? film->packet->data != NULL : error == 0);
+        error = bd_sections_send(sections, packet);
+        if (error == AVERROR(EAGAIN))
+            continue; /* the packet waits */
+        assert_int_equal(error, 0);
+        ended = !packet;
+        packet = NULL;
     }
 }
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "video/upscale.h"
 #include "tests/support/random.h"
+#include "video/upscale.h"
 
 /* A linear congruential generator: the same numbers everywhere. */
 static uint32_t seed;
@@ -120,7 +120,7 @@ static int64_t differing(int width, int height, int small_width, int small_heigh
     assert_int_equal(bd_pool_create(&pool, 1 + (int)random_bits(&seed) % 4), BD_OK);
     assert_int_equal(bd_upscaler_create(&upscaler, pool, width, height, small_width, small_height),
                      BD_OK);
-    bd_upscale_mask(upscaler, &out, &in, &result);
+    assert_int_equal(bd_upscale_mask(upscaler, &out, &in, &result), BD_OK);
     for (int y = 0; y < height; y++)
         for (int x = 0; x < width; x++)
             wrong += out.data[y * out.stride + x] != expected(&result, &in, x, y);

@@ -1,7 +1,9 @@
 #include "video/input/libav_parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/thread.h"
 #include "video/input/libav_decoder.h"
 #include "video/yuv.h"
 
@@ -12,12 +14,29 @@ enum { most_bytes = 512 << 20 };
 /* Surfaces that a decoder needs besides those of its codec: its frames leave it at once. */
 enum { spare_surfaces = 2 };
 
+/* Frames of a film for which more decoders pay: opening them takes half a second. */
+enum { long_film = 600 };
+
+/* Frames that are decoded before they are opened, so that the film's start does not wait. */
+enum { first_frames = 16 };
+
+enum state { IDLE, OPENING, READY, IN_USE, FAILED };
+
 struct bd_libav_parallel {
-    struct bd_sections *sections;
-    AVCodecContext *decoders[bd_sections_most_decoders]; /* the first is the caller's */
+    const struct bd_libav_input *input;
+    const AVDictionary *options;
+    struct bd_converter *converter; /* NULL: none was given, or the film is short */
+    AVPacket *start; /* the first packet that starts a section, to try decoders with */
+    int wanted;      /* decoders */
+    int frames;      /* decoded so far, before the thread starts */
+    bool started;
+    pthread_t thread;
+    _Atomic enum state state;
+    atomic_bool closing;
+    /* The thread's while it opens them; the first is the caller's. */
+    AVCodecContext *decoders[bd_sections_most_decoders];
     int count;
-    struct bd_converter *converter;
-    const char *name; /* of the input */
+    struct bd_sections *sections;
 };
 
 static void release(void *opaque, uint8_t *data)
@@ -32,32 +51,19 @@ struct bd_yuv *bd_libav_parallel_picture(const AVFrame *frame)
                              : NULL;
 }
 
-/* Moves the times and properties of a frame to one whose picture is `yuv`, whose reference goes to
- * it, or without that whose samples are in the host's memory. */
-static enum bd_status replace(AVFrame *frame, struct bd_yuv *yuv, const char *name)
+/* Moves the times and properties of a frame to `own`, which gets the picture `yuv` and its
+ * reference, or without that its samples in the host's memory. */
+static enum bd_status copy(AVFrame *own, const AVFrame *frame, struct bd_yuv *yuv, const char *name)
 {
-    AVFrame *own = av_frame_alloc();
-    enum bd_status status = own ? BD_OK : BD_ERROR_MEMORY;
-    if (own && yuv)
-        own->opaque_ref = av_buffer_create((uint8_t *)yuv, sizeof *yuv, release, NULL, 0);
-    if (yuv && (!own || !own->opaque_ref)) {
-        bd_yuv_release(yuv);
-        status = BD_ERROR_MEMORY;
-    }
-    if (!status && !yuv)
-        status = bd_libav_fetch(own, frame, name);
-    AVBufferRef *picture = own ? own->opaque_ref : NULL;
+    enum bd_status status = yuv ? BD_OK : bd_libav_fetch(own, frame, name);
     if (!status && av_frame_copy_props(own, frame) < 0)
-        status = BD_ERROR_MEMORY;
-    if (!status) {
-        own->opaque_ref = picture;
-        own->width = frame->width;
-        own->height = frame->height;
-        av_frame_unref(frame);
-        av_frame_move_ref(frame, own);
-    }
-    av_frame_free(&own);
-    return status;
+        status = bd_fail(BD_ERROR_MEMORY, "no memory to keep a decoded picture");
+    if (!yuv || status)
+        return status;
+    own->width = frame->width;
+    own->height = frame->height;
+    own->opaque_ref = av_buffer_create((uint8_t *)yuv, sizeof *yuv, release, NULL, 0);
+    return own->opaque_ref ? BD_OK : bd_fail(BD_ERROR_MEMORY, "no memory to keep a picture");
 }
 
 /* See struct bd_sections_options. */
@@ -70,70 +76,130 @@ static enum bd_status keep(void *user, AVFrame *frame)
     enum bd_status status = bd_converter_take(p->converter, &yuv, frame);
     if (status && status != BD_ERROR_UNSUPPORTED)
         return status;
-    return replace(frame, yuv, p->name);
+    AVFrame *own = av_frame_alloc();
+    status = own ? copy(own, frame, yuv, p->input->name)
+                 : bd_fail(BD_ERROR_MEMORY, "no memory to keep a decoded picture");
+    if (status && (!own || !own->opaque_ref))
+        bd_yuv_release(yuv);
+    if (!status) {
+        av_frame_unref(frame);
+        av_frame_move_ref(frame, own);
+    }
+    av_frame_free(&own);
+    return status;
 }
 
-/* Whether pictures such as `frame` can be kept. */
-static bool can_keep(struct bd_converter *converter, const AVFrame *frame)
+/* Whether the GPU decodes a picture of the stream, and it can be kept there. */
+static bool decodes(struct bd_libav_parallel *p, AVCodecContext *decoder)
 {
     struct bd_yuv *yuv = NULL;
-    bool can = frame->hw_frames_ctx && bd_converter_take(converter, &yuv, frame) == BD_OK && yuv;
+    AVFrame *frame = av_frame_alloc();
+    bool does = frame && avcodec_send_packet(decoder, p->start) >= 0 &&
+                avcodec_send_packet(decoder, NULL) >= 0 &&
+                avcodec_receive_frame(decoder, frame) >= 0 && frame->hw_frames_ctx &&
+                bd_converter_take(p->converter, &yuv, frame) == BD_OK && yuv;
+    avcodec_flush_buffers(decoder);
     bd_yuv_release(yuv);
-    return can;
+    av_frame_free(&frame);
+    return does;
 }
 
-/* Opens one more decoder. */
-static bool open_decoder(struct bd_libav_parallel *p,
-                         const struct bd_libav_parallel_options *options)
+/* Opens one more decoder and tries it. */
+static bool add_decoder(struct bd_libav_parallel *p)
 {
-    struct bd_libav_input *in = options->input;
+    struct bd_libav_input in = *p->input;
     AVCodecContext **decoder = &p->decoders[p->count];
-    bool open = av_dict_copy(&in->options, options->options, 0) >= 0 &&
-                bd_libav_decoder_open(decoder, in, 1, options->hwaccel, spare_surfaces) == BD_OK;
-    av_dict_free(&in->options);
-    p->count += open;
-    return open;
+    in.options = NULL;
+    bool good = av_dict_copy(&in.options, p->options, 0) >= 0 &&
+                bd_libav_decoder_open(decoder, &in, 1, "cuda", spare_surfaces) == BD_OK &&
+                decodes(p, *decoder);
+    av_dict_free(&in.options);
+    if (good)
+        p->count++;
+    else
+        avcodec_free_context(decoder);
+    return good;
 }
 
-static bool start(struct bd_libav_parallel *p, const struct bd_libav_parallel_options *options,
-                  const AVFrame *frame)
+static void *open_decoders(void *user)
 {
-    const int64_t bytes = (int64_t)frame->width * frame->height * 3 / 2;
-    const int most = (int)(most_bytes / bytes);
-    p->converter = options->converter;
-    p->name = options->input->name;
-    p->decoders[p->count++] = options->first;
-    bool open = true;
-    while (open && p->count < options->decoders && p->count < bd_sections_most_decoders)
-        open = open_decoder(p, options);
-    struct bd_sections_options all = { .decoders = p->decoders,
-                                       .count = p->count,
-                                       .most_frames = most < 1 ? 1 : most,
-                                       .keep = keep,
-                                       .user = p };
-    return p->count > 1 && bd_sections_open(&p->sections, &all) == BD_OK;
+    struct bd_libav_parallel *p = user;
+    while (p->count <= p->wanted && !atomic_load(&p->closing) && add_decoder(p))
+        ;
+    atomic_store(&p->state, p->count > 1 ? READY : FAILED);
+    return NULL;
 }
 
-void bd_libav_parallel_start(struct bd_libav_parallel **parallel,
-                             const struct bd_libav_parallel_options *options, const AVFrame *frame)
+void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
+                              const struct bd_libav_input *input, AVCodecContext *first,
+                              const AVDictionary *options, int decoders)
 {
     *parallel = NULL;
-    if (options->decoders < 2 || options->input->live ||
-        !bd_sections_known(options->first->codec_id) || !can_keep(options->converter, frame))
+    if (decoders < 1 || !bd_sections_known(first->codec_id))
         return;
     struct bd_libav_parallel *p = calloc(1, sizeof *p);
-    if (p && start(p, options, frame)) {
-        bd_log(BD_LOG_DEBUG, "'%s': %d decoders side by side", p->name, p->count);
-        *parallel = p;
+    if (p)
+        p->start = av_packet_alloc();
+    if (!p || !p->start) {
+        free(p);
         return;
     }
-    bd_log(BD_LOG_DEBUG, "'%s': one decoder alone", options->input->name);
-    bd_libav_parallel_close(&p);
+    p->input = input;
+    p->options = options;
+    p->wanted = decoders < bd_sections_most_decoders ? decoders : bd_sections_most_decoders - 1;
+    p->decoders[p->count++] = first;
+    *parallel = p;
 }
 
-struct bd_sections *bd_libav_parallel_sections(struct bd_libav_parallel *parallel)
+void bd_libav_parallel_see(struct bd_libav_parallel *p, const AVPacket *packet)
 {
-    return parallel->sections;
+    if (p && atomic_load(&p->state) == IDLE && !p->start->data &&
+        bd_sections_start(p->decoders[0], packet) && av_packet_ref(p->start, packet) < 0)
+        atomic_store(&p->state, FAILED);
+}
+
+void bd_libav_parallel_watch(struct bd_libav_parallel *p, struct bd_converter *converter,
+                             int64_t frames)
+{
+    if (p && frames >= long_film)
+        p->converter = converter;
+}
+
+/* Frames of the sections leave the GPU's decoders; those of the first one may be the host's. */
+static void use(struct bd_libav_parallel *p)
+{
+    const AVCodecContext *first = p->decoders[0];
+    const int64_t bytes = (int64_t)first->width * first->height * 3 / 2;
+    const int64_t most = bytes > 0 ? most_bytes / bytes : 1;
+    const struct bd_sections_options all = { .decoders = p->decoders,
+                                             .count = p->count,
+                                             .first_once = !first->hw_device_ctx,
+                                             .most_frames = (int)(most < 1 ? 1 : most),
+                                             .keep = keep,
+                                             .user = p };
+    bool good = bd_sections_open(&p->sections, &all) == BD_OK;
+    atomic_store(&p->state, good ? IN_USE : FAILED);
+    if (good)
+        bd_log(BD_LOG_DEBUG, "'%s': the GPU decodes %d sections at a time", p->input->name,
+               p->count - 1);
+}
+
+void bd_libav_parallel_join(struct bd_libav_parallel *p)
+{
+    const enum state state = p ? atomic_load(&p->state) : FAILED;
+    if (state == READY)
+        use(p);
+    if (state != IDLE || !p->converter || !p->start->data || p->frames++ < first_frames)
+        return;
+    atomic_store(&p->state, OPENING);
+    p->started = bd_thread_start(&p->thread, "open decoders", open_decoders, p);
+    if (!p->started)
+        atomic_store(&p->state, FAILED);
+}
+
+struct bd_sections *bd_libav_parallel_sections(struct bd_libav_parallel *p)
+{
+    return p ? p->sections : NULL;
 }
 
 void bd_libav_parallel_close(struct bd_libav_parallel **parallel)
@@ -141,9 +207,13 @@ void bd_libav_parallel_close(struct bd_libav_parallel **parallel)
     struct bd_libav_parallel *p = *parallel;
     if (!p)
         return;
+    atomic_store(&p->closing, true);
+    if (p->started)
+        pthread_join(p->thread, NULL);
     bd_sections_close(&p->sections);
     for (int i = 1; i < p->count; i++)
         avcodec_free_context(&p->decoders[i]);
+    av_packet_free(&p->start);
     free(p);
     *parallel = NULL;
 }

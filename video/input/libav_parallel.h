@@ -1,5 +1,7 @@
-/* Private: more decoders for the stream of an input, so that a GPU decodes several sections of it
- * at the same time (sections.h) and keeps their frames in memory of its own (video/device.h). */
+/* Private: decoders of a GPU that come to the help of the one that an input has: they decode
+ * several sections of it at the same time (sections.h) and keep their frames in memory of the GPU
+ * (video/device.h). They are opened by a thread, which takes half a second, while the input is
+ * decoded as before. Where the GPU has no decoder for the stream, it goes on so. */
 #ifndef BD_VIDEO_INPUT_LIBAV_PARALLEL_H
 #define BD_VIDEO_INPUT_LIBAV_PARALLEL_H
 
@@ -9,21 +11,28 @@
 
 struct bd_libav_parallel;
 
-struct bd_libav_parallel_options {
-    struct bd_libav_input *input;
-    AVCodecContext *first;       /* the decoder that the input has; stays the caller's */
-    const AVDictionary *options; /* that it was opened with */
-    const char *hwaccel;
-    int decoders; /* wanted, the first one included */
-    struct bd_converter *converter;
-};
+/* For an input that was just opened, its decoder, which stays the caller's, and the options that it
+ * was opened with; all stay where they are until the close. `decoders`: wanted on the GPU. NULL in
+ * *parallel where fewer than one is, where it is not known where sections of the codec start, and
+ * where there is no memory. All functions accept that NULL. */
+void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
+                              const struct bd_libav_input *input, AVCodecContext *first,
+                              const AVDictionary *options, int decoders);
 
-/* Starts them, where the stream and its pictures allow it: `frame` is one. NULL in *parallel where
- * not, or where more decoders cannot be had. From then on packets and frames pass through
- * bd_libav_parallel_sections, not through `first`. */
-void bd_libav_parallel_start(struct bd_libav_parallel **parallel,
-                             const struct bd_libav_parallel_options *options, const AVFrame *frame);
+/* To be shown each packet before it is sent. */
+void bd_libav_parallel_see(struct bd_libav_parallel *parallel, const AVPacket *packet);
 
+/* The decoders are opened soon, for frames that the converter's device can take, if the film is
+ * long enough: `frames` of it are expected. */
+void bd_libav_parallel_watch(struct bd_libav_parallel *parallel, struct bd_converter *converter,
+                             int64_t frames);
+
+/* To be called before each frame, while there are packets: starts the thread after the first
+ * frames, and joins the decoders once they are there. */
+void bd_libav_parallel_join(struct bd_libav_parallel *parallel);
+
+/* NULL until the decoders have joined, and for ever where the GPU does not decode this stream. Once
+ * it is not, packets and frames pass through it, no more through the first decoder. */
 struct bd_sections *bd_libav_parallel_sections(struct bd_libav_parallel *parallel);
 
 /* The picture of a received frame, with a reference for the caller; NULL: it is one of the decoder.

@@ -35,10 +35,11 @@ struct bd_reader_options {
      */
     const char *hwaccel;
     /* Where pictures of a GPU's decoder are copied to; NULL: nowhere. It must outlive the reader
-     * and its frames. Only for BD_PICTURES_DECODED. */
+     * and its frames. Only for BD_PICTURES_DECODED. With "auto" the GPU of `device` is no other
+     * choice: threads decode, and it helps them. */
     struct bd_device *device;
-    /* Decoders of the GPU that may decode a film side by side, where its pictures go to `device`; 0
-     * or 1: one. */
+    /* Decoders of that GPU which help with a long film, once its first frames are decoded, if it
+     * knows the codec; 0: none. */
     int decoders;
     /* Called between packets and during blocking I/O; true makes the call in progress return
      * BD_ERROR_INTERRUPTED. May be NULL. Called from the thread that reads. */

@@ -253,9 +253,15 @@ enum bd_status bd_sections_open(struct bd_sections **sections,
     return bd_fail(BD_ERROR_MEMORY, "no memory to decode in %d sections", options->count);
 }
 
+/* The lane that is used first, and after the last one. */
+static int first_of(const struct bd_sections *s)
+{
+    return s->options.first_once ? 1 : 0;
+}
+
 static struct lane *lane_after(const struct bd_sections *s, int i)
 {
-    return &s->lanes[(i + 1) % s->options.count];
+    return &s->lanes[i + 1 < s->options.count ? i + 1 : first_of(s)];
 }
 
 /* Adds a packet, or refuses it. With the mutex. */
@@ -372,7 +378,8 @@ void bd_sections_flush(struct bd_sections *s)
         empty(s, &s->lanes[i]);
         avcodec_flush_buffers(s->lanes[i].decoder);
     }
-    s->in = s->out = s->waiting = 0;
+    s->in = s->out = first_of(s);
+    s->waiting = 0;
     s->start_waits = s->ended = s->flush = false;
     pthread_mutex_unlock(&s->mutex);
 }

@@ -18,6 +18,7 @@ struct bd_sections_options {
      * in the middle of one. */
     AVCodecContext *const *decoders;
     int count;
+    bool first_once; /* the first one is left when it has decoded the section that it is in */
     int most_frames; /* decoded frames that may wait; at least 1 */
     /* Puts what needs no surface of the hardware in the place of a decoded frame. Called by several
      * threads. */

@@ -24,7 +24,7 @@ struct libav_source {
     struct bd_libav_input input;
     AVCodecContext *decoder;
     AVDictionary *options;              /* that it was opened with */
-    struct bd_libav_parallel *parallel; /* more decoders beside it; NULL: none */
+    struct bd_libav_parallel *parallel; /* decoders of a GPU that help it; NULL: none */
     enum AVDiscard discard;             /* what the decoder skips by default */
     bool intra;                         /* no frame needs another one */
     AVPacket *packet;
@@ -88,7 +88,8 @@ static void set_times(struct libav_source *s)
  * picture that no other picture of its temporal layer needs may be needed by the layers above. */
 static bool is_left_out(struct libav_source *s)
 {
-    bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx;
+    bool able = s->decoder->codec_id == AV_CODEC_ID_H264 && !s->decoder->hw_device_ctx &&
+                !bd_libav_parallel_sections(s->parallel);
     bool early =
         !s->input.end.reached && s->packet->pts != AV_NOPTS_VALUE && s->packet->pts < s->wanted;
     if (able && s->discard < AVDISCARD_NONREF)
@@ -110,17 +111,21 @@ static enum bd_status read_packet(struct libav_source *s)
 
 static int receive(struct libav_source *s)
 {
-    return s->parallel ? bd_sections_receive(bd_libav_parallel_sections(s->parallel), s->frame)
-                       : avcodec_receive_frame(s->decoder, s->frame);
+    struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
+    return sections ? bd_sections_receive(sections, s->frame)
+                    : avcodec_receive_frame(s->decoder, s->frame);
 }
 
-/* Sends the packet; several decoders may refuse it for now (EAGAIN). At the end NULL. */
+/* Sends the packet; at the end NULL. Sections may refuse it for now (EAGAIN), and it stays. */
 static int send(struct libav_source *s)
 {
     AVPacket *packet = s->input.end.reached ? NULL : s->packet;
-    int error = s->parallel ? bd_sections_send(bd_libav_parallel_sections(s->parallel), packet)
-                            : avcodec_send_packet(s->decoder, packet);
-    if (!s->parallel || error != AVERROR(EAGAIN))
+    struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
+    if (packet)
+        bd_libav_parallel_see(s->parallel, packet);
+    int error =
+        sections ? bd_sections_send(sections, packet) : avcodec_send_packet(s->decoder, packet);
+    if (!sections || error != AVERROR(EAGAIN))
         av_packet_unref(s->packet);
     return error;
 }
@@ -188,6 +193,8 @@ static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t
     struct libav_source *s = (struct libav_source *)base;
     s->wanted = wanted;
     if (!s->pending) {
+        if (!s->input.end.reached && wanted == INT64_MIN)
+            bd_libav_parallel_join(s->parallel);
         enum bd_status status = decode(s);
         if (status != BD_OK)
             return status;
@@ -233,8 +240,9 @@ static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *fra
 /* Empties the decoder and decodes one frame ahead, after the demuxer has moved. */
 static enum bd_status restart(struct libav_source *s)
 {
-    if (s->parallel)
-        bd_sections_flush(bd_libav_parallel_sections(s->parallel));
+    struct bd_sections *sections = bd_libav_parallel_sections(s->parallel);
+    if (sections)
+        bd_sections_flush(sections);
     else
         avcodec_flush_buffers(s->decoder);
     s->started = false;
@@ -337,6 +345,11 @@ static enum bd_status open_decoder(struct libav_source *s, const char *input,
     if (status != BD_OK)
         return status;
     s->discard = s->decoder->skip_frame;
+    if (options->device && s->pictures == BD_PICTURES_DECODED && !s->input.live) {
+        bd_libav_parallel_close(&s->parallel);
+        bd_libav_parallel_create(&s->parallel, &s->input, s->decoder, s->options,
+                                 options->decoders);
+    }
     const AVCodecDescriptor *codec = avcodec_descriptor_get(s->decoder->codec_id);
     s->intra = s->decoder->codec_id ==
                    AV_CODEC_ID_PNG || /* FFmpeg's descriptor of PNG lacks the property */
@@ -392,7 +405,9 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
         goto error;
     }
-    status = open_first(s, input, options, options->hwaccel);
+    /* With "auto" a GPU that has pictures stay there helps the threads (libav_parallel.h). */
+    const bool helps = options->device && options->hwaccel && !strcmp(options->hwaccel, "auto");
+    status = open_first(s, input, options, helps ? NULL : options->hwaccel);
     if (status == BD_OK && s->decoder->hw_device_ctx && !s->frame->hw_frames_ctx &&
         s->input.seekable) {
         /* "auto" found hardware that does not decode this stream: start again with threads. */
@@ -416,13 +431,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         goto error;
     if (s->pictures == BD_PICTURES_DECODED)
         bd_converter_use_device(s->converter, options->device);
-    const struct bd_libav_parallel_options parallel = { .input = &s->input,
-                                                        .first = s->decoder,
-                                                        .options = s->options,
-                                                        .hwaccel = options->hwaccel,
-                                                        .decoders = options->decoders,
-                                                        .converter = s->converter };
-    bd_libav_parallel_start(&s->parallel, &parallel, s->frame);
+    bd_libav_parallel_watch(s->parallel, s->converter, info->frame_count);
     *source = base;
     return BD_OK;
 error:
