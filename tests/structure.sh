@@ -33,13 +33,14 @@ include             backdrop
 base                base backdrop/status.h
 linalg              base linalg backdrop -backdrop/separator.h
 separation          base linalg/shared separation backdrop
-gpu/separation      base linalg/shared separation/shared gpu backdrop
-gpu                 base linalg/shared gpu backdrop -gpu/separation -backdrop/separator.h
+gpu/separation      base linalg/shared separation/shared gpu backdrop -gpu/video
+gpu/video           base linalg/shared gpu video backdrop -gpu/separation -backdrop/separator.h
+gpu                 base linalg/shared gpu backdrop -gpu/separation -gpu/video -backdrop/separator.h
 backends            base linalg/shared separation/shared backends backdrop
 lapack              base linalg/shared lapack backdrop -backdrop/separator.h
 video               base video backdrop/status.h
 app/bench/gpu       base video app gpu/cuda.h backdrop
-app                 base separation/shared video app backdrop
+app                 base separation/shared video app gpu/video/device.h backdrop
 tests/base          base tests/support backdrop
 tests/public        tests/public tests/support backdrop
 tests/linalg        base linalg tests/support backdrop -backdrop/separator.h
@@ -49,7 +50,7 @@ tests/video         base video tests/video tests/support backdrop/status.h
 tests/app           base video app tests/app tests/support backdrop
 tests/faults        base video tests/app tests/faults tests/support backdrop
 tests/fuzz          base lapack/names.h video app tests/fuzz tests/public/calls tests/support backdrop
-tests/gpu           base linalg separation gpu app tests/gpu tests/support backdrop
+tests/gpu           base linalg separation gpu video app tests/gpu tests/support backdrop
 tests/support       base linalg/shared tests/support backdrop
 '
 awk -v own='^(app|backdrop|backends|base|gpu|lapack|linalg|separation|tests|tools|video)/' '

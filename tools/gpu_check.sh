@@ -49,7 +49,9 @@ mkdir -p "$out" || exit 1
 out=$(cd "$out" && pwd)
 [ $# -gt 0 ] || set -- build tests memcheck racecheck initcheck bench
 
-sanitize=${SANITIZE:-qr_arguments qr_thin qr_full qr_update_blocked_gpu gram_qr_gpu caqr_gpu gram qr_update small_svd small_svd_gpu rpca mask_gpu contact_shadow_gpu mirror_gpu boundary_contrast_gpu detect separator_step separator_agree gpu_faults side_by_side}
+with_video=''
+[ "$binaries" = "$built" ] || with_video=device_pictures_gpu # which the part `build` leaves out
+sanitize=${SANITIZE:-qr_arguments qr_thin qr_full qr_update_blocked_gpu gram_qr_gpu caqr_gpu gram qr_update small_svd small_svd_gpu rpca mask_gpu contact_shadow_gpu mirror_gpu boundary_contrast_gpu detect separator_step separator_agree gpu_faults side_by_side $with_video}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 table=$work/table

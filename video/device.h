@@ -17,7 +17,7 @@ struct bd_device;
  * thread at a time. */
 struct bd_device_work;
 
-struct bd_device_ops {
+struct bd_picture_ops {
     /* Copies a picture out of the decoder, which may have its surface back when this returns.
      * surface->data are addresses on the GPU, written by work that was enqueued on the legacy
      * default stream. *yuv has one reference, its samples are on the GPU until bd_yuv_fetch, and it
@@ -43,7 +43,7 @@ struct bd_device_ops {
 
 /* The first member of every device. */
 struct bd_device {
-    const struct bd_device_ops *ops;
+    const struct bd_picture_ops *ops;
 };
 
 #ifdef __cplusplus
