@@ -199,6 +199,10 @@ enum bd_status bd_cuda_device_open(struct bd_device **device, int number)
     self->number = number;
     self->fetched.on_host = true;
     pthread_mutex_init(&self->mutex, NULL);
+    /* FFmpeg shares a context only if it waits in this way. This makes none yet, and where there is
+     * one, or no GPU, it does not matter. */
+    if (number == 0 && cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess)
+        cudaGetLastError();
     *device = &self->device;
     return BD_OK;
 }

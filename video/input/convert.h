@@ -27,13 +27,13 @@ enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const
 enum bd_status bd_converter_run(struct bd_converter *converter, struct bd_frame *dst,
                                 const AVFrame *src);
 
-/* From now on decoded pictures in the memory of this GPU are copied there (bd_device_ops.take)
+/* From now on decoded pictures in the memory of this GPU are copied there (bd_picture_ops.take)
  * where that is possible. NULL: none are. */
 void bd_converter_use_device(struct bd_converter *converter, struct bd_device *device);
 
 /* A copy, on the GPU, of a picture that is in the memory of a hardware decoder, which may then have
  * its surface back. NULL where there is no device to copy it or where bd_converter_share would not
- * share it. By several threads at once. Fails as bd_device_ops.take. */
+ * share it. By several threads at once. Fails as bd_picture_ops.take. */
 enum bd_status bd_converter_take(struct bd_converter *converter, struct bd_yuv **yuv,
                                  const AVFrame *src);
 
