@@ -175,7 +175,7 @@ static void count_helpers(void *user, enum bd_log_level level, const char *messa
 /* A rendered film of `frames` frames as H.264, whose key frames are 250 frames apart. */
 static void make_film(const char *path, int frames)
 {
-    const struct bd_synth_scene *scene = bd_synth_find("walkers");
+    const struct bd_synth_scene *scene = bd_synth_find("street");
     struct bd_writer *writer;
     struct bd_frame frame = { 0 };
     struct bd_writer_options options = { .width = 640,

@@ -134,11 +134,12 @@ static enum bd_status keep(void *user, AVFrame *frame)
 }
 
 static struct bd_sections *open_sections(struct film *film, int count, int most_frames,
-                                         atomic_int *kept)
+                                         bool first_once, atomic_int *kept)
 {
     struct bd_sections *sections;
     struct bd_sections_options options = { .decoders = film->decoders,
                                            .count = count,
+                                           .first_once = first_once,
                                            .most_frames = most_frames,
                                            .keep = keep,
                                            .user = kept };
@@ -197,12 +198,13 @@ static void sections_give_the_frames_of_one_decoder(void **state)
         decode_alone(&film, expected, most_seen);
         assert_int_equal(expected->count, 100);
 
-        /* From the first packet; again after a flush in the middle; with hardly any room. */
+        /* From the first packet; again after a flush in the middle; with hardly any room. In the
+         * first round one decoder alone goes on after the first section. */
         for (int round = 0; round < 3; round++) {
             avcodec_flush_buffers(film.decoders[0]);
             rewind_film(&film);
             struct bd_sections *sections =
-                open_sections(&film, 2 + round, round == 2 ? 1 : 30, &kept);
+                open_sections(&film, 2 + round, round == 2 ? 1 : 30, round == 0, &kept);
             if (round == 1) {
                 struct seen *some = calloc(1, sizeof *some);
                 assert_non_null(some);
@@ -239,7 +241,7 @@ static void sections_go_on_where_a_decoder_is(void **state)
     avcodec_flush_buffers(film.decoders[0]);
     rewind_film(&film);
     decode_alone(&film, seen, 5);
-    struct bd_sections *sections = open_sections(&film, 3, 100, &kept);
+    struct bd_sections *sections = open_sections(&film, 3, 100, true, &kept);
     decode_sections(&film, sections, seen, most_seen, -1);
     assert_same(seen, expected, 0);
     bd_sections_close(&sections);
@@ -262,7 +264,7 @@ static void a_long_section_passes(void **state)
     assert_int_equal(expected->count, 1500);
     avcodec_flush_buffers(film.decoders[0]);
     rewind_film(&film);
-    struct bd_sections *sections = open_sections(&film, 2, 8, &kept);
+    struct bd_sections *sections = open_sections(&film, 2, 8, false, &kept);
     decode_sections(&film, sections, seen, most_seen, -1);
     assert_same(seen, expected, 0);
     bd_sections_flush(sections);
@@ -288,7 +290,7 @@ static void damage_stays_in_its_section(void **state)
     decode_alone(&film, expected, most_seen);
     avcodec_flush_buffers(film.decoders[0]);
     rewind_film(&film);
-    struct bd_sections *sections = open_sections(&film, 3, 100, &kept);
+    struct bd_sections *sections = open_sections(&film, 3, 100, false, &kept);
     decode_sections(&film, sections, seen, most_seen, 14); /* in the second section */
     assert_true(seen->errors > 0);
     assert_true(seen->count < expected->count && seen->count >= expected->count - 12);

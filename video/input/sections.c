@@ -284,6 +284,7 @@ static int add_packet(struct bd_sections *s, AVPacket *packet)
     av_packet_move_ref(own, packet);
     lane->packets[(lane->first_packet + lane->packet_count++) % most_packets] = own;
     lane->taken = true;
+    s->start_waits = false;
     return 0;
 }
 
