@@ -6,6 +6,7 @@
 #include <libavutil/imgutils.h>
 #include <stdatomic.h>
 
+#include "video/input/section_start.h"
 #include "video/input/sections.h"
 
 enum { most_decoders = 4, most_seen = 2000 };

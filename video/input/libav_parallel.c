@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "video/input/libav_decoder.h"
+#include "video/input/section_start.h"
 #include "video/yuv.h"
 
 /* Most memory of decoded frames that wait: 172 of 1920x1080, so that sections of two seconds are

@@ -3,9 +3,14 @@
 #include <stdlib.h>
 
 #include "base/thread.h"
+#include "video/input/section_start.h"
 
 /* Packets of a decoder that may wait: a section with more is not decoded ahead whole. */
 enum { most_packets = 1024 };
+
+/* Packets of the sections after a lane's own which it may get, to bring out the frames that its
+ * decoder holds back: no codec here reorders more frames. */
+enum { most_after = 16 };
 
 /* Frames of the section that is being received which may wait in any case. */
 enum { least_frames = 4 };
@@ -33,6 +38,8 @@ struct lane {
     bool busy;     /* its thread is decoding, without the mutex */
     AVPacket *packets[most_packets];
     int first_packet, packet_count;
+    AVPacket *after[most_after]; /* without times, by which their frames are known */
+    int after_count, after_used;
     struct decoded *frames; /* a ring of `room` */
     int first_frame, frame_count;
 };
@@ -49,74 +56,10 @@ struct bd_sections {
     int in, out;      /* the lanes that are sent to and received from */
     int waiting;      /* frames in all lanes */
     bool start_waits; /* the packet that was refused last starts a section: no lane was free */
+    bool timed;       /* all packets so far have times */
     bool ended;       /* there are no more packets */
     bool stop, flush;
 };
-
-/* ---- where sections start ---------------------------------------------------------------------
- */
-
-/* The length of the numbers before the units of a packet; 0: start codes are between them. */
-static int length_size(const AVCodecContext *decoder)
-{
-    const uint8_t *extra = decoder->extradata;
-    const int at = decoder->codec_id == AV_CODEC_ID_H264 ? 4 : 21;
-    if (!extra || decoder->extradata_size <= at || extra[0] != 1)
-        return 0;
-    return (extra[at] & 3) + 1;
-}
-
-/* The first byte of the next unit at or after *at, which moves behind it; NULL: none. */
-static const uint8_t *next_unit(const AVPacket *packet, int size, int64_t *at)
-{
-    const uint8_t *data = packet->data;
-    int64_t from = *at, length = 0;
-    if (size) {
-        if (from + size >= packet->size)
-            return NULL;
-        for (int i = 0; i < size; i++)
-            length = length << 8 | data[from + i];
-        *at = from + size + length;
-        return data + from + size;
-    }
-    while (from + 3 < packet->size && (data[from] || data[from + 1] || data[from + 2] != 1))
-        from++;
-    *at = from + 3;
-    return from + 3 < packet->size ? data + from + 3 : NULL;
-}
-
-/* Whether the packet holds a picture after which none refers to one before: IDR. Other key frames
- * of these codecs may be followed by pictures that do. */
-static bool has_idr(const AVCodecContext *decoder, const AVPacket *packet)
-{
-    enum { h264_idr = 5, hevc_idr_w_radl = 19, hevc_idr_n_lp = 20 };
-    const int size = length_size(decoder);
-    const uint8_t *unit;
-    for (int64_t at = 0; (unit = next_unit(packet, size, &at));) {
-        const int type = decoder->codec_id == AV_CODEC_ID_H264 ? *unit & 31 : *unit >> 1 & 63;
-        if (decoder->codec_id == AV_CODEC_ID_H264
-                ? type == h264_idr
-                : type == hevc_idr_w_radl || type == hevc_idr_n_lp)
-            return true;
-    }
-    return false;
-}
-
-static bool has_nal_units(enum AVCodecID codec)
-{
-    return codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_HEVC;
-}
-
-bool bd_sections_known(enum AVCodecID codec)
-{
-    return has_nal_units(codec) || codec == AV_CODEC_ID_VP8 || codec == AV_CODEC_ID_VP9;
-}
-
-bool bd_sections_start(const AVCodecContext *decoder, const AVPacket *packet)
-{
-    return (packet->flags & AV_PKT_FLAG_KEY) &&
-           (!has_nal_units(decoder->codec_id) || has_idr(decoder, packet));
-}
 
 /* ---- a lane -------------------------------------------------------------------------------------
  */
@@ -154,56 +97,95 @@ static bool add(struct lane *lane, struct decoded decoded)
     return goes_on;
 }
 
-/* The next frame of the lane's decoder, without its surface. */
-static int receive(struct lane *lane, AVFrame **frame)
+/* The next frame of the lane's decoder, without its surface. NULL in *frame, though there is no
+ * error: one of a later section, which another lane decodes. */
+static int receive(struct lane *lane, AVFrame **frame, bool timed)
 {
     const struct bd_sections_options *options = &lane->sections->options;
     *frame = av_frame_alloc();
     int error = *frame ? avcodec_receive_frame(lane->decoder, *frame) : AVERROR(ENOMEM);
-    if (!error && options->keep(options->user, *frame))
+    const bool later = !error && timed && (*frame)->pts == AV_NOPTS_VALUE;
+    if (!error && !later && options->keep(options->user, *frame))
         error = AVERROR_EXTERNAL;
-    if (error)
+    if (error || later)
         av_frame_free(frame);
     return error;
 }
 
 /* Decodes a packet, or after the last one (NULL) what the decoder holds back. */
-static void decode(struct lane *lane, const AVPacket *packet)
+static void decode(struct lane *lane, const AVPacket *packet, bool timed)
 {
     int error = avcodec_send_packet(lane->decoder, packet);
     if (error < 0 && error != AVERROR_EOF && !add(lane, (struct decoded){ .error = error }))
         return;
     for (int failures = 0; failures < (packet ? 1 : most_failures);) {
         struct decoded decoded = { 0 };
-        decoded.error = receive(lane, &decoded.frame);
+        decoded.error = receive(lane, &decoded.frame, timed);
         if (decoded.error == AVERROR(EAGAIN) || decoded.error == AVERROR_EOF)
             return;
         failures += decoded.error != 0;
-        if (!add(lane, decoded))
+        if ((decoded.frame || decoded.error) && !add(lane, decoded))
             return;
     }
 }
 
-/* One step of the lane's section. The mutex is held, but not meanwhile. */
-static void advance(struct lane *lane)
+/* What a lane does next. */
+enum step { WAIT, DECODE, DECODE_AFTER, DRAIN, END };
+
+/* A decoder that is drained must be flushed, and one of a GPU is then made anew, which takes a
+ * fifth of a second. So the frames that it holds back are brought out by packets that come later,
+ * if there are any. */
+static enum step next_step(const struct lane *lane)
 {
-    struct bd_sections *s = lane->sections;
+    const struct bd_sections *s = lane->sections;
+    const bool first = lane == s->lanes;
+    const bool alone = s->start_waits && s->in == s->out && lane == &s->lanes[s->in];
+    if (s->flush)
+        return WAIT;
+    if (lane->packet_count)
+        return DECODE;
+    if (!lane->complete || lane->done)
+        return WAIT;
+    if (first && s->options.first_once)
+        return DRAIN;
+    if (lane->after_used >= lane->decoder->has_b_frames)
+        return END;
+    if (lane->after_used < lane->after_count)
+        return DECODE_AFTER;
+    return s->ended || alone || lane->after_count == most_after ? DRAIN : WAIT;
+}
+
+static AVPacket *take_packet(struct lane *lane, enum step step)
+{
     AVPacket *packet = NULL;
-    if (lane->packet_count) {
+    if (step == DECODE_AFTER) {
+        packet = lane->after[lane->after_used];
+        lane->after[lane->after_used++] = NULL;
+    } else if (step == DECODE) {
         packet = lane->packets[lane->first_packet];
         lane->first_packet = (lane->first_packet + 1) % most_packets;
         lane->packet_count--;
     }
+    return packet;
+}
+
+/* The mutex is held, but not meanwhile. */
+static void make(struct lane *lane, enum step step)
+{
+    struct bd_sections *s = lane->sections;
+    AVPacket *packet = take_packet(lane, step);
+    const bool timed = s->timed;
     lane->busy = true;
     pthread_mutex_unlock(&s->mutex);
-    decode(lane, packet);
-    if (!packet)
+    if (step != END)
+        decode(lane, packet, timed);
+    if (step == DRAIN)
         avcodec_flush_buffers(lane->decoder);
+    av_packet_free(&packet);
     pthread_mutex_lock(&s->mutex);
     lane->busy = false;
-    lane->done = !packet;
+    lane->done = step == DRAIN || step == END;
     pthread_cond_signal(&s->ready);
-    av_packet_free(&packet);
 }
 
 static void *work(void *user)
@@ -212,11 +194,11 @@ static void *work(void *user)
     struct bd_sections *s = lane->sections;
     pthread_mutex_lock(&s->mutex);
     while (!s->stop) {
-        bool more = lane->packet_count || (lane->complete && !lane->done);
-        if (more && !s->flush)
-            advance(lane);
-        else
+        const enum step step = next_step(lane);
+        if (step == WAIT)
             pthread_cond_wait(&s->work, &s->mutex);
+        else
+            make(lane, step);
     }
     pthread_mutex_unlock(&s->mutex);
     return NULL;
@@ -233,6 +215,7 @@ enum bd_status bd_sections_open(struct bd_sections **sections,
         return bd_fail(BD_ERROR_MEMORY, "no memory to decode in sections");
     s->options = *options;
     s->room = options->most_frames + least_frames;
+    s->timed = true;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->ready, NULL);
@@ -264,11 +247,39 @@ static struct lane *lane_after(const struct bd_sections *s, int i)
     return &s->lanes[i + 1 < s->options.count ? i + 1 : first_of(s)];
 }
 
+/* Gives a packet to lanes whose sections are complete, too: it may bring out their last frames. */
+static int add_after(struct bd_sections *s, const AVPacket *packet)
+{
+    for (int i = 0; i < s->options.count; i++) {
+        struct lane *lane = &s->lanes[i];
+        if (!lane->complete || lane->done || lane->after_count == most_after)
+            continue;
+        AVPacket *own = av_packet_clone(packet);
+        if (!own)
+            return AVERROR(ENOMEM);
+        own->pts = own->dts = AV_NOPTS_VALUE;
+        lane->after[lane->after_count++] = own;
+    }
+    return 0;
+}
+
+static int add_to(struct lane *lane, AVPacket *packet)
+{
+    AVPacket *own = av_packet_alloc();
+    if (!own)
+        return AVERROR(ENOMEM);
+    av_packet_move_ref(own, packet);
+    lane->packets[(lane->first_packet + lane->packet_count++) % most_packets] = own;
+    lane->taken = true;
+    return 0;
+}
+
 /* Adds a packet, or refuses it. With the mutex. */
 static int add_packet(struct bd_sections *s, AVPacket *packet)
 {
     struct lane *lane = &s->lanes[s->in];
-    if (lane->taken && bd_sections_start(lane->decoder, packet)) {
+    s->timed = s->timed && packet->pts != AV_NOPTS_VALUE;
+    if (s->timed && lane->taken && bd_sections_start(lane->decoder, packet)) {
         lane->complete = true;
         s->start_waits = lane_after(s, s->in)->taken;
         if (s->start_waits)
@@ -278,14 +289,9 @@ static int add_packet(struct bd_sections *s, AVPacket *packet)
     }
     if (lane->packet_count == most_packets)
         return AVERROR(EAGAIN);
-    AVPacket *own = av_packet_alloc();
-    if (!own)
-        return AVERROR(ENOMEM);
-    av_packet_move_ref(own, packet);
-    lane->packets[(lane->first_packet + lane->packet_count++) % most_packets] = own;
-    lane->taken = true;
     s->start_waits = false;
-    return 0;
+    const int error = add_after(s, packet);
+    return error ? error : add_to(lane, packet);
 }
 
 int bd_sections_send(struct bd_sections *s, AVPacket *packet)
@@ -323,9 +329,17 @@ static int take_frame(struct bd_sections *s, struct lane *lane, AVFrame *frame)
     return decoded->error;
 }
 
+static void free_after(struct lane *lane)
+{
+    while (lane->after_count)
+        av_packet_free(&lane->after[--lane->after_count]);
+    lane->after_used = 0;
+}
+
 /* Ends the section that is received and goes to the next lane, if that has one. */
 static void leave(struct bd_sections *s, struct lane *lane)
 {
+    free_after(lane);
     lane->taken = lane->complete = lane->done = false;
     if (s->out != s->in)
         s->out = (int)(lane_after(s, s->out) - s->lanes);
@@ -365,6 +379,7 @@ static void empty(struct bd_sections *s, struct lane *lane)
         av_frame_free(&lane->frames[lane->first_frame].frame);
         lane->first_frame = (lane->first_frame + 1) % s->room;
     }
+    free_after(lane);
     lane->taken = lane->complete = lane->done = false;
 }
 

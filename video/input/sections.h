@@ -26,12 +26,6 @@ struct bd_sections_options {
     void *user;
 };
 
-/* Whether it is known where sections of a codec (enum AVCodecID) start. */
-bool bd_sections_known(enum AVCodecID codec);
-
-/* Whether a packet of the stream, of such a codec, starts a section. */
-bool bd_sections_start(const AVCodecContext *decoder, const AVPacket *packet);
-
 /* BD_ERROR_MEMORY. */
 enum bd_status bd_sections_open(struct bd_sections **sections,
                                 const struct bd_sections_options *options);
