@@ -38,6 +38,11 @@ struct bd_picture_ops {
 
     void (*free_work)(struct bd_device_work **work); /* safe on NULL in *work */
 
+    /* Memory of the host that the GPU reads and writes: pictures in it are not copied on the way up
+     * or down. BD_ERROR_MEMORY, BD_ERROR_BACKEND. */
+    enum bd_status (*allocate)(struct bd_device *device, void **memory, size_t bytes);
+    void (*deallocate)(void *memory); /* safe on NULL */
+
     void (*close)(struct bd_device **device); /* nulls */
 };
 

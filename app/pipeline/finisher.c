@@ -11,6 +11,7 @@
 enum { kinds = 4 };
 
 struct bd_finisher {
+    struct bd_device *device; /* NULL: none */
     struct bd_pictures *pictures;
     struct bd_stabiliser *stabiliser;
     bd_result_sink *sink;
@@ -69,13 +70,15 @@ static void *work(void *user)
     return NULL;
 }
 
-enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_pictures *pictures,
-                                struct bd_stabiliser *stabiliser, bd_result_sink *sink, void *user)
+enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device *device,
+                                struct bd_pictures *pictures, struct bd_stabiliser *stabiliser,
+                                bd_result_sink *sink, void *user)
 {
     struct bd_finisher *self = calloc(1, sizeof *self);
     *finisher = NULL;
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "no memory for the thread that makes pictures");
+    self->device = device;
     self->pictures = pictures;
     self->stabiliser = stabiliser;
     self->sink = sink;
@@ -107,10 +110,16 @@ static enum bd_status copy(struct bd_finisher *self, int number, const uint8_t *
 {
     if (!*picture)
         return BD_OK;
-    if (!self->copies[number])
+    enum bd_status status = BD_OK;
+    if (!self->copies[number] && self->device) {
+        void *memory;
+        status = self->device->ops->allocate(self->device, &memory, size);
+        self->copies[number] = memory;
+    } else if (!self->copies[number]) {
         self->copies[number] = malloc(size);
+    }
     if (!self->copies[number])
-        return bd_fail(BD_ERROR_MEMORY, "no memory for the pictures of a frame");
+        return status ? status : bd_fail(BD_ERROR_MEMORY, "no memory for the pictures of a frame");
     memcpy(self->copies[number], *picture, size);
     *picture = self->copies[number];
     return BD_OK;
@@ -152,7 +161,10 @@ void bd_finisher_close(struct bd_finisher **finisher)
     pthread_cond_destroy(&self->given);
     pthread_cond_destroy(&self->finished);
     for (int i = 0; i < kinds; i++)
-        free(self->copies[i]);
+        if (self->device)
+            self->device->ops->deallocate(self->copies[i]);
+        else
+            free(self->copies[i]);
     free(self);
     *finisher = NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "app/pipeline/pictures.h"
 #include "app/pipeline/stabilise.h"
+#include "video/device.h"
 
 struct bd_finisher;
 
@@ -20,10 +21,12 @@ struct bd_separated {
 enum bd_status bd_finish(struct bd_separated *frame, struct bd_pictures *pictures,
                          struct bd_stabiliser *stabiliser);
 
-/* Starts the thread, which alone uses `pictures`, and what `stabiliser` (may be NULL) restores,
- * until the finisher is closed. It calls sink(user, result) for each frame, in order. */
-enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_pictures *pictures,
-                                struct bd_stabiliser *stabiliser, bd_result_sink *sink, void *user);
+/* Starts the thread, for pictures that go to `device` (may be NULL). It alone uses `pictures`, and
+ * what `stabiliser` (may be NULL) restores, until the finisher is closed. It calls sink(user,
+ * result) for each frame, in order. */
+enum bd_status bd_finisher_open(struct bd_finisher **finisher, struct bd_device *device,
+                                struct bd_pictures *pictures, struct bd_stabiliser *stabiliser,
+                                bd_result_sink *sink, void *user);
 
 /* Waits until the frame given last is finished. Returns the first failure of a frame so far, with
  * its detail: of the pictures, or of the sink. */

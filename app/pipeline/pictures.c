@@ -15,6 +15,7 @@ struct bd_pictures {
     struct bd_upscaler *upscaler; /* NULL: processed at full size */
     struct bd_pool *pool;         /* the upscaler's */
     struct bd_frame small_background;
+    struct bd_device *device; /* that has the memory of `mask`; NULL: the frame has its own */
     struct bd_frame mask, labels, background, foreground, overlay;
     struct bd_frame roi; /* full size, BD_GRAY8: where black, nothing is foreground; empty: none */
 };
@@ -25,12 +26,35 @@ static bool enlarges_background(const struct bd_pictures *self)
     return self->upscaler && !(self->wants & BD_WANT_SMALL);
 }
 
+/* The mask, in memory that the device writes to. */
+static enum bd_status open_mask(struct bd_pictures *self, int width, int height)
+{
+    if (!self->device)
+        return bd_frame_create(&self->mask, width, height, BD_GRAY8);
+    void *memory = NULL;
+    enum bd_status status =
+        self->device->ops->allocate(self->device, &memory, (size_t)width * (size_t)height);
+    self->mask = (struct bd_frame){
+        .width = width, .height = height, .format = BD_GRAY8, .stride = width, .data = memory
+    };
+    return status;
+}
+
+static void close_mask(struct bd_pictures *self)
+{
+    if (self->device) {
+        self->device->ops->deallocate(self->mask.data);
+        self->mask.data = NULL;
+    }
+    bd_frame_destroy(&self->mask);
+}
+
 static enum bd_status open_frames(struct bd_pictures *self, int width, int height,
                                   const struct bd_separator_options *settings)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
     bool small = self->wants & BD_WANT_SMALL;
-    enum bd_status status = bd_frame_create(&self->mask, width, height, BD_GRAY8);
+    enum bd_status status = open_mask(self, width, height);
     if (!status && (self->wants & BD_WANT_SHADOWS))
         status = bd_frame_create(&self->labels, width, height, BD_GRAY8);
     if (!status && (self->wants & BD_WANT_BACKGROUND))
@@ -62,7 +86,7 @@ static enum bd_status load_roi(struct bd_pictures *self, const char *path)
 
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,
-                                  const char *roi, int threads)
+                                  const char *roi, int threads, struct bd_device *device)
 {
     enum bd_pixel_format format = (enum bd_pixel_format)settings->channels;
     bool small = settings->width != width || settings->height != height;
@@ -71,6 +95,7 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the pictures");
     self->wants = wants;
+    self->device = device;
     enum bd_status status = open_frames(self, width, height, settings);
     if (!status && small)
         status = bd_pool_create(&self->pool, threads);
@@ -97,7 +122,7 @@ void bd_pictures_destroy(struct bd_pictures **pictures)
     bd_upscaler_destroy(&self->upscaler);
     bd_pool_destroy(&self->pool);
     bd_frame_destroy(&self->small_background);
-    bd_frame_destroy(&self->mask);
+    close_mask(self);
     bd_frame_destroy(&self->labels);
     bd_frame_destroy(&self->background);
     bd_frame_destroy(&self->foreground);

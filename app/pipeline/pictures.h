@@ -4,16 +4,17 @@
 #define BD_APP_PIPELINE_PICTURES_H
 
 #include "app/pipeline/pipeline.h"
+#include "video/device.h"
 
 struct bd_pictures;
 
 /* For frames of width x height that are processed as `settings` say, at most that large. `wants`:
  * bits of enum bd_want. Where the picture in the file `roi` (NULL: none), of any size, is black,
  * nothing is foreground; BD_ERROR_ARGUMENT, after "--roi ", if it cannot be read. `threads` threads
- * enlarge masks. */
+ * enlarge masks, or `device`, for frames that are in its memory (video/device.h; may be NULL). */
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,
-                                  const char *roi, int threads);
+                                  const char *roi, int threads, struct bd_device *device);
 void bd_pictures_destroy(struct bd_pictures **pictures);
 
 /* Makes the wanted pictures of `frame`, and fills in those fields of *result; they are valid until

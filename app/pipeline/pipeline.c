@@ -148,6 +148,12 @@ static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
     return status || !input ? status : bd_fail(input, "%s", detail);
 }
 
+/* The GPU that may have pictures in its memory; NULL where there is none, or another backend. */
+static struct bd_device *device_in_use(const struct bd_pipeline *pipeline)
+{
+    return strcmp(bd_backend_name(pipeline->backend), "cuda") == 0 ? pipeline->device : NULL;
+}
+
 /* Says which options would need less, where memory was short. */
 static enum bd_status with_memory_hint(const struct bd_pipeline *pipeline, enum bd_status status)
 {
@@ -173,9 +179,9 @@ static enum bd_status open_solver(struct bd_pipeline *pipeline, bool drop)
         status = bd_separator_create(&pipeline->separator, pipeline->backend, settings);
     status = with_memory_hint(pipeline, status);
     if (!status)
-        status =
-            bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
-                               pipeline->wants, options->roi, bd_picture_threads(options, drop));
+        status = bd_pictures_create(&pipeline->pictures, info->width, info->height, settings,
+                                    pipeline->wants, options->roi,
+                                    bd_picture_threads(options, drop), device_in_use(pipeline));
     return status;
 }
 
@@ -361,8 +367,8 @@ enum bd_status bd_pipeline_run(struct bd_pipeline *pipeline, int64_t limit, bd_r
     struct bd_finisher *finisher;
     bool starting = false;
     bd_in_flight_release(&pipeline->flight, 0);
-    enum bd_status status =
-        bd_finisher_open(&finisher, pipeline->pictures, pipeline->stabiliser, sink, user);
+    enum bd_status status = bd_finisher_open(&finisher, device_in_use(pipeline), pipeline->pictures,
+                                             pipeline->stabiliser, sink, user);
     if (status)
         return status;
     for (int64_t count = 0; !status && (limit == 0 || count < limit); count++) {

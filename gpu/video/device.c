@@ -100,8 +100,8 @@ static void free_blocks(const struct bd_cuda_reserve *reserve, struct bd_cuda_bl
     }
 }
 
-static enum bd_status allocate(const struct bd_cuda_reserve *reserve, struct bd_cuda_block **block,
-                               size_t bytes, struct bd_cuda_stream *stream)
+static enum bd_status add_block(const struct bd_cuda_reserve *reserve, struct bd_cuda_block **block,
+                                size_t bytes, struct bd_cuda_stream *stream)
 {
     static const char *const what = "a decoded picture";
     struct bd_cuda_block *self = malloc(sizeof *self);
@@ -140,7 +140,7 @@ enum bd_status bd_cuda_block_take(struct bd_cuda_device *device, struct bd_cuda_
     pthread_mutex_unlock(&device->mutex);
     free_blocks(reserve, unfit);
     *block = found;
-    return found ? BD_OK : allocate(reserve, block, bytes, stream);
+    return found ? BD_OK : add_block(reserve, block, bytes, stream);
 }
 
 void bd_cuda_block_give(struct bd_cuda_device *device, struct bd_cuda_reserve *reserve,
@@ -181,11 +181,20 @@ static void close_device(struct bd_device **device)
     free(self);
 }
 
+static enum bd_status allocate(struct bd_device *device, void **memory, size_t bytes)
+{
+    *memory = NULL;
+    enum bd_status status = bd_cuda_make_current(((struct bd_cuda_device *)device)->number);
+    return status == BD_OK ? bd_cuda_alloc_host(memory, bytes, "pictures") : status;
+}
+
 static const struct bd_picture_ops ops = {
     .take = bd_cuda_picture_take,
     .shrink = bd_cuda_work_shrink,
     .enlarge = bd_cuda_work_enlarge,
     .free_work = bd_cuda_work_free,
+    .allocate = allocate,
+    .deallocate = bd_cuda_free_host,
     .close = close_device,
 };
 

@@ -104,6 +104,16 @@ static enum bd_status upload_tables(struct bd_device_work *work, const struct me
     return bd_cuda_stream_finish(&work->stream, on, status, what);
 }
 
+/* Whether the GPU reaches the memory without a copy between. */
+static bool is_locked(const void *memory)
+{
+    struct cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess)
+        return attributes.type == cudaMemoryTypeHost;
+    cudaGetLastError();
+    return false;
+}
+
 /* Enqueues the download of a result, if it was enqueued itself, waits, and copies its rows, `pitch`
  * bytes apart, to the frame. */
 static enum bd_status bring(struct bd_device_work *work, struct bd_frame *frame,
@@ -112,12 +122,17 @@ static enum bd_status bring(struct bd_device_work *work, struct bd_frame *frame,
 {
     const cudaStream_t on = work->stream.cuda.stream;
     const size_t row = (size_t)frame->width * (size_t)frame->format;
-    if (status == BD_OK)
-        status = bd_cuda_check(cudaMemcpyAsync(memory->host, result, pitch * (size_t)frame->height,
-                                               cudaMemcpyDeviceToHost, on),
+    const size_t rows = (size_t)frame->height;
+    const bool direct = is_locked(frame->data);
+    if (status == BD_OK && direct)
+        status = bd_cuda_check(cudaMemcpy2DAsync(frame->data, (size_t)frame->stride, result, pitch,
+                                                 row, rows, cudaMemcpyDeviceToHost, on),
                                what);
+    else if (status == BD_OK)
+        status = bd_cuda_check(
+            cudaMemcpyAsync(memory->host, result, pitch * rows, cudaMemcpyDeviceToHost, on), what);
     status = bd_cuda_stream_finish(&work->stream, on, status, what);
-    for (int y = 0; y < frame->height && status == BD_OK; y++)
+    for (int y = 0; y < frame->height && status == BD_OK && !direct; y++)
         memcpy(frame->data + y * frame->stride, memory->host + (size_t)y * pitch, row);
     return status;
 }
@@ -305,19 +320,30 @@ static enum bd_status plan_enlargement(struct bd_device_work *work, const struct
     return status;
 }
 
-/* Enqueues the upload of the small pictures. */
-static enum bd_status send_up(struct bd_device_work *work, const struct bd_small_result *small)
+/* Enqueues the upload of a small picture, by way of page-locked memory unless it is in such. */
+static enum bd_status send_up(struct bd_device_work *work, const uint8_t *picture,
+                              const uint8_t *to, size_t bytes)
 {
-    uint8_t *host = work->enlargement_memory.host;
-    const size_t cells = (size_t)small->width * (size_t)small->height;
-    const size_t background = cells * (size_t)small->channels;
-    memcpy(host, small->background, background);
-    memcpy(host + background, small->difference, cells);
-    memcpy(host + background + cells, small->mask, cells);
-    return bd_cuda_check(cudaMemcpyAsync((void *)work->enlargement.background, host,
-                                         background + 2 * cells, cudaMemcpyHostToDevice,
+    uint8_t *between =
+        work->enlargement_memory.host + (to - (const uint8_t *)work->enlargement.background);
+    if (!is_locked(picture))
+        picture = memcpy(between, picture, bytes);
+    return bd_cuda_check(cudaMemcpyAsync((void *)to, picture, bytes, cudaMemcpyHostToDevice,
                                          work->stream.cuda.stream),
                          enlargement_what);
+}
+
+static enum bd_status send_pictures(struct bd_device_work *work,
+                                    const struct bd_small_result *small)
+{
+    const size_t cells = (size_t)small->width * (size_t)small->height;
+    enum bd_status status = send_up(work, small->background, work->enlargement.background,
+                                    cells * (size_t)small->channels);
+    if (status == BD_OK)
+        status = send_up(work, small->difference, work->enlargement.difference, cells);
+    if (status == BD_OK)
+        status = send_up(work, small->mask, work->enlargement.mask, cells);
+    return status;
 }
 
 enum bd_status bd_cuda_work_enlarge(struct bd_device *device, struct bd_device_work **work,
@@ -338,7 +364,7 @@ enum bd_status bd_cuda_work_enlarge(struct bd_device *device, struct bd_device_w
     const double threshold = small->threshold;
     self->enlargement.least = threshold < 1 ? 1 : threshold > 255 ? 255 : (int)threshold;
     self->enlargement.input = ((const struct bd_cuda_picture *)input)->planes;
-    status = send_up(self, small);
+    status = send_pictures(self, small);
     if (status == BD_OK)
         status = bd_cuda_enlarge(&self->enlargement, self->stream.cuda.stream);
     return bring(self, mask, &self->enlargement_memory, self->enlargement.out,

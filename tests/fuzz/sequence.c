@@ -65,8 +65,8 @@ static void use_region(const char *path)
                                               .channels = 1 };
         struct bd_separator_options settings = bd_separator_defaults(&given);
         struct bd_pictures *pictures = NULL;
-        enum bd_status status =
-            bd_pictures_create(&pictures, given.width, given.height, &settings, 0, options.roi, 2);
+        enum bd_status status = bd_pictures_create(&pictures, given.width, given.height, &settings,
+                                                   0, options.roi, 2, NULL);
         REQUIRE((status == BD_OK) == (pictures != NULL));
         require_line(status);
         bd_pictures_destroy(&pictures);
