@@ -163,6 +163,30 @@ static void test_formats(void **state)
     }
 }
 
+/* A frame that has been taken is the caller's again, before it is encoded. */
+static void test_taken_frames(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SAMPLES; i++) {
+        struct bd_writer_options options = options_of(&samples[i], 160, 96);
+        const char *path = in_scratch(samples[i].name);
+        struct bd_writer *writer = NULL;
+        struct bd_frame frame = { 0 };
+        ok(bd_writer_open(&writer, path, &options));
+        for (int number = 0; number < FRAMES; number++) {
+            source(&frame, options.format, options.width, options.height, number);
+            frame.pts = number;
+            ok(bd_writer_take(writer, &frame));
+            memset(frame.data, 77, (size_t)(frame.stride * frame.height));
+            ok(bd_writer_encode(writer));
+        }
+        ok(bd_writer_close(&writer));
+        bd_frame_destroy(&frame);
+        compare_clip(path, &options, NULL, samples[i].psnr);
+        empty_scratch();
+    }
+}
+
 /* Nothing is cropped or padded: all sides odd, and very small. */
 static void test_odd_sizes(void **state)
 {
@@ -466,6 +490,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_taken_frames),
         cmocka_unit_test(test_odd_sizes),
         cmocka_unit_test(test_one_pixel),
         cmocka_unit_test(test_times),

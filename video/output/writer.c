@@ -172,7 +172,7 @@ static enum bd_status check_frame(const struct bd_writer *w, const struct bd_fra
     return BD_OK;
 }
 
-enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame)
+enum bd_status bd_writer_take(struct bd_writer *w, const struct bd_frame *frame)
 {
     enum bd_status status = check_frame(w, frame);
     if (status != BD_OK)
@@ -180,11 +180,24 @@ enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame
     int64_t number = w->sent++;
     w->held[number % HELD_MAX].moment = (struct bd_moment){ frame->pts, frame->duration };
     w->held[number % HELD_MAX].index = frame->index;
-    status = bd_encoder_send(w->encoder, frame, number);
+    status = bd_encoder_take(w->encoder, frame, number);
+    w->failed = status != BD_OK;
+    return status;
+}
+
+enum bd_status bd_writer_encode(struct bd_writer *w)
+{
+    enum bd_status status = bd_encoder_send(w->encoder);
     if (status == BD_OK)
         status = receive(w);
     w->failed = status != BD_OK;
     return status;
+}
+
+enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame)
+{
+    enum bd_status status = bd_writer_take(w, frame);
+    return status == BD_OK ? bd_writer_encode(w) : status;
 }
 
 void bd_writer_keep_old(struct bd_writer *w)
@@ -199,7 +212,7 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     if (!w)
         return BD_OK;
     if (w->encoder && w->sent > 0 && !w->failed) {
-        status = bd_encoder_send(w->encoder, NULL, 0);
+        status = bd_encoder_end(w->encoder);
         if (status == BD_OK)
             status = receive(w);
         if (status == BD_OK && w->written < w->sent)

@@ -44,6 +44,12 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
  * writer goes on with the next. */
 enum bd_status bd_writer_write(struct bd_writer *writer, const struct bd_frame *frame);
 
+/* The two halves of bd_writer_write. The first one is done with the frame when it returns, so that
+ * another can be put in its place during the second one, which must follow unless the first one
+ * failed. Errors as above. */
+enum bd_status bd_writer_take(struct bd_writer *writer, const struct bd_frame *frame);
+enum bd_status bd_writer_encode(struct bd_writer *writer);
+
 /* The frames that come are not all that was asked for: closing leaves what was there before as it
  * is, as after a full disk. Any thread, while another one writes. */
 void bd_writer_keep_old(struct bd_writer *writer);
