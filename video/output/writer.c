@@ -1,6 +1,7 @@
 #include "video/output/writer.h"
 
 #include <inttypes.h>
+#include <libavutil/cpu.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,20 @@ static enum bd_status open_part(struct bd_writer *w)
     return status == BD_OK ? bd_part_open(&w->part, w->path, true) : status;
 }
 
+/* Threads of the encoder; 0: as many as libavcodec takes. */
+static int threads_of(const struct bd_writer *w)
+{
+    int most = w->plan.most_threads, wanted = w->options.threads;
+    /* A single picture must be out when its write returns: no thread may hold it back. */
+    if (w->plan.pictures && !w->sequence)
+        return 1;
+    if (!most)
+        return 0;
+    if (!wanted)
+        wanted = av_cpu_count();
+    return wanted < most ? wanted : most;
+}
+
 enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
                               const struct bd_writer_options *options)
 {
@@ -89,9 +104,7 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
     if ((status = bd_writer_plan_make(&w->plan, w->path, options)) != BD_OK ||
         (status = open_part(w)) != BD_OK)
         goto error;
-    /* A single picture must be out when its write returns: no thread may hold it back. */
-    int threads = w->plan.pictures && !w->sequence ? 1 : 0;
-    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options, threads);
+    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options, threads_of(w));
     if (status == BD_OK && !w->plan.pictures)
         status =
             bd_muxer_open(&w->muxer, w->part, &w->plan, options, bd_encoder_context(w->encoder));
