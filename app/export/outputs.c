@@ -12,6 +12,7 @@
 #include "app/export/contact_sheet.h"
 #include "app/export/events.h"
 #include "app/interrupt.h"
+#include "app/pipeline/settings.h"
 #include "video/input/image_pattern.h"
 #include "video/output/writer.h"
 #include "video/scale.h"
@@ -222,6 +223,20 @@ static enum bd_pixel_format format_of(int channels, int i)
     }
 }
 
+/* Threads of the encoder of a film: 1.5 a core, rounded up, shared by all films, and no more than
+ * cores. Each thread holds pictures, and several films keep the cores busy with few. Alone on two
+ * cores, an overlay with one thread took 20.2 ms a frame, with two 16.0, as with x264's own three.
+ * Foreground does not share: ProRes takes twice as long as the others, which would wait for it
+ * (with one thread, four films took 7 to 15 % longer on two cores). */
+static int threads_of(const struct bd_options *options, int i)
+{
+    int cores = bd_cores_of(options), films = 0;
+    for (int j = 0; j < videos; j++)
+        films += path_of(options, j) != NULL;
+    int share = films ? (3 * cores + 2 * films - 1) / (2 * films) : cores;
+    return kinds[i].wants == BD_WANT_FOREGROUND || share > cores ? cores : share;
+}
+
 static enum bd_status open_writer(struct bd_outputs *outputs, int i,
                                   const struct bd_options *options,
                                   const struct bd_pipeline *pipeline)
@@ -236,6 +251,7 @@ static enum bd_status open_writer(struct bd_outputs *outputs, int i,
                                         .pixel_aspect = info->pixel_aspect,
                                         .lossless = kinds[i].lossless,
                                         .overwrite = true, /* bd_outputs_check has asked */
+                                        .threads = threads_of(options, i),
                                         .codec = codec_of(options, i),
                                         .film_codec = options->codec };
     if (i == contact_sheet) {

@@ -10,6 +10,11 @@
 /* Frames beside those that wait: the one that is decoded, and those that the consumer holds. */
 enum { others = 1 + bd_queue_most_held };
 
+/* Most memory for the pixels of waiting frames: 12 of 768x576 in RGB, 2 of 1920x1080. Eight of
+ * these took 56 MB more, half of it as they were decoded, and four films came no faster. At least
+ * so many wait all the same: one is scaled while the other one waits. */
+enum { most_bytes = 16 << 20, least_frames = 2 };
+
 /* How far a waiting frame is. */
 enum stage { DECODED, IN_WORK, READY };
 
@@ -45,6 +50,7 @@ struct bd_queue {
     int slot_count;
     int *free, free_count;                    /* slot_count; the last is used first */
     int *waiting, waiting_count;              /* slot_count, oldest first */
+    int capacity;                             /* frames of this size that may wait */
     int room_for;                             /* frames that may wait now: `start` or `capacity` */
     int in_work;                              /* of those that wait */
     int unprepared;                           /* of those that wait: not READY */
@@ -104,6 +110,19 @@ static void seek_now(struct bd_queue *queue)
     pthread_cond_signal(&queue->ready);
 }
 
+/* Lets fewer frames wait where each holds many pixels. */
+static void fit_capacity(struct bd_queue *queue, const struct bd_frame *frame)
+{
+    int64_t bytes = frame->data ? frame->stride * frame->height : 0;
+    int64_t most = bytes ? most_bytes / bytes : queue->options.capacity;
+    most = most > least_frames ? most : least_frames;
+    if (queue->options.drop || most >= queue->capacity)
+        return;
+    queue->capacity = (int)most;
+    if (!queue->options.start)
+        queue->room_for = queue->capacity;
+}
+
 /* Appends a decoded frame to the waiting ones. */
 static void add(struct bd_queue *queue, int index)
 {
@@ -111,6 +130,7 @@ static void add(struct bd_queue *queue, int index)
         queue->free[queue->free_count++] = take_to_drop(queue);
         queue->dropped++;
     }
+    fit_capacity(queue, &queue->slots[index].frame);
     queue->slots[index].status = BD_OK;
     queue->slots[index].stage = queue->options.prepare ? DECODED : READY;
     queue->waiting[queue->waiting_count++] = index;
@@ -145,8 +165,8 @@ static void *decode(void *user)
     struct bd_queue *queue = user;
     pthread_mutex_lock(&queue->mutex);
     while (!queue->stop) {
-        bool room = queue->options.drop || (queue->waiting_count < queue->room_for &&
-                                            queue->unprepared < queue->options.capacity);
+        bool room = queue->options.drop ||
+                    (queue->waiting_count < queue->room_for && queue->unprepared < queue->capacity);
         if (queue->seek_wanted)
             seek_now(queue);
         else if (queue->ended || !room)
@@ -267,6 +287,7 @@ enum bd_status bd_queue_open(struct bd_queue **queue, struct bd_reader *reader,
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the frame queue");
     self->reader = reader;
     self->options = *options;
+    self->capacity = options->capacity;
     pthread_mutex_init(&self->mutex, NULL);
     pthread_cond_init(&self->room, NULL);
     pthread_cond_init(&self->decoded, NULL);
@@ -286,8 +307,8 @@ static enum bd_status hand_over(struct bd_queue *queue, const struct bd_frame **
 {
     int index = take(queue, 0);
     struct slot *slot = &queue->slots[index];
-    if (queue->waiting_count < queue->options.capacity)
-        queue->room_for = queue->options.capacity; /* the consumer has caught up */
+    if (queue->waiting_count < queue->capacity)
+        queue->room_for = queue->capacity; /* the consumer has caught up */
     pthread_cond_signal(&queue->room);
     if (slot->status) {
         queue->free[queue->free_count++] = index;
@@ -368,7 +389,7 @@ void bd_queue_release(struct bd_queue *queue)
 bool bd_queue_starting(struct bd_queue *queue)
 {
     pthread_mutex_lock(&queue->mutex);
-    bool starting = queue->room_for > queue->options.capacity && queue->waiting_count > 0;
+    bool starting = queue->room_for > queue->capacity && queue->waiting_count > 0;
     pthread_mutex_unlock(&queue->mutex);
     return starting;
 }

@@ -24,7 +24,8 @@ typedef enum bd_status bd_queue_prepare(void *user, int thread, struct bd_frame 
                                         const struct bd_frame *frame);
 
 struct bd_queue_options {
-    int capacity; /* frames that wait, 2 to bd_queue_most_frames */
+    int capacity; /* frames that wait, 2 to bd_queue_most_frames; fewer of many pixels, but 2, if
+                     `drop` is false */
     int start;    /* so many may wait until fewer than `capacity` do for the first time; 0: no more
                      than later; not with `drop` */
     bool drop; /* when `capacity` frames wait, the oldest is dropped and counted; else the decoder

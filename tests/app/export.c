@@ -524,6 +524,25 @@ static void a_run_says_how_it_went(void **state)
                      3);
 }
 
+/* Encoders, queues and the window hold pictures of 6 to 17 MB each at this size. Counts of threads
+ * are given, so that the memory is that of two cores everywhere: 620 MiB. With as many threads and
+ * waiting pictures as there once were it is 832. */
+static void four_large_films_take_little_memory(void **state)
+{
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    print_message("skipped: sanitizers take memory themselves\n");
+    (void)state;
+#else
+    char json[1024];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?size=1920x1080&frames=40' --threads 2 "
+                                     "--backend cpu --mask m.mkv --background b.mkv "
+                                     "--overlay o.mp4 --foreground f.mov --json r.json -q"),
+                     0);
+    cli_slurp(*state, "r.json", json, sizeof json);
+    assert_in_range((int)figure(json, "peak_rss_mib"), 100, 700);
+#endif
+}
+
 /* Frames are scaled from what was decoded, whether or not they become RGB too. */
 static void masks_do_not_depend_on_other_outputs(void **state)
 {
@@ -607,6 +626,7 @@ int main(void)
         CLI_TEST(variable_frame_rate_is_kept),
         CLI_TEST(events_as_json),
         CLI_TEST(a_run_says_how_it_went),
+        CLI_TEST(four_large_films_take_little_memory),
         CLI_TEST(masks_do_not_depend_on_other_outputs),
         CLI_TEST(event_times_are_exact),
         CLI_TEST(events_are_written_at_once),

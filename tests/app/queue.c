@@ -48,14 +48,19 @@ struct fixture {
     struct maker maker;
 };
 
-static void open_queue_with(struct fixture *f, struct bd_queue_options options)
+static void open_queue_of(struct fixture *f, const char *input, struct bd_queue_options options)
 {
     struct bd_reader_options reader = { .format = BD_RGB24 };
     *f = (struct fixture){ .maker = { .fails = -1 } };
-    assert_int_equal(bd_reader_open(&f->reader, "synth:easy?size=64x48&frames=40", &reader), BD_OK);
+    assert_int_equal(bd_reader_open(&f->reader, input, &reader), BD_OK);
     options.prepare = options.threads ? make : NULL;
     options.user = &f->maker;
     assert_int_equal(bd_queue_open(&f->queue, f->reader, &options), BD_OK);
+}
+
+static void open_queue_with(struct fixture *f, struct bd_queue_options options)
+{
+    open_queue_of(f, "synth:easy?size=64x48&frames=40", options);
 }
 
 static void open_queue(struct fixture *f, int capacity, int threads, bool drop)
@@ -238,6 +243,29 @@ static void a_failure_is_not_seen_ahead(void **state)
     close_queue(&f);
 }
 
+/* 12 MB each: two wait, and all come. */
+static void few_large_frames_wait(void **state)
+{
+    (void)state;
+    for (int threads = 0; threads <= 4; threads += 4) {
+        struct fixture f;
+        const struct bd_frame *frame, *picture;
+        open_queue_of(&f, "synth:easy?size=2400x1600&frames=6",
+                      (struct bd_queue_options){ .capacity = 5, .threads = threads });
+        for (int number = 0; number < 2; number++)
+            assert_int_equal(bd_queue_peek(f.queue, number, &frame, &picture), BD_OK);
+        assert_int_equal(bd_queue_peek(f.queue, 2, &frame, &picture), BD_ERROR_MEMORY);
+        for (int i = 0; i < 6; i++) {
+            assert_int_equal(bd_queue_next(f.queue, &frame, &picture), BD_OK);
+            assert_int_equal(frame->index, i);
+            if (i >= 2)
+                bd_queue_release(f.queue);
+        }
+        assert_int_equal(bd_queue_next(f.queue, &frame, &picture), BD_END);
+        close_queue(&f);
+    }
+}
+
 static void bad_options_are_refused(void **state)
 {
     static const struct bd_queue_options bad[] = {
@@ -270,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_slow_consumer_loses_the_oldest),
         cmocka_unit_test(the_start_can_be_seen_ahead),
         cmocka_unit_test(a_failure_is_not_seen_ahead),
+        cmocka_unit_test(few_large_frames_wait),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

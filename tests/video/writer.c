@@ -163,6 +163,49 @@ static void test_formats(void **state)
     }
 }
 
+/* Any number of threads writes the same pictures. */
+static void test_threads(void **state)
+{
+    static const struct sample films[] = { { "x.mkv", BD_GRAY8, true, 0 },
+                                           { "x.mp4", BD_RGB24, false, 28 },
+                                           { "x.mov", BD_RGB24, true, 0 } };
+    (void)state;
+    for (size_t i = 0; i < sizeof films / sizeof *films; i++)
+        for (int threads = 1; threads < 20; threads = 3 * threads + 1) {
+            struct bd_writer_options options = options_of(&films[i], 160, 96);
+            const char *path = in_scratch(films[i].name);
+            options.overwrite = true;
+            options.threads = threads;
+            write_clip(path, &options, NULL);
+            compare_clip(path, &options, NULL, films[i].psnr);
+        }
+    empty_scratch();
+}
+
+/* A frame that has been taken is the caller's again, before it is encoded. */
+static void test_taken_frames(void **state)
+{
+    (void)state;
+    for (int i = 0; i < SAMPLES; i++) {
+        struct bd_writer_options options = options_of(&samples[i], 160, 96);
+        const char *path = in_scratch(samples[i].name);
+        struct bd_writer *writer = NULL;
+        struct bd_frame frame = { 0 };
+        ok(bd_writer_open(&writer, path, &options));
+        for (int number = 0; number < FRAMES; number++) {
+            source(&frame, options.format, options.width, options.height, number);
+            frame.pts = number;
+            ok(bd_writer_take(writer, &frame));
+            memset(frame.data, 77, (size_t)(frame.stride * frame.height));
+            ok(bd_writer_encode(writer));
+        }
+        ok(bd_writer_close(&writer));
+        bd_frame_destroy(&frame);
+        compare_clip(path, &options, NULL, samples[i].psnr);
+        empty_scratch();
+    }
+}
+
 /* Nothing is cropped or padded: all sides odd, and very small. */
 static void test_odd_sizes(void **state)
 {
@@ -466,6 +509,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_taken_frames),
         cmocka_unit_test(test_odd_sizes),
         cmocka_unit_test(test_one_pixel),
         cmocka_unit_test(test_times),

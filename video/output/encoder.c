@@ -246,17 +246,29 @@ static enum bd_status fail_encoding(const struct bd_encoder *e, int error)
                    bd_libav_reason(error));
 }
 
-enum bd_status bd_encoder_send(struct bd_encoder *e, const struct bd_frame *frame, int64_t number)
+enum bd_status bd_encoder_take(struct bd_encoder *e, const struct bd_frame *frame, int64_t number)
 {
-    if (frame) {
-        enum bd_status status = convert(e, frame);
-        if (status != BD_OK)
-            return status;
-        e->picture->pts = number;
-    }
+    enum bd_status status = convert(e, frame);
+    e->picture->pts = number;
+    return status;
+}
+
+/* NULL: no more pictures. */
+static enum bd_status send(struct bd_encoder *e, const AVFrame *picture)
+{
     bd_libav_forget();
-    int error = avcodec_send_frame(e->context, frame ? e->picture : NULL);
+    int error = avcodec_send_frame(e->context, picture);
     return error < 0 ? fail_encoding(e, error) : BD_OK;
+}
+
+enum bd_status bd_encoder_send(struct bd_encoder *e)
+{
+    return send(e, e->picture);
+}
+
+enum bd_status bd_encoder_end(struct bd_encoder *e)
+{
+    return send(e, NULL);
 }
 
 enum bd_status bd_encoder_receive(struct bd_encoder *e, AVPacket *packet)

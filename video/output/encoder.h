@@ -18,10 +18,16 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
 /* For the stream's codec parameters. */
 const AVCodecContext *bd_encoder_context(const struct bd_encoder *encoder);
 
-/* Encodes a frame, which is not kept. Packets carry `number` as their pts: numbers go up by one.
- * NULL says that no more will come. */
-enum bd_status bd_encoder_send(struct bd_encoder *encoder, const struct bd_frame *frame,
+/* Converts a frame, which is not kept. Its packet will carry `number` as its pts: numbers go up by
+ * one. */
+enum bd_status bd_encoder_take(struct bd_encoder *encoder, const struct bd_frame *frame,
                                int64_t number);
+
+/* Encodes the frame that was taken. */
+enum bd_status bd_encoder_send(struct bd_encoder *encoder);
+
+/* Says that no more frames will come. */
+enum bd_status bd_encoder_end(struct bd_encoder *encoder);
 
 /* The next packet, or BD_END when the encoder has none now. */
 enum bd_status bd_encoder_receive(struct bd_encoder *encoder, AVPacket *packet);

@@ -31,8 +31,9 @@ struct bd_writer_plan {
     const AVCodec *codec;
     struct bd_writer_recipe recipe; /* .encoder is codec->name */
     enum bd_writer_clock clock;
-    bool pictures; /* one file a frame */
-    bool alpha;    /* the pixel format holds it */
+    bool pictures;    /* one file a frame */
+    bool alpha;       /* the pixel format holds it */
+    int most_threads; /* with more the encoder takes memory and is no faster; 0: no such limit */
 };
 
 /* Chooses by the extension of `path`, the format and size of the frames, options->lossless,

@@ -1,6 +1,7 @@
 #include "video/output/writer.h"
 
 #include <inttypes.h>
+#include <libavutil/cpu.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,20 @@ static enum bd_status open_part(struct bd_writer *w)
     return status == BD_OK ? bd_part_open(&w->part, w->path, true) : status;
 }
 
+/* Threads of the encoder; 0: as many as libavcodec takes. */
+static int threads_of(const struct bd_writer *w)
+{
+    int most = w->plan.most_threads, wanted = w->options.threads;
+    /* A single picture must be out when its write returns: no thread may hold it back. */
+    if (w->plan.pictures && !w->sequence)
+        return 1;
+    if (!most)
+        return 0;
+    if (!wanted)
+        wanted = av_cpu_count();
+    return wanted < most ? wanted : most;
+}
+
 enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
                               const struct bd_writer_options *options)
 {
@@ -89,9 +104,7 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
     if ((status = bd_writer_plan_make(&w->plan, w->path, options)) != BD_OK ||
         (status = open_part(w)) != BD_OK)
         goto error;
-    /* A single picture must be out when its write returns: no thread may hold it back. */
-    int threads = w->plan.pictures && !w->sequence ? 1 : 0;
-    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options, threads);
+    status = bd_encoder_open(&w->encoder, w->path, &w->plan, options, threads_of(w));
     if (status == BD_OK && !w->plan.pictures)
         status =
             bd_muxer_open(&w->muxer, w->part, &w->plan, options, bd_encoder_context(w->encoder));
@@ -172,7 +185,7 @@ static enum bd_status check_frame(const struct bd_writer *w, const struct bd_fra
     return BD_OK;
 }
 
-enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame)
+enum bd_status bd_writer_take(struct bd_writer *w, const struct bd_frame *frame)
 {
     enum bd_status status = check_frame(w, frame);
     if (status != BD_OK)
@@ -180,11 +193,24 @@ enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame
     int64_t number = w->sent++;
     w->held[number % HELD_MAX].moment = (struct bd_moment){ frame->pts, frame->duration };
     w->held[number % HELD_MAX].index = frame->index;
-    status = bd_encoder_send(w->encoder, frame, number);
+    status = bd_encoder_take(w->encoder, frame, number);
+    w->failed = status != BD_OK;
+    return status;
+}
+
+enum bd_status bd_writer_encode(struct bd_writer *w)
+{
+    enum bd_status status = bd_encoder_send(w->encoder);
     if (status == BD_OK)
         status = receive(w);
     w->failed = status != BD_OK;
     return status;
+}
+
+enum bd_status bd_writer_write(struct bd_writer *w, const struct bd_frame *frame)
+{
+    enum bd_status status = bd_writer_take(w, frame);
+    return status == BD_OK ? bd_writer_encode(w) : status;
 }
 
 void bd_writer_keep_old(struct bd_writer *w)
@@ -199,7 +225,7 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     if (!w)
         return BD_OK;
     if (w->encoder && w->sent > 0 && !w->failed) {
-        status = bd_encoder_send(w->encoder, NULL, 0);
+        status = bd_encoder_end(w->encoder);
         if (status == BD_OK)
             status = receive(w);
         if (status == BD_OK && w->written < w->sent)

@@ -16,6 +16,7 @@ struct bd_writer_options {
     struct bd_rational pixel_aspect;
     bool lossless;          /* every pixel is kept exactly (masks) */
     bool overwrite;         /* replace an existing file; else BD_ERROR_IO */
+    int threads;            /* of encoders that take much memory for each; 0: one a core, or six */
     const char *codec;      /* libavcodec encoder name; NULL: by extension and `lossless` */
     const char *film_codec; /* the same where `codec` is NULL, but nothing to pictures */
 };
@@ -43,6 +44,12 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
  * warning says so. BD_ERROR_ARGUMENT for a frame that does not fit; the
  * writer goes on with the next. */
 enum bd_status bd_writer_write(struct bd_writer *writer, const struct bd_frame *frame);
+
+/* The two halves of bd_writer_write. The first one is done with the frame when it returns, so that
+ * another can be put in its place during the second one, which must follow unless the first one
+ * failed. Errors as above. */
+enum bd_status bd_writer_take(struct bd_writer *writer, const struct bd_frame *frame);
+enum bd_status bd_writer_encode(struct bd_writer *writer);
 
 /* The frames that come are not all that was asked for: closing leaves what was there before as it
  * is, as after a full disk. Any thread, while another one writes. */
