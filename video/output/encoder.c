@@ -157,7 +157,7 @@ enum bd_status bd_encoder_open(struct bd_encoder **encoder, const char *path,
         goto error;
     }
     describe(e->context, plan, options);
-    e->context->thread_count = getenv("BD_X264") ? atoi(getenv("BD_X264")) : threads;
+    e->context->thread_count = threads;
     if (plan->muxer && (plan->muxer->flags & AVFMT_GLOBALHEADER))
         e->context->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
     if ((status = open_codec(e, plan)) != BD_OK || (status = make_conversion(e, plan)) != BD_OK)
