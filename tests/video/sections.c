@@ -126,16 +126,33 @@ static void decode_sections(struct film *film, struct bd_sections *sections, str
     }
 }
 
+/* What the sections call. */
+struct helper {
+    atomic_int kept;
+    atomic_int fails; /* the frame, counted from 1, that cannot be kept; 0: all can */
+    atomic_int asked; /* for other decoders */
+    AVCodecContext *other;
+};
+
 /* Frames of software need no other place. */
 static enum bd_status keep(void *user, AVFrame *frame)
 {
+    struct helper *helper = user;
     (void)frame;
-    ++*(atomic_int *)user;
-    return BD_OK;
+    return atomic_fetch_add(&helper->kept, 1) + 1 == helper->fails
+               ? bd_fail(BD_ERROR_BACKEND, "asked to fail")
+               : BD_OK;
+}
+
+static AVCodecContext *replace(void *user)
+{
+    struct helper *helper = user;
+    atomic_fetch_add(&helper->asked, 1);
+    return helper->other;
 }
 
 static struct bd_sections *open_sections(struct film *film, int count, int most_frames,
-                                         bool first_once, atomic_int *kept)
+                                         bool first_once, struct helper *helper)
 {
     struct bd_sections *sections;
     struct bd_sections_options options = { .decoders = film->decoders,
@@ -143,7 +160,8 @@ static struct bd_sections *open_sections(struct film *film, int count, int most_
                                            .first_once = first_once,
                                            .most_frames = most_frames,
                                            .keep = keep,
-                                           .user = kept };
+                                           .replace = replace,
+                                           .user = helper };
     assert_true(bd_sections_known(film->decoders[0]->codec_id));
     assert_int_equal(bd_sections_open(&sections, &options), BD_OK);
     return sections;
@@ -187,7 +205,7 @@ static void sections_give_the_frames_of_one_decoder(void **state)
     for (size_t i = 0; i < sizeof films / sizeof *films; i++) {
         struct film film;
         struct seen *expected = calloc(1, sizeof *expected), *seen = calloc(3, sizeof *seen);
-        atomic_int kept = 0;
+        struct helper helper = { 0 };
         assert_true(expected && seen);
         if (!make(films[i].name, MOVING("98x66", "4"), films[i].coding)) {
             assert_false(films[i].required);
@@ -205,7 +223,7 @@ static void sections_give_the_frames_of_one_decoder(void **state)
             avcodec_flush_buffers(film.decoders[0]);
             rewind_film(&film);
             struct bd_sections *sections =
-                open_sections(&film, 2 + round, round == 2 ? 1 : 30, round == 0, &kept);
+                open_sections(&film, 2 + round, round == 2 ? 1 : 30, round == 0, &helper);
             if (round == 1) {
                 struct seen *some = calloc(1, sizeof *some);
                 assert_non_null(some);
@@ -214,11 +232,11 @@ static void sections_give_the_frames_of_one_decoder(void **state)
                 rewind_film(&film);
                 free(some);
             }
-            atomic_store(&kept, 0);
+            atomic_store(&helper.kept, 0);
             decode_sections(&film, sections, &seen[round], most_seen, -1);
             assert_same(&seen[round], expected, 0);
             assert_int_equal(seen[round].errors, 0);
-            assert_int_equal(kept, 100);
+            assert_int_equal(helper.kept, 100);
             bd_sections_close(&sections);
             assert_null(sections);
         }
@@ -235,14 +253,14 @@ static void sections_go_on_where_a_decoder_is(void **state)
     need_ffmpeg();
     struct film film;
     struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
-    atomic_int kept = 0;
+    struct helper helper = { 0 };
     assert_true(expected && make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
     open_film(&film, "avc.mp4");
     decode_alone(&film, expected, most_seen);
     avcodec_flush_buffers(film.decoders[0]);
     rewind_film(&film);
     decode_alone(&film, seen, 5);
-    struct bd_sections *sections = open_sections(&film, 3, 100, true, &kept);
+    struct bd_sections *sections = open_sections(&film, 3, 100, true, &helper);
     decode_sections(&film, sections, seen, most_seen, -1);
     assert_same(seen, expected, 0);
     bd_sections_close(&sections);
@@ -257,7 +275,7 @@ static void a_long_section_passes(void **state)
     need_ffmpeg();
     struct film film;
     struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
-    atomic_int kept = 0;
+    struct helper helper = { 0 };
     assert_true(expected && make("long.mp4", MOVING("32x32", "60"),
                                  "-c:v libx264 -preset ultrafast -g 5000 -threads 1"));
     open_film(&film, "long.mp4");
@@ -265,7 +283,7 @@ static void a_long_section_passes(void **state)
     assert_int_equal(expected->count, 1500);
     avcodec_flush_buffers(film.decoders[0]);
     rewind_film(&film);
-    struct bd_sections *sections = open_sections(&film, 2, 8, false, &kept);
+    struct bd_sections *sections = open_sections(&film, 2, 8, false, &helper);
     decode_sections(&film, sections, seen, most_seen, -1);
     assert_same(seen, expected, 0);
     bd_sections_flush(sections);
@@ -285,13 +303,13 @@ static void damage_stays_in_its_section(void **state)
     need_ffmpeg();
     struct film film;
     struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
-    atomic_int kept = 0;
+    struct helper helper = { 0 };
     assert_true(expected && make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
     open_film(&film, "avc.mp4");
     decode_alone(&film, expected, most_seen);
     avcodec_flush_buffers(film.decoders[0]);
     rewind_film(&film);
-    struct bd_sections *sections = open_sections(&film, 3, 100, false, &kept);
+    struct bd_sections *sections = open_sections(&film, 3, 100, false, &helper);
     decode_sections(&film, sections, seen, most_seen, 14); /* in the second section */
     assert_true(seen->errors > 0);
     assert_true(seen->count < expected->count && seen->count >= expected->count - 12);
@@ -305,6 +323,40 @@ static void damage_stays_in_its_section(void **state)
     free(expected);
 }
 
+/* A decoder that fails in the middle of a section: another one decodes the section again, and those
+ * after it, and no frame is lost or comes twice. Without another one a frame is lost. */
+static void a_decoder_that_fails_is_replaced(void **state)
+{
+    (void)state;
+    need_ffmpeg();
+    struct film film;
+    struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
+    assert_true(expected && make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
+    open_film(&film, "avc.mp4");
+    decode_alone(&film, expected, most_seen);
+    for (int fails = 1; fails <= 100; fails += 7)
+        for (int others = 0; others < 2; others++) {
+            struct helper helper = { .fails = fails, .other = others ? film.decoders[3] : NULL };
+            for (int i = 0; i < most_decoders; i++)
+                avcodec_flush_buffers(film.decoders[i]);
+            rewind_film(&film);
+            *seen = (struct seen){ 0 };
+            /* The first lane's first section may have been begun before: it is not repeated. */
+            struct bd_sections *sections = open_sections(&film, 3, 100, false, &helper);
+            bd_sections_flush(sections);
+            decode_sections(&film, sections, seen, most_seen, -1);
+            assert_int_equal(helper.asked, 1);
+            if (others)
+                assert_same(seen, expected, 0);
+            else
+                assert_int_equal(seen->count, expected->count - 1);
+            assert_int_equal(seen->errors, others ? 0 : 1);
+            bd_sections_close(&sections);
+        }
+    close_film(&film);
+    free(expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -312,6 +364,7 @@ int main(void)
         cmocka_unit_test(sections_go_on_where_a_decoder_is),
         cmocka_unit_test(a_long_section_passes),
         cmocka_unit_test(damage_stays_in_its_section),
+        cmocka_unit_test(a_decoder_that_fails_is_replaced),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

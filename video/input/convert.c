@@ -400,8 +400,8 @@ enum bd_status bd_converter_take(struct bd_converter *c, struct bd_yuv **yuv, co
 enum bd_status bd_converter_share(struct bd_converter *c, struct bd_yuv **yuv, const AVFrame *src)
 {
     enum bd_status status = bd_converter_take(c, yuv, src);
-    if (*yuv || (status && status != BD_ERROR_UNSUPPORTED))
-        return status;
+    if (*yuv || (status && status != BD_ERROR_UNSUPPORTED && status != BD_ERROR_MEMORY))
+        return status; /* else its samples come to the host */
     if (!is_enough(c, src) || (src->hw_frames_ctx && !has_pool(c, format_of(src))))
         return BD_OK;
     struct shared *shared = calloc(1, sizeof *shared);

@@ -15,6 +15,9 @@ enum { most_bytes = 512 << 20 };
 /* Surfaces that a decoder needs besides those of its codec: its frames leave it at once. */
 enum { spare_surfaces = 2 };
 
+/* Threads of a decoder that takes the place of one of the GPU. */
+enum { threads_instead = 4 };
+
 /* Frames of a film for which more decoders pay: opening them takes half a second. */
 enum { long_film = 600 };
 
@@ -37,6 +40,9 @@ struct bd_libav_parallel {
     /* The thread's while it opens them; the first is the caller's. */
     AVCodecContext *decoders[bd_sections_most_decoders];
     int count;
+    pthread_mutex_t mutex;                             /* of what follows */
+    AVCodecContext *others[bd_sections_most_decoders]; /* in the place of those that failed */
+    int other_count;
     struct bd_sections *sections;
 };
 
@@ -75,8 +81,8 @@ static enum bd_status keep(void *user, AVFrame *frame)
     if (!frame->hw_frames_ctx)
         return BD_OK;
     enum bd_status status = bd_converter_take(p->converter, &yuv, frame);
-    if (status && status != BD_ERROR_UNSUPPORTED)
-        return status;
+    if (status && status != BD_ERROR_UNSUPPORTED && status != BD_ERROR_MEMORY)
+        return status; /* else it comes to the host */
     AVFrame *own = av_frame_alloc();
     status = own ? copy(own, frame, yuv, p->input->name)
                  : bd_fail(BD_ERROR_MEMORY, "no memory to keep a decoded picture");
@@ -105,16 +111,40 @@ static bool decodes(struct bd_libav_parallel *p, AVCodecContext *decoder)
     return does;
 }
 
-/* Opens one more decoder and tries it. */
-static bool add_decoder(struct bd_libav_parallel *p)
+/* Opens one more decoder for the stream. */
+static bool open_decoder(const struct bd_libav_parallel *p, AVCodecContext **decoder, int threads,
+                         const char *hwaccel)
 {
     struct bd_libav_input in = *p->input;
-    AVCodecContext **decoder = &p->decoders[p->count];
     in.options = NULL;
-    bool good = av_dict_copy(&in.options, p->options, 0) >= 0 &&
-                bd_libav_decoder_open(decoder, &in, 1, "cuda", spare_surfaces) == BD_OK &&
-                decodes(p, *decoder);
+    bool open = av_dict_copy(&in.options, p->options, 0) >= 0 &&
+                bd_libav_decoder_open(decoder, &in, threads, hwaccel, spare_surfaces) == BD_OK;
     av_dict_free(&in.options);
+    return open;
+}
+
+/* See struct bd_sections_options. */
+static AVCodecContext *replace(void *user)
+{
+    struct bd_libav_parallel *p = user;
+    AVCodecContext *other = NULL;
+    pthread_mutex_lock(&p->mutex);
+    if (p->other_count < bd_sections_most_decoders &&
+        open_decoder(p, &other, threads_instead, NULL)) {
+        if (p->other_count++ == 0)
+            bd_log(BD_LOG_WARNING, "'%s': a decoder of the GPU failed: threads decode in its place",
+                   p->input->name);
+        p->others[p->other_count - 1] = other;
+    }
+    pthread_mutex_unlock(&p->mutex);
+    return other;
+}
+
+/* Adds a decoder of the GPU, if it decodes the stream. */
+static bool add_decoder(struct bd_libav_parallel *p)
+{
+    AVCodecContext **decoder = &p->decoders[p->count];
+    bool good = open_decoder(p, decoder, 1, "cuda") && decodes(p, *decoder);
     if (good)
         p->count++;
     else
@@ -145,6 +175,7 @@ void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
         free(p);
         return;
     }
+    pthread_mutex_init(&p->mutex, NULL);
     p->input = input;
     p->options = options;
     p->wanted = decoders < bd_sections_most_decoders ? decoders : bd_sections_most_decoders - 1;
@@ -177,6 +208,7 @@ static void use(struct bd_libav_parallel *p)
                                              .first_once = !first->hw_device_ctx,
                                              .most_frames = (int)(most < 1 ? 1 : most),
                                              .keep = keep,
+                                             .replace = replace,
                                              .user = p };
     bool good = bd_sections_open(&p->sections, &all) == BD_OK;
     atomic_store(&p->state, good ? IN_USE : FAILED);
@@ -214,6 +246,9 @@ void bd_libav_parallel_close(struct bd_libav_parallel **parallel)
     bd_sections_close(&p->sections);
     for (int i = 1; i < p->count; i++)
         avcodec_free_context(&p->decoders[i]);
+    for (int i = 0; i < p->other_count; i++)
+        avcodec_free_context(&p->others[i]);
+    pthread_mutex_destroy(&p->mutex);
     av_packet_free(&p->start);
     free(p);
     *parallel = NULL;

@@ -1,7 +1,8 @@
 /* Private: decoders of a GPU that come to the help of the one that an input has: they decode
  * several sections of it at the same time (sections.h) and keep their frames in memory of the GPU
  * (video/device.h). They are opened by a thread, which takes half a second, while the input is
- * decoded as before. Where the GPU has no decoder for the stream, it goes on so. */
+ * decoded as before. Where the GPU has no decoder for the stream, it goes on so,
+ * and where one fails in the middle of a film, threads decode its section again. */
 #ifndef BD_VIDEO_INPUT_LIBAV_PARALLEL_H
 #define BD_VIDEO_INPUT_LIBAV_PARALLEL_H
 

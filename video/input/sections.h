@@ -23,6 +23,10 @@ struct bd_sections_options {
     /* Puts what needs no surface of the hardware in the place of a decoded frame. Called by several
      * threads. */
     enum bd_status (*keep)(void *user, AVFrame *frame);
+    /* Opens a decoder that takes the place of one that has failed, decodes its section again, and
+     * goes on. It outlives the sections. NULL where there is none: then frames are lost. NULL in
+     * place of the function: there never is one. Called by several threads. */
+    AVCodecContext *(*replace)(void *user);
     void *user;
 };
 

@@ -150,11 +150,12 @@ static const struct bd_container {
  * 1920 x 1080 a thread of x264 holds 24 MB, one of ProRes 52 MB; left to itself x264 starts three
  * threads for two cores. One thread of ours converts the pictures, in a third of the processor time
  * that X264 takes, and a quarter of that of ProRes: beyond four, threads wait for it. Masks need no
- * conversion, but no more than six threads either, at 5 ms of one core each. */
+ * conversion: on 16 cores beside a GPU that separates, a frame took 1.40 ms with six threads, 1.21
+ * with eight and 1.19 with twelve. */
 static const struct {
     const char *encoder;
     int most;
-} threads[] = { { "libx264", 6 }, { "libx264rgb", 6 }, { "prores_aw", 6 }, { "prores_ks", 6 } };
+} threads[] = { { "libx264", 8 }, { "libx264rgb", 8 }, { "prores_aw", 6 }, { "prores_ks", 6 } };
 
 static int most_threads(const char *encoder)
 {
