@@ -15,6 +15,7 @@ enum { rate = 30, batch = 32, repeats = 3, most_arguments = 24, path_size = 96 }
 
 struct film {
     int width, height, frames;
+    bool minutes; /* long: for runs that want such a film, and no others */
 };
 
 /* What is done with a film. */
@@ -22,8 +23,9 @@ struct run {
     bool full_size;         /* processed as it is; else the size is the program's choice */
     const char *outputs[8]; /* options and names of files in the suite's folder, NULL behind them */
     const char *options[4];
-    bool peers; /* OpenCV's subtractors too */
-    bool gpu;   /* on a GPU alone */
+    bool peers;   /* OpenCV's subtractors too */
+    bool gpu;     /* on a GPU alone */
+    bool minutes; /* of a long film */
 };
 
 static const struct run runs[] = {
@@ -33,6 +35,12 @@ static const struct run runs[] = {
     { .outputs = { "--mask", "mask.mkv" }, .options = { "--hwaccel", "cuda" }, .gpu = true },
     { .outputs = { "--mask", "mask.mkv", "--foreground", "foreground.mov", "--background",
                    "background.mp4", "--overlay", "overlay.mp4" } },
+    { .outputs = { "--mask", "mask.mkv" }, .gpu = true, .minutes = true },
+    { .outputs = { "--mask", "mask.mkv" },
+      .options = { "--hwaccel", "none" },
+      .gpu = true,
+      .minutes = true },
+    { .outputs = { "--events", "events.csv" }, .gpu = true, .minutes = true },
 };
 
 /* What `backdrop export --json` says of a run. */
@@ -265,11 +273,16 @@ static enum bd_status add_row(struct bd_bench *bench, const struct film *film,
     struct bd_bench_row row =
         bd_bench_row_begin("app", (int64_t)film->width * film->height, 50, "", NULL);
     const bool all = run->outputs[2];
-    snprintf(row.name, sizeof row.name, "a frame, %dx%d%s, H.264", film->width, film->height,
-             run->options[1] && strcmp(run->options[1], "gray") == 0 ? " gray" : "");
-    snprintf(row.method, sizeof row.method, "export %s%s%s%s", all ? "of four films" : "--mask",
-             run->full_size ? ", full size" : "", run->gpu ? ", --hwaccel " : "",
-             run->gpu ? run->options[1] : "");
+    const bool gray = run->options[1] && strcmp(run->options[1], "gray") == 0;
+    snprintf(row.name, sizeof row.name, "a frame, %dx%d%s, H.264%s", film->width, film->height,
+             gray ? " gray" : "", film->minutes ? ", two minutes" : "");
+    snprintf(row.method, sizeof row.method, "export %s%s%s%s%s",
+             all ? "of four films" : run->outputs[0], run->full_size ? ", full size" : "",
+             run->options[1] && !gray ? ", " : "", run->options[1] && !gray ? run->options[0] : "",
+             run->options[1] && !gray ? " " : "");
+    if (run->options[1] && !gray)
+        snprintf(row.method + strlen(row.method), sizeof row.method - strlen(row.method), "%s",
+                 run->options[1]);
     row.ms = MEDIAN(seconds) * 1e3 / film->frames;
     bd_bench_extra(&row, "frames_per_second", film->frames / MEDIAN(seconds));
     bd_bench_extra(&row, "first_frame_s", MEDIAN(first_frame_seconds));
@@ -324,17 +337,20 @@ static void remove_files(const struct folder *folder)
 enum bd_status bd_bench_app(struct bd_bench *bench)
 {
     const bool quick = bench->options->quick;
-    const struct film films[] = { { 768, 576, quick ? 60 : 600 }, { 1920, 1080, 400 } };
+    const struct film films[] = { { 768, 576, quick ? 60 : 600, false },
+                                  { 1920, 1080, 400, false },
+                                  { 1920, 1080, 120 * rate, true } };
+    const int count = quick ? 1 : bench->gpu ? 3 : 2;
     struct folder folder = { .name = "/tmp/backdrop-bench-XXXXXX" };
     enum bd_status status = BD_OK;
     if (!mkdtemp(folder.name))
         return bd_fail(BD_ERROR_IO, "/tmp: cannot make a folder for the suite app");
     snprintf(folder.film, sizeof folder.film, "%s/in.mp4", folder.name);
     snprintf(folder.json, sizeof folder.json, "%s/run.json", folder.name);
-    for (int f = 0; f < (quick ? 1 : 2) && !status; f++) {
+    for (int f = 0; f < count && !status; f++) {
         status = make_video(bench, folder.film, &films[f]);
         for (size_t i = 0; i < sizeof runs / sizeof *runs && !status; i++)
-            if (!runs[i].gpu || bench->gpu)
+            if (runs[i].minutes == films[f].minutes && (!runs[i].gpu || bench->gpu))
                 status = measure(bench, &folder, &films[f], &runs[i]);
     }
     remove_files(&folder);

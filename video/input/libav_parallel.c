@@ -18,8 +18,9 @@ enum { spare_surfaces = 2 };
 /* Threads of a decoder that takes the place of one of the GPU. */
 enum { threads_instead = 4 };
 
-/* Frames of a film for which more decoders pay: opening them takes half a second. */
-enum { long_film = 600 };
+/* Pixels of a film for which more decoders pay, a thousand frames of 1920x1080: while they are
+ * opened, a third of a second, other work on the GPU stands still. */
+static const double long_film = 2e9;
 
 /* Frames that are decoded before they are opened, so that the film's start does not wait. */
 enum { first_frames = 16 };
@@ -193,7 +194,7 @@ void bd_libav_parallel_see(struct bd_libav_parallel *p, const AVPacket *packet)
 void bd_libav_parallel_watch(struct bd_libav_parallel *p, struct bd_converter *converter,
                              int64_t frames)
 {
-    if (p && frames >= long_film)
+    if (p && (double)frames * p->decoders[0]->width * p->decoders[0]->height >= long_film)
         p->converter = converter;
 }
 
