@@ -24,8 +24,9 @@ enum { queue_frames = 8, live_queue_frames = 2 };
 /* Threads that scale frames: a colour frame of 1920x1080 takes one thread 2 ms. */
 enum { scaling_threads = 4 };
 
-/* Decoders of a GPU for a film: one is slower than the rest of the program. */
-enum { gpu_decoders = 4 };
+/* Decoders of a GPU for a film, one of which is slower than the rest of the program; and the least
+ * --frames for which they are opened. */
+enum { gpu_decoders = 4, frames_for_decoders = 1000 };
 
 /* Seconds of look-ahead from which on it is read in several parts. */
 enum { least_for_parts = 10 };
@@ -73,6 +74,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
     const struct bd_options *options = pipeline->options;
     const unsigned colours = BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR;
     bool color = !options->gray || (pipeline->wants & (colours | BD_WANT_DECODED));
+    bool few = options->frames > 0 && options->frames < frames_for_decoders;
     bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
     pipeline->reader_options =
         (struct bd_reader_options){ .input_format = options->input_format,
@@ -88,7 +90,7 @@ static enum bd_status open_reader(struct bd_pipeline *pipeline)
                                     .threads = options->threads,
                                     .hwaccel = no_hardware ? NULL : options->hwaccel,
                                     .device = pipeline->device,
-                                    .decoders = gpu_decoders,
+                                    .decoders = few ? 0 : gpu_decoders,
                                     .interrupted = asked_to_stop,
                                     .user = pipeline };
     enum bd_status status =

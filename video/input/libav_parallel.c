@@ -1,5 +1,6 @@
 #include "video/input/libav_parallel.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -192,9 +193,13 @@ void bd_libav_parallel_see(struct bd_libav_parallel *p, const AVPacket *packet)
 }
 
 void bd_libav_parallel_watch(struct bd_libav_parallel *p, struct bd_converter *converter,
-                             int64_t frames)
+                             const struct bd_reader_info *info, double duration)
 {
-    if (p && (double)frames * p->decoders[0]->width * p->decoders[0]->height >= long_film)
+    double frames = (double)info->frame_count;
+    if (duration > 0 && info->frame_rate.num > 0)
+        frames =
+            fmin(frames, duration * (double)info->frame_rate.num / (double)info->frame_rate.den);
+    if (p && frames * info->width * info->height >= long_film)
         p->converter = converter;
 }
 

@@ -24,9 +24,9 @@ void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
 void bd_libav_parallel_see(struct bd_libav_parallel *parallel, const AVPacket *packet);
 
 /* The decoders are opened soon, for frames that the converter's device can take, if the film is
- * long enough: `frames` of it are expected. */
+ * long enough, of which `duration` seconds (0: all) are read. */
 void bd_libav_parallel_watch(struct bd_libav_parallel *parallel, struct bd_converter *converter,
-                             int64_t frames);
+                             const struct bd_reader_info *info, double duration);
 
 /* To be called before each frame, while there are packets: starts the thread after the first
  * frames, and joins the decoders once they are there. */
