@@ -9,9 +9,9 @@
 #include "video/input/section_start.h"
 #include "video/yuv.h"
 
-/* Most memory of decoded frames that wait: 172 of 1920x1080, so that sections of two seconds are
- * decoded ahead whole. */
-enum { most_bytes = 512 << 20 };
+/* Most memory of decoded frames that wait on the GPU: 345 of 1920x1080, of four sections of 250
+ * frames as many as their decoders make while one section is separated. */
+enum { most_bytes = 1 << 30 };
 
 /* Surfaces that a decoder needs besides those of its codec: its frames leave it at once. */
 enum { spare_surfaces = 2 };
