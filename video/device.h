@@ -38,6 +38,10 @@ struct bd_picture_ops {
 
     void (*free_work)(struct bd_device_work **work); /* safe on NULL in *work */
 
+    /* To be called before anything else makes the GPU's context, where its decoders will be used:
+     * it shall be one that FFmpeg shares. */
+    void (*prepare)(struct bd_device *device);
+
     /* Memory of the host that the GPU reads and writes: pictures in it are not copied on the way up
      * or down. BD_ERROR_MEMORY, BD_ERROR_BACKEND. */
     enum bd_status (*allocate)(struct bd_device *device, void **memory, size_t bytes);

@@ -146,6 +146,8 @@ static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
         input = look_ahead(pipeline);
     if (input)
         snprintf(detail, sizeof detail, "%s", bd_error_detail());
+    if (!input && pipeline->device && pipeline->info->helped)
+        pipeline->device->ops->prepare(pipeline->device);
     enum bd_status status = bd_backend_open(&pipeline->backend, options->backend, options->threads);
     return status || !input ? status : bd_fail(input, "%s", detail);
 }

@@ -188,11 +188,21 @@ static enum bd_status allocate(struct bd_device *device, void **memory, size_t b
     return status == BD_OK ? bd_cuda_alloc_host(memory, bytes, "pictures") : status;
 }
 
+/* FFmpeg shares a context only if threads sleep while they wait for it. The call makes none yet;
+ * where there is one, or no GPU, it does not matter. */
+static void prepare(struct bd_device *device)
+{
+    if (((struct bd_cuda_device *)device)->number == 0 &&
+        cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess)
+        cudaGetLastError();
+}
+
 static const struct bd_picture_ops ops = {
     .take = bd_cuda_picture_take,
     .shrink = bd_cuda_work_shrink,
     .enlarge = bd_cuda_work_enlarge,
     .free_work = bd_cuda_work_free,
+    .prepare = prepare,
     .allocate = allocate,
     .deallocate = bd_cuda_free_host,
     .close = close_device,
@@ -208,10 +218,6 @@ enum bd_status bd_cuda_device_open(struct bd_device **device, int number)
     self->number = number;
     self->fetched.on_host = true;
     pthread_mutex_init(&self->mutex, NULL);
-    /* FFmpeg shares a context only if it waits in this way. This makes none yet, and where there is
-     * one, or no GPU, it does not matter. */
-    if (number == 0 && cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync) != cudaSuccess)
-        cudaGetLastError();
     *device = &self->device;
     return BD_OK;
 }

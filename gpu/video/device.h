@@ -8,10 +8,9 @@
 extern "C" {
 #endif
 
-/* For GPU `number` (from 0, as CUDA counts), whose primary context it uses. That context is not
- * made: a GPU that is missing, or too old, shows when the first picture is taken. To be called
- * before anything makes the context of GPU 0, so that FFmpeg can share it. *device is NULL on
- * failure; device->ops->close ends it. BD_ERROR_MEMORY. */
+/* For GPU `number` (from 0, as CUDA counts), whose primary context it uses. Calls
+ * nothing of CUDA: a GPU that is missing, or too old, shows when the first picture is taken.
+ * *device is NULL on failure; device->ops->close ends it. BD_ERROR_MEMORY. */
 enum bd_status bd_cuda_device_open(struct bd_device **device, int number);
 
 #ifdef __cplusplus

@@ -192,15 +192,17 @@ void bd_libav_parallel_see(struct bd_libav_parallel *p, const AVPacket *packet)
         atomic_store(&p->state, FAILED);
 }
 
-void bd_libav_parallel_watch(struct bd_libav_parallel *p, struct bd_converter *converter,
+bool bd_libav_parallel_watch(struct bd_libav_parallel *p, struct bd_converter *converter,
                              const struct bd_reader_info *info, double duration)
 {
     double frames = (double)info->frame_count;
     if (duration > 0 && info->frame_rate.num > 0)
         frames =
             fmin(frames, duration * (double)info->frame_rate.num / (double)info->frame_rate.den);
-    if (p && frames * info->width * info->height >= long_film)
-        p->converter = converter;
+    if (!p || frames * info->width * info->height < long_film)
+        return false;
+    p->converter = converter;
+    return true;
 }
 
 /* Frames of the sections leave the GPU's decoders; those of the first one may be the host's. */

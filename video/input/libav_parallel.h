@@ -24,8 +24,8 @@ void bd_libav_parallel_create(struct bd_libav_parallel **parallel,
 void bd_libav_parallel_see(struct bd_libav_parallel *parallel, const AVPacket *packet);
 
 /* The decoders are opened soon, for frames that the converter's device can take, if the film is
- * long enough, of which `duration` seconds (0: all) are read. */
-void bd_libav_parallel_watch(struct bd_libav_parallel *parallel, struct bd_converter *converter,
+ * long enough, of which `duration` seconds (0: all) are read. Returns whether they are. */
+bool bd_libav_parallel_watch(struct bd_libav_parallel *parallel, struct bd_converter *converter,
                              const struct bd_reader_info *info, double duration);
 
 /* To be called before each frame, while there are packets: starts the thread after the first

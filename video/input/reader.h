@@ -62,6 +62,7 @@ struct bd_reader_info {
                 */
     bool seekable;
     bool tone_curve; /* used */
+    bool helped;     /* decoders of a GPU help, once the first frames are decoded */
     char codec[32], container[32];
 };
 

@@ -431,7 +431,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         goto error;
     if (s->pictures == BD_PICTURES_DECODED)
         bd_converter_use_device(s->converter, options->device);
-    bd_libav_parallel_watch(s->parallel, s->converter, info, options->duration);
+    info->helped = bd_libav_parallel_watch(s->parallel, s->converter, info, options->duration);
     *source = base;
     return BD_OK;
 error:
