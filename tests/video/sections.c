@@ -24,6 +24,15 @@ struct seen {
     uint64_t sum[most_seen]; /* of the picture's bytes and their places */
 };
 
+/* Room for what is seen of `count` films, empty. */
+static struct seen *make_seen(size_t count)
+{
+    struct seen *seen = calloc(count, sizeof *seen);
+    if (!seen)
+        abort();
+    return seen;
+}
+
 static void open_film(struct film *film, const char *name)
 {
     *film = (struct film){ .packet = av_packet_alloc(), .frame = av_frame_alloc() };
@@ -204,9 +213,8 @@ static void sections_give_the_frames_of_one_decoder(void **state)
     need_ffmpeg();
     for (size_t i = 0; i < sizeof films / sizeof *films; i++) {
         struct film film;
-        struct seen *expected = calloc(1, sizeof *expected), *seen = calloc(3, sizeof *seen);
+        struct seen *expected = make_seen(1), *seen = make_seen(3);
         struct helper helper = { 0 };
-        assert_true(expected && seen);
         if (!make(films[i].name, MOVING("98x66", "4"), films[i].coding)) {
             assert_false(films[i].required);
             free(expected);
@@ -225,8 +233,7 @@ static void sections_give_the_frames_of_one_decoder(void **state)
             struct bd_sections *sections =
                 open_sections(&film, 2 + round, round == 2 ? 1 : 30, round == 0, &helper);
             if (round == 1) {
-                struct seen *some = calloc(1, sizeof *some);
-                assert_non_null(some);
+                struct seen *some = make_seen(1);
                 decode_sections(&film, sections, some, 31, -1);
                 bd_sections_flush(sections);
                 rewind_film(&film);
@@ -252,9 +259,9 @@ static void sections_go_on_where_a_decoder_is(void **state)
     (void)state;
     need_ffmpeg();
     struct film film;
-    struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
+    struct seen *expected = make_seen(2), *seen = expected + 1;
     struct helper helper = { 0 };
-    assert_true(expected && make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
+    assert_true(make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
     open_film(&film, "avc.mp4");
     decode_alone(&film, expected, most_seen);
     avcodec_flush_buffers(film.decoders[0]);
@@ -274,10 +281,10 @@ static void a_long_section_passes(void **state)
     (void)state;
     need_ffmpeg();
     struct film film;
-    struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
+    struct seen *expected = make_seen(2), *seen = expected + 1;
     struct helper helper = { 0 };
-    assert_true(expected && make("long.mp4", MOVING("32x32", "60"),
-                                 "-c:v libx264 -preset ultrafast -g 5000 -threads 1"));
+    assert_true(make("long.mp4", MOVING("32x32", "60"),
+                     "-c:v libx264 -preset ultrafast -g 5000 -threads 1"));
     open_film(&film, "long.mp4");
     decode_alone(&film, expected, most_seen);
     assert_int_equal(expected->count, 1500);
@@ -302,9 +309,9 @@ static void damage_stays_in_its_section(void **state)
     (void)state;
     need_ffmpeg();
     struct film film;
-    struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
+    struct seen *expected = make_seen(2), *seen = expected + 1;
     struct helper helper = { 0 };
-    assert_true(expected && make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
+    assert_true(make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
     open_film(&film, "avc.mp4");
     decode_alone(&film, expected, most_seen);
     avcodec_flush_buffers(film.decoders[0]);
@@ -330,8 +337,8 @@ static void a_decoder_that_fails_is_replaced(void **state)
     (void)state;
     need_ffmpeg();
     struct film film;
-    struct seen *expected = calloc(2, sizeof *expected), *seen = expected + 1;
-    assert_true(expected && make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
+    struct seen *expected = make_seen(2), *seen = expected + 1;
+    assert_true(make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
     open_film(&film, "avc.mp4");
     decode_alone(&film, expected, most_seen);
     for (int fails = 1; fails <= 100; fails += 7)
