@@ -74,7 +74,7 @@ const struct bd_option bd_option_table[] = {
     { "input-option", 0, "K=V", BD_OPTION_KEY_VALUE, AT(input_options), 0, 0, NULL, VE, NULL,
       "as ffmpeg -K V before -i; may be repeated" },
     { "hwaccel", 0, "NAME", BD_OPTION_TEXT, AT(hwaccel), 0, 0, NULL, VE,
-      "a GPU helps with long films",
+      "threads, helped by a GPU",
       "hardware decoding: none, auto, or a device type of FFmpeg" },
     { "start", 0, "T", BD_OPTION_TIME, AT(start), 0, 1e7, NULL, VEA, "0",
       "begin at this time: seconds or [HH:]MM:SS" },

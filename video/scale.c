@@ -166,7 +166,9 @@ static enum bd_status average_there(struct bd_scaler *scaler, struct bd_frame *d
     if (scaler->device != yuv->device)
         free_work(scaler);
     scaler->device = yuv->device;
-    return scaler->device->ops->shrink(scaler->device, &scaler->work, dst, yuv);
+    enum bd_status status = scaler->device->ops->shrink(scaler->device, &scaler->work, dst, yuv);
+    *done = status != BD_ERROR_MEMORY; /* else it comes to the host */
+    return *done ? status : BD_OK;
 }
 
 /* Averages areas, if that is possible for these pictures; *done says so. */

@@ -307,12 +307,18 @@ enum bd_status bd_upscale_mask(struct bd_upscaler *upscaler, struct bd_frame *ma
 {
     struct enlargement all = { upscaler, mask, input, small };
     struct bd_device *device = input->yuv ? input->yuv->device : NULL;
-    if (!device) {
-        bd_pool_run(upscaler->pool, enlarge_row, &all, upscaler->small_height);
-        return BD_OK;
-    }
-    if (upscaler->device != device)
+    enum bd_status status = BD_ERROR_MEMORY;
+    if (device && upscaler->device != device)
         free_work(upscaler);
-    upscaler->device = device;
-    return device->ops->enlarge(device, &upscaler->work, mask, input->yuv, small);
+    if (device) {
+        upscaler->device = device;
+        status = device->ops->enlarge(device, &upscaler->work, mask, input->yuv, small);
+    }
+    if (status != BD_ERROR_MEMORY)
+        return status;
+    /* Without a GPU, or where it has no memory left, on the host. */
+    status = device ? bd_yuv_fetch(input->yuv) : BD_OK;
+    if (status == BD_OK)
+        bd_pool_run(upscaler->pool, enlarge_row, &all, upscaler->small_height);
+    return status;
 }

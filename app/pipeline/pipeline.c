@@ -24,8 +24,8 @@ enum { queue_frames = 8, live_queue_frames = 2 };
 /* Threads that scale frames: a colour frame of 1920x1080 takes one thread 2 ms. */
 enum { scaling_threads = 4 };
 
-/* Decoders of a GPU for a film, one of which is slower than the rest of the program; and the least
- * --frames for which they are opened. */
+/* Decoders of a GPU that help with a film: a single one would be slower than the rest of the
+ * program. They are not opened for fewer --frames than these. */
 enum { gpu_decoders = 4, frames_for_decoders = 1000 };
 
 /* Seconds of look-ahead from which on it is read in several parts. */

@@ -183,9 +183,15 @@ static void close_device(struct bd_device **device)
 
 static enum bd_status allocate(struct bd_device *device, void **memory, size_t bytes)
 {
+    /* The calling thread may be one that works on another GPU. */
+    int current = ((struct bd_cuda_device *)device)->number;
     *memory = NULL;
+    cudaGetDevice(&current);
     enum bd_status status = bd_cuda_make_current(((struct bd_cuda_device *)device)->number);
-    return status == BD_OK ? bd_cuda_alloc_host(memory, bytes, "pictures") : status;
+    if (status == BD_OK)
+        status = bd_cuda_alloc_host(memory, bytes, "pictures");
+    cudaSetDevice(current);
+    return status;
 }
 
 /* FFmpeg shares a context only if threads sleep while they wait for it. The call makes none yet;

@@ -97,9 +97,13 @@ static void release(struct bd_yuv *yuv)
 {
     struct bd_cuda_picture *self = (struct bd_cuda_picture *)yuv;
     struct bd_cuda_device *device = (struct bd_cuda_device *)yuv->device;
-    cudaSetDevice(device->number); /* blocks may be freed */
+    /* Blocks may be freed. The calling thread may be one that works on another GPU. */
+    int current = device->number;
+    cudaGetDevice(&current);
+    cudaSetDevice(device->number);
     bd_cuda_block_give(device, &device->samples, self->samples);
     bd_cuda_block_give(device, &device->fetched, self->fetched);
+    cudaSetDevice(current);
     free(self);
 }
 

@@ -9,8 +9,8 @@
 #include "video/input/section_start.h"
 #include "video/yuv.h"
 
-/* Most memory of decoded frames that wait on the GPU: 345 of 1920x1080, of four sections of 250
- * frames as many as their decoders make while one section is separated. */
+/* Most memory of decoded frames that wait: 345 of 1920x1080. Three decoders make about as many
+ * while a section of 250 frames is separated. */
 enum { most_bytes = 1 << 30 };
 
 /* Surfaces that a decoder needs besides those of its codec: its frames leave it at once. */
@@ -117,8 +117,11 @@ static bool decodes(struct bd_libav_parallel *p, AVCodecContext *decoder)
 static bool open_decoder(const struct bd_libav_parallel *p, AVCodecContext **decoder, int threads,
                          const char *hwaccel)
 {
-    struct bd_libav_input in = *p->input;
-    in.options = NULL;
+    /* What the reader's thread does not change. */
+    struct bd_libav_input in = { .name = p->input->name,
+                                 .format = p->input->format,
+                                 .stream = p->input->stream,
+                                 .live = p->input->live };
     bool open = av_dict_copy(&in.options, p->options, 0) >= 0 &&
                 bd_libav_decoder_open(decoder, &in, threads, hwaccel, spare_surfaces) == BD_OK;
     av_dict_free(&in.options);

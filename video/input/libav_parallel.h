@@ -1,8 +1,8 @@
 /* Private: decoders of a GPU that come to the help of the one that an input has: they decode
  * several sections of it at the same time (sections.h) and keep their frames in memory of the GPU
- * (video/device.h). They are opened by a thread, which takes half a second, while the input is
- * decoded as before. Where the GPU has no decoder for the stream, it goes on so,
- * and where one fails in the middle of a film, threads decode its section again. */
+ * (video/device.h). A thread opens them, which takes a third of a second; the input is decoded as
+ * before meanwhile. Where the GPU has no decoder for the stream, the input is decoded so to its
+ * end. Where one fails in the middle of a film, threads decode its section again. */
 #ifndef BD_VIDEO_INPUT_LIBAV_PARALLEL_H
 #define BD_VIDEO_INPUT_LIBAV_PARALLEL_H
 
@@ -32,8 +32,8 @@ bool bd_libav_parallel_watch(struct bd_libav_parallel *parallel, struct bd_conve
  * frames, and joins the decoders once they are there. */
 void bd_libav_parallel_join(struct bd_libav_parallel *parallel);
 
-/* NULL until the decoders have joined, and for ever where the GPU does not decode this stream. Once
- * it is not, packets and frames pass through it, no more through the first decoder. */
+/* NULL until the decoders have joined, and for ever where the GPU does not decode this stream.
+ * After that, packets and frames pass through it, no more through the first decoder. */
 struct bd_sections *bd_libav_parallel_sections(struct bd_libav_parallel *parallel);
 
 /* The picture of a received frame, with a reference for the caller; NULL: it is one of the decoder.

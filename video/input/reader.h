@@ -35,8 +35,7 @@ struct bd_reader_options {
      */
     const char *hwaccel;
     /* Where pictures of a GPU's decoder are copied to; NULL: nowhere. It must outlive the reader
-     * and its frames. Only for BD_PICTURES_DECODED. With "auto" the GPU of `device` is no other
-     * choice: threads decode, and it helps them. */
+     * and its frames. Only for BD_PICTURES_DECODED. */
     struct bd_device *device;
     /* Decoders of that GPU which help with a long film, once its first frames are decoded, if it
      * knows the codec; 0: none. */

@@ -13,7 +13,8 @@ void bd_lane_take(struct bd_lane *lane)
 
 static bool is_full(const struct bd_lane *lane)
 {
-    return lane->packet_count == bd_lane_packets || lane->packet_bytes >= bd_lane_bytes;
+    return lane->packet_count == bd_lane_packets ||
+           (lane->packet_count > 1 && lane->packet_bytes >= bd_lane_bytes);
 }
 
 /* One that is decoded makes room, but not the last one, which its decoder may have in hand. */
@@ -56,6 +57,8 @@ void bd_lane_empty(struct bd_lane *lane)
         lane->first_frame = (lane->first_frame + 1) % lane->sections->room;
     }
     lane->after_used = lane->decoded_count = lane->frames_made = lane->frames_known = 0;
+    lane->after_seen = false;
+    lane->mark = bd_lane_first_mark + (lane->mark - bd_lane_first_mark + 1) % bd_lane_marks;
     lane->taken = lane->complete = lane->done = lane->whole = false;
 }
 
@@ -97,12 +100,16 @@ static bool add(struct bd_lane *lane, struct bd_decoded decoded)
 
 /* The next frame of the lane's decoder, without its surface. NULL in *frame, though there is no
  * error: one of a later section, which another lane decodes, or one that was there before. */
-static int receive(struct bd_lane *lane, AVFrame **frame, bool timed)
+static int receive(struct bd_lane *lane, AVFrame **frame)
 {
     const struct bd_sections_options *options = &lane->sections->options;
     *frame = av_frame_alloc();
     int error = *frame ? avcodec_receive_frame(lane->decoder, *frame) : AVERROR(ENOMEM);
-    bool left_out = !error && timed && (*frame)->pts == AV_NOPTS_VALUE;
+    bool left_out = !error && bd_lane_is_mark((*frame)->pts);
+    if (!error && (*frame)->pts == lane->mark)
+        lane->after_seen = true;
+    if (!error && (*frame)->pts != AV_NOPTS_VALUE) /* the decoder's guess knows the marks too */
+        (*frame)->best_effort_timestamp = (*frame)->pts;
     if (!error && !left_out && lane->frames_known > 0) {
         lane->frames_known--;
         left_out = true;
@@ -123,18 +130,13 @@ static bool is_failure(int error)
            error != AVERROR_INVALIDDATA;
 }
 
-/* Decodes a packet, or after the last one (NULL) what the decoder holds back. Returns false where
- * the decoder failed and `may_fail`: then nothing was added of the failure. */
-static bool decode(struct bd_lane *lane, const AVPacket *packet, bool timed, bool may_fail)
+/* Receives what the decoder has ready, or at its end (`drained`) all that it holds back. Returns
+ * false where the decoder failed and `may_fail`: then nothing was added of the failure. */
+static bool receive_all(struct bd_lane *lane, bool drained, bool may_fail)
 {
-    int error = avcodec_send_packet(lane->decoder, packet);
-    if (may_fail && is_failure(error))
-        return false;
-    if (error < 0 && error != AVERROR_EOF && !add(lane, (struct bd_decoded){ .error = error }))
-        return true;
-    for (int failures = 0; failures < (packet ? 1 : most_failures);) {
+    for (int failures = 0; failures < (drained ? most_failures : 1);) {
         struct bd_decoded decoded = { 0 };
-        decoded.error = receive(lane, &decoded.frame, timed);
+        decoded.error = receive(lane, &decoded.frame);
         if (decoded.error == AVERROR(EAGAIN) || decoded.error == AVERROR_EOF)
             return true;
         if (may_fail && is_failure(decoded.error))
@@ -144,6 +146,19 @@ static bool decode(struct bd_lane *lane, const AVPacket *packet, bool timed, boo
             return true;
     }
     return true;
+}
+
+/* Decodes a packet; NULL: there are no more. As receive_all. */
+static bool decode(struct bd_lane *lane, const AVPacket *packet, bool may_fail)
+{
+    int error = avcodec_send_packet(lane->decoder, packet);
+    if (may_fail && is_failure(error))
+        return false;
+    if (error == AVERROR(EAGAIN)) /* the packet is lost; to the caller this means another thing */
+        error = AVERROR_INVALIDDATA;
+    if (error < 0 && error != AVERROR_EOF && !add(lane, (struct bd_decoded){ .error = error }))
+        return true;
+    return receive_all(lane, !packet, may_fail);
 }
 
 /* ---- the thread ---------------------------------------------------------------------------------
@@ -159,7 +174,8 @@ static enum step next_step(const struct bd_lane *lane)
 {
     const struct bd_sections *s = lane->sections;
     const bool threads = lane->replaced || (lane == s->lanes && s->options.first_once);
-    const bool alone = s->start_waits && s->in == s->out && lane == &s->lanes[s->in];
+    /* While a start waits for this lane to be received, no packet can come after. */
+    const bool last = s->start_waits && lane == &s->lanes[s->out];
     if (s->flush)
         return WAIT;
     if (lane->decoded_count < lane->packet_count)
@@ -168,11 +184,11 @@ static enum step next_step(const struct bd_lane *lane)
         return WAIT;
     if (threads) /* they hold back frames of their own */
         return DRAIN;
-    if (lane->after_used >= lane->decoder->has_b_frames)
+    if (lane->decoder->has_b_frames == 0 || lane->after_seen)
         return END;
     if (lane->after_used < lane->after_count)
         return DECODE_AFTER;
-    return s->ended || alone || lane->after_count == bd_lane_after ? DRAIN : WAIT;
+    return s->ended || last || lane->after_count == bd_lane_after ? DRAIN : WAIT;
 }
 
 static const AVPacket *packet_for(struct bd_lane *lane, enum step step)
@@ -186,27 +202,35 @@ static const AVPacket *packet_for(struct bd_lane *lane, enum step step)
 
 /* Decodes a packet. Returns the decoder that takes the place of one that failed; NULL: none does.
  */
-static AVCodecContext *decode_or_replace(struct bd_lane *lane, const AVPacket *packet, bool timed,
+static AVCodecContext *decode_or_replace(struct bd_lane *lane, const AVPacket *packet,
                                          bool may_fail)
 {
     const struct bd_sections_options *options = &lane->sections->options;
-    if (decode(lane, packet, timed, may_fail))
+    if (decode(lane, packet, may_fail))
         return NULL;
     AVCodecContext *decoder = options->replace(options->user);
-    if (!decoder)
-        add(lane, (struct bd_decoded){ .error = AVERROR_EXTERNAL });
+    if (!decoder && add(lane, (struct bd_decoded){ .error = AVERROR_EXTERNAL }))
+        receive_all(lane, !packet, false);
     return decoder;
 }
 
-/* The section is decoded again from its start, but for the frames that are there. With the mutex.
- */
-static void start_again(struct bd_lane *lane, AVCodecContext *decoder)
+/* The section is decoded again from its start, but for the frames that are there. Where packets of
+ * it have gone meanwhile, it goes on after the one that is lost. With the mutex. */
+static void go_on(struct bd_lane *lane, AVCodecContext *decoder)
 {
+    struct bd_sections *s = lane->sections;
     lane->decoder = decoder;
     lane->replaced = true;
-    lane->frames_known = lane->frames_made;
-    lane->decoded_count = lane->after_used = 0;
     lane->done = false;
+    if (lane->whole) {
+        lane->frames_known = lane->frames_made;
+        lane->decoded_count = lane->after_used = 0;
+        lane->after_seen = false;
+    } else if (lane->frame_count < s->room) {
+        lane->frames[(lane->first_frame + lane->frame_count++) % s->room] =
+            (struct bd_decoded){ .error = AVERROR_EXTERNAL };
+        s->waiting++;
+    }
 }
 
 /* The mutex is held, but not meanwhile. */
@@ -215,18 +239,18 @@ static void make(struct bd_lane *lane, enum step step)
     struct bd_sections *s = lane->sections;
     AVCodecContext *other = NULL;
     const AVPacket *packet = packet_for(lane, step);
-    const bool timed = s->timed, may_fail = s->options.replace && lane->whole && !lane->replaced;
+    const bool may_fail = s->options.replace && lane->whole && !lane->replaced;
     lane->busy = true;
     pthread_mutex_unlock(&s->mutex);
     if (step != END)
-        other = decode_or_replace(lane, packet, timed, may_fail);
+        other = decode_or_replace(lane, packet, may_fail);
     if (step == DRAIN && !other)
         avcodec_flush_buffers(lane->decoder);
     pthread_mutex_lock(&s->mutex);
     lane->busy = false;
     lane->done = step == DRAIN || step == END;
     if (other)
-        start_again(lane, other);
+        go_on(lane, other);
     pthread_cond_signal(&s->ready);
 }
 

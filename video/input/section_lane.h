@@ -18,6 +18,15 @@ enum {
     bd_lane_frames = 4
 };
 
+/* Times that no film has. */
+static const int64_t bd_lane_first_mark = INT64_MIN + 1;
+enum { bd_lane_marks = 1 << 20 };
+
+static inline bool bd_lane_is_mark(int64_t pts)
+{
+    return pts >= bd_lane_first_mark && pts < bd_lane_first_mark + bd_lane_marks;
+}
+
 /* A frame, or why there is none. */
 struct bd_decoded {
     AVFrame *frame;
@@ -42,14 +51,17 @@ struct bd_lane {
     int first_packet, packet_count;
     int decoded_count; /* of these, from the first on */
     int64_t packet_bytes;
-    AVPacket *after[bd_lane_after]; /* without times, by which their frames are known */
+    AVPacket *after[bd_lane_after]; /* with the lane's mark in place of their times */
     int after_count, after_used;
+    int64_t mark; /* by which frames of these packets are known; another one for each section */
     struct bd_decoded *frames; /* a ring of `room` */
     int first_frame, frame_count;
 
     /* The thread's while it is busy: frames of the section that were decoded, and how many of them
-     * are still to come again from the decoder that has the place of another one. */
+     * are still to come again from the decoder that has the place of another one. And whether a
+     * frame of a later section has come: all of the own section came before. */
     int frames_made, frames_known;
+    bool after_seen;
 };
 
 struct bd_sections {
@@ -64,7 +76,7 @@ struct bd_sections {
     int in, out;      /* the lanes that are sent to and received from */
     int waiting;      /* frames in all lanes */
     bool start_waits; /* the packet that was refused last starts a section: no lane was free */
-    bool timed;       /* all packets so far have times */
+    bool splits;      /* all packets so far have times, and none changes the parameters of others */
     bool ended;       /* there are no more packets */
     bool stop, flush;
 };

@@ -14,7 +14,7 @@ enum bd_status bd_sections_open(struct bd_sections **sections,
         return bd_fail(BD_ERROR_MEMORY, "no memory to decode in sections");
     s->options = *options;
     s->room = options->most_frames + bd_lane_frames;
-    s->timed = true;
+    s->splits = true;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->work, NULL);
     pthread_cond_init(&s->ready, NULL);
@@ -26,6 +26,7 @@ enum bd_status bd_sections_open(struct bd_sections **sections,
         lane->decoder = options->decoders[i];
         lane->frames = calloc((size_t)s->room, sizeof *lane->frames);
         lane->taken = i == 0;
+        lane->mark = bd_lane_first_mark;
         enough =
             lane->frames && bd_thread_start(&lane->thread, "decode section", bd_lane_run, lane);
         lane->started = enough;
@@ -57,7 +58,8 @@ static int add_after(struct bd_sections *s, const AVPacket *packet)
         AVPacket *own = av_packet_clone(packet);
         if (!own)
             return AVERROR(ENOMEM);
-        own->pts = own->dts = AV_NOPTS_VALUE;
+        own->pts = lane->mark;
+        own->dts = AV_NOPTS_VALUE;
         lane->after[lane->after_count++] = own;
     }
     return 0;
@@ -67,8 +69,10 @@ static int add_after(struct bd_sections *s, const AVPacket *packet)
 static int add_packet(struct bd_sections *s, AVPacket *packet)
 {
     struct bd_lane *lane = &s->lanes[s->in];
-    s->timed = s->timed && packet->pts != AV_NOPTS_VALUE;
-    if (s->timed && lane->taken && bd_sections_start(lane->decoder, packet)) {
+    /* New parameters come with one packet: the decoder that gets it decodes all that follow. */
+    s->splits = s->splits && packet->pts != AV_NOPTS_VALUE &&
+                !av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, NULL);
+    if (s->splits && lane->taken && bd_sections_start(lane->decoder, packet)) {
         lane->complete = true;
         s->start_waits = lane_after(s, s->in)->taken;
         if (s->start_waits)

@@ -1,6 +1,6 @@
 /* Private: decodes a film in sections, several at the same time, each by a decoder of its own. A
- * section reaches from a key frame before which no later frame refers to, up to the next one. It is
- * for hardware whose engines work side by side: one decoder keeps one engine busy. */
+ * section starts at a key frame: no frame from there on refers to one before it. This is for
+ * hardware whose engines work side by side: one decoder keeps one engine busy. */
 #ifndef BD_VIDEO_INPUT_SECTIONS_H
 #define BD_VIDEO_INPUT_SECTIONS_H
 

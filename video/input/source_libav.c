@@ -193,8 +193,11 @@ static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t
     struct libav_source *s = (struct libav_source *)base;
     s->wanted = wanted;
     if (!s->pending) {
-        if (!s->input.end.reached && wanted == INT64_MIN)
+        if (!s->input.end.reached && wanted == INT64_MIN) {
+            if (!bd_libav_parallel_sections(s->parallel))
+                s->decoder->skip_frame = s->discard; /* a seek may have left another one */
             bd_libav_parallel_join(s->parallel);
+        }
         enum bd_status status = decode(s);
         if (status != BD_OK)
             return status;
@@ -205,8 +208,8 @@ static enum bd_status libav_next(struct bd_source *base, int64_t wanted, int64_t
     return BD_OK;
 }
 
-/* A picture that nobody wants in pixels stays with the hardware, until a thread that needs its
- * samples fetches them: the decoder goes on. */
+/* A picture that nobody wants in pixels stays with the hardware, or is copied there, until a thread
+ * that needs its samples fetches them: the decoder goes on. */
 static enum bd_status libav_picture(struct bd_source *base, struct bd_frame *frame)
 {
     struct libav_source *s = (struct libav_source *)base;
@@ -405,9 +408,7 @@ static enum bd_status libav_open(struct bd_source **source, const char *input,
         bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
         goto error;
     }
-    /* With "auto" a GPU that has pictures stay there helps the threads (libav_parallel.h). */
-    const bool helps = options->device && options->hwaccel && !strcmp(options->hwaccel, "auto");
-    status = open_first(s, input, options, helps ? NULL : options->hwaccel);
+    status = open_first(s, input, options, options->hwaccel);
     if (status == BD_OK && s->decoder->hw_device_ctx && !s->frame->hw_frames_ctx &&
         s->input.seekable) {
         /* "auto" found hardware that does not decode this stream: start again with threads. */
