@@ -198,6 +198,10 @@ static const struct {
     { "avc.mp4", "-c:v libx264 -preset veryfast -bf 2 -g 12 -threads 1", true },
     { "avc.ts", "-c:v libx264 -preset veryfast -bf 2 -g 12 -threads 1", true },
     { "open.mp4", "-c:v libx264 -preset veryfast -bf 2 -g 12 -x264-params open-gop=1", true },
+    /* fewer packets in a section than the decoder may hold back */
+    { "short.mp4",
+      "-c:v libx264 -preset veryfast -x264-params keyint=3:min-keyint=1:bframes=2:b-adapt=0:ref=4",
+      true },
     { "intra.mp4", "-c:v libx264 -preset veryfast -g 1", true },
     { "hevc.mp4", "-c:v libx265 -preset ultrafast -x265-params keyint=12:open-gop=0:log-level=1",
       false },
