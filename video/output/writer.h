@@ -14,10 +14,10 @@ struct bd_writer_options {
     struct bd_rational time_base;  /* seconds a unit of frame.pts */
     struct bd_rational frame_rate; /* average, 0/1 where unknown: a hint */
     struct bd_rational pixel_aspect;
-    bool lossless;          /* every pixel is kept exactly (masks) */
-    bool overwrite;         /* replace an existing file; else BD_ERROR_IO */
-    int threads;            /* of encoders that take much memory for each; 0: one a core, or eight */
-    const char *codec;      /* libavcodec encoder name; NULL: by extension and `lossless` */
+    bool lossless;     /* every pixel is kept exactly (masks) */
+    bool overwrite;    /* replace an existing file; else BD_ERROR_IO */
+    int threads;       /* of encoders that take much memory for each; 0: one a core, or eight */
+    const char *codec; /* libavcodec encoder name; NULL: by extension and `lossless` */
     const char *film_codec; /* the same where `codec` is NULL, but nothing to pictures */
 };
 
