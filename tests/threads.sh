@@ -11,7 +11,7 @@ export program=$build/backdrop
 # Mesa's threads are not ours.
 export SDL_RENDER_DRIVER=software SDL_FRAMEBUFFER_ACCELERATION=0
 
-for name in pool status queue; do
+for name in pool status queue sections; do
     "$build/test_$name"
 done
 "$program" export 'synth:easy?size=160x120&frames=60' --threads 3 --progress none --mask mask.mp4 \
