@@ -29,7 +29,7 @@ struct plane {
 
 struct bd_area {
     struct plan plan;
-    struct bd_axis columns, rows, chroma_columns, chroma_rows;
+    struct bd_axis axes[bd_axis_kinds];
     struct plane planes[3]; /* Y, U, V; NV12: Y, UV; else pixels alone */
     int plane_count;
     uint16_t *scratch; /* as the longest plane */
@@ -121,13 +121,9 @@ enum bd_status bd_area_create(struct bd_area **area, const struct bd_frame *dst,
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "no memory for scaling");
     self->plan = plan;
-    if (!bd_axis_create(&self->columns, plan.small_width, plan.width, 0, bd_axis_whole_row) ||
-        !bd_axis_create(&self->rows, plan.small_height, plan.height, 0, bd_axis_whole_column) ||
-        !bd_axis_create(&self->chroma_columns, plan.small_width, plan.width, plan.shift_x,
-                        bd_axis_whole_row) ||
-        !bd_axis_create(&self->chroma_rows, plan.small_height, plan.height, plan.shift_y,
-                        bd_axis_whole_column) ||
-        !make_planes(self)) {
+    const struct bd_axis_plan axes = { plan.width,        plan.height,  plan.small_width,
+                                       plan.small_height, plan.shift_x, plan.shift_y };
+    if (!bd_axes_create(self->axes, &axes) || !make_planes(self)) {
         bd_area_destroy(&self);
         return bd_fail(BD_ERROR_MEMORY, "no memory to scale pictures of %d x %d", plan.width,
                        plan.height);
@@ -148,10 +144,7 @@ void bd_area_destroy(struct bd_area **area)
     struct bd_area *self = *area;
     if (!self)
         return;
-    bd_axis_destroy(&self->columns);
-    bd_axis_destroy(&self->rows);
-    bd_axis_destroy(&self->chroma_columns);
-    bd_axis_destroy(&self->chroma_rows);
+    bd_axes_destroy(self->axes);
     for (int i = 0; i < self->plane_count; i++) {
         free(self->planes[i].lines);
         free(self->planes[i].zipped);
@@ -325,10 +318,10 @@ static void average_band(struct bd_area *area, const struct bd_frame *src, int r
     const struct plan *plan = &area->plan;
     const struct bd_yuv *yuv = src->yuv;
     average_columns(area, &area->planes[0], yuv ? yuv->data[0] : src->data,
-                    yuv ? yuv->stride[0] : src->stride, &area->rows, row);
+                    yuv ? yuv->stride[0] : src->stride, &area->axes[bd_axis_rows], row);
     for (int i = 1; yuv && i < area->plane_count; i++)
-        average_columns(area, &area->planes[i], yuv->data[i], yuv->stride[i], &area->chroma_rows,
-                        row);
+        average_columns(area, &area->planes[i], yuv->data[i], yuv->stride[i],
+                        &area->axes[bd_axis_chroma_rows], row);
     for (int c = 0; c < area->average_count; c++) {
         const bool chroma = yuv && c > 0;
         const struct plane *plane =
@@ -336,7 +329,7 @@ static void average_band(struct bd_area *area, const struct bd_frame *src, int r
         int step = chroma ? plan->step : yuv ? 1 : plan->samples;
         int offset = !yuv ? c : plan->step == 2 && c == 2 ? 1 : 0;
         average_rows(area->averages[c], plane->zipped + offset * ROWS, step,
-                     chroma ? &area->chroma_columns : &area->columns);
+                     &area->axes[chroma ? bd_axis_chroma_columns : bd_axis_columns]);
     }
     make_channels(area, yuv);
 }

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-/* Result i covers i * length .. (i + 1) * length, in parts of a pixel of which it has `results`; a
- * sample covers 2^shift pixels. Weights are differences of rounded sums: together they are `whole`.
- */
-bool bd_axis_create(struct bd_axis *axis, int results, int length, int shift, int whole)
+/* For `results` averages over `length` pixels, of which a sample covers 2^shift. Result i covers
+ * i * length .. (i + 1) * length, in parts of a pixel of which it has `results`. Weights are
+ * differences of rounded sums: together they are `whole`. */
+static bool create(struct bd_axis *axis, int results, int length, int shift, int whole)
 {
     int64_t unit = (int64_t)results << shift;
     int most = (int)(length / unit) + 2;
@@ -32,10 +32,23 @@ bool bd_axis_create(struct bd_axis *axis, int results, int length, int shift, in
     return true;
 }
 
-void bd_axis_destroy(struct bd_axis *axis)
+bool bd_axes_create(struct bd_axis axes[bd_axis_kinds], const struct bd_axis_plan *plan)
 {
-    free(axis->first);
-    free(axis->count);
-    free(axis->at);
-    free(axis->weights);
+    const int width = plan->width, height = plan->height;
+    const int columns = plan->small_width, rows = plan->small_height;
+    return create(&axes[bd_axis_columns], columns, width, 0, bd_axis_whole_row) &&
+           create(&axes[bd_axis_rows], rows, height, 0, bd_axis_whole_column) &&
+           create(&axes[bd_axis_chroma_columns], columns, width, plan->shift_x,
+                  bd_axis_whole_row) &&
+           create(&axes[bd_axis_chroma_rows], rows, height, plan->shift_y, bd_axis_whole_column);
+}
+
+void bd_axes_destroy(struct bd_axis axes[bd_axis_kinds])
+{
+    for (int i = 0; i < bd_axis_kinds; i++) {
+        free(axes[i].first);
+        free(axes[i].count);
+        free(axes[i].at);
+        free(axes[i].weights);
+    }
 }

@@ -21,10 +21,24 @@ struct bd_axis {
     uint16_t *weights;
 };
 
-/* For `results` averages over `length` pixels, of which a sample covers 2^shift; the weights of
- * each are `whole` together. False: no memory; destroy it nevertheless. */
-bool bd_axis_create(struct bd_axis *axis, int results, int length, int shift, int whole);
-void bd_axis_destroy(struct bd_axis *axis);
+/* Those of a picture: of its pixels, or luma, and of its chroma. */
+enum bd_axis_kind {
+    bd_axis_columns,
+    bd_axis_rows,
+    bd_axis_chroma_columns,
+    bd_axis_chroma_rows,
+    bd_axis_kinds
+};
+
+/* From one size of picture to another one. A chroma sample covers 2^shift_x x 2^shift_y pixels. */
+struct bd_axis_plan {
+    int width, height, small_width, small_height;
+    int shift_x, shift_y;
+};
+
+/* False: no memory; destroy them nevertheless. */
+bool bd_axes_create(struct bd_axis axes[bd_axis_kinds], const struct bd_axis_plan *plan);
+void bd_axes_destroy(struct bd_axis axes[bd_axis_kinds]);
 
 #ifdef __cplusplus
 }

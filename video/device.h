@@ -55,6 +55,30 @@ struct bd_device {
     const struct bd_picture_ops *ops;
 };
 
+/* The work of a caller whose pictures may come from one device, then from another. All zero at
+ * first. */
+struct bd_device_user {
+    struct bd_device *device; /* that `work` is of; NULL: none so far */
+    struct bd_device_work *work;
+};
+
+static inline void bd_device_leave(struct bd_device_user *user)
+{
+    if (user->device)
+        user->device->ops->free_work(&user->work);
+    user->device = NULL;
+}
+
+/* The work for pictures of that device. */
+static inline struct bd_device_work **bd_device_enter(struct bd_device_user *user,
+                                                      struct bd_device *device)
+{
+    if (user->device != device)
+        bd_device_leave(user);
+    user->device = device;
+    return &user->work;
+}
+
 #ifdef __cplusplus
 }
 #endif

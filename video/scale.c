@@ -24,10 +24,9 @@ struct bd_scaler {
     int threads; /* as created */
     struct plan plan;
     struct SwsContext *sws;
-    AVFrame *from, *to;       /* the form of pictures that libswscale's threads need */
-    struct bd_area *area;     /* NULL: not needed so far */
-    struct bd_device *device; /* the GPU that `work` is of; NULL: none so far */
-    struct bd_device_work *work;
+    AVFrame *from, *to;        /* the form of pictures that libswscale's threads need */
+    struct bd_area *area;      /* NULL: not needed so far */
+    struct bd_device_user gpu; /* for pictures that are in the memory of one */
 };
 
 /* Threads are faster from this many pixels on; libswscale has them since FFmpeg 5.0. */
@@ -137,12 +136,6 @@ static int run(struct bd_scaler *scaler, struct bd_frame *dst, const struct bd_f
 }
 #endif
 
-static void free_work(struct bd_scaler *scaler)
-{
-    if (scaler->device)
-        scaler->device->ops->free_work(&scaler->work);
-}
-
 enum bd_status bd_scaler_create(struct bd_scaler **scaler, int threads)
 {
     *scaler = NULL;
@@ -163,10 +156,8 @@ static enum bd_status average_there(struct bd_scaler *scaler, struct bd_frame *d
     *done = dst->format != BD_RGBA32 && dst->width <= yuv->width && dst->height <= yuv->height;
     if (!*done)
         return BD_OK;
-    if (scaler->device != yuv->device)
-        free_work(scaler);
-    scaler->device = yuv->device;
-    enum bd_status status = scaler->device->ops->shrink(scaler->device, &scaler->work, dst, yuv);
+    enum bd_status status =
+        yuv->device->ops->shrink(yuv->device, bd_device_enter(&scaler->gpu, yuv->device), dst, yuv);
     *done = status != BD_ERROR_MEMORY; /* else it comes to the host */
     return *done ? status : BD_OK;
 }
@@ -242,7 +233,7 @@ void bd_scaler_destroy(struct bd_scaler **scaler)
     av_frame_free(&(*scaler)->from);
     av_frame_free(&(*scaler)->to);
     bd_area_destroy(&(*scaler)->area);
-    free_work(*scaler);
+    bd_device_leave(&(*scaler)->gpu);
     free(*scaler);
     *scaler = NULL;
 }

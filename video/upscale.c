@@ -7,24 +7,15 @@
 #include "video/device.h"
 #include "video/yuv.h"
 
-/* The position of a full-size row or column among the small ones. */
-struct place {
-    int cell;  /* the small pixel it falls into */
-    int first; /* of the two that are interpolated; the other is `second` */
-    int second;
-    int fraction; /* of `second`, 0..256 */
-};
-
 struct bd_upscaler {
     int width, height, small_width, small_height;
-    struct place *columns; /* width */
-    struct place *rows;    /* height */
+    struct bd_place *columns; /* width */
+    struct bd_place *rows;    /* height */
     int *edges;     /* small_width + 1: first full-size column of each small one, then the width */
     int *row_edges; /* small_height + 1: the same of rows */
     struct bd_pool *pool;
-    struct scratch *scratch;  /* one a thread */
-    struct bd_device *device; /* the GPU that `work` is of; NULL: none so far */
-    struct bd_device_work *work;
+    struct scratch *scratch;   /* one a thread */
+    struct bd_device_user gpu; /* for pictures that are in the memory of one */
 };
 
 /* Memory of a thread, for the small row that it works on. */
@@ -38,21 +29,26 @@ struct scratch {
     int *runs;     /* small_width + 1: first cell of a run in the band, first after it, and so on */
 };
 
-static void place_all(struct place *places, int count, int small)
+struct bd_place bd_upscale_place(int i, int count, int small)
 {
-    for (int i = 0; i < count; i++) {
-        /* centres of pixels, in units of 1/(2 count) of a small pixel */
-        int64_t twice = (int64_t)(2 * i + 1) * small - count;
-        int64_t limit = (int64_t)(small - 1) * 2 * count;
-        twice = twice < 0 ? 0 : twice > limit ? limit : twice;
-        places[i].cell = (int)((int64_t)i * small / count);
-        places[i].first = (int)(twice / (2 * count));
-        places[i].fraction = (int)(twice % (2 * count) * 256 / (2 * count));
-        places[i].second = places[i].first + 1 < small ? places[i].first + 1 : small - 1;
-    }
+    /* centres of pixels, in units of 1/(2 count) of a small pixel */
+    int64_t twice = (int64_t)(2 * i + 1) * small - count;
+    int64_t limit = (int64_t)(small - 1) * 2 * count;
+    twice = twice < 0 ? 0 : twice > limit ? limit : twice;
+    int first = (int)(twice / (2 * count));
+    return (struct bd_place){ .cell = (int)((int64_t)i * small / count),
+                              .first = first,
+                              .second = first + 1 < small ? first + 1 : small - 1,
+                              .fraction = (int)(twice % (2 * count) * 256 / (2 * count)) };
 }
 
-static void find_edges(int *edges, const struct place *places, int count, int small)
+static void place_all(struct bd_place *places, int count, int small)
+{
+    for (int i = 0; i < count; i++)
+        places[i] = bd_upscale_place(i, count, small);
+}
+
+static void find_edges(int *edges, const struct bd_place *places, int count, int small)
 {
     for (int i = count - 1; i >= 0; i--)
         edges[places[i].cell] = i;
@@ -107,18 +103,12 @@ enum bd_status bd_upscaler_create(struct bd_upscaler **upscaler, struct bd_pool 
     return BD_OK;
 }
 
-static void free_work(struct bd_upscaler *self)
-{
-    if (self->device)
-        self->device->ops->free_work(&self->work);
-}
-
 void bd_upscaler_destroy(struct bd_upscaler **upscaler)
 {
     struct bd_upscaler *self = *upscaler;
     if (!self)
         return;
-    free_work(self);
+    bd_device_leave(&self->gpu);
     for (int i = 0; self->scratch && i < bd_pool_threads(self->pool); i++) {
         free(self->scratch[i].memory);
         free(self->scratch[i].runs);
@@ -215,7 +205,7 @@ static void widen(const struct bd_upscaler *self, uint8_t *line, const uint8_t *
 }
 
 /* Bilinear value of a tight picture with `channels` interleaved samples. */
-static int interpolate(const uint8_t *row0, const uint8_t *row1, const struct place *x,
+static int interpolate(const uint8_t *row0, const uint8_t *row1, const struct bd_place *x,
                        int fraction_y, int channels, int channel)
 {
     int i = x->first * channels + channel, j = x->second * channels + channel;
@@ -241,7 +231,7 @@ static void take_pixel(const struct bd_frame *input, int x, int y, int channels,
 
 /* Is the full-size pixel in column `column` of row `row` foreground? */
 static uint8_t decide(const struct bd_small_result *small, const struct bd_frame *input,
-                      const struct place *x, const struct place *y, int column, int row,
+                      const struct bd_place *x, const struct bd_place *y, int column, int row,
                       int threshold)
 {
     size_t tight = (size_t)small->width;
@@ -308,12 +298,9 @@ enum bd_status bd_upscale_mask(struct bd_upscaler *upscaler, struct bd_frame *ma
     struct enlargement all = { upscaler, mask, input, small };
     struct bd_device *device = input->yuv ? input->yuv->device : NULL;
     enum bd_status status = BD_ERROR_MEMORY;
-    if (device && upscaler->device != device)
-        free_work(upscaler);
-    if (device) {
-        upscaler->device = device;
-        status = device->ops->enlarge(device, &upscaler->work, mask, input->yuv, small);
-    }
+    if (device)
+        status = device->ops->enlarge(device, bd_device_enter(&upscaler->gpu, device), mask,
+                                      input->yuv, small);
     if (status != BD_ERROR_MEMORY)
         return status;
     /* Without a GPU, or where it has no memory left, on the host. */

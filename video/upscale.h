@@ -5,6 +5,17 @@
 #include "base/pool.h"
 #include "video/frame.h"
 
+/* The position of a full-size row or column among the small ones. */
+struct bd_place {
+    int cell;  /* the small pixel it falls into */
+    int first; /* of the two that are interpolated; the other is `second` */
+    int second;
+    int fraction; /* of `second`, 0..256 */
+};
+
+/* Of row or column i of `count`, which stand for `small` ones. */
+struct bd_place bd_upscale_place(int i, int count, int small);
+
 struct bd_upscaler;
 
 /* What was found at the processing size; tight rows. */

@@ -162,20 +162,20 @@ static struct bd_cuda_axis pack_axis(uint8_t *host, const uint8_t *gpu, const st
 
 /* On the GPU there are the tables of the axes and then the result. */
 static enum bd_status make_shrinking(struct bd_device_work *work, const struct plan *plan,
-                                     const struct bd_axis axes[4])
+                                     const struct bd_axis axes[bd_axis_kinds])
 {
     struct memory *memory = &work->shrinking_memory;
-    struct bd_cuda_axis packed[4];
+    struct bd_cuda_axis packed[bd_axis_kinds];
     size_t tables = 0, at = 0;
     const size_t result =
         (size_t)plan->small_width * (size_t)plan->small_height * (size_t)plan->channels;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < bd_axis_kinds; i++)
         tables += axis_bytes(&axes[i]);
     enum bd_status status =
         make_memory(work, memory, tables + result, larger(tables, result), shrinking_what);
     if (status != BD_OK)
         return status;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < bd_axis_kinds; i++) {
         packed[i] = pack_axis(memory->host + at, memory->gpu + at, &axes[i]);
         at += axis_bytes(&axes[i]);
     }
@@ -183,10 +183,10 @@ static enum bd_status make_shrinking(struct bd_device_work *work, const struct p
                                                   .width = plan->small_width,
                                                   .height = plan->small_height,
                                                   .channels = plan->channels,
-                                                  .columns = packed[0],
-                                                  .rows = packed[1],
-                                                  .chroma_columns = packed[2],
-                                                  .chroma_rows = packed[3] };
+                                                  .columns = packed[bd_axis_columns],
+                                                  .rows = packed[bd_axis_rows],
+                                                  .chroma_columns = packed[bd_axis_chroma_columns],
+                                                  .chroma_rows = packed[bd_axis_chroma_rows] };
     status = upload_tables(work, memory, tables, shrinking_what);
     if (status != BD_OK)
         free_memory(memory);
@@ -195,26 +195,22 @@ static enum bd_status make_shrinking(struct bd_device_work *work, const struct p
 
 static enum bd_status plan_shrinking(struct bd_device_work *work, const struct plan *plan)
 {
-    struct bd_axis axes[4] = { { 0 } };
+    struct bd_axis axes[bd_axis_kinds] = { { 0 } };
     enum bd_status status = BD_OK;
     if (memcmp(plan, &work->shrinking_plan, sizeof *plan) == 0)
         return BD_OK;
     work->shrinking_plan = (struct plan){ 0 };
     free_memory(&work->shrinking_memory);
-    if (!bd_axis_create(&axes[0], plan->small_width, plan->width, 0, bd_axis_whole_row) ||
-        !bd_axis_create(&axes[1], plan->small_height, plan->height, 0, bd_axis_whole_column) ||
-        !bd_axis_create(&axes[2], plan->small_width, plan->width, plan->shift_x,
-                        bd_axis_whole_row) ||
-        !bd_axis_create(&axes[3], plan->small_height, plan->height, plan->shift_y,
-                        bd_axis_whole_column))
+    const struct bd_axis_plan sizes = { plan->width,        plan->height,  plan->small_width,
+                                        plan->small_height, plan->shift_x, plan->shift_y };
+    if (!bd_axes_create(axes, &sizes))
         status = bd_fail(BD_ERROR_MEMORY, "no memory to scale pictures of %d x %d", plan->width,
                          plan->height);
     if (status == BD_OK)
         status = make_shrinking(work, plan, axes);
     if (status == BD_OK)
         work->shrinking_plan = *plan;
-    for (int i = 0; i < 4; i++)
-        bd_axis_destroy(&axes[i]);
+    bd_axes_destroy(axes);
     return status;
 }
 
@@ -243,19 +239,15 @@ enum bd_status bd_cuda_work_shrink(struct bd_device *device, struct bd_device_wo
 /* ---- enlarged masks ----------------------------------------------------------------------------
  */
 
-/* The tables of `count` full-size columns or rows among `small` ones, as place_all of
- * video/upscale.c. */
+/* The tables of `count` full-size columns or rows among `small` ones. */
 static void place_all(int *cells, struct bd_cuda_place *places, int count, int small)
 {
     for (int i = 0; i < count; i++) {
-        /* centres of pixels, in units of 1/(2 count) of a small pixel */
-        int64_t twice = (int64_t)(2 * i + 1) * small - count;
-        int64_t limit = (int64_t)(small - 1) * 2 * count;
-        twice = twice < 0 ? 0 : twice > limit ? limit : twice;
-        cells[i] = (int)((int64_t)i * small / count);
-        places[i].first = (int)(twice / (2 * count));
-        places[i].fraction = (int)(twice % (2 * count) * 256 / (2 * count));
-        places[i].second = places[i].first + 1 < small ? places[i].first + 1 : small - 1;
+        const struct bd_place place = bd_upscale_place(i, count, small);
+        cells[i] = place.cell;
+        places[i] = (struct bd_cuda_place){ .first = place.first,
+                                            .second = place.second,
+                                            .fraction = place.fraction };
     }
 }
 
