@@ -257,19 +257,26 @@ static void sections_give_the_frames_of_one_decoder(void **state)
     }
 }
 
+/* Makes a film whose sections are short, and has one decoder decode it alone. The film stands at
+ * its start again. */
+static void expect_short_sections(struct film *film, struct seen *expected)
+{
+    need_ffmpeg();
+    assert_true(make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
+    open_film(film, "avc.mp4");
+    decode_alone(film, expected, most_seen);
+    avcodec_flush_buffers(film->decoders[0]);
+    rewind_film(film);
+}
+
 /* The first decoder is in the middle of a section when the others come to its help. */
 static void sections_go_on_where_a_decoder_is(void **state)
 {
     (void)state;
-    need_ffmpeg();
     struct film film;
     struct seen *expected = make_seen(2), *seen = expected + 1;
     struct helper helper = { 0 };
-    assert_true(make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
-    open_film(&film, "avc.mp4");
-    decode_alone(&film, expected, most_seen);
-    avcodec_flush_buffers(film.decoders[0]);
-    rewind_film(&film);
+    expect_short_sections(&film, expected);
     decode_alone(&film, seen, 5);
     struct bd_sections *sections = open_sections(&film, 3, 100, true, &helper);
     decode_sections(&film, sections, seen, most_seen, -1);
@@ -311,15 +318,10 @@ static void a_long_section_passes(void **state)
 static void damage_stays_in_its_section(void **state)
 {
     (void)state;
-    need_ffmpeg();
     struct film film;
     struct seen *expected = make_seen(2), *seen = expected + 1;
     struct helper helper = { 0 };
-    assert_true(make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
-    open_film(&film, "avc.mp4");
-    decode_alone(&film, expected, most_seen);
-    avcodec_flush_buffers(film.decoders[0]);
-    rewind_film(&film);
+    expect_short_sections(&film, expected);
     struct bd_sections *sections = open_sections(&film, 3, 100, false, &helper);
     decode_sections(&film, sections, seen, most_seen, 14); /* in the second section */
     assert_true(seen->errors > 0);
@@ -339,12 +341,9 @@ static void damage_stays_in_its_section(void **state)
 static void a_decoder_that_fails_is_replaced(void **state)
 {
     (void)state;
-    need_ffmpeg();
     struct film film;
     struct seen *expected = make_seen(2), *seen = expected + 1;
-    assert_true(make("avc.mp4", MOVING("98x66", "4"), films[0].coding));
-    open_film(&film, "avc.mp4");
-    decode_alone(&film, expected, most_seen);
+    expect_short_sections(&film, expected);
     for (int fails = 1; fails <= 100; fails += 7)
         for (int others = 0; others < 2; others++) {
             struct helper helper = { .fails = fails, .other = others ? film.decoders[3] : NULL };

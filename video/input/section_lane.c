@@ -78,6 +78,15 @@ static bool has_room(const struct bd_lane *lane)
                                            (received && lane->frame_count < bd_lane_frames));
 }
 
+/* With the mutex, where there is room. */
+static void push(struct bd_lane *lane, struct bd_decoded decoded)
+{
+    struct bd_sections *s = lane->sections;
+    lane->frames[(lane->first_frame + lane->frame_count++) % s->room] = decoded;
+    s->waiting++;
+    pthread_cond_signal(&s->ready);
+}
+
 /* Adds what was decoded, when there is room. Returns false where the lane has to stop. */
 static bool add(struct bd_lane *lane, struct bd_decoded decoded)
 {
@@ -86,12 +95,8 @@ static bool add(struct bd_lane *lane, struct bd_decoded decoded)
     while (!has_room(lane) && !is_halted(s))
         pthread_cond_wait(&s->work, &s->mutex);
     const bool goes_on = !is_halted(s);
-    if (goes_on) {
-        lane->frames[(lane->first_frame + lane->frame_count) % s->room] = decoded;
-        lane->frame_count++;
-        s->waiting++;
-        pthread_cond_signal(&s->ready);
-    }
+    if (goes_on)
+        push(lane, decoded);
     pthread_mutex_unlock(&s->mutex);
     if (!goes_on)
         av_frame_free(&decoded.frame);
@@ -218,7 +223,6 @@ static AVCodecContext *decode_or_replace(struct bd_lane *lane, const AVPacket *p
  * it have gone meanwhile, it goes on after the one that is lost. With the mutex. */
 static void go_on(struct bd_lane *lane, AVCodecContext *decoder)
 {
-    struct bd_sections *s = lane->sections;
     lane->decoder = decoder;
     lane->replaced = true;
     lane->done = false;
@@ -226,10 +230,8 @@ static void go_on(struct bd_lane *lane, AVCodecContext *decoder)
         lane->frames_known = lane->frames_made;
         lane->decoded_count = lane->after_used = 0;
         lane->after_seen = false;
-    } else if (lane->frame_count < s->room) {
-        lane->frames[(lane->first_frame + lane->frame_count++) % s->room] =
-            (struct bd_decoded){ .error = AVERROR_EXTERNAL };
-        s->waiting++;
+    } else if (lane->frame_count < lane->sections->room) {
+        push(lane, (struct bd_decoded){ .error = AVERROR_EXTERNAL });
     }
 }
 
