@@ -276,13 +276,11 @@ static enum bd_status add_row(struct bd_bench *bench, const struct film *film,
     const bool gray = run->options[1] && strcmp(run->options[1], "gray") == 0;
     snprintf(row.name, sizeof row.name, "a frame, %dx%d%s, H.264%s", film->width, film->height,
              gray ? " gray" : "", film->minutes ? ", two minutes" : "");
-    snprintf(row.method, sizeof row.method, "export %s%s%s%s%s",
+    const bool named = run->options[1] && !gray;
+    snprintf(row.method, sizeof row.method, "export %s%s%s%s%s%s",
              all ? "of four films" : run->outputs[0], run->full_size ? ", full size" : "",
-             run->options[1] && !gray ? ", " : "", run->options[1] && !gray ? run->options[0] : "",
-             run->options[1] && !gray ? " " : "");
-    if (run->options[1] && !gray)
-        snprintf(row.method + strlen(row.method), sizeof row.method - strlen(row.method), "%s",
-                 run->options[1]);
+             named ? ", " : "", named ? run->options[0] : "", named ? " " : "",
+             named ? run->options[1] : "");
     row.ms = MEDIAN(seconds) * 1e3 / film->frames;
     bd_bench_extra(&row, "frames_per_second", film->frames / MEDIAN(seconds));
     bd_bench_extra(&row, "first_frame_s", MEDIAN(first_frame_seconds));
