@@ -32,6 +32,7 @@ rules='
 include             backdrop
 base                base backdrop/status.h
 linalg              base linalg backdrop -backdrop/separator.h
+objects             base objects backdrop/api.h backdrop/status.h backdrop/components.h backdrop/tracker.h
 separation          base linalg/shared separation backdrop
 gpu/separation      base linalg/shared separation/shared gpu backdrop -gpu/video
 gpu/video           base linalg/shared gpu video backdrop -gpu/separation -backdrop/separator.h
@@ -44,6 +45,7 @@ app                 base separation/shared video app gpu/video/device.h backdrop
 tests/base          base tests/support backdrop
 tests/public        tests/public tests/support backdrop
 tests/linalg        base linalg tests/support backdrop -backdrop/separator.h
+tests/objects       base objects video tests/objects tests/support backdrop
 tests/separation    base linalg/shared separation video tests/separation tests/support backdrop
 tests/lapack        base linalg/shared lapack tests/lapack tests/support backdrop
 tests/video         base video tests/video tests/support backdrop/status.h

@@ -2,8 +2,8 @@
 #ifndef BD_APP_EXPORT_COMPONENT_H
 #define BD_APP_EXPORT_COMPONENT_H
 
-#include "separation/shared/components.h"
 #include "video/frame.h"
+#include <backdrop/components.h>
 
 struct bd_box {
     int x, y, width, height; /* pixels */

@@ -17,6 +17,7 @@ struct bd_pictures {
     struct bd_frame small_background;
     struct bd_device *device; /* that has the memory of `mask`; NULL: the frame has its own */
     struct bd_frame mask, labels, background, foreground, overlay;
+    struct bd_tracker *tracker; /* of the objects of `mask`; NULL: not wanted */
     struct bd_frame roi; /* full size, BD_GRAY8: where black, nothing is foreground; empty: none */
 };
 
@@ -105,6 +106,9 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
     if (!status && enlarges_background(self) && (wants & BD_WANT_BACKGROUND))
         status =
             bd_frame_create(&self->small_background, settings->width, settings->height, format);
+    if (!status && (wants & BD_WANT_OBJECTS))
+        status = bd_tracker_create(
+            &self->tracker, &(struct bd_tracker_options){ .width = width, .height = height });
     if (!status && roi)
         status = load_roi(self, roi);
     if (status)
@@ -128,6 +132,7 @@ void bd_pictures_destroy(struct bd_pictures **pictures)
     bd_frame_destroy(&self->foreground);
     bd_frame_destroy(&self->overlay);
     bd_frame_destroy(&self->roi);
+    bd_tracker_destroy(&self->tracker);
     free(self);
     *pictures = NULL;
 }
@@ -222,6 +227,11 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
         make_labels(self, separation->shadow, settings);
         result->labels = &self->labels;
     }
+    if (self->tracker)
+        status = bd_tracker_add(self->tracker, self->mask.data, self->mask.stride, result->time,
+                                &result->objects, &result->object_count);
+    if (status)
+        return status;
     if (self->wants & BD_WANT_BACKGROUND) {
         status = make_background(self, separation->background);
         if (status)

@@ -14,6 +14,7 @@
 #include "app/options.h"
 #include "video/input/reader.h"
 #include <backdrop/separator.h>
+#include <backdrop/tracker.h>
 
 struct bd_pipeline;
 
@@ -26,8 +27,9 @@ enum bd_want {
     BD_WANT_SHADOWS = 16,
     BD_WANT_INPUT = 32, /* pixels of the input; implied by foreground, overlay and colour */
     BD_WANT_DECODED =
-        64,             /* the input in colour, its pixels only where it cannot be had as decoded */
-    BD_WANT_SMALL = 128 /* the background in the processing size */
+        64, /* the input in colour, its pixels only where it cannot be had as decoded */
+    BD_WANT_SMALL = 128,  /* the background in the processing size */
+    BD_WANT_OBJECTS = 256 /* the objects of the mask, followed from frame to frame */
 };
 
 struct bd_result {
@@ -43,8 +45,10 @@ struct bd_result {
                                           wanted */
     const struct bd_frame *overlay;    /* BD_RGB24: input with the mask tinted and outlined; NULL if
                                           not wanted */
-    double time;                       /* seconds: pts x time base */
-    int64_t foreground_pixels;         /* of the full-size mask */
+    const struct bd_object *objects;   /* of the mask, in pixels of it; NULL if not wanted */
+    int object_count;
+    double time;               /* seconds: pts x time base */
+    int64_t foreground_pixels; /* of the full-size mask */
     int rank, columns;
     bool learned;
     int64_t dropped; /* live frames dropped so far */

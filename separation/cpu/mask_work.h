@@ -7,8 +7,8 @@
 
 #include "separation/cpu/kernels/kernels.h"
 #include "separation/cpu/mask.h"
-#include "separation/shared/components.h"
 #include "separation/shared/shadow.h"
+#include <backdrop/components.h>
 
 enum {
     bd_shadow_side = 2 * bd_shadow_reach + 1,

@@ -1,4 +1,4 @@
-#include "separation/shared/components.h"
+#include <backdrop/components.h>
 
 #include <stdlib.h>
 #include <string.h>

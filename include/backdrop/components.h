@@ -1,13 +1,18 @@
-/* Connected components of a picture of two values, on the CPU. They are found on horizontal runs of
- * equal pixels. */
-#ifndef BD_SEPARATION_SHARED_COMPONENTS_H
-#define BD_SEPARATION_SHARED_COMPONENTS_H
+/* Connected components of a picture of two values, as a mask, on the CPU. They are found on
+ * horizontal runs of equal pixels. */
+#ifndef BACKDROP_COMPONENTS_H
+#define BACKDROP_COMPONENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include <backdrop/api.h>
 #include <backdrop/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* A horizontal run of equal pixels, and its place in a union-find forest. */
 struct bd_run {
@@ -31,15 +36,19 @@ static inline size_t bd_components_most(int width, int height)
 }
 
 /* BD_ERROR_MEMORY leaves *components empty. */
-enum bd_status bd_components_create(struct bd_components *components, int width, int height);
-void bd_components_destroy(struct bd_components *components);
+BD_API enum bd_status bd_components_create(struct bd_components *components, int width, int height);
+BD_API void bd_components_destroy(struct bd_components *components);
 
 /* Finds the components of pixels equal to `value`, which touch at sides, or also at corners. All
  * other pixels of the picture (height rows, `stride` bytes apart) are equal to `other`. */
-void bd_components_find(struct bd_components *components, const uint8_t *picture, int64_t stride,
-                        uint8_t value, uint8_t other, bool corners);
+BD_API void bd_components_find(struct bd_components *components, const uint8_t *picture,
+                               int64_t stride, uint8_t value, uint8_t other, bool corners);
 
 /* The root of the component of run i. */
-int32_t bd_components_root(struct bd_components *components, int32_t i);
+BD_API int32_t bd_components_root(struct bd_components *components, int32_t i);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

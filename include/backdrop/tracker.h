@@ -1,0 +1,61 @@
+/* Objects: the components of a mask, followed from one frame to the next. Each keeps a number as
+ * long as it can be told from the others. */
+#ifndef BACKDROP_TRACKER_H
+#define BACKDROP_TRACKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <backdrop/api.h>
+#include <backdrop/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Fields that are 0 have their defaults. */
+struct bd_tracker_options {
+    int width, height; /* pixels of every mask */
+    int min_area;      /* pixels of the smallest component that may become an object;
+                          0: 0.05 % of the mask */
+    double confirm;  /* seconds that a component must be followed before it is an object; 0: 0.2 */
+    double patience; /* seconds that an object which is not seen is waited for; 0: 1 */
+};
+
+/* An object in a frame. */
+struct bd_object {
+    int64_t id;              /* number, from 1, in the order in which objects are confirmed */
+    int x, y, width, height; /* its box, pixels from the upper left corner */
+    int64_t area;            /* pixels of the mask that it covers; of a group, its share */
+    double confidence;       /* 0..1: how sure it is that this is the object of that number */
+    double vx, vy;           /* how its box moves, pixels a second */
+    double since;            /* time of the frame in which it was seen first */
+    int64_t parent;          /* the object that it came out of; 0: none */
+    int group;               /* objects of one component have the same number, from 1; 0: alone */
+    bool seen;               /* false: hidden in this frame, and the box is where it should be */
+};
+
+struct bd_tracker;
+
+/* BD_ERROR_ARGUMENT for options out of range, BD_ERROR_MEMORY. */
+BD_API enum bd_status bd_tracker_create(struct bd_tracker **tracker,
+                                        const struct bd_tracker_options *options);
+BD_API void bd_tracker_destroy(struct bd_tracker **tracker);
+
+/* Follows the objects into the next mask (height rows of width bytes, 255 where an object is, else
+ * 0, `stride` bytes apart) of the time `time`, in seconds. *objects (*count of them, by their
+ * numbers) are the confirmed ones, valid until the next call. An object that has gone is listed,
+ * not seen, as long as it may come back; after that its number is not used again. A step back in
+ * time, or of more than 5 seconds ahead, ends all objects. BD_ERROR_ARGUMENT, BD_ERROR_MEMORY. */
+BD_API enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask,
+                                     int64_t stride, double time, const struct bd_object **objects,
+                                     int *count);
+
+/* Ends all objects, as after a seek. Numbers are not used again. */
+BD_API void bd_tracker_reset(struct bd_tracker *tracker);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
