@@ -1,8 +1,10 @@
-#include "app/export/contact_sheet.h"
-
+/* The output that is a picture which summarises an export. Each row shows a moment: input,
+ * background, mask and overlay side by side. The moments are spread over all frames and have most
+ * foreground. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/export/output.h"
 #include "video/scale.h"
 
 /* Twice as many moments are kept as are drawn. When all are used, neighbours are merged in pairs,
@@ -15,54 +17,77 @@ struct moment {
     struct bd_frame cells[kinds];
 };
 
-struct bd_contact_sheet {
+struct sheet {
     int cell_width, cell_height;
     struct moment moments[moments];
     int count;       /* moments begun */
     int64_t span;    /* frames that a moment covers */
     int64_t in_last; /* frames added to the last one */
     struct bd_scaler *scalers[kinds];
+    struct bd_frame picture; /* BD_RGB24, of all rows */
+    struct bd_writer *writer;
 };
 
-enum bd_status bd_contact_sheet_create(struct bd_contact_sheet **sheet, int width, int height)
+/* Rows for which there is no frame stay dark. */
+static enum bd_status create_picture(struct sheet *sheet)
 {
-    struct bd_contact_sheet *self = calloc(1, sizeof *self);
-    *sheet = NULL;
-    if (!self)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the contact sheet");
-    self->cell_width = width < most_width ? width : most_width;
-    self->cell_height = (int)((int64_t)height * self->cell_width / width);
-    self->cell_height = self->cell_height > 0 ? self->cell_height : 1;
-    self->span = 1;
+    return bd_frame_create(&sheet->picture, kinds * sheet->cell_width + (kinds + 1) * gap,
+                           rows * sheet->cell_height + (rows + 1) * gap, BD_RGB24);
+}
+
+static enum bd_status create_cells(struct sheet *sheet, int width, int height)
+{
+    sheet->cell_width = width < most_width ? width : most_width;
+    sheet->cell_height = (int)((int64_t)height * sheet->cell_width / width);
+    sheet->cell_height = sheet->cell_height > 0 ? sheet->cell_height : 1;
+    sheet->span = 1;
     for (int i = 0; i < moments; i++)
         for (int k = 0; k < kinds; k++) {
-            enum bd_status status = bd_frame_create(&self->moments[i].cells[k], self->cell_width,
-                                                    self->cell_height, BD_RGB24);
-            if (status) {
-                bd_contact_sheet_destroy(&self);
+            enum bd_status status = bd_frame_create(&sheet->moments[i].cells[k], sheet->cell_width,
+                                                    sheet->cell_height, BD_RGB24);
+            if (status)
                 return status;
-            }
         }
-    *sheet = self;
     return BD_OK;
 }
 
-void bd_contact_sheet_destroy(struct bd_contact_sheet **sheet)
+static void destroy(struct sheet *sheet)
 {
-    struct bd_contact_sheet *self = *sheet;
-    if (!self)
-        return;
     for (int k = 0; k < kinds; k++) {
-        bd_scaler_destroy(&self->scalers[k]);
+        bd_scaler_destroy(&sheet->scalers[k]);
         for (int i = 0; i < moments; i++)
-            bd_frame_destroy(&self->moments[i].cells[k]);
+            bd_frame_destroy(&sheet->moments[i].cells[k]);
     }
-    free(self);
-    *sheet = NULL;
+    bd_frame_destroy(&sheet->picture);
+    free(sheet);
+}
+
+static enum bd_status open_sheet(void **output, const char *path,
+                                 const struct bd_output_setup *setup)
+{
+    struct bd_writer_options options = bd_output_writer(setup, BD_RGB24);
+    struct sheet *sheet = calloc(1, sizeof *sheet);
+    *output = NULL;
+    if (!sheet)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the contact sheet");
+    enum bd_status status = create_cells(sheet, options.width, options.height);
+    if (!status)
+        status = create_picture(sheet);
+    options.width = sheet->picture.width;
+    options.height = sheet->picture.height;
+    options.pixel_aspect = (struct bd_rational){ 1, 1 };
+    if (!status)
+        status = bd_writer_open(&sheet->writer, path, &options);
+    if (status) {
+        destroy(sheet);
+        return status;
+    }
+    *output = sheet;
+    return BD_OK;
 }
 
 /* Keeps the better one of each pair of neighbours; the buffers of the others become free. */
-static void merge(struct bd_contact_sheet *sheet)
+static void merge(struct sheet *sheet)
 {
     struct moment sorted[moments];
     int kept = 0, spare = moments;
@@ -81,8 +106,11 @@ static void merge(struct bd_contact_sheet *sheet)
     sheet->span *= 2;
 }
 
-enum bd_status bd_contact_sheet_add(struct bd_contact_sheet *sheet, const struct bd_result *result)
+static enum bd_status add(void *output, const struct bd_result *result,
+                          const struct bd_activity *activity)
 {
+    (void)activity;
+    struct sheet *sheet = output;
     const struct bd_frame *pictures[kinds] = { result->input, result->background, result->mask,
                                                result->overlay };
     if (sheet->count == moments && sheet->in_last == sheet->span) {
@@ -109,14 +137,8 @@ enum bd_status bd_contact_sheet_add(struct bd_contact_sheet *sheet, const struct
     return BD_OK;
 }
 
-void bd_contact_sheet_size(const struct bd_contact_sheet *sheet, int *width, int *height)
-{
-    *width = kinds * sheet->cell_width + (kinds + 1) * gap;
-    *height = rows * sheet->cell_height + (rows + 1) * gap;
-}
-
 /* The moments are divided among the rows, in order; a row shows the best one of its share. */
-static const struct moment *best_for_row(const struct bd_contact_sheet *sheet, int row)
+static const struct moment *best_for_row(const struct sheet *sheet, int row)
 {
     int shown = sheet->count < rows ? sheet->count : rows;
     int from = row * sheet->count / shown, to = (row + 1) * sheet->count / shown;
@@ -127,14 +149,10 @@ static const struct moment *best_for_row(const struct bd_contact_sheet *sheet, i
     return best;
 }
 
-enum bd_status bd_contact_sheet_draw(struct bd_contact_sheet *sheet, struct bd_frame *picture)
+static void draw(struct sheet *sheet)
 {
-    int width, height;
-    bd_contact_sheet_size(sheet, &width, &height);
-    if (picture->width != width || picture->height != height || picture->format != BD_RGB24)
-        return bd_fail(BD_ERROR_ARGUMENT, "contact sheet: the picture must be %dx%d RGB", width,
-                       height);
-    memset(picture->data, ground, (size_t)picture->stride * (size_t)height);
+    struct bd_frame *picture = &sheet->picture;
+    memset(picture->data, ground, (size_t)picture->stride * (size_t)picture->height);
     for (int i = 0; i < rows && i < sheet->count; i++) {
         const struct moment *moment = best_for_row(sheet, i);
         for (int k = 0; k < kinds; k++) {
@@ -146,5 +164,37 @@ enum bd_status bd_contact_sheet_draw(struct bd_contact_sheet *sheet, struct bd_f
                        cell->data + (int64_t)y * cell->stride, (size_t)cell->width * 3);
         }
     }
-    return BD_OK;
 }
+
+static void keep_old(void *output)
+{
+    struct sheet *sheet = output;
+    bd_writer_keep_old(sheet->writer);
+}
+
+static enum bd_status close_sheet(void **output, const struct bd_activity *activity)
+{
+    (void)activity;
+    struct sheet *sheet = *output;
+    enum bd_status status = BD_OK;
+    if (!sheet)
+        return BD_OK;
+    if (sheet->count) {
+        draw(sheet);
+        status = bd_writer_write(sheet->writer, &sheet->picture);
+    }
+    status = bd_output_end_picture(&sheet->writer, status);
+    destroy(sheet);
+    *output = NULL;
+    return status;
+}
+
+const struct bd_output_kind bd_contact_sheet_output = {
+    .name = "contact-sheet",
+    .option = offsetof(struct bd_options, contact_sheet),
+    .wants = BD_WANT_BACKGROUND | BD_WANT_OVERLAY,
+    .open = open_sheet,
+    .write = add,
+    .keep_old = keep_old,
+    .close = close_sheet
+};

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "app/export/component.h"
+#include "app/export/output.h"
 #include "app/json.h"
 #include "video/output_file.h"
 
@@ -51,7 +52,7 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path,
     const char *dot = strrchr(path, '.');
     bool csv = dot && strcasecmp(dot, ".csv") == 0, json = dot && strcasecmp(dot, ".json") == 0;
     if (!csv && !json)
-        return bd_fail(BD_ERROR_ARGUMENT, "--events %s: must end in .csv or .json", path);
+        return bd_fail(BD_ERROR_ARGUMENT, "%s: must end in .csv or .json", path);
     struct bd_events *self = calloc(1, sizeof *self);
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for events");
@@ -279,3 +280,39 @@ enum bd_status bd_events_close(struct bd_events **events, int *count)
     *events = NULL;
     return status;
 }
+
+static enum bd_status open_events(void **output, const char *path,
+                                  const struct bd_output_setup *setup)
+{
+    struct bd_events *events;
+    enum bd_status status = bd_events_open(&events, path, setup->info);
+    *output = events;
+    return status;
+}
+
+static enum bd_status write_events(void *output, const struct bd_result *result,
+                                   const struct bd_activity *activity)
+{
+    (void)activity;
+    return bd_events_add(output, result);
+}
+
+static void keep_old_events(void *output)
+{
+    bd_events_keep_old(output);
+}
+
+static enum bd_status close_events(void **output, const struct bd_activity *activity)
+{
+    (void)activity;
+    struct bd_events *events = *output;
+    *output = NULL;
+    return bd_events_close(&events, NULL);
+}
+
+const struct bd_output_kind bd_events_output = { .name = "events",
+                                                 .option = offsetof(struct bd_options, events),
+                                                 .open = open_events,
+                                                 .write = write_events,
+                                                 .keep_old = keep_old_events,
+                                                 .close = close_events };

@@ -15,7 +15,7 @@ struct export
     const struct bd_options *options;
     struct bd_pipeline *pipeline;
     struct bd_outputs *outputs;
-    int output_count, event_count;
+    int output_count;
     struct bd_meter meter;
     struct bd_statistics statistics;
     int64_t frames;
@@ -51,7 +51,7 @@ static void log_settings(const struct export *export)
 static enum bd_status write_frame(void *user, const struct bd_result *result)
 {
     struct export *export = user;
-    enum bd_status status = bd_outputs_write(export->outputs, result);
+    enum bd_status status = bd_outputs_write(export->outputs, result, NULL);
     if (status) {
         export->broken = true;
         return status;
@@ -114,8 +114,6 @@ static int report(const struct export *export)
     fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s), %d output%s", export->frames,
             plural(export->frames), seconds, seconds > 0 ? (double)export->frames / seconds : 0,
             export->output_count, plural(export->output_count));
-    if (export->event_count >= 0)
-        fprintf(stderr, ", %d event%s", export->event_count, plural(export->event_count));
     fputc('\n', stderr);
     return 0;
 }
@@ -148,7 +146,7 @@ int bd_export_run(const struct bd_options *options)
     } else {
         log_settings(&export);
         run_frames(&export);
-        if (bd_outputs_close(&export.outputs, &export.event_count))
+        if (bd_outputs_close(&export.outputs, NULL))
             note_failure(&export);
         if (options->json && bd_statistics_write(&export.statistics, options->json,
                                                  bd_pipeline_backend(export.pipeline)))

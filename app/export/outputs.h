@@ -4,6 +4,7 @@
 
 #include "app/pipeline/pipeline.h"
 
+struct bd_activity;
 struct bd_outputs;
 
 /* BD_WANT_ bits that the given outputs need; *count is the number of outputs given. */
@@ -18,15 +19,16 @@ enum bd_status bd_outputs_check(const struct bd_options *options);
 enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,
                                const struct bd_pipeline *pipeline);
 
-/* Writes a separated frame to all outputs. */
-enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_result *result);
+/* Writes a separated frame, which `activity` (NULL where no output wants objects) has seen, to all
+ * outputs. */
+enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_result *result,
+                                const struct bd_activity *activity);
 
 /* What was written is not all that was asked for: files that were there before stay, and what was
  * written keeps the name NAME.part. */
 void bd_outputs_keep_old(struct bd_outputs *outputs);
 
-/* Finalises all files and nulls; returns the first failure. Safe on NULL. `events` (may be NULL) is
- * the number of events, -1 where none were asked for. */
-enum bd_status bd_outputs_close(struct bd_outputs **outputs, int *events);
+/* Finalises all files and nulls; returns the first failure. Safe on NULL. */
+enum bd_status bd_outputs_close(struct bd_outputs **outputs, const struct bd_activity *activity);
 
 #endif

@@ -1,0 +1,82 @@
+/* One kind of output of `backdrop export`: a row of the table in outputs.c. */
+#ifndef BD_APP_EXPORT_OUTPUT_H
+#define BD_APP_EXPORT_OUTPUT_H
+
+#include <stddef.h>
+
+#include "app/pipeline/pipeline.h"
+#include "video/output/writer.h"
+
+struct bd_activity;
+struct bd_output_kind;
+
+/* What an output is opened with; all of it stays until the output is closed. */
+struct bd_output_setup {
+    const struct bd_output_kind *kind;
+    const struct bd_options *options;
+    const struct bd_reader_info *info;    /* of the input */
+    struct bd_separator_options settings; /* of the separator */
+};
+
+/* An option whose value is the path of the output. Functions that are NULL do nothing. The output
+ * itself is what `open` makes, of any type. */
+struct bd_output_kind {
+    const char *name; /* of the option */
+    size_t option;    /* offset in struct bd_options of the path */
+    unsigned wants;   /* BD_WANT_ bits */
+
+    /* On failure nothing stays open. */
+    enum bd_status (*open)(void **output, const char *path, const struct bd_output_setup *setup);
+    /* The next frame; `activity` (app/activity/activity.h) has seen it. */
+    enum bd_status (*write)(void *output, const struct bd_result *result,
+                            const struct bd_activity *activity);
+    /* What was written is not all that was asked for: see bd_outputs_keep_old. */
+    void (*keep_old)(void *output);
+    /* Finalises, frees and nulls; `activity` has ended. Safe on NULL. */
+    enum bd_status (*close)(void **output, const struct bd_activity *activity);
+
+    /* Of films, one picture a frame. */
+    size_t picture; /* offset in struct bd_result of its const struct bd_frame * */
+    size_t codec;   /* offset in struct bd_options of its own codec; 0: it is no film */
+    bool lossless;
+};
+
+/* The path that is given for a kind; NULL: none is. */
+static inline const char *bd_output_path(const struct bd_options *options,
+                                         const struct bd_output_kind *kind)
+{
+    return *(const char *const *)((const char *)options + kind->option);
+}
+
+/* The codec that is given for this kind of film alone; NULL: none is, or it is no film. */
+static inline const char *bd_output_codec(const struct bd_options *options,
+                                          const struct bd_output_kind *kind)
+{
+    return kind->codec ? *(const char *const *)((const char *)options + kind->codec) : NULL;
+}
+
+/* How a writer is opened for pictures of the input's size. */
+static inline struct bd_writer_options bd_output_writer(const struct bd_output_setup *setup,
+                                                        enum bd_pixel_format format)
+{
+    return (struct bd_writer_options){ .width = setup->info->width,
+                                       .height = setup->info->height,
+                                       .format = format,
+                                       .time_base = setup->info->time_base,
+                                       .frame_rate = setup->info->frame_rate,
+                                       .pixel_aspect = setup->info->pixel_aspect,
+                                       .overwrite = true, /* bd_outputs_check has asked */
+                                       .film_codec = setup->options->codec };
+}
+
+/* Closes the writer of one picture, whose writing returned `status`; the first failure. */
+enum bd_status bd_output_end_picture(struct bd_writer **writer, enum bd_status status);
+
+/* All kinds, in the order in which they are opened and written. */
+enum { bd_output_kind_count = 8 };
+extern const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count];
+
+extern const struct bd_output_kind bd_mask_output, bd_foreground_output, bd_background_output,
+    bd_overlay_output, bd_plate_output, bd_contact_sheet_output, bd_events_output;
+
+#endif

@@ -1,0 +1,126 @@
+#include <libavformat/avformat.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/export/output.h"
+#include "app/export/outputs.h"
+#include "app/interrupt.h"
+#include "video/input/image_pattern.h"
+#include "video/output/writer.h"
+
+/* The first file of a path: %06d becomes 000001. */
+static void first_file(char *file, const char *path)
+{
+    if (av_get_frame_filename(file, PATH_MAX, path, 1))
+        snprintf(file, PATH_MAX, "%s", path);
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat info_a, info_b;
+    if (strcmp(a, b) == 0)
+        return true;
+    return stat(a, &info_a) == 0 && stat(b, &info_b) == 0 && S_ISREG(info_a.st_mode) &&
+           info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
+}
+
+/* Whether an output would replace what is read: the input, one of its pictures, or the region. */
+static bool is_read(const struct bd_options *options, const char *path)
+{
+    char file[PATH_MAX], input[PATH_MAX];
+    const char *pattern = options->arguments[0];
+    first_file(file, path);
+    first_file(input, pattern);
+    if (same_file(file, input) || same_file(path, pattern) ||
+        (options->roi && (same_file(file, options->roi) || same_file(path, options->roi))))
+        return true;
+    if (!bd_image_pattern_is(pattern))
+        return false;
+    /* Of a pattern, names with any count of digits. */
+    for (int number = 1; number < 1000000000; number *= 10) {
+        if (av_get_frame_filename(file, sizeof file, path, number))
+            return bd_image_pattern_holds(pattern, path);
+        if (bd_image_pattern_holds(pattern, file))
+            return true;
+    }
+    return false;
+}
+
+/* Whether writing to `path` would replace something: for a pattern, any picture of its names. */
+static bool would_replace(const char *path)
+{
+    struct stat info;
+    int first, beyond_gap;
+    if (bd_image_pattern_is(path))
+        return bd_image_pattern_find(path, &first, &beyond_gap) == BD_OK;
+    /* devices such as /dev/null are written to, not replaced */
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+static enum bd_status ask(const struct bd_options *options, const char *name, const char *path)
+{
+    if (options->overwrite == BD_OVERWRITE_YES || !would_replace(path))
+        return BD_OK;
+    if (options->overwrite == BD_OVERWRITE_NO || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: exists; give -y to replace it", name, path);
+    char answer[16] = "";
+    fprintf(stderr, "%s exists. Replace it? [y/N] ", path);
+    if (!fgets(answer, sizeof answer, stdin)) /* the terminal has not ended the line */
+        fputc('\n', stderr);
+    if (bd_interrupted(NULL))
+        return bd_fail(BD_ERROR_INTERRUPTED, "interrupted; nothing was written");
+    if (answer[0] == 'y' || answer[0] == 'Y')
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", name, path);
+}
+
+/* Codecs must exist, and an output with a codec of its own must be asked for. */
+static enum bd_status check_codecs(const struct bd_options *options)
+{
+    if (options->codec && bd_writer_check_codec(options->codec))
+        return bd_fail(BD_ERROR_ARGUMENT, "--codec %s", bd_error_detail());
+    for (int i = 0; i < bd_output_kind_count; i++) {
+        const char *codec = bd_output_codec(options, bd_output_kinds[i]);
+        const char *name = bd_output_kinds[i]->name;
+        if (codec && !bd_output_path(options, bd_output_kinds[i]))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s-codec %s: --%s is not given", name, codec,
+                           name);
+        if (codec && bd_writer_check_codec(codec))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s-codec %s", name, bd_error_detail());
+    }
+    return BD_OK;
+}
+
+enum bd_status bd_outputs_check(const struct bd_options *options)
+{
+    char file[PATH_MAX], other[PATH_MAX];
+    enum bd_status codecs = check_codecs(options);
+    if (codecs)
+        return codecs;
+    for (int i = 0; i < bd_output_kind_count; i++) {
+        const char *name = bd_output_kinds[i]->name;
+        const char *path = bd_output_path(options, bd_output_kinds[i]);
+        if (!path)
+            continue;
+        first_file(file, path);
+        if (is_read(options, path))
+            return bd_fail(BD_ERROR_ARGUMENT,
+                           "--%s %s: is the input itself, one of its pictures, or the region", name,
+                           path);
+        for (int j = 0; j < i; j++) {
+            const char *before = bd_output_path(options, bd_output_kinds[j]);
+            if (!before)
+                continue;
+            first_file(other, before);
+            if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
+                return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
+                               bd_output_kinds[j]->name);
+        }
+        enum bd_status status = ask(options, name, path);
+        if (status)
+            return status;
+    }
+    return BD_OK;
+}
