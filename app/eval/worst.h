@@ -4,8 +4,8 @@
 #define BD_APP_EVAL_WORST_H
 
 #include "app/eval/cdnet.h"
-#include "app/eval/text.h"
 #include "app/options.h"
+#include "app/stroke_text.h"
 
 enum { bd_worst_side = 320 }; /* pixels: the pictures fit into a square of this */
 
@@ -19,7 +19,7 @@ enum {
     bd_worst_pictures = BD_WORST_PEERS + bd_max_texts /* the last ones: masks of others */
 };
 
-extern const struct bd_eval_color bd_worst_found, bd_worst_missed, bd_worst_wrong,
+extern const struct bd_stroke_color bd_worst_found, bd_worst_missed, bd_worst_wrong,
     bd_worst_unscored, bd_worst_nothing;
 
 struct bd_worst_frame {
