@@ -40,6 +40,13 @@ const struct bd_option bd_option_table[] = {
       "one picture: the background at the end" },
     { "events", 0, "FILE", BD_OPTION_TEXT, AT(events), 0, 0, NULL, E, NULL,
       "when and where something moved, .csv or .json" },
+    { "heatmap", 0, "FILE.png", BD_OPTION_TEXTS, AT(heatmap), 0, 0, NULL, E, NULL,
+      "one picture: where and how long something moved; FILE.npy: the seconds as numbers; "
+      "may be given twice" },
+    { "timelapse", 0, "FILE", BD_OPTION_TEXT, AT(timelapse), 0, 0, NULL, E, NULL,
+      "a film in which still stretches pass fast, and events at their own pace" },
+    { "timelapse-speed", 0, "N", BD_OPTION_NUMBER, AT(timelapse_speed), 1, 10000, NULL, E, "30",
+      "how many times as fast still stretches of --timelapse pass" },
     { "contact-sheet", 0, "FILE.png", BD_OPTION_TEXT, AT(contact_sheet), 0, 0, NULL, E | A, NULL,
       "one picture: export: what was found, at five moments; eval: the worst frames beside truth" },
     { "codec", 0, "NAME", BD_OPTION_TEXT, AT(codec), 0, 0, NULL, E, "by extension",

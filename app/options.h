@@ -77,7 +77,10 @@ struct bd_options {
 
     /* outputs of export (NULL: not wanted) */
     const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
-    const char *codec; /* of films whose own codec is NULL */
+    struct bd_texts heatmap; /* at most two */
+    const char *timelapse;
+    double timelapse_speed; /* of still stretches; 0 = default */
+    const char *codec;      /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
     const char *json; /* export, eval, bench */
     bool quick;       /* bench: smaller sizes */

@@ -93,12 +93,27 @@ static enum bd_status check_codecs(const struct bd_options *options)
     return BD_OK;
 }
 
+/* The heat map has a picture and numbers, no third form; a speed needs a film that has it. */
+static enum bd_status check_summaries(const struct bd_options *options)
+{
+    if (options->heatmap.count > 2)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "--heatmap %s: is the third; give one picture and one .npy at most",
+                       options->heatmap.items[2]);
+    if (options->timelapse_speed > 0 && !options->timelapse)
+        return bd_fail(BD_ERROR_ARGUMENT, "--timelapse-speed %g: --timelapse is not given",
+                       options->timelapse_speed);
+    return BD_OK;
+}
+
 enum bd_status bd_outputs_check(const struct bd_options *options)
 {
     char file[PATH_MAX], other[PATH_MAX];
-    enum bd_status codecs = check_codecs(options);
-    if (codecs)
-        return codecs;
+    enum bd_status checked = check_codecs(options);
+    if (!checked)
+        checked = check_summaries(options);
+    if (checked)
+        return checked;
     for (int i = 0; i < bd_output_kind_count; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);
