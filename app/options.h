@@ -76,12 +76,13 @@ struct bd_options {
     struct bd_separator_options separator;
 
     /* outputs of export (NULL: not wanted) */
-    const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
+    const char *mask, *foreground, *background, *overlay, *plate, *events, *tracks, *contact_sheet;
     struct bd_texts heatmap; /* at most two */
     const char *timelapse;
     double timelapse_speed; /* of still stretches; 0 = default */
     const char *codec;      /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
+    bool boxes;       /* export, view: objects are drawn with a box and their number */
     const char *json; /* export, eval, bench */
     bool quick;       /* bench: smaller sizes */
 

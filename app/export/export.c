@@ -127,7 +127,7 @@ int bd_export_run(const struct bd_options *options)
     bd_statistics_begin(&export.statistics);
     if (export.output_count == 0)
         status = bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
-                                            "--background, --overlay, --plate, --events, "
+                                            "--background, --overlay, --plate, --events, --tracks, "
                                             "--heatmap, --timelapse or --contact-sheet");
     if (!status) {
         status = bd_outputs_check(options);
