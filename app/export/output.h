@@ -80,7 +80,7 @@ static inline bool bd_output_is_stdout(const struct bd_output_kind *kind, const 
 }
 
 /* All kinds, in the order in which they are opened and written. */
-enum { bd_output_kind_count = 11 };
+enum { bd_output_kind_count = 12 };
 extern const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count];
 
 extern const struct bd_output_kind bd_mask_output, bd_foreground_output, bd_background_output,

@@ -11,7 +11,7 @@ static const struct bd_output_kind statistics = { .name = "json",
 const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count] = {
     &bd_mask_output,    &bd_foreground_output,     &bd_background_output, &bd_overlay_output,
     &bd_plate_output,   &bd_contact_sheet_output,  &bd_events_output,     &bd_tracks_output,
-    &bd_heatmap_output, &bd_second_heatmap_output, &statistics,
+    &bd_heatmap_output, &bd_second_heatmap_output, &bd_timelapse_output,  &statistics,
 };
 
 struct bd_outputs {
