@@ -93,17 +93,13 @@ static enum bd_status check_codecs(const struct bd_options *options)
     return BD_OK;
 }
 
-/* The heat map has a picture and numbers, no third form; a speed needs a film that has it. */
-static enum bd_status check_summaries(const struct bd_options *options)
+/* A speed needs the film that has it. */
+static enum bd_status check_timelapse(const struct bd_options *options)
 {
-    if (options->heatmap.count > 2)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "--heatmap %s: is the third; give one picture and one .npy at most",
-                       options->heatmap.items[2]);
-    if (options->timelapse_speed > 0 && !options->timelapse)
-        return bd_fail(BD_ERROR_ARGUMENT, "--timelapse-speed %g: --timelapse is not given",
-                       options->timelapse_speed);
-    return BD_OK;
+    if (options->timelapse_speed == 0 || options->timelapse)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--timelapse-speed %g: --timelapse is not given",
+                   options->timelapse_speed);
 }
 
 /* --boxes has something to be drawn on. */
@@ -142,7 +138,7 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
     if (!status)
         status = check_boxes(options);
     if (!status)
-        status = check_summaries(options);
+        status = check_timelapse(options);
     for (int i = 0; i < bd_output_kind_count && !status; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);

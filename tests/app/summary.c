@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "app/activity/activity.h"
+#include "app/export/output.h"
 #include "app/summary/frame_times.h"
 #include "app/summary/heat.h"
 #include "app/summary/heat_numbers.h"
@@ -299,6 +301,100 @@ static void export_writes_the_seconds_of_the_masks(void **state)
     bd_frame_destroy(&last);
 }
 
+/* A film of three parts, each second frame of which comes late: nothing moves in 300 frames, an
+ * object is there in 50, nothing moves in 300. */
+enum { before = 300, during = 50, after = 300, columns = 64, rows = 48 };
+
+static int64_t time_of(int frame)
+{
+    return 40 * (int64_t)frame + (frame % 2 ? 10 : 0); /* milliseconds */
+}
+
+/* Writes the time-lapse film of it to `path`. */
+static void write_timelapse(const char *path, double speed)
+{
+    const struct bd_options options = { .timelapse = path, .timelapse_speed = speed };
+    const struct bd_reader_info info = { .width = columns,
+                                         .height = rows,
+                                         .time_base = { 1, 1000 },
+                                         .frame_rate = { 25, 1 },
+                                         .pixel_aspect = { 1, 1 } };
+    const struct bd_output_setup setup = { &bd_timelapse_output, &options, &info, { 0 } };
+    struct bd_object object = { .id = 1, .x = 8, .y = 8, .width = 9, .height = 9, .area = 81 };
+    struct bd_frame input = { 0 }, mask = { 0 };
+    struct bd_result result = { .input = &input, .mask = &mask, .objects = &object };
+    struct bd_activity *activity = NULL;
+    void *output = NULL;
+    assert_int_equal(bd_frame_create(&input, columns, rows, BD_RGB24), BD_OK);
+    assert_int_equal(bd_frame_create(&mask, columns, rows, BD_GRAY8), BD_OK);
+    memset(input.data, 90, (size_t)(input.stride * rows));
+    memset(mask.data, 0, (size_t)(mask.stride * rows));
+    assert_int_equal(bd_activity_create(&activity, &options, &info), BD_OK);
+    assert_int_equal(bd_timelapse_output.open(&output, path, &setup), BD_OK);
+    for (int i = 0; i < before + during + after; i++) {
+        mask.index = input.index = i;
+        mask.pts = input.pts = time_of(i);
+        result.time = (double)time_of(i) / 1000;
+        object.seen = i >= before && i < before + during;
+        result.object_count = object.seen;
+        assert_int_equal(bd_activity_add(activity, &result), BD_OK);
+        assert_int_equal(bd_timelapse_output.write(output, &result, activity), BD_OK);
+    }
+    assert_int_equal(bd_activity_finish(activity), BD_OK);
+    assert_int_equal(bd_timelapse_output.close(&output, activity), BD_OK);
+    assert_null(output);
+    bd_activity_destroy(&activity);
+    bd_frame_destroy(&input);
+    bd_frame_destroy(&mask);
+}
+
+/* Times of a film in milliseconds, and their number. */
+static int read_times(int64_t *times, int most, const char *path)
+{
+    struct bd_reader *reader = NULL;
+    struct bd_frame frame = { 0 };
+    struct bd_reader_options options = { .format = BD_RGB24 };
+    int count = 0;
+    assert_int_equal(bd_reader_open(&reader, path, &options), BD_OK);
+    const struct bd_reader_info *info = bd_reader_get_info(reader);
+    assert_int_equal(info->width, columns);
+    assert_int_equal(info->height, rows);
+    while (bd_reader_read(reader, &frame) == BD_OK) {
+        assert_true(count < most);
+        times[count++] = llround(1000.0 * (double)frame.pts * (double)info->time_base.num /
+                                 (double)info->time_base.den);
+    }
+    bd_frame_destroy(&frame);
+    bd_reader_close(&reader);
+    return count;
+}
+
+static void a_timelapse_is_slow_only_where_something_moves(void **state)
+{
+    enum { still = before / 20, most = before + during + after };
+    char path[512];
+    int64_t times[most];
+    snprintf(path, sizeof path, "%s/t.mkv", (char *)*state);
+    write_timelapse(path, 20);
+    int count = read_times(times, most, path);
+    /* of the first part, the first frame, and every 20th, each a usual frame later */
+    for (int i = 0; i < still; i++)
+        assert_int_equal(times[i], 40 * i);
+    /* all frames of the second part, as far apart as they came */
+    for (int i = 0; i < during; i++) {
+        int64_t shown = times[still + i] - times[still + i - 1];
+        assert_int_equal(shown, time_of(before + i) - time_of(before + i - 1));
+    }
+    /* The event goes on for 2 s more, the speed grows for log2(20) s = 4.32 s, which takes 1.37 s,
+     * and the last 5.68 s take 0.28 s. */
+    int64_t rest = times[count - 1] - times[still + during - 1];
+    print_message("%d frames; %d ms after the object has gone\n", count, (int)rest);
+    near((double)rest, 2000 + 1370 + 280, 100);
+    near(count, still + during + (double)rest / 40, 2);
+    write_timelapse(path, 1);
+    near(read_times(times, most, path), most, 1); /* after the event a frame waits for a step */
+}
+
 static void bad_input_is_told_in_one_line(void **state)
 {
     static const struct {
@@ -310,7 +406,7 @@ static void bad_input_is_told_in_one_line(void **state)
         { "--heatmap .", "--heatmap .: " },
         { "--heatmap h.png --heatmap h.png", "--heatmap h.png: is the file of --heatmap too" },
         { "--heatmap h.png --heatmap h.npy --heatmap h.jpg",
-          "--heatmap h.jpg: is the third; give one picture and one .npy at most" },
+          "--heatmap h.jpg: more than 2 of them" },
         { "--heatmap old.npy -n", "--heatmap old.npy: exists; give -y to replace it" },
         { "--timelapse t.abc", "--timelapse t.abc: " },
         { "--timelapse none/t.mp4", "--timelapse none/t.mp4: " },
@@ -344,6 +440,7 @@ int main(void)
         cmocka_unit_test(still_frames_pass_fast_and_events_do_not),
         cmocka_unit_test(a_gap_is_one_step),
         CLI_TEST(export_writes_the_seconds_of_the_masks),
+        CLI_TEST(a_timelapse_is_slow_only_where_something_moves),
         CLI_TEST(bad_input_is_told_in_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
