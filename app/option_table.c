@@ -55,7 +55,7 @@ const struct bd_option bd_option_table[] = {
     { "tracks", 0, "FILE", BD_OPTION_TEXT, AT(tracks), 0, 0, NULL, E, NULL,
       "where each object is in each frame, .txt (MOT Challenge), .csv or .json (lines); -: stdout" },
     { "boxes", 0, NULL, BD_OPTION_FLAG, AT(boxes), 0, 0, NULL, VE, NULL,
-      "draw a box and a number around each object: on --overlay and --timelapse, in the window (key x)" },
+      "draw a box and a number around each object: on --overlay, on --timelapse, in the window (key x)" },
     { "heatmap", 0, "FILE.png", BD_OPTION_TEXTS, AT(heatmap), 0, 2, NULL, E, NULL,
       "one picture: where and how long something moved; FILE.npy: the seconds as numbers; "
       "may be given twice" },
