@@ -105,8 +105,8 @@ const struct bd_option bd_option_table[] = {
       "stop after this time" },
     { "frames", 0, "N", BD_OPTION_INT, AT(frames), 1, 1e9, NULL, VE, "all",
       "stop after so many frames" },
-    { "roi", 0, "IMAGE", BD_OPTION_TEXT, AT(roi), 0, 0, NULL, VEA, NULL,
-      "region of interest: where IMAGE is black nothing is foreground" },
+    { "roi", 0, "IMAGE|X,Y,...", BD_OPTION_TEXT, AT(roi), 0, 0, NULL, VEA, NULL,
+      "region of interest: where IMAGE is black, or outside the polygons (X,Y,X,Y,X,Y;...), nothing is foreground" },
     { "loop", 0, NULL, BD_OPTION_FLAG, AT(loop), 0, 0, NULL, V, NULL,
       "start again at the end of a file" },
     /* separation */

@@ -73,7 +73,7 @@ struct bd_options {
     bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
-    const char *roi;               /* picture: where black, nothing is foreground */
+    const char *roi;               /* picture: where black, nothing is foreground; or polygons */
     struct bd_separator_options separator;
 
     /* outputs of export (NULL: not wanted) */

@@ -30,12 +30,12 @@ static const uint8_t ground[3] = { 16, 16, 16 };
 /* Sizes in pixels of the canvas: larger pictures are looked at from farther away. */
 static int line_width(const struct bd_canvas *canvas)
 {
-    return 1 + canvas->height / 500;
+    return 1 + canvas->height / 400;
 }
 
 static int digit_scale(const struct bd_canvas *canvas)
 {
-    return canvas->height < 200 ? 1 : 2 + canvas->height / 720;
+    return 1 + canvas->height / 300;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -148,20 +148,26 @@ static void draw_number(const struct bd_canvas *canvas, const struct rect *box, 
                    left + scale * (1 + (int64_t)i * (digit_width + 1)), top + scale, color);
 }
 
+static void draw_pass(const struct bd_canvas *canvas, const struct bd_object *object, int width,
+                      int height, bool number)
+{
+    const uint64_t color_count = sizeof colors / sizeof *colors;
+    const uint8_t *color = colors[(uint64_t)object->id % color_count];
+    struct rect box;
+    if (!outline(&box, canvas, object, width, height))
+        return;
+    if (number)
+        draw_number(canvas, &box, object->id, color);
+    else
+        draw_box(canvas, box, !object->seen, color);
+}
+
 void bd_boxes_draw(const struct bd_canvas *canvas, const struct bd_object *objects, int count,
                    int width, int height)
 {
-    const int color_count = sizeof colors / sizeof *colors;
-    struct rect box;
-    /* Numbers are above all lines. */
-    for (int numbers = 0; numbers < 2; numbers++)
-        for (int i = 0; i < count; i++) {
-            const uint8_t *color = colors[(uint64_t)objects[i].id % color_count];
-            if (!outline(&box, canvas, &objects[i], width, height))
-                continue;
-            if (numbers)
-                draw_number(canvas, &box, objects[i].id, color);
-            else
-                draw_box(canvas, box, !objects[i].seen, color);
-        }
+    /* From below: lines, then numbers; of both, those of hidden objects first. */
+    for (int pass = 0; pass < 4; pass++)
+        for (int i = 0; i < count; i++)
+            if (objects[i].seen == (pass % 2 == 1))
+                draw_pass(canvas, &objects[i], width, height, pass >= 2);
 }
