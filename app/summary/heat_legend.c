@@ -46,7 +46,7 @@ static void choose_corner(struct legend *legend, const struct bd_frame *picture,
 {
     double sums[4] = { 0 }; /* upper left, upper right, lower left, lower right */
     const int below = picture->height - legend->height, right = picture->width - legend->width;
-    for (int i = 0; i < 2 * legend->height; i++) {
+    for (int i = 0; i < 2 * legend->height; i++) { /* the upper rows, then the lower ones */
         bool lower = i >= legend->height;
         bd_heat_row(row, heat, lower ? below + i - legend->height : i);
         for (int x = 0; x < legend->width; x++) {
@@ -108,7 +108,7 @@ void bd_heat_legend_draw(struct bd_frame *picture, const struct bd_heat *heat, d
 {
     struct legend legend;
     choose_sizes(&legend, picture->height, top);
-    if (legend.width > picture->width / 3 || legend.height > picture->height / 2)
+    if (legend.width > picture->width / 3 || legend.height > 3 * picture->height / 5)
         return;
     choose_corner(&legend, picture, heat, row);
     draw_ground(picture, &legend);
