@@ -138,7 +138,7 @@ enum bd_status bd_worst_offer(struct bd_worst *worst, const struct bd_worst_offe
         status = draw(worst, offer, NULL);
     if (!status)
         status = keep(worst, frame, BD_WORST_TRUTH, &worst->drawing);
-    for (int i = 0; i < 1 + bd_max_texts && !status; i++) {
+    for (int i = 0; i < 1 + bd_max_compare && !status; i++) {
         if (!offer->masks[i]) {
             bd_frame_destroy(&frame->pictures[BD_WORST_MASK + i]);
             continue;
