@@ -77,13 +77,14 @@ struct bd_options {
     struct bd_separator_options separator;
 
     /* outputs of export (NULL: not wanted) */
-    const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
+    const char *mask, *foreground, *background, *overlay, *plate, *events, *tracks, *contact_sheet;
     /* --min-event-length, --time-before-event, --time-post-event, --merge-window: seconds; read
      * them by bd_min_event_length and so on */
     double min_event_length, time_before_event, time_post_event, merge_window;
     struct bd_texts lines, zones; /* NAME=x,y,x,y and NAME=x,y,x,y,x,y,... in pixels */
     const char *codec;            /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
+    bool boxes;       /* export, view: objects are drawn with a box and their number */
     const char *json; /* export, eval, bench */
     bool quick;       /* bench: smaller sizes */
 

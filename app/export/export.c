@@ -182,9 +182,10 @@ int bd_export_run(const struct bd_options *options)
     int exit_status = 1;
     bd_statistics_begin(&export.statistics);
     if (export.output_count == 0)
-        status = bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
-                                            "--background, --overlay, --plate, --events or "
-                                            "--contact-sheet");
+        status =
+            bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
+                                       "--background, --overlay, --plate, --events, --tracks or "
+                                       "--contact-sheet");
     if (!status)
         status = check_objects(options, wants);
     if (!status) {

@@ -93,34 +93,53 @@ static enum bd_status check_codecs(const struct bd_options *options)
     return BD_OK;
 }
 
-enum bd_status bd_outputs_check(const struct bd_options *options)
+/* --boxes has something to be drawn on. */
+static enum bd_status check_boxes(const struct bd_options *options)
+{
+    if (!options->boxes || options->overlay)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--boxes: is drawn on --overlay, which is not given");
+}
+
+/* The output's file is not that of another one before it. */
+static enum bd_status check_same(const struct bd_options *options, int index, const char *path)
 {
     char file[PATH_MAX], other[PATH_MAX];
-    enum bd_status codecs = check_codecs(options);
-    if (codecs)
-        return codecs;
-    for (int i = 0; i < bd_output_kind_count; i++) {
+    const char *name = bd_output_kinds[index]->name;
+    first_file(file, path);
+    for (int i = 0; i < index; i++) {
+        const char *before = bd_output_path(options, bd_output_kinds[i]);
+        if (!before)
+            continue;
+        first_file(other, before);
+        if (same_file(file, other) && bd_output_is_stdout(bd_output_kinds[i], before))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --%s has stdout; give one of them a file",
+                           name, path, bd_output_kinds[i]->name);
+        if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
+                           bd_output_kinds[i]->name);
+    }
+    return BD_OK;
+}
+
+enum bd_status bd_outputs_check(const struct bd_options *options)
+{
+    enum bd_status status = check_codecs(options);
+    if (!status)
+        status = check_boxes(options);
+    for (int i = 0; i < bd_output_kind_count && !status; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);
         if (!path)
             continue;
-        first_file(file, path);
-        if (is_read(options, path))
+        bool file = !bd_output_is_stdout(bd_output_kinds[i], path);
+        if (file && is_read(options, path))
             return bd_fail(BD_ERROR_ARGUMENT,
                            "--%s %s: is the input itself, one of its pictures, or the region", name,
                            path);
-        for (int j = 0; j < i; j++) {
-            const char *before = bd_output_path(options, bd_output_kinds[j]);
-            if (!before)
-                continue;
-            first_file(other, before);
-            if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
-                return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
-                               bd_output_kinds[j]->name);
-        }
-        enum bd_status status = ask(options, name, path);
-        if (status)
-            return status;
+        status = check_same(options, i, path);
+        if (file && !status)
+            status = ask(options, name, path);
     }
-    return BD_OK;
+    return status;
 }
