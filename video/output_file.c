@@ -62,6 +62,21 @@ enum bd_status bd_output_check(const char *path, bool overwrite)
     return access(path, W_OK) == 0 ? BD_OK : bd_output_fail(path, errno);
 }
 
+enum bd_status bd_output_folder(const char *path)
+{
+    struct stat about;
+    if (mkdir(path, 0777) == 0)
+        return BD_OK;
+    int error = errno;
+    if (stat(path, &about) != 0)
+        return error == ENOENT
+                   ? bd_fail(BD_ERROR_IO, "%s: the folder that it is in is missing", path)
+                   : bd_output_fail(path, error);
+    if (!S_ISDIR(about.st_mode))
+        return bd_fail(BD_ERROR_IO, "%s: is a file; a folder is wanted", path);
+    return access(path, W_OK | X_OK) == 0 ? BD_OK : bd_output_fail(path, errno);
+}
+
 static int write_all(int file, const char *data, size_t size)
 {
     while (size > 0) {
