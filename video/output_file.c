@@ -271,6 +271,11 @@ static enum bd_status take_name(struct bd_part *part, enum bd_part_end end)
                part->name);
         return BD_OK;
     }
+    if (end == BD_PART_KEPT) {
+        bd_log(BD_LOG_WARNING, "%s: is not whole; what was written is in %s", part->path,
+               part->name);
+        return BD_OK;
+    }
     if (there && !part->overwrite)
         return bd_fail(BD_ERROR_IO, "%s: exists now; what was written is in %s", part->path,
                        part->name);

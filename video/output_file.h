@@ -35,6 +35,7 @@ struct bd_part;
 enum bd_part_end {
     BD_PART_WHOLE,  /* takes the place of what was there */
     BD_PART_BROKEN, /* writing failed: keeps what was written, and what was there before */
+    BD_PART_KEPT,   /* the same, but it never takes the place: it stays PATH.part */
     BD_PART_NONE    /* nothing is left of it */
 };
 

@@ -32,7 +32,7 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
         wants |= bd_output_kinds[i]->wants;
         *count += bd_output_kinds[i]->open != NULL;
     }
-    *count += options->scan_only;
+    *count += options->scan_only && !options->clips;
     wants |= bd_clips_wants(options);
     if (options->boxes && options->overlay)
         wants |= BD_WANT_OBJECTS | BD_WANT_BOXES;

@@ -74,6 +74,7 @@ static enum bd_status open_encoder(struct clips *clips, const struct bd_output_s
     struct bd_writer_options writer = bd_output_writer(setup, BD_RGB24);
     int cores = bd_cores_of(options);
     writer.overwrite = overwrite;
+    writer.whole_only = true;
     writer.threads = cores > 1 ? cores / 2 : 1; /* several films are written side by side */
     /* Encoders that are named may be none for .mp4. */
     enum bd_status status = try_writer(clips, &writer, "mp4");

@@ -32,7 +32,7 @@ enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_opti
     if (!status || status == BD_ERROR_MEMORY)
         return status;
     if (options->clip_mode == BD_CLIPS_COPY)
-        return bd_fail(status, "cannot be copied, but encoded (--clip-mode encode): %s",
+        return bd_fail(status, "%s: cannot be copied: %s; give --clip-mode encode", options->clips,
                        bd_error_detail());
     bd_log(BD_LOG_INFO, "clips are encoded: %s", bd_error_detail());
     return BD_OK;
