@@ -137,8 +137,6 @@ static enum bd_status open_input_and_backend(struct bd_pipeline *pipeline)
     const struct bd_options *options = pipeline->options;
     char detail[bd_detail_size] = "";
     enum bd_status input = bd_open_device(&pipeline->device, options, pipeline->wants);
-    if (!input && pipeline->device && options->hwaccel)
-        pipeline->device->ops->prepare(pipeline->device);
     if (!input)
         input = open_reader(pipeline);
     if (!input)
