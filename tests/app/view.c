@@ -287,6 +287,35 @@ static void runs_headless(void **state)
     bd_frame_destroy(&picture);
 }
 
+/* How many pixels of the screenshot of a pane have the colour of the first object's box. */
+static int count_box(struct stage *stage, const char *pane, const char *more)
+{
+    static const uint8_t color[3] = { 255, 240, 96 };
+    struct bd_frame picture = { 0 };
+    char arguments[256];
+    int count = 0;
+    snprintf(arguments, sizeof arguments,
+             "view 'synth:easy?frames=20' --frames 20 --pane %s --screenshot shot.png %s", pane,
+             more);
+    start(stage, "SDL_VIDEODRIVER=dummy", arguments);
+    finish(stage, 0);
+    assert_true(read_picture(stage, "shot.png", &picture));
+    for (int y = 0; y < picture.height; y++)
+        for (int x = 0; x < picture.width; x++)
+            count += distance(pixel(&picture, x, y), color) < 30;
+    bd_frame_destroy(&picture);
+    return count;
+}
+
+/* Boxes are drawn on the input and the overlay, but not on the mask, nor unasked. */
+static void boxes_are_shown(void **state)
+{
+    assert_in_range(count_box(*state, "input", ""), 0, 20);
+    assert_in_range(count_box(*state, "input", "--boxes"), 200, 5000);
+    assert_in_range(count_box(*state, "overlay", "--boxes"), 200, 5000);
+    assert_in_range(count_box(*state, "mask", "--boxes"), 0, 20);
+}
+
 /* A run by number of frames ends with the input, whichever comes first. */
 static void short_input_ends_the_run(void **state)
 {
@@ -368,6 +397,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(interrupt_exits_4, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(survives_the_windows_of_others, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(runs_headless, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(boxes_are_shown, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(short_input_ends_the_run, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(works_without_a_font, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(bad_starts, open_stage, close_stage),
