@@ -159,32 +159,32 @@ static void assert_row(const struct row *row, const struct moment *moment,
 static const char header[] = "frame,time,id,missing,X,Y,VX,VY,SPEED,num_pixels,left,top,width,"
                              "height,confidence,since,parent,group\n";
 
-/* Reads a line of CSV, or of JSON with its names and `type`. */
+/* Makes CSV of a line of JSON, whose names must be those of the header. */
+static void unwrap(char *line, char type[8])
+{
+    assert_int_equal(sscanf(line, "{\"type\":\"%7[a-z]\",", type), 1);
+    char *out = line, *in = strchr(line, ',');
+    for (const char *name = header; *name; name += strcspn(name, ",\n") + 1) {
+        size_t length = strcspn(name, ",\n");
+        assert_memory_equal(in, ",\"", 2);
+        assert_memory_equal(in + 2, name, length);
+        assert_memory_equal(in + 2 + length, "\":", 2);
+        in += length + 4;
+        size_t digits = strcspn(in, ",}");
+        memmove(out, in, digits);
+        in += digits;
+        out += digits;
+        *out++ = name[length];
+    }
+    assert_string_equal(in, "}\n");
+    *out = 0;
+}
+
+/* Reads a line of CSV, or of JSON with its type. */
 static void read_row(struct row *row, char type[8], char *line)
 {
-    char names[sizeof header + 8] = "";
-    if (type) { /* into CSV */
-        assert_int_equal(sscanf(line, "{\"type\":\"%7[a-z]\",", type), 1);
-        char *out = line, *in = strchr(line, ',') + 1;
-        while (*in != '}') {
-            char *colon = strchr(in, ':');
-            assert_non_null(colon);
-            assert_true(in[0] == '"' && colon[-1] == '"');
-            strncat(names, in + 1, (size_t)(colon - in - 2));
-            size_t length = strcspn(colon + 1, ",}");
-            memmove(out, colon + 1, length);
-            out += length;
-            in = colon + 1 + length;
-            if (*in == ',') {
-                strcat(names, ",");
-                *out++ = *in++;
-            }
-        }
-        assert_string_equal(in, "}\n");
-        strcpy(out, "\n");
-        strcat(names, "\n");
-        assert_string_equal(names, header);
-    }
+    if (type)
+        unwrap(line, type);
     int end = 0;
     assert_int_equal(sscanf(line,
                             "%" SCNd64 ",%lf,%" SCNd64 ",%d,%lf,%lf,%lf,%lf,%lf,%" SCNd64
