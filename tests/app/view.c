@@ -125,6 +125,30 @@ static void each_pane_shows_its_picture(void **state)
         bd_frame_destroy(&picture[i]);
 }
 
+/* In a paused picture too, and gone again with the same key. */
+static void a_key_shows_boxes(void **state)
+{
+    struct stage *stage = *state;
+    struct bd_frame plain = { 0 }, boxes = { 0 }, again = { 0 };
+    open_window(stage, "synth:street");
+    nap(1);
+    press(stage, "p");
+    press(stage, "1");
+    shoot(stage, &plain);
+    press(stage, "x");
+    shoot(stage, &boxes);
+    press(stage, "x");
+    shoot(stage, &again);
+    double change = difference(&plain, &boxes, NULL, false);
+    assert_true(change > 0.05 && change < 5);
+    assert_true(difference(&plain, &again, NULL, false) == 0);
+    press(stage, "q");
+    finish(stage, 0);
+    bd_frame_destroy(&plain);
+    bd_frame_destroy(&boxes);
+    bd_frame_destroy(&again);
+}
+
 static void paused_picture_follows_threshold_and_step(void **state)
 {
     struct stage *stage = *state;
@@ -389,6 +413,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_pane_shows_its_picture, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(a_key_shows_boxes, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(paused_picture_follows_threshold_and_step, open_stage,
                                         close_stage),
         cmocka_unit_test_setup_teardown(nothing_is_done_while_nothing_happens, open_stage,
