@@ -184,6 +184,32 @@ static void numbers_can_be_read(void **state)
     }
 }
 
+/* Two boxes in one place: their numbers are one above the other, the hidden object's last. */
+static void numbers_do_not_cover_one_another(void **state)
+{
+    (void)state;
+    static struct picture picture;
+    bool one[9 * 6], two[9 * 6], bits[9 * 6];
+    draw(&picture, object(1, 40, 50, 30, 20));
+    read_digit(one, &picture, 39, 40);
+    draw(&picture, object(2, 40, 50, 30, 20));
+    read_digit(two, &picture, 39, 40);
+    struct bd_object objects[] = { object(1, 40, 50, 30, 20), object(2, 42, 52, 30, 20) };
+    objects[0].seen = false;
+    clear(&picture, WIDTH, HEIGHT, 3);
+    bd_boxes_draw(&picture.canvas, objects, 2, WIDTH, HEIGHT);
+    read_digit(bits, &picture, 41, 42);
+    assert_memory_equal(bits, two, sizeof bits);
+    read_digit(bits, &picture, 39, 33);
+    assert_memory_equal(bits, one, sizeof bits);
+    static struct bd_object many[100]; /* more than can be told apart, at the upper border */
+    for (int i = 0; i < 100; i++)
+        many[i] = object(i, 40, 30, 30, 20);
+    clear(&picture, WIDTH, HEIGHT, 3);
+    bd_boxes_draw(&picture.canvas, many, 100, WIDTH, HEIGHT);
+    assert_margin(&picture);
+}
+
 static int difference(const uint8_t *a, const uint8_t *b)
 {
     return abs(a[0] - b[0]) + abs(a[1] - b[1]) + abs(a[2] - b[2]);
@@ -262,6 +288,7 @@ int main(void)
         cmocka_unit_test(tiny_boxes_keep_their_pixel),
         cmocka_unit_test(hidden_objects_are_dashed),
         cmocka_unit_test(numbers_can_be_read),
+        cmocka_unit_test(numbers_do_not_cover_one_another),
         cmocka_unit_test(neighbours_have_other_colours),
         cmocka_unit_test(canvases_of_windows_are_drawn),
         cmocka_unit_test(nothing_is_drawn_beyond_the_canvas),
