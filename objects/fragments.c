@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-static const double near_share = .25;     /* of the object's width or height: a close gap */
-static const double back_share = .2;      /* the same for a candidate to be a fragment again */
+static const double near_share = .2;      /* of the object's width or height: a close gap */
+static const double back_share = .15;     /* the same for a candidate to be a fragment again */
 static const double parent_share = .5;    /* of a piece that lies in an object: it came out of it */
 static const double scattered_share = .1; /* of an object's area: so many pixels are still it */
 static const double bodies_seconds = .6;  /* until two bodies side by side are two objects */
@@ -126,6 +126,7 @@ static void begin(struct bd_tracker *tracker, int piece, bool bodies)
     *track = (struct bd_track){ .piece = -1, .certainty = 1, .predicted = seen->box };
     track->object.since = tracker->time;
     track->needs = tracker->options.confirm;
+    track->own = bodies;
     if (bodies)
         track->needs = fmax(track->needs, bodies_seconds);
     if (parent) {
