@@ -302,8 +302,7 @@ static void describe(const struct bd_tracker *tracker, struct bd_track *track, i
     object->group = group;
     object->seen = track->piece >= 0;
     object->confidence = track->certainty;
-    if (object->seen)
-        object->area = track->area;
+    object->area = object->seen ? track->area : 0;
     if (group)
         object->confidence *= group_confidence;
     if (!object->seen)
@@ -349,9 +348,9 @@ static enum bd_status check_frame(const struct bd_tracker *tracker, const uint8_
 {
     if (!tracker || !mask)
         return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", tracker ? "mask" : "tracker");
-    if (stride < tracker->options.width)
-        return bd_fail(BD_ERROR_ARGUMENT, "stride = %lld: rows have %d bytes", (long long)stride,
-                       tracker->options.width);
+    if (stride < tracker->options.width || stride > INT64_MAX / tracker->options.height)
+        return bd_fail(BD_ERROR_ARGUMENT, "stride = %lld: must be at least the %d bytes of a row",
+                       (long long)stride, tracker->options.width);
     if (!isfinite(time))
         return bd_fail(BD_ERROR_ARGUMENT, "time = %g: must be finite", time);
     return BD_OK;

@@ -66,7 +66,9 @@ static void frames_are_checked(void **state)
     assert_string_equal(bd_error_detail(), "count is NULL");
     assert_int_equal(bd_tracker_add(tracker, mask, width - 1, 0, &objects, &count),
                      BD_ERROR_ARGUMENT);
-    assert_string_equal(bd_error_detail(), "stride = 39: rows have 40 bytes");
+    assert_string_equal(bd_error_detail(), "stride = 39: must be at least the 40 bytes of a row");
+    assert_int_equal(bd_tracker_add(tracker, mask, INT64_MAX, 0, &objects, &count),
+                     BD_ERROR_ARGUMENT);
     const double times[] = { NAN, INFINITY, -INFINITY };
     for (int i = 0; i < 3; i++) {
         count = 5;
