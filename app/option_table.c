@@ -50,7 +50,7 @@ const struct bd_option bd_option_table[] = {
       E | Z, "1.5", "seconds of the film before an event that belong to its clip" },
     { "time-post-event", 0, "SECONDS", BD_OPTION_NUMBER, AT(time_post_event), 0, 3600, NULL, E | Z,
       "2", "an event is over when nothing of it was seen for so long; its clip ends then" },
-    { "merge-window", 0, "SECONDS", BD_OPTION_NUMBER, AT(merge_window), 0, 3600, NULL, E | Z, "2",
+    { "merge-window", 0, "SECONDS", BD_OPTION_NUMBER, AT(merge_window), 0, 3600, NULL, E | Z, "1",
       "who appears where another was lost so long before goes on with that one's event" },
     { "tracks", 0, "FILE", BD_OPTION_TEXT, AT(tracks), 0, 0, NULL, E, NULL,
       "where each object is in each frame, .txt (MOT Challenge), .csv or .json (lines); -: stdout" },

@@ -148,7 +148,7 @@ static inline double bd_time_post_event(const struct bd_options *options)
 
 static inline double bd_merge_window(const struct bd_options *options)
 {
-    return bd_seconds_or(options->merge_window, 2);
+    return bd_seconds_or(options->merge_window, 1);
 }
 
 /* What decides that R is made from the frames again, by `refine` of struct bd_separator_options. */

@@ -42,7 +42,8 @@ struct bd_activity {
     int64_t frame_count;
     int64_t time, frame; /* of the last one */
     int64_t event_count;
-    const struct bd_event *events[most_visits];
+    const struct bd_event *events[most_visits]; /* that go on, by their numbers */
+    int open_count;
     struct bd_happening *happenings;
     int happening_count, happening_room;
     bool out_of_memory;
@@ -337,6 +338,20 @@ static void update_visit(struct bd_activity *self, struct bd_visit *visit)
         tell_event(self, visit, BD_EVENT_CHANGED);
 }
 
+static void list_events(struct bd_activity *self)
+{
+    self->open_count = 0;
+    for (int i = 0; i < self->visit_count; i++) {
+        const struct bd_event *event = &self->visits[i]->event;
+        if (!event->number || event->ended)
+            continue;
+        int place = self->open_count++;
+        for (; place > 0 && self->events[place - 1]->number > event->number; place--)
+            self->events[place] = self->events[place - 1];
+        self->events[place] = event;
+    }
+}
+
 static void end_all(struct bd_activity *self)
 {
     for (int i = 0; i < self->visit_count; i++)
@@ -390,6 +405,7 @@ enum bd_status bd_activity_add(struct bd_activity *activity, const struct bd_res
     for (int i = 0; i < activity->visit_count; i++)
         if (!activity->visits[i]->event.ended)
             update_visit(activity, activity->visits[i]);
+    list_events(activity);
     if (!status && activity->out_of_memory)
         status = bd_fail(BD_ERROR_MEMORY, "out of memory for what happens");
     return status;
@@ -399,6 +415,7 @@ enum bd_status bd_activity_finish(struct bd_activity *activity)
 {
     begin_frame(activity);
     end_all(activity);
+    list_events(activity);
     return activity->out_of_memory ? bd_fail(BD_ERROR_MEMORY, "out of memory for what happens")
                                    : BD_OK;
 }
@@ -411,18 +428,8 @@ const struct bd_happening *bd_activity_happenings(const struct bd_activity *acti
 
 const struct bd_event *const *bd_activity_events(const struct bd_activity *activity, int *count)
 {
-    struct bd_activity *self = (struct bd_activity *)activity;
-    *count = 0;
-    for (int i = 0; i < self->visit_count; i++) {
-        const struct bd_event *event = &self->visits[i]->event;
-        if (!event->number || event->ended)
-            continue;
-        int place = (*count)++;
-        for (; place > 0 && self->events[place - 1]->number > event->number; place--)
-            self->events[place] = self->events[place - 1];
-        self->events[place] = event;
-    }
-    return self->events;
+    *count = activity->open_count;
+    return activity->events;
 }
 
 const struct bd_mark_total *bd_activity_totals(const struct bd_activity *activity, int *count)
