@@ -45,7 +45,7 @@ const struct bd_option bd_option_table[] = {
     { "zone", 0, "NAME=X,Y,...", BD_OPTION_TEXTS, AT(zones), 0, bd_max_texts, NULL, E, NULL,
       "tell who enters and leaves this polygon of pixels; may be repeated" },
     { "min-event-length", 0, "SECONDS", BD_OPTION_NUMBER, AT(min_event_length), 0, 3600, NULL, E | Z,
-      "0.5", "shorter visits are no events" },
+      "0.1", "shorter visits are no events" },
     { "time-before-event", 0, "SECONDS", BD_OPTION_NUMBER, AT(time_before_event), 0, 3600, NULL,
       E | Z, "1.5", "seconds of the film before an event that belong to its clip" },
     { "time-post-event", 0, "SECONDS", BD_OPTION_NUMBER, AT(time_post_event), 0, 3600, NULL, E | Z,

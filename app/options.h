@@ -130,10 +130,10 @@ static inline double bd_start_delay(const struct bd_options *options)
     return bd_seconds_or(options->start_delay, 10);
 }
 
-/* The times of events, defaults filled in. Those before and after an event are DVR-Scan's. */
+/* The times of events, defaults filled in: DVR-Scan's, but for the last. */
 static inline double bd_min_event_length(const struct bd_options *options)
 {
-    return bd_seconds_or(options->min_event_length, .5);
+    return bd_seconds_or(options->min_event_length, .1);
 }
 
 static inline double bd_time_before_event(const struct bd_options *options)

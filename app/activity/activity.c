@@ -191,8 +191,8 @@ static struct bd_visit *find_lost(const struct bd_activity *self, struct bd_box 
         const double side =
             fmax(fmax(box.width, box.height), fmax(lost->box.width, lost->box.height));
         const double gap = gap_between(box, lost->box);
-        if (lost->last > since || self->time - lost->last > self->merge_window || gap > side ||
-            gap >= least)
+        if (lost->last == self->time || lost->last > since ||
+            self->time - lost->last > self->merge_window || gap > side || gap >= least)
             continue;
         least = gap;
         visit = lost->visit;
@@ -278,31 +278,49 @@ static struct followed *add_followed(struct bd_activity *self)
     return &self->followed[oldest];
 }
 
-static enum bd_status see(struct bd_activity *self, const struct bd_object *object)
+static struct followed *find_followed(struct bd_activity *self, int64_t id)
+{
+    for (int i = 0; i < self->followed_count; i++)
+        if (self->followed[i].id == id)
+            return &self->followed[i];
+    return NULL;
+}
+
+static void see(struct bd_activity *self, struct followed *followed, const struct bd_object *object)
 {
     struct bd_mark marks[bd_marks_most];
-    struct followed *followed = NULL;
-    for (int i = 0; i < self->followed_count && !followed; i++)
-        if (self->followed[i].id == object->id)
-            followed = &self->followed[i];
-    if (!followed && !object->seen)
-        return BD_OK;
-    if (!followed) {
-        struct bd_visit *visit = choose_visit(self, object);
-        if (!visit)
-            return bd_fail(BD_ERROR_MEMORY, "out of memory for an event");
-        followed = add_followed(self);
-        *followed = (struct followed){ .id = object->id, .visit = visit };
-        bd_visit_join(visit, object->id);
-    }
     followed->listed = followed->found = true;
     if (!object->seen)
-        return BD_OK;
+        return;
     followed->box = (struct bd_box){ object->x, object->y, object->width, object->height };
     followed->last = self->time;
     bd_visit_see(followed->visit, object);
     note_marks(self, followed, marks,
                bd_marks_see(&self->marks, &followed->marks, marks, object, self->time));
+}
+
+/* Those that are known come first, so that none of them counts as lost where a new one comes. */
+static enum bd_status see_all(struct bd_activity *self, const struct bd_object *objects, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct followed *followed = find_followed(self, objects[i].id);
+        if (followed)
+            see(self, followed, &objects[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        if (!objects[i].seen || find_followed(self, objects[i].id))
+            continue;
+        struct bd_visit *visit = choose_visit(self, &objects[i]);
+        if (!visit)
+            return bd_fail(BD_ERROR_MEMORY, "out of memory for an event");
+        struct followed *followed = add_followed(self);
+        *followed = (struct followed){ .id = objects[i].id, .visit = visit };
+        bd_visit_join(visit, objects[i].id);
+        see(self, followed, &objects[i]);
+    }
+    for (int i = 0; i < count; i++)
+        if (objects[i].id > self->newest)
+            self->newest = objects[i].id;
     return BD_OK;
 }
 
@@ -386,7 +404,6 @@ static int64_t time_of(const struct bd_activity *self, const struct bd_result *r
 enum bd_status bd_activity_add(struct bd_activity *activity, const struct bd_result *result)
 {
     const int64_t time = time_of(activity, result);
-    enum bd_status status = BD_OK;
     begin_frame(activity);
     if (activity->frame_count > 0 && time < activity->time)
         end_all(activity);
@@ -396,11 +413,7 @@ enum bd_status bd_activity_add(struct bd_activity *activity, const struct bd_res
     activity->frames[place].seconds = result->time;
     activity->frames[place].time = time;
     activity->frames[place].index = activity->frame;
-    for (int i = 0; i < result->object_count && !status; i++)
-        status = see(activity, &result->objects[i]);
-    for (int i = 0; i < result->object_count; i++)
-        if (result->objects[i].id > activity->newest)
-            activity->newest = result->objects[i].id;
+    enum bd_status status = see_all(activity, result->objects, result->object_count);
     lose_objects(activity);
     for (int i = 0; i < activity->visit_count; i++)
         if (!activity->visits[i]->event.ended)
