@@ -281,7 +281,7 @@ static void a_step_back_in_time_ends_all(void **state)
     for (int i = 0; i < 20; i++)
         show(&field, &story, 100 + i, object_at(1, 100, 200, 10), nobody);
     for (int i = 0; i < 20; i++)
-        show(&field, &story, 50 + i, object_at(2, 100, 200, 5), nobody);
+        show(&field, &story, 50 + i, object_at(2, 100, 200, 1), nobody);
     end(&field, &story);
     assert_string_equal(story.text, "begin 1;end 1;begin 2;end 2;");
     assert_int_equal(story.ended[1].start, 5000000000);
