@@ -41,7 +41,7 @@ enum bd_pane {
 
 extern const char *const bd_pane_names[BD_PANES + 1]; /* "input" ... "all", NULL */
 
-enum { bd_max_arguments = 256, bd_max_input_options = 64, bd_max_texts = 8 };
+enum { bd_max_arguments = 4096, bd_max_input_options = 64, bd_max_texts = 8 };
 
 /* The values of an option that may be repeated. */
 struct bd_texts {
@@ -56,6 +56,8 @@ struct bd_options {
     int argument_count;
 
     /* input */
+    const char *const *pieces; /* export: pieces of the film that begins with INPUT, itself too */
+    int piece_count;           /* fewer than 2: INPUT is the film */
     const char *input_format;
     struct bd_key_value input_options[bd_max_input_options];
     int input_option_count;
@@ -79,14 +81,16 @@ struct bd_options {
     const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
     const char *codec; /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
-    const char *json; /* export, eval, bench */
-    bool quick;       /* bench: smaller sizes */
+    const char *output_dir; /* folder of the outputs, whose values are then ends of names */
+    bool join;              /* export: the inputs are pieces of one film */
+    const char *json;       /* export, eval, bench */
+    bool quick;             /* bench: smaller sizes */
 
     /* eval; contact_sheet too */
     const char *masks;       /* folder for the masks as bin%06d.png */
     struct bd_texts compare; /* folders of other programs' masks */
     bool live;               /* without look-ahead, as for a camera */
-    int jobs;                /* sequences at once; 0: by the cores */
+    int jobs;                /* export too: sequences or inputs at once; 0: by the cores */
 
     /* view */
     int pane; /* enum bd_pane: to start with */

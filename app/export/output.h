@@ -24,6 +24,7 @@ struct bd_output_kind {
     const char *name; /* of the option */
     size_t option;    /* offset in struct bd_options of the path */
     unsigned wants;   /* BD_WANT_ bits */
+    bool folder;      /* the path is a folder, which several inputs may share */
 
     /* On failure nothing stays open. */
     enum bd_status (*open)(void **output, const char *path, const struct bd_output_setup *setup);
