@@ -109,10 +109,7 @@ static void test_frames_and_times(void **state)
     (void)state;
     for (int i = 0; i < FORMS; i++) {
         make_form(i);
-        char name[64];
-        snprintf(name, sizeof name, "whole.%s", forms[i].extension);
-        struct clip whole =
-            read_input(in_scratch(name), (struct bd_reader_options){ .threads = 2 });
+        struct clip whole = read_whole(i);
         struct film film = film_of_form(i);
         struct bd_reader *reader = open_film(&film, (struct bd_reader_options){ .threads = 2 });
         const struct bd_reader_info *info = bd_reader_get_info(reader);
