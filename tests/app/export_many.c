@@ -105,22 +105,19 @@ static void bad_pieces_lose_no_others(void **state)
 static void several_are_as_one_by_one(void **state)
 {
     char text[4096];
+    /* the bytes of a film depend on the number of threads of its encoder */
     assert_int_equal(
-        cli_run(
-            *state,
-            "E='--mask mask.mp4 --events .csv --overlay _%03d.png --contact-sheet sheet.png' && "
-            "mkdir one && "
-            "for s in easy sway noise; do $B export \"synth:$s?frames=40\" --mask "
-            "one/synth_${s}_frames_40.mask.mp4 --events one/synth_${s}_frames_40.csv --overlay "
-            "one/synth_${s}_frames_40_%03d.png --contact-sheet "
-            "one/synth_${s}_frames_40.sheet.png -q || exit; done && "
-            "$B export synth:easy?frames=40 synth:sway?frames=40 synth:noise?frames=40 "
-            "-o some/where $E -j 2 --progress plain && diff -r one some/where && "
-            "$B export synth:easy?frames=40 synth:sway?frames=40 synth:noise?frames=40 "
-            "--output-dir again/ $E --jobs 1 -q && diff -r one again"),
+        cli_run(*state,
+                "mkdir one && for s in easy sway noise; do N=one/synth_${s}_frames_40 && "
+                "$B export synth:$s?frames=40 --mask $N.mask.mp4 --events $N.csv --overlay "
+                "${N}_%03d.png --contact-sheet $N.sheet.png --threads 1 -q || exit; done; "
+                "S='synth:easy?frames=40 synth:sway?frames=40 synth:noise?frames=40' && "
+                "E='--mask mask.mp4 --events .csv --overlay _%03d.png --contact-sheet sheet.png "
+                "--threads 1' && "
+                "$B export $S -o some/where $E -j 2 --progress plain && diff -r one some/where && "
+                "$B export $S --output-dir again/ $E --jobs 1 -q && diff -r one again"),
         0);
     cli_slurp(*state, "err", text, sizeof text);
-    assert_int_equal(cli_lines(text), 1);
     assert_non_null(strstr(text, "3 inputs, 120 frames in "));
     assert_non_null(strstr(text, ", 2 at once\n"));
     /* one input, too */
@@ -179,10 +176,9 @@ static void an_interruption_finalises_all(void **state)
     char text[4096];
     assert_int_equal(cli_run(*state, "$B export synth:easy?frames=9000 synth:sway?frames=9000 "
                                      "synth:noise?frames=9000 -o o --mask m.mkv -j 2 --progress "
-                                     "none & P=$!; N=0; while test $N -lt 300 && ! { test -s "
-                                     "o/synth_easy_frames_9000.m.mkv.part && test -s "
-                                     "o/synth_sway_frames_9000.m.mkv.part; }; do sleep 0.1; "
-                                     "N=$((N+1)); done; sleep 0.5; kill -INT $P; wait $P"),
+                                     "none & P=$!; N=0; while test $N -lt 300 && "
+                                     "test $(find o -size +50k 2>/dev/null | wc -l) -lt 2; do "
+                                     "sleep 0.1; N=$((N+1)); done; kill -INT $P; wait $P"),
                      4);
     cli_slurp(*state, "err", text, sizeof text);
     assert_int_equal(cli_lines(text), 1);
