@@ -7,9 +7,11 @@
 #include "video/input/source.h"
 #include "video/yuv.h"
 
-/* The first one that claims an input opens it. */
-static const struct bd_source_ops *const sources[] = { &bd_source_joined, &bd_source_synth,
-                                                       &bd_source_libav };
+/* The first one that claims an input opens it; the last one, if none does. */
+enum { source_count = 3 };
+static const struct bd_source_ops *const sources[source_count] = { &bd_source_joined,
+                                                                   &bd_source_synth,
+                                                                   &bd_source_libav };
 
 struct bd_reader {
     char *name;
@@ -259,10 +261,10 @@ static enum bd_status begin(struct bd_reader *r, const char *input,
 const struct bd_source_ops *bd_source_for(const char *input,
                                           const struct bd_reader_options *options)
 {
-    const struct bd_source_ops *const *ops = sources;
-    while ((*ops)->claims && !(*ops)->claims(input, options))
-        ops++;
-    return *ops;
+    int i = 0;
+    while (i < source_count - 1 && !sources[i]->claims(input, options))
+        i++;
+    return sources[i];
 }
 
 enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,

@@ -8,7 +8,8 @@
 struct bd_source;
 
 struct bd_source_ops {
-    /* Whether INPUT is of this kind (NULL: any is); the first such source of the table opens it. */
+    /* Whether INPUT is of this kind (NULL: any is, the last of the table); the first such source
+     * of the table opens it. */
     bool (*claims)(const char *input, const struct bd_reader_options *options);
 
     /* Opens INPUT, decodes its first frame (the first `next` delivers it) and fills in all of
