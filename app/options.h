@@ -41,7 +41,8 @@ enum bd_pane {
 
 extern const char *const bd_pane_names[BD_PANES + 1]; /* "input" ... "all", NULL */
 
-enum { bd_max_arguments = 4096, bd_max_input_options = 64, bd_max_texts = 8 };
+enum { bd_max_arguments = 4096, bd_max_input_options = 64, bd_max_texts = 32 };
+enum { bd_max_compare = 8 }; /* folders of --compare */
 
 /* The values of an option that may be repeated. */
 struct bd_texts {
@@ -56,6 +57,7 @@ struct bd_options {
     int argument_count;
 
     /* input */
+    const char *name;          /* export: INPUT's in names of outputs; NULL: INPUT says it */
     const char *const *pieces; /* export: pieces of the film that begins with INPUT, itself too */
     int piece_count;           /* fewer than 2: INPUT is the film */
     const char *input_format;
@@ -74,13 +76,24 @@ struct bd_options {
     bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
-    const char *roi;               /* picture: where black, nothing is foreground */
+    const char *roi;               /* picture: where black, nothing is foreground; or polygons */
     struct bd_separator_options separator;
 
     /* outputs of export (NULL: not wanted) */
-    const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
-    const char *codec; /* of films whose own codec is NULL */
+    const char *mask, *foreground, *background, *overlay, *plate, *events, *tracks, *contact_sheet;
+    struct bd_texts heatmap; /* at most two */
+    const char *timelapse;
+    double timelapse_speed; /* of still stretches; 0 = default */
+    /* --min-event-length, --time-before-event, --time-post-event, --merge-window: seconds; read
+     * them by bd_min_event_length and so on */
+    double min_event_length, time_before_event, time_post_event, merge_window;
+    const char *clips; /* folder of a film an event */
+    int clip_mode;     /* enum bd_clip_mode */
+    bool scan_only;    /* events are listed on stdout, and nothing that shows is written */
+    struct bd_texts lines, zones; /* NAME=x,y,x,y and NAME=x,y,x,y,x,y,... in pixels */
+    const char *codec;            /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
+    bool boxes;             /* export, view: objects are drawn with a box and their number */
     const char *output_dir; /* folder of the outputs, whose values are then ends of names */
     bool join;              /* export: the inputs are pieces of one film */
     const char *json;       /* export, eval, bench */
@@ -116,13 +129,37 @@ static inline int bd_none_is_zero(int value)
     return value == BD_NONE ? 0 : value;
 }
 
+/* A time in seconds whose default, which is stored as 0, is `fallback`. */
+static inline double bd_seconds_or(double seconds, double fallback)
+{
+    return seconds == BD_NONE ? 0 : seconds > 0 ? seconds : fallback;
+}
+
 /* Seconds of frames that are held back where there is no look-ahead. */
 static inline double bd_start_delay(const struct bd_options *options)
 {
-    const double fallback = 10;
-    return options->start_delay == BD_NONE ? 0
-           : options->start_delay > 0      ? options->start_delay
-                                           : fallback;
+    return bd_seconds_or(options->start_delay, 10);
+}
+
+/* The times of events, defaults filled in. Those before and after an event are DVR-Scan's. */
+static inline double bd_min_event_length(const struct bd_options *options)
+{
+    return bd_seconds_or(options->min_event_length, .5);
+}
+
+static inline double bd_time_before_event(const struct bd_options *options)
+{
+    return bd_seconds_or(options->time_before_event, 1.5);
+}
+
+static inline double bd_time_post_event(const struct bd_options *options)
+{
+    return bd_seconds_or(options->time_post_event, 2);
+}
+
+static inline double bd_merge_window(const struct bd_options *options)
+{
+    return bd_seconds_or(options->merge_window, 2);
 }
 
 /* What decides that R is made from the frames again, by `refine` of struct bd_separator_options. */

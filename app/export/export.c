@@ -36,11 +36,26 @@ struct sums {
     int first_failure; /* an exit status; 0: none failed */
     bool nothing;      /* no input could be opened */
     int64_t frames;
+    int64_t events; /* -1: no output tells of any */
 };
 
 static const char *plural(int64_t count)
 {
     return count == 1 ? "" : "s";
+}
+
+static void print_rate(int64_t frames, double seconds)
+{
+    fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s)", frames, plural(frames),
+            seconds, seconds > 0 ? (double)frames / seconds : 0);
+}
+
+/* Ends the line. */
+static void print_events(int64_t events)
+{
+    if (events >= 0)
+        fprintf(stderr, ", %" PRId64 " event%s", events, plural(events));
+    fputc('\n', stderr);
 }
 
 static void *work(void *user)
@@ -50,6 +65,7 @@ static void *work(void *user)
     while ((i = atomic_fetch_add(&crew->next, 1)) < crew->setup->count) {
         struct bd_export_job *job = &crew->jobs[i];
         job->number = i;
+        job->events = -1;
         if (bd_interrupted(NULL))
             job->exit_status = 4;
         else
@@ -77,19 +93,25 @@ static void end(struct crew *crew)
 {
     for (int i = 0; i < crew->thread_count; i++)
         pthread_join(crew->threads[i], NULL);
+    for (int i = 0; crew->jobs && i < crew->setup->count; i++)
+        free(crew->jobs[i].marks);
     free(crew->threads);
     free(crew->is_done);
     free(crew->jobs);
 }
 
-/* Says what went wrong with a job, in a line that names its input. */
-static void print_failure(const struct crew *crew, const struct bd_export_job *job)
+/* Says what went wrong with a job, in a line that names its input, and what its lines and zones
+ * have counted. */
+static void print_result(const struct crew *crew, const struct bd_export_job *job)
 {
     const char *input = crew->setup->inputs->items[job->number];
-    if (strstr(job->line, input))
+    bool failed = *job->line && (job->exit_status != 4 || job->frames > 0);
+    if (failed && strstr(job->line, input))
         fprintf(stderr, "backdrop: %s\n", job->line);
-    else
+    else if (failed)
         fprintf(stderr, "backdrop: %s: %s\n", input, job->line);
+    if (job->marks && !crew->setup->options->quiet)
+        fputs(job->marks, stderr);
 }
 
 static void draw(const struct crew *crew, struct bd_meter *meter, char *label, size_t size)
@@ -117,10 +139,8 @@ static void wait_for_all(struct crew *crew, struct bd_meter *meter)
             if (!atomic_load(&crew->is_done[i]) || job->is_told)
                 continue;
             job->is_told = true;
-            if (!*job->line || (job->exit_status == 4 && job->frames == 0))
-                continue;
             bd_meter_end(meter);
-            print_failure(crew, job);
+            print_result(crew, job);
         }
         while (first < crew->setup->count && atomic_load(&crew->is_done[first]) &&
                crew->jobs[first].is_told)
@@ -131,11 +151,14 @@ static void wait_for_all(struct crew *crew, struct bd_meter *meter)
 
 static struct sums sum_up(const struct crew *crew)
 {
-    struct sums sums = { 0 };
+    struct sums sums = { .events = -1 };
     int unopened = 0;
     for (int i = 0; i < crew->setup->count; i++) {
-        int status = crew->jobs[i].exit_status;
-        sums.frames += crew->jobs[i].frames;
+        const struct bd_export_job *job = &crew->jobs[i];
+        int status = job->exit_status;
+        sums.frames += job->frames;
+        if (job->events >= 0)
+            sums.events = job->events + (sums.events > 0 ? sums.events : 0);
         sums.interrupted += status == 4;
         sums.failed += status && status != 4;
         unopened += status == 1 || status == 2;
@@ -163,9 +186,9 @@ static int conclude(const struct crew *crew, double seconds)
         fprintf(stderr, "%d inputs, ", setup->count);
         if (sums.failed)
             fprintf(stderr, "%d failed; ", sums.failed);
-        fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s), %d at once\n", sums.frames,
-                plural(sums.frames), seconds, seconds > 0 ? (double)sums.frames / seconds : 0,
-                setup->at_once);
+        print_rate(sums.frames, seconds);
+        fprintf(stderr, ", %d at once", setup->at_once);
+        print_events(sums.events);
     }
     return sums.nothing ? sums.first_failure : sums.failed ? 3 : 0;
 }
@@ -199,11 +222,13 @@ static int run_one(struct bd_export_setup *setup)
         fprintf(stderr, "backdrop: interrupted; the files hold %" PRId64 " frame%s\n", job.frames,
                 plural(job.frames));
     } else if (!setup->options->quiet) {
-        double seconds = bd_meter_seconds(&meter);
-        fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s), %d output%s\n", job.frames,
-                plural(job.frames), seconds, seconds > 0 ? (double)job.frames / seconds : 0,
-                job.outputs, plural(job.outputs));
+        print_rate(job.frames, bd_meter_seconds(&meter));
+        fprintf(stderr, ", %d output%s", job.outputs, plural(job.outputs));
+        print_events(job.events);
     }
+    if (job.marks && !setup->options->quiet)
+        fputs(job.marks, stderr);
+    free(job.marks);
     return job.exit_status;
 }
 
@@ -219,19 +244,42 @@ static void share_out(struct bd_export_setup *setup)
         setup->threads = threads > setup->at_once ? threads / setup->at_once : 1;
 }
 
+/* Options that change what is told of objects, without an output that tells of any. */
+static enum bd_status check_objects(const struct bd_options *options, unsigned wants)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } rows[] = { { "line", options->lines.count > 0 },
+                 { "zone", options->zones.count > 0 },
+                 { "min-event-length", options->min_event_length != 0 },
+                 { "time-before-event", options->time_before_event != 0 },
+                 { "time-post-event", options->time_post_event != 0 },
+                 { "merge-window", options->merge_window != 0 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !(wants & BD_WANT_OBJECTS); i++)
+        if (rows[i].given)
+            return bd_fail(BD_ERROR_ARGUMENT,
+                           "--%s: does nothing without an output of objects, such as --events",
+                           rows[i].name);
+    return BD_OK;
+}
+
 /* Checks all that can be before anything is read or written, and makes the folder of the outputs.
  */
 static enum bd_status prepare(struct bd_export_setup *setup)
 {
     const struct bd_options *options = setup->options;
     int outputs;
-    bd_outputs_wants(options, &outputs);
+    unsigned wants = bd_outputs_wants(options, &outputs);
     if (outputs == 0)
-        return bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
-                                          "--background, --overlay, --plate, --events or "
-                                          "--contact-sheet");
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "no output asked for: give --mask, --foreground, --background, --overlay, "
+                       "--plate, --events, --tracks, --clips, --scan-only, --heatmap, --timelapse "
+                       "or --contact-sheet");
     enum bd_status status = bd_inputs_check(options, setup->inputs);
     setup->count = bd_exports_count(options, setup->inputs);
+    if (!status)
+        status = check_objects(options, wants);
     if (!status)
         status = bd_all_outputs_check(options, setup->inputs);
     if (!status && options->output_dir)

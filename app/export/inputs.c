@@ -1,6 +1,5 @@
 #include "app/export/inputs.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "app/export/clips/names.h"
 #include "video/input/image_pattern.h"
 
 static enum bd_status no_memory(void)
@@ -55,35 +55,18 @@ static enum bd_status expand(struct bd_inputs *inputs, const char *pattern)
     return status;
 }
 
-/* Where the last `parts` components of a path begin. */
-static const char *tail_of(const char *path, int parts)
+/* The name of an input, with that of its folder before it if `by_folder`. */
+static char *name_of(const char *input, bool by_folder)
 {
-    const char *at = path + strlen(path);
-    while (at > path && at[-1] == '/')
-        at--;
-    for (; parts > 0; parts--) {
-        while (at > path && at[-1] != '/')
-            at--;
-        if (parts > 1 && at > path)
-            at--;
-    }
-    return at;
-}
-
-/* The name of an input, with that of its folder before it if `parts` is 2. What has a meaning in
- * the name of a file or of numbered pictures is replaced. */
-static char *name_of(const char *input, int parts)
-{
-    char *name = strdup(tail_of(input, parts));
-    if (!name)
-        return NULL;
-    char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
-    if (dot && dot > name && (!slash || dot > slash + 1))
-        *dot = 0;
-    for (char *c = name; *c; c++)
-        if (iscntrl((unsigned char)*c) || strchr("/%:?*&=|\\\"", *c))
-            *c = *c == '/' ? '-' : '_';
-    return name;
+    char stem[bd_clip_stem_size], folder[bd_clip_stem_size] = "", name[2 * bd_clip_stem_size];
+    const char *slash = strrchr(input, '/');
+    char *path = by_folder && slash > input ? strndup(input, (size_t)(slash - input)) : NULL;
+    bd_clip_stem(stem, input);
+    if (path)
+        bd_clip_stem(folder, path);
+    free(path);
+    snprintf(name, sizeof name, "%s%s%s", folder, *folder ? "-" : "", stem);
+    return strdup(name);
 }
 
 struct entry {
@@ -130,7 +113,7 @@ static enum bd_status part(struct entry *entries, int count, bool by_folder, boo
         for (end = i + 1; end < count && strcmp(*entries[end].name, name) == 0; end++)
             ;
         for (int k = by_folder ? i : i + 1; end > i + 1 && k < end && !status; k++) {
-            status = rename_entry(&entries[k], by_folder ? name_of(entries[k].input, 2)
+            status = rename_entry(&entries[k], by_folder ? name_of(entries[k].input, true)
                                                          : numbered(name, k - i + 1));
             *any = true;
         }
@@ -146,7 +129,7 @@ static enum bd_status find_names(struct bd_inputs *inputs)
     enum bd_status status = entries && inputs->names ? BD_OK : no_memory();
     for (int i = 0; i < inputs->count && !status; i++) {
         entries[i] = (struct entry){ &inputs->names[i], inputs->items[i] };
-        status = rename_entry(&entries[i], name_of(inputs->items[i], 1));
+        status = rename_entry(&entries[i], name_of(inputs->items[i], false));
     }
     bool any = false;
     if (!status)

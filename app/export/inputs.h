@@ -12,8 +12,9 @@ struct bd_inputs {
 
 /* Finds the inputs. An argument such as 'rec-*.mp4', if no file has this name, stands for the files
  * that match it, sorted by name; one of an --input-format stays as it is. Names are those of files
- * without folder and extension. Where two are the same, that of the folder goes before them, then a
- * number behind. BD_ERROR_IO if nothing matches, BD_ERROR_MEMORY. */
+ * without folder and extension, as bd_clip_stem has them. Where two are the same, that of the
+ * folder goes before them, then a number behind. BD_ERROR_IO if nothing matches, BD_ERROR_MEMORY.
+ */
 enum bd_status bd_inputs_find(struct bd_inputs *inputs, const struct bd_options *options);
 
 /* Frees and zeroes. */

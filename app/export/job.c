@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
+#include "app/activity/activity.h"
 #include "app/export/outputs.h"
 #include "app/export/own_options.h"
 #include "app/export/statistics.h"
@@ -15,6 +17,7 @@ struct export
     const struct bd_options *options;
     struct bd_export_setup *setup;
     struct bd_pipeline *pipeline;
+    struct bd_activity *activity; /* NULL: no output wants objects */
     struct bd_outputs *outputs;
     struct bd_statistics statistics;
     int64_t frames;
@@ -50,7 +53,11 @@ static void log_settings(const struct export *export)
 static enum bd_status write_frame(void *user, const struct bd_result *result)
 {
     struct export *export = user;
-    enum bd_status status = bd_outputs_write(export->outputs, result, NULL);
+    enum bd_status status = BD_OK;
+    if (export->activity)
+        status = bd_activity_add(export->activity, result);
+    if (!status)
+        status = bd_outputs_write(export->outputs, result, export->activity);
     if (status) {
         export->broken = true;
         return status;
@@ -105,6 +112,40 @@ static void judge(struct bd_export_job *job, const struct export *export)
     job->exit_status = export->interrupted ? 4 : *job->line ? 3 : 0;
 }
 
+/* One line for each line and zone of the options. Of several exports, each line names the input. */
+static char *describe_marks(const struct export *export)
+{
+    int count = 0;
+    size_t size;
+    char *text = NULL;
+    const struct bd_mark_total *totals =
+        export->activity ? bd_activity_totals(export->activity, &count) : NULL;
+    FILE *file = count ? open_memstream(&text, &size) : NULL;
+    for (int i = 0; file && i < count; i++) {
+        const struct bd_mark_total *total = &totals[i];
+        if (!export->setup->meter)
+            fprintf(file, "%s: ", export->options->arguments[0]);
+        if (total->zone)
+            fprintf(file, "zone %s: %" PRId64 " entered, %" PRId64 " left, %.1f s inside\n",
+                    total->name, total->entered, total->out, (double)total->stay / 1e9);
+        else
+            fprintf(file, "line %s: %" PRId64 " right, %" PRId64 " left\n", total->name,
+                    total->right, total->left);
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+/* All events end before the outputs do. */
+static void close_outputs(struct export *export)
+{
+    if (export->activity && bd_activity_finish(export->activity))
+        note_failure(export);
+    if (bd_outputs_close(&export->outputs, export->activity))
+        note_failure(export);
+}
+
 /* Opens what is read and written; the exit status if that fails. */
 static int open_all(struct export *export, unsigned wants)
 {
@@ -112,7 +153,12 @@ static int open_all(struct export *export, unsigned wants)
         bd_pipeline_open(&export->pipeline, export->options, false, wants, bd_interrupted, NULL);
     if (status)
         return bd_open_exit_status(status);
-    return bd_outputs_open(&export->outputs, export->options, export->pipeline) ? 1 : 0;
+    if (wants & BD_WANT_OBJECTS)
+        status = bd_activity_create(&export->activity, export->options,
+                                    bd_pipeline_info(export->pipeline));
+    if (!status)
+        status = bd_outputs_open(&export->outputs, export->options, export->pipeline);
+    return status ? 1 : 0;
 }
 
 static void run(struct bd_export_job *job, struct export *export)
@@ -120,6 +166,7 @@ static void run(struct bd_export_job *job, struct export *export)
     const struct bd_options *options = export->options;
     unsigned wants = bd_outputs_wants(options, &job->outputs);
     bd_statistics_begin(&export->statistics);
+    job->events = -1;
     job->exit_status = open_all(export, wants);
     if (job->exit_status) {
         snprintf(job->line, sizeof job->line, "%s", bd_error_detail());
@@ -127,14 +174,17 @@ static void run(struct bd_export_job *job, struct export *export)
     } else {
         log_settings(export);
         run_frames(export);
-        if (bd_outputs_close(&export->outputs, NULL))
-            note_failure(export);
+        close_outputs(export);
         if (options->json && bd_statistics_write(&export->statistics, options->json,
                                                  bd_pipeline_backend(export->pipeline)))
             note_failure(export);
         job->frames = export->frames;
+        if (options->events || options->clips || options->scan_only)
+            job->events = bd_activity_event_count(export->activity);
+        job->marks = describe_marks(export);
         judge(job, export);
     }
+    bd_activity_destroy(&export->activity);
     bd_pipeline_close(&export->pipeline);
 }
 

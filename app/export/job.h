@@ -24,9 +24,11 @@ struct bd_export_job {
     int number; /* as in bd_own_options_make */
 
     /* The results; the thread that runs the job writes them. */
-    int exit_status;                /* of the program, if it were alone */
-    int64_t frames;                 /* written */
-    int outputs;                    /* given */
+    int exit_status; /* of the program, if it were alone */
+    int64_t frames;  /* written */
+    int outputs;     /* given */
+    int64_t events;  /* -1: no output tells of any */
+    char *marks;     /* lines of text about the lines and zones of the options; NULL: none. Owned */
     char line[bd_detail_size + 64]; /* what went wrong; "": nothing did, but an interruption */
 
     bool is_told; /* the main thread has reported it */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/export/clips/plan.h"
 #include "app/export/output.h"
 #include "app/export/outputs.h"
 #include "app/export/own_options.h"
@@ -72,10 +73,15 @@ static bool would_replace(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-static enum bd_status ask(const struct bd_options *options, const char *name, const char *path)
+static enum bd_status ask(const struct bd_options *options, const struct bd_output_kind *kind,
+                          const char *path)
 {
-    if (options->overwrite == BD_OVERWRITE_YES || !would_replace(path))
+    char file[PATH_MAX];
+    const char *name = kind->name;
+    bool there = kind->replaces ? kind->replaces(file, options) : would_replace(path);
+    if (options->overwrite == BD_OVERWRITE_YES || !there)
         return BD_OK;
+    path = kind->replaces ? file : path;
     if (options->overwrite == BD_OVERWRITE_NO || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: exists; give -y to replace it", name, path);
     char answer[16] = "";
@@ -106,35 +112,100 @@ static enum bd_status check_codecs(const struct bd_options *options)
     return BD_OK;
 }
 
+/* A speed needs the film that has it. */
+static enum bd_status check_timelapse(const struct bd_options *options)
+{
+    if (options->timelapse_speed == 0 || options->timelapse)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--timelapse-speed %g: --timelapse is not given",
+                   options->timelapse_speed);
+}
+
+/* --boxes has something to be drawn on. */
+static enum bd_status check_boxes(const struct bd_options *options)
+{
+    bool on_clips = options->clips && options->clip_mode != BD_CLIPS_COPY && !options->scan_only;
+    if (!options->boxes || options->overlay || options->timelapse || on_clips)
+        return BD_OK;
+    if (options->clips && options->clip_mode == BD_CLIPS_COPY)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "--boxes: cannot be drawn on copies; --clip-mode encode has boxes");
+    return bd_fail(BD_ERROR_ARGUMENT,
+                   "--boxes: is drawn on --overlay, --timelapse or --clips, and none of them is "
+                   "given");
+}
+
+/* A list of events, and no more than lists. */
+static enum bd_status check_scan(const struct bd_options *options)
+{
+    if (options->clip_mode != BD_CLIPS_AUTO && !options->clips)
+        return bd_fail(BD_ERROR_ARGUMENT, "--clip-mode: belongs to --clips, which is not given");
+    for (int i = 0; i < bd_output_kind_count && options->scan_only; i++) {
+        const struct bd_output_kind *kind = bd_output_kinds[i];
+        const char *path = bd_output_path(options, kind);
+        bool shows = kind->codec || (kind->wants & ~(unsigned)BD_WANT_OBJECTS);
+        if (path && shows)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --scan-only writes no film and no picture",
+                           kind->name, path);
+        if (path && bd_output_is_stdout(kind, path))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --scan-only has stdout; give --%s a file",
+                           kind->name, path, kind->name);
+    }
+    return BD_OK;
+}
+
+/* The output's file is not that of another one before it. */
+static enum bd_status check_same(const struct bd_options *options, int index, const char *path)
+{
+    char file[PATH_MAX], other[PATH_MAX];
+    const char *name = bd_output_kinds[index]->name;
+    first_file(file, path);
+    for (int i = 0; i < index; i++) {
+        const char *before = bd_output_path(options, bd_output_kinds[i]);
+        if (!before)
+            continue;
+        first_file(other, before);
+        if (same_file(file, other) && bd_output_is_stdout(bd_output_kinds[i], before))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --%s has stdout; give one of them a file",
+                           name, path, bd_output_kinds[i]->name);
+        if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
+                           bd_output_kinds[i]->name);
+    }
+    return BD_OK;
+}
+
+/* What concerns all exports alike. */
+static enum bd_status check_options(const struct bd_options *options)
+{
+    enum bd_status status = check_codecs(options);
+    if (!status)
+        status = check_boxes(options);
+    if (!status)
+        status = check_timelapse(options);
+    return status ? status : check_scan(options);
+}
+
 /* The outputs of one export. */
 static enum bd_status check_outputs(const struct bd_options *options,
                                     const struct bd_inputs *inputs)
 {
-    char file[PATH_MAX], other[PATH_MAX];
-    for (int i = 0; i < bd_output_kind_count; i++) {
+    enum bd_status status = BD_OK;
+    for (int i = 0; i < bd_output_kind_count && !status; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);
         if (!path)
             continue;
-        first_file(file, path);
-        if (is_read(options, inputs, path))
+        bool file = !bd_output_is_stdout(bd_output_kinds[i], path);
+        if (file && is_read(options, inputs, path))
             return bd_fail(BD_ERROR_ARGUMENT,
                            "--%s %s: is the input itself, one of its pictures, or the region", name,
                            path);
-        for (int j = 0; j < i; j++) {
-            const char *before = bd_output_path(options, bd_output_kinds[j]);
-            if (!before)
-                continue;
-            first_file(other, before);
-            if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
-                return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
-                               bd_output_kinds[j]->name);
-        }
-        enum bd_status status = ask(options, name, path);
-        if (status)
-            return status;
+        status = check_same(options, i, path);
+        if (file && !status)
+            status = ask(options, bd_output_kinds[i], path);
     }
-    return BD_OK;
+    return status;
 }
 
 /* Paths of outputs of all exports, which go to one folder. */
@@ -150,7 +221,7 @@ static enum bd_status remember(struct paths *paths, struct bd_own_options *own)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the names of the outputs");
     paths->items = grown;
     for (int i = 0; i < bd_output_kind_count; i++)
-        if (own->paths[i]) {
+        if (own->paths[i] && !bd_output_kinds[i]->folder) {
             grown[paths->count++] = own->paths[i];
             own->paths[i] = NULL;
         }
@@ -178,7 +249,7 @@ enum bd_status bd_all_outputs_check(const struct bd_options *options,
                                     const struct bd_inputs *inputs)
 {
     struct paths paths = { 0 };
-    enum bd_status status = check_codecs(options);
+    enum bd_status status = check_options(options);
     for (int i = 0; i < bd_exports_count(options, inputs) && !status; i++) {
         struct bd_own_options own;
         status = bd_own_options_make(&own, options, inputs, i);

@@ -16,7 +16,7 @@ int bd_exports_count(const struct bd_options *options, const struct bd_inputs *i
 /* The path of an output whose value is `value`. The caller frees it. */
 static char *path_of(const char *folder, const char *name, const char *value)
 {
-    const char *point = strchr("._-", *value) ? "" : ".";
+    const char *point = !*name || strchr("._-", *value) ? "" : ".";
     const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
     size_t size = strlen(folder) + strlen(name) + strlen(value) + 3;
     char *path = malloc(size);
@@ -31,6 +31,7 @@ enum bd_status bd_own_options_make(struct bd_own_options *own, const struct bd_o
     *own = (struct bd_own_options){ .options = *options };
     own->options.arguments[0] = inputs->items[number];
     own->options.argument_count = 1;
+    own->options.name = inputs->names[number];
     if (options->join) {
         own->options.pieces = (const char *const *)inputs->items;
         own->options.piece_count = inputs->count;
@@ -38,9 +39,10 @@ enum bd_status bd_own_options_make(struct bd_own_options *own, const struct bd_o
     for (int i = 0; options->output_dir && i < bd_output_kind_count; i++) {
         const struct bd_output_kind *kind = bd_output_kinds[i];
         const char *value = bd_output_path(options, kind);
-        if (!value || kind->folder || strcmp(value, "-") == 0)
+        if (!value || bd_output_is_stdout(kind, value) || (kind->folder && value[0] == '/'))
             continue;
-        own->paths[i] = path_of(options->output_dir, inputs->names[number], value);
+        own->paths[i] =
+            path_of(options->output_dir, kind->folder ? "" : inputs->names[number], value);
         if (!own->paths[i]) {
             bd_own_options_free(own);
             return bd_fail(BD_ERROR_MEMORY, "out of memory for the names of the outputs");
@@ -65,7 +67,7 @@ static enum bd_status check_values(const struct bd_options *options, int exports
         const char *value = bd_output_path(options, kind);
         if (!value || kind->folder)
             continue;
-        if (strcmp(value, "-") == 0 && exports > 1)
+        if (bd_output_is_stdout(kind, value) && exports > 1)
             return bd_fail(BD_ERROR_ARGUMENT, "--%s -: stdout is for one input, and these are %d",
                            kind->name, exports);
         if (strchr(value, '/'))
@@ -85,6 +87,9 @@ enum bd_status bd_inputs_check(const struct bd_options *options, const struct bd
         return bd_fail(BD_ERROR_ARGUMENT,
                        "%d inputs: give --output-dir DIR to export each, or --join to export them "
                        "as one film",
+                       exports);
+    if (exports > 1 && options->scan_only)
+        return bd_fail(BD_ERROR_ARGUMENT, "--scan-only: lists one input, and these are %d",
                        exports);
     if (options->join && options->jobs)
         return bd_fail(BD_ERROR_ARGUMENT, "--jobs: belongs to several inputs; --join makes one");

@@ -20,8 +20,8 @@ int bd_exports_count(const struct bd_options *options, const struct bd_inputs *i
 
 /* The options of export `number`, 0 to bd_exports_count - 1. With --output-dir DIR, the value of an
  * output is the end of its name: of mask.mkv and the input in/yard.mp4, DIR/yard.mask.mkv; what
- * begins with a point, a dash or an underscore follows the name at once. `options` and `inputs`
- * must stay. BD_ERROR_MEMORY. */
+ * begins with a point, a dash or an underscore follows the name at once. Folders are in DIR, unless
+ * their path begins with a slash. `options` and `inputs` must stay. BD_ERROR_MEMORY. */
 enum bd_status bd_own_options_make(struct bd_own_options *own, const struct bd_options *options,
                                    const struct bd_inputs *inputs, int number);
 void bd_own_options_free(struct bd_own_options *own);

@@ -108,7 +108,7 @@ static void several_are_as_one_by_one(void **state)
     /* the bytes of a film depend on the number of threads of its encoder */
     assert_int_equal(
         cli_run(*state,
-                "mkdir one && for s in easy sway noise; do N=one/synth_${s}_frames_40 && "
+                "mkdir one && for s in easy sway noise; do N=one/${s} && "
                 "$B export synth:$s?frames=40 --mask $N.mask.mp4 --events $N.csv --overlay "
                 "${N}_%03d.png --contact-sheet $N.sheet.png --threads 1 -q || exit; done; "
                 "S='synth:easy?frames=40 synth:sway?frames=40 synth:noise?frames=40' && "
@@ -119,11 +119,11 @@ static void several_are_as_one_by_one(void **state)
         0);
     cli_slurp(*state, "err", text, sizeof text);
     assert_non_null(strstr(text, "3 inputs, 120 frames in "));
-    assert_non_null(strstr(text, ", 2 at once\n"));
+    assert_non_null(strstr(text, ", 2 at once, "));
     /* one input, too */
     assert_int_equal(cli_run(*state, "$B export synth:easy?frames=40 -o solo --events .csv -q && "
-                                     "cmp solo/synth_easy_frames_40.csv "
-                                     "one/synth_easy_frames_40.csv"),
+                                     "cmp solo/easy.csv "
+                                     "one/easy.csv"),
                      0);
 }
 
@@ -139,7 +139,7 @@ static void names_differ(void **state)
                                      "-o o --events e.csv -q && ls o"),
                      0);
     cli_slurp(*state, "out", text, sizeof text);
-    assert_string_equal(text, "in_03d.e.csv\nv.1.e.csv\nx-v.e.csv\ny-v-2.e.csv\ny-v.e.csv\n");
+    assert_string_equal(text, "in.e.csv\nv.1.e.csv\nx-v.e.csv\ny-v-2.e.csv\ny-v.e.csv\n");
     assert_line(*state, 1, "$B export y/v.mkv y/v.1.mkv -o o --events .1.csv --plate .csv",
                 "o/v.1.csv: would be an output of two inputs\n");
 }
@@ -156,7 +156,7 @@ static void a_failure_leaves_the_others(void **state)
     assert_non_null(strstr(text, "backdrop: 't.mp4' is "));
     assert_non_null(strstr(text, "backdrop: cannot open 'gone.mp4': No such file"));
     assert_non_null(strstr(text, "4 inputs, 2 failed; 40 frames in "));
-    assert_int_equal(cli_run(*state, "cat o/synth_easy_frames_20.csv o/synth_sway_frames_20.csv && "
+    assert_int_equal(cli_run(*state, "cat o/easy.csv o/sway.csv && "
                                      "test $(ls o | wc -l) = 2"),
                      0);
     assert_int_equal(cli_run(*state, "$B export t.mp4 gone.mp4 -o o --events .csv -q"), 2);
@@ -168,7 +168,7 @@ static void a_failure_leaves_the_others(void **state)
                      1);
     cli_slurp(*state, "err", text, sizeof text);
     assert_int_equal(cli_lines(text), 2);
-    assert_non_null(strstr(text, "synth:easy?frames=20: --mask p/synth_easy_frames_20.m.nosuch"));
+    assert_non_null(strstr(text, "synth:easy?frames=20: --mask p/easy.m.nosuch"));
 }
 
 static void an_interruption_finalises_all(void **state)
@@ -184,21 +184,21 @@ static void an_interruption_finalises_all(void **state)
     assert_int_equal(cli_lines(text), 1);
     assert_non_null(strstr(text, "backdrop: interrupted; 0 of 3 inputs are done; the files hold "));
     assert_int_equal(cli_run(*state, "for s in easy sway; do $B export "
-                                     "o/synth_${s}_frames_9000.m.mkv --events $s.csv -q || exit; "
+                                     "o/$s.m.mkv --events $s.csv -q || exit; "
                                      "done; test $(ls o | wc -l) = 2"),
                      0);
 }
 
 static void nothing_is_replaced_unasked(void **state)
 {
-    assert_int_equal(cli_run(*state, "mkdir o && echo old > o/synth_sway_frames_20.csv"), 0);
+    assert_int_equal(cli_run(*state, "mkdir o && echo old > o/sway.csv"), 0);
     assert_line(*state, 1, "$B export synth:easy?frames=20 synth:sway?frames=20 -o o --events .csv",
-                "--events o/synth_sway_frames_20.csv: exists; give -y to replace it");
+                "--events o/sway.csv: exists; give -y to replace it");
     /* asked before anything starts */
     assert_int_equal(cli_run(*state, "test $(ls o | wc -l) = 1 && "
                                      "$B export synth:easy?frames=20 synth:sway?frames=20 -o o "
                                      "--events .csv -q -y && grep -q peak_time "
-                                     "o/synth_sway_frames_20.csv"),
+                                     "o/sway.csv"),
                      0);
     /* not even an input of another export, which -y allows to replace */
     make_pieces(*state, 60);
@@ -223,6 +223,8 @@ static void bad_usage_is_one_line(void **state)
         { "a.mp4 b.mp4 -o", "--output-dir: its value DIR is missing" },
         { "a.mp4 b.mp4 --join -j 2 --mask m.mkv", "--jobs: belongs to several inputs" },
         { "a.mp4 b.mp4 --join --hwaccel cuda --mask m.mkv", "--hwaccel cuda: not with --join" },
+        { "a.mp4 b.mp4 -o o --scan-only", "--scan-only: lists one input, and these are 2" },
+        { "a.mp4 b.mp4 -o o --mask m.mkv --zone a=1,1,9,1,9,9", "--zone: does nothing without" },
         { "a.mp4 b.mp4 -o o -j 65 --mask m.mkv", "--jobs 65: must be 0..64" },
         { "a.mp4 b.mp4 -o o --mask m.mkv --codec nosuch", "--codec 'nosuch': no such" },
         { "a.mp4 b.mp4 -o o --mask m.mkv --overlay .m.mkv", "is the file of --mask too" },
@@ -236,6 +238,40 @@ static void bad_usage_is_one_line(void **state)
     assert_line(*state, 1, "$B a.mp4 b.mp4", "b.mp4: one argument too many");
     assert_line(*state, 1, "$B view a.mp4 --join", "--join: not an option of view");
     assert_int_equal(cli_run(*state, "test ! -e o"), 0);
+}
+
+/* Clips of all inputs share a folder; what lines count is told of each input. */
+static void clips_and_lines_of_several(void **state)
+{
+    char text[4096];
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=100' 'synth:drift?frames=100' "
+                                     "-o o --clips clips --line middle=160,0,160,239 "
+                                     "--progress none && ls o/clips"),
+                     0);
+    cli_slurp(*state, "out", text, sizeof text);
+    assert_non_null(strstr(text, "drift.0001.jpg\ndrift.0001.mp4\n"));
+    assert_non_null(strstr(text, "easy.0001.jpg\neasy.0001.mp4\n"));
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_non_null(strstr(text, "synth:easy?frames=100: line middle: "));
+    assert_non_null(strstr(text, "synth:drift?frames=100: line middle: "));
+    assert_non_null(strstr(text, "2 inputs, 200 frames in "));
+    assert_non_null(strstr(text, " events\n"));
+    assert_line(*state, 1,
+                "$B export 'synth:easy?frames=100' 'synth:drift?frames=100' -o o "
+                "--clips clips",
+                "exists; give -y to replace it");
+    /* Films that are joined are encoded. */
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' 'synth:easy?frames=60' "
+                                     "--join -o j --clips /$PWD/k --events .csv -q && ls k j"),
+                     0);
+    cli_slurp(*state, "out", text, sizeof text);
+    assert_non_null(strstr(text, "easy.0001.mp4\n"));
+    assert_non_null(strstr(text, "easy.csv\n"));
+    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' 'synth:easy?frames=60' "
+                                     "--join --clips l --clip-mode copy -q"),
+                     1);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_non_null(strstr(text, "pieces that are joined are not copied"));
 }
 
 static void help_names_the_options(void **state)
@@ -262,6 +298,7 @@ int main(void)
         CLI_TEST(an_interruption_finalises_all),
         CLI_TEST(nothing_is_replaced_unasked),
         CLI_TEST(bad_usage_is_one_line),
+        CLI_TEST(clips_and_lines_of_several),
         CLI_TEST(help_names_the_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

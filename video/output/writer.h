@@ -16,6 +16,7 @@ struct bd_writer_options {
     struct bd_rational pixel_aspect;
     bool lossless;     /* every pixel is kept exactly (masks) */
     bool overwrite;    /* replace an existing file; else BD_ERROR_IO */
+    bool whole_only;   /* a film that is not whole stays PATH.part in any case */
     int threads;       /* of encoders that take much memory for each; 0: one a core, or eight */
     const char *codec; /* libavcodec encoder name; NULL: by extension and `lossless` */
     const char *film_codec; /* the same where `codec` is NULL, but nothing to pictures */
