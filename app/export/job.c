@@ -175,8 +175,9 @@ static void run(struct bd_export_job *job, struct export *export)
         log_settings(export);
         run_frames(export);
         close_outputs(export);
-        if (options->json && bd_statistics_write(&export->statistics, options->json,
-                                                 bd_pipeline_backend(export->pipeline)))
+        if (options->json &&
+            bd_statistics_write(&export->statistics, options->json,
+                                bd_pipeline_backend(export->pipeline), export->activity))
             note_failure(export);
         job->frames = export->frames;
         if (options->events || options->clips || options->scan_only)
