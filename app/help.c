@@ -74,10 +74,10 @@ const char bd_about_many[] =
     "one film by --join. 'rec-*.mp4', in quotes, stands for all files that match, by name.\n"
     "With --output-dir, the value of an output is the end of a name: of the input in/yard.mp4,\n"
     "--mask mask.mkv is DIR/yard.mask.mkv, --events .csv DIR/yard.csv, and\n"
-    "--overlay _%04d.png DIR/yard_0001.png and so on. Inputs with the same name are told apart\n"
-    "by their folder, else by a number. An input that fails leaves the others, and a piece\n"
-    "that cannot be read is left out; the exit status is then 3. If no input can be read, it\n"
-    "is that of the first.\n";
+    "--overlay _%04d.png DIR/yard_0001.png and so on. --clips FOLDER is DIR/FOLDER, for all\n"
+    "inputs. Inputs with the same name are told apart by their folder, else by a number.\n"
+    "An input that fails leaves the others, and a piece that cannot be read is left out; the\n"
+    "exit status is then 3. If no input can be read, it is that of the first.\n";
 
 const char bd_about_outputs[] =
     "A name's extension says the format of an output. A name with a number such as\n"
