@@ -41,7 +41,7 @@ enum bd_pane {
 
 extern const char *const bd_pane_names[BD_PANES + 1]; /* "input" ... "all", NULL */
 
-enum { bd_max_arguments = 256, bd_max_input_options = 64, bd_max_texts = 32 };
+enum { bd_max_arguments = 4096, bd_max_input_options = 64, bd_max_texts = 32 };
 enum { bd_max_compare = 8 }; /* folders of --compare */
 
 /* The values of an option that may be repeated. */
@@ -57,6 +57,9 @@ struct bd_options {
     int argument_count;
 
     /* input */
+    const char *name;          /* export: INPUT's in names of outputs; NULL: INPUT says it */
+    const char *const *pieces; /* export: pieces of the film that begins with INPUT, itself too */
+    int piece_count;           /* fewer than 2: INPUT is the film */
     const char *input_format;
     struct bd_key_value input_options[bd_max_input_options];
     int input_option_count;
@@ -90,15 +93,17 @@ struct bd_options {
     struct bd_texts lines, zones; /* NAME=x,y,x,y and NAME=x,y,x,y,x,y,... in pixels */
     const char *codec;            /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
-    bool boxes;       /* export, view: objects are drawn with a box and their number */
-    const char *json; /* export, eval, bench */
-    bool quick;       /* bench: smaller sizes */
+    bool boxes;             /* export, view: objects are drawn with a box and their number */
+    const char *output_dir; /* folder of the outputs, whose values are then ends of names */
+    bool join;              /* export: the inputs are pieces of one film */
+    const char *json;       /* export, eval, bench */
+    bool quick;             /* bench: smaller sizes */
 
     /* eval; contact_sheet too */
     const char *masks;       /* folder for the masks as bin%06d.png */
     struct bd_texts compare; /* folders of other programs' masks */
     bool live;               /* without look-ahead, as for a camera */
-    int jobs;                /* sequences at once; 0: by the cores */
+    int jobs;                /* export too: sequences or inputs at once; 0: by the cores */
 
     /* view */
     int pane; /* enum bd_pane: to start with */

@@ -11,7 +11,7 @@
 
 #include "app/option_table.h"
 
-enum { most_words = 300 };
+enum { most_words = 4100 };
 
 /* Splits `line` at spaces and parses it as the arguments of backdrop. `storage` keeps the words. */
 static enum bd_status parse(struct bd_options *options, char *storage, const char *line)
@@ -319,7 +319,7 @@ static void too_many_are_refused(void **state)
     for (int i = 2; i < most_words; i++)
         words[i] = folder;
     assert_int_equal(bd_options_parse(&options, most_words, words), BD_ERROR_ARGUMENT);
-    assert_string_equal(bd_error_detail(), "d: more than 256 arguments");
+    assert_string_equal(bd_error_detail(), "d: more than 4096 arguments");
     bd_options_release(&options);
     words[1] = input;
     for (int i = 2; i < most_words; i++)
