@@ -77,6 +77,8 @@ struct bd_options {
 
     /* outputs of export (NULL: not wanted) */
     const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
+    const char *synopsis;
+    double length;     /* seconds: the longest synopsis; 0: the default */
     const char *codec; /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
     const char *json; /* export, eval, bench */

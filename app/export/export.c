@@ -127,8 +127,8 @@ int bd_export_run(const struct bd_options *options)
     bd_statistics_begin(&export.statistics);
     if (export.output_count == 0)
         status = bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
-                                            "--background, --overlay, --plate, --events or "
-                                            "--contact-sheet");
+                                            "--background, --overlay, --plate, --events, "
+                                            "--synopsis or --contact-sheet");
     if (!status) {
         status = bd_outputs_check(options);
         exit_status = status == BD_ERROR_INTERRUPTED ? 4 : 1;

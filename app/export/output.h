@@ -73,10 +73,11 @@ static inline struct bd_writer_options bd_output_writer(const struct bd_output_s
 enum bd_status bd_output_end_picture(struct bd_writer **writer, enum bd_status status);
 
 /* All kinds, in the order in which they are opened and written. */
-enum { bd_output_kind_count = 8 };
+enum { bd_output_kind_count = 9 };
 extern const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count];
 
 extern const struct bd_output_kind bd_mask_output, bd_foreground_output, bd_background_output,
-    bd_overlay_output, bd_plate_output, bd_contact_sheet_output, bd_events_output;
+    bd_overlay_output, bd_plate_output, bd_contact_sheet_output, bd_events_output,
+    bd_synopsis_output;
 
 #endif

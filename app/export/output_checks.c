@@ -76,6 +76,14 @@ static enum bd_status ask(const struct bd_options *options, const char *name, co
     return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", name, path);
 }
 
+/* What belongs to an output needs it. */
+static enum bd_status check_owners(const struct bd_options *options)
+{
+    if (options->length > 0 && !options->synopsis)
+        return bd_fail(BD_ERROR_ARGUMENT, "--length %g: --synopsis is not given", options->length);
+    return BD_OK;
+}
+
 /* Codecs must exist, and an output with a codec of its own must be asked for. */
 static enum bd_status check_codecs(const struct bd_options *options)
 {
@@ -96,9 +104,11 @@ static enum bd_status check_codecs(const struct bd_options *options)
 enum bd_status bd_outputs_check(const struct bd_options *options)
 {
     char file[PATH_MAX], other[PATH_MAX];
-    enum bd_status codecs = check_codecs(options);
-    if (codecs)
-        return codecs;
+    enum bd_status status = check_owners(options);
+    if (!status)
+        status = check_codecs(options);
+    if (status)
+        return status;
     for (int i = 0; i < bd_output_kind_count; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);
@@ -118,7 +128,7 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
                 return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
                                bd_output_kinds[j]->name);
         }
-        enum bd_status status = ask(options, name, path);
+        status = ask(options, name, path);
         if (status)
             return status;
     }

@@ -9,8 +9,9 @@ static const struct bd_output_kind statistics = { .name = "json",
                                                   .option = offsetof(struct bd_options, json) };
 
 const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count] = {
-    &bd_mask_output,  &bd_foreground_output,    &bd_background_output, &bd_overlay_output,
-    &bd_plate_output, &bd_contact_sheet_output, &bd_events_output,     &statistics,
+    &bd_mask_output,    &bd_foreground_output, &bd_background_output,
+    &bd_overlay_output, &bd_plate_output,      &bd_contact_sheet_output,
+    &bd_events_output,  &bd_synopsis_output,   &statistics,
 };
 
 struct bd_outputs {
@@ -29,8 +30,8 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
     }
     if (options->shadows && options->mask)
         wants |= BD_WANT_SHADOWS;
-    /* Of the plate's backgrounds only the last one is enlarged. */
-    if (options->plate && !options->background && !options->contact_sheet)
+    /* The plate enlarges the last background only, the synopsis one a second. */
+    if ((options->plate || options->synopsis) && !options->background && !options->contact_sheet)
         wants |= BD_WANT_SMALL;
     return wants;
 }

@@ -1,0 +1,33 @@
+/* Cuts the objects of a frame out of it. */
+#ifndef BD_APP_SUMMARY_CUTTER_H
+#define BD_APP_SUMMARY_CUTTER_H
+
+#include "app/pipeline/pipeline.h"
+#include "app/summary/tubes.h"
+#include <backdrop/components.h>
+
+/* What is around an object, in pixels: for soft edges, and to compare its light with the plate's.
+ */
+enum { bd_cut_margin = 8 };
+
+struct bd_cutter {
+    struct bd_components components; /* of the mask */
+    int *owners; /* for each run that is a root, the object that its component is part of; -1: none
+                  */
+    struct bd_cut cut;
+    size_t mask_room; /* bytes of cut.mask */
+};
+
+/* For masks of width x height. BD_ERROR_MEMORY leaves nothing open. */
+enum bd_status bd_cutter_create(struct bd_cutter *cutter, int width, int height);
+void bd_cutter_destroy(struct bd_cutter *cutter);
+
+/* Finds which pixels of the frame are whose. Needs pixels of the input in colour. */
+void bd_cutter_begin(struct bd_cutter *cutter, const struct bd_result *result);
+
+/* Cuts out an object of that frame, which is seen: *cut is the cutter's, valid until the next call;
+ * its area is 0 where no pixel is the object's. BD_ERROR_MEMORY. */
+enum bd_status bd_cutter_cut(struct bd_cutter *cutter, const struct bd_result *result, int object,
+                             const struct bd_cut **cut);
+
+#endif
