@@ -33,7 +33,8 @@ void bd_option_limits(char *text, size_t size, const struct bd_option *option)
     for (int i = 0; option->choices && option->choices[i]; i++)
         used +=
             (size_t)snprintf(text + used, size - used, "%s%s", i ? "|" : "", option->choices[i]);
-    if (option->argument && option->max > 0 && option->kind != BD_OPTION_TIME)
+    if (option->argument && option->max > 0 && option->kind != BD_OPTION_TIME &&
+        option->kind != BD_OPTION_TEXTS)
         used +=
             (size_t)snprintf(text + used, size - used, "%s%s%.10g..%.10g", used ? "|" : "",
                              option->kind == BD_OPTION_ODD ? "odd " : "", option->min, option->max);

@@ -18,7 +18,7 @@ enum bd_option_kind {
     BD_OPTION_NUMBER,   /* double, min..max */
     BD_OPTION_TIME,     /* double seconds, min..max, or [HH:]MM:SS */
     BD_OPTION_TEXT,     /* const char * */
-    BD_OPTION_TEXTS,    /* appended to a struct bd_texts */
+    BD_OPTION_TEXTS,    /* appended to a struct bd_texts, `max` of them */
     BD_OPTION_CHOICE,   /* const char *, one of `choices` */
     BD_OPTION_INDEX,    /* int: the index in `choices` */
     BD_OPTION_GRAY,     /* bool: the first of `choices` is true */

@@ -237,9 +237,9 @@ static enum bd_status parse_text(const struct bd_option *option, const char *val
         *(const char **)target = value;
         return BD_OK;
     }
-    if (texts->count == bd_max_texts)
+    if (texts->count == (int)option->max)
         return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: more than %d of them", option->name, value,
-                       bd_max_texts);
+                       (int)option->max);
     texts->items[texts->count++] = value;
     return BD_OK;
 }

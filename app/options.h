@@ -41,7 +41,8 @@ enum bd_pane {
 
 extern const char *const bd_pane_names[BD_PANES + 1]; /* "input" ... "all", NULL */
 
-enum { bd_max_arguments = 256, bd_max_input_options = 64, bd_max_texts = 8 };
+enum { bd_max_arguments = 256, bd_max_input_options = 64, bd_max_texts = 32 };
+enum { bd_max_compare = 8 }; /* folders of --compare */
 
 /* The values of an option that may be repeated. */
 struct bd_texts {
@@ -76,11 +77,19 @@ struct bd_options {
     struct bd_separator_options separator;
 
     /* outputs of export (NULL: not wanted) */
-    const char *mask, *foreground, *background, *overlay, *plate, *events, *contact_sheet;
+    const char *mask, *foreground, *background, *overlay, *plate, *events, *tracks, *contact_sheet;
+    struct bd_texts heatmap; /* at most two */
+    const char *timelapse;
+    double timelapse_speed; /* of still stretches; 0 = default */
     const char *synopsis;
-    double length;     /* seconds: the longest synopsis; 0: the default */
-    const char *codec; /* of films whose own codec is NULL */
+    double length; /* seconds: the longest synopsis; 0 = default */
+    /* --min-event-length, --time-before-event, --time-post-event, --merge-window: seconds; read
+     * them by bd_min_event_length and so on */
+    double min_event_length, time_before_event, time_post_event, merge_window;
+    struct bd_texts lines, zones; /* NAME=x,y,x,y and NAME=x,y,x,y,x,y,... in pixels */
+    const char *codec;            /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
+    bool boxes;       /* export, view: objects are drawn with a box and their number */
     const char *json; /* export, eval, bench */
     bool quick;       /* bench: smaller sizes */
 
@@ -114,13 +123,37 @@ static inline int bd_none_is_zero(int value)
     return value == BD_NONE ? 0 : value;
 }
 
+/* A time in seconds whose default, which is stored as 0, is `fallback`. */
+static inline double bd_seconds_or(double seconds, double fallback)
+{
+    return seconds == BD_NONE ? 0 : seconds > 0 ? seconds : fallback;
+}
+
 /* Seconds of frames that are held back where there is no look-ahead. */
 static inline double bd_start_delay(const struct bd_options *options)
 {
-    const double fallback = 10;
-    return options->start_delay == BD_NONE ? 0
-           : options->start_delay > 0      ? options->start_delay
-                                           : fallback;
+    return bd_seconds_or(options->start_delay, 10);
+}
+
+/* The times of events, defaults filled in. Those before and after an event are DVR-Scan's. */
+static inline double bd_min_event_length(const struct bd_options *options)
+{
+    return bd_seconds_or(options->min_event_length, .5);
+}
+
+static inline double bd_time_before_event(const struct bd_options *options)
+{
+    return bd_seconds_or(options->time_before_event, 1.5);
+}
+
+static inline double bd_time_post_event(const struct bd_options *options)
+{
+    return bd_seconds_or(options->time_post_event, 2);
+}
+
+static inline double bd_merge_window(const struct bd_options *options)
+{
+    return bd_seconds_or(options->merge_window, 2);
 }
 
 /* What decides that R is made from the frames again, by `refine` of struct bd_separator_options. */

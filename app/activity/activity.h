@@ -5,7 +5,10 @@
  *
  * An event is a visit: it begins when an object comes and ends when it has gone. Objects that came
  * out of one another, and one that comes back where another was lost a moment before, belong to
- * the same visit; objects that merely cross do not. */
+ * the same visit; objects that merely cross do not.
+ *
+ * Memory is bounded: 128 events at a time, each with its first 256 tracks, 64 newest marks and a
+ * path of 256 points. When 128 go on, a new object joins the event of the nearest one. */
 #ifndef BD_APP_ACTIVITY_ACTIVITY_H
 #define BD_APP_ACTIVITY_ACTIVITY_H
 
@@ -22,9 +25,28 @@ struct bd_path_point {
     int x, y;     /* pixels */
 };
 
+enum bd_happening_kind {
+    BD_EVENT_BEGAN,
+    BD_EVENT_CHANGED, /* while it goes on: once a second, and when an object comes or goes */
+    BD_EVENT_ENDED,
+    BD_LINE_CROSSED,
+    BD_ZONE_ENTERED,
+    BD_ZONE_LEFT
+};
+
+/* An object has crossed a line, or entered or left a zone. */
+struct bd_mark {
+    enum bd_happening_kind kind; /* one of the last three */
+    int64_t time, frame;         /* of the frame that showed it */
+    int64_t object;
+    const char *name; /* of the line or zone; valid as long as the activity */
+    int direction;    /* as in struct bd_happening */
+    int64_t stay;     /* likewise */
+};
+
 /* Times are nanoseconds of the input's clock; frames are counted from 0 in the input. */
 struct bd_event {
-    int64_t number; /* from 1, in the order in which events are known to be such */
+    int64_t number; /* from 1, in the order in which events are long enough to be such */
     int64_t start, end, peak_time;
     int64_t first_frame, last_frame, peak_frame;
     int64_t frames;              /* in which one of its objects was seen */
@@ -35,22 +57,16 @@ struct bd_event {
     const int64_t *tracks;       /* numbers of its objects, in the order of their coming */
     int track_count;
     const struct bd_path_point *path; /* of its first object that is seen, thinned where long */
-    int path_count;
+    int path_count;                   /* the last point is the newest */
+    const struct bd_mark *marks;      /* what its objects crossed, entered and left, in order */
+    int mark_count;
     bool ended;
-};
-
-enum bd_happening_kind {
-    BD_EVENT_BEGAN,
-    BD_EVENT_CHANGED, /* while it goes on: once a second, and when an object comes or goes */
-    BD_EVENT_ENDED,
-    BD_LINE_CROSSED,
-    BD_ZONE_ENTERED,
-    BD_ZONE_LEFT
 };
 
 struct bd_happening {
     enum bd_happening_kind kind;
-    int64_t time, frame;          /* of the frame that showed it */
+    int64_t time, frame;          /* of the frame that showed it; what comes before its event is
+                                     known to be one is told then, with its own time */
     const struct bd_event *event; /* valid while the happening is */
     int64_t object;               /* that crosses, enters or leaves; 0: of no single one */
     const char *name;             /* of the line or zone; NULL: none */
@@ -61,7 +77,8 @@ struct bd_happening {
 
 struct bd_activity;
 
-/* For an input; `options` (with the lines, zones and times of events) must stay. */
+/* For an input; `options` (with the lines, zones and times of events) must stay. BD_ERROR_ARGUMENT
+ * for a line or zone that is none or not in the picture. */
 enum bd_status bd_activity_create(struct bd_activity **activity, const struct bd_options *options,
                                   const struct bd_reader_info *info);
 void bd_activity_destroy(struct bd_activity **activity);
@@ -77,6 +94,18 @@ const struct bd_happening *bd_activity_happenings(const struct bd_activity *acti
 
 /* The events that go on, by their numbers. Valid until the next bd_activity_add. */
 const struct bd_event *const *bd_activity_events(const struct bd_activity *activity, int *count);
+
+/* What happened at a line or in a zone so far. */
+struct bd_mark_total {
+    const char *name;
+    bool zone;
+    int64_t right, left;  /* crossings by direction, of a line */
+    int64_t entered, out; /* objects that entered and left, of a zone */
+    int64_t stay;         /* nanoseconds that those which left were inside, together */
+};
+
+/* One for each line and then each zone, in the order of the options. */
+const struct bd_mark_total *bd_activity_totals(const struct bd_activity *activity, int *count);
 
 /* How many events there were so far. */
 int64_t bd_activity_event_count(const struct bd_activity *activity);

@@ -18,7 +18,7 @@ struct run {
     struct bd_eval_job *job;
     struct bd_options options; /* of the run, with this input */
     struct bd_sequence sequence;
-    struct bd_eval_masks masks[bd_max_texts];
+    struct bd_eval_masks masks[bd_max_compare];
     struct bd_pipeline *pipeline;
     struct bd_frame truth;
     struct bd_worst *worst;

@@ -16,7 +16,7 @@ struct bd_eval_peer {
 /* What all jobs of a run share. Constant while they run, except the numbers of frames. */
 struct bd_eval_setup {
     const struct bd_options *options;
-    struct bd_eval_peer peers[bd_max_texts];
+    struct bd_eval_peer peers[bd_max_compare];
     int peer_count;
     int at_once;                     /* jobs that run at a time */
     int threads;                     /* of each */
@@ -38,7 +38,7 @@ struct bd_eval_job {
     int64_t inputs; /* its pictures; 0 where they cannot be read */
 
     /* The results; the thread that runs the job writes them. */
-    struct bd_eval_result ours, peers[bd_max_texts];
+    struct bd_eval_result ours, peers[bd_max_compare];
     int64_t frames;  /* separated, scored or not */
     double seconds;  /* spent on separating them, without reading the ground truth */
     int64_t damaged; /* pictures that could not be read */

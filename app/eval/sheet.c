@@ -24,10 +24,10 @@ enum {
     section_gap = 18
 };
 
-static const struct bd_eval_color ground = { 24, 24, 24 };
-static const struct bd_eval_color bright = { 240, 240, 240 };
-static const struct bd_eval_color dim = { 160, 160, 160 };
-static const struct bd_eval_color line = { 70, 70, 70 };
+static const struct bd_stroke_color ground = { 24, 24, 24 };
+static const struct bd_stroke_color bright = { 240, 240, 240 };
+static const struct bd_stroke_color dim = { 160, 160, 160 };
+static const struct bd_stroke_color line = { 70, 70, 70 };
 
 /* A sheet while it is drawn. */
 struct pen {
@@ -47,7 +47,7 @@ static int column_left(int column)
 }
 
 static void fill(struct bd_frame *sheet, int left, int top, int width, int height,
-                 struct bd_eval_color color)
+                 struct bd_stroke_color color)
 {
     for (int y = top; y < top + height; y++)
         for (int x = left; x < left + width; x++)
@@ -70,10 +70,10 @@ static const char *grouped(char *text, size_t size, int64_t number)
 }
 
 static double write_text(const struct pen *pen, double left, int top, double size,
-                         struct bd_eval_color color, const char *text)
+                         struct bd_stroke_color color, const char *text)
 {
-    bd_eval_text_draw(pen->sheet, left, top, size, color, text);
-    return left + bd_eval_text_width(size, text);
+    bd_stroke_text_draw(pen->sheet, left, top, size, color, text);
+    return left + bd_stroke_text_width(size, text);
 }
 
 /* The title, and what the colours mean; with `hidden`, how many sequences did not fit. */
@@ -81,7 +81,7 @@ static void draw_title(struct pen *pen, int shown, int hidden)
 {
     char text[128];
     const struct {
-        struct bd_eval_color color;
+        struct bd_stroke_color color;
         const char *text;
     } legend[] = { { bd_worst_found, "found" },
                    { bd_worst_missed, "missed" },

@@ -10,11 +10,11 @@
 enum { stretches = 4 };
 
 /* This red and blue can be distinguished by the colour-blind too. */
-const struct bd_eval_color bd_worst_found = { 255, 255, 255 };
-const struct bd_eval_color bd_worst_missed = { 40, 130, 255 };
-const struct bd_eval_color bd_worst_wrong = { 255, 90, 40 };
-const struct bd_eval_color bd_worst_unscored = { 85, 85, 85 };
-const struct bd_eval_color bd_worst_nothing = { 0, 0, 0 };
+const struct bd_stroke_color bd_worst_found = { 255, 255, 255 };
+const struct bd_stroke_color bd_worst_missed = { 40, 130, 255 };
+const struct bd_stroke_color bd_worst_wrong = { 255, 90, 40 };
+const struct bd_stroke_color bd_worst_unscored = { 85, 85, 85 };
+const struct bd_stroke_color bd_worst_nothing = { 0, 0, 0 };
 
 struct bd_worst {
     int64_t from, to;
@@ -86,7 +86,7 @@ static enum bd_status keep(struct bd_worst *worst, struct bd_worst_frame *frame,
     return status;
 }
 
-static struct bd_eval_color color_of(int code, bool moving)
+static struct bd_stroke_color color_of(int code, bool moving)
 {
     if (code == BD_TRUTH_OUTSIDE || code == BD_TRUTH_UNKNOWN)
         return bd_worst_unscored;
@@ -111,7 +111,7 @@ static enum bd_status draw(struct bd_worst *worst, const struct bd_worst_offer *
         for (int x = 0; x < truth->width; x++) {
             int code = bd_truth_code(t[x], inside ? inside[x] : 255);
             uint8_t gray = (uint8_t)code;
-            struct bd_eval_color color = { gray, gray, gray };
+            struct bd_stroke_color color = { gray, gray, gray };
             if (m)
                 color = color_of(code, bd_mask_moving(m[x]));
             memcpy(out + (size_t)3 * (size_t)x, &color, 3);
@@ -138,7 +138,7 @@ enum bd_status bd_worst_offer(struct bd_worst *worst, const struct bd_worst_offe
         status = draw(worst, offer, NULL);
     if (!status)
         status = keep(worst, frame, BD_WORST_TRUTH, &worst->drawing);
-    for (int i = 0; i < 1 + bd_max_texts && !status; i++) {
+    for (int i = 0; i < 1 + bd_max_compare && !status; i++) {
         if (!offer->masks[i]) {
             bd_frame_destroy(&frame->pictures[BD_WORST_MASK + i]);
             continue;

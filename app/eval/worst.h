@@ -4,8 +4,8 @@
 #define BD_APP_EVAL_WORST_H
 
 #include "app/eval/cdnet.h"
-#include "app/eval/text.h"
 #include "app/options.h"
+#include "app/stroke_text.h"
 
 enum { bd_worst_side = 320 }; /* pixels: the pictures fit into a square of this */
 
@@ -16,15 +16,15 @@ enum {
     BD_WORST_TRUTH, /* its codes, 85 outside of the region of interest too */
     BD_WORST_MASK,  /* found white, missed blue, wrongly found red, not scored gray */
     BD_WORST_PEERS,
-    bd_worst_pictures = BD_WORST_PEERS + bd_max_texts /* the last ones: masks of others */
+    bd_worst_pictures = BD_WORST_PEERS + bd_max_compare /* the last ones: masks of others */
 };
 
-extern const struct bd_eval_color bd_worst_found, bd_worst_missed, bd_worst_wrong,
+extern const struct bd_stroke_color bd_worst_found, bd_worst_missed, bd_worst_wrong,
     bd_worst_unscored, bd_worst_nothing;
 
 struct bd_worst_frame {
     int64_t number;
-    struct bd_score scores[1 + bd_max_texts];    /* of this frame: ours, those of others */
+    struct bd_score scores[1 + bd_max_compare];    /* of this frame: ours, those of others */
     struct bd_frame pictures[bd_worst_pictures]; /* BD_RGB24; empty where there is none */
 };
 
@@ -33,8 +33,8 @@ struct bd_worst_offer {
     int64_t number;
     const struct bd_frame *input, *background, *truth;
     const struct bd_frame *roi;                     /* empty: everywhere */
-    const struct bd_frame *masks[1 + bd_max_texts]; /* ours, those of others; NULL: none */
-    struct bd_score scores[1 + bd_max_texts];
+    const struct bd_frame *masks[1 + bd_max_compare]; /* ours, those of others; NULL: none */
+    struct bd_score scores[1 + bd_max_compare];
 };
 
 struct bd_worst;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "app/activity/activity.h"
 #include "app/export/outputs.h"
 #include "app/export/statistics.h"
 #include "app/interrupt.h"
@@ -14,6 +15,7 @@ struct export
 {
     const struct bd_options *options;
     struct bd_pipeline *pipeline;
+    struct bd_activity *activity; /* NULL: no output wants objects */
     struct bd_outputs *outputs;
     int output_count;
     struct bd_meter meter;
@@ -51,7 +53,11 @@ static void log_settings(const struct export *export)
 static enum bd_status write_frame(void *user, const struct bd_result *result)
 {
     struct export *export = user;
-    enum bd_status status = bd_outputs_write(export->outputs, result, NULL);
+    enum bd_status status = BD_OK;
+    if (export->activity)
+        status = bd_activity_add(export->activity, result);
+    if (!status)
+        status = bd_outputs_write(export->outputs, result, export->activity);
     if (status) {
         export->broken = true;
         return status;
@@ -86,6 +92,23 @@ static const char *plural(int64_t count)
     return count == 1 ? "" : "s";
 }
 
+/* One line for each line and zone of the options. */
+static void report_marks(const struct export *export)
+{
+    int count = 0;
+    const struct bd_mark_total *totals =
+        export->activity ? bd_activity_totals(export->activity, &count) : NULL;
+    for (int i = 0; i < count; i++) {
+        const struct bd_mark_total *total = &totals[i];
+        if (total->zone)
+            fprintf(stderr, "zone %s: %" PRId64 " entered, %" PRId64 " left, %.1f s inside\n",
+                    total->name, total->entered, total->out, (double)total->stay / 1e9);
+        else
+            fprintf(stderr, "line %s: %" PRId64 " right, %" PRId64 " left\n", total->name,
+                    total->right, total->left);
+    }
+}
+
 /* Prints one line: what went wrong, or what was done. */
 static int report(const struct export *export)
 {
@@ -114,8 +137,41 @@ static int report(const struct export *export)
     fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s), %d output%s", export->frames,
             plural(export->frames), seconds, seconds > 0 ? (double)export->frames / seconds : 0,
             export->output_count, plural(export->output_count));
+    if (export->options->events) {
+        const int64_t events = bd_activity_event_count(export->activity);
+        fprintf(stderr, ", %" PRId64 " event%s", events, plural(events));
+    }
     fputc('\n', stderr);
     return 0;
+}
+
+/* Options that change what is told of objects, without an output that tells of any. */
+static enum bd_status check_objects(const struct bd_options *options, unsigned wants)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } rows[] = { { "line", options->lines.count > 0 },
+                 { "zone", options->zones.count > 0 },
+                 { "min-event-length", options->min_event_length != 0 },
+                 { "time-before-event", options->time_before_event != 0 },
+                 { "time-post-event", options->time_post_event != 0 },
+                 { "merge-window", options->merge_window != 0 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !(wants & BD_WANT_OBJECTS); i++)
+        if (rows[i].given)
+            return bd_fail(BD_ERROR_ARGUMENT,
+                           "--%s: does nothing without an output of objects, such as --events",
+                           rows[i].name);
+    return BD_OK;
+}
+
+/* All events end before the outputs do. */
+static void close_outputs(struct export *export)
+{
+    if (export->activity && bd_activity_finish(export->activity))
+        note_failure(export);
+    if (bd_outputs_close(&export->outputs, export->activity))
+        note_failure(export);
 }
 
 int bd_export_run(const struct bd_options *options)
@@ -126,9 +182,12 @@ int bd_export_run(const struct bd_options *options)
     int exit_status = 1;
     bd_statistics_begin(&export.statistics);
     if (export.output_count == 0)
-        status = bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
-                                            "--background, --overlay, --plate, --events, "
-                                            "--synopsis or --contact-sheet");
+        status =
+            bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
+                                       "--background, --overlay, --plate, --events, --tracks, "
+                                       "--heatmap, --timelapse, --synopsis or --contact-sheet");
+    if (!status)
+        status = check_objects(options, wants);
     if (!status) {
         status = bd_outputs_check(options);
         exit_status = status == BD_ERROR_INTERRUPTED ? 4 : 1;
@@ -139,6 +198,11 @@ int bd_export_run(const struct bd_options *options)
     }
     if (!status) {
         exit_status = 1;
+        if (wants & BD_WANT_OBJECTS)
+            status =
+                bd_activity_create(&export.activity, options, bd_pipeline_info(export.pipeline));
+    }
+    if (!status) {
         status = bd_outputs_open(&export.outputs, options, export.pipeline);
     }
     if (status) {
@@ -146,13 +210,15 @@ int bd_export_run(const struct bd_options *options)
     } else {
         log_settings(&export);
         run_frames(&export);
-        if (bd_outputs_close(&export.outputs, NULL))
-            note_failure(&export);
+        close_outputs(&export);
         if (options->json && bd_statistics_write(&export.statistics, options->json,
                                                  bd_pipeline_backend(export.pipeline)))
             note_failure(&export);
         exit_status = report(&export);
+        if (!options->quiet)
+            report_marks(&export);
     }
+    bd_activity_destroy(&export.activity);
     bd_pipeline_close(&export.pipeline);
     return exit_status;
 }

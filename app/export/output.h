@@ -24,6 +24,7 @@ struct bd_output_kind {
     const char *name; /* of the option */
     size_t option;    /* offset in struct bd_options of the path */
     unsigned wants;   /* BD_WANT_ bits */
+    bool streams;     /* the path "-" is stdout */
 
     /* On failure nothing stays open. */
     enum bd_status (*open)(void **output, const char *path, const struct bd_output_setup *setup);
@@ -72,12 +73,18 @@ static inline struct bd_writer_options bd_output_writer(const struct bd_output_s
 /* Closes the writer of one picture, whose writing returned `status`; the first failure. */
 enum bd_status bd_output_end_picture(struct bd_writer **writer, enum bd_status status);
 
+/* Whether a path of this kind is stdout. */
+static inline bool bd_output_is_stdout(const struct bd_output_kind *kind, const char *path)
+{
+    return kind->streams && path[0] == '-' && !path[1];
+}
+
 /* All kinds, in the order in which they are opened and written. */
-enum { bd_output_kind_count = 9 };
+enum { bd_output_kind_count = 13 };
 extern const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count];
 
 extern const struct bd_output_kind bd_mask_output, bd_foreground_output, bd_background_output,
-    bd_overlay_output, bd_plate_output, bd_contact_sheet_output, bd_events_output,
-    bd_synopsis_output;
+    bd_overlay_output, bd_plate_output, bd_contact_sheet_output, bd_events_output, bd_tracks_output,
+    bd_heatmap_output, bd_second_heatmap_output, bd_timelapse_output, bd_synopsis_output;
 
 #endif

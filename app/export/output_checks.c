@@ -76,14 +76,6 @@ static enum bd_status ask(const struct bd_options *options, const char *name, co
     return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", name, path);
 }
 
-/* What belongs to an output needs it. */
-static enum bd_status check_owners(const struct bd_options *options)
-{
-    if (options->length > 0 && !options->synopsis)
-        return bd_fail(BD_ERROR_ARGUMENT, "--length %g: --synopsis is not given", options->length);
-    return BD_OK;
-}
-
 /* Codecs must exist, and an output with a codec of its own must be asked for. */
 static enum bd_status check_codecs(const struct bd_options *options)
 {
@@ -101,36 +93,75 @@ static enum bd_status check_codecs(const struct bd_options *options)
     return BD_OK;
 }
 
-enum bd_status bd_outputs_check(const struct bd_options *options)
+/* A speed needs the film that has it. */
+static enum bd_status check_timelapse(const struct bd_options *options)
+{
+    if (options->timelapse_speed == 0 || options->timelapse)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--timelapse-speed %g: --timelapse is not given",
+                   options->timelapse_speed);
+}
+
+/* A length needs the film that has it. */
+static enum bd_status check_synopsis(const struct bd_options *options)
+{
+    if (options->length == 0 || options->synopsis)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--length %g: --synopsis is not given", options->length);
+}
+
+/* --boxes has something to be drawn on. */
+static enum bd_status check_boxes(const struct bd_options *options)
+{
+    if (!options->boxes || options->overlay || options->timelapse)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT,
+                   "--boxes: is drawn on --overlay and --timelapse, and neither is given");
+}
+
+/* The output's file is not that of another one before it. */
+static enum bd_status check_same(const struct bd_options *options, int index, const char *path)
 {
     char file[PATH_MAX], other[PATH_MAX];
-    enum bd_status status = check_owners(options);
+    const char *name = bd_output_kinds[index]->name;
+    first_file(file, path);
+    for (int i = 0; i < index; i++) {
+        const char *before = bd_output_path(options, bd_output_kinds[i]);
+        if (!before)
+            continue;
+        first_file(other, before);
+        if (same_file(file, other) && bd_output_is_stdout(bd_output_kinds[i], before))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --%s has stdout; give one of them a file",
+                           name, path, bd_output_kinds[i]->name);
+        if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
+                           bd_output_kinds[i]->name);
+    }
+    return BD_OK;
+}
+
+enum bd_status bd_outputs_check(const struct bd_options *options)
+{
+    enum bd_status status = check_codecs(options);
     if (!status)
-        status = check_codecs(options);
-    if (status)
-        return status;
-    for (int i = 0; i < bd_output_kind_count; i++) {
+        status = check_boxes(options);
+    if (!status)
+        status = check_timelapse(options);
+    if (!status)
+        status = check_synopsis(options);
+    for (int i = 0; i < bd_output_kind_count && !status; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);
         if (!path)
             continue;
-        first_file(file, path);
-        if (is_read(options, path))
+        bool file = !bd_output_is_stdout(bd_output_kinds[i], path);
+        if (file && is_read(options, path))
             return bd_fail(BD_ERROR_ARGUMENT,
                            "--%s %s: is the input itself, one of its pictures, or the region", name,
                            path);
-        for (int j = 0; j < i; j++) {
-            const char *before = bd_output_path(options, bd_output_kinds[j]);
-            if (!before)
-                continue;
-            first_file(other, before);
-            if (same_file(file, other) && strncmp(file, "/dev/", 5) != 0)
-                return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: is the file of --%s too", name, path,
-                               bd_output_kinds[j]->name);
-        }
-        status = ask(options, name, path);
-        if (status)
-            return status;
+        status = check_same(options, i, path);
+        if (file && !status)
+            status = ask(options, name, path);
     }
-    return BD_OK;
+    return status;
 }

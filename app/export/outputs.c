@@ -9,9 +9,10 @@ static const struct bd_output_kind statistics = { .name = "json",
                                                   .option = offsetof(struct bd_options, json) };
 
 const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count] = {
-    &bd_mask_output,    &bd_foreground_output, &bd_background_output,
-    &bd_overlay_output, &bd_plate_output,      &bd_contact_sheet_output,
-    &bd_events_output,  &bd_synopsis_output,   &statistics,
+    &bd_mask_output,    &bd_foreground_output,     &bd_background_output, &bd_overlay_output,
+    &bd_plate_output,   &bd_contact_sheet_output,  &bd_events_output,     &bd_tracks_output,
+    &bd_heatmap_output, &bd_second_heatmap_output, &bd_timelapse_output,  &bd_synopsis_output,
+    &statistics,
 };
 
 struct bd_outputs {
@@ -28,10 +29,13 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
         wants |= bd_output_kinds[i]->wants;
         *count += bd_output_kinds[i]->open != NULL;
     }
+    if (options->boxes && options->overlay)
+        wants |= BD_WANT_OBJECTS | BD_WANT_BOXES;
     if (options->shadows && options->mask)
         wants |= BD_WANT_SHADOWS;
-    /* The plate enlarges the last background only, the synopsis one a second. */
-    if ((options->plate || options->synopsis) && !options->background && !options->contact_sheet)
+    /* Plates and heat maps enlarge the last background only, the synopsis one a second. */
+    if ((options->plate || options->heatmap.count || options->synopsis) && !options->background &&
+        !options->contact_sheet)
         wants |= BD_WANT_SMALL;
     return wants;
 }

@@ -28,8 +28,9 @@ enum bd_want {
     BD_WANT_INPUT = 32, /* pixels of the input; implied by foreground, overlay and colour */
     BD_WANT_DECODED =
         64, /* the input in colour, its pixels only where it cannot be had as decoded */
-    BD_WANT_SMALL = 128,  /* the background in the processing size */
-    BD_WANT_OBJECTS = 256 /* the objects of the mask, followed from frame to frame */
+    BD_WANT_SMALL = 128,   /* the background in the processing size */
+    BD_WANT_OBJECTS = 256, /* the objects of the mask, followed from frame to frame */
+    BD_WANT_BOXES = 512    /* on the overlay, a box around each of them, with its number */
 };
 
 struct bd_result {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "app/summary/compose.h"
+#include "app/summary/label.h"
 
 /* A tube while it is shown. */
 struct role {
@@ -122,6 +123,15 @@ static enum bd_status show_plate(struct stage *stage, double step)
     return bd_plates_show(stage->plates, &stage->plate, stage->plate_time);
 }
 
+/* The front ones first, which have their places then. */
+static void draw_labels(struct stage *stage)
+{
+    struct bd_labels labels = { .count = 0 };
+    for (int i = stage->visible_count - 1; i >= 0; i--)
+        bd_label_draw(&labels, &stage->canvas, &stage->visible[i]->head.box,
+                      stage->visible[i]->time - stage->options->zero);
+}
+
 static enum bd_status draw(struct stage *stage)
 {
     enum bd_status status = bd_frame_copy(&stage->canvas, &stage->plate);
@@ -131,6 +141,7 @@ static enum bd_status draw(struct stage *stage)
         if (!status)
             status = bd_compose(&stage->composer, &stage->canvas, &stage->plate, &stage->cut);
     }
+    draw_labels(stage);
     return status;
 }
 

@@ -11,9 +11,9 @@
 #include "app/summary/cutter.h"
 #include "app/summary/play.h"
 
-/* Objects that are seen for less than `least` seconds are not shown. Frames are cut `rate` times a
- * second at most: that halves the temporary file of a film of 30. */
-static const double least = 2, rate = 15, default_length = 60;
+/* Objects that are seen for less than `default_least` seconds are not shown. Frames are cut `rate`
+ * times a second at most: that halves the temporary file of a film of 30. */
+static const double default_least = 2, rate = 15, default_length = 60;
 
 struct synopsis {
     struct bd_async_writer *writer;
@@ -24,8 +24,8 @@ struct synopsis {
     struct bd_cutter cutter;
     struct bd_rational rate; /* of the film that is read */
     const char *path;
-    double length;
-    double zero, next; /* seconds: of the first frame of a camera, and of the next cut */
+    double length, least; /* seconds */
+    double zero, next;    /* seconds: what labels count from, and of the next cut */
     bool live;
     int64_t frames;
 };
@@ -74,6 +74,8 @@ static enum bd_status open_synopsis(void **output, const char *path,
     s->path = path;
     s->rate = known.num > 0 && known.den > 0 ? known : (struct bd_rational){ 25, 1 };
     s->length = setup->options->length > 0 ? setup->options->length : default_length;
+    s->least =
+        setup->options->min_event_length != 0 ? bd_min_event_length(setup->options) : default_least;
     s->live = setup->info->live;
     enum bd_status status = open_parts(s, setup);
     if (status) {
@@ -112,11 +114,12 @@ static enum bd_status add(void *output, const struct bd_result *result,
                           const struct bd_activity *activity)
 {
     (void)activity;
+    const double epoch = 1e8; /* a camera counts from 1970: labels have the time of the day */
     struct synopsis *s = output;
     enum bd_status status = bd_plates_add(&s->plates, result);
     bool seen = false, is_new = false;
-    if (s->frames++ == 0 && s->live)
-        s->zero = result->time;
+    if (s->frames++ == 0 && s->live && result->time < epoch)
+        s->zero = result->time; /* a camera that counts from the start of the machine */
     for (int i = 0; i < result->object_count && !status; i++) {
         struct bd_tube *tube;
         if (!result->objects[i].seen)
@@ -154,7 +157,7 @@ static enum bd_status render(struct synopsis *s)
     double period = (double)s->rate.den / (double)s->rate.num;
     struct bd_schedule schedule = { 0 };
     struct bd_schedule_options options = { .length = s->length,
-                                           .least = least,
+                                           .least = s->least,
                                            .period = period,
                                            .width = s->plates.plate.width,
                                            .height = s->plates.plate.height };
@@ -162,7 +165,7 @@ static enum bd_status render(struct synopsis *s)
     enum bd_status status = bd_schedule_make(&schedule, &s->tubes, &options);
     if (!status && schedule.count == 0)
         bd_log(BD_LOG_WARNING, "--synopsis %s: nothing was seen for %g seconds; no film is written",
-               s->path, least);
+               s->path, s->least);
     if (!status && schedule.count > 0) {
         bd_log(BD_LOG_INFO, "synopsis: %d of %d objects, %.1f s, temporary file %.1f MB",
                schedule.count, s->tubes.count, schedule.end, (double)s->file.size / 1e6);

@@ -3,8 +3,8 @@
 #include "app/eval/compare.h"
 #include "app/eval/numbered.h"
 #include "app/eval/sheet.h"
-#include "app/eval/text.h"
 #include "app/eval/worst.h"
+#include "app/stroke_text.h"
 #include "tests/app/cli_fixture.h"
 #include "tests/app/eval_fixture.h"
 
@@ -142,7 +142,7 @@ static void shadow_in_a_mask_is_not_foreground(void **state)
     bd_frame_destroy(&truth);
 }
 
-static void assert_color(const struct bd_frame *picture, int x, struct bd_eval_color color)
+static void assert_color(const struct bd_frame *picture, int x, struct bd_stroke_color color)
 {
     const uint8_t *pixel = picture->data + picture->stride + (int64_t)3 * x;
     assert_int_equal(pixel[0], color.red);
@@ -156,7 +156,7 @@ static void colors_tell_what_is_wrong(void **state)
     (void)state;
     static const uint8_t codes[] = { 255, 255, 0, 0, 50, 50, 85, 170, 255, 0 };
     enum { count = sizeof codes };
-    const struct bd_eval_color expected[count] = {
+    const struct bd_stroke_color expected[count] = {
         bd_worst_missed, bd_worst_found,    bd_worst_nothing,  bd_worst_wrong,    bd_worst_nothing,
         bd_worst_wrong,  bd_worst_unscored, bd_worst_unscored, bd_worst_unscored, bd_worst_unscored
     };
@@ -188,9 +188,9 @@ static void colors_tell_what_is_wrong(void **state)
         uint8_t shown = x >= 8 ? BD_TRUTH_OUTSIDE : codes[x];
         assert_color(&frame->pictures[BD_WORST_MASK], x, expected[x]);
         assert_color(&frame->pictures[BD_WORST_TRUTH], x,
-                     (struct bd_eval_color){ shown, shown, shown });
+                     (struct bd_stroke_color){ shown, shown, shown });
     }
-    assert_color(&frame->pictures[BD_WORST_INPUT], 0, (struct bd_eval_color){ 99, 99, 99 });
+    assert_color(&frame->pictures[BD_WORST_INPUT], 0, (struct bd_stroke_color){ 99, 99, 99 });
     assert_null(frame->pictures[BD_WORST_BACKGROUND].data);
     assert_null(frame->pictures[BD_WORST_PEERS].data);
     assert_non_null(frame->pictures[BD_WORST_PEERS + 1].data);
@@ -268,16 +268,16 @@ static int64_t ink(const struct bd_frame *picture)
 static void every_character_is_drawn(void **state)
 {
     (void)state;
-    const struct bd_eval_color white = { 255, 255, 255 };
+    const struct bd_stroke_color white = { 255, 255, 255 };
     struct bd_frame picture = { 0 }, other = { 0 };
     assert_int_equal(bd_frame_create(&picture, 60, 60, BD_RGB24), BD_OK);
     assert_int_equal(bd_frame_create(&other, 60, 60, BD_RGB24), BD_OK);
     for (int c = ' '; c <= '~'; c++) {
         char text[2] = { (char)c, 0 };
         memset(picture.data, 0, (size_t)picture.stride * 60);
-        bd_eval_text_draw(&picture, 10, 10, 24, white, text);
+        bd_stroke_text_draw(&picture, 10, 10, 24, white, text);
         assert_int_equal(ink(&picture) > 0, c != ' ');
-        double right = 10 + bd_eval_text_width(24, text) + 3;
+        double right = 10 + bd_stroke_text_width(24, text) + 3;
         assert_true(right > 12 && right < 60);
         for (int y = 0; y < 60; y++)
             for (int x = 0; x < 60; x++)
@@ -286,19 +286,19 @@ static void every_character_is_drawn(void **state)
         for (int d = ' '; d < c; d++) {
             char before[2] = { (char)d, 0 };
             memset(other.data, 0, (size_t)other.stride * 60);
-            bd_eval_text_draw(&other, 10, 10, 24, white, before);
+            bd_stroke_text_draw(&other, 10, 10, 24, white, before);
             assert_memory_not_equal(picture.data, other.data, (size_t)picture.stride * 60);
         }
     }
-    assert_true(bd_eval_text_width(20, "F 0.962") == 2 * bd_eval_text_width(10, "F 0.962"));
-    assert_true(bd_eval_text_width(20, "") == 0);
+    assert_true(bd_stroke_text_width(20, "F 0.962") == 2 * bd_stroke_text_width(10, "F 0.962"));
+    assert_true(bd_stroke_text_width(20, "") == 0);
     /* digits have one width, so that numbers align */
-    assert_true(bd_eval_text_width(20, "111") == bd_eval_text_width(20, "808"));
+    assert_true(bd_stroke_text_width(20, "111") == bd_stroke_text_width(20, "808"));
     /* a letter of two bytes is one box */
-    assert_true(bd_eval_text_width(20, "\xc3\xa9") == bd_eval_text_width(20, "\xe2\x82\xac"));
-    bd_eval_text_draw(&picture, -30, -5, 24, white, "outside on all sides, \xff and wide");
-    bd_eval_text_draw(&picture, 50, 55, 500, white, "W");
-    bd_eval_text_draw(&picture, 1e6, 1e6, 10, white, "far");
+    assert_true(bd_stroke_text_width(20, "\xc3\xa9") == bd_stroke_text_width(20, "\xe2\x82\xac"));
+    bd_stroke_text_draw(&picture, -30, -5, 24, white, "outside on all sides, \xff and wide");
+    bd_stroke_text_draw(&picture, 50, 55, 500, white, "W");
+    bd_stroke_text_draw(&picture, 1e6, 1e6, 10, white, "far");
     bd_frame_destroy(&picture);
     bd_frame_destroy(&other);
 }

@@ -1,4 +1,4 @@
-#include "app/eval/text.h"
+#include "app/stroke_text.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -68,7 +68,7 @@ static const char *next_glyph(const char **text, int *width)
     return glyph;
 }
 
-double bd_eval_text_width(double size, const char *text)
+double bd_stroke_text_width(double size, const char *text)
 {
     double sum = 0;
     int width;
@@ -100,7 +100,7 @@ static double from_glyph(const char *glyph, double x, double y)
 }
 
 static void draw_glyph(struct bd_frame *picture, const char *glyph, int width, double left,
-                       double top, double scale, struct bd_eval_color color)
+                       double top, double scale, struct bd_stroke_color color)
 {
     const uint8_t ink[3] = { color.red, color.green, color.blue };
     int from_x = (int)fmax(0, left - 2), from_y = (int)fmax(0, top - 2);
@@ -116,8 +116,8 @@ static void draw_glyph(struct bd_frame *picture, const char *glyph, int width, d
         }
 }
 
-void bd_eval_text_draw(struct bd_frame *picture, double left, double top, double size,
-                       struct bd_eval_color color, const char *text)
+void bd_stroke_text_draw(struct bd_frame *picture, double left, double top, double size,
+                         struct bd_stroke_color color, const char *text)
 {
     double scale = size / units;
     int width;
