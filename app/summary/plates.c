@@ -69,41 +69,44 @@ static enum bd_status take(struct bd_plates *plates, const struct bd_result *res
     return status;
 }
 
-/* The next item, at the end of a list that grows. */
-static struct bd_plate_at *append(struct bd_plates *plates)
+/* plates->colour: the plate as it is now. */
+static void copy_colour(struct bd_plates *plates)
+{
+    struct bd_frame *colour = &plates->colour;
+    for (int y = 0; y < colour->height; y++)
+        for (int x = 0; x < colour->width; x++)
+            memcpy(colour->data + y * colour->stride + 3L * x,
+                   plates->plate.data + y * plates->plate.stride + 4L * x, 3);
+}
+
+/* Appends to the list, which grows. */
+static enum bd_status append(struct bd_plates *plates, struct bd_plate_at item)
 {
     if (plates->count == plates->room) {
         int room = plates->room ? 2 * plates->room : 16;
         struct bd_plate_at *items = realloc(plates->items, (size_t)room * sizeof *items);
         if (!items)
-            return NULL;
+            return bd_fail(BD_ERROR_MEMORY, "out of memory for the plates of the synopsis");
         plates->items = items;
         plates->room = room;
     }
-    return &plates->items[plates->count++];
+    plates->items[plates->count++] = item;
+    return BD_OK;
 }
 
 static enum bd_status put_aside(struct bd_plates *plates, double time)
 {
     const uint8_t *data;
     size_t size;
-    struct bd_frame *colour = &plates->colour;
-    for (int y = 0; y < colour->height; y++)
-        for (int x = 0; x < colour->width; x++)
-            memcpy(colour->data + y * colour->stride + 3L * x,
-                   plates->plate.data + y * plates->plate.stride + 4L * x, 3);
-    enum bd_status status = bd_jpeg_pack(plates->jpeg, colour, &data, &size);
     int64_t offset;
+    copy_colour(plates);
+    enum bd_status status = bd_jpeg_pack(plates->jpeg, &plates->colour, &data, &size);
     if (!status)
         status = bd_scratch_append(plates->file, data, size, &offset);
-    if (status)
-        return status;
-    struct bd_plate_at *item = append(plates);
-    if (!item)
-        return bd_fail(BD_ERROR_MEMORY, "out of memory for the plates of the synopsis");
-    *item = (struct bd_plate_at){ time, offset, (int64_t)size };
+    if (!status)
+        status = append(plates, (struct bd_plate_at){ time, offset, (int64_t)size });
     plates->kept = time;
-    return BD_OK;
+    return status;
 }
 
 /* Times go back, or jump, where a camera starts anew. */
@@ -134,7 +137,8 @@ enum bd_status bd_plates_add(struct bd_plates *plates, const struct bd_result *r
 
 enum bd_status bd_plates_finish(struct bd_plates *plates)
 {
-    return put_aside(plates, plates->taken);
+    copy_colour(plates);
+    return append(plates, (struct bd_plate_at){ .time = plates->taken });
 }
 
 /* Unpacks plate `number` into one of the two shown. */
@@ -153,9 +157,11 @@ static enum bd_status fetch(struct bd_plates *plates, int place, int number)
     }
     enum bd_status status =
         bd_frame_ensure(&plates->shown[place], plates->plate.width, plates->plate.height, BD_RGB24);
-    if (!status)
+    if (!status && size == 0)
+        status = bd_frame_copy(&plates->shown[place], &plates->colour);
+    if (!status && size > 0)
         status = bd_scratch_read(plates->file, item->offset, plates->packed, size);
-    if (!status)
+    if (!status && size > 0)
         status = bd_jpeg_unpack(plates->jpeg, &plates->shown[place], plates->packed, size);
     plates->numbers[place] = status ? -1 : number;
     return status;

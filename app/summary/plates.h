@@ -13,8 +13,8 @@
 
 /* A plate that is put aside. */
 struct bd_plate_at {
-    double time; /* seconds */
-    int64_t offset, size;
+    double time;          /* seconds */
+    int64_t offset, size; /* bytes; size 0: the last one, which is in `colour` */
 };
 
 struct bd_plates {
@@ -42,7 +42,7 @@ enum bd_status bd_plates_create(struct bd_plates *plates, int width, int height,
  * plate is put aside. BD_ERROR_IO on a full disk. */
 enum bd_status bd_plates_add(struct bd_plates *plates, const struct bd_result *result);
 
-/* No frame comes any more: puts the last plate aside. */
+/* No frame comes any more: the last plate is one to be shown too. BD_ERROR_MEMORY. */
 enum bd_status bd_plates_finish(struct bd_plates *plates);
 
 /* Fills `frame`, BD_RGB24 of the frames' size, with the plate of a time, between the two that were

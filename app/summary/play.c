@@ -106,7 +106,7 @@ static enum bd_status find_visible(struct stage *stage, double now)
         role->foot = role->head.box.y + role->head.box.height;
         stage->visible[stage->visible_count++] = role;
     }
-    qsort(stage->visible, (size_t)stage->visible_count, sizeof *stage->visible, by_foot);
+    qsort(stage->visible, (size_t)stage->visible_count, sizeof(struct role *), by_foot);
     return BD_OK;
 }
 

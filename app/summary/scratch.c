@@ -21,18 +21,19 @@ static char *folder_of(const char *path)
 static enum bd_status fail(const struct bd_scratch *scratch, int error)
 {
     if (error == ENOSPC || error == EDQUOT || error == EFBIG)
-        return bd_fail(BD_ERROR_IO,
-                       "the temporary file: no space left in %s; TMPDIR names another folder",
-                       scratch->folder);
-    return bd_fail(BD_ERROR_IO, "the temporary file in %s: %s; TMPDIR names another folder",
-                   scratch->folder, strerror(error));
+        return bd_fail(
+            BD_ERROR_IO,
+            "%s: no space left for its temporary file in %s; TMPDIR names another folder",
+            scratch->path, scratch->folder);
+    return bd_fail(BD_ERROR_IO, "%s: its temporary file in %s: %s; TMPDIR names another folder",
+                   scratch->path, scratch->folder, strerror(error));
 }
 
 enum bd_status bd_scratch_open(struct bd_scratch *scratch, const char *path)
 {
     char *name = NULL;
     enum bd_status status = BD_OK;
-    *scratch = (struct bd_scratch){ .file = -1, .folder = folder_of(path) };
+    *scratch = (struct bd_scratch){ .file = -1, .folder = folder_of(path), .path = path };
     if (!scratch->folder || asprintf(&name, "%s/.backdrop-XXXXXX", scratch->folder) < 0) {
         bd_scratch_close(scratch);
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a temporary file");

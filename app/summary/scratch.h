@@ -8,13 +8,14 @@
 #include <backdrop/status.h>
 
 struct bd_scratch {
-    int file;     /* descriptor; -1: not open */
-    char *folder; /* owned, for messages */
-    int64_t size; /* bytes written */
+    int file;         /* descriptor; -1: not open */
+    char *folder;     /* owned, for messages */
+    const char *path; /* what it is for, for messages; not owned */
+    int64_t size;     /* bytes written */
 };
 
 /* Opens it in the folder that the environment variable TMPDIR names, else in that of the file
- * `path`. BD_ERROR_IO. On failure nothing stays open. */
+ * `path`, which must stay. BD_ERROR_IO. On failure nothing stays open. */
 enum bd_status bd_scratch_open(struct bd_scratch *scratch, const char *path);
 
 /* Writes at the end; *offset (may be NULL) is where that was. BD_ERROR_IO on a full disk. */

@@ -53,6 +53,7 @@ static enum bd_status open_parts(struct synopsis *s, const struct bd_output_setu
         status = bd_plates_create(&s->plates, width, height, &s->file, s->jpeg);
     if (!status)
         status = bd_cutter_create(&s->cutter, width, height);
+    options.many = true;
     options.frame_rate = s->rate;
     options.time_base = (struct bd_rational){ s->rate.den, s->rate.num };
     if (!status)
