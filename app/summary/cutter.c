@@ -77,22 +77,26 @@ struct area {
     int left, top, right, bottom;
 };
 
-/* Whether the component of a root is the object's, and where: objects that touch have a part each,
- * their boxes. */
+/* Whether the component of a root is the object's. Objects that touch share theirs. */
 static bool is_part(const struct bd_cutter *cutter, const struct bd_result *result, int object,
-                    int32_t root, struct area *within)
+                    int32_t root)
 {
-    const struct bd_object *o = &result->objects[object];
-    const struct bd_run *run = &cutter->components.runs[root];
-    int owner = cutter->owners[root];
-    if (owner < 0)
-        return false;
-    if (o->group != 0 && result->objects[owner].group == o->group) {
-        *within = (struct area){ o->x, o->y, o->x + o->width, o->y + o->height };
-        return true;
-    }
-    *within = (struct area){ run->left, run->y, run->right + 1, run->bottom + 1 };
-    return owner == object;
+    int owner = cutter->owners[root], group = result->objects[object].group;
+    return owner == object || (owner >= 0 && group != 0 && result->objects[owner].group == group);
+}
+
+/* Of a component that objects share, the part that is looked at: the object's box, a quarter larger
+ * to each side. All of another component. */
+static struct area part_of(const struct bd_object *o, const struct bd_run *root)
+{
+    struct area part = { root->left, root->y, root->right + 1, root->bottom + 1 };
+    if (o->group == 0)
+        return part;
+    part.left = larger(part.left, o->x - o->width / 4);
+    part.top = larger(part.top, o->y - o->height / 4);
+    part.right = smaller(part.right, o->x + o->width + o->width / 4);
+    part.bottom = smaller(part.bottom, o->y + o->height + o->height / 4);
+    return part;
 }
 
 /* The box of the object and of all its components, with the margin, within the frame. */
@@ -101,9 +105,12 @@ static struct area window_of(const struct bd_cutter *cutter, const struct bd_res
 {
     const struct bd_object *o = &result->objects[object];
     const struct bd_components *components = &cutter->components;
-    struct area part, window = { o->x, o->y, o->x + o->width, o->y + o->height };
+    struct area window = { o->x, o->y, o->x + o->width, o->y + o->height };
     for (int32_t i = 0; i < components->count; i++) {
-        if (components->runs[i].parent != i || !is_part(cutter, result, object, i, &part))
+        if (components->runs[i].parent != i || !is_part(cutter, result, object, i))
+            continue;
+        struct area part = part_of(o, &components->runs[i]);
+        if (part.left >= part.right || part.top >= part.bottom)
             continue;
         window.left = smaller(window.left, part.left);
         window.top = smaller(window.top, part.top);
@@ -132,29 +139,49 @@ static enum bd_status make_room(struct bd_cutter *cutter, int width, int height)
     return bd_frame_ensure(&cut->picture, width, height, BD_RGB24);
 }
 
+/* The square of a pixel's distance to the middle of a box, in sizes of the box. */
+static double distance(const struct bd_object *o, int x, int y)
+{
+    double across = (x + .5 - o->x - o->width / 2.0) / o->width;
+    double down = (y + .5 - o->y - o->height / 2.0) / o->height;
+    return across * across + down * down;
+}
+
+/* Whether no other object of the group is nearer to a pixel: so each pixel is somebody's. */
+static bool is_nearest(const struct bd_result *result, int object, int x, int y)
+{
+    double own = distance(&result->objects[object], x, y);
+    for (int i = 0; i < result->object_count; i++) {
+        const struct bd_object *other = &result->objects[i];
+        if (i == object || other->group != result->objects[object].group || !other->seen)
+            continue;
+        double away = distance(other, x, y);
+        if (away < own || (away == own && i < object))
+            return false;
+    }
+    return true;
+}
+
 /* Sets the pixels of the object in the mask, and counts them. */
 static void mark(struct bd_cutter *cutter, const struct bd_result *result, int object,
                  const struct area *window)
 {
     struct bd_components *components = &cutter->components;
     struct bd_cut *cut = &cutter->cut;
-    struct area part;
+    bool shares = result->objects[object].group != 0;
     cut->area = 0;
     for (int32_t i = 0; i < components->count; i++) {
         const struct bd_run *run = &components->runs[i];
-        if (run->y < window->top || run->y >= window->bottom || run->from >= window->right ||
-            run->to <= window->left ||
-            !is_part(cutter, result, object, bd_components_root(components, i), &part) ||
-            run->y < part.top || run->y >= part.bottom)
+        int from = larger(run->from, window->left), to = smaller(run->to, window->right);
+        if (run->y < window->top || run->y >= window->bottom || from >= to ||
+            !is_part(cutter, result, object, bd_components_root(components, i)))
             continue;
-        int from = larger(larger(run->from, part.left), window->left);
-        int to = smaller(smaller(run->to, part.right), window->right);
-        if (from >= to)
-            continue;
-        memset(cut->mask + (int64_t)(run->y - window->top) * cut->picture.width +
-                   (from - window->left),
-               255, (size_t)(to - from));
-        cut->area += to - from;
+        uint8_t *row = cut->mask + (int64_t)(run->y - window->top) * cut->picture.width;
+        for (int x = from; x < to; x++) {
+            uint8_t value = !shares || is_nearest(result, object, x, run->y) ? 255 : 0;
+            row[x - window->left] = value;
+            cut->area += value & 1;
+        }
     }
 }
 

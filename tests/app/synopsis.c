@@ -578,11 +578,11 @@ static void plates_follow_the_light(void **state)
 }
 
 /* An object of another component is left out, even where it is inside of the box; so is one of the
- * background. Of a group, each has what is in its box. */
+ * background. Of a group, each has the pixels that are nearest. */
 static void only_the_pixels_of_an_object_are_cut(void **state)
 {
     (void)state;
-    static const uint8_t white[1] = { 255 }, red[3] = { 200, 10, 10 };
+    static const uint8_t white[1] = { 255 }, black[1] = { 0 }, red[3] = { 200, 10, 10 };
     struct bd_frame input = { 0 }, mask = { 0 };
     struct bd_cutter cutter;
     const struct bd_cut *cut;
@@ -613,13 +613,17 @@ static void only_the_pixels_of_an_object_are_cut(void **state)
     assert_int_equal(bd_cutter_cut(&cutter, &result, 1, &cut), BD_OK);
     assert_int_equal(cut->area, 20 * 20);
     assert_int_equal(cut->picture.data[10 * cut->picture.stride + 30], 200);
-    objects[0].group = objects[1].group = 1;
+    paint(&mask, &guest, black);
+    objects[0].group = 1;
     objects[1] = (struct bd_object){
         .id = 2, .x = 100, .y = 95, .width = 30, .height = 15, .group = 1, .seen = true
     };
     bd_cutter_begin(&cutter, &result);
     assert_int_equal(bd_cutter_cut(&cutter, &result, 1, &cut), BD_OK);
-    assert_int_equal(cut->area, 30 * 10);
+    int64_t second = cut->area;
+    assert_int_equal(bd_cutter_cut(&cutter, &result, 0, &cut), BD_OK);
+    assert_true(second > 200);
+    assert_int_equal(second + cut->area, 10 * 60 + 70 * 10); /* each pixel is one's, and once */
     bd_cutter_destroy(&cutter);
     bd_frame_destroy(&input);
     bd_frame_destroy(&mask);
