@@ -2,10 +2,19 @@
 
 #include <stdlib.h>
 
-/* reach: pixels of the soft edge to either side. A difference of light is trusted up to `lit_most`
- * levels; pixels that differ by more than `other` show something else; fewer than `enough` pixels
- * say nothing. */
-enum { reach = 2, taps = 2 * reach + 1, lit_most = 48, other = 64, enough = 32, channels = 3 };
+/* reach: pixels of the soft edge to either side. What is fainter than `faint` is left out: farther
+ * from the object, it is the old background, and a halo before another object. A difference of
+ * light is trusted up to `lit_most` levels; pixels that differ by more than `other` show something
+ * else; fewer than `enough` pixels say nothing. */
+enum {
+    reach = 2,
+    taps = 2 * reach + 1,
+    faint = 64,
+    lit_most = 48,
+    other = 64,
+    enough = 32,
+    channels = 3
+};
 
 void bd_composer_release(struct bd_composer *composer)
 {
@@ -27,7 +36,7 @@ static void soften_line(uint8_t *out, const uint8_t *in, int count, int64_t step
     }
 }
 
-/* composer->alpha: the mean of the mask over taps x taps pixels. */
+/* composer->alpha: from the mean of the mask over taps x taps pixels. */
 static enum bd_status soften(struct bd_composer *composer, const struct bd_cut *cut)
 {
     int width = cut->picture.width, height = cut->picture.height;
@@ -45,6 +54,10 @@ static enum bd_status soften(struct bd_composer *composer, const struct bd_cut *
         soften_line(rows + (int64_t)y * width, cut->mask + (int64_t)y * width, width, 1);
     for (int x = 0; x < width; x++)
         soften_line(composer->alpha + x, rows + x, height, width);
+    for (size_t i = 0; i < pixels; i++) {
+        int alpha = (composer->alpha[i] - faint) * 255 / (255 - faint);
+        composer->alpha[i] = (uint8_t)(alpha > 0 ? alpha : 0);
+    }
     return BD_OK;
 }
 

@@ -9,7 +9,7 @@ struct bd_composer {
     size_t room;    /* bytes */
 };
 
-/* Draws a cut where it was. Its edge is soft, two pixels to either side. `plate`, as large as
+/* Draws a cut where it was. Its edge is soft, a pixel or two to either side. `plate`, as large as
  * `canvas`, both BD_RGB24, is the canvas without objects: where it is brighter around the object
  * than the film was, the object becomes brighter too, in each colour. BD_ERROR_MEMORY. */
 enum bd_status bd_compose(struct bd_composer *composer, struct bd_frame *canvas,

@@ -85,6 +85,13 @@ static bool is_part(const struct bd_cutter *cutter, const struct bd_result *resu
     return owner == object || (owner >= 0 && group != 0 && result->objects[owner].group == group);
 }
 
+/* What two areas share. */
+static struct area meet(struct area a, struct area b)
+{
+    return (struct area){ larger(a.left, b.left), larger(a.top, b.top), smaller(a.right, b.right),
+                          smaller(a.bottom, b.bottom) };
+}
+
 /* Of a component that objects share, the part that is looked at: the object's box, a quarter larger
  * to each side. All of another component. */
 static struct area part_of(const struct bd_object *o, const struct bd_run *root)
@@ -92,51 +99,63 @@ static struct area part_of(const struct bd_object *o, const struct bd_run *root)
     struct area part = { root->left, root->y, root->right + 1, root->bottom + 1 };
     if (o->group == 0)
         return part;
-    part.left = larger(part.left, o->x - o->width / 4);
-    part.top = larger(part.top, o->y - o->height / 4);
-    part.right = smaller(part.right, o->x + o->width + o->width / 4);
-    part.bottom = smaller(part.bottom, o->y + o->height + o->height / 4);
-    return part;
+    return meet(part,
+                (struct area){ o->x - o->width / 4, o->y - o->height / 4,
+                               o->x + o->width + o->width / 4, o->y + o->height + o->height / 4 });
 }
 
-/* The box of the object and of all its components, with the margin, within the frame. */
+static struct area join(struct area a, struct area b)
+{
+    if (b.left >= b.right || b.top >= b.bottom)
+        return a;
+    return (struct area){ smaller(a.left, b.left), smaller(a.top, b.top), larger(a.right, b.right),
+                          larger(a.bottom, b.bottom) };
+}
+
+/* Within the frame. */
+static struct area clip(const struct bd_cutter *cutter, struct area a)
+{
+    return meet(a, (struct area){ 0, 0, cutter->components.width, cutter->components.height });
+}
+
+static struct area grow(struct area a)
+{
+    return (struct area){ a.left - bd_cut_margin, a.top - bd_cut_margin, a.right + bd_cut_margin,
+                          a.bottom + bd_cut_margin };
+}
+
+/* Where shadows and fragments of an object are looked for: legs and shadows are below and beside.
+ */
+static struct area reach_of(const struct bd_object *o)
+{
+    return (struct area){ o->x - o->width, o->y - o->height / 4, o->x + 2 * o->width,
+                          o->y + 2 * o->height };
+}
+
+/* The object's reach, and what is looked at of its components, within the frame. */
 static struct area window_of(const struct bd_cutter *cutter, const struct bd_result *result,
                              int object)
 {
     const struct bd_object *o = &result->objects[object];
     const struct bd_components *components = &cutter->components;
-    struct area window = { o->x, o->y, o->x + o->width, o->y + o->height };
-    for (int32_t i = 0; i < components->count; i++) {
-        if (components->runs[i].parent != i || !is_part(cutter, result, object, i))
-            continue;
-        struct area part = part_of(o, &components->runs[i]);
-        if (part.left >= part.right || part.top >= part.bottom)
-            continue;
-        window.left = smaller(window.left, part.left);
-        window.top = smaller(window.top, part.top);
-        window.right = larger(window.right, part.right);
-        window.bottom = larger(window.bottom, part.bottom);
-    }
-    window.left = larger(window.left - bd_cut_margin, 0);
-    window.top = larger(window.top - bd_cut_margin, 0);
-    window.right = smaller(window.right + bd_cut_margin, components->width);
-    window.bottom = smaller(window.bottom + bd_cut_margin, components->height);
-    return window;
+    struct area window = reach_of(o);
+    for (int32_t i = 0; i < components->count; i++)
+        if (components->runs[i].parent == i && is_part(cutter, result, object, i))
+            window = join(window, part_of(o, &components->runs[i]));
+    return clip(cutter, grow(window));
 }
 
-static enum bd_status make_room(struct bd_cutter *cutter, int width, int height)
+static enum bd_status make_room(struct bd_cutter *cutter, size_t pixels)
 {
-    struct bd_cut *cut = &cutter->cut;
-    size_t pixels = (size_t)width * (size_t)height;
     if (pixels > cutter->mask_room) {
-        uint8_t *mask = realloc(cut->mask, pixels);
+        uint8_t *mask = realloc(cutter->cut.mask, pixels);
         if (!mask)
-            return bd_fail(BD_ERROR_MEMORY, "no memory for an object of %d x %d", width, height);
-        cut->mask = mask;
+            return bd_fail(BD_ERROR_MEMORY, "no memory for an object of %zu pixels", pixels);
+        cutter->cut.mask = mask;
         cutter->mask_room = pixels;
     }
-    memset(cut->mask, 0, pixels);
-    return bd_frame_ensure(&cut->picture, width, height, BD_RGB24);
+    memset(cutter->cut.mask, 0, pixels);
+    return BD_OK;
 }
 
 /* The square of a pixel's distance to the middle of a box, in sizes of the box. */
@@ -147,13 +166,15 @@ static double distance(const struct bd_object *o, int x, int y)
     return across * across + down * down;
 }
 
-/* Whether no other object of the group is nearer to a pixel: so each pixel is somebody's. */
-static bool is_nearest(const struct bd_result *result, int object, int x, int y)
+/* Whether no other object, of its group or of all, is nearer to a pixel: so each pixel is
+ * somebody's. */
+static bool is_nearest(const struct bd_result *result, int object, int x, int y, bool of_group)
 {
     double own = distance(&result->objects[object], x, y);
     for (int i = 0; i < result->object_count; i++) {
         const struct bd_object *other = &result->objects[i];
-        if (i == object || other->group != result->objects[object].group || !other->seen)
+        if (i == object || !other->seen ||
+            (of_group && other->group != result->objects[object].group))
             continue;
         double away = distance(other, x, y);
         if (away < own || (away == own && i < object))
@@ -162,27 +183,81 @@ static bool is_nearest(const struct bd_result *result, int object, int x, int y)
     return true;
 }
 
-/* Sets the pixels of the object in the mask, and counts them. */
-static void mark(struct bd_cutter *cutter, const struct bd_result *result, int object,
-                 const struct area *window)
+/* What is being cut: pixels of `window` in cut.mask, of which those in `used` are the object's. */
+struct work {
+    const struct bd_result *result;
+    int object;
+    struct area window, used;
+};
+
+static void set(struct bd_cutter *cutter, struct work *work, int x, int y)
+{
+    const struct area *window = &work->window, here = { x, y, x + 1, y + 1 };
+    cutter->cut
+        .mask[(int64_t)(y - window->top) * (window->right - window->left) + (x - window->left)] =
+        255;
+    work->used = cutter->cut.area ? join(work->used, here) : here;
+    cutter->cut.area++;
+}
+
+/* Whether a component that is no object's is a fragment of this one. */
+static bool is_fragment(const struct bd_cutter *cutter, const struct work *work, int32_t root)
+{
+    enum { times = 8 }; /* as large is the object's box at least */
+    const struct bd_object *o = &work->result->objects[work->object];
+    return cutter->owners[root] < 0 &&
+           (int64_t)cutter->components.runs[root].area * times < (int64_t)o->width * o->height;
+}
+
+/* Sets the pixels of the object's components and fragments. */
+static void mark_components(struct bd_cutter *cutter, struct work *work)
 {
     struct bd_components *components = &cutter->components;
-    struct bd_cut *cut = &cutter->cut;
-    bool shares = result->objects[object].group != 0;
-    cut->area = 0;
+    const struct area *window = &work->window;
     for (int32_t i = 0; i < components->count; i++) {
         const struct bd_run *run = &components->runs[i];
         int from = larger(run->from, window->left), to = smaller(run->to, window->right);
-        if (run->y < window->top || run->y >= window->bottom || from >= to ||
-            !is_part(cutter, result, object, bd_components_root(components, i)))
+        if (run->y < window->top || run->y >= window->bottom || from >= to)
             continue;
-        uint8_t *row = cut->mask + (int64_t)(run->y - window->top) * cut->picture.width;
-        for (int x = from; x < to; x++) {
-            uint8_t value = !shares || is_nearest(result, object, x, run->y) ? 255 : 0;
-            row[x - window->left] = value;
-            cut->area += value & 1;
-        }
+        int32_t root = bd_components_root(components, i);
+        bool part = is_part(cutter, work->result, work->object, root);
+        bool alone = part && work->result->objects[work->object].group == 0;
+        if (!part && !is_fragment(cutter, work, root))
+            continue;
+        for (int x = from; x < to; x++)
+            if (alone || is_nearest(work->result, work->object, x, run->y, part))
+                set(cutter, work, x, run->y);
     }
+}
+
+/* Sets the pixels of the shadows in the object's reach: its own, and what is taken for a shadow, as
+ * blue trousers on a gray road are. */
+static void mark_shadows(struct bd_cutter *cutter, struct work *work)
+{
+    const struct bd_frame *labels = work->result->labels;
+    struct area reach = clip(cutter, reach_of(&work->result->objects[work->object]));
+    for (int y = reach.top; labels != work->result->mask && y < reach.bottom; y++)
+        for (int x = reach.left; x < reach.right; x++) {
+            uint8_t label = labels->data[y * labels->stride + x];
+            if (label != 0 && label != 255 && is_nearest(work->result, work->object, x, y, false))
+                set(cutter, work, x, y);
+        }
+}
+
+/* Leaves of cut.mask what is used, with the margin. */
+static enum bd_status trim(struct bd_cutter *cutter, const struct work *work)
+{
+    struct bd_cut *cut = &cutter->cut;
+    const struct area *old = &work->window, now = meet(*old, grow(work->used));
+    int width = now.right - now.left, height = now.bottom - now.top;
+    for (int y = 0; y < height; y++)
+        memmove(cut->mask + (int64_t)y * width,
+                cut->mask + (int64_t)(now.top - old->top + y) * (old->right - old->left) +
+                    (now.left - old->left),
+                (size_t)width);
+    cut->x = now.left;
+    cut->y = now.top;
+    return bd_frame_ensure(&cut->picture, width, height, BD_RGB24);
 }
 
 static void copy_picture(struct bd_cut *cut, const struct bd_frame *input)
@@ -202,20 +277,25 @@ enum bd_status bd_cutter_cut(struct bd_cutter *cutter, const struct bd_result *r
                              const struct bd_cut **cut)
 {
     const struct bd_object *o = &result->objects[object];
-    struct area window = window_of(cutter, result, object);
+    struct work work = { .result = result, .object = object };
+    work.window = window_of(cutter, result, object);
+    int64_t width = work.window.right - work.window.left;
+    int64_t height = work.window.bottom - work.window.top;
     *cut = &cutter->cut;
-    cutter->cut.area = 0;
-    if (window.left >= window.right || window.top >= window.bottom)
-        return BD_OK;
-    enum bd_status status =
-        make_room(cutter, window.right - window.left, window.bottom - window.top);
-    if (status)
-        return status;
     cutter->cut.time = result->time;
     cutter->cut.box = (struct bd_box){ o->x, o->y, o->width, o->height };
-    cutter->cut.x = window.left;
-    cutter->cut.y = window.top;
-    mark(cutter, result, object, &window);
-    copy_picture(&cutter->cut, result->input);
-    return BD_OK;
+    cutter->cut.area = 0;
+    if (width <= 0 || height <= 0)
+        return BD_OK;
+    enum bd_status status = make_room(cutter, (size_t)width * (size_t)height);
+    if (status)
+        return status;
+    mark_components(cutter, &work);
+    mark_shadows(cutter, &work);
+    if (cutter->cut.area == 0)
+        return BD_OK;
+    status = trim(cutter, &work);
+    if (!status)
+        copy_picture(&cutter->cut, result->input);
+    return status;
 }

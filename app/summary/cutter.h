@@ -22,7 +22,8 @@ struct bd_cutter {
 enum bd_status bd_cutter_create(struct bd_cutter *cutter, int width, int height);
 void bd_cutter_destroy(struct bd_cutter *cutter);
 
-/* Finds which pixels of the frame are whose. Needs pixels of the input in colour. */
+/* Finds which components of the mask are whose. Needs pixels of the input in colour, and labels
+ * with shadows where shadows are to be cut out too. */
 void bd_cutter_begin(struct bd_cutter *cutter, const struct bd_result *result);
 
 /* Cuts out an object of that frame, which is seen: *cut is the cutter's, valid until the next call;

@@ -19,20 +19,30 @@ static bool touch(const struct bd_box *a, const struct bd_box *b)
            b->y < a->y + a->height;
 }
 
-/* Moves a label up until it covers no other; back down where that would be too far from its object.
- */
-static void find_room(struct bd_labels *labels, struct bd_box *label)
+/* Moves a label up, or down (`step` -1, 1), until it covers no other. False where it would leave
+ * rows `top` to `bottom`. */
+static bool move(const struct bd_labels *labels, struct bd_box *label, int step, int top,
+                 int bottom)
 {
-    const int most = (int)(sizeof labels->boxes / sizeof *labels->boxes);
-    const int start = label->y, top = start - 3 * label->height;
     for (int i = 0; i < labels->count; i++) {
         if (!touch(label, &labels->boxes[i]))
             continue;
-        label->y = labels->boxes[i].y - label->height;
+        label->y = labels->boxes[i].y + step * label->height;
         i = -1;
     }
-    if (label->y < 0 || label->y < top)
+    return label->y >= top && label->y + label->height <= bottom;
+}
+
+/* Finds a place near the object where a label covers no other, else leaves it where it is. */
+static void find_room(struct bd_labels *labels, struct bd_box *label, int rows)
+{
+    const int most = (int)(sizeof labels->boxes / sizeof *labels->boxes);
+    const int far = 4 * label->height, start = label->y;
+    if (!move(labels, label, -1, start > far ? start - far : 0, rows)) {
         label->y = start;
+        if (!move(labels, label, 1, 0, start + far < rows ? start + far : rows))
+            label->y = start;
+    }
     if (labels->count < most)
         labels->boxes[labels->count++] = *label;
 }
@@ -62,7 +72,7 @@ void bd_label_draw(struct bd_labels *labels, struct bd_frame *picture, const str
     label.y = box->y >= label.height ? box->y - label.height : box->y > 0 ? box->y : 0;
     if (label.y > picture->height - label.height)
         label.y = picture->height - label.height;
-    find_room(labels, &label);
+    find_room(labels, &label, picture->height);
     darken(picture, &label);
     bd_stroke_text_draw(picture, label.x + gap, label.y + gap, size, ink, text);
 }

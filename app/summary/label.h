@@ -5,7 +5,7 @@
 #include "app/activity/activity.h"
 #include "video/frame.h"
 
-/* Where labels are in a picture: none covers another while there is room above. */
+/* Where labels are in a picture: none covers another while there is room above or below. */
 struct bd_labels {
     struct bd_box boxes[64]; /* beyond so many, labels may cover one another */
     int count;

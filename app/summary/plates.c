@@ -39,32 +39,33 @@ static uint8_t approach(uint8_t value, uint8_t to)
     return (uint8_t)(value + (step != 0 ? step : (way > 0) - (way < 0)));
 }
 
-/* Takes a frame into a row of the plate. `colour`: of the separator's background. */
+/* Takes a frame into a row of the plate, but for objects and shadows. `colour`: of the separator's
+ * background. */
 static void take_row(uint8_t *plate, const uint8_t *input, enum bd_pixel_format format,
-                     const uint8_t *mask, const uint8_t *colour, int width)
+                     const uint8_t *labels, const uint8_t *colour, int width)
 {
     for (int x = 0; x < width; x++, plate += 4, input += format, colour += 3) {
         const uint8_t rgb[3] = { input[0], input[format == BD_RGB24 ? 1 : 0],
                                  input[format == BD_RGB24 ? 2 : 0] };
-        if (mask[x] && !plate[3])
+        if (labels[x] && !plate[3])
             memcpy(plate, colour, 3);
-        else if (!mask[x] && !plate[3])
+        else if (!labels[x] && !plate[3])
             memcpy(plate, rgb, 3);
-        else if (!mask[x])
+        else if (!labels[x])
             for (int c = 0; c < 3; c++)
                 plate[c] = approach(plate[c], rgb[c]);
-        plate[3] |= (uint8_t)~mask[x];
+        plate[3] |= labels[x] ? 0 : 255;
     }
 }
 
 static enum bd_status take(struct bd_plates *plates, const struct bd_result *result)
 {
-    const struct bd_frame *input = result->input, *mask = result->mask;
+    const struct bd_frame *input = result->input, *labels = result->labels;
     enum bd_status status =
         bd_scale(&plates->scaler, &plates->colour, result->background, BD_SCALE_BILINEAR);
     for (int y = 0; !status && y < input->height; y++)
         take_row(plates->plate.data + y * plates->plate.stride, input->data + y * input->stride,
-                 input->format, mask->data + y * mask->stride,
+                 input->format, labels->data + y * labels->stride,
                  plates->colour.data + y * plates->colour.stride, input->width);
     return status;
 }

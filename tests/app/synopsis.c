@@ -1,4 +1,4 @@
-/* The synopsis: visits are placed, tubes are kept, and both become a film. */
+/* The synopsis: objects are cut out and kept, and become a film. */
 #include "tests/app/cli_fixture.h"
 
 #include <math.h>
@@ -6,127 +6,11 @@
 #include "app/export/output.h"
 #include "app/summary/compose.h"
 #include "app/summary/cutter.h"
-#include "app/summary/placement.h"
 #include "app/summary/plates.h"
 #include "app/summary/schedule.h"
 #include "video/input/reader.h"
 
 enum { width = 320, height = 240, most = 64 };
-
-/* Visits of objects that stand still, 40 x 60 pixels, for the whole of a visit. */
-struct plan {
-    struct bd_visit visits[most];
-    struct bd_visit_box boxes[most];
-    int count;
-    double end;
-};
-
-static void add_visit(struct plan *plan, double start, double seconds, int x)
-{
-    struct bd_visit_box *box = &plan->boxes[plan->count];
-    *box = (struct bd_visit_box){ 0, seconds, { x, 100, 40, 60 }, 0.7 };
-    plan->visits[plan->count++] =
-        (struct bd_visit){ .start = start, .seconds = seconds, .boxes = box, .count = 1, .at = -1 };
-}
-
-static void place(struct plan *plan, double length)
-{
-    assert_int_equal(bd_place_visits(plan->visits, plan->count, length, width, height, &plan->end),
-                     BD_OK);
-    assert_true(plan->end <= length + 1e-9);
-    for (int i = 0; i < plan->count; i++) {
-        assert_true(plan->visits[i].at >= 0);
-        assert_true(plan->visits[i].at + plan->visits[i].seconds <= length + 1e-9);
-    }
-}
-
-/* Seconds in which two visits at the same place are shown together. */
-static double overlap(const struct plan *plan, int i, int j)
-{
-    const struct bd_visit *a = &plan->visits[i], *b = &plan->visits[j];
-    if (a->boxes->box.x != b->boxes->box.x)
-        return 0;
-    return fmax(fmin(a->at + a->seconds, b->at + b->seconds) - fmax(a->at, b->at), 0);
-}
-
-static double all_overlaps(const struct plan *plan)
-{
-    double sum = 0;
-    for (int i = 0; i < plan->count; i++)
-        for (int j = 0; j < i; j++)
-            sum += overlap(plan, i, j);
-    return sum;
-}
-
-static void with_room_visits_follow_one_another(void **state)
-{
-    (void)state;
-    struct plan plan = { .count = 0 };
-    for (int i = 0; i < 10; i++)
-        add_visit(&plan, 100 * i, 3, 100);
-    place(&plan, 60);
-    assert_true(all_overlaps(&plan) == 0);
-    for (int i = 1; i < 10; i++)
-        assert_true(plan.visits[i].at > plan.visits[i - 1].at);
-    assert_true(plan.end > 29.9 && plan.end < 32.1); /* no longer than needed */
-}
-
-static void at_different_places_visits_are_shown_at_once(void **state)
-{
-    (void)state;
-    struct plan plan = { .count = 0 };
-    for (int i = 0; i < 6; i++)
-        add_visit(&plan, 100 * i, 5, 50 * i);
-    place(&plan, 60);
-    for (int i = 0; i < 6; i++)
-        assert_true(plan.visits[i].at == 0);
-    assert_true(plan.end == 5);
-}
-
-/* Ten visits at each of two places fill the length: there is one way without overlap. */
-static void overlap_that_can_be_avoided_is(void **state)
-{
-    (void)state;
-    struct plan plan = { .count = 0 };
-    for (int i = 0; i < 20; i++)
-        add_visit(&plan, 10 * i, 2, i % 2 ? 200 : 50);
-    place(&plan, 20);
-    assert_true(all_overlaps(&plan) < 1e-6);
-    assert_true(fabs(plan.end - 20) < 1e-6);
-}
-
-/* Twice as many as fit: two at a time, everywhere. */
-static void too_many_visits_share_the_picture(void **state)
-{
-    (void)state;
-    struct plan plan = { .count = 0 };
-    for (int i = 0; i < 8; i++)
-        add_visit(&plan, 10 * i, 5, 100);
-    place(&plan, 20);
-    print_message("overlaps of %.1f s; the least is 20\n", all_overlaps(&plan));
-    assert_true(all_overlaps(&plan) > 19.9 && all_overlaps(&plan) < 26);
-    memset(&plan, 0, sizeof plan);
-    for (int i = 0; i < most; i++)
-        add_visit(&plan, i, 1 + i % 4, i % 3 * 100);
-    place(&plan, 5);
-}
-
-static void extremes_are_placed(void **state)
-{
-    (void)state;
-    struct plan plan = { .count = 0 };
-    place(&plan, 60);
-    assert_true(plan.end == 0);
-    add_visit(&plan, 7, 1, 0); /* as long as the synopsis */
-    add_visit(&plan, 8, 1, 5000);
-    plan.boxes[1].box.y = -300; /* outside of the picture */
-    place(&plan, 1);
-    assert_true(plan.visits[0].at == 0 && plan.visits[1].at == 0);
-    memset(&plan, 0, sizeof plan);
-    add_visit(&plan, 0, 3600, 0);
-    add_visit(&plan, 1, 30, 0);
-    place(&plan, 3600);
-}
 
 /* What a test of tubes needs. */
 struct store {
@@ -542,9 +426,11 @@ static void plates_follow_the_light(void **state)
     assert_int_equal(bd_frame_create(&shown, width, height, BD_RGB24), BD_OK);
     assert_int_equal(bd_plates_create(&plates, width, height, &store.file, store.jpeg), BD_OK);
     for (int i = 0; i <= 360; i++) {
-        struct bd_result result = {
-            .input = &input, .mask = &mask, .background = &background, .time = 1000 + i / 2.0
-        };
+        struct bd_result result = { .input = &input,
+                                    .mask = &mask,
+                                    .labels = &mask,
+                                    .background = &background,
+                                    .time = 1000 + i / 2.0 };
         clear(&input, 100 + i / 6);
         clear(&background, 33);
         clear(&mask, 0);
@@ -590,9 +476,12 @@ static void only_the_pixels_of_an_object_are_cut(void **state)
                         guest = { 90, 60, 20, 20 };
     struct bd_object objects[2] = { { .id = 1, .x = 50, .y = 50, .width = 80, .height = 60 },
                                     { .id = 2, .x = 90, .y = 60, .width = 20, .height = 20 } };
-    struct bd_result result = {
-        .input = &input, .mask = &mask, .objects = objects, .object_count = 2, .time = 3
-    };
+    struct bd_result result = { .input = &input,
+                                .mask = &mask,
+                                .labels = &mask,
+                                .objects = objects,
+                                .object_count = 2,
+                                .time = 3 };
     objects[0].seen = objects[1].seen = true;
     assert_int_equal(bd_frame_create(&input, width, height, BD_RGB24), BD_OK);
     assert_int_equal(bd_frame_create(&mask, width, height, BD_GRAY8), BD_OK);
@@ -627,6 +516,64 @@ static void only_the_pixels_of_an_object_are_cut(void **state)
     bd_cutter_destroy(&cutter);
     bd_frame_destroy(&input);
     bd_frame_destroy(&mask);
+}
+
+/* What is taken for a shadow, and fragments, are of the nearest object; large components that are
+ * nobody's, and what is far away, are not. */
+static void shadows_and_fragments_are_cut_too(void **state)
+{
+    (void)state;
+    static const uint8_t white[1] = { 255 }, grey[1] = { 127 };
+    struct bd_frame input = { 0 }, mask = { 0 }, labels = { 0 };
+    struct bd_cutter cutter;
+    const struct bd_cut *cut;
+    const struct bd_box body = { 50, 50, 20, 40 }, legs = { 50, 92, 20, 30 },
+                        foot = { 50, 124, 5, 4 }, other = { 90, 50, 20, 40 },
+                        shadow = { 92, 95, 10, 10 }, stranger = { 20, 60, 20, 30 },
+                        far = { 50, 200, 20, 20 };
+    struct bd_object objects[2] = { { .x = 50, .y = 50, .width = 20, .height = 40, .seen = true },
+                                    { .x = 90, .y = 50, .width = 20, .height = 40, .seen = true } };
+    struct bd_result result = {
+        .input = &input, .mask = &mask, .labels = &labels, .objects = objects, .object_count = 2
+    };
+    assert_int_equal(bd_frame_create(&input, width, height, BD_RGB24), BD_OK);
+    assert_int_equal(bd_frame_create(&mask, width, height, BD_GRAY8), BD_OK);
+    clear(&input, 90);
+    clear(&mask, 0);
+    paint(&mask, &body, white);
+    paint(&mask, &foot, white);
+    paint(&mask, &other, white);
+    paint(&mask, &stranger, white);
+    assert_int_equal(bd_frame_copy(&labels, &mask), BD_OK);
+    paint(&labels, &legs, grey);
+    paint(&labels, &shadow, grey);
+    paint(&labels, &far, grey);
+    assert_int_equal(bd_cutter_create(&cutter, width, height), BD_OK);
+    bd_cutter_begin(&cutter, &result);
+    assert_int_equal(bd_cutter_cut(&cutter, &result, 0, &cut), BD_OK);
+    assert_int_equal(cut->area, 20 * 40 + 20 * 30 + 5 * 4);
+    assert_int_equal(cut->x, 50 - bd_cut_margin);
+    assert_int_equal(cut->picture.height, 128 - 50 + 2 * bd_cut_margin);
+    assert_int_equal(cut->mask[(100 - cut->y) * cut->picture.width + 60 - cut->x], 255);
+    assert_int_equal(bd_cutter_cut(&cutter, &result, 1, &cut), BD_OK);
+    assert_int_equal(cut->area, 20 * 40 + 10 * 10);
+    bd_cutter_destroy(&cutter);
+    bd_frame_destroy(&input);
+    bd_frame_destroy(&mask);
+    bd_frame_destroy(&labels);
+}
+
+/* Shadows are cut out, but the mask that is written beside has none. */
+static void masks_stay_the_same(void **state)
+{
+    assert_int_equal(cli_run(*state, "for s in '' '--synopsis s.mp4'; do $B export "
+                                     "'synth:shadows?frames=80' --mask m%04d.pgm -y -q $s && "
+                                     "cat m*.pgm | md5sum; done"),
+                     0);
+    char text[512];
+    cli_slurp(*state, "out", text, sizeof text);
+    assert_int_equal(cli_lines(text), 2);
+    assert_memory_equal(text, strchr(text, '\n') + 1, 32);
 }
 
 static void refuses(const char *folder, const char *arguments, const char *line)
@@ -770,11 +717,6 @@ static void real_walkers_fit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(with_room_visits_follow_one_another),
-        cmocka_unit_test(at_different_places_visits_are_shown_at_once),
-        cmocka_unit_test(overlap_that_can_be_avoided_is),
-        cmocka_unit_test(too_many_visits_share_the_picture),
-        cmocka_unit_test(extremes_are_placed),
         CLI_TEST(tubes_are_read_as_they_were_written),
         cmocka_unit_test(damaged_pictures_are_refused),
         CLI_TEST(each_tube_is_shown_once_and_whole),
@@ -785,6 +727,8 @@ int main(void)
         CLI_TEST(objects_longer_than_the_film_pass_faster),
         CLI_TEST(plates_follow_the_light),
         cmocka_unit_test(only_the_pixels_of_an_object_are_cut),
+        cmocka_unit_test(shadows_and_fragments_are_cut_too),
+        CLI_TEST(masks_stay_the_same),
         CLI_TEST(bad_input_is_one_line),
         CLI_TEST(an_unwritable_temporary_folder_is_named),
         CLI_TEST(a_full_disk_is_one_line),
