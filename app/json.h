@@ -4,13 +4,15 @@
 #ifndef BD_APP_JSON_H
 #define BD_APP_JSON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct bd_json {
     FILE *file;
     int depth;
-    int filled; /* bit d: depth d has a value already */
+    int filled;   /* bit d: depth d has a value already */
+    bool compact; /* what is written now has neither spaces nor new lines; may change at any time */
 };
 
 /* `name` is the key inside an object and NULL inside an array or at the top. */

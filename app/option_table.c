@@ -6,6 +6,7 @@ static const char *const backends[] = { "auto", "cpu", "cuda", NULL };
 static const char *const solvers[] = { "live", "batch", NULL };
 static const char *const stabilise_modes[] = { "auto", "on", "off", NULL };
 static const char *const automatic[] = { "auto", NULL };
+static const char *const clip_modes[] = { "auto", "copy", "encode", NULL };
 static const char *const colors[] = { "gray", "rgb", NULL };
 static const char *const progresses[] = { "auto", "plain", "none", NULL };
 const char *const bd_pane_names[BD_PANES + 1] = { "input",   "background", "foreground", "mask",
@@ -52,10 +53,17 @@ const struct bd_option bd_option_table[] = {
       "2", "an event is over when nothing of it was seen for so long; its clip ends then" },
     { "merge-window", 0, "SECONDS", BD_OPTION_NUMBER, AT(merge_window), 0, 3600, NULL, E | Z, "2",
       "who appears where another was lost so long before goes on with that one's event" },
+    { "clips", 0, "FOLDER", BD_OPTION_TEXT, AT(clips), 0, 0, NULL, E, NULL,
+      "a film and a picture of each event: FOLDER/INPUT.0001.mp4, FOLDER/INPUT.0001.jpg" },
+    { "clip-mode", 0, "HOW", BD_OPTION_INDEX, AT(clip_mode), 0, 0, clip_modes, E, "auto",
+      "copy: out of the file, from the key frame before; encode: exact, and with --boxes; "
+      "auto: copy what can be, without --boxes" },
+    { "scan-only", 0, NULL, BD_OPTION_FLAG, AT(scan_only), 0, 0, NULL, E, NULL,
+      "list the events on stdout; write no film and no picture" },
     { "tracks", 0, "FILE", BD_OPTION_TEXT, AT(tracks), 0, 0, NULL, E, NULL,
       "where each object is in each frame, .txt (MOT Challenge), .csv or .json (lines); -: stdout" },
     { "boxes", 0, NULL, BD_OPTION_FLAG, AT(boxes), 0, 0, NULL, VE, NULL,
-      "draw a box and a number around each object: on --overlay and --timelapse, in the window (key x)" },
+      "draw a box and a number around each object: on --overlay, --timelapse, --clips, in the window (key x)" },
     { "heatmap", 0, "FILE.png", BD_OPTION_TEXTS, AT(heatmap), 0, 2, NULL, E, NULL,
       "one picture: where and how long something moved; FILE.npy: the seconds as numbers; "
       "may be given twice" },
@@ -109,8 +117,8 @@ const struct bd_option bd_option_table[] = {
       "stop after this time" },
     { "frames", 0, "N", BD_OPTION_INT, AT(frames), 1, 1e9, NULL, VE, "all",
       "stop after so many frames" },
-    { "roi", 0, "IMAGE", BD_OPTION_TEXT, AT(roi), 0, 0, NULL, VEA, NULL,
-      "region of interest: where IMAGE is black nothing is foreground" },
+    { "roi", 0, "IMAGE|X,Y,...", BD_OPTION_TEXT, AT(roi), 0, 0, NULL, VEA, NULL,
+      "region of interest: where IMAGE is black, or outside the polygons (X,Y,X,Y,X,Y;...), nothing is foreground" },
     { "loop", 0, NULL, BD_OPTION_FLAG, AT(loop), 0, 0, NULL, V, NULL,
       "start again at the end of a file" },
     /* separation */

@@ -73,7 +73,7 @@ struct bd_options {
     bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
-    const char *roi;               /* picture: where black, nothing is foreground */
+    const char *roi;               /* picture: where black, nothing is foreground; or polygons */
     struct bd_separator_options separator;
 
     /* outputs of export (NULL: not wanted) */
@@ -86,6 +86,9 @@ struct bd_options {
     /* --min-event-length, --time-before-event, --time-post-event, --merge-window: seconds; read
      * them by bd_min_event_length and so on */
     double min_event_length, time_before_event, time_post_event, merge_window;
+    const char *clips; /* folder of a film an event */
+    int clip_mode;     /* enum bd_clip_mode */
+    bool scan_only;    /* events are listed on stdout, and nothing that shows is written */
     struct bd_texts lines, zones; /* NAME=x,y,x,y and NAME=x,y,x,y,x,y,... in pixels */
     const char *codec;            /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;

@@ -62,6 +62,21 @@ enum bd_status bd_output_check(const char *path, bool overwrite)
     return access(path, W_OK) == 0 ? BD_OK : bd_output_fail(path, errno);
 }
 
+enum bd_status bd_output_folder(const char *path)
+{
+    struct stat about;
+    if (mkdir(path, 0777) == 0)
+        return BD_OK;
+    int error = errno;
+    if (stat(path, &about) != 0)
+        return error == ENOENT
+                   ? bd_fail(BD_ERROR_IO, "%s: the folder that it is in is missing", path)
+                   : bd_output_fail(path, error);
+    if (!S_ISDIR(about.st_mode))
+        return bd_fail(BD_ERROR_IO, "%s: is a file; a folder is wanted", path);
+    return access(path, W_OK | X_OK) == 0 ? BD_OK : bd_output_fail(path, errno);
+}
+
 static int write_all(int file, const char *data, size_t size)
 {
     while (size > 0) {
@@ -253,6 +268,11 @@ static enum bd_status take_name(struct bd_part *part, enum bd_part_end end)
     bool there = access(part->target, F_OK) == 0;
     if (end == BD_PART_BROKEN && there) {
         bd_log(BD_LOG_WARNING, "%s: the old file stays; what was written is in %s", part->path,
+               part->name);
+        return BD_OK;
+    }
+    if (end == BD_PART_KEPT) {
+        bd_log(BD_LOG_WARNING, "%s: is not whole; what was written is in %s", part->path,
                part->name);
         return BD_OK;
     }

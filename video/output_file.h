@@ -13,6 +13,10 @@
  * folder, or if it exists and `overwrite` is false (devices and pipes may exist). */
 enum bd_status bd_output_check(const char *path, bool overwrite);
 
+/* Makes the folder `path` if it is missing. BD_ERROR_IO if it is a file, if its own folder is
+ * missing, or if no file can be made in it. */
+enum bd_status bd_output_folder(const char *path);
+
 /* Records why writing `path` failed with this errno, and returns BD_ERROR_IO. */
 enum bd_status bd_output_fail(const char *path, int error);
 
@@ -31,6 +35,7 @@ struct bd_part;
 enum bd_part_end {
     BD_PART_WHOLE,  /* takes the place of what was there */
     BD_PART_BROKEN, /* writing failed: keeps what was written, and what was there before */
+    BD_PART_KEPT,   /* the same, but it never takes the place: it stays PATH.part */
     BD_PART_NONE    /* nothing is left of it */
 };
 

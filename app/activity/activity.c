@@ -431,6 +431,11 @@ const struct bd_mark_total *bd_activity_totals(const struct bd_activity *activit
     return activity->marks.totals;
 }
 
+int64_t bd_activity_time(const struct bd_activity *activity)
+{
+    return activity->time;
+}
+
 int64_t bd_activity_event_count(const struct bd_activity *activity)
 {
     return activity->event_count;

@@ -107,6 +107,9 @@ struct bd_mark_total {
 /* One for each line and then each zone, in the order of the options. */
 const struct bd_mark_total *bd_activity_totals(const struct bd_activity *activity, int *count);
 
+/* Nanoseconds: the time of the last frame. */
+int64_t bd_activity_time(const struct bd_activity *activity);
+
 /* How many events there were so far. */
 int64_t bd_activity_event_count(const struct bd_activity *activity);
 

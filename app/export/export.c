@@ -137,7 +137,7 @@ static int report(const struct export *export)
     fprintf(stderr, "%" PRId64 " frame%s in %.1f s (%.1f frames/s), %d output%s", export->frames,
             plural(export->frames), seconds, seconds > 0 ? (double)export->frames / seconds : 0,
             export->output_count, plural(export->output_count));
-    if (export->options->events) {
+    if (export->options->events || export->options->clips || export->options->scan_only) {
         const int64_t events = bd_activity_event_count(export->activity);
         fprintf(stderr, ", %" PRId64 " event%s", events, plural(events));
     }
@@ -183,9 +183,10 @@ int bd_export_run(const struct bd_options *options)
     bd_statistics_begin(&export.statistics);
     if (export.output_count == 0)
         status =
-            bd_fail(BD_ERROR_ARGUMENT, "no output asked for: give --mask, --foreground, "
-                                       "--background, --overlay, --plate, --events, --tracks, "
-                                       "--heatmap, --timelapse, --synopsis or --contact-sheet");
+            bd_fail(BD_ERROR_ARGUMENT,
+                    "no output asked for: give --mask, --foreground, --background, --overlay, "
+                    "--plate, --events, --tracks, --clips, --scan-only, --heatmap, --timelapse, "
+                    "--synopsis or --contact-sheet");
     if (!status)
         status = check_objects(options, wants);
     if (!status) {

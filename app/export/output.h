@@ -2,6 +2,7 @@
 #ifndef BD_APP_EXPORT_OUTPUT_H
 #define BD_APP_EXPORT_OUTPUT_H
 
+#include <limits.h>
 #include <stddef.h>
 
 #include "app/pipeline/pipeline.h"
@@ -26,6 +27,9 @@ struct bd_output_kind {
     unsigned wants;   /* BD_WANT_ bits */
     bool streams;     /* the path "-" is stdout */
 
+    /* Of outputs of several files: whether one would be replaced, whose name `path` then is. NULL:
+     * the path that is given is that of the file. */
+    bool (*replaces)(char path[PATH_MAX], const struct bd_options *options);
     /* On failure nothing stays open. */
     enum bd_status (*open)(void **output, const char *path, const struct bd_output_setup *setup);
     /* The next frame; `activity` (app/activity/activity.h) has seen it. */
@@ -80,11 +84,12 @@ static inline bool bd_output_is_stdout(const struct bd_output_kind *kind, const 
 }
 
 /* All kinds, in the order in which they are opened and written. */
-enum { bd_output_kind_count = 13 };
+enum { bd_output_kind_count = 14 };
 extern const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count];
 
 extern const struct bd_output_kind bd_mask_output, bd_foreground_output, bd_background_output,
     bd_overlay_output, bd_plate_output, bd_contact_sheet_output, bd_events_output, bd_tracks_output,
-    bd_heatmap_output, bd_second_heatmap_output, bd_timelapse_output, bd_synopsis_output;
+    bd_clips_output, bd_heatmap_output, bd_second_heatmap_output, bd_timelapse_output,
+    bd_synopsis_output;
 
 #endif

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "app/export/clips/plan.h"
 #include "app/export/output.h"
 #include "app/export/outputs.h"
 #include "app/interrupt.h"
@@ -59,10 +60,15 @@ static bool would_replace(const char *path)
     return stat(path, &info) == 0 && S_ISREG(info.st_mode);
 }
 
-static enum bd_status ask(const struct bd_options *options, const char *name, const char *path)
+static enum bd_status ask(const struct bd_options *options, const struct bd_output_kind *kind,
+                          const char *path)
 {
-    if (options->overwrite == BD_OVERWRITE_YES || !would_replace(path))
+    char file[PATH_MAX];
+    const char *name = kind->name;
+    bool there = kind->replaces ? kind->replaces(file, options) : would_replace(path);
+    if (options->overwrite == BD_OVERWRITE_YES || !there)
         return BD_OK;
+    path = kind->replaces ? file : path;
     if (options->overwrite == BD_OVERWRITE_NO || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: exists; give -y to replace it", name, path);
     char answer[16] = "";
@@ -113,10 +119,34 @@ static enum bd_status check_synopsis(const struct bd_options *options)
 /* --boxes has something to be drawn on. */
 static enum bd_status check_boxes(const struct bd_options *options)
 {
-    if (!options->boxes || options->overlay || options->timelapse)
+    bool on_clips = options->clips && options->clip_mode != BD_CLIPS_COPY && !options->scan_only;
+    if (!options->boxes || options->overlay || options->timelapse || on_clips)
         return BD_OK;
+    if (options->clips && options->clip_mode == BD_CLIPS_COPY)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "--boxes: cannot be drawn on copies; --clip-mode encode has boxes");
     return bd_fail(BD_ERROR_ARGUMENT,
-                   "--boxes: is drawn on --overlay and --timelapse, and neither is given");
+                   "--boxes: is drawn on --overlay, --timelapse or --clips, and none of them is "
+                   "given");
+}
+
+/* A list of events, and no more than lists. */
+static enum bd_status check_scan(const struct bd_options *options)
+{
+    if (options->clip_mode != BD_CLIPS_AUTO && !options->clips)
+        return bd_fail(BD_ERROR_ARGUMENT, "--clip-mode: belongs to --clips, which is not given");
+    for (int i = 0; i < bd_output_kind_count && options->scan_only; i++) {
+        const struct bd_output_kind *kind = bd_output_kinds[i];
+        const char *path = bd_output_path(options, kind);
+        bool shows = kind->codec || (kind->wants & ~(unsigned)BD_WANT_OBJECTS);
+        if (path && shows)
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --scan-only writes no film and no picture",
+                           kind->name, path);
+        if (path && bd_output_is_stdout(kind, path))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: --scan-only has stdout; give --%s a file",
+                           kind->name, path, kind->name);
+    }
+    return BD_OK;
 }
 
 /* The output's file is not that of another one before it. */
@@ -149,6 +179,8 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
         status = check_timelapse(options);
     if (!status)
         status = check_synopsis(options);
+    if (!status)
+        status = check_scan(options);
     for (int i = 0; i < bd_output_kind_count && !status; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);
@@ -161,7 +193,7 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
                            path);
         status = check_same(options, i, path);
         if (file && !status)
-            status = ask(options, name, path);
+            status = ask(options, bd_output_kinds[i], path);
     }
     return status;
 }

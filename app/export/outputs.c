@@ -2,21 +2,36 @@
 
 #include <stdlib.h>
 
+#include "app/export/clips/plan.h"
+#include "app/export/clips/scan_list.h"
 #include "app/export/output.h"
 
 /* Of the run: written by export.c. */
 static const struct bd_output_kind statistics = { .name = "json",
                                                   .option = offsetof(struct bd_options, json) };
 
+/* clang-format off */
 const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count] = {
-    &bd_mask_output,    &bd_foreground_output,     &bd_background_output, &bd_overlay_output,
-    &bd_plate_output,   &bd_contact_sheet_output,  &bd_events_output,     &bd_tracks_output,
-    &bd_heatmap_output, &bd_second_heatmap_output, &bd_timelapse_output,  &bd_synopsis_output,
+    &bd_mask_output,
+    &bd_foreground_output,
+    &bd_background_output,
+    &bd_overlay_output,
+    &bd_plate_output,
+    &bd_contact_sheet_output,
+    &bd_events_output,
+    &bd_tracks_output,
+    &bd_clips_output,
+    &bd_heatmap_output,
+    &bd_second_heatmap_output,
+    &bd_timelapse_output,
+    &bd_synopsis_output,
     &statistics,
 };
+/* clang-format on */
 
 struct bd_outputs {
     void *items[bd_output_kind_count]; /* NULL: not given */
+    struct bd_scan_list *scan_list;    /* likewise */
 };
 
 unsigned bd_outputs_wants(const struct bd_options *options, int *count)
@@ -29,6 +44,8 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
         wants |= bd_output_kinds[i]->wants;
         *count += bd_output_kinds[i]->open != NULL;
     }
+    *count += options->scan_only && !options->clips;
+    wants |= bd_clips_wants(options);
     if (options->boxes && options->overlay)
         wants |= BD_WANT_OBJECTS | BD_WANT_BOXES;
     if (options->shadows && options->mask)
@@ -58,6 +75,8 @@ enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_opti
         if (status)
             bd_fail(status, "--%s %s", kind->name, bd_error_detail());
     }
+    if (options->scan_only && !status)
+        status = bd_scan_list_open(&self->scan_list, options, bd_pipeline_info(pipeline));
     if (status) {
         char detail[bd_detail_size]; /* closing may fail too */
         snprintf(detail, sizeof detail, "%s", bd_error_detail());
@@ -75,6 +94,8 @@ enum bd_status bd_outputs_write(struct bd_outputs *outputs, const struct bd_resu
     for (int i = 0; i < bd_output_kind_count && !status; i++)
         if (outputs->items[i])
             status = bd_output_kinds[i]->write(outputs->items[i], result, activity);
+    if (outputs->scan_list && !status)
+        status = bd_scan_list_add(outputs->scan_list, activity);
     return status;
 }
 
@@ -113,6 +134,9 @@ enum bd_status bd_outputs_close(struct bd_outputs **outputs, const struct bd_act
     for (int i = 0; i < bd_output_kind_count; i++)
         if (self->items[i])
             note(&first, detail, bd_output_kinds[i]->close(&self->items[i], activity));
+    if (self->scan_list && activity)
+        note(&first, detail, bd_scan_list_add(self->scan_list, activity));
+    bd_scan_list_close(&self->scan_list);
     free(self);
     *outputs = NULL;
     return first ? bd_fail(first, "%s", detail) : BD_OK;

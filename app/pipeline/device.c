@@ -31,7 +31,10 @@ enum bd_status bd_open_device(struct bd_device **device, const struct bd_options
     if (!possible || (wants & pixels) || !is_first_gpu(options->backend))
         return BD_OK;
 #ifdef BD_HAVE_CUDA
-    return bd_cuda_device_open(device, 0);
+    enum bd_status status = bd_cuda_device_open(device, 0);
+    if (!status && hwaccel) /* the reader makes a context */
+        (*device)->ops->prepare(*device);
+    return status;
 #else
     return BD_OK;
 #endif

@@ -37,9 +37,9 @@ static void soften_line(uint8_t *out, const uint8_t *in, int count, int64_t step
 }
 
 /* composer->alpha: from the mean of the mask over taps x taps pixels. */
-static enum bd_status soften(struct bd_composer *composer, const struct bd_cut *cut)
+static enum bd_status soften(struct bd_composer *composer, const struct bd_patch *patch)
 {
-    int width = cut->picture.width, height = cut->picture.height;
+    int width = patch->picture.width, height = patch->picture.height;
     size_t pixels = (size_t)width * (size_t)height;
     if (2 * pixels > composer->room) {
         uint8_t *alpha = realloc(composer->alpha, 2 * pixels);
@@ -51,7 +51,7 @@ static enum bd_status soften(struct bd_composer *composer, const struct bd_cut *
     }
     uint8_t *rows = composer->alpha + pixels;
     for (int y = 0; y < height; y++)
-        soften_line(rows + (int64_t)y * width, cut->mask + (int64_t)y * width, width, 1);
+        soften_line(rows + (int64_t)y * width, patch->mask + (int64_t)y * width, width, 1);
     for (int x = 0; x < width; x++)
         soften_line(composer->alpha + x, rows + x, height, width);
     for (size_t i = 0; i < pixels; i++) {
@@ -63,15 +63,15 @@ static enum bd_status soften(struct bd_composer *composer, const struct bd_cut *
 
 /* How much brighter the plate is than the film was around the object, in each colour. */
 static void measure_light(int light[channels], const struct bd_composer *composer,
-                          const struct bd_frame *plate, const struct bd_cut *cut)
+                          const struct bd_frame *plate, const struct bd_patch *patch)
 {
     for (int c = 0; c < channels; c++) {
         int64_t sum = 0, count = 0;
-        for (int y = 0; y < cut->picture.height; y++) {
-            const uint8_t *here = plate->data + (cut->y + y) * plate->stride + 3L * cut->x;
-            const uint8_t *there = cut->picture.data + y * cut->picture.stride;
-            const uint8_t *alpha = composer->alpha + (int64_t)y * cut->picture.width;
-            for (int x = 0; x < cut->picture.width; x++) {
+        for (int y = 0; y < patch->picture.height; y++) {
+            const uint8_t *here = plate->data + (patch->y + y) * plate->stride + 3L * patch->x;
+            const uint8_t *there = patch->picture.data + y * patch->picture.stride;
+            const uint8_t *alpha = composer->alpha + (int64_t)y * patch->picture.width;
+            for (int x = 0; x < patch->picture.width; x++) {
                 int difference = here[3 * x + c] - there[3 * x + c];
                 if (alpha[x] != 0 || difference > other || difference < -other)
                     continue;
@@ -85,13 +85,13 @@ static void measure_light(int light[channels], const struct bd_composer *compose
 }
 
 static void draw(const struct bd_composer *composer, struct bd_frame *canvas,
-                 const struct bd_cut *cut, const int light[channels])
+                 const struct bd_patch *patch, const int light[channels])
 {
-    for (int y = 0; y < cut->picture.height; y++) {
-        uint8_t *out = canvas->data + (cut->y + y) * canvas->stride + 3L * cut->x;
-        const uint8_t *in = cut->picture.data + y * cut->picture.stride;
-        const uint8_t *alpha = composer->alpha + (int64_t)y * cut->picture.width;
-        for (int x = 0; x < cut->picture.width; x++)
+    for (int y = 0; y < patch->picture.height; y++) {
+        uint8_t *out = canvas->data + (patch->y + y) * canvas->stride + 3L * patch->x;
+        const uint8_t *in = patch->picture.data + y * patch->picture.stride;
+        const uint8_t *alpha = composer->alpha + (int64_t)y * patch->picture.width;
+        for (int x = 0; x < patch->picture.width; x++)
             for (int c = 0; alpha[x] != 0 && c < channels; c++) {
                 int value = in[3 * x + c] + light[c];
                 value = value < 0 ? 0 : value > 255 ? 255 : value;
@@ -102,13 +102,13 @@ static void draw(const struct bd_composer *composer, struct bd_frame *canvas,
 }
 
 enum bd_status bd_compose(struct bd_composer *composer, struct bd_frame *canvas,
-                          const struct bd_frame *plate, const struct bd_cut *cut)
+                          const struct bd_frame *plate, const struct bd_patch *patch)
 {
     int light[channels];
-    enum bd_status status = soften(composer, cut);
+    enum bd_status status = soften(composer, patch);
     if (status)
         return status;
-    measure_light(light, composer, plate, cut);
-    draw(composer, canvas, cut, light);
+    measure_light(light, composer, plate, patch);
+    draw(composer, canvas, patch, light);
     return BD_OK;
 }

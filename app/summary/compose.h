@@ -5,15 +5,15 @@
 #include "app/summary/tubes.h"
 
 struct bd_composer {
-    uint8_t *alpha; /* of a cut, height x width; and as much for its sums along rows */
+    uint8_t *alpha; /* of a patch, height x width; and as much for its sums along rows */
     size_t room;    /* bytes */
 };
 
-/* Draws a cut where it was. Its edge is soft, a pixel or two to either side. `plate`, as large as
+/* Draws a patch where it was. Its edge is soft, a pixel or two to either side. `plate`, as large as
  * `canvas`, both BD_RGB24, is the canvas without objects: where it is brighter around the object
  * than the film was, the object becomes brighter too, in each colour. BD_ERROR_MEMORY. */
 enum bd_status bd_compose(struct bd_composer *composer, struct bd_frame *canvas,
-                          const struct bd_frame *plate, const struct bd_cut *cut);
+                          const struct bd_frame *plate, const struct bd_patch *patch);
 
 void bd_composer_release(struct bd_composer *composer);
 

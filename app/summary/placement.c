@@ -13,9 +13,9 @@ static const double finest = 0.2; /* seconds of a step */
 typedef int64_t sums[rows + 1][columns + 1];
 
 /* What is hidden, relative to the pixels of the visit, counts in full; pairs in the wrong order by
- * `order`, relative to all pairs of the visit and the length; a late start decides between equals.
- * Order at .2 to .5 gave the same synopsis of vtest.avi but for single steps; at 2, visits
- * that are in order cover one another. */
+ * `order`, relative to all pairs of the visit; a late start decides between equals. 80 s of walkers
+ * in 40 s (vtest.avi at 320 x 240, 19 visits): at 0, .3, 1 and 3, others share 9, 9, 11 and 11 % of
+ * a visit's pixels, and 55, 18, 5 and 3 of 171 pairs are in the wrong order. */
 static const double order = 0.3, late = 1e-4;
 
 struct placement {

@@ -10,10 +10,10 @@
 /* A tube while it is shown. */
 struct role {
     const struct bd_showing *showing;
-    struct bd_cut_head head; /* of the cut that is shown */
-    int64_t offset;          /* of that cut; -1: it has not come */
-    int foot;                /* the row below it */
-    double time;             /* seconds of the film that are shown */
+    struct bd_patch_head head; /* of the patch that is shown */
+    int64_t offset;            /* of that patch; -1: it has not come */
+    int foot;                  /* the row below it */
+    double time;               /* seconds of the film that are shown */
 };
 
 struct stage {
@@ -27,7 +27,7 @@ struct stage {
     double plate_time; /* seconds of the film */
     struct bd_frame plate, canvas;
     struct bd_composer composer;
-    struct bd_cut cut;
+    struct bd_patch patch;
 };
 
 static enum bd_status set_up(struct stage *stage, const struct bd_schedule *schedule)
@@ -54,10 +54,10 @@ static void clear(struct stage *stage)
     bd_frame_destroy(&stage->plate);
     bd_frame_destroy(&stage->canvas);
     bd_composer_release(&stage->composer);
-    bd_cut_release(&stage->cut);
+    bd_patch_release(&stage->patch);
 }
 
-/* Goes on to the last cut that is not after role->time. */
+/* Goes on to the last patch that is not after role->time. */
 static enum bd_status go_on(const struct stage *stage, struct role *role)
 {
     const double tolerance = 1e-6; /* seconds */
@@ -68,7 +68,7 @@ static enum bd_status go_on(const struct stage *stage, struct role *role)
             return status;
     }
     while (role->head.next >= 0) {
-        struct bd_cut_head next;
+        struct bd_patch_head next;
         enum bd_status status = bd_tubes_head(stage->tubes, &next, role->head.next);
         if (status)
             return status;
@@ -137,9 +137,9 @@ static enum bd_status draw(struct stage *stage)
     enum bd_status status = bd_frame_copy(&stage->canvas, &stage->plate);
     for (int i = 0; i < stage->visible_count && !status; i++) {
         const struct role *role = stage->visible[i];
-        status = bd_tubes_load(stage->tubes, &stage->cut, &role->head, role->offset);
+        status = bd_tubes_load(stage->tubes, &stage->patch, &role->head, role->offset);
         if (!status)
-            status = bd_compose(&stage->composer, &stage->canvas, &stage->plate, &stage->cut);
+            status = bd_compose(&stage->composer, &stage->canvas, &stage->plate, &stage->patch);
     }
     draw_labels(stage);
     return status;

@@ -57,7 +57,7 @@ static enum bd_status choose(struct schedule *s)
         return no_memory();
     for (int i = 0; i < s->tubes->count; i++) {
         const struct bd_tube *tube = &s->tubes->items[i];
-        if (tube->cuts == 0 || tube->last - tube->first < s->options->least)
+        if (tube->patches == 0 || tube->last - tube->first < s->options->least)
             continue;
         s->items[s->count].tube = tube;
         s->bundles[s->count] = (struct bundle){ tube->first, tube->last };
@@ -148,7 +148,7 @@ static struct bd_visit_box *append_box(struct schedule *s)
 static enum bd_status sample(struct schedule *s, const struct bd_showing *showing, double start)
 {
     double step = bd_place_step(s->options->length), next = -1;
-    struct bd_cut_head head;
+    struct bd_patch_head head;
     for (int64_t offset = showing->tube->begin; offset >= 0; offset = head.next) {
         enum bd_status status = bd_tubes_head(s->tubes, &head, offset);
         if (status)

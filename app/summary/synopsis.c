@@ -1,18 +1,18 @@
 /* The output that is a short film of a long one: everybody who came, on the clean background,
  * several at the same time, each with the time at which he was there.
  *
- *   frames -> cutter -> tubes, plates (in a temporary file) -> at the end: schedule -> play -> film
+ *   frames -> cutout -> tubes, plates (in a temporary file) -> at the end: schedule -> play -> film
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "app/export/async_writer.h"
 #include "app/export/output.h"
-#include "app/summary/cutter.h"
+#include "app/summary/cutout.h"
 #include "app/summary/play.h"
 
-/* Objects that are seen for less than `default_least` seconds are not shown. Frames are cut `rate`
- * times a second at most: that halves the temporary file of a film of 30. */
+/* Objects that are seen for less than `default_least` seconds are not shown. Frames are cut
+ * `rate` times a second at most: that halves the temporary file of a film of 30. */
 static const double default_least = 2, rate = 15, default_length = 60;
 
 struct synopsis {
@@ -21,7 +21,7 @@ struct synopsis {
     struct bd_jpeg *jpeg;
     struct bd_tubes tubes;
     struct bd_plates plates;
-    struct bd_cutter cutter;
+    struct bd_cutout cutout;
     struct bd_rational rate; /* of the film that is read */
     const char *path;
     double length, least; /* seconds */
@@ -33,7 +33,7 @@ struct synopsis {
 static enum bd_status destroy(struct synopsis *s)
 {
     enum bd_status status = bd_async_writer_close(&s->writer);
-    bd_cutter_destroy(&s->cutter);
+    bd_cutout_destroy(&s->cutout);
     bd_plates_destroy(&s->plates);
     bd_tubes_release(&s->tubes);
     bd_jpeg_destroy(&s->jpeg);
@@ -52,7 +52,7 @@ static enum bd_status open_parts(struct synopsis *s, const struct bd_output_setu
     if (!status)
         status = bd_plates_create(&s->plates, width, height, &s->file, s->jpeg);
     if (!status)
-        status = bd_cutter_create(&s->cutter, width, height);
+        status = bd_cutout_create(&s->cutout, width, height);
     options.many = true;
     options.frame_rate = s->rate;
     options.time_base = (struct bd_rational){ s->rate.den, s->rate.num };
@@ -93,22 +93,22 @@ static enum bd_status open_synopsis(void **output, const char *path,
 static void note_partners(struct bd_tube *tube, const struct bd_result *result,
                           const struct bd_object *object)
 {
-    if (tube->cuts == 0 && object->parent)
+    if (tube->patches == 0 && object->parent)
         bd_tube_meets(tube, object->parent);
     for (int i = 0; object->group && i < result->object_count; i++)
         if (result->objects[i].group == object->group && result->objects[i].id != object->id)
             bd_tube_meets(tube, result->objects[i].id);
 }
 
-static enum bd_status add_cut(struct synopsis *s, const struct bd_result *result, int object)
+static enum bd_status add_patch(struct synopsis *s, const struct bd_result *result, int object)
 {
-    const struct bd_cut *cut;
+    const struct bd_patch *patch;
     struct bd_tube *tube = bd_tubes_find(&s->tubes, result->objects[object].id);
-    enum bd_status status = bd_cutter_cut(&s->cutter, result, object, &cut);
-    if (status || cut->area == 0)
+    enum bd_status status = bd_cutout_cut(&s->cutout, result, object, &patch);
+    if (status || patch->area == 0)
         return status;
     note_partners(tube, result, &result->objects[object]);
-    return bd_tubes_add(&s->tubes, tube, cut);
+    return bd_tubes_add(&s->tubes, tube, patch);
 }
 
 static enum bd_status add(void *output, const struct bd_result *result,
@@ -127,16 +127,16 @@ static enum bd_status add(void *output, const struct bd_result *result,
             continue;
         status = bd_tubes_see(&s->tubes, &tube, result->objects[i].id, result->time);
         seen = true;
-        is_new |= !status && tube->cuts == 0;
+        is_new |= !status && tube->patches == 0;
     }
     bool due = result->time >= s->next || result->time < s->next - 1;
     if (status || !seen || (!due && !is_new))
         return status;
     s->next = result->time + 1 / rate - 1e-3; /* times are rounded, to milliseconds at worst */
-    bd_cutter_begin(&s->cutter, result);
+    bd_cutout_begin(&s->cutout, result);
     for (int i = 0; i < result->object_count && !status; i++)
         if (result->objects[i].seen)
-            status = add_cut(s, result, i);
+            status = add_patch(s, result, i);
     return status;
 }
 

@@ -105,9 +105,10 @@ static bool unpack_mask(uint8_t *mask, size_t pixels, const uint8_t *bytes, size
     return done == pixels;
 }
 
-enum bd_status bd_tubes_add(struct bd_tubes *tubes, struct bd_tube *tube, const struct bd_cut *cut)
+enum bd_status bd_tubes_add(struct bd_tubes *tubes, struct bd_tube *tube,
+                            const struct bd_patch *patch)
 {
-    const struct bd_frame *picture = &cut->picture;
+    const struct bd_frame *picture = &patch->picture;
     const uint8_t *packed = NULL;
     size_t packed_size = 0;
     size_t pixels = (size_t)picture->width * (size_t)picture->height;
@@ -117,17 +118,17 @@ enum bd_status bd_tubes_add(struct bd_tubes *tubes, struct bd_tube *tube, const 
         status = bd_jpeg_pack(tubes->jpeg, picture, &packed, &packed_size);
     if (status)
         return status;
-    size_t mask_size = pack_mask(tubes->bytes, cut->mask, pixels);
-    struct bd_cut_head head = { .next = -1,
-                                .time = cut->time,
-                                .box = cut->box,
-                                .x = cut->x,
-                                .y = cut->y,
-                                .width = picture->width,
-                                .height = picture->height,
-                                .area = cut->area,
-                                .mask_size = (int64_t)mask_size,
-                                .picture_size = (int64_t)packed_size };
+    size_t mask_size = pack_mask(tubes->bytes, patch->mask, pixels);
+    struct bd_patch_head head = { .next = -1,
+                                  .time = patch->time,
+                                  .box = patch->box,
+                                  .x = patch->x,
+                                  .y = patch->y,
+                                  .width = picture->width,
+                                  .height = picture->height,
+                                  .area = patch->area,
+                                  .mask_size = (int64_t)mask_size,
+                                  .picture_size = (int64_t)packed_size };
     status = bd_scratch_append(tubes->file, &head, sizeof head, &offset);
     if (!status)
         status = bd_scratch_append(tubes->file, tubes->bytes, mask_size, NULL);
@@ -139,24 +140,25 @@ enum bd_status bd_tubes_add(struct bd_tubes *tubes, struct bd_tube *tube, const 
         return status;
     tube->begin = tube->begin < 0 ? offset : tube->begin;
     tube->end = offset;
-    tube->cuts++;
+    tube->patches++;
     return BD_OK;
 }
 
-enum bd_status bd_tubes_head(const struct bd_tubes *tubes, struct bd_cut_head *head, int64_t offset)
+enum bd_status bd_tubes_head(const struct bd_tubes *tubes, struct bd_patch_head *head,
+                             int64_t offset)
 {
     return bd_scratch_read(tubes->file, offset, head, sizeof *head);
 }
 
-enum bd_status bd_tubes_load(struct bd_tubes *tubes, struct bd_cut *cut,
-                             const struct bd_cut_head *head, int64_t offset)
+enum bd_status bd_tubes_load(struct bd_tubes *tubes, struct bd_patch *patch,
+                             const struct bd_patch_head *head, int64_t offset)
 {
     size_t pixels = (size_t)head->width * (size_t)head->height;
     size_t mask_size = (size_t)head->mask_size, picture_size = (size_t)head->picture_size;
-    enum bd_status status = bd_frame_ensure(&cut->picture, head->width, head->height, BD_RGB24);
-    uint8_t *mask = realloc(cut->mask, pixels);
+    enum bd_status status = bd_frame_ensure(&patch->picture, head->width, head->height, BD_RGB24);
+    uint8_t *mask = realloc(patch->mask, pixels);
     if (mask)
-        cut->mask = mask;
+        patch->mask = mask;
     if (!status && !mask)
         status = no_memory();
     if (!status)
@@ -164,23 +166,24 @@ enum bd_status bd_tubes_load(struct bd_tubes *tubes, struct bd_cut *cut,
     if (!status)
         status = bd_scratch_read(tubes->file, offset + (int64_t)sizeof *head, tubes->bytes,
                                  mask_size + picture_size);
-    if (!status && !unpack_mask(cut->mask, pixels, tubes->bytes, mask_size))
+    if (!status && !unpack_mask(patch->mask, pixels, tubes->bytes, mask_size))
         status = bd_fail(BD_ERROR_FORMAT, "the temporary file of the synopsis is damaged");
     if (!status)
-        status = bd_jpeg_unpack(tubes->jpeg, &cut->picture, tubes->bytes + mask_size, picture_size);
-    cut->time = head->time;
-    cut->box = head->box;
-    cut->x = head->x;
-    cut->y = head->y;
-    cut->area = head->area;
+        status =
+            bd_jpeg_unpack(tubes->jpeg, &patch->picture, tubes->bytes + mask_size, picture_size);
+    patch->time = head->time;
+    patch->box = head->box;
+    patch->x = head->x;
+    patch->y = head->y;
+    patch->area = head->area;
     return status;
 }
 
-void bd_cut_release(struct bd_cut *cut)
+void bd_patch_release(struct bd_patch *patch)
 {
-    bd_frame_destroy(&cut->picture);
-    free(cut->mask);
-    *cut = (struct bd_cut){ 0 };
+    bd_frame_destroy(&patch->picture);
+    free(patch->mask);
+    *patch = (struct bd_patch){ 0 };
 }
 
 void bd_tubes_release(struct bd_tubes *tubes)

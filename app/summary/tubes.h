@@ -13,7 +13,7 @@
 #include "video/output/jpeg.h"
 
 /* An object, cut out of a frame. */
-struct bd_cut {
+struct bd_patch {
     double time;             /* seconds, of the frame */
     struct bd_box box;       /* of the object */
     int x, y;                /* where in the frame the picture was; its size is that of `picture` */
@@ -28,8 +28,8 @@ enum { bd_tube_partners = 4 };
 struct bd_tube {
     int64_t id;         /* of the object */
     double first, last; /* seconds: when it was seen */
-    int64_t begin, end; /* its first and last cut in the file; -1: none */
-    int64_t cuts;
+    int64_t begin, end; /* its first and last patch in the file; -1: none */
+    int64_t patches;
     struct {
         int64_t id; /* 0: none */
         int frames; /* in which they were together */
@@ -45,9 +45,9 @@ struct bd_tubes {
     size_t bytes_room;
 };
 
-/* The numbers of a cut; the rest stays in the file. */
-struct bd_cut_head {
-    int64_t next; /* cut of the tube; -1: the last one */
+/* The numbers of a patch; the rest stays in the file. */
+struct bd_patch_head {
+    int64_t next; /* patch of the tube; -1: the last one */
     double time;
     struct bd_box box;
     int32_t x, y, width, height;
@@ -65,19 +65,20 @@ enum bd_status bd_tubes_see(struct bd_tubes *tubes, struct bd_tube **tube, int64
 /* Two objects were together in a frame. */
 void bd_tube_meets(struct bd_tube *tube, int64_t id);
 
-/* Appends a cut to a tube, in the order of times. BD_ERROR_IO on a full disk, BD_ERROR_MEMORY. */
-enum bd_status bd_tubes_add(struct bd_tubes *tubes, struct bd_tube *tube, const struct bd_cut *cut);
+/* Appends a patch to a tube, in the order of times. BD_ERROR_IO on a full disk, BD_ERROR_MEMORY. */
+enum bd_status bd_tubes_add(struct bd_tubes *tubes, struct bd_tube *tube,
+                            const struct bd_patch *patch);
 
-/* The numbers of the cut at `offset`. */
-enum bd_status bd_tubes_head(const struct bd_tubes *tubes, struct bd_cut_head *head,
+/* The numbers of the patch at `offset`. */
+enum bd_status bd_tubes_head(const struct bd_tubes *tubes, struct bd_patch_head *head,
                              int64_t offset);
 
-/* Reads the cut of which `head` was read from `offset`. `cut` is all zero or from an earlier call;
- * bd_cut_release frees it. */
-enum bd_status bd_tubes_load(struct bd_tubes *tubes, struct bd_cut *cut,
-                             const struct bd_cut_head *head, int64_t offset);
+/* Reads the patch of which `head` was read from `offset`. `patch` is all zero or from an earlier
+ * call; bd_patch_release frees it. */
+enum bd_status bd_tubes_load(struct bd_tubes *tubes, struct bd_patch *patch,
+                             const struct bd_patch_head *head, int64_t offset);
 
-void bd_cut_release(struct bd_cut *cut);
+void bd_patch_release(struct bd_patch *patch);
 
 /* Frees what it owns. */
 void bd_tubes_release(struct bd_tubes *tubes);

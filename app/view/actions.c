@@ -111,6 +111,9 @@ static bool act_on_window(struct bd_view_session *view, enum bd_view_action acti
     case BD_VIEW_OVERLAY:
         view->overlay = !view->overlay;
         return true;
+    case BD_VIEW_BOXES:
+        bd_view_window_set_boxes(view->window, !bd_view_window_boxes(view->window));
+        return true;
     case BD_VIEW_HELP:
         view->help = !view->help;
         return true;

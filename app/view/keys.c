@@ -20,6 +20,7 @@ const struct bd_view_key bd_view_keys[] = {
     { "b", "freeze the background, learn again", BD_VIEW_FREEZE, { SDLK_b }, NULL, { 0 } },
     { "r", "forget the background", BD_VIEW_RESET, { SDLK_r }, NULL, { 0 } },
     { "o", "text on, off", BD_VIEW_OVERLAY, { SDLK_o }, NULL, { 0 } },
+    { "x", "boxes around objects on, off", BD_VIEW_BOXES, { SDLK_x }, NULL, { 0 } },
     { "f", "full screen", BD_VIEW_FULL_SCREEN, { SDLK_f }, NULL, { 0 } },
     { "s", "screenshot: backdrop-NNNN.png", BD_VIEW_SCREENSHOT, { SDLK_s }, NULL, { 0 } },
     { "h", "this help", BD_VIEW_HELP, { SDLK_h }, NULL, { 0 } },

@@ -14,6 +14,7 @@ enum bd_view_action {
     BD_VIEW_NEXT_PANE,
     BD_VIEW_PANE, /* value: enum bd_pane */
     BD_VIEW_OVERLAY,
+    BD_VIEW_BOXES,
     BD_VIEW_THRESHOLD, /* value: grey levels to add */
     BD_VIEW_LAMBDA,    /* value: grey levels to add */
     BD_VIEW_FREEZE,

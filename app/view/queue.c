@@ -19,11 +19,8 @@ void bd_view_queue_create(struct bd_view_queue *queue, int64_t bytes, bool live)
 
 void bd_view_queue_destroy(struct bd_view_queue *queue)
 {
-    for (int i = 0; i < BD_VIEW_SLOTS_MAX; i++) {
-        bd_frame_destroy(&queue->slots[i].input);
-        bd_frame_destroy(&queue->slots[i].mask);
-        bd_frame_destroy(&queue->slots[i].background);
-    }
+    for (int i = 0; i < BD_VIEW_SLOTS_MAX; i++)
+        bd_view_result_destroy(&queue->slots[i]);
     memset(queue, 0, sizeof *queue);
 }
 

@@ -183,6 +183,7 @@ static enum bd_status open_window(struct bd_view_session *view)
     if (status != BD_OK)
         return status;
     view->panel.window = view->window;
+    bd_view_window_set_boxes(view->window, view->options->boxes);
     if (bd_view_text_create(&view->text, bd_view_window_renderer(view->window)) != BD_OK)
         bd_log(BD_LOG_WARNING, "%s", bd_error_detail());
     view->panel.text = view->text;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/pipeline/boxes.h"
 #include "app/view/shrink.h"
 
 /* The uploaded picture of a pane. */
@@ -10,6 +11,7 @@ struct picture {
     SDL_Texture *texture; /* NULL: nothing uploaded */
     int width, height;    /* of the texture */
     int64_t serial;       /* of the result that it shows */
+    bool boxes;           /* with them */
 };
 
 struct bd_view_window {
@@ -17,6 +19,7 @@ struct bd_view_window {
     SDL_Renderer *renderer;
     int max_side; /* of textures */
     double pixel_aspect;
+    bool boxes;
     struct picture pictures[BD_PICTURES];
     struct bd_view_shrinker shrinker;
     struct bd_pool *pool; /* makes large pictures */
@@ -218,6 +221,16 @@ bool bd_view_window_visible(const struct bd_view_window *window)
     return (SDL_GetWindowFlags(window->window) & (SDL_WINDOW_MINIMIZED | SDL_WINDOW_HIDDEN)) == 0;
 }
 
+bool bd_view_window_boxes(const struct bd_view_window *window)
+{
+    return window->boxes;
+}
+
+void bd_view_window_set_boxes(struct bd_view_window *window, bool boxes)
+{
+    window->boxes = boxes;
+}
+
 void bd_view_window_clear(struct bd_view_window *window)
 {
     SDL_SetRenderDrawColor(window->renderer, ground.r, ground.g, ground.b, ground.a);
@@ -273,8 +286,9 @@ static enum bd_status upload(struct bd_view_window *window, enum bd_pane pane,
     const struct bd_frame *base = bd_view_base(&full, pane);
     int width = least(base->width, least(place->w, window->max_side));
     int height = least(base->height, least(place->h, window->max_side));
+    bool boxes = window->boxes && (pane == BD_PANE_INPUT || pane == BD_PANE_OVERLAY);
     if (picture->texture && picture->serial == serial && picture->width == width &&
-        picture->height == height)
+        picture->height == height && picture->boxes == boxes)
         return BD_OK;
     struct bd_view_parts parts;
     enum bd_status status =
@@ -288,8 +302,12 @@ static enum bd_status upload(struct bd_view_window *window, enum bd_pane pane,
     if (SDL_LockTexture(picture->texture, NULL, &pixels, &pitch) != 0)
         return bd_fail(BD_ERROR_UNSUPPORTED, "cannot draw: %s", SDL_GetError());
     bd_view_convert(window->pool, pixels, pitch, &parts, pane);
+    if (boxes)
+        bd_boxes_draw(&(struct bd_canvas){ pixels, pitch, width, height, 4 }, result->objects,
+                      result->object_count, base->width, base->height);
     SDL_UnlockTexture(picture->texture);
     picture->serial = serial;
+    picture->boxes = boxes;
     return BD_OK;
 }
 

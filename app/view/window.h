@@ -45,6 +45,10 @@ bool bd_view_window_visible(const struct bd_view_window *window);
 /* Width over height of a frame as it is shown, with the aspect of its pixels. */
 double bd_view_window_shape(const struct bd_view_window *window, const struct bd_frame *frame);
 
+/* Whether input and overlay are drawn with boxes around the objects; at first they are not. */
+bool bd_view_window_boxes(const struct bd_view_window *window);
+void bd_view_window_set_boxes(struct bd_view_window *window, bool boxes);
+
 /* Begins a new picture of the window: all dark. */
 void bd_view_window_clear(struct bd_view_window *window);
 

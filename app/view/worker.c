@@ -83,7 +83,9 @@ static void check_request(struct bd_view_worker *worker, enum bd_status status)
 
 static enum bd_status open_pipeline(struct bd_view_worker *worker)
 {
-    const unsigned wants = BD_WANT_DECODED | BD_WANT_BACKGROUND | BD_WANT_SMALL;
+    /* Objects whether their boxes are shown or not: the key that shows them has them at once, with
+     * numbers from the beginning. */
+    const unsigned wants = BD_WANT_DECODED | BD_WANT_BACKGROUND | BD_WANT_SMALL | BD_WANT_OBJECTS;
     enum bd_status status = bd_pipeline_open(&worker->pipeline, worker->options.options, true,
                                              wants, interrupted, worker);
     if (status != BD_OK)
@@ -142,17 +144,6 @@ static bool apply_requests(struct bd_view_worker *worker, const struct bd_view_m
     return true;
 }
 
-/* Copies what the panes are made from. */
-static enum bd_status copy_pictures(struct bd_view_result *out, const struct bd_result *result)
-{
-    enum bd_status status = bd_frame_copy(&out->input, result->input);
-    if (status == BD_OK)
-        status = bd_frame_copy(&out->mask, result->mask);
-    if (status == BD_OK)
-        status = bd_frame_copy(&out->background, result->background);
-    return status;
-}
-
 static void describe(struct bd_view_worker *worker, struct bd_view_result *out,
                      const struct bd_result *result)
 {
@@ -187,7 +178,7 @@ static enum bd_status separate(struct bd_view_worker *worker, struct bd_view_res
     }
     if (status != BD_OK)
         return status;
-    status = copy_pictures(out, &result);
+    status = bd_view_result_copy(out, &result);
     if (status != BD_OK)
         return status;
     describe(worker, out, &result);

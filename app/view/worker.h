@@ -11,24 +11,10 @@
 #include <stdbool.h>
 
 #include "app/options.h"
+#include "app/view/result.h"
 #include "video/input/reader.h"
 
 struct bd_view_worker;
-
-/* A separated frame: what the pictures of all panes are made from, so that a pane is made when it
- * is shown, and at once. It is a copy, so that the pipeline can continue; a decoded picture is
- * shared, not copied. */
-struct bd_view_result {
-    struct bd_frame input;      /* as decoded, or BD_RGB24 */
-    struct bd_frame mask;       /* BD_GRAY8, as large as the input; none in a first frame */
-    struct bd_frame background; /* in the processing size, BD_RGB24 or BD_GRAY8; likewise */
-    double position;            /* seconds from the beginning of the input */
-    double foreground;          /* share of the pixels, 0..1 */
-    int rank, columns;
-    int64_t dropped; /* frames of a live source dropped before separation */
-    double seconds;  /* spent on separating this frame */
-    bool jump; /* does not follow the last frame in time: after a seek, or a new round of --loop */
-};
 
 /* What is known once the input is open. */
 struct bd_view_source {

@@ -173,6 +173,39 @@ static void colours_tell_more_from_less(void **state)
     bd_frame_destroy(&picture);
 }
 
+/* A legend lies on dark ground in the corner where least moved, or nowhere in a small picture. */
+static void the_legend_hides_little(void **state)
+{
+    (void)state;
+    static const struct {
+        int width, height;
+        bool legend;
+    } rows[] = {
+        { 320, 240, true }, { 1280, 720, true }, { 320, 200, false }, { 120, 240, false }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int right = rows[i].width - 1, low = rows[i].height - 1;
+        struct bd_heat *heat = NULL;
+        struct bd_frame mask = { 0 }, picture = { 0 };
+        assert_int_equal(bd_frame_create(&mask, right + 1, low + 1, BD_GRAY8), BD_OK);
+        assert_int_equal(bd_frame_create(&picture, right + 1, low + 1, BD_RGB24), BD_OK);
+        assert_int_equal(bd_heat_create(&heat, right + 1, low + 1), BD_OK);
+        memset(picture.data, 200, (size_t)(picture.stride * picture.height));
+        memset(mask.data, 255, (size_t)(mask.stride * mask.height));
+        mask.data[low * mask.stride + right] = 0;
+        bd_heat_add(heat, &mask, 0);
+        bd_heat_end(heat, 7);
+        assert_int_equal(bd_heat_picture_draw(&picture, heat), BD_OK);
+        const uint8_t *corner = picture.data + low * picture.stride + (int64_t)3 * right;
+        for (int c = 0; c < 3; c++)
+            assert_int_equal(corner[c], rows[i].legend ? 24 : 100);
+        assert_true(picture.data[0] > 200 && picture.data[3 * right] > 200);
+        bd_heat_destroy(&heat);
+        bd_frame_destroy(&mask);
+        bd_frame_destroy(&picture);
+    }
+}
+
 /* Runs `count` frames through the pace; returns how many are shown. */
 static int pass(struct bd_pace *pace, int count, double seconds, bool event)
 {
@@ -286,7 +319,7 @@ static void export_writes_the_seconds_of_the_masks(void **state)
     memset(wanted, 0, sizeof wanted);
     sum_masks(*state, "m.mkv", wanted, &last);
     for (int i = 0; i < rows * columns; i++) {
-        bool set = last.data[i / columns * last.stride + i % columns];
+        bool set = last.data && last.data[i / columns * last.stride + i % columns];
         near(numbers[i], wanted[i] + (set ? .06 : 0), set ? .05 : .0011);
         total += numbers[i];
     }
@@ -373,7 +406,7 @@ static void a_timelapse_is_slow_only_where_something_moves(void **state)
 {
     enum { still = before / 20, most = before + during + after };
     char path[512];
-    int64_t times[most];
+    int64_t times[most] = { 0 };
     snprintf(path, sizeof path, "%s/t.mkv", (char *)*state);
     write_timelapse(path, 20);
     int count = read_times(times, most, path);
@@ -437,6 +470,7 @@ int main(void)
         cmocka_unit_test(long_times_stay_exact),
         cmocka_unit_test(numbers_are_a_file_of_numpy),
         cmocka_unit_test(colours_tell_more_from_less),
+        cmocka_unit_test(the_legend_hides_little),
         cmocka_unit_test(still_frames_pass_fast_and_events_do_not),
         cmocka_unit_test(a_gap_is_one_step),
         CLI_TEST(export_writes_the_seconds_of_the_masks),

@@ -5,7 +5,7 @@
 
 #include "app/export/output.h"
 #include "app/summary/compose.h"
-#include "app/summary/cutter.h"
+#include "app/summary/cutout.h"
 #include "app/summary/plates.h"
 #include "app/summary/schedule.h"
 #include "video/input/reader.h"
@@ -37,23 +37,23 @@ static void close_store(struct store *store)
 }
 
 /* A smooth picture with an elliptic object, different for each number. */
-static void make_cut(struct bd_cut *cut, int number)
+static void make_patch(struct bd_patch *patch, int number)
 {
     int w = 21 + 13 * (number % 5), h = 40 + 29 * (number % 7);
-    assert_int_equal(bd_frame_ensure(&cut->picture, w, h, BD_RGB24), BD_OK);
-    cut->mask = realloc(cut->mask, (size_t)w * (size_t)h);
-    assert_non_null(cut->mask);
-    cut->time = 100 + number * 0.1;
-    cut->x = number;
-    cut->y = 2 * number;
-    cut->box = (struct bd_box){ number + 1, 2 * number + 1, w - 2, h - 2 };
-    cut->area = 0;
+    assert_int_equal(bd_frame_ensure(&patch->picture, w, h, BD_RGB24), BD_OK);
+    patch->mask = realloc(patch->mask, (size_t)w * (size_t)h);
+    assert_non_null(patch->mask);
+    patch->time = 100 + number * 0.1;
+    patch->x = number;
+    patch->y = 2 * number;
+    patch->box = (struct bd_box){ number + 1, 2 * number + 1, w - 2, h - 2 };
+    patch->area = 0;
     for (int y = 0; y < h; y++)
         for (int x = 0; x < w; x++) {
             double u = (2.0 * x - w) / w, v = (2.0 * y - h) / h;
-            uint8_t *rgb = cut->picture.data + y * cut->picture.stride + 3L * x;
-            cut->mask[y * w + x] = u * u + v * v < 0.7 || number % 3 == 1 ? 255 : 0;
-            cut->area += cut->mask[y * w + x] != 0;
+            uint8_t *rgb = patch->picture.data + y * patch->picture.stride + 3L * x;
+            patch->mask[y * w + x] = u * u + v * v < 0.7 || number % 3 == 1 ? 255 : 0;
+            patch->area += patch->mask[y * w + x] != 0;
             rgb[0] = (uint8_t)(120 + 100 * u);
             rgb[1] = (uint8_t)(100 + 80 * v);
             rgb[2] = (uint8_t)(40 + 9 * number);
@@ -73,43 +73,43 @@ static double difference(const struct bd_frame *a, const struct bd_frame *b)
 
 static void tubes_are_read_as_they_were_written(void **state)
 {
-    enum { cuts = 20, objects = 3 };
+    enum { patches = 20, objects = 3 };
     struct store store;
-    struct bd_cut cut = { 0 }, back = { 0 };
+    struct bd_patch patch = { 0 }, back = { 0 };
     open_store(&store, *state);
-    for (int i = 0; i < cuts; i++)
+    for (int i = 0; i < patches; i++)
         for (int64_t id = 1; id <= objects; id++) {
             struct bd_tube *tube;
-            make_cut(&cut, i);
-            cut.x += (int)id;
-            assert_int_equal(bd_tubes_see(&store.tubes, &tube, 10 * id, cut.time), BD_OK);
-            assert_int_equal(bd_tubes_add(&store.tubes, tube, &cut), BD_OK);
+            make_patch(&patch, i);
+            patch.x += (int)id;
+            assert_int_equal(bd_tubes_see(&store.tubes, &tube, 10 * id, patch.time), BD_OK);
+            assert_int_equal(bd_tubes_add(&store.tubes, tube, &patch), BD_OK);
         }
     assert_int_equal(store.tubes.count, objects);
     assert_null(bd_tubes_find(&store.tubes, 11));
     for (int64_t id = 1; id <= objects; id++) {
         const struct bd_tube *tube = bd_tubes_find(&store.tubes, 10 * id);
-        struct bd_cut_head head;
+        struct bd_patch_head head;
         int i = 0;
-        assert_int_equal(tube->cuts, cuts);
-        assert_true(tube->first == 100 && tube->last == 100 + (cuts - 1) * 0.1);
+        assert_int_equal(tube->patches, patches);
+        assert_true(tube->first == 100 && tube->last == 100 + (patches - 1) * 0.1);
         for (int64_t offset = tube->begin; offset >= 0; offset = head.next, i++) {
-            make_cut(&cut, i);
+            make_patch(&patch, i);
             assert_int_equal(bd_tubes_head(&store.tubes, &head, offset), BD_OK);
             assert_int_equal(bd_tubes_load(&store.tubes, &back, &head, offset), BD_OK);
-            assert_true(back.time == cut.time && back.area == cut.area);
-            assert_true(back.x == cut.x + id && back.y == cut.y);
-            assert_memory_equal(&back.box, &cut.box, sizeof cut.box);
-            assert_int_equal(back.picture.width, cut.picture.width);
-            assert_int_equal(back.picture.height, cut.picture.height);
-            assert_memory_equal(back.mask, cut.mask,
-                                (size_t)cut.picture.width * (size_t)cut.picture.height);
-            assert_true(difference(&back.picture, &cut.picture) < 1.5);
+            assert_true(back.time == patch.time && back.area == patch.area);
+            assert_true(back.x == patch.x + id && back.y == patch.y);
+            assert_memory_equal(&back.box, &patch.box, sizeof patch.box);
+            assert_int_equal(back.picture.width, patch.picture.width);
+            assert_int_equal(back.picture.height, patch.picture.height);
+            assert_memory_equal(back.mask, patch.mask,
+                                (size_t)patch.picture.width * (size_t)patch.picture.height);
+            assert_true(difference(&back.picture, &patch.picture) < 1.5);
         }
-        assert_int_equal(i, cuts);
+        assert_int_equal(i, patches);
     }
-    bd_cut_release(&cut);
-    bd_cut_release(&back);
+    bd_patch_release(&patch);
+    bd_patch_release(&back);
     close_store(&store);
 }
 
@@ -117,16 +117,16 @@ static void damaged_pictures_are_refused(void **state)
 {
     (void)state;
     struct bd_jpeg *jpeg;
-    struct bd_cut cut = { 0 };
+    struct bd_patch patch = { 0 };
     const uint8_t *data;
     size_t size;
     assert_int_equal(bd_jpeg_create(&jpeg), BD_OK);
-    make_cut(&cut, 3);
-    assert_int_equal(bd_jpeg_pack(jpeg, &cut.picture, &data, &size), BD_OK);
-    assert_int_equal(bd_jpeg_unpack(jpeg, &cut.picture, data, 0), BD_ERROR_FORMAT);
-    assert_int_equal(bd_jpeg_unpack(jpeg, &cut.picture, (const uint8_t *)"no picture", 10),
+    make_patch(&patch, 3);
+    assert_int_equal(bd_jpeg_pack(jpeg, &patch.picture, &data, &size), BD_OK);
+    assert_int_equal(bd_jpeg_unpack(jpeg, &patch.picture, data, 0), BD_ERROR_FORMAT);
+    assert_int_equal(bd_jpeg_unpack(jpeg, &patch.picture, (const uint8_t *)"no picture", 10),
                      BD_ERROR_FORMAT);
-    bd_cut_release(&cut);
+    bd_patch_release(&patch);
     bd_jpeg_destroy(&jpeg);
     bd_jpeg_destroy(&jpeg);
 }
@@ -135,14 +135,14 @@ static void damaged_pictures_are_refused(void **state)
 static struct bd_tube *add_tube(struct store *store, int64_t id, double first, double last)
 {
     struct bd_tube *tube = NULL;
-    struct bd_cut cut = { 0 };
-    make_cut(&cut, 0);
+    struct bd_patch patch = { 0 };
+    make_patch(&patch, 0);
     for (int i = 0; first + i / 10.0 <= last + 1e-6; i++) {
-        cut.time = first + i / 10.0;
-        assert_int_equal(bd_tubes_see(&store->tubes, &tube, id, cut.time), BD_OK);
-        assert_int_equal(bd_tubes_add(&store->tubes, tube, &cut), BD_OK);
+        patch.time = first + i / 10.0;
+        assert_int_equal(bd_tubes_see(&store->tubes, &tube, id, patch.time), BD_OK);
+        assert_int_equal(bd_tubes_add(&store->tubes, tube, &patch), BD_OK);
     }
-    bd_cut_release(&cut);
+    bd_patch_release(&patch);
     return tube;
 }
 
@@ -170,13 +170,13 @@ static void each_tube_is_shown_once_and_whole(void **state)
         add_tube(&store, id, 7.0 * (double)id, 7.0 * (double)id + (double)id / 10.0);
     add_tube(&store, 31, 300, 340);                                /* four times the length */
     add_tube(&store, 32, 400, 400);                                /* seen once */
-    bd_tubes_see(&store.tubes, &(struct bd_tube *){ 0 }, 33, 500); /* never cut */
+    bd_tubes_see(&store.tubes, &(struct bd_tube *){ 0 }, 33, 500); /* never cut out */
     bd_tubes_see(&store.tubes, &(struct bd_tube *){ 0 }, 33, 520);
     assert_int_equal(bd_schedule_make(&schedule, &store.tubes, &schedule_options), BD_OK);
     for (int64_t id = 1; id <= 33; id++) {
         const struct bd_showing *showing = showing_of(&schedule, id);
         const struct bd_tube *tube = bd_tubes_find(&store.tubes, id);
-        if (tube->cuts == 0 || tube->last - tube->first < 2) {
+        if (tube->patches == 0 || tube->last - tube->first < 2) {
             assert_null(showing);
             continue;
         }
@@ -470,8 +470,8 @@ static void only_the_pixels_of_an_object_are_cut(void **state)
     (void)state;
     static const uint8_t white[1] = { 255 }, black[1] = { 0 }, red[3] = { 200, 10, 10 };
     struct bd_frame input = { 0 }, mask = { 0 };
-    struct bd_cutter cutter;
-    const struct bd_cut *cut;
+    struct bd_cutout cutout;
+    const struct bd_patch *patch;
     const struct bd_box bar = { 50, 50, 10, 60 }, foot = { 50, 100, 80, 10 },
                         guest = { 90, 60, 20, 20 };
     struct bd_object objects[2] = { { .id = 1, .x = 50, .y = 50, .width = 80, .height = 60 },
@@ -491,29 +491,29 @@ static void only_the_pixels_of_an_object_are_cut(void **state)
     paint(&mask, &foot, white);
     paint(&mask, &guest, white);
     paint(&input, &guest, red);
-    assert_int_equal(bd_cutter_create(&cutter, width, height), BD_OK);
-    bd_cutter_begin(&cutter, &result);
-    assert_int_equal(bd_cutter_cut(&cutter, &result, 0, &cut), BD_OK);
-    assert_int_equal(cut->area, 10 * 60 + 70 * 10);
-    assert_int_equal(cut->x, 50 - bd_cut_margin);
-    assert_int_equal(cut->picture.width, 80 + 2 * bd_cut_margin);
-    assert_int_equal(cut->mask[20 * cut->picture.width + 60], 0); /* the guest */
-    assert_int_equal(cut->mask[20 * cut->picture.width + 12], 255);
-    assert_int_equal(bd_cutter_cut(&cutter, &result, 1, &cut), BD_OK);
-    assert_int_equal(cut->area, 20 * 20);
-    assert_int_equal(cut->picture.data[10 * cut->picture.stride + 30], 200);
+    assert_int_equal(bd_cutout_create(&cutout, width, height), BD_OK);
+    bd_cutout_begin(&cutout, &result);
+    assert_int_equal(bd_cutout_cut(&cutout, &result, 0, &patch), BD_OK);
+    assert_int_equal(patch->area, 10 * 60 + 70 * 10);
+    assert_int_equal(patch->x, 50 - bd_patch_margin);
+    assert_int_equal(patch->picture.width, 80 + 2 * bd_patch_margin);
+    assert_int_equal(patch->mask[20 * patch->picture.width + 60], 0); /* the guest */
+    assert_int_equal(patch->mask[20 * patch->picture.width + 12], 255);
+    assert_int_equal(bd_cutout_cut(&cutout, &result, 1, &patch), BD_OK);
+    assert_int_equal(patch->area, 20 * 20);
+    assert_int_equal(patch->picture.data[10 * patch->picture.stride + 30], 200);
     paint(&mask, &guest, black);
     objects[0].group = 1;
     objects[1] = (struct bd_object){
         .id = 2, .x = 100, .y = 95, .width = 30, .height = 15, .group = 1, .seen = true
     };
-    bd_cutter_begin(&cutter, &result);
-    assert_int_equal(bd_cutter_cut(&cutter, &result, 1, &cut), BD_OK);
-    int64_t second = cut->area;
-    assert_int_equal(bd_cutter_cut(&cutter, &result, 0, &cut), BD_OK);
+    bd_cutout_begin(&cutout, &result);
+    assert_int_equal(bd_cutout_cut(&cutout, &result, 1, &patch), BD_OK);
+    int64_t second = patch->area;
+    assert_int_equal(bd_cutout_cut(&cutout, &result, 0, &patch), BD_OK);
     assert_true(second > 200);
-    assert_int_equal(second + cut->area, 10 * 60 + 70 * 10); /* each pixel is one's, and once */
-    bd_cutter_destroy(&cutter);
+    assert_int_equal(second + patch->area, 10 * 60 + 70 * 10); /* each pixel is one's, and once */
+    bd_cutout_destroy(&cutout);
     bd_frame_destroy(&input);
     bd_frame_destroy(&mask);
 }
@@ -525,8 +525,8 @@ static void shadows_and_fragments_are_cut_too(void **state)
     (void)state;
     static const uint8_t white[1] = { 255 }, grey[1] = { 127 };
     struct bd_frame input = { 0 }, mask = { 0 }, labels = { 0 };
-    struct bd_cutter cutter;
-    const struct bd_cut *cut;
+    struct bd_cutout cutout;
+    const struct bd_patch *patch;
     const struct bd_box body = { 50, 50, 20, 40 }, legs = { 50, 92, 20, 30 },
                         foot = { 50, 124, 5, 4 }, other = { 90, 50, 20, 40 },
                         shadow = { 92, 95, 10, 10 }, stranger = { 20, 60, 20, 30 },
@@ -548,16 +548,16 @@ static void shadows_and_fragments_are_cut_too(void **state)
     paint(&labels, &legs, grey);
     paint(&labels, &shadow, grey);
     paint(&labels, &far, grey);
-    assert_int_equal(bd_cutter_create(&cutter, width, height), BD_OK);
-    bd_cutter_begin(&cutter, &result);
-    assert_int_equal(bd_cutter_cut(&cutter, &result, 0, &cut), BD_OK);
-    assert_int_equal(cut->area, 20 * 40 + 20 * 30 + 5 * 4);
-    assert_int_equal(cut->x, 50 - bd_cut_margin);
-    assert_int_equal(cut->picture.height, 128 - 50 + 2 * bd_cut_margin);
-    assert_int_equal(cut->mask[(100 - cut->y) * cut->picture.width + 60 - cut->x], 255);
-    assert_int_equal(bd_cutter_cut(&cutter, &result, 1, &cut), BD_OK);
-    assert_int_equal(cut->area, 20 * 40 + 10 * 10);
-    bd_cutter_destroy(&cutter);
+    assert_int_equal(bd_cutout_create(&cutout, width, height), BD_OK);
+    bd_cutout_begin(&cutout, &result);
+    assert_int_equal(bd_cutout_cut(&cutout, &result, 0, &patch), BD_OK);
+    assert_int_equal(patch->area, 20 * 40 + 20 * 30 + 5 * 4);
+    assert_int_equal(patch->x, 50 - bd_patch_margin);
+    assert_int_equal(patch->picture.height, 128 - 50 + 2 * bd_patch_margin);
+    assert_int_equal(patch->mask[(100 - patch->y) * patch->picture.width + 60 - patch->x], 255);
+    assert_int_equal(bd_cutout_cut(&cutout, &result, 1, &patch), BD_OK);
+    assert_int_equal(patch->area, 20 * 40 + 10 * 10);
+    bd_cutout_destroy(&cutout);
     bd_frame_destroy(&input);
     bd_frame_destroy(&mask);
     bd_frame_destroy(&labels);

@@ -47,11 +47,11 @@ static int open_device(AVBufferRef **device, enum AVHWDeviceType type)
         return av_hwdevice_ctx_create(device, type, NULL, NULL, 0);
     pthread_mutex_lock(&mutex);
     int error = cuda ? 0 : av_hwdevice_ctx_create(&cuda, type, NULL, NULL, primary_context);
-    if (error < 0) /* the context may be in use in a way that FFmpeg does not want */
-        error = av_hwdevice_ctx_create(&cuda, type, NULL, NULL, 0);
     *device = error < 0 ? NULL : av_buffer_ref(cuda);
     pthread_mutex_unlock(&mutex);
-    return error < 0 || *device ? error : AVERROR(ENOMEM);
+    if (error < 0) /* the context may be in use in a way that FFmpeg does not want, for now */
+        return av_hwdevice_ctx_create(device, type, NULL, NULL, 0);
+    return *device ? 0 : AVERROR(ENOMEM);
 }
 
 /* Opens the hardware and sets *codec to a decoder that can use it. With "auto" nothing found is

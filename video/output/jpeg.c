@@ -7,7 +7,8 @@
 
 #include "video/libav.h"
 
-/* quality: of 1 (best) to 31. People of vtest.avi differ by 1.6 levels in the root mean square. */
+/* quality: of 1 (best) to 31. A frame of vtest.avi takes 1.7 bits a pixel, and differs by 2.5
+ * levels in the root mean square. */
 enum { encoders = 16, quality = 3, planes = 3 };
 
 /* An encoder takes pictures of one size: smaller ones are filled up with copies of their edges. */

@@ -1,5 +1,5 @@
-/* Pictures in memory as JPEG, for what is put aside and shown again: a pixel of two samples or so.
- * All samples of chroma are kept, so that edges keep their colours. */
+/* Pictures in memory as JPEG, for what is put aside and shown again: about two bits a pixel. All
+ * samples of chroma are kept, so that edges keep their colours. */
 #ifndef BD_VIDEO_OUTPUT_JPEG_H
 #define BD_VIDEO_OUTPUT_JPEG_H
 

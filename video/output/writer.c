@@ -247,7 +247,9 @@ enum bd_status bd_writer_close(struct bd_writer **writer)
     char *detail = told ? strdup(bd_error_detail()) : NULL;
     enum bd_status closed = bd_muxer_close(&w->muxer, !told, &plays);
     bool whole = !told && closed == BD_OK && !w->keeps_old;
-    enum bd_part_end end = whole ? BD_PART_WHOLE : BD_PART_BROKEN;
+    enum bd_part_end end = whole                   ? BD_PART_WHOLE
+                           : w->options.whole_only ? BD_PART_KEPT
+                                                   : BD_PART_BROKEN;
     if (w->sequence || w->written == 0 || (w->plan.pictures && told))
         end = BD_PART_NONE; /* a lock, nothing, half a picture */
     if (!plays && end != BD_PART_NONE) {

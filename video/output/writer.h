@@ -17,6 +17,7 @@ struct bd_writer_options {
     bool lossless;     /* every pixel is kept exactly (masks) */
     bool overwrite;    /* replace an existing file; else BD_ERROR_IO */
     bool many;         /* more than one frame is sure to come: a name that holds one is refused */
+    bool whole_only;   /* a film that is not whole stays PATH.part in any case */
     int threads;       /* of encoders that take much memory for each; 0: one a core, or eight */
     const char *codec; /* libavcodec encoder name; NULL: by extension and `lossless` */
     const char *film_codec; /* the same where `codec` is NULL, but nothing to pictures */

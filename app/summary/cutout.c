@@ -1,27 +1,27 @@
-#include "app/summary/cutter.h"
+#include "app/summary/cutout.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum bd_status bd_cutter_create(struct bd_cutter *cutter, int width, int height)
+enum bd_status bd_cutout_create(struct bd_cutout *cutout, int width, int height)
 {
-    *cutter = (struct bd_cutter){ 0 };
-    enum bd_status status = bd_components_create(&cutter->components, width, height);
+    *cutout = (struct bd_cutout){ 0 };
+    enum bd_status status = bd_components_create(&cutout->components, width, height);
     if (status)
         return status;
-    cutter->owners = malloc(bd_components_most(width, height) * sizeof *cutter->owners);
-    if (cutter->owners)
+    cutout->owners = malloc(bd_components_most(width, height) * sizeof *cutout->owners);
+    if (cutout->owners)
         return BD_OK;
-    bd_cutter_destroy(cutter);
+    bd_cutout_destroy(cutout);
     return bd_fail(BD_ERROR_MEMORY, "no memory for masks of %d x %d", width, height);
 }
 
-void bd_cutter_destroy(struct bd_cutter *cutter)
+void bd_cutout_destroy(struct bd_cutout *cutout)
 {
-    bd_components_destroy(&cutter->components);
-    free(cutter->owners);
-    bd_cut_release(&cutter->cut);
-    *cutter = (struct bd_cutter){ 0 };
+    bd_components_destroy(&cutout->components);
+    free(cutout->owners);
+    bd_patch_release(&cutout->patch);
+    *cutout = (struct bd_cutout){ 0 };
 }
 
 static int smaller(int a, int b)
@@ -62,13 +62,13 @@ static int owner_of(const struct bd_run *root, const struct bd_object *objects, 
     return owner;
 }
 
-void bd_cutter_begin(struct bd_cutter *cutter, const struct bd_result *result)
+void bd_cutout_begin(struct bd_cutout *cutout, const struct bd_result *result)
 {
-    struct bd_components *components = &cutter->components;
+    struct bd_components *components = &cutout->components;
     bd_components_find(components, result->mask->data, result->mask->stride, 255, 0, true);
     for (int32_t i = 0; i < components->count; i++)
         if (components->runs[i].parent == i)
-            cutter->owners[i] =
+            cutout->owners[i] =
                 owner_of(&components->runs[i], result->objects, result->object_count);
 }
 
@@ -78,10 +78,10 @@ struct area {
 };
 
 /* Whether the component of a root is the object's. Objects that touch share theirs. */
-static bool is_part(const struct bd_cutter *cutter, const struct bd_result *result, int object,
+static bool is_part(const struct bd_cutout *cutout, const struct bd_result *result, int object,
                     int32_t root)
 {
-    int owner = cutter->owners[root], group = result->objects[object].group;
+    int owner = cutout->owners[root], group = result->objects[object].group;
     return owner == object || (owner >= 0 && group != 0 && result->objects[owner].group == group);
 }
 
@@ -113,15 +113,15 @@ static struct area join(struct area a, struct area b)
 }
 
 /* Within the frame. */
-static struct area clip(const struct bd_cutter *cutter, struct area a)
+static struct area clip(const struct bd_cutout *cutout, struct area a)
 {
-    return meet(a, (struct area){ 0, 0, cutter->components.width, cutter->components.height });
+    return meet(a, (struct area){ 0, 0, cutout->components.width, cutout->components.height });
 }
 
 static struct area grow(struct area a)
 {
-    return (struct area){ a.left - bd_cut_margin, a.top - bd_cut_margin, a.right + bd_cut_margin,
-                          a.bottom + bd_cut_margin };
+    return (struct area){ a.left - bd_patch_margin, a.top - bd_patch_margin,
+                          a.right + bd_patch_margin, a.bottom + bd_patch_margin };
 }
 
 /* Where shadows and fragments of an object are looked for: legs and shadows are below and beside.
@@ -133,28 +133,28 @@ static struct area reach_of(const struct bd_object *o)
 }
 
 /* The object's reach, and what is looked at of its components, within the frame. */
-static struct area window_of(const struct bd_cutter *cutter, const struct bd_result *result,
+static struct area window_of(const struct bd_cutout *cutout, const struct bd_result *result,
                              int object)
 {
     const struct bd_object *o = &result->objects[object];
-    const struct bd_components *components = &cutter->components;
+    const struct bd_components *components = &cutout->components;
     struct area window = reach_of(o);
     for (int32_t i = 0; i < components->count; i++)
-        if (components->runs[i].parent == i && is_part(cutter, result, object, i))
+        if (components->runs[i].parent == i && is_part(cutout, result, object, i))
             window = join(window, part_of(o, &components->runs[i]));
-    return clip(cutter, grow(window));
+    return clip(cutout, grow(window));
 }
 
-static enum bd_status make_room(struct bd_cutter *cutter, size_t pixels)
+static enum bd_status make_room(struct bd_cutout *cutout, size_t pixels)
 {
-    if (pixels > cutter->mask_room) {
-        uint8_t *mask = realloc(cutter->cut.mask, pixels);
+    if (pixels > cutout->mask_room) {
+        uint8_t *mask = realloc(cutout->patch.mask, pixels);
         if (!mask)
             return bd_fail(BD_ERROR_MEMORY, "no memory for an object of %zu pixels", pixels);
-        cutter->cut.mask = mask;
-        cutter->mask_room = pixels;
+        cutout->patch.mask = mask;
+        cutout->mask_room = pixels;
     }
-    memset(cutter->cut.mask, 0, pixels);
+    memset(cutout->patch.mask, 0, pixels);
     return BD_OK;
 }
 
@@ -183,36 +183,38 @@ static bool is_nearest(const struct bd_result *result, int object, int x, int y,
     return true;
 }
 
-/* What is being cut: pixels of `window` in cut.mask, of which those in `used` are the object's. */
+/* What is being cut out: pixels of `window` in patch.mask, of which those in `used` are the
+ * object's.
+ */
 struct work {
     const struct bd_result *result;
     int object;
     struct area window, used;
 };
 
-static void set(struct bd_cutter *cutter, struct work *work, int x, int y)
+static void set(struct bd_cutout *cutout, struct work *work, int x, int y)
 {
     const struct area *window = &work->window, here = { x, y, x + 1, y + 1 };
-    cutter->cut
+    cutout->patch
         .mask[(int64_t)(y - window->top) * (window->right - window->left) + (x - window->left)] =
         255;
-    work->used = cutter->cut.area ? join(work->used, here) : here;
-    cutter->cut.area++;
+    work->used = cutout->patch.area ? join(work->used, here) : here;
+    cutout->patch.area++;
 }
 
 /* Whether a component that is no object's is a fragment of this one. */
-static bool is_fragment(const struct bd_cutter *cutter, const struct work *work, int32_t root)
+static bool is_fragment(const struct bd_cutout *cutout, const struct work *work, int32_t root)
 {
     enum { times = 8 }; /* as large is the object's box at least */
     const struct bd_object *o = &work->result->objects[work->object];
-    return cutter->owners[root] < 0 &&
-           (int64_t)cutter->components.runs[root].area * times < (int64_t)o->width * o->height;
+    return cutout->owners[root] < 0 &&
+           (int64_t)cutout->components.runs[root].area * times < (int64_t)o->width * o->height;
 }
 
 /* Sets the pixels of the object's components and fragments. */
-static void mark_components(struct bd_cutter *cutter, struct work *work)
+static void mark_components(struct bd_cutout *cutout, struct work *work)
 {
-    struct bd_components *components = &cutter->components;
+    struct bd_components *components = &cutout->components;
     const struct area *window = &work->window;
     for (int32_t i = 0; i < components->count; i++) {
         const struct bd_run *run = &components->runs[i];
@@ -220,82 +222,82 @@ static void mark_components(struct bd_cutter *cutter, struct work *work)
         if (run->y < window->top || run->y >= window->bottom || from >= to)
             continue;
         int32_t root = bd_components_root(components, i);
-        bool part = is_part(cutter, work->result, work->object, root);
+        bool part = is_part(cutout, work->result, work->object, root);
         bool alone = part && work->result->objects[work->object].group == 0;
-        if (!part && !is_fragment(cutter, work, root))
+        if (!part && !is_fragment(cutout, work, root))
             continue;
         for (int x = from; x < to; x++)
             if (alone || is_nearest(work->result, work->object, x, run->y, part))
-                set(cutter, work, x, run->y);
+                set(cutout, work, x, run->y);
     }
 }
 
 /* Sets the pixels of the shadows in the object's reach: its own, and what is taken for a shadow, as
  * blue trousers on a gray road are. */
-static void mark_shadows(struct bd_cutter *cutter, struct work *work)
+static void mark_shadows(struct bd_cutout *cutout, struct work *work)
 {
     const struct bd_frame *labels = work->result->labels;
-    struct area reach = clip(cutter, reach_of(&work->result->objects[work->object]));
+    struct area reach = clip(cutout, reach_of(&work->result->objects[work->object]));
     for (int y = reach.top; labels != work->result->mask && y < reach.bottom; y++)
         for (int x = reach.left; x < reach.right; x++) {
             uint8_t label = labels->data[y * labels->stride + x];
             if (label != 0 && label != 255 && is_nearest(work->result, work->object, x, y, false))
-                set(cutter, work, x, y);
+                set(cutout, work, x, y);
         }
 }
 
-/* Leaves of cut.mask what is used, with the margin. */
-static enum bd_status trim(struct bd_cutter *cutter, const struct work *work)
+/* Leaves of patch.mask what is used, with the margin. */
+static enum bd_status trim(struct bd_cutout *cutout, const struct work *work)
 {
-    struct bd_cut *cut = &cutter->cut;
+    struct bd_patch *patch = &cutout->patch;
     const struct area *old = &work->window, now = meet(*old, grow(work->used));
     int width = now.right - now.left, height = now.bottom - now.top;
     for (int y = 0; y < height; y++)
-        memmove(cut->mask + (int64_t)y * width,
-                cut->mask + (int64_t)(now.top - old->top + y) * (old->right - old->left) +
+        memmove(patch->mask + (int64_t)y * width,
+                patch->mask + (int64_t)(now.top - old->top + y) * (old->right - old->left) +
                     (now.left - old->left),
                 (size_t)width);
-    cut->x = now.left;
-    cut->y = now.top;
-    return bd_frame_ensure(&cut->picture, width, height, BD_RGB24);
+    patch->x = now.left;
+    patch->y = now.top;
+    return bd_frame_ensure(&patch->picture, width, height, BD_RGB24);
 }
 
-static void copy_picture(struct bd_cut *cut, const struct bd_frame *input)
+static void copy_picture(struct bd_patch *patch, const struct bd_frame *input)
 {
-    for (int y = 0; y < cut->picture.height; y++) {
+    for (int y = 0; y < patch->picture.height; y++) {
         const uint8_t *in =
-            input->data + (cut->y + y) * input->stride + (int64_t)cut->x * input->format;
-        uint8_t *out = cut->picture.data + y * cut->picture.stride;
+            input->data + (patch->y + y) * input->stride + (int64_t)patch->x * input->format;
+        uint8_t *out = patch->picture.data + y * patch->picture.stride;
         if (input->format == BD_RGB24)
-            memcpy(out, in, (size_t)cut->picture.width * 3);
-        for (int x = 0; input->format == BD_GRAY8 && x < cut->picture.width; x++)
+            memcpy(out, in, (size_t)patch->picture.width * 3);
+        for (int x = 0; input->format == BD_GRAY8 && x < patch->picture.width; x++)
             memset(out + 3L * x, in[x], 3);
     }
 }
 
-enum bd_status bd_cutter_cut(struct bd_cutter *cutter, const struct bd_result *result, int object,
-                             const struct bd_cut **cut)
+enum bd_status bd_cutout_cut(struct bd_cutout *cutout, const struct bd_result *result, int object,
+                             const struct bd_patch **patch)
 {
     const struct bd_object *o = &result->objects[object];
     struct work work = { .result = result, .object = object };
-    work.window = window_of(cutter, result, object);
+    work.window = window_of(cutout, result, object);
     int64_t width = work.window.right - work.window.left;
     int64_t height = work.window.bottom - work.window.top;
-    *cut = &cutter->cut;
-    cutter->cut.time = result->time;
-    cutter->cut.box = (struct bd_box){ o->x, o->y, o->width, o->height };
-    cutter->cut.area = 0;
+    *patch = &cutout->patch;
+    cutout->patch.time = result->time;
+    cutout->patch.box = (struct bd_box){ o->x, o->y, o->width, o->height };
+    cutout->patch.area = 0;
     if (width <= 0 || height <= 0)
         return BD_OK;
-    enum bd_status status = make_room(cutter, (size_t)width * (size_t)height);
+    enum bd_status status = make_room(cutout, (size_t)width * (size_t)height);
     if (status)
         return status;
-    mark_components(cutter, &work);
-    mark_shadows(cutter, &work);
-    if (cutter->cut.area == 0)
+    mark_components(cutout, &work);
+    mark_shadows(cutout, &work);
+    if (cutout->patch.area == 0)
         return BD_OK;
-    status = trim(cutter, &work);
+    status = trim(cutout, &work);
     if (!status)
-        copy_picture(&cutter->cut, result->input);
+        copy_picture(&cutout->patch, result->input);
     return status;
 }

@@ -1,0 +1,56 @@
+#include "app/export/clips/plan.h"
+
+#include "app/pipeline/pipeline.h"
+
+struct bd_reader_options bd_clip_reader(const struct bd_options *options)
+{
+    return (struct bd_reader_options){ .input_format = options->input_format,
+                                       .input_options = options->input_options,
+                                       .input_option_count = options->input_option_count,
+                                       .format = BD_RGB24,
+                                       .tone_curve = true };
+}
+
+static enum bd_status open_cutter(struct bd_clip_plan *plan, const struct bd_options *options)
+{
+    struct bd_reader_options reader = bd_clip_reader(options);
+    enum bd_status status = bd_cutter_open(&plan->cutter, options->arguments[0], &reader);
+    if (status)
+        return status;
+    plan->copies = true;
+    snprintf(plan->extension, sizeof plan->extension, "%s", bd_cutter_extension(plan->cutter));
+    return BD_OK;
+}
+
+enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_options *options)
+{
+    *plan = (struct bd_clip_plan){ .extension = "mp4" };
+    if (options->clip_mode == BD_CLIPS_ENCODE ||
+        (options->clip_mode == BD_CLIPS_AUTO && options->boxes))
+        return BD_OK;
+    enum bd_status status = open_cutter(plan, options);
+    if (!status || status == BD_ERROR_MEMORY)
+        return status;
+    if (options->clip_mode == BD_CLIPS_COPY)
+        return bd_fail(status, "%s: cannot be copied: %s; give --clip-mode encode", options->clips,
+                       bd_error_detail());
+    bd_log(BD_LOG_INFO, "clips are encoded: %s", bd_error_detail());
+    return BD_OK;
+}
+
+void bd_clip_plan_release(struct bd_clip_plan *plan)
+{
+    bd_cutter_close(&plan->cutter);
+}
+
+unsigned bd_clips_wants(const struct bd_options *options)
+{
+    struct bd_clip_plan plan;
+    if (!options->clips && !options->scan_only)
+        return 0;
+    if (options->scan_only || bd_clip_plan_make(&plan, options))
+        return BD_WANT_OBJECTS; /* what is wrong is told when the clips are opened */
+    unsigned wants = BD_WANT_OBJECTS | (plan.copies ? 0 : BD_WANT_INPUT | BD_WANT_COLOR);
+    bd_clip_plan_release(&plan);
+    return wants;
+}

@@ -1,0 +1,20 @@
+/* The list of --scan-only: a line for each event on stdout, when it has ended. */
+#ifndef BD_APP_EXPORT_CLIPS_SCAN_LIST_H
+#define BD_APP_EXPORT_CLIPS_SCAN_LIST_H
+
+#include "app/activity/activity.h"
+
+struct bd_scan_list;
+
+/* Prints the heading: event, start, end, duration, objects, and, with --clips, the file that its
+ * clip would have. `options` must stay. BD_ERROR_MEMORY; else as a clip's errors. */
+enum bd_status bd_scan_list_open(struct bd_scan_list **list, const struct bd_options *options,
+                                 const struct bd_reader_info *info);
+
+/* Prints the events that `activity` has just ended. BD_ERROR_IO where stdout takes no more. */
+enum bd_status bd_scan_list_add(struct bd_scan_list *list, const struct bd_activity *activity);
+
+/* Frees and nulls. Safe on NULL. */
+void bd_scan_list_close(struct bd_scan_list **list);
+
+#endif
