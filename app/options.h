@@ -84,6 +84,8 @@ struct bd_options {
     struct bd_texts heatmap; /* at most two */
     const char *timelapse;
     double timelapse_speed; /* of still stretches; 0 = default */
+    const char *synopsis;
+    double length; /* seconds: the longest synopsis; 0 = default */
     /* --min-event-length, --time-before-event, --time-post-event, --merge-window: seconds; read
      * them by bd_min_event_length and so on */
     double min_event_length, time_before_event, time_post_event, merge_window;

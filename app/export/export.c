@@ -274,8 +274,8 @@ static enum bd_status prepare(struct bd_export_setup *setup)
     if (outputs == 0)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "no output asked for: give --mask, --foreground, --background, --overlay, "
-                       "--plate, --events, --tracks, --clips, --scan-only, --heatmap, --timelapse "
-                       "or --contact-sheet");
+                       "--plate, --events, --tracks, --clips, --scan-only, --heatmap, --timelapse, "
+                       "--synopsis or --contact-sheet");
     enum bd_status status = bd_inputs_check(options, setup->inputs);
     setup->count = bd_exports_count(options, setup->inputs);
     if (!status)

@@ -51,6 +51,9 @@ static enum bd_status open_film(void **output, const char *path,
     if (!film)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for a film");
     film->picture = setup->kind->picture;
+    /* Another output may want shadows where this one does not. */
+    if (film->picture == offsetof(struct bd_result, labels) && !setup->options->shadows)
+        film->picture = offsetof(struct bd_result, mask);
     options.lossless = setup->kind->lossless;
     options.threads = threads_of(setup->options, setup->kind);
     options.codec = bd_output_codec(setup->options, setup->kind);

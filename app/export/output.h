@@ -85,11 +85,12 @@ static inline bool bd_output_is_stdout(const struct bd_output_kind *kind, const 
 }
 
 /* All kinds, in the order in which they are opened and written. */
-enum { bd_output_kind_count = 13 };
+enum { bd_output_kind_count = 14 };
 extern const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count];
 
 extern const struct bd_output_kind bd_mask_output, bd_foreground_output, bd_background_output,
     bd_overlay_output, bd_plate_output, bd_contact_sheet_output, bd_events_output, bd_tracks_output,
-    bd_clips_output, bd_heatmap_output, bd_second_heatmap_output, bd_timelapse_output;
+    bd_clips_output, bd_heatmap_output, bd_second_heatmap_output, bd_timelapse_output,
+    bd_synopsis_output;
 
 #endif

@@ -121,6 +121,14 @@ static enum bd_status check_timelapse(const struct bd_options *options)
                    options->timelapse_speed);
 }
 
+/* A length needs the film that has it. */
+static enum bd_status check_synopsis(const struct bd_options *options)
+{
+    if (options->length == 0 || options->synopsis)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--length %g: --synopsis is not given", options->length);
+}
+
 /* --boxes has something to be drawn on. */
 static enum bd_status check_boxes(const struct bd_options *options)
 {
@@ -183,6 +191,8 @@ static enum bd_status check_options(const struct bd_options *options)
         status = check_boxes(options);
     if (!status)
         status = check_timelapse(options);
+    if (!status)
+        status = check_synopsis(options);
     return status ? status : check_scan(options);
 }
 

@@ -24,6 +24,7 @@ const struct bd_output_kind *const bd_output_kinds[bd_output_kind_count] = {
     &bd_heatmap_output,
     &bd_second_heatmap_output,
     &bd_timelapse_output,
+    &bd_synopsis_output,
     &statistics,
 };
 /* clang-format on */
@@ -49,8 +50,8 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
         wants |= BD_WANT_OBJECTS | BD_WANT_BOXES;
     if (options->shadows && options->mask)
         wants |= BD_WANT_SHADOWS;
-    /* Of the backgrounds of plates and heat maps only the last one is enlarged. */
-    if ((options->plate || options->heatmap.count) && !options->background &&
+    /* Plates and heat maps enlarge the last background only, the synopsis one a second. */
+    if ((options->plate || options->heatmap.count || options->synopsis) && !options->background &&
         !options->contact_sheet)
         wants |= BD_WANT_SMALL;
     return wants;

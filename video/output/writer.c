@@ -68,6 +68,12 @@ static enum bd_status open_part(struct bd_writer *w)
     return status == BD_OK ? bd_part_open(&w->part, w->path, true) : status;
 }
 
+static enum bd_status fail_single(const struct bd_writer *w)
+{
+    return bd_fail(BD_ERROR_ARGUMENT,
+                   "%s: this name holds one picture; a name as mask%%06d.png holds many", w->path);
+}
+
 /* Threads of the encoder; 0: as many as libavcodec takes. */
 static int threads_of(const struct bd_writer *w)
 {
@@ -104,6 +110,10 @@ enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
     if ((status = bd_writer_plan_make(&w->plan, w->path, options)) != BD_OK ||
         (status = open_part(w)) != BD_OK)
         goto error;
+    if (options->many && w->plan.pictures && !w->sequence) {
+        status = fail_single(w);
+        goto error;
+    }
     status = bd_encoder_open(&w->encoder, w->path, &w->plan, options, threads_of(w));
     if (status == BD_OK && !w->plan.pictures)
         status =
@@ -175,9 +185,7 @@ static enum bd_status check_frame(const struct bd_writer *w, const struct bd_fra
                        w->path, frame->width, frame->height, (int)frame->format, o->width,
                        o->height, (int)o->format);
     if (w->plan.pictures && !w->sequence && w->sent > 0)
-        return bd_fail(BD_ERROR_ARGUMENT,
-                       "%s: this name holds one picture; a name as mask%%06d.png holds many",
-                       w->path);
+        return fail_single(w);
     if (w->muxer && w->sent > 0 && frame->pts <= w->held[(w->sent - 1) % HELD_MAX].moment.pts)
         return bd_fail(BD_ERROR_ARGUMENT,
                        "%s: frame %" PRId64 " comes at %" PRId64 ", not after the one before it",

@@ -16,6 +16,7 @@ struct bd_writer_options {
     struct bd_rational pixel_aspect;
     bool lossless;     /* every pixel is kept exactly (masks) */
     bool overwrite;    /* replace an existing file; else BD_ERROR_IO */
+    bool many;         /* more than one frame is sure to come: a name that holds one is refused */
     bool whole_only;   /* a film that is not whole stays PATH.part in any case */
     int threads;       /* of encoders that take much memory for each; 0: one a core, or eight */
     const char *codec; /* libavcodec encoder name; NULL: by extension and `lossless` */
@@ -33,7 +34,7 @@ enum bd_status bd_writer_check_codec(const char *codec);
  * BD_ERROR_IO (folder missing, not writable, exists, container refuses, another program is writing
  * it), BD_ERROR_UNSUPPORTED
  * (unknown extension, no encoder, size the codec refuses, format that cannot be lossless),
- * BD_ERROR_ARGUMENT (a size below 1, two numbers in a name). */
+ * BD_ERROR_ARGUMENT (a size below 1, two numbers in a name, or none where there are many). */
 enum bd_status bd_writer_open(struct bd_writer **writer, const char *path,
                               const struct bd_writer_options *options);
 
