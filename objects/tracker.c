@@ -19,6 +19,8 @@ static const double border_patience = .2; /* seconds; of what leaves the picture
 static const double far_scales = .75;     /* from its parent: a fragment that is an object */
 static const double odd_growth = 2;       /* a box that changed so much is believed less */
 static const double odd_doubt = 3;
+static const double settling = 1;       /* seconds */
+static const double fastest_growth = 1; /* of a settled object: by so much of its size a second */
 static const double pieces_doubt = 1.5; /* a box around fragments, too */
 static const double hidden_confidence = .5, group_confidence = .8;
 enum { default_share = 2000, fragment_share = 10, most_side = 32768 };
@@ -99,7 +101,7 @@ static void begin_frame(struct bd_tracker *tracker, double time)
     tracker->started = true;
     for (int t = 0; t < tracker->count; t++) {
         struct bd_track *track = &tracker->tracks[t];
-        bd_kalman_predict(&track->kalman, tracker->step);
+        bd_kalman_predict(&track->kalman, tracker->step, track->object.group > 0);
         track->predicted = bd_kalman_box(&track->kalman);
         track->last = track->box;
         track->box = track->predicted;
@@ -124,15 +126,43 @@ static void take_pieces(struct bd_tracker *tracker, const uint8_t *mask, int64_t
     }
 }
 
-/* The box of a track that has its pieces for itself. */
-static void see_alone(struct bd_track *track)
+/* Whether a track has been there for a while and is not cut by the border of the picture, so that
+ * its size changes slowly. */
+static bool settled(const struct bd_tracker *tracker, const struct bd_track *track)
 {
-    const double growth = bd_extent_area(&track->box) / bd_extent_area(&track->predicted);
+    const struct bd_extent *box = &track->box;
+    return tracker->time - track->object.since > settling && box->left > 0 && box->top > 0 &&
+           box->right < tracker->options.width && box->bottom < tracker->options.height;
+}
+
+/* `seen`, as far as it can be the size of an object that was `size` a step before. */
+static double likely_size(const struct bd_tracker *tracker, const struct bd_track *track,
+                          double size, double seen)
+{
+    const double change = fastest_growth * tracker->step * size + bd_kalman_noise(&track->kalman);
+    const double most = track->pieces > 1 ? size : size + change;
+    return fmin(fmax(seen, size - change), most);
+}
+
+/* A track has its pieces for itself. When a stranger touches it, or it falls into pieces, its box
+ * changes, but its size does not: by that it is known again later. */
+static void see_alone(const struct bd_tracker *tracker, struct bd_track *track)
+{
+    struct bd_extent box = track->box;
+    const double growth = bd_extent_area(&box) / bd_extent_area(&track->predicted);
     double doubt = track->pieces > 1 ? pieces_doubt : 1;
     if (growth > odd_growth || growth * odd_growth < 1)
         doubt = odd_doubt;
+    if (settled(tracker, track)) {
+        const double x = (box.left + box.right) / 2, y = (box.top + box.bottom) / 2;
+        const double width =
+            likely_size(tracker, track, track->kalman.width, bd_extent_width(&box));
+        const double height =
+            likely_size(tracker, track, track->kalman.height, bd_extent_height(&box));
+        box = (struct bd_extent){ x - width / 2, y - height / 2, x + width / 2, y + height / 2 };
+    }
     track->needless = 0;
-    bd_kalman_correct(&track->kalman, &track->box, doubt);
+    bd_kalman_correct(&track->kalman, &box, doubt);
 }
 
 static const struct bd_track *find_object(const struct bd_tracker *tracker, int64_t id)
@@ -145,10 +175,10 @@ static const struct bd_track *find_object(const struct bd_tracker *tracker, int6
 
 static void look_how_far(const struct bd_tracker *tracker, struct bd_track *track)
 {
-    if (track->far || !track->object.parent)
+    if (track->own || !track->object.parent)
         return;
     const struct bd_track *parent = find_object(tracker, track->object.parent);
-    track->far = !parent || fmax(bd_extent_gap_x(&track->box, &parent->box),
+    track->own = !parent || fmax(bd_extent_gap_x(&track->box, &parent->box),
                                  bd_extent_gap_y(&track->box, &parent->box)) >
                                 far_scales * bd_kalman_scale(&track->kalman);
 }
@@ -162,7 +192,7 @@ static void see(struct bd_tracker *tracker)
         if (tracker->members[i] > 1)
             bd_groups_fit(tracker, i);
         else
-            see_alone(&tracker->tracks[t]);
+            see_alone(tracker, &tracker->tracks[t]);
     }
 }
 
