@@ -90,7 +90,7 @@ static void gather_scattered(struct bd_tracker *tracker, int t)
         mine[count++] = i;
         area += piece->area;
     }
-    if ((double)area < scattered_share * (double)track->object.area)
+    if ((double)area < scattered_share * (double)track->area)
         return;
     for (int i = 0; i < count; i++)
         bd_track_hold(tracker, t, mine[i]);

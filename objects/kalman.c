@@ -4,7 +4,7 @@
 
 /* In scales of the box (bd_kalman_scale). A person's is about a metre, and he stops within a
  * second; a car's is about two metres and a half. */
-static const double first_speed = 4;          /* a second: how fast what was seen once may move */
+static const double first_speed = 3;          /* a second: how fast what was seen once may move */
 static const double child_speed = 1;          /* a second: the same against what it came out of */
 static const double acceleration = 1.6;       /* a second, in a second: how much a speed wanders */
 static const double meeting_acceleration = 3; /* the same where objects meet: there they stop */

@@ -3,6 +3,7 @@
 #ifndef BD_TESTS_OBJECTS_FILM_H
 #define BD_TESTS_OBJECTS_FILM_H
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -38,7 +39,7 @@ struct film {
     int actors;
     struct actor actor[film_actors];
     /* Changes the mask after the actors are drawn; may be NULL. */
-    void (*spoil)(uint8_t *mask, double time, uint32_t *seed);
+    void (*spoil)(uint8_t *mask, int frame, double time, uint32_t *seed);
     struct bd_tracker_options options;
 };
 
@@ -49,6 +50,9 @@ struct film_result {
     int found, wanted, reported;  /* boxes: at an overlap of half; of actors; of seen objects */
     int64_t number[film_actors];  /* the last of each actor; 0: none */
     int64_t first[film_actors];   /* the first */
+    double hidden;                /* seconds of objects that were listed and not seen */
+    double last;                  /* time of the last frame with an object */
+    int grouped;                  /* objects that were reported in a group */
     int64_t parent[film_numbers]; /* of each number */
     uint64_t checksum;            /* of everything that was reported */
 };
@@ -74,8 +78,8 @@ static inline void film_draw(uint8_t *mask, const struct film *film, const struc
     int left = film_width, right = 0, top = film_height, bottom = 0;
     for (int row = (int)(y - actor->height / 2); row < (int)(y + actor->height / 2); row++) {
         const double v = 2 * (row + .5 - y) / actor->height;
-        const double half = actor->width / 2 *
-                            (actor->ellipse ? (v * v < 1 ? __builtin_sqrt(1 - v * v) : 0) : 1);
+        const double half =
+            actor->width / 2 * (actor->ellipse ? (v * v < 1 ? sqrt(1 - v * v) : 0) : 1);
         int from = (int)(x - half) + between(seed, -film->noise, film->noise);
         int to = (int)(x + half) + between(seed, -film->noise, film->noise);
         from = from < 0 ? 0 : from;
@@ -128,19 +132,23 @@ static inline void film_judge(struct film_result *result, const struct film *fil
             return;
         actor_done[actor] = object_done[object] = true;
         result->found++;
-        result->changes +=
-            result->number[actor] && result->number[actor] != objects[object].id;
+        result->changes += result->number[actor] && result->number[actor] != objects[object].id;
         result->number[actor] = objects[object].id;
         if (!result->first[actor])
             result->first[actor] = objects[object].id;
     }
 }
 
-static inline void film_note(struct film_result *result, const struct bd_object *objects, int count)
+static inline void film_note(struct film_result *result, const struct film *film, double time,
+                             const struct bd_object *objects, int count)
 {
+    if (count)
+        result->last = time;
     for (int i = 0; i < count; i++) {
         const struct bd_object *o = &objects[i];
         result->reported += o->seen;
+        result->hidden += o->seen ? 0 : 1 / film->rate;
+        result->grouped += o->group > 0;
         if (o->id > result->objects)
             result->objects = (int)o->id;
         if (o->id < film_numbers)
@@ -155,7 +163,7 @@ static inline void film_note(struct film_result *result, const struct bd_object 
     }
 }
 
-/* Boxes of actors count from `half a second` after they come. */
+/* Runs the film through a tracker. */
 static inline struct film_result film_run(const struct film *film)
 {
     static uint8_t mask[film_width * film_height];
@@ -179,9 +187,9 @@ static inline struct film_result film_run(const struct film *film)
             result.wanted += truth[a].width > 0;
         }
         if (film->spoil)
-            film->spoil(mask, time, &seed);
+            film->spoil(mask, frame, time, &seed);
         assert_int_equal(bd_tracker_add(tracker, mask, film_width, time, &objects, &count), BD_OK);
-        film_note(&result, objects, count);
+        film_note(&result, film, time, objects, count);
         film_judge(&result, film, truth, objects, count);
     }
     bd_tracker_destroy(&tracker);
