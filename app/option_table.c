@@ -99,6 +99,8 @@ const struct bd_option bd_option_table[] = {
       "save the masks as FOLDER/SEQUENCE/bin000001.png" },
     { "compare", 0, "DIR", BD_OPTION_TEXTS, AT(compare), 0, bd_max_compare, NULL, A, NULL,
       "score these masks too: DIR/SEQUENCE/bin000001.png; may be repeated" },
+    { "objects", 0, NULL, BD_OPTION_FLAG, AT(objects), 0, 0, NULL, A, NULL,
+      "score the objects too, against those of a scene or of DIR/gt/gt.txt (MOT Challenge)" },
     { "live", 0, NULL, BD_OPTION_FLAG, AT(live), 0, 0, NULL, A | BD_LIVE_SOLVER, NULL,
       "separate as frames of a camera are: without a look-ahead into the sequence" },
     { "jobs", 'j', "N", BD_OPTION_INT, AT(jobs), 0, 64, NULL, E | A, "0, by the cores",

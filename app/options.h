@@ -104,6 +104,7 @@ struct bd_options {
     /* eval; contact_sheet too */
     const char *masks;       /* folder for the masks as bin%06d.png */
     struct bd_texts compare; /* folders of other programs' masks */
+    bool objects;            /* score the objects too */
     bool live;               /* without look-ahead, as for a camera */
     int jobs;                /* export too: sequences or inputs at once; 0: by the cores */
 
