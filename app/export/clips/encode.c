@@ -53,13 +53,19 @@ static bool can_finish(const struct bd_clip_encoder *self, const struct film *fi
            (self->closing || (film->ended && film->next < self->ring.next));
 }
 
+static int count_opened(const struct bd_clip_encoder *self)
+{
+    int count = 0;
+    for (int i = 0; i < self->film_count; i++)
+        count += self->films[i]->opened;
+    return count;
+}
+
 /* The film with most to catch up among those that something can be done for; NULL: none. */
 static struct film *choose(struct bd_clip_encoder *self)
 {
     struct film *chosen = NULL;
-    int opened = 0;
-    for (int i = 0; i < self->film_count; i++)
-        opened += self->films[i]->opened;
+    int opened = count_opened(self);
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         bool ready = can_finish(self, film) ||
@@ -206,16 +212,17 @@ static enum bd_status report_failure(struct bd_clip_encoder *self)
 static void release_oldest(struct bd_clip_encoder *self)
 {
     int64_t oldest = self->ring.first;
+    bool all_taken = count_opened(self) == most_writers;
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         if (film->next > oldest)
             continue;
-        if (!film->opened) {
+        if (!film->opened && all_taken) {
             film->next++;
             film->missed++;
             continue;
         }
-        if (!can_write(self, film)) {
+        if (!film->ended && !can_write(self, film)) {
             film->to = bd_ring_at(&self->ring, oldest)->time;
             if (!self->extended)
                 bd_log(BD_LOG_WARNING,
