@@ -47,7 +47,7 @@ void bd_option_limits(char *text, size_t size, const struct bd_option *option)
 
 static void print_options(FILE *file, enum bd_command command)
 {
-    enum { column = 29 };
+    enum { column = 30 };
     for (const struct bd_option *option = bd_option_table; option->name; option++) {
         if (!(option->commands & 1u << command))
             continue;

@@ -41,14 +41,14 @@ static void print_text(FILE *file, const char *text)
 /* Comma, new line, indentation and key of the next value. */
 static void begin(struct bd_json *json, const char *name)
 {
-    if (json->filled & 1 << json->depth)
+    if (json->depth > 0 && (json->filled & 1 << json->depth))
         fputc(',', json->file);
     json->filled |= 1 << json->depth;
-    if (json->depth > 0)
+    if (json->depth > 0 && !json->compact)
         fprintf(json->file, "\n%*s", 2 * json->depth, "");
     if (name) {
         print_text(json->file, name);
-        fputs(": ", json->file);
+        fputs(json->compact ? ":" : ": ", json->file);
     }
 }
 
@@ -64,7 +64,7 @@ void bd_json_close(struct bd_json *json, char bracket)
 {
     int filled = json->filled & 1 << json->depth;
     json->depth--;
-    if (filled)
+    if (filled && !json->compact)
         fprintf(json->file, "\n%*s", 2 * json->depth, "");
     fputc(bracket, json->file);
     if (json->depth == 0)

@@ -1,16 +1,18 @@
-/* Writes JSON to a stream, two spaces a level. Names and strings are escaped, and bytes
- * that are no UTF-8 become U+FFFD; numbers that are not
- * finite become null. */
+/* Writes JSON to a stream, two spaces a level, and a new line after each value at the top. Names
+ * and strings are escaped, and bytes that are no UTF-8 become U+FFFD; numbers that are not finite
+ * become null. */
 #ifndef BD_APP_JSON_H
 #define BD_APP_JSON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 struct bd_json {
     FILE *file;
     int depth;
-    int filled; /* bit d: depth d has a value already */
+    int filled;   /* bit d: depth d has a value already */
+    bool compact; /* what is written now has neither spaces nor new lines; may change at any time */
 };
 
 /* `name` is the key inside an object and NULL inside an array or at the top. */

@@ -73,7 +73,7 @@ struct bd_options {
     bool shadows;                  /* masks that are written hold 127 in shadows */
     bool gray;                     /* separate the brightness alone */
     int scale_width, scale_height; /* processing size; 0: automatic */
-    const char *roi;               /* picture: where black, nothing is foreground */
+    const char *roi;               /* picture: where black, nothing is foreground; or polygons */
     struct bd_separator_options separator;
 
     /* outputs of export (NULL: not wanted) */
@@ -133,10 +133,10 @@ static inline double bd_start_delay(const struct bd_options *options)
     return bd_seconds_or(options->start_delay, 10);
 }
 
-/* The times of events, defaults filled in. Those before and after an event are DVR-Scan's. */
+/* The times of events, defaults filled in: DVR-Scan's, but for the last. */
 static inline double bd_min_event_length(const struct bd_options *options)
 {
-    return bd_seconds_or(options->min_event_length, .5);
+    return bd_seconds_or(options->min_event_length, .1);
 }
 
 static inline double bd_time_before_event(const struct bd_options *options)
@@ -151,7 +151,7 @@ static inline double bd_time_post_event(const struct bd_options *options)
 
 static inline double bd_merge_window(const struct bd_options *options)
 {
-    return bd_seconds_or(options->merge_window, 2);
+    return bd_seconds_or(options->merge_window, 1);
 }
 
 /* What decides that R is made from the frames again, by `refine` of struct bd_separator_options. */

@@ -25,6 +25,8 @@ enum bd_status bd_shape_read(struct bd_polygon *shape, const char *text, int mos
     int numbers = 0;
     const int length = (int)strcspn(text, ";");
     shape->count = 0;
+    if (length == 0)
+        return bd_fail(BD_ERROR_ARGUMENT, "is empty: must be numbers with commas");
     for (const char *at = text;; at++) {
         double number;
         if (!read_number(&number, &at) || (at < text + length && *at != ',') || at > text + length)

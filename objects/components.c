@@ -3,8 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { most_side = 32768 };
+
 enum bd_status bd_components_create(struct bd_components *components, int width, int height)
 {
+    if (!components)
+        return bd_fail(BD_ERROR_ARGUMENT, "components is NULL");
+    *components = (struct bd_components){ 0 };
+    if (width < 1 || height < 1 || width > most_side || height > most_side)
+        return bd_fail(BD_ERROR_ARGUMENT, "masks of %d x %d: must be 1 x 1 to %d x %d", width,
+                       height, most_side, most_side);
     *components = (struct bd_components){ .width = width, .height = height };
     components->runs = malloc(bd_components_most(width, height) * sizeof *components->runs);
     if (components->runs)
@@ -15,6 +23,8 @@ enum bd_status bd_components_create(struct bd_components *components, int width,
 
 void bd_components_destroy(struct bd_components *components)
 {
+    if (!components)
+        return;
     free(components->runs);
     *components = (struct bd_components){ 0 };
 }
@@ -62,9 +72,13 @@ static void join_rows(struct bd_components *components, int32_t a, int32_t b, bo
 void bd_components_find(struct bd_components *components, const uint8_t *picture, int64_t stride,
                         uint8_t value, uint8_t other, bool corners)
 {
+    if (!components)
+        return;
+    components->count = 0;
+    if (!components->runs || !picture || value == other)
+        return;
     int width = components->width;
     int32_t above = 0;
-    components->count = 0;
     for (int y = 0; y < components->height; y++) {
         const uint8_t *row = picture + y * stride;
         int32_t first = components->count;

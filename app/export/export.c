@@ -210,8 +210,9 @@ int bd_export_run(const struct bd_options *options)
         log_settings(&export);
         run_frames(&export);
         close_outputs(&export);
-        if (options->json && bd_statistics_write(&export.statistics, options->json,
-                                                 bd_pipeline_backend(export.pipeline)))
+        if (options->json &&
+            bd_statistics_write(&export.statistics, options->json,
+                                bd_pipeline_backend(export.pipeline), export.activity))
             note_failure(&export);
         exit_status = report(&export);
         if (!options->quiet)

@@ -5,6 +5,7 @@
 
 #include "app/pipeline/boxes.h"
 #include "app/pipeline/overlay.h"
+#include "app/shapes.h"
 #include "base/pool.h"
 #include "video/output/writer.h"
 #include "video/scale.h"
@@ -69,7 +70,29 @@ static enum bd_status open_frames(struct bd_pictures *self, int width, int heigh
     return status;
 }
 
-/* Reads --roi. Its errors are not the input's: bd_open_exit_status. */
+/* Fills the polygons of the text, which ';' separates. */
+static enum bd_status draw_roi(struct bd_pictures *self, const char *text)
+{
+    struct bd_frame *roi = &self->roi;
+    enum bd_status status = BD_OK;
+    for (int y = 0; y < roi->height; y++)
+        memset(roi->data + (int64_t)y * roi->stride, 0, (size_t)roi->width);
+    for (const char *end = text; !status; text = end + 1) {
+        struct bd_polygon polygon;
+        status = bd_shape_read(&polygon, text, bd_polygon_points, &end);
+        if (!status && polygon.count < 3)
+            status = bd_fail(BD_ERROR_ARGUMENT, "%.*s: a polygon has 3 points at least, not %d",
+                             (int)(end - text), text, polygon.count);
+        if (!status)
+            status = bd_shape_check(&polygon, roi->width, roi->height);
+        if (!status)
+            bd_polygon_fill(roi->data, roi->stride, roi->width, roi->height, &polygon);
+        if (status || !*end)
+            break;
+    }
+    return status ? bd_fail(status, "--roi %s", bd_error_detail()) : BD_OK;
+}
+
 static enum bd_status load_roi(struct bd_pictures *self, const char *path)
 {
     struct bd_frame picture = { 0 };
@@ -78,12 +101,20 @@ static enum bd_status load_roi(struct bd_pictures *self, const char *path)
     if (status && status != BD_ERROR_MEMORY)
         status = bd_fail(BD_ERROR_ARGUMENT, "--roi %s", bd_error_detail());
     if (!status)
-        status = bd_frame_create(&self->roi, self->mask.width, self->mask.height, BD_GRAY8);
-    if (!status)
         status = bd_scale(&scaler, &self->roi, &picture, BD_SCALE_NEAREST);
     bd_scaler_destroy(&scaler);
     bd_frame_destroy(&picture);
     return status;
+}
+
+/* The region of interest. Its errors are not the input's: bd_open_exit_status. */
+static enum bd_status make_roi(struct bd_pictures *self, const char *roi)
+{
+    enum bd_status status =
+        bd_frame_create(&self->roi, self->mask.width, self->mask.height, BD_GRAY8);
+    if (status)
+        return status;
+    return bd_shapes_are(roi) ? draw_roi(self, roi) : load_roi(self, roi);
 }
 
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
@@ -111,7 +142,7 @@ enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int 
         status = bd_tracker_create(
             &self->tracker, &(struct bd_tracker_options){ .width = width, .height = height });
     if (!status && roi)
-        status = load_roi(self, roi);
+        status = make_roi(self, roi);
     if (status)
         bd_pictures_destroy(&self);
     *pictures = self;

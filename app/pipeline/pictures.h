@@ -9,8 +9,9 @@
 struct bd_pictures;
 
 /* For frames of width x height that are processed as `settings` say, at most that large. `wants`:
- * bits of enum bd_want. Where the picture in the file `roi` (NULL: none), of any size, is black,
- * nothing is foreground; BD_ERROR_ARGUMENT, after "--roi ", if it cannot be read. `threads` threads
+ * bits of enum bd_want. `roi` (NULL: none) is the path of a picture, of any size: where it is black
+ * nothing is foreground. Or it is polygons (app/shapes.h), outside of which nothing is.
+ * BD_ERROR_ARGUMENT, after "--roi ", if it cannot be read. `threads` threads
  * enlarge masks, or `device`, for frames that are in its memory (video/device.h; may be NULL). */
 enum bd_status bd_pictures_create(struct bd_pictures **pictures, int width, int height,
                                   const struct bd_separator_options *settings, unsigned wants,

@@ -1,0 +1,157 @@
+/* A mask often has holes through an object: a belt of the wall's colour leaves a head and legs.
+ * Pieces that are close together are one object. A piece that is farther away, or one of two
+ * upright bodies side by side, is a candidate: it is an object when it stays so for long enough. */
+#include "objects/fragments.h"
+
+#include <math.h>
+
+static const double near_share = .25;     /* of the object's width or height: a close gap */
+static const double back_share = .2;      /* the same for a candidate to be a fragment again */
+static const double parent_share = .5;    /* of a piece that lies in an object: it came out of it */
+static const double scattered_share = .1; /* of an object's area: so many pixels are still it */
+static const double bodies_seconds = .6;  /* until two bodies side by side are two objects */
+static const double body_share = .35;     /* areas, and */
+static const double body_height = .7;     /* heights of the smaller against the larger */
+static const double body_slender = 1.1;   /* height by width */
+static const double body_apart = .6;      /* of half the sum of their widths, between centres */
+
+/* How far a box is from a track: up to 1 it is close, when gaps of `share` of its size are. */
+static double distance(const struct bd_track *track, const struct bd_extent *box, double share)
+{
+    const double x = bd_extent_gap_x(&track->box, box) / (share * track->kalman.width);
+    const double y = bd_extent_gap_y(&track->box, box) / (share * track->kalman.height);
+    return fmax(x, y);
+}
+
+static bool two_bodies(const struct bd_extent *a, double area_a, const struct bd_extent *b,
+                       double area_b)
+{
+    const double width_a = bd_extent_width(a), width_b = bd_extent_width(b);
+    const double height_a = bd_extent_height(a), height_b = bd_extent_height(b);
+    const double apart = fabs(a->left + a->right - b->left - b->right) / 2;
+    return height_a > body_slender * width_a && height_b > body_slender * width_b &&
+           fmin(height_a, height_b) > body_height * fmax(height_a, height_b) &&
+           fmin(area_a, area_b) > body_share * fmax(area_a, area_b) &&
+           apart > body_apart * (width_a + width_b) / 2 &&
+           -bd_extent_gap_y(a, b) > body_height * fmin(height_a, height_b);
+}
+
+/* The track, other than `self`, of which a box is a fragment; *bodies: it would be, but for being a
+ * body of its own. -1: none. */
+static int owner_of(const struct bd_tracker *tracker, int self, const struct bd_extent *box,
+                    int64_t area, double share, bool *bodies)
+{
+    double least = 1;
+    int owner = -1;
+    *bodies = false;
+    for (int t = 0; t < tracker->count; t++) {
+        const struct bd_track *track = &tracker->tracks[t];
+        if (t == self || track->piece < 0 || tracker->holder[track->piece] != t ||
+            track->area < area)
+            continue;
+        const double away = distance(track, box, share);
+        if (away > least)
+            continue;
+        if (two_bodies(&track->box, (double)track->area, box, (double)area)) {
+            *bodies = true;
+            continue;
+        }
+        least = away;
+        owner = t;
+    }
+    return owner;
+}
+
+/* What is left of a track that has fallen into pieces, none of which is like it. */
+static void gather_scattered(struct bd_tracker *tracker, int t)
+{
+    const struct bd_track *track = &tracker->tracks[t];
+    int mine[bd_most_pieces], count = 0;
+    int64_t area = 0;
+    for (int i = 0; i < tracker->piece_count; i++) {
+        const struct bd_piece *piece = &tracker->pieces[i];
+        const double shared = bd_extent_shared(&track->predicted, &piece->box);
+        if (tracker->holder[i] >= 0 || shared < parent_share * bd_extent_area(&piece->box))
+            continue;
+        mine[count++] = i;
+        area += piece->area;
+    }
+    if ((double)area < scattered_share * (double)track->object.area)
+        return;
+    for (int i = 0; i < count; i++)
+        bd_track_hold(tracker, t, mine[i]);
+}
+
+/* A candidate that is close to an object is a fragment of it; its piece is free again. */
+static void forget_fragments(struct bd_tracker *tracker)
+{
+    for (int t = 0; t < tracker->count; t++) {
+        struct bd_track *track = &tracker->tracks[t];
+        bool bodies = false;
+        if (track->object.id || track->piece < 0 ||
+            owner_of(tracker, t, &track->box, track->area, back_share, &bodies) < 0)
+            continue;
+        track->gone = true;
+        tracker->members[track->piece]--;
+        tracker->holder[track->piece] = -1;
+        track->piece = -1;
+    }
+}
+
+/* The object that a new piece came out of, or NULL. */
+static const struct bd_track *parent_of(const struct bd_tracker *tracker,
+                                        const struct bd_extent *box)
+{
+    double most = parent_share * bd_extent_area(box);
+    const struct bd_track *parent = NULL;
+    for (int t = 0; t < tracker->count; t++) {
+        const struct bd_track *track = &tracker->tracks[t];
+        const double shared =
+            fmax(bd_extent_shared(&track->predicted, box), bd_extent_shared(&track->last, box));
+        if (!track->object.id || track->unseen > 0 || shared < most)
+            continue;
+        most = shared;
+        parent = track;
+    }
+    return parent;
+}
+
+static void begin(struct bd_tracker *tracker, int piece, bool bodies)
+{
+    const struct bd_piece *seen = &tracker->pieces[piece];
+    if (seen->area < tracker->options.min_area || tracker->count == bd_most_tracks)
+        return;
+    const struct bd_track *parent = parent_of(tracker, &seen->box);
+    struct bd_track *track = &tracker->tracks[tracker->count];
+    *track = (struct bd_track){ .piece = -1, .certainty = 1, .predicted = seen->box };
+    track->object.since = tracker->time;
+    track->needs = tracker->options.confirm;
+    if (bodies)
+        track->needs = fmax(track->needs, bodies_seconds);
+    if (parent) {
+        track->object.parent = parent->object.id;
+        bd_kalman_start(&track->kalman, &seen->box, parent->object.vx, parent->object.vy);
+    } else {
+        bd_kalman_start(&track->kalman, &seen->box, 0, 0);
+    }
+    bd_track_hold(tracker, tracker->count++, piece);
+}
+
+void bd_fragments_share(struct bd_tracker *tracker)
+{
+    for (int t = 0; t < tracker->count; t++)
+        if (tracker->tracks[t].piece < 0 && !tracker->tracks[t].gone)
+            gather_scattered(tracker, t);
+    forget_fragments(tracker);
+    for (int i = 0; i < tracker->piece_count; i++) {
+        const struct bd_piece *piece = &tracker->pieces[i];
+        bool bodies = false;
+        if (tracker->holder[i] >= 0)
+            continue;
+        const int owner = owner_of(tracker, -1, &piece->box, piece->area, near_share, &bodies);
+        if (owner >= 0)
+            bd_track_hold(tracker, owner, i);
+        else
+            begin(tracker, i, bodies);
+    }
+}

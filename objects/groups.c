@@ -1,0 +1,196 @@
+/* Merges and splits, as trackers of blobs treat them: a component with several objects is a group,
+ * whose members keep their numbers and are told apart again when it splits (McKenna et al.,
+ * "Tracking groups of people", 2000; Fuentes and Velastin, "People tracking in surveillance
+ * applications", 2006). There is no appearance here. So each member moves on by its filter, with
+ * the size that it had alone, and the edges of the component correct it: the member that is
+ * farthest to the left touches the left edge, and so on. One who stops in a group is seen to stop,
+ * as long as an edge is his. */
+#include "objects/groups.h"
+
+#include <math.h>
+
+#include "objects/match.h"
+
+static const double joined_share = .4; /* of a predicted box that a piece covers: it is in there */
+static const double short_life = 3;    /* seconds: a fragment that heals sooner was no object */
+static const double edge_doubt = 2;    /* noise of an edge in a group, against that of an own box */
+static const double size_doubt = 5;    /* the same, of a size */
+static const double alike = 1.15;      /* a group so much larger than a member may be it alone */
+static const double needless_patience = 2; /* times the patience: then the others are forgotten */
+
+static int best_cover(const struct bd_tracker *tracker, const struct bd_extent *box)
+{
+    const double area = bd_extent_area(box);
+    double most = joined_share * area;
+    int best = -1;
+    for (int i = 0; i < tracker->piece_count; i++) {
+        const double shared = bd_extent_shared(box, &tracker->pieces[i].box);
+        if (tracker->holder[i] < 0 || shared <= most)
+            continue;
+        most = shared;
+        best = i;
+    }
+    return best;
+}
+
+/* Whether the child is a fragment that has come back to what it broke off. */
+static bool heals(const struct bd_track *child, const struct bd_track *parent, double time)
+{
+    return child->object.parent && child->object.parent == parent->object.id && !child->far &&
+           time - child->object.since < short_life;
+}
+
+/* Track t joins the holder of a piece, of which it is the only one so far; or one of the two
+ * proves to be a fragment of the other, or no object yet, and ends. */
+static void join(struct bd_tracker *tracker, int t, int piece)
+{
+    struct bd_track *track = &tracker->tracks[t];
+    struct bd_track *holder = &tracker->tracks[tracker->holder[piece]];
+    if (!track->object.id || heals(track, holder, tracker->time)) {
+        track->gone = true;
+    } else if (!holder->object.id || heals(holder, track, tracker->time)) {
+        holder->gone = true;
+        holder->piece = -1;
+        tracker->members[piece]--;
+        bd_track_hold(tracker, t, piece);
+    } else {
+        track->piece = piece;
+        tracker->members[piece]++;
+    }
+}
+
+void bd_groups_join(struct bd_tracker *tracker)
+{
+    for (int t = 0; t < tracker->count; t++) {
+        const struct bd_track *track = &tracker->tracks[t];
+        if (track->piece >= 0 || track->unseen > 0)
+            continue;
+        const int piece = best_cover(tracker, &track->predicted);
+        if (piece >= 0)
+            join(tracker, t, piece);
+    }
+}
+
+/* One axis of the box of a track. */
+struct side {
+    struct bd_kalman_axis *axis;
+    double *size, *error, noise;
+};
+
+static struct side side_of(struct bd_track *track, bool vertical)
+{
+    struct bd_kalman *k = &track->kalman;
+    const double noise = bd_kalman_noise(k);
+    return vertical ? (struct side){ &k->centre_y, &k->height, &k->height_error, noise }
+                    : (struct side){ &k->centre_x, &k->width, &k->width_error, noise };
+}
+
+/* An edge was seen where the centre is at `centre`. What is too far off is another's edge. */
+static void see_edge(const struct side *side, double centre)
+{
+    if (fabs(centre - side->axis->x) < *side->size)
+        bd_kalman_correct_axis(side->axis, centre, edge_doubt * side->noise);
+}
+
+static void keep_inside(const struct side *side, double low, double high)
+{
+    const double half = *side->size / 2;
+    side->axis->x = 2 * half > high - low ? (low + high) / 2
+                                          : fmin(fmax(side->axis->x, low + half), high - half);
+}
+
+static void fit_axis(struct bd_tracker *tracker, int piece, bool vertical, double low, double high)
+{
+    struct side first = side_of(&tracker->tracks[tracker->holder[piece]], vertical), last = first;
+    for (int t = 0; t < tracker->count; t++) {
+        if (tracker->tracks[t].piece != piece)
+            continue;
+        const struct side side = side_of(&tracker->tracks[t], vertical);
+        if (side.axis->x - *side.size / 2 < first.axis->x - *first.size / 2)
+            first = side;
+        if (side.axis->x + *side.size / 2 > last.axis->x + *last.size / 2)
+            last = side;
+    }
+    if (first.axis == last.axis) {
+        see_edge(&first, (low + high) / 2);
+        bd_kalman_correct_size(first.size, first.error, high - low, size_doubt * first.noise);
+    } else {
+        see_edge(&first, low + *first.size / 2);
+        see_edge(&last, high - *last.size / 2);
+    }
+    for (int t = 0; t < tracker->count; t++) {
+        if (tracker->tracks[t].piece != piece)
+            continue;
+        const struct side side = side_of(&tracker->tracks[t], vertical);
+        keep_inside(&side, low, high);
+    }
+}
+
+/* A group that is no larger than one of its members may be that one alone. When it has been so for
+ * long, the others are forgotten: they went unseen. */
+static void forget_needless(struct bd_tracker *tracker, int piece, const struct bd_extent *box)
+{
+    const double most = needless_patience * tracker->options.patience;
+    bool one_suffices = false;
+    int keeper = -1;
+    for (int t = 0; t < tracker->count; t++) {
+        const struct bd_track *track = &tracker->tracks[t];
+        if (track->piece != piece)
+            continue;
+        one_suffices = one_suffices || (bd_extent_width(box) < alike * track->kalman.width &&
+                                        bd_extent_height(box) < alike * track->kalman.height);
+        if (keeper < 0 || track->seen_for > tracker->tracks[keeper].seen_for)
+            keeper = t;
+    }
+    for (int t = 0; t < tracker->count; t++) {
+        struct bd_track *track = &tracker->tracks[t];
+        if (track->piece != piece)
+            continue;
+        track->needless = one_suffices ? track->needless + tracker->step : 0;
+        track->gone = track->gone || (t != keeper && track->needless > most);
+    }
+}
+
+void bd_groups_fit(struct bd_tracker *tracker, int piece)
+{
+    const struct bd_track *holder = &tracker->tracks[tracker->holder[piece]];
+    const struct bd_extent box = holder->box;
+    const double area = (double)holder->area;
+    double sum = 0;
+    fit_axis(tracker, piece, false, box.left, box.right);
+    fit_axis(tracker, piece, true, box.top, box.bottom);
+    forget_needless(tracker, piece, &box);
+    for (int t = 0; t < tracker->count; t++)
+        if (tracker->tracks[t].piece == piece)
+            sum += tracker->tracks[t].kalman.width * tracker->tracks[t].kalman.height;
+    for (int t = 0; t < tracker->count; t++) {
+        struct bd_track *track = &tracker->tracks[t];
+        if (track->piece != piece)
+            continue;
+        track->box = bd_kalman_box(&track->kalman);
+        track->area = (int64_t)(area * track->kalman.width * track->kalman.height / sum);
+    }
+}
+
+/* How much more it would cost if a and b changed their pieces, as a probability that they did not.
+ */
+static double not_exchanged(const struct bd_tracker *tracker, const struct bd_track *a,
+                            const struct bd_track *b)
+{
+    const struct bd_piece *of_a = &tracker->pieces[a->piece], *of_b = &tracker->pieces[b->piece];
+    const double exchanged = bd_match_cost(tracker, a, of_b) + bd_match_cost(tracker, b, of_a);
+    const double kept = bd_match_cost(tracker, a, of_a) + bd_match_cost(tracker, b, of_b);
+    return 1 / (1 + exp(-4 * (exchanged - kept)));
+}
+
+void bd_groups_doubt(struct bd_tracker *tracker)
+{
+    for (int t = 0; t < tracker->count; t++) {
+        struct bd_track *a = &tracker->tracks[t];
+        for (int u = 0; u < tracker->count && a->object.group && a->piece >= 0; u++) {
+            const struct bd_track *b = &tracker->tracks[u];
+            if (b->object.group == a->object.group && b->piece >= 0 && b->piece != a->piece)
+                a->certainty *= not_exchanged(tracker, a, b);
+        }
+    }
+}

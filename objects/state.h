@@ -1,0 +1,68 @@
+/* What the parts of the tracker work on: tracks, and the pieces of the present mask. */
+#ifndef BD_OBJECTS_STATE_H
+#define BD_OBJECTS_STATE_H
+
+#include <backdrop/components.h>
+#include <backdrop/tracker.h>
+
+#include "objects/assignment.h"
+#include "objects/kalman.h"
+#include "objects/pieces.h"
+
+enum { bd_most_tracks = 256 };
+
+/* Something that is followed. It is an object when it has a number; until then it is a candidate.
+ */
+struct bd_track {
+    struct bd_object object; /* as it is reported */
+    struct bd_kalman kalman;
+    struct bd_extent predicted; /* where the filter expected it in this frame */
+    struct bd_extent box;       /* around its pieces in this frame, or where it should be */
+    struct bd_extent last;      /* `box` of the frame before */
+    int64_t area;               /* pixels of its pieces */
+    double needs;               /* seconds until it is an object */
+    double seen_for, missed;    /* seconds, of all frames so far */
+    double unseen;              /* seconds since it was seen; 0: it was seen in the last frame */
+    double needless;            /* seconds for which the others explained its group without it */
+    double certainty;           /* 0..1: that its number has not been mistaken */
+    int piece;                  /* the one that it is in; -1: not seen. Others may be in it too. */
+    int pieces;                 /* how many it holds */
+    bool far;                   /* it has been well away from its parent */
+    bool gone;                  /* to be forgotten */
+};
+
+struct bd_tracker {
+    struct bd_tracker_options options;
+    struct bd_components components;
+    bool started;
+    double time, step; /* of the present frame; seconds since the one before */
+    int64_t next;      /* number of the next object */
+    int count;         /* of tracks */
+    struct bd_track tracks[bd_most_tracks];
+    int piece_count;
+    struct bd_piece pieces[bd_most_pieces];
+    int holder[bd_most_pieces];  /* the track whose box a piece is a part of; -1: none */
+    int members[bd_most_pieces]; /* tracks that are in a piece */
+    struct bd_object reported[bd_most_tracks];
+    /* Scratch of match.c. */
+    struct bd_assignment_work assignment;
+    double costs[bd_most_tracks * bd_most_pieces];
+    short forest[bd_most_tracks + bd_most_pieces];
+};
+
+/* Gives a free piece to a track that is in it, or of which it is a fragment. */
+static inline void bd_track_hold(struct bd_tracker *tracker, int t, int piece)
+{
+    struct bd_track *track = &tracker->tracks[t];
+    const struct bd_piece *held = &tracker->pieces[piece];
+    tracker->holder[piece] = t;
+    if (track->piece < 0) {
+        track->piece = piece;
+        tracker->members[piece]++;
+    }
+    track->box = track->pieces ? bd_extent_union(&track->box, &held->box) : held->box;
+    track->area = track->pieces ? track->area + held->area : held->area;
+    track->pieces++;
+}
+
+#endif
