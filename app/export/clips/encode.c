@@ -37,6 +37,7 @@ struct bd_clip_encoder {
     bool closing, keeps_old, extended;
     enum bd_status failure;
     char detail[bd_detail_size];
+    char lost[bd_detail_size]; /* which film is missing, where others are not; "": none */
     bool reported;
 };
 
@@ -307,8 +308,9 @@ static void give_up(struct bd_clip_encoder *self)
            (self->films[oldest]->opened || !self->films[oldest]->ended))
         oldest++;
     struct film *film = self->films[oldest];
-    bd_log(BD_LOG_WARNING, "clip %" PRId64 " is missing: %d films are written at a time",
-           film->number, most_writers);
+    snprintf(self->lost, sizeof self->lost,
+             "%s: clip %" PRId64 " is missing: %d films are written at a time",
+             self->options.folder, film->number, most_writers);
     take_out(self, film);
     destroy_film(film);
 }
@@ -398,6 +400,8 @@ enum bd_status bd_clip_encoder_close(struct bd_clip_encoder **encoder)
     pthread_mutex_unlock(&self->mutex);
     pthread_join(self->thread, NULL);
     enum bd_status status = report_failure(self);
+    if (!status && *self->lost)
+        status = bd_fail(BD_ERROR_MEMORY, "%s", self->lost);
     char detail[bd_detail_size];
     snprintf(detail, sizeof detail, "%s", status ? bd_error_detail() : "");
     for (int i = 0; i < self->film_count; i++) /* left behind by a failure: what there is plays */

@@ -29,7 +29,7 @@ enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_opti
         (options->clip_mode == BD_CLIPS_AUTO && options->boxes))
         return BD_OK;
     enum bd_status status = open_cutter(plan, options);
-    if (!status || status == BD_ERROR_MEMORY)
+    if (status != BD_ERROR_UNSUPPORTED)
         return status;
     if (options->clip_mode == BD_CLIPS_COPY)
         return bd_fail(status, "%s: cannot be copied: %s; give --clip-mode encode", options->clips,
