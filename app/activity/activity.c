@@ -27,6 +27,7 @@ struct bd_activity {
         int64_t time, index;
     } frames[most_frames];
     int64_t frame_count;
+    int64_t oldest;      /* the number of the first since time last went back */
     int64_t time, frame; /* of the last one */
     int64_t event_count;
     const struct bd_event *events[most_visits]; /* that go on, by their numbers */
@@ -184,7 +185,7 @@ static int64_t find_first_frame(const struct bd_activity *self, const struct bd_
     int64_t number = self->frame_count - 1;
     if (object->id <= self->newest)
         return number;
-    while (number > 0 && self->frame_count - number < most_frames &&
+    while (number > self->oldest && self->frame_count - number < most_frames &&
            self->frames[number % most_frames].seconds > object->since)
         number--;
     return number;
@@ -350,8 +351,10 @@ enum bd_status bd_activity_add(struct bd_activity *activity, const struct bd_res
 {
     const int64_t time = time_of(activity, result);
     begin_frame(activity);
-    if (activity->frame_count > 0 && time < activity->time)
+    if (activity->frame_count > 0 && time < activity->time) {
         end_all(activity);
+        activity->oldest = activity->frame_count;
+    }
     activity->time = time;
     activity->frame = result->mask->index;
     const int64_t place = activity->frame_count++ % most_frames;

@@ -130,44 +130,84 @@ static void draw_digit(const struct bd_canvas *canvas, const uint8_t rows[digit_
         }
 }
 
-/* The number above the box, or below its upper line where there is no room above. */
-static void draw_number(const struct bd_canvas *canvas, const struct rect *box, int64_t number,
-                        const uint8_t color[3])
+/* The numbers that are drawn already: one more does not cover them, if there are not too many. */
+struct labels {
+    struct rect rects[64];
+    int count;
+};
+
+/* The place of a number: above the box, or below its upper line where there is no room above. */
+static struct rect place_label(const struct bd_canvas *canvas, const struct rect *box, int length)
 {
-    char text[24];
     const int scale = digit_scale(canvas);
-    const int length = snprintf(text, sizeof text, "%" PRIu64, (uint64_t)number);
     const int64_t width = (int64_t)scale * (length * (digit_width + 1) + 1);
     const int64_t height = (int64_t)scale * (digit_height + 2);
     int64_t left = most(least(box->left, canvas->width - width), 0);
     int64_t top = box->top >= height ? box->top - height : box->top + line_width(canvas);
     top = most(least(top, canvas->height - height), 0);
-    fill(canvas, (struct rect){ left, top, left + width, top + height }, ground);
-    for (int i = 0; i < length; i++)
-        draw_digit(canvas, digits[text[i] - '0'],
-                   left + scale * (1 + (int64_t)i * (digit_width + 1)), top + scale, color);
+    return (struct rect){ left, top, left + width, top + height };
 }
 
-static void draw_pass(const struct bd_canvas *canvas, const struct bd_object *object, int width,
-                      int height, bool number)
+/* Moves a number up until it covers no other; it stays where the picture ends before. */
+static void avoid(struct rect *label, const struct labels *labels)
+{
+    struct rect moved = *label;
+    for (int i = 0; i < labels->count; i++) {
+        const struct rect *other = &labels->rects[i];
+        if (moved.left >= other->right || moved.right <= other->left ||
+            moved.top >= other->bottom || moved.bottom <= other->top)
+            continue;
+        int64_t height = moved.bottom - moved.top;
+        moved.bottom = other->top;
+        moved.top = moved.bottom - height;
+        if (moved.top < 0)
+            return;
+        i = -1; /* another one may be there */
+    }
+    *label = moved;
+}
+
+static void draw_number(const struct bd_canvas *canvas, struct labels *labels,
+                        const struct rect *box, int64_t number, const uint8_t color[3])
+{
+    char text[24];
+    const int scale = digit_scale(canvas);
+    const int length = snprintf(text, sizeof text, "%" PRIu64, (uint64_t)number);
+    struct rect label = place_label(canvas, box, length);
+    avoid(&label, labels);
+    fill(canvas, label, ground);
+    for (int i = 0; i < length; i++)
+        draw_digit(canvas, digits[text[i] - '0'],
+                   label.left + scale * (1 + (int64_t)i * (digit_width + 1)), label.top + scale,
+                   color);
+    if (labels->count < (int)(sizeof labels->rects / sizeof *labels->rects))
+        labels->rects[labels->count++] = label;
+}
+
+/* Draws the lines around those objects that are seen, or are not; or their numbers. */
+static void draw_pass(const struct bd_canvas *canvas, const struct bd_object *objects, int count,
+                      int width, int height, bool seen, struct labels *numbers)
 {
     const uint64_t color_count = sizeof colors / sizeof *colors;
-    const uint8_t *color = colors[(uint64_t)object->id % color_count];
-    struct rect box;
-    if (!outline(&box, canvas, object, width, height))
-        return;
-    if (number)
-        draw_number(canvas, &box, object->id, color);
-    else
-        draw_box(canvas, box, !object->seen, color);
+    for (int i = 0; i < count; i++) {
+        const struct bd_object *object = &objects[i];
+        const uint8_t *color = colors[(uint64_t)object->id % color_count];
+        struct rect box;
+        if (object->seen != seen || !outline(&box, canvas, object, width, height))
+            continue;
+        if (numbers)
+            draw_number(canvas, numbers, &box, object->id, color);
+        else
+            draw_box(canvas, box, !seen, color);
+    }
 }
 
 void bd_boxes_draw(const struct bd_canvas *canvas, const struct bd_object *objects, int count,
                    int width, int height)
 {
-    /* From below: lines, then numbers; of both, those of hidden objects first. */
-    for (int pass = 0; pass < 4; pass++)
-        for (int i = 0; i < count; i++)
-            if (objects[i].seen == (pass % 2 == 1))
-                draw_pass(canvas, &objects[i], width, height, pass >= 2);
+    struct labels numbers = { .count = 0 };
+    draw_pass(canvas, objects, count, width, height, false, NULL);
+    draw_pass(canvas, objects, count, width, height, true, NULL);
+    draw_pass(canvas, objects, count, width, height, true, &numbers);
+    draw_pass(canvas, objects, count, width, height, false, &numbers);
 }

@@ -15,7 +15,8 @@ struct bd_canvas {
 /* Draws the objects (`count` of them), whose boxes are in pixels of a picture of width x height, on
  * a canvas that shows the same picture in any size. The line runs around the box, or along the
  * border of the picture where the box reaches that; it is dashed where the object is hidden.
- * Numbers of the same object have the same colour. Nothing is drawn outside of the canvas. */
+ * An object keeps its colour. Numbers are above all lines and do not cover one another where there
+ * is room. Nothing is drawn outside of the canvas. */
 void bd_boxes_draw(const struct bd_canvas *canvas, const struct bd_object *objects, int count,
                    int width, int height);
 

@@ -281,7 +281,7 @@ static void a_step_back_in_time_ends_all(void **state)
     for (int i = 0; i < 20; i++)
         show(&field, &story, 100 + i, object_at(1, 100, 200, 10), nobody);
     for (int i = 0; i < 20; i++)
-        show(&field, &story, 50 + i, object_at(2, 100, 200, 5), nobody);
+        show(&field, &story, 50 + i, object_at(2, 100, 200, 1), nobody);
     end(&field, &story);
     assert_string_equal(story.text, "begin 1;end 1;begin 2;end 2;");
     assert_int_equal(story.ended[1].start, 5000000000);
@@ -481,6 +481,25 @@ static void a_line_is_crossed_by_direction(void **state)
     }
 }
 
+/* The foot of one in a group is an estimate: it must be farther away. */
+static void groups_cross_when_they_are_far(void **state)
+{
+    (void)state;
+    static const int x[] = { 150, 170, 190, 210, 192, 208, 190, 210, 230, 250 };
+    for (int group = 0; group < 2; group++) {
+        struct field field = { .options = { .lines = { { "g=200,300,200,0" }, 1 } } };
+        struct story story = { 0 };
+        open_field(&field, 10);
+        for (int i = 0; i < 10; i++) {
+            struct bd_object object = object_at(1, x[i], 200, 0);
+            object.group = group;
+            show(&field, &story, i, object, nobody);
+        }
+        end(&field, &story);
+        assert_int_equal(strcmp(story.text, "begin 1;cross 1 1 g right;end 1;") == 0, group);
+    }
+}
+
 /* What an object does before its visit is an event is told with it; else it does not count. */
 static void crossings_of_no_event_do_not_count(void **state)
 {
@@ -618,6 +637,7 @@ int main(void)
         cmocka_unit_test(one_visit_has_many_tracks),
         cmocka_unit_test(events_of_random_objects_begin_and_end),
         cmocka_unit_test(a_line_is_crossed_by_direction),
+        cmocka_unit_test(groups_cross_when_they_are_far),
         cmocka_unit_test(crossings_of_no_event_do_not_count),
         cmocka_unit_test(zones_are_entered_and_left),
         cmocka_unit_test(an_event_keeps_its_newest_marks),

@@ -105,6 +105,11 @@ static void errors_are_one_clear_line(void **state)
         { "eval d --live --start-delay 61", "--start-delay 61: must be 0..60" },
         { "export a.mp4 --start-delay 5 --solver batch",
           "--start-delay: belongs to --solver live; the batch solver has none" },
+        { "export a.mp4 --min-event-length -1", "--min-event-length -1: must be 0..3600" },
+        { "export a.mp4 --merge-window x", "--merge-window x: must be a number, 0..3600" },
+        { "export a.mp4 --time-post-event 4000", "--time-post-event 4000: must be 0..3600" },
+        { "export a.mp4 --line=", "--line: its value is empty" },
+        { "a.mp4 --zone z=1,2,3,4,5,6", "--zone: not an option of view; it belongs to export" },
         { "a.mp4 --start-delay 5", "--start-delay: not an option of view; it belongs to export" },
         { "bench --memory 3", "--memory: not an option of bench; it belongs to view" },
         { "a.mp4 --steady maybe", "--stabilise maybe: must be one of auto, on, off" },
@@ -212,6 +217,25 @@ static void aliases_are_accepted(void **state)
     assert_int_equal(o.compare.count, 3);
     assert_string_equal(o.compare.items[1], "b");
     assert_string_equal(o.compare.items[2], "c");
+    bd_options_release(&o);
+}
+
+static void events_lines_and_zones_arrive(void **state)
+{
+    (void)state;
+    struct bd_options o;
+    char storage[256];
+    assert_int_equal(parse(&o, storage,
+                           "export a.mp4 --events - --line a=1,2,3,4 --zone=z=1,2,3,4,5,6 "
+                           "--line b=1,2,3,4 --merge-window 0 --time-post-event 3"),
+                     BD_OK);
+    assert_string_equal(o.events, "-");
+    assert_int_equal(o.lines.count, 2);
+    assert_string_equal(o.lines.items[1], "b=1,2,3,4");
+    assert_int_equal(o.zones.count, 1);
+    assert_string_equal(o.zones.items[0], "z=1,2,3,4,5,6");
+    assert_true(bd_min_event_length(&o) == .1 && bd_time_before_event(&o) == 1.5);
+    assert_true(bd_time_post_event(&o) == 3 && bd_merge_window(&o) == 0);
     bd_options_release(&o);
 }
 
@@ -365,6 +389,7 @@ int main(void)
         cmocka_unit_test(values_arrive),
         cmocka_unit_test(refinements_arrive),
         cmocka_unit_test(aliases_are_accepted),
+        cmocka_unit_test(events_lines_and_zones_arrive),
         cmocka_unit_test(the_device_is_part_of_the_backend),
         cmocka_unit_test(commands_are_recognised),
         cmocka_unit_test(too_many_are_refused),

@@ -125,6 +125,30 @@ static void each_pane_shows_its_picture(void **state)
         bd_frame_destroy(&picture[i]);
 }
 
+/* In a paused picture too, and gone again with the same key. */
+static void a_key_shows_boxes(void **state)
+{
+    struct stage *stage = *state;
+    struct bd_frame plain = { 0 }, boxes = { 0 }, again = { 0 };
+    open_window(stage, "synth:street");
+    nap(1);
+    press(stage, "p");
+    press(stage, "1");
+    shoot(stage, &plain);
+    press(stage, "x");
+    shoot(stage, &boxes);
+    press(stage, "x");
+    shoot(stage, &again);
+    double change = difference(&plain, &boxes, NULL, false);
+    assert_true(change > 0.05 && change < 5);
+    assert_true(difference(&plain, &again, NULL, false) == 0);
+    press(stage, "q");
+    finish(stage, 0);
+    bd_frame_destroy(&plain);
+    bd_frame_destroy(&boxes);
+    bd_frame_destroy(&again);
+}
+
 static void paused_picture_follows_threshold_and_step(void **state)
 {
     struct stage *stage = *state;
@@ -287,6 +311,35 @@ static void runs_headless(void **state)
     bd_frame_destroy(&picture);
 }
 
+/* How many pixels of the screenshot of a pane have the colour of the first object's box. */
+static int count_box(struct stage *stage, const char *pane, const char *more)
+{
+    static const uint8_t color[3] = { 255, 240, 96 };
+    struct bd_frame picture = { 0 };
+    char arguments[256];
+    int count = 0;
+    snprintf(arguments, sizeof arguments,
+             "view 'synth:easy?frames=20' --frames 20 --pane %s --screenshot shot.png %s", pane,
+             more);
+    start(stage, "SDL_VIDEODRIVER=dummy", arguments);
+    finish(stage, 0);
+    assert_true(read_picture(stage, "shot.png", &picture));
+    for (int y = 0; y < picture.height; y++)
+        for (int x = 0; x < picture.width; x++)
+            count += distance(pixel(&picture, x, y), color) < 30;
+    bd_frame_destroy(&picture);
+    return count;
+}
+
+/* Boxes are drawn on the input and the overlay, but not on the mask, nor unasked. */
+static void boxes_are_shown(void **state)
+{
+    assert_in_range(count_box(*state, "input", ""), 0, 20);
+    assert_in_range(count_box(*state, "input", "--boxes"), 200, 5000);
+    assert_in_range(count_box(*state, "overlay", "--boxes"), 200, 5000);
+    assert_in_range(count_box(*state, "mask", "--boxes"), 0, 20);
+}
+
 /* A run by number of frames ends with the input, whichever comes first. */
 static void short_input_ends_the_run(void **state)
 {
@@ -360,6 +413,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(each_pane_shows_its_picture, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(a_key_shows_boxes, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(paused_picture_follows_threshold_and_step, open_stage,
                                         close_stage),
         cmocka_unit_test_setup_teardown(nothing_is_done_while_nothing_happens, open_stage,
@@ -368,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(interrupt_exits_4, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(survives_the_windows_of_others, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(runs_headless, open_stage, close_stage),
+        cmocka_unit_test_setup_teardown(boxes_are_shown, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(short_input_ends_the_run, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(works_without_a_font, open_stage, close_stage),
         cmocka_unit_test_setup_teardown(bad_starts, open_stage, close_stage),

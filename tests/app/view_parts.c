@@ -367,7 +367,8 @@ static void keys_mean_what_the_help_says(void **state)
     assert_int_equal(press(SDLK_p, 0, false, &value), BD_VIEW_PAUSE);
     assert_int_equal(press(SDLK_p, 0, true, &value), BD_VIEW_NOTHING); /* held down */
     assert_int_equal(press(SDLK_q, KMOD_LCTRL, false, &value), BD_VIEW_NOTHING);
-    assert_int_equal(press(SDLK_x, 0, false, &value), BD_VIEW_NOTHING);
+    assert_int_equal(press(SDLK_x, 0, false, &value), BD_VIEW_BOXES);
+    assert_int_equal(press(SDLK_z, 0, false, &value), BD_VIEW_NOTHING);
     assert_int_equal(press(SDLK_RIGHT, 0, true, &value), BD_VIEW_SEEK);
     assert_int_equal(value, 5);
     assert_int_equal(press(SDLK_DOWN, 0, false, &value), BD_VIEW_SEEK);

@@ -53,8 +53,9 @@ static const struct scenario scenarios[] = {
       false,
       false,
       false },
-    { "export - -q --threads 2 --start-delay 0.2 --mask m%02d.png --events e.json <../in/film.mkv",
-      { "m%02d.png", "e.json" },
+    { "export - -q --threads 2 --start-delay 0.2 --mask m%02d.png --events e.json "
+      "--tracks t.csv --line g=30,20,30,0 --boxes --overlay o.avi <../in/film.mkv",
+      { "m%02d.png", "e.json", "t.csv", "o.avi" },
       false,
       false,
       false },
