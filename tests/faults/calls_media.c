@@ -96,6 +96,8 @@ CALL(int, avformat_write_header, (AVFormatContext *format, AVDictionary **set), 
      ENOSPC, FULL)
 CALL(int, av_write_frame, (AVFormatContext *format, AVPacket *packet), (format, packet), ENOSPC,
      FULL)
+CALL(int, av_interleaved_write_frame, (AVFormatContext *format, AVPacket *packet), (format, packet),
+     ENOSPC, FULL)
 LATE(int, av_write_trailer, (AVFormatContext *format), (format), ENOSPC, FULL)
 LATE(int, avio_closep, (AVIOContext **io), (io), ENOSPC, FULL)
 /* clang-format on */

@@ -183,6 +183,9 @@ static enum bd_status write_clips(void *output, const struct bd_result *result,
     clips->last = bd_activity_time(activity);
     if (clips->frames++ == 0)
         clips->first = clips->last;
+    if (clips->encoder && !result->input->data) /* wanted by bd_clips_wants, if it has seen that */
+        return bd_fail(BD_ERROR_IO, "%s: the input could be copied at first, but not later",
+                       clips->folder);
     if (clips->encoder)
         status = bd_clip_encoder_add(clips->encoder, result->input, clips->last,
                                      clips->boxes ? result->objects : NULL, result->object_count);

@@ -26,6 +26,7 @@ struct bd_clip_copier {
     int64_t early;
     atomic_int failure; /* enum bd_status, stored after `detail` */
     char detail[bd_detail_size];
+    char lost[bd_detail_size]; /* what is missing, where the rest is not; "": nothing */
     bool reported;
 };
 
@@ -63,7 +64,7 @@ static enum bd_status write_thumbnail(struct bd_clip_copier *self,
     bd_clip_path(path, options->folder, options->stem, stretch->number, "jpg");
     enum bd_status status = find_frame(self, stretch->peak);
     if (status == BD_END || status == BD_ERROR_FORMAT) {
-        bd_log(BD_LOG_WARNING, "%s: is missing: its picture cannot be decoded again", path);
+        snprintf(self->lost, sizeof self->lost, "%.400s: its frame cannot be decoded again", path);
         return BD_OK;
     }
     if (!status)
@@ -163,6 +164,8 @@ enum bd_status bd_clip_copier_close(struct bd_clip_copier **copier, int64_t *ear
     pthread_join(self->thread, NULL);
     *early = self->early;
     enum bd_status status = report_failure(self);
+    if (!status && *self->lost)
+        status = bd_fail(BD_ERROR_FORMAT, "%s", self->lost);
     destroy(self);
     *copier = NULL;
     return status;

@@ -35,7 +35,8 @@ enum bd_status bd_clip_copier_add(struct bd_clip_copier *copier,
                                   const struct bd_clip_stretch *stretch);
 
 /* Copies what waits, ends the thread and nulls. `*early` is how many nanoseconds before what was
- * wanted a clip began at most. Returns a failure that was not returned yet. Safe on NULL. */
+ * wanted a clip began at most. Returns a failure that was not returned yet, and BD_ERROR_FORMAT
+ * where a thumbnail is missing. Safe on NULL. */
 enum bd_status bd_clip_copier_close(struct bd_clip_copier **copier, int64_t *early);
 
 #endif

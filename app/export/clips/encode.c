@@ -37,6 +37,7 @@ struct bd_clip_encoder {
     bool closing, keeps_old, extended;
     enum bd_status failure;
     char detail[bd_detail_size];
+    char lost[bd_detail_size]; /* which film is missing, where others are not; "": none */
     bool reported;
 };
 
@@ -53,13 +54,19 @@ static bool can_finish(const struct bd_clip_encoder *self, const struct film *fi
            (self->closing || (film->ended && film->next < self->ring.next));
 }
 
+static int count_opened(const struct bd_clip_encoder *self)
+{
+    int count = 0;
+    for (int i = 0; i < self->film_count; i++)
+        count += self->films[i]->opened;
+    return count;
+}
+
 /* The film with most to catch up among those that something can be done for; NULL: none. */
 static struct film *choose(struct bd_clip_encoder *self)
 {
     struct film *chosen = NULL;
-    int opened = 0;
-    for (int i = 0; i < self->film_count; i++)
-        opened += self->films[i]->opened;
+    int opened = count_opened(self);
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         bool ready = can_finish(self, film) ||
@@ -206,16 +213,17 @@ static enum bd_status report_failure(struct bd_clip_encoder *self)
 static void release_oldest(struct bd_clip_encoder *self)
 {
     int64_t oldest = self->ring.first;
+    bool all_taken = count_opened(self) == most_writers;
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         if (film->next > oldest)
             continue;
-        if (!film->opened) {
+        if (!film->opened && all_taken) {
             film->next++;
             film->missed++;
             continue;
         }
-        if (!can_write(self, film)) {
+        if (!film->ended && !can_write(self, film)) {
             film->to = bd_ring_at(&self->ring, oldest)->time;
             if (!self->extended)
                 bd_log(BD_LOG_WARNING,
@@ -300,8 +308,9 @@ static void give_up(struct bd_clip_encoder *self)
            (self->films[oldest]->opened || !self->films[oldest]->ended))
         oldest++;
     struct film *film = self->films[oldest];
-    bd_log(BD_LOG_WARNING, "clip %" PRId64 " is missing: %d films are written at a time",
-           film->number, most_writers);
+    snprintf(self->lost, sizeof self->lost,
+             "%s: clip %" PRId64 " is missing: %d films are written at a time",
+             self->options.folder, film->number, most_writers);
     take_out(self, film);
     destroy_film(film);
 }
@@ -391,6 +400,8 @@ enum bd_status bd_clip_encoder_close(struct bd_clip_encoder **encoder)
     pthread_mutex_unlock(&self->mutex);
     pthread_join(self->thread, NULL);
     enum bd_status status = report_failure(self);
+    if (!status && *self->lost)
+        status = bd_fail(BD_ERROR_MEMORY, "%s", self->lost);
     char detail[bd_detail_size];
     snprintf(detail, sizeof detail, "%s", status ? bd_error_detail() : "");
     for (int i = 0; i < self->film_count; i++) /* left behind by a failure: what there is plays */

@@ -41,7 +41,7 @@ enum bd_status bd_clip_encoder_update(struct bd_clip_encoder *encoder, const str
 void bd_clip_encoder_keep_old(struct bd_clip_encoder *encoder);
 
 /* Writes what is left, finalises the films, ends the thread and nulls. Returns a failure that was
- * not returned yet. Safe on NULL. */
+ * not returned yet, and BD_ERROR_MEMORY where a film is missing. Safe on NULL. */
 enum bd_status bd_clip_encoder_close(struct bd_clip_encoder **encoder);
 
 #endif

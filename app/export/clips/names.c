@@ -23,7 +23,11 @@ static const char *name_of(const char *input, size_t *length)
     size_t begin = end;
     while (begin > 0 && text[begin - 1] != '/')
         begin--;
-    size_t dot = end;
+    /* Of an address without a path, the host, without who asks for it. */
+    bool host = !file && begin >= 3 && strncmp(text + begin - 3, "://", 3) == 0;
+    while (host && memchr(text + begin, '@', end - begin))
+        begin++;
+    size_t dot = host ? begin : end;
     while (dot > begin && text[dot] != '.')
         dot--;
     /* A pattern is called by what comes before the number. */
@@ -37,6 +41,8 @@ void bd_clip_stem(char stem[bd_clip_stem_size], const char *input)
 {
     size_t length, used = 0;
     const char *name = name_of(input, &length);
+    for (; length > 0 && *name == '.'; length--) /* would be hidden */
+        name++;
     for (size_t i = 0; i < length && used < bd_clip_stem_size - 1; i++) {
         unsigned char letter = (unsigned char)name[i];
         bool odd = letter < ' ' || strchr("%:/\\\"*<>|?&;", letter);

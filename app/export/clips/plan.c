@@ -8,7 +8,8 @@ struct bd_reader_options bd_clip_reader(const struct bd_options *options)
                                        .input_options = options->input_options,
                                        .input_option_count = options->input_option_count,
                                        .format = BD_RGB24,
-                                       .tone_curve = true };
+                                       .tone_curve = true,
+                                       .threads = 1 }; /* beside the separation */
 }
 
 static enum bd_status open_cutter(struct bd_clip_plan *plan, const struct bd_options *options)
@@ -34,7 +35,7 @@ enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_opti
                        "%s: pieces that are joined are not copied; give --clip-mode encode",
                        options->clips);
     enum bd_status status = open_cutter(plan, options);
-    if (!status || status == BD_ERROR_MEMORY)
+    if (status != BD_ERROR_UNSUPPORTED)
         return status;
     if (options->clip_mode == BD_CLIPS_COPY)
         return bd_fail(status, "%s: cannot be copied: %s; give --clip-mode encode", options->clips,
