@@ -69,6 +69,16 @@ const char bd_about_inputs[] =
     "- for stdin, or synth:NAME for a rendered scene. A file named like a command is\n"
     "given as ./export, one whose name begins with a dash as -- -file.mp4.\n";
 
+const char bd_about_many[] =
+    "Of several inputs, each is exported by itself to --output-dir DIR, or all are joined to\n"
+    "one film by --join. 'rec-*.mp4', in quotes, stands for all files that match, by name.\n"
+    "With --output-dir, the value of an output is the end of a name: of the input in/yard.mp4,\n"
+    "--mask mask.mkv is DIR/yard.mask.mkv, --events .csv DIR/yard.csv, and\n"
+    "--overlay _%04d.png DIR/yard_0001.png and so on. --clips FOLDER is DIR/FOLDER, for all\n"
+    "inputs. Inputs with the same name are told apart by their folder, else by a number.\n"
+    "An input that fails leaves the others, and a piece that cannot be read is left out; the\n"
+    "exit status is then 3. If no input can be read, it is that of the first.\n";
+
 const char bd_about_outputs[] =
     "A name's extension says the format of an output. A name with a number such as\n"
     "mask%06d.png is one picture a frame. Its number is that of the frame in the input,\n"
@@ -115,7 +125,7 @@ void bd_options_help(FILE *file, enum bd_command command)
     if (command == BD_COMMAND_VIEW || command == BD_COMMAND_EXPORT)
         fprintf(file, "\n%s", bd_about_inputs);
     if (command == BD_COMMAND_EXPORT)
-        fprintf(file, "\n%s", bd_about_outputs);
+        fprintf(file, "\n%s\n%s", bd_about_many, bd_about_outputs);
     if (command == BD_COMMAND_EVAL)
         fprintf(file, "\n%s", bd_about_folders);
 }

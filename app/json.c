@@ -41,7 +41,7 @@ static void print_text(FILE *file, const char *text)
 /* Comma, new line, indentation and key of the next value. */
 static void begin(struct bd_json *json, const char *name)
 {
-    if (json->filled & 1 << json->depth)
+    if (json->depth > 0 && (json->filled & 1 << json->depth))
         fputc(',', json->file);
     json->filled |= 1 << json->depth;
     if (json->depth > 0 && !json->compact)

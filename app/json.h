@@ -1,6 +1,6 @@
-/* Writes JSON to a stream, two spaces a level. Names and strings are escaped, and bytes
- * that are no UTF-8 become U+FFFD; numbers that are not
- * finite become null. */
+/* Writes JSON to a stream, two spaces a level, and a new line after each value at the top. Names
+ * and strings are escaped, and bytes that are no UTF-8 become U+FFFD; numbers that are not finite
+ * become null. */
 #ifndef BD_APP_JSON_H
 #define BD_APP_JSON_H
 

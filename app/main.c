@@ -22,12 +22,13 @@ static int run(const struct bd_options *options)
 {
     switch (options->command) {
     case BD_COMMAND_VIEW:
-    case BD_COMMAND_EXPORT:
         if (bd_blas_reserve(1)) {
             fprintf(stderr, "backdrop: %s\n", bd_error_detail());
             return 1;
         }
-        return options->command == BD_COMMAND_VIEW ? bd_view_run(options) : bd_export_run(options);
+        return bd_view_run(options);
+    case BD_COMMAND_EXPORT:
+        return bd_export_run(options);
     case BD_COMMAND_EVAL:
         return bd_eval_run(options);
     case BD_COMMAND_BENCH:

@@ -80,6 +80,7 @@ static void print_man(void)
             if (is_of(option, row))
                 put_option(option);
     }
+    put_section("SEVERAL INPUTS", bd_about_many);
     put_section("OUTPUTS", bd_about_outputs);
     put_section("SEQUENCES", bd_about_folders);
     put_section("EXIT STATUS", bd_about_status);

@@ -7,8 +7,8 @@
 #include "app/options.h"
 
 /* Paragraphs of the help and the manual. */
-extern const char bd_about_program[], bd_about_inputs[], bd_about_outputs[], bd_about_folders[],
-    bd_about_status[];
+extern const char bd_about_program[], bd_about_inputs[], bd_about_many[], bd_about_outputs[],
+    bd_about_folders[], bd_about_status[];
 
 enum bd_option_kind {
     BD_OPTION_FLAG,     /* no value: bool at offset becomes true */

@@ -41,7 +41,7 @@ enum bd_pane {
 
 extern const char *const bd_pane_names[BD_PANES + 1]; /* "input" ... "all", NULL */
 
-enum { bd_max_arguments = 256, bd_max_input_options = 64, bd_max_texts = 32 };
+enum { bd_max_arguments = 4096, bd_max_input_options = 64, bd_max_texts = 32 };
 enum { bd_max_compare = 8 }; /* folders of --compare */
 
 /* The values of an option that may be repeated. */
@@ -57,6 +57,9 @@ struct bd_options {
     int argument_count;
 
     /* input */
+    const char *name;          /* export: INPUT's in names of outputs; NULL: INPUT says it */
+    const char *const *pieces; /* export: pieces of the film that begins with INPUT, itself too */
+    int piece_count;           /* fewer than 2: INPUT is the film */
     const char *input_format;
     struct bd_key_value input_options[bd_max_input_options];
     int input_option_count;
@@ -92,15 +95,18 @@ struct bd_options {
     struct bd_texts lines, zones; /* NAME=x,y,x,y and NAME=x,y,x,y,x,y,... in pixels */
     const char *codec;            /* of films whose own codec is NULL */
     const char *mask_codec, *foreground_codec, *background_codec, *overlay_codec;
-    bool boxes;       /* export, view: objects are drawn with a box and their number */
-    const char *json; /* export, eval, bench */
-    bool quick;       /* bench: smaller sizes */
+    bool boxes;             /* export, view: objects are drawn with a box and their number */
+    const char *output_dir; /* folder of the outputs, whose values are then ends of names */
+    bool join;              /* export: the inputs are pieces of one film */
+    const char *json;       /* export, eval, bench */
+    bool quick;             /* bench: smaller sizes */
 
     /* eval; contact_sheet too */
     const char *masks;       /* folder for the masks as bin%06d.png */
     struct bd_texts compare; /* folders of other programs' masks */
+    bool objects;            /* score the objects too */
     bool live;               /* without look-ahead, as for a camera */
-    int jobs;                /* sequences at once; 0: by the cores */
+    int jobs;                /* export too: sequences or inputs at once; 0: by the cores */
 
     /* view */
     int pane; /* enum bd_pane: to start with */
@@ -138,10 +144,10 @@ static inline double bd_start_delay(const struct bd_options *options)
     return bd_seconds_or(options->start_delay, 10);
 }
 
-/* The times of events, defaults filled in. Those before and after an event are DVR-Scan's. */
+/* The times of events, defaults filled in: DVR-Scan's, but for the last. */
 static inline double bd_min_event_length(const struct bd_options *options)
 {
-    return bd_seconds_or(options->min_event_length, .5);
+    return bd_seconds_or(options->min_event_length, .1);
 }
 
 static inline double bd_time_before_event(const struct bd_options *options)
@@ -156,7 +162,7 @@ static inline double bd_time_post_event(const struct bd_options *options)
 
 static inline double bd_merge_window(const struct bd_options *options)
 {
-    return bd_seconds_or(options->merge_window, 2);
+    return bd_seconds_or(options->merge_window, 1);
 }
 
 /* What decides that R is made from the frames again, by `refine` of struct bd_separator_options. */

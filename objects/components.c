@@ -31,6 +31,8 @@ void bd_components_destroy(struct bd_components *components)
 
 int32_t bd_components_root(struct bd_components *components, int32_t i)
 {
+    if (!components || i < 0 || i >= components->count)
+        return 0;
     struct bd_run *runs = components->runs;
     while (runs[i].parent != i) {
         runs[i].parent = runs[runs[i].parent].parent;

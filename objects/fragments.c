@@ -5,35 +5,49 @@
 
 #include <math.h>
 
-static const double near_share = .25;     /* of the object's width or height: a close gap */
-static const double back_share = .2;      /* the same for a candidate to be a fragment again */
-static const double parent_share = .5;    /* of a piece that lies in an object: it came out of it */
+static const double near_share = .2;   /* of the object's width or height: a close gap */
+static const double back_share = .15;  /* the same for a candidate to be a fragment again */
+static const double inside_share = .8; /* of a piece that lies where the object should be: then */
+static const double inside_gap = 2;    /* times larger gaps are close */
+static const double parent_share = .5; /* of a piece that lies in an object: it came out of it */
 static const double scattered_share = .1; /* of an object's area: so many pixels are still it */
 static const double bodies_seconds = .6;  /* until two bodies side by side are two objects */
 static const double body_share = .35;     /* areas, and */
 static const double body_height = .7;     /* heights of the smaller against the larger */
-static const double body_slender = 1.1;   /* height by width */
+static const double slender = 1.1;        /* height by width: a person, not a vehicle */
+static const double lane_apart = .35;     /* heights between the middles of vehicles in two lanes */
 static const double body_apart = .6;      /* of half the sum of their widths, between centres */
 
-/* How far a box is from a track: up to 1 it is close, when gaps of `share` of its size are. */
+/* How far a box is from a track: up to 1 it is close, when gaps of `share` of its size are. Where
+ * a middle part is missing, the pieces lie where the object should be; then gaps may be larger. */
 static double distance(const struct bd_track *track, const struct bd_extent *box, double share)
 {
+    if (bd_extent_shared(&track->predicted, box) > inside_share * bd_extent_area(box))
+        share *= inside_gap;
     const double x = bd_extent_gap_x(&track->box, box) / (share * track->kalman.width);
     const double y = bd_extent_gap_y(&track->box, box) / (share * track->kalman.height);
     return fmax(x, y);
 }
 
-static bool two_bodies(const struct bd_extent *a, double area_a, const struct bd_extent *b,
-                       double area_b)
+/* People stand beside each other on the same ground; vehicles drive in lanes, one ahead. Halves of
+ * one vehicle behind a pole are at the same height, and halves of a person one above the other. */
+static bool stand_apart(const struct bd_extent *a, const struct bd_extent *b)
 {
     const double width_a = bd_extent_width(a), width_b = bd_extent_width(b);
     const double height_a = bd_extent_height(a), height_b = bd_extent_height(b);
+    const double most = fmax(height_a, height_b), least = fmin(height_a, height_b);
+    if (height_a > slender * width_a && height_b > slender * width_b)
+        return least > body_height * most && -bd_extent_gap_y(a, b) > body_height * least;
+    return height_a < slender * width_a && height_b < slender * width_b &&
+           fabs(a->top + a->bottom - b->top - b->bottom) / 2 > lane_apart * most;
+}
+
+static bool two_bodies(const struct bd_extent *a, double area_a, const struct bd_extent *b,
+                       double area_b)
+{
     const double apart = fabs(a->left + a->right - b->left - b->right) / 2;
-    return height_a > body_slender * width_a && height_b > body_slender * width_b &&
-           fmin(height_a, height_b) > body_height * fmax(height_a, height_b) &&
-           fmin(area_a, area_b) > body_share * fmax(area_a, area_b) &&
-           apart > body_apart * (width_a + width_b) / 2 &&
-           -bd_extent_gap_y(a, b) > body_height * fmin(height_a, height_b);
+    return fmin(area_a, area_b) > body_share * fmax(area_a, area_b) &&
+           apart > body_apart * (bd_extent_width(a) + bd_extent_width(b)) / 2 && stand_apart(a, b);
 }
 
 /* The track, other than `self`, of which a box is a fragment; *bodies: it would be, but for being a
@@ -76,7 +90,7 @@ static void gather_scattered(struct bd_tracker *tracker, int t)
         mine[count++] = i;
         area += piece->area;
     }
-    if ((double)area < scattered_share * (double)track->object.area)
+    if ((double)area < scattered_share * (double)track->area)
         return;
     for (int i = 0; i < count; i++)
         bd_track_hold(tracker, t, mine[i]);
@@ -126,6 +140,7 @@ static void begin(struct bd_tracker *tracker, int piece, bool bodies)
     *track = (struct bd_track){ .piece = -1, .certainty = 1, .predicted = seen->box };
     track->object.since = tracker->time;
     track->needs = tracker->options.confirm;
+    track->own = bodies;
     if (bodies)
         track->needs = fmax(track->needs, bodies_seconds);
     if (parent) {

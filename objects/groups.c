@@ -10,24 +10,41 @@
 #include <math.h>
 
 #include "objects/match.h"
+#include "objects/silhouette.h"
 
 static const double joined_share = .4; /* of a predicted box that a piece covers: it is in there */
+static const double rest_share = .35;  /* of a predicted box, which is no whole object */
+static const double room = .5;         /* of an object's size must be free for one more */
 static const double short_life = 3;    /* seconds: a fragment that heals sooner was no object */
-static const double edge_doubt = 2;    /* noise of an edge in a group, against that of an own box */
+static const double edge_doubt = .7;   /* noise of an edge in a group, against that of an own box */
 static const double size_doubt = 5;    /* the same, of a size */
-static const double alike = 1.15;      /* a group so much larger than a member may be it alone */
+static const double passed = 1.2;  /* lengths of the longer: so short is a group while two pass */
+static const double pass_step = 1; /* and how much of their relative motion in a frame is added */
+static const double spanned = 1.1; /* lengths of a member: a longer group is not its own */
+static const double alike = 1.15;  /* a group so much larger than a member may be it alone */
 static const double needless_patience = 2; /* times the patience: then the others are forgotten */
 
-static int best_cover(const struct bd_tracker *tracker, const struct bd_extent *box)
+/* Whether a piece has room for a track beside those that are in it. */
+static bool has_room(const struct bd_tracker *tracker, const struct bd_track *track, int piece)
 {
-    const double area = bd_extent_area(box);
-    double most = joined_share * area;
+    double taken = room * bd_extent_area(&track->predicted);
+    for (int t = 0; t < tracker->count; t++)
+        if (tracker->tracks[t].piece == piece)
+            taken += bd_extent_area(&tracker->tracks[t].predicted);
+    return taken < bd_extent_area(&tracker->pieces[piece].box);
+}
+
+/* The piece of others that covers most of where a track should be; *most: how much, as a share. */
+static int best_cover(const struct bd_tracker *tracker, const struct bd_track *track, double *most)
+{
+    const double area = bd_extent_area(&track->predicted);
     int best = -1;
+    *most = joined_share;
     for (int i = 0; i < tracker->piece_count; i++) {
-        const double shared = bd_extent_shared(box, &tracker->pieces[i].box);
-        if (tracker->holder[i] < 0 || shared <= most)
+        const double share = bd_extent_shared(&track->predicted, &tracker->pieces[i].box) / area;
+        if (tracker->holder[i] < 0 || i == track->piece || share <= *most)
             continue;
-        most = shared;
+        *most = share;
         best = i;
     }
     return best;
@@ -36,7 +53,7 @@ static int best_cover(const struct bd_tracker *tracker, const struct bd_extent *
 /* Whether the child is a fragment that has come back to what it broke off. */
 static bool heals(const struct bd_track *child, const struct bd_track *parent, double time)
 {
-    return child->object.parent && child->object.parent == parent->object.id && !child->far &&
+    return child->object.parent && child->object.parent == parent->object.id && !child->own &&
            time - child->object.since < short_life;
 }
 
@@ -59,16 +76,42 @@ static void join(struct bd_tracker *tracker, int t, int piece)
     }
 }
 
+/* A track whose own piece is a small rest of it, while another piece covers most of it, is in that
+ * one. Its own will be a fragment of the group. */
+static void leave_rest(struct bd_tracker *tracker, int t)
+{
+    struct bd_track *track = &tracker->tracks[t];
+    if (track->piece < 0 || track->unseen > 0 || tracker->members[track->piece] > 1)
+        return;
+    const struct bd_extent *rest = &tracker->pieces[track->piece].box;
+    double cover = 0;
+    const double own =
+        bd_extent_shared(&track->predicted, rest) / bd_extent_area(&track->predicted);
+    const int piece = own < rest_share ? best_cover(tracker, track, &cover) : -1;
+    if (piece < 0 || !has_room(tracker, track, piece))
+        return;
+    tracker->holder[track->piece] = -1;
+    tracker->members[track->piece] = 0;
+    track->piece = -1;
+    track->pieces = 0;
+    track->box = track->predicted;
+}
+
 void bd_groups_join(struct bd_tracker *tracker)
 {
-    for (int t = 0; t < tracker->count; t++) {
-        const struct bd_track *track = &tracker->tracks[t];
-        if (track->piece >= 0 || track->unseen > 0)
-            continue;
-        const int piece = best_cover(tracker, &track->predicted);
-        if (piece >= 0)
-            join(tracker, t, piece);
-    }
+    double cover = 0;
+    for (int t = 0; t < tracker->count; t++)
+        leave_rest(tracker, t);
+    for (int pass = 0; pass < 2; pass++)
+        for (int t = 0; t < tracker->count; t++) {
+            const struct bd_track *track = &tracker->tracks[t];
+            const bool lost = track->unseen > 0;
+            if (track->piece >= 0 || track->gone || lost != (pass == 1))
+                continue;
+            const int piece = best_cover(tracker, track, &cover);
+            if (piece >= 0 && (!lost || has_room(tracker, track, piece)))
+                join(tracker, t, piece);
+        }
 }
 
 /* One axis of the box of a track. */
@@ -99,9 +142,63 @@ static void keep_inside(const struct side *side, double low, double high)
                                           : fmin(fmax(side->axis->x, low + half), high - half);
 }
 
+/* Where the middle of a track was in the frame before. */
+static double before(const struct bd_track *track, bool vertical)
+{
+    return vertical ? (track->last.top + track->last.bottom) / 2
+                    : (track->last.left + track->last.right) / 2;
+}
+
+/* Two members pass each other only where the group becomes as short as one of them. If they were
+ * predicted to pass and it is longer, they have stopped. */
+static void keep_order(struct bd_tracker *tracker, int piece, bool vertical, double length)
+{
+    for (int t = 0; t < tracker->count; t++)
+        for (int u = 0; u < t; u++) {
+            struct bd_track *a = &tracker->tracks[t], *b = &tracker->tracks[u];
+            if (a->piece != piece || b->piece != piece)
+                continue;
+            const struct side p = side_of(a, vertical), q = side_of(b, vertical);
+            const double was = before(a, vertical) - before(b, vertical);
+            const double passing = fabs(p.axis->v - q.axis->v) * tracker->step;
+            if (was * (p.axis->x - q.axis->x) >= 0 ||
+                length < passed * fmax(*p.size, *q.size) + pass_step * passing)
+                continue;
+            p.axis->x = before(a, vertical);
+            q.axis->x = before(b, vertical);
+            p.axis->v = q.axis->v = (p.axis->v + q.axis->v) / 2;
+        }
+}
+
+/* Two members touch one edge each, the pair that has to move least for it. */
+static void see_edges(struct bd_tracker *tracker, int piece, bool vertical, double low, double high)
+{
+    struct side first = { 0 }, last = { 0 };
+    double least = INFINITY;
+    for (int t = 0; t < tracker->count; t++)
+        for (int u = 0; u < tracker->count; u++) {
+            if (t == u || tracker->tracks[t].piece != piece || tracker->tracks[u].piece != piece)
+                continue;
+            const struct side a = side_of(&tracker->tracks[t], vertical);
+            const struct side b = side_of(&tracker->tracks[u], vertical);
+            const double moves =
+                fabs(a.axis->x - *a.size / 2 - low) + fabs(b.axis->x + *b.size / 2 - high);
+            if (moves >= least)
+                continue;
+            least = moves;
+            first = a;
+            last = b;
+        }
+    if (!first.axis)
+        return;
+    see_edge(&first, low + *first.size / 2);
+    see_edge(&last, high - *last.size / 2);
+}
+
 static void fit_axis(struct bd_tracker *tracker, int piece, bool vertical, double low, double high)
 {
     struct side first = side_of(&tracker->tracks[tracker->holder[piece]], vertical), last = first;
+    keep_order(tracker, piece, vertical, high - low);
     for (int t = 0; t < tracker->count; t++) {
         if (tracker->tracks[t].piece != piece)
             continue;
@@ -111,12 +208,14 @@ static void fit_axis(struct bd_tracker *tracker, int piece, bool vertical, doubl
         if (side.axis->x + *side.size / 2 > last.axis->x + *last.size / 2)
             last = side;
     }
-    if (first.axis == last.axis) {
-        see_edge(&first, (low + high) / 2);
-        bd_kalman_correct_size(first.size, first.error, high - low, size_doubt * first.noise);
-    } else {
+    if (first.axis != last.axis) {
         see_edge(&first, low + *first.size / 2);
         see_edge(&last, high - *last.size / 2);
+    } else if (high - low > spanned * *first.size) {
+        see_edges(tracker, piece, vertical, low, high);
+    } else {
+        see_edge(&first, (low + high) / 2);
+        bd_kalman_correct_size(first.size, first.error, high - low, size_doubt * first.noise);
     }
     for (int t = 0; t < tracker->count; t++) {
         if (tracker->tracks[t].piece != piece)
@@ -159,6 +258,7 @@ void bd_groups_fit(struct bd_tracker *tracker, int piece)
     double sum = 0;
     fit_axis(tracker, piece, false, box.left, box.right);
     fit_axis(tracker, piece, true, box.top, box.bottom);
+    bd_silhouette_arrange(tracker, piece);
     forget_needless(tracker, piece, &box);
     for (int t = 0; t < tracker->count; t++)
         if (tracker->tracks[t].piece == piece)

@@ -4,11 +4,12 @@
 
 /* In scales of the box (bd_kalman_scale). A person's is about a metre, and he stops within a
  * second; a car's is about two metres and a half. */
-static const double first_speed = 4;   /* a second: how fast what was seen once may move */
-static const double child_speed = 1;   /* a second: the same against what it came out of */
-static const double acceleration = .8; /* a second, in a second: how much a speed wanders */
-static const double growth = .5;       /* in a second: how much a size wanders */
-static const double edge_noise = .06;  /* of a measured edge */
+static const double first_speed = 3;          /* a second: how fast what was seen once may move */
+static const double child_speed = 1;          /* a second: the same against what it came out of */
+static const double acceleration = 1.6;       /* a second, in a second: how much a speed wanders */
+static const double meeting_acceleration = 3; /* the same where objects meet: there they stop */
+static const double growth = .5;              /* in a second: how much a size wanders */
+static const double edge_noise = .06;         /* of a measured edge */
 
 double bd_kalman_scale(const struct bd_kalman *kalman)
 {
@@ -44,10 +45,11 @@ static void predict_axis(struct bd_kalman_axis *axis, double dt, double q)
     axis->vv += q * dt;
 }
 
-void bd_kalman_predict(struct bd_kalman *kalman, double dt)
+void bd_kalman_predict(struct bd_kalman *kalman, double dt, bool meets)
 {
     const double scale = bd_kalman_scale(kalman);
-    const double q = acceleration * scale * acceleration * scale;
+    const double wander = (meets ? meeting_acceleration : acceleration) * scale,
+                 q = wander * wander;
     predict_axis(&kalman->centre_x, dt, q);
     predict_axis(&kalman->centre_y, dt, q);
     kalman->width_error += growth * scale * growth * scale * dt;

@@ -5,6 +5,8 @@
 #ifndef BD_OBJECTS_KALMAN_H
 #define BD_OBJECTS_KALMAN_H
 
+#include <stdbool.h>
+
 #include "objects/extent.h"
 
 /* Place and speed, with their covariance. */
@@ -22,8 +24,8 @@ struct bd_kalman {
 /* A box that was seen once, with the speed of what it came out of (0: unknown). */
 void bd_kalman_start(struct bd_kalman *kalman, const struct bd_extent *seen, double vx, double vy);
 
-/* Moves on by dt seconds. */
-void bd_kalman_predict(struct bd_kalman *kalman, double dt);
+/* Moves on by dt seconds. `meets`: it is close to another, so that it may stop or turn soon. */
+void bd_kalman_predict(struct bd_kalman *kalman, double dt, bool meets);
 
 /* Takes in the box that was seen. `doubt` multiplies the noise of the measurement, 1 or more. */
 void bd_kalman_correct(struct bd_kalman *kalman, const struct bd_extent *seen, double doubt);

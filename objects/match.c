@@ -10,8 +10,9 @@
 const double bd_match_limit = 1.8;
 
 static const double size_weight = .3;     /* of a change of size by e */
-static const double candidate_cost = .15; /* objects come before candidates */
-static const double unseen_cost = .3;     /* and what is seen before what is nearly lost */
+static const double candidate_cost = 1.2; /* so an object that is close comes before a candidate */
+static const double candidate_weight = 1. / 3;
+static const double unseen_cost = .3;     /* what is seen comes before what is nearly lost */
 static const double most_growth = 5;      /* a piece may be so many times larger or smaller */
 static const double reach_scales = .3;    /* beyond its box, and */
 static const double reach_deviations = 2; /* of the predicted place: how far a track looks */
@@ -47,8 +48,10 @@ double bd_match_cost(const struct bd_tracker *tracker, const struct bd_track *tr
                             4 / (square(bd_extent_width(&both)) + square(bd_extent_height(&both)));
     const double size = fabs(log(bd_extent_width(b) / bd_extent_width(a))) +
                         fabs(log(bd_extent_height(b) / bd_extent_height(a)));
-    return 1 - overlap + distance + size_weight * size + (track->object.id ? 0 : candidate_cost) +
-           unseen_cost * fmin(1, track->unseen / tracker->options.patience);
+    const double cost = 1 - overlap + distance + size_weight * size;
+    if (!track->object.id)
+        return candidate_cost + candidate_weight * cost;
+    return cost + unseen_cost * fmin(1, track->unseen / tracker->options.patience);
 }
 
 static int root_of(struct bd_tracker *tracker, int i)

@@ -19,15 +19,16 @@ struct bd_track {
     struct bd_extent predicted; /* where the filter expected it in this frame */
     struct bd_extent box;       /* around its pieces in this frame, or where it should be */
     struct bd_extent last;      /* `box` of the frame before */
-    int64_t area;               /* pixels of its pieces */
+    int64_t area;               /* pixels of its pieces, when it was seen last */
     double needs;               /* seconds until it is an object */
     double seen_for, missed;    /* seconds, of all frames so far */
+    int frames;                 /* in which it was seen, 3 or more of an object */
     double unseen;              /* seconds since it was seen; 0: it was seen in the last frame */
     double needless;            /* seconds for which the others explained its group without it */
     double certainty;           /* 0..1: that its number has not been mistaken */
     int piece;                  /* the one that it is in; -1: not seen. Others may be in it too. */
     int pieces;                 /* how many it holds */
-    bool far;                   /* it has been well away from its parent */
+    bool own;                   /* it has shown that it is more than a fragment of its parent */
     bool gone;                  /* to be forgotten */
 };
 

@@ -15,12 +15,18 @@
 static const double longest_step = 5;     /* seconds; a longer one between frames is a seek */
 static const double flood = .8;           /* of the mask: a component that large is no object */
 static const double seen_share = .7;      /* of its time that a candidate must be seen */
+static const double expected_share = .25; /* of a box, which is where it was expected */
 static const double border_patience = .2; /* seconds; of what leaves the picture */
 static const double far_scales = .75;     /* from its parent: a fragment that is an object */
 static const double odd_growth = 2;       /* a box that changed so much is believed less */
 static const double odd_doubt = 3;
-static const double pieces_doubt = 1.5; /* a box around fragments, too */
+static const double settling = 1;       /* seconds */
+static const double fastest_growth = 1; /* of a settled object: by so much of its size a second */
+static const double fastest_shrinking = .4; /* the same; and less, as poles and holes hide parts */
+static const double pieces_doubt = 1.5;     /* a box around fragments, too */
 static const double hidden_confidence = .5, group_confidence = .8;
+static const double instant = 1e-6; /* seconds that do not matter: times are rounded */
+enum { least_frames = 3 };          /* in which an object must be seen */
 enum { default_share = 2000, fragment_share = 10, most_side = 32768 };
 
 static enum bd_status check_options(const struct bd_tracker_options *o)
@@ -99,7 +105,7 @@ static void begin_frame(struct bd_tracker *tracker, double time)
     tracker->started = true;
     for (int t = 0; t < tracker->count; t++) {
         struct bd_track *track = &tracker->tracks[t];
-        bd_kalman_predict(&track->kalman, tracker->step);
+        bd_kalman_predict(&track->kalman, tracker->step, track->object.group > 0);
         track->predicted = bd_kalman_box(&track->kalman);
         track->last = track->box;
         track->box = track->predicted;
@@ -124,15 +130,52 @@ static void take_pieces(struct bd_tracker *tracker, const uint8_t *mask, int64_t
     }
 }
 
-/* The box of a track that has its pieces for itself. */
-static void see_alone(struct bd_track *track)
+/* Whether a track has been there for a while and is not cut by the border of the picture, so that
+ * its size changes slowly. */
+static bool settled(const struct bd_tracker *tracker, const struct bd_track *track)
 {
-    const double growth = bd_extent_area(&track->box) / bd_extent_area(&track->predicted);
+    const struct bd_extent *box = &track->box;
+    return tracker->time - track->object.since > settling && box->left > 0 && box->top > 0 &&
+           box->right < tracker->options.width && box->bottom < tracker->options.height;
+}
+
+/* One axis of a box as it was seen, from *low to *high, becomes what is likely of an object of that
+ * size which was predicted at `centre`. Where a part is hidden, as by a pole or by a hole of the
+ * mask, one of its edges is wrong, and the one that is closer to its prediction counts more. */
+static void mend_axis(const struct bd_tracker *tracker, const struct bd_track *track, double *low,
+                      double *high, double centre, double size)
+{
+    const double change = fastest_growth * tracker->step * size, seen = *high - *low;
+    const double less = fastest_shrinking * tracker->step * size;
+    const double most = track->pieces > 1 ? size : size + change;
+    const double length = fmin(fmax(seen, size - less), most);
+    const double noise = bd_kalman_noise(&track->kalman);
+    const double low_error = (*low - (centre - size / 2)) / noise;
+    const double high_error = (*high - (centre + size / 2)) / noise;
+    const double low_weight = 1 / (1 + pow(low_error, 4));
+    const double high_weight = 1 / (1 + pow(high_error, 4));
+    const double middle = (low_weight * (*low + length / 2) + high_weight * (*high - length / 2)) /
+                          (low_weight + high_weight);
+    *low = middle - length / 2;
+    *high = middle + length / 2;
+}
+
+/* A track has its pieces for itself. When a stranger touches it, or it falls into pieces, its box
+ * changes, but its size does not: by that it is known again later. */
+static void see_alone(const struct bd_tracker *tracker, struct bd_track *track)
+{
+    struct bd_kalman *kalman = &track->kalman;
+    struct bd_extent box = track->box;
+    const double growth = bd_extent_area(&box) / bd_extent_area(&track->predicted);
     double doubt = track->pieces > 1 ? pieces_doubt : 1;
     if (growth > odd_growth || growth * odd_growth < 1)
         doubt = odd_doubt;
+    if (settled(tracker, track)) {
+        mend_axis(tracker, track, &box.left, &box.right, kalman->centre_x.x, kalman->width);
+        mend_axis(tracker, track, &box.top, &box.bottom, kalman->centre_y.x, kalman->height);
+    }
     track->needless = 0;
-    bd_kalman_correct(&track->kalman, &track->box, doubt);
+    bd_kalman_correct(kalman, &box, doubt);
 }
 
 static const struct bd_track *find_object(const struct bd_tracker *tracker, int64_t id)
@@ -145,10 +188,10 @@ static const struct bd_track *find_object(const struct bd_tracker *tracker, int6
 
 static void look_how_far(const struct bd_tracker *tracker, struct bd_track *track)
 {
-    if (track->far || !track->object.parent)
+    if (track->own || !track->object.parent)
         return;
     const struct bd_track *parent = find_object(tracker, track->object.parent);
-    track->far = !parent || fmax(bd_extent_gap_x(&track->box, &parent->box),
+    track->own = !parent || fmax(bd_extent_gap_x(&track->box, &parent->box),
                                  bd_extent_gap_y(&track->box, &parent->box)) >
                                 far_scales * bd_kalman_scale(&track->kalman);
 }
@@ -162,7 +205,7 @@ static void see(struct bd_tracker *tracker)
         if (tracker->members[i] > 1)
             bd_groups_fit(tracker, i);
         else
-            see_alone(&tracker->tracks[t]);
+            see_alone(tracker, &tracker->tracks[t]);
     }
 }
 
@@ -182,33 +225,62 @@ static bool outside(const struct bd_tracker *tracker, const struct bd_track *tra
     return bd_extent_shared(&picture, &track->box) <= 0;
 }
 
-/* Counts the time for which a track was seen; decides whether it becomes an object, or ends. */
-static void judge(struct bd_tracker *tracker, struct bd_track *track)
+/* A candidate that has been seen twice has a speed: what is not where it should be then is another
+ * component of noise. */
+static bool expected(const struct bd_track *track)
 {
-    const double age = tracker->time - track->object.since;
-    if (track->piece >= 0) {
-        if (track->unseen > 0)
-            track->certainty *= 1 - .5 * fmin(1, track->unseen / tracker->options.patience);
-        track->unseen = 0;
-        track->seen_for += tracker->step;
-        look_how_far(tracker, track);
-    } else {
-        track->unseen += tracker->step;
+    const double least = fmin(bd_extent_area(&track->predicted), bd_extent_area(&track->box));
+    return track->object.id || track->frames < 2 ||
+           bd_extent_shared(&track->predicted, &track->box) > expected_share * least;
+}
+
+static void count_time(struct bd_tracker *tracker, struct bd_track *track)
+{
+    if (track->piece < 0 || !expected(track))
         track->missed += tracker->step;
-    }
-    if (!track->object.id) {
-        const double most = (1 - seen_share) * fmax(age, track->needs);
-        if (track->missed > most)
-            track->gone = true;
-        else if (track->piece >= 0 && age > 0 && age >= track->needs)
-            track->object.id = tracker->next++;
+    else
+        track->frames++;
+    if (track->piece < 0) {
+        track->unseen += tracker->step;
         return;
     }
+    if (track->unseen > 0)
+        track->certainty *= 1 - .5 * fmin(1, track->unseen / tracker->options.patience);
+    track->unseen = 0;
+    track->seen_for += tracker->step;
+    look_how_far(tracker, track);
+}
+
+/* A candidate that was seen in most frames becomes an object. */
+static void judge_candidate(struct bd_tracker *tracker, struct bd_track *track)
+{
+    const double age = tracker->time - track->object.since;
+    if (track->missed > (1 - seen_share) * fmax(age, track->needs) + instant)
+        track->gone = true;
+    else if (track->piece >= 0 && track->frames >= least_frames && age > track->needs - instant)
+        track->object.id = tracker->next++;
+}
+
+static void judge_object(struct bd_tracker *tracker, struct bd_track *track)
+{
     double patience = tracker->options.patience;
     if (leaves(tracker, track))
         patience = fmin(patience, border_patience);
-    if (track->piece < 0 && (track->unseen > patience || outside(tracker, track)))
+    if (track->piece < 0 && (track->unseen > patience + instant || outside(tracker, track)))
         track->gone = true;
+}
+
+/* Decides which candidates become objects, and which tracks end. */
+static void judge(struct bd_tracker *tracker)
+{
+    for (int t = 0; t < tracker->count; t++) {
+        struct bd_track *track = &tracker->tracks[t];
+        count_time(tracker, track);
+        if (track->object.id)
+            judge_object(tracker, track);
+        else
+            judge_candidate(tracker, track);
+    }
 }
 
 static int within(double x, int least, int most)
@@ -230,8 +302,7 @@ static void describe(const struct bd_tracker *tracker, struct bd_track *track, i
     object->group = group;
     object->seen = track->piece >= 0;
     object->confidence = track->certainty;
-    if (object->seen)
-        object->area = track->area;
+    object->area = object->seen ? track->area : 0;
     if (group)
         object->confidence *= group_confidence;
     if (!object->seen)
@@ -277,9 +348,9 @@ static enum bd_status check_frame(const struct bd_tracker *tracker, const uint8_
 {
     if (!tracker || !mask)
         return bd_fail(BD_ERROR_ARGUMENT, "%s is NULL", tracker ? "mask" : "tracker");
-    if (stride < tracker->options.width)
-        return bd_fail(BD_ERROR_ARGUMENT, "stride = %lld: rows have %d bytes", (long long)stride,
-                       tracker->options.width);
+    if (stride < tracker->options.width || stride > INT64_MAX / tracker->options.height)
+        return bd_fail(BD_ERROR_ARGUMENT, "stride = %lld: must be at least the %d bytes of a row",
+                       (long long)stride, tracker->options.width);
     if (!isfinite(time))
         return bd_fail(BD_ERROR_ARGUMENT, "time = %g: must be finite", time);
     return BD_OK;
@@ -304,8 +375,7 @@ enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask, i
     bd_groups_doubt(tracker);
     bd_fragments_share(tracker);
     see(tracker);
-    for (int t = 0; t < tracker->count; t++)
-        judge(tracker, &tracker->tracks[t]);
+    judge(tracker);
     forget_gone(tracker);
     *count = report(tracker);
     *objects = tracker->reported;

@@ -17,6 +17,10 @@ done
 "$program" export 'synth:easy?size=160x120&frames=60' --threads 3 --progress none --mask mask.mp4 \
     --foreground foreground.mov --background background.mp4 --overlay overlay.mp4 --plate plate.png \
     --events events.json --contact-sheet sheet.png
+"$program" export 'synth:easy?size=160x120&frames=60' 'synth:noise?size=160x120&frames=60' nosuch.mp4 -o many \
+    -j 2 --threads 4 --progress none --mask mask.mp4 --events .csv --clips clips || [ $? = 3 ]
+"$program" export 'synth:easy?size=160x120&frames=30' 'synth:easy?size=160x120&frames=60' --join \
+    --progress none --mask joined.mp4 --events joined.csv
 "$program" eval 'synth:stop?frames=60&size=96x64' 'synth:noise?frames=60&size=96x64' -j 2 --threads 2 \
     --json result.json --contact-sheet worst.png --masks masks --progress none
 

@@ -5,23 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/activity/marks.h"
-#include "app/activity/visit.h"
+#include "app/activity/followed.h"
 
-enum { most_visits = 128, most_followed = 512, most_frames = 256 };
+enum { most_visits = 128, most_frames = 256 };
 static const int64_t second = 1000000000;
 static const double least_peak = .0005; /* share of the picture */
-
-/* An object that belongs to a visit, until it can no longer come back. */
-struct followed {
-    int64_t id;
-    struct bd_visit *visit;
-    struct bd_box box; /* where it was seen last */
-    int64_t last;      /* and when */
-    bool listed;       /* the tracker knows it still */
-    bool found;        /* in the list of this frame */
-    struct bd_mark_state marks;
-};
 
 struct bd_activity {
     struct bd_rational time_base;
@@ -30,8 +18,7 @@ struct bd_activity {
     struct bd_marks marks;
     struct bd_visit *visits[2 * most_visits]; /* that go on, and those that this frame has ended */
     int visit_count;
-    struct followed followed[most_followed];
-    int followed_count;
+    struct bd_followed_list followed;
     int64_t newest; /* the largest number of an object so far */
     /* Of the last frames, at number % most_frames, so that the frame in which an object was seen
      * first is known when it is confirmed. */
@@ -40,9 +27,11 @@ struct bd_activity {
         int64_t time, index;
     } frames[most_frames];
     int64_t frame_count;
+    int64_t oldest;      /* the number of the first since time last went back */
     int64_t time, frame; /* of the last one */
     int64_t event_count;
-    const struct bd_event *events[most_visits];
+    const struct bd_event *events[most_visits]; /* that go on, by their numbers */
+    int open_count;
     struct bd_happening *happenings;
     int happening_count, happening_room;
     bool out_of_memory;
@@ -131,7 +120,7 @@ static void tell_marks(struct bd_activity *self, struct bd_visit *visit)
 }
 
 /* What an object has done at lines and zones belongs to its visit. */
-static void note_marks(struct bd_activity *self, const struct followed *object,
+static void note_marks(struct bd_activity *self, const struct bd_followed *object,
                        struct bd_mark *marks, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -145,7 +134,7 @@ static void note_marks(struct bd_activity *self, const struct followed *object,
 }
 
 /* The tracker no longer waits for the object. */
-static void lose(struct bd_activity *self, struct followed *object)
+static void lose(struct bd_activity *self, struct bd_followed *object)
 {
     struct bd_mark marks[bd_marks_most];
     if (!object->listed)
@@ -159,60 +148,24 @@ static void lose(struct bd_activity *self, struct followed *object)
 static void end_visit(struct bd_activity *self, struct bd_visit *visit)
 {
     int kept = 0;
-    for (int i = 0; i < self->followed_count; i++) {
-        if (self->followed[i].visit == visit)
-            lose(self, &self->followed[i]);
+    for (int i = 0; i < self->followed.count; i++) {
+        if (self->followed.items[i].visit == visit)
+            lose(self, &self->followed.items[i]);
         else
-            self->followed[kept++] = self->followed[i];
+            self->followed.items[kept++] = self->followed.items[i];
     }
-    self->followed_count = kept;
+    self->followed.count = kept;
     visit->event.ended = true;
     if (visit->event.number)
         tell_event(self, visit, BD_EVENT_ENDED);
 }
 
-/* Pixels between two boxes; 0 where they touch. */
-static double gap_between(struct bd_box a, struct bd_box b)
-{
-    double across = fmax(a.x, b.x) - fmin(a.x + a.width, b.x + b.width);
-    double down = fmax(a.y, b.y) - fmin(a.y + a.height, b.y + b.height);
-    return hypot(fmax(across, 0), fmax(down, 0));
-}
-
-/* The visit of the object that was lost nearest to a box within the merge window, no farther than
- * the larger side of both boxes. It must have been lost before the new one came. */
-static struct bd_visit *find_lost(const struct bd_activity *self, struct bd_box box, int64_t since)
-{
-    struct bd_visit *visit = NULL;
-    double least = INFINITY;
-    for (int i = 0; i < self->followed_count; i++) {
-        const struct followed *lost = &self->followed[i];
-        const double side =
-            fmax(fmax(box.width, box.height), fmax(lost->box.width, lost->box.height));
-        const double gap = gap_between(box, lost->box);
-        if (lost->last > since || self->time - lost->last > self->merge_window || gap > side ||
-            gap >= least)
-            continue;
-        least = gap;
-        visit = lost->visit;
-    }
-    return visit;
-}
-
-/* The visit of the object that is nearest to a box. */
+/* The visit of the object that is nearest to a box, or any that goes on. */
 static struct bd_visit *find_nearest(const struct bd_activity *self, struct bd_box box)
 {
-    struct bd_visit *visit = NULL;
-    double least = INFINITY;
+    struct bd_visit *visit = bd_followed_nearest(&self->followed, box);
     for (int i = 0; i < self->visit_count && !visit; i++)
         visit = self->visits[i]->event.ended ? NULL : self->visits[i];
-    for (int i = 0; i < self->followed_count; i++) {
-        const double gap = gap_between(box, self->followed[i].box);
-        if (gap >= least)
-            continue;
-        least = gap;
-        visit = self->followed[i].visit;
-    }
     return visit;
 }
 
@@ -232,7 +185,7 @@ static int64_t find_first_frame(const struct bd_activity *self, const struct bd_
     int64_t number = self->frame_count - 1;
     if (object->id <= self->newest)
         return number;
-    while (number > 0 && self->frame_count - number < most_frames &&
+    while (number > self->oldest && self->frame_count - number < most_frames &&
            self->frames[number % most_frames].seconds > object->since)
         number--;
     return number;
@@ -253,7 +206,8 @@ static struct bd_visit *choose_visit(struct bd_activity *self, const struct bd_o
     const int64_t first = find_first_frame(self, object) % most_frames;
     struct bd_visit *visit = object->parent ? find_parent(self, object->parent) : NULL;
     if (!visit)
-        visit = find_lost(self, box, self->frames[first].time);
+        visit = bd_followed_lost(&self->followed, box, self->frames[first].time, self->time,
+                                 self->merge_window);
     if (!visit && count_open(self) == most_visits)
         visit = find_nearest(self, box);
     if (visit)
@@ -265,43 +219,54 @@ static struct bd_visit *choose_visit(struct bd_activity *self, const struct bd_o
 }
 
 /* Room for one more object: the one that was lost longest ago is forgotten. */
-static struct followed *add_followed(struct bd_activity *self)
+static struct bd_followed *add_followed(struct bd_activity *self)
 {
     int oldest = 0;
-    if (self->followed_count < most_followed)
-        return &self->followed[self->followed_count++];
-    for (int i = 1; i < most_followed; i++)
-        if (self->followed[i].last < self->followed[oldest].last)
+    if (self->followed.count < bd_most_followed)
+        return &self->followed.items[self->followed.count++];
+    for (int i = 1; i < bd_most_followed; i++)
+        if (self->followed.items[i].last < self->followed.items[oldest].last)
             oldest = i;
-    lose(self, &self->followed[oldest]);
-    return &self->followed[oldest];
+    lose(self, &self->followed.items[oldest]);
+    return &self->followed.items[oldest];
 }
 
-static enum bd_status see(struct bd_activity *self, const struct bd_object *object)
+static void see(struct bd_activity *self, struct bd_followed *followed,
+                const struct bd_object *object)
 {
     struct bd_mark marks[bd_marks_most];
-    struct followed *followed = NULL;
-    for (int i = 0; i < self->followed_count && !followed; i++)
-        if (self->followed[i].id == object->id)
-            followed = &self->followed[i];
-    if (!followed && !object->seen)
-        return BD_OK;
-    if (!followed) {
-        struct bd_visit *visit = choose_visit(self, object);
-        if (!visit)
-            return bd_fail(BD_ERROR_MEMORY, "out of memory for an event");
-        followed = add_followed(self);
-        *followed = (struct followed){ .id = object->id, .visit = visit };
-        bd_visit_join(visit, object->id);
-    }
     followed->listed = followed->found = true;
     if (!object->seen)
-        return BD_OK;
+        return;
     followed->box = (struct bd_box){ object->x, object->y, object->width, object->height };
     followed->last = self->time;
     bd_visit_see(followed->visit, object);
     note_marks(self, followed, marks,
                bd_marks_see(&self->marks, &followed->marks, marks, object, self->time));
+}
+
+/* Those that are known come first, so that none of them counts as lost where a new one comes. */
+static enum bd_status see_all(struct bd_activity *self, const struct bd_object *objects, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct bd_followed *followed = bd_followed_find(&self->followed, objects[i].id);
+        if (followed)
+            see(self, followed, &objects[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        if (!objects[i].seen || bd_followed_find(&self->followed, objects[i].id))
+            continue;
+        struct bd_visit *visit = choose_visit(self, &objects[i]);
+        if (!visit)
+            return bd_fail(BD_ERROR_MEMORY, "out of memory for an event");
+        struct bd_followed *followed = add_followed(self);
+        *followed = (struct bd_followed){ .id = objects[i].id, .visit = visit };
+        bd_visit_join(visit, objects[i].id);
+        see(self, followed, &objects[i]);
+    }
+    for (int i = 0; i < count; i++)
+        if (objects[i].id > self->newest)
+            self->newest = objects[i].id;
     return BD_OK;
 }
 
@@ -309,15 +274,15 @@ static enum bd_status see(struct bd_activity *self, const struct bd_object *obje
 static void lose_objects(struct bd_activity *self)
 {
     int kept = 0;
-    for (int i = 0; i < self->followed_count; i++) {
-        struct followed *object = &self->followed[i];
+    for (int i = 0; i < self->followed.count; i++) {
+        struct bd_followed *object = &self->followed.items[i];
         if (!object->found)
             lose(self, object);
         object->found = false;
         if (object->listed || self->time - object->last <= self->merge_window)
-            self->followed[kept++] = *object;
+            self->followed.items[kept++] = *object;
     }
-    self->followed_count = kept;
+    self->followed.count = kept;
 }
 
 /* Tells what a visit has become by this frame. */
@@ -335,6 +300,20 @@ static void update_visit(struct bd_activity *self, struct bd_visit *visit)
         end_visit(self, visit);
     else if (event->number && (visit->changed || event->end - visit->told >= second))
         tell_event(self, visit, BD_EVENT_CHANGED);
+}
+
+static void list_events(struct bd_activity *self)
+{
+    self->open_count = 0;
+    for (int i = 0; i < self->visit_count; i++) {
+        const struct bd_event *event = &self->visits[i]->event;
+        if (!event->number || event->ended)
+            continue;
+        int place = self->open_count++;
+        for (; place > 0 && self->events[place - 1]->number > event->number; place--)
+            self->events[place] = self->events[place - 1];
+        self->events[place] = event;
+    }
 }
 
 static void end_all(struct bd_activity *self)
@@ -371,25 +350,23 @@ static int64_t time_of(const struct bd_activity *self, const struct bd_result *r
 enum bd_status bd_activity_add(struct bd_activity *activity, const struct bd_result *result)
 {
     const int64_t time = time_of(activity, result);
-    enum bd_status status = BD_OK;
     begin_frame(activity);
-    if (activity->frame_count > 0 && time < activity->time)
+    if (activity->frame_count > 0 && time < activity->time) {
         end_all(activity);
+        activity->oldest = activity->frame_count;
+    }
     activity->time = time;
     activity->frame = result->mask->index;
     const int64_t place = activity->frame_count++ % most_frames;
     activity->frames[place].seconds = result->time;
     activity->frames[place].time = time;
     activity->frames[place].index = activity->frame;
-    for (int i = 0; i < result->object_count && !status; i++)
-        status = see(activity, &result->objects[i]);
-    for (int i = 0; i < result->object_count; i++)
-        if (result->objects[i].id > activity->newest)
-            activity->newest = result->objects[i].id;
+    enum bd_status status = see_all(activity, result->objects, result->object_count);
     lose_objects(activity);
     for (int i = 0; i < activity->visit_count; i++)
         if (!activity->visits[i]->event.ended)
             update_visit(activity, activity->visits[i]);
+    list_events(activity);
     if (!status && activity->out_of_memory)
         status = bd_fail(BD_ERROR_MEMORY, "out of memory for what happens");
     return status;
@@ -399,6 +376,7 @@ enum bd_status bd_activity_finish(struct bd_activity *activity)
 {
     begin_frame(activity);
     end_all(activity);
+    list_events(activity);
     return activity->out_of_memory ? bd_fail(BD_ERROR_MEMORY, "out of memory for what happens")
                                    : BD_OK;
 }
@@ -411,18 +389,8 @@ const struct bd_happening *bd_activity_happenings(const struct bd_activity *acti
 
 const struct bd_event *const *bd_activity_events(const struct bd_activity *activity, int *count)
 {
-    struct bd_activity *self = (struct bd_activity *)activity;
-    *count = 0;
-    for (int i = 0; i < self->visit_count; i++) {
-        const struct bd_event *event = &self->visits[i]->event;
-        if (!event->number || event->ended)
-            continue;
-        int place = (*count)++;
-        for (; place > 0 && self->events[place - 1]->number > event->number; place--)
-            self->events[place] = self->events[place - 1];
-        self->events[place] = event;
-    }
-    return self->events;
+    *count = activity->open_count;
+    return activity->events;
 }
 
 const struct bd_mark_total *bd_activity_totals(const struct bd_activity *activity, int *count)

@@ -123,7 +123,7 @@ int bd_marks_see(const struct bd_marks *marks, struct bd_mark_state *state,
 {
     const struct bd_point foot = { object->x + object->width / 2.,
                                    object->y + object->height - .5 };
-    const double margin = fmax(2, object->height / 10.);
+    const double margin = fmax(2, object->height / (object->group ? 3. : 10.));
     int count = 0;
     for (int i = 0; i < marks->lines; i++) {
         const int direction = cross(marks, state, i, foot, margin);

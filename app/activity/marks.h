@@ -2,9 +2,12 @@
  *
  * The foot of an object decides. It has crossed a line when it was clearly on one side and then is
  * clearly on the other: by a tenth of its height, and by 2 pixels at least. So one who stands on
- * the line is counted once. The last time that the foot changed sides must have been between the
- * ends of the line. A zone is entered with the first frame in which the foot is inside, and left
- * when the foot is outside by as much, or when the object has gone. */
+ * the line is counted once. In a group the foot is an estimate, and a third of the height is asked
+ * for: on vtest.avi, at x = 350, one who stands behind another was counted three times with a
+ * tenth. The last time that the foot changed sides must have been between the ends of the line. A
+ * zone is entered with the first frame in which the foot is inside, and left when the foot is
+ * outside by as much as a line asks for, or when the object has gone.
+ */
 #ifndef BD_APP_ACTIVITY_MARKS_H
 #define BD_APP_ACTIVITY_MARKS_H
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "app/eval/objects_report.h"
 #include "app/eval/plan.h"
 #include "app/eval/report.h"
 #include "app/eval/sheet.h"
@@ -223,6 +224,7 @@ static int evaluate(struct bd_eval_plan *plan)
     int scored = bd_eval_mean(plan, -1).sequences;
     if (scored > 1)
         bd_eval_print_mean(plan);
+    bd_eval_print_objects(plan);
     summarize(plan, seconds);
     int exit_status = whole ? 0 : scored ? 3 : nothing_scored(plan);
     if (!write_files(plan, seconds) && exit_status == 0)

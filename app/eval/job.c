@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "app/eval/compare.h"
+#include "app/eval/objects.h"
 #include "app/interrupt.h"
 #include "app/pipeline/pipeline.h"
 #include "base/clock.h"
@@ -22,6 +23,7 @@ struct run {
     struct bd_pipeline *pipeline;
     struct bd_frame truth;
     struct bd_worst *worst;
+    struct bd_eval_objects *objects; /* NULL: they are not scored */
 };
 
 static void note(struct bd_eval_result *result, enum bd_status status)
@@ -72,6 +74,24 @@ static void open_peers(struct run *run)
                                                      &run->sequence, setup->alone, all));
 }
 
+static enum bd_status open_objects(struct run *run)
+{
+    enum bd_status status = bd_eval_objects_open(&run->objects, &run->sequence);
+    if (status != BD_END)
+        return status;
+    bd_log(BD_LOG_WARNING, "%s: its objects are not scored: there is no gt/gt.txt",
+           run->job->folder);
+    return BD_OK;
+}
+
+static unsigned wanted(const struct run *run)
+{
+    unsigned wants = run->worst ? BD_WANT_BACKGROUND | BD_WANT_INPUT : 0;
+    if (run->options.shadows)
+        wants |= BD_WANT_SHADOWS;
+    return run->objects ? wants | BD_WANT_OBJECTS : wants;
+}
+
 static enum bd_status open_run(struct run *run)
 {
     struct bd_eval_setup *setup = run->setup;
@@ -86,6 +106,8 @@ static enum bd_status open_run(struct run *run)
     run->options.argument_count = 1;
     if (run->options.masks)
         status = make_folders(&run->options, job->name);
+    if (!status && run->options.objects)
+        status = open_objects(run);
     if (!status && setup->worst_rows) {
         const struct bd_sequence *sequence = &run->sequence;
         int64_t from = sequence->input.first, to = sequence->input.last;
@@ -94,10 +116,8 @@ static enum bd_status open_run(struct run *run)
                                  sequence->score_to < to ? sequence->score_to : to);
     }
     if (!status)
-        status = bd_pipeline_open(&run->pipeline, &run->options, false,
-                                  (run->worst ? BD_WANT_BACKGROUND | BD_WANT_INPUT : 0) |
-                                      (run->options.shadows ? BD_WANT_SHADOWS : 0),
-                                  bd_interrupted, NULL);
+        status = bd_pipeline_open(&run->pipeline, &run->options, false, wanted(run), bd_interrupted,
+                                  NULL);
     if (status)
         return status;
     int64_t frames = bd_pipeline_frame_count(run->pipeline);
@@ -139,6 +159,10 @@ static enum bd_status score_frame(struct run *run, int64_t number, const struct 
         return status == BD_END ? BD_OK : status; /* BD_END: this frame does not count */
     bd_score_pool(&run->job->ours.score, &offer.scores[0]);
     score_peers(run, &offer);
+    if (run->objects)
+        status = bd_eval_objects_add(run->objects, number - run->sequence.input.first, result);
+    if (status)
+        return status;
     return run->worst ? bd_worst_offer(run->worst, &offer) : BD_OK;
 }
 
@@ -176,7 +200,8 @@ static enum bd_status finish(struct run *run, enum bd_status status)
         return status;
     if (!job->ours.score.frames)
         return bd_fail(BD_ERROR_FORMAT, "%s: no frame has ground truth in the range", job->folder);
-    return BD_OK;
+    job->has_objects = run->objects != NULL;
+    return run->objects ? bd_eval_objects_scores(&job->objects, run->objects) : BD_OK;
 }
 
 void bd_eval_job_run(struct bd_eval_job *job, struct bd_eval_setup *setup)
@@ -198,6 +223,7 @@ void bd_eval_job_run(struct bd_eval_job *job, struct bd_eval_setup *setup)
         run.worst = NULL;
     }
     bd_worst_destroy(&run.worst);
+    bd_eval_objects_close(&run.objects);
     bd_pipeline_close(&run.pipeline);
     for (int i = 0; i < setup->peer_count; i++)
         bd_eval_masks_close(&run.masks[i]);

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "app/eval/tracking.h"
 #include "app/eval/worst.h"
 #include "app/options.h"
 
@@ -39,6 +40,8 @@ struct bd_eval_job {
 
     /* The results; the thread that runs the job writes them. */
     struct bd_eval_result ours, peers[bd_max_compare];
+    bool has_objects; /* they were wanted, and the true ones are known */
+    struct bd_track_scores objects;
     int64_t frames;  /* separated, scored or not */
     double seconds;  /* spent on separating them, without reading the ground truth */
     int64_t damaged; /* pictures that could not be read */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/eval/objects_report.h"
 #include "app/json.h"
 #include "video/output_file.h"
 
@@ -48,8 +49,7 @@ static double rate(int64_t frames, double seconds)
     return seconds > 0 ? (double)frames / seconds : 0;
 }
 
-/* Wide enough for all names. */
-static int name_column(const struct bd_eval_plan *plan)
+int bd_eval_name_column(const struct bd_eval_plan *plan)
 {
     size_t column = least_column;
     for (int i = 0; i < plan->count; i++)
@@ -63,15 +63,15 @@ static int name_column(const struct bd_eval_plan *plan)
 
 void bd_eval_print_header(const struct bd_eval_plan *plan)
 {
-    printf("%-*s %9s %9s %9s %7s %8s\n", name_column(plan), "sequence", "precision", "recall", "F",
-           "frames", "fps");
+    printf("%-*s %9s %9s %9s %7s %8s\n", bd_eval_name_column(plan), "sequence", "precision",
+           "recall", "F", "frames", "fps");
     fflush(stdout);
 }
 
 static void print_peer(const struct bd_eval_plan *plan, int peer, double precision, double recall,
                        double f_measure)
 {
-    printf("%*s%-*s %9.4f %9.4f %9.4f", peer_indent, "", name_column(plan) - peer_indent,
+    printf("%*s%-*s %9.4f %9.4f %9.4f", peer_indent, "", bd_eval_name_column(plan) - peer_indent,
            plan->setup.peers[peer].name, precision, recall, f_measure);
 }
 
@@ -80,7 +80,7 @@ void bd_eval_print_job(const struct bd_eval_plan *plan, const struct bd_eval_job
     const struct bd_score *score = &job->ours.score;
     if (!bd_eval_scored(job, -1))
         return;
-    printf("%-*s %9.4f %9.4f %9.4f %7lld %8.1f\n", name_column(plan), job->name,
+    printf("%-*s %9.4f %9.4f %9.4f %7lld %8.1f\n", bd_eval_name_column(plan), job->name,
            bd_score_precision(score), bd_score_recall(score), bd_score_f_measure(score),
            (long long)score->frames, rate(job->frames, job->seconds));
     for (int i = 0; i < plan->setup.peer_count; i++) {
@@ -97,7 +97,7 @@ void bd_eval_print_job(const struct bd_eval_plan *plan, const struct bd_eval_job
 void bd_eval_print_mean(const struct bd_eval_plan *plan)
 {
     struct bd_eval_mean ours = bd_eval_mean(plan, -1);
-    printf("%-*s %9.4f %9.4f %9.4f %7s %8.1f\n", name_column(plan), "mean", ours.precision,
+    printf("%-*s %9.4f %9.4f %9.4f %7s %8.1f\n", bd_eval_name_column(plan), "mean", ours.precision,
            ours.recall, ours.f_measure, "", rate(ours.frames, ours.seconds));
     for (int i = 0; i < plan->setup.peer_count; i++) {
         struct bd_eval_mean mean = bd_eval_mean(plan, i);
@@ -145,6 +145,7 @@ static void write_job(struct bd_json *json, const struct bd_eval_plan *plan,
     }
     if (plan->setup.peer_count)
         bd_json_close(json, ']');
+    bd_eval_write_objects(json, job);
     bd_json_close(json, '}');
 }
 
@@ -244,6 +245,7 @@ static void write_all(FILE *file, const void *user)
     write_mean(&json, "mean_f_measure", mean.f_measure, mean.sequences);
     write_mean(&json, "mean_precision", mean.precision, mean.sequences);
     write_mean(&json, "mean_recall", mean.recall, mean.sequences);
+    bd_eval_write_mean_objects(&json, plan);
     write_settings(&json, plan);
     write_peers(&json, plan);
     bd_json_number(&json, "run_seconds", report->seconds, 6);

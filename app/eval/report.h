@@ -18,6 +18,9 @@ struct bd_eval_mean bd_eval_mean(const struct bd_eval_plan *plan, int peer);
 /* Whether our masks of the sequence, or a peer's, were scored in full. A peer's need ours. */
 bool bd_eval_scored(const struct bd_eval_job *job, int peer);
 
+/* Characters that the names in a table take. */
+int bd_eval_name_column(const struct bd_eval_plan *plan);
+
 /* The table, line by line. Of a job: ours, and below it the peers'; nothing where it failed. */
 void bd_eval_print_header(const struct bd_eval_plan *plan);
 void bd_eval_print_job(const struct bd_eval_plan *plan, const struct bd_eval_job *job);

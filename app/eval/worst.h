@@ -24,7 +24,7 @@ extern const struct bd_stroke_color bd_worst_found, bd_worst_missed, bd_worst_wr
 
 struct bd_worst_frame {
     int64_t number;
-    struct bd_score scores[1 + bd_max_compare];    /* of this frame: ours, those of others */
+    struct bd_score scores[1 + bd_max_compare];  /* of this frame: ours, those of others */
     struct bd_frame pictures[bd_worst_pictures]; /* BD_RGB24; empty where there is none */
 };
 
@@ -32,7 +32,7 @@ struct bd_worst_frame {
 struct bd_worst_offer {
     int64_t number;
     const struct bd_frame *input, *background, *truth;
-    const struct bd_frame *roi;                     /* empty: everywhere */
+    const struct bd_frame *roi;                       /* empty: everywhere */
     const struct bd_frame *masks[1 + bd_max_compare]; /* ours, those of others; NULL: none */
     struct bd_score scores[1 + bd_max_compare];
 };

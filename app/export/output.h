@@ -26,6 +26,7 @@ struct bd_output_kind {
     size_t option;    /* offset in struct bd_options of the path */
     unsigned wants;   /* BD_WANT_ bits */
     bool streams;     /* the path "-" is stdout */
+    bool folder;      /* the path is a folder, which several inputs may share */
 
     /* Of outputs of several files: whether one would be replaced, whose name `path` then is. NULL:
      * the path that is given is that of the file. */

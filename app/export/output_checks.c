@@ -1,5 +1,6 @@
 #include <libavformat/avformat.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "app/export/clips/plan.h"
 #include "app/export/output.h"
 #include "app/export/outputs.h"
+#include "app/export/own_options.h"
 #include "app/interrupt.h"
 #include "video/input/image_pattern.h"
 #include "video/output/writer.h"
@@ -27,19 +29,12 @@ static bool same_file(const char *a, const char *b)
            info_a.st_dev == info_b.st_dev && info_a.st_ino == info_b.st_ino;
 }
 
-/* Whether an output would replace what is read: the input, one of its pictures, or the region. */
-static bool is_read(const struct bd_options *options, const char *path)
+/* Whether an output is a picture of a pattern that is read: of names with any count of digits. */
+static bool is_picture(const char *path, const char *pattern)
 {
-    char file[PATH_MAX], input[PATH_MAX];
-    const char *pattern = options->arguments[0];
-    first_file(file, path);
-    first_file(input, pattern);
-    if (same_file(file, input) || same_file(path, pattern) ||
-        (options->roi && (same_file(file, options->roi) || same_file(path, options->roi))))
-        return true;
+    char file[PATH_MAX];
     if (!bd_image_pattern_is(pattern))
         return false;
-    /* Of a pattern, names with any count of digits. */
     for (int number = 1; number < 1000000000; number *= 10) {
         if (av_get_frame_filename(file, sizeof file, path, number))
             return bd_image_pattern_holds(pattern, path);
@@ -47,6 +42,24 @@ static bool is_read(const struct bd_options *options, const char *path)
             return true;
     }
     return false;
+}
+
+/* Whether an output would replace what is read: an input, one of its pictures, or the region. */
+static bool is_read(const struct bd_options *options, const struct bd_inputs *inputs,
+                    const char *path)
+{
+    char file[PATH_MAX], first[PATH_MAX];
+    first_file(file, path);
+    bool there = access(file, F_OK) == 0 || access(path, F_OK) == 0;
+    for (int i = 0; i < inputs->count; i++) {
+        const char *input = inputs->items[i];
+        first_file(first, input);
+        if (strcmp(file, first) == 0 || strcmp(path, input) == 0 ||
+            (there && (same_file(file, first) || same_file(path, input))) ||
+            is_picture(path, input))
+            return true;
+    }
+    return options->roi && (same_file(file, options->roi) || same_file(path, options->roi));
 }
 
 /* Whether writing to `path` would replace something: for a pattern, any picture of its names. */
@@ -170,7 +183,8 @@ static enum bd_status check_same(const struct bd_options *options, int index, co
     return BD_OK;
 }
 
-enum bd_status bd_outputs_check(const struct bd_options *options)
+/* What concerns all exports alike. */
+static enum bd_status check_options(const struct bd_options *options)
 {
     enum bd_status status = check_codecs(options);
     if (!status)
@@ -179,15 +193,21 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
         status = check_timelapse(options);
     if (!status)
         status = check_synopsis(options);
-    if (!status)
-        status = check_scan(options);
+    return status ? status : check_scan(options);
+}
+
+/* The outputs of one export. */
+static enum bd_status check_outputs(const struct bd_options *options,
+                                    const struct bd_inputs *inputs)
+{
+    enum bd_status status = BD_OK;
     for (int i = 0; i < bd_output_kind_count && !status; i++) {
         const char *name = bd_output_kinds[i]->name;
         const char *path = bd_output_path(options, bd_output_kinds[i]);
         if (!path)
             continue;
         bool file = !bd_output_is_stdout(bd_output_kinds[i], path);
-        if (file && is_read(options, path))
+        if (file && is_read(options, inputs, path))
             return bd_fail(BD_ERROR_ARGUMENT,
                            "--%s %s: is the input itself, one of its pictures, or the region", name,
                            path);
@@ -195,5 +215,65 @@ enum bd_status bd_outputs_check(const struct bd_options *options)
         if (file && !status)
             status = ask(options, bd_output_kinds[i], path);
     }
+    return status;
+}
+
+/* Paths of outputs of all exports, which go to one folder. */
+struct paths {
+    char **items;
+    size_t count;
+};
+
+static enum bd_status remember(struct paths *paths, struct bd_own_options *own)
+{
+    char **grown = realloc(paths->items, (paths->count + bd_output_kind_count) * sizeof *grown);
+    if (!grown)
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for the names of the outputs");
+    paths->items = grown;
+    for (int i = 0; i < bd_output_kind_count; i++)
+        if (own->paths[i] && !bd_output_kinds[i]->folder) {
+            grown[paths->count++] = own->paths[i];
+            own->paths[i] = NULL;
+        }
+    return BD_OK;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names of inputs differ, but a.b with the end c is a with the end b.c. */
+static enum bd_status check_differ(const struct paths *paths)
+{
+    if (paths->count)
+        qsort(paths->items, paths->count, sizeof *paths->items, compare);
+    for (size_t i = 1; i < paths->count; i++)
+        if (strcmp(paths->items[i - 1], paths->items[i]) == 0)
+            return bd_fail(BD_ERROR_ARGUMENT, "%s: would be an output of two inputs",
+                           paths->items[i]);
+    return BD_OK;
+}
+
+enum bd_status bd_all_outputs_check(const struct bd_options *options,
+                                    const struct bd_inputs *inputs)
+{
+    struct paths paths = { 0 };
+    enum bd_status status = check_options(options);
+    for (int i = 0; i < bd_exports_count(options, inputs) && !status; i++) {
+        struct bd_own_options own;
+        status = bd_own_options_make(&own, options, inputs, i);
+        if (status)
+            break;
+        status = check_outputs(&own.options, inputs);
+        if (!status)
+            status = remember(&paths, &own);
+        bd_own_options_free(&own);
+    }
+    if (!status)
+        status = check_differ(&paths);
+    for (size_t i = 0; i < paths.count; i++)
+        free(paths.items[i]);
+    free(paths.items);
     return status;
 }

@@ -5,15 +5,18 @@
 #include "app/pipeline/pipeline.h"
 
 struct bd_activity;
+struct bd_inputs;
 struct bd_outputs;
 
 /* BD_WANT_ bits that the given outputs need; *count is the number of outputs given. */
 unsigned bd_outputs_wants(const struct bd_options *options, int *count);
 
-/* Fails if a codec does not exist or has no output, if an output is something that is read
- * (the input, one of its pictures, the region), if two outputs are the same file, or if one exists
- * and may not be replaced (asks on a terminal). Before anything is opened. */
-enum bd_status bd_outputs_check(const struct bd_options *options);
+/* The outputs of all exports of these inputs. Fails if a codec does not exist or has no output, if
+ * an output is something that is read (an input, one of its pictures, the region), if two outputs
+ * are the same file, or if one exists and may not be replaced (asks on a terminal). Before anything
+ * is opened. */
+enum bd_status bd_all_outputs_check(const struct bd_options *options,
+                                    const struct bd_inputs *inputs);
 
 /* Opens all given outputs; on failure nothing stays open. */
 enum bd_status bd_outputs_open(struct bd_outputs **outputs, const struct bd_options *options,

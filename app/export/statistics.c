@@ -3,6 +3,7 @@
 #include <math.h>
 #include <sys/resource.h>
 
+#include "app/export/event_text.h"
 #include "app/json.h"
 #include "app/process_memory.h"
 #include "base/clock.h"
@@ -75,6 +76,7 @@ static double second_half(const struct bd_statistics *s)
 struct page {
     const struct bd_statistics *statistics;
     const char *backend;
+    const struct bd_activity *activity;
     double seconds;
 };
 
@@ -98,13 +100,17 @@ static void print(FILE *file, const void *user)
     bd_json_number(&json, "frame_ms_second_half", 1e3 * second_half(s), 4);
     bd_json_number(&json, "cpu_seconds", processor, 6);
     bd_json_number(&json, "peak_rss_mib", bd_process_memory("VmHWM:"), 6);
+    if (page->activity) {
+        bd_json_integer(&json, "events", bd_activity_event_count(page->activity));
+        bd_event_write_totals(&json, page->activity);
+    }
     bd_json_close(&json, '}');
 }
 
 enum bd_status bd_statistics_write(const struct bd_statistics *statistics, const char *path,
-                                   const char *backend)
+                                   const char *backend, const struct bd_activity *activity)
 {
-    struct page page = { statistics, backend, bd_clock_seconds() - statistics->begin };
+    struct page page = { statistics, backend, activity, bd_clock_seconds() - statistics->begin };
     enum bd_status status = bd_output_print(path, print, &page, true);
     return status ? bd_fail(status, "--json %s", bd_error_detail()) : BD_OK;
 }

@@ -7,6 +7,8 @@
 
 #include <backdrop/status.h>
 
+struct bd_activity;
+
 /* Times between frames are counted in classes, each 1 % wider than the one before, from a
  * microsecond to a quarter of an hour. The moments of frames 0, step, 2 step, ... are kept; the
  * step doubles when there is no more room. */
@@ -28,9 +30,9 @@ void bd_statistics_begin(struct bd_statistics *statistics);
 /* A frame is done. */
 void bd_statistics_add(struct bd_statistics *statistics);
 
-/* The run has ended: writes one JSON object. `backend`: its description. Errors as bd_output_write.
- */
+/* The run has ended: writes one JSON object. `backend`: its description. `activity`, with its
+ * events and counts of lines and zones, may be NULL. Errors as bd_output_write. */
 enum bd_status bd_statistics_write(const struct bd_statistics *statistics, const char *path,
-                                   const char *backend);
+                                   const char *backend, const struct bd_activity *activity);
 
 #endif

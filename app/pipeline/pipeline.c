@@ -16,6 +16,7 @@
 #include "app/pipeline/settings.h"
 #include "app/pipeline/stabilise.h"
 #include "base/clock.h"
+#include "video/input/pieces.h"
 #include "video/scale.h"
 
 /* Decoded frames that may wait: enough to even out key frames, few enough for 4K pictures. */
@@ -23,10 +24,6 @@ enum { queue_frames = 8, live_queue_frames = 2 };
 
 /* Threads that scale frames: a colour frame of 1920x1080 takes one thread 2 ms. */
 enum { scaling_threads = 4 };
-
-/* Decoders of a GPU that help with a film: a single one would be slower than the rest of the
- * program. They are not opened for fewer --frames than these. */
-enum { gpu_decoders = 4, frames_for_decoders = 1000 };
 
 /* Seconds of look-ahead from which on it is read in several parts. */
 enum { least_for_parts = 10 };
@@ -43,6 +40,7 @@ struct bd_pipeline {
 
     struct bd_backend *backend;
     struct bd_device *device; /* in whose memory pictures stay; NULL: they come to the host */
+    struct bd_pieces *pieces; /* that are joined to one film; NULL: the input is one file */
     struct bd_reader *reader;
     const struct bd_reader_info *info;
     struct bd_reader_options reader_options;
@@ -72,29 +70,17 @@ static bool asked_to_stop(void *user)
 static enum bd_status open_reader(struct bd_pipeline *pipeline)
 {
     const struct bd_options *options = pipeline->options;
-    const unsigned colours = BD_WANT_FOREGROUND | BD_WANT_OVERLAY | BD_WANT_COLOR;
-    bool color = !options->gray || (pipeline->wants & (colours | BD_WANT_DECODED));
-    bool few = options->frames > 0 && options->frames < frames_for_decoders;
-    bool no_hardware = !options->hwaccel || strcmp(options->hwaccel, "none") == 0;
-    pipeline->reader_options =
-        (struct bd_reader_options){ .input_format = options->input_format,
-                                    .input_options = options->input_options,
-                                    .input_option_count = options->input_option_count,
-                                    .format = color ? BD_RGB24 : BD_GRAY8,
-                                    .pictures = pipeline->wants & (colours | BD_WANT_INPUT)
-                                                    ? BD_PICTURES_BOTH
-                                                    : BD_PICTURES_DECODED,
-                                    .tone_curve = true,
-                                    .start = options->start,
-                                    .duration = options->duration,
-                                    .threads = options->threads,
-                                    .hwaccel = no_hardware ? NULL : options->hwaccel,
-                                    .device = pipeline->device,
-                                    .decoders = few ? 0 : gpu_decoders,
-                                    .interrupted = asked_to_stop,
-                                    .user = pipeline };
-    enum bd_status status =
-        bd_reader_open(&pipeline->reader, options->arguments[0], &pipeline->reader_options);
+    struct bd_reader_options *reading = &pipeline->reader_options;
+    enum bd_status status = BD_OK;
+    *reading = bd_choose_reading(options, pipeline->wants);
+    reading->device = pipeline->device;
+    reading->interrupted = asked_to_stop;
+    reading->user = pipeline;
+    if (options->piece_count > 1)
+        status = bd_pieces_open(&pipeline->pieces, options->pieces, options->piece_count, reading);
+    reading->pieces = pipeline->pieces;
+    if (!status)
+        status = bd_reader_open(&pipeline->reader, options->arguments[0], reading);
     if (status == BD_ERROR_INTERRUPTED || status == BD_ERROR_MEMORY)
         return status;
     if (status)
@@ -445,6 +431,7 @@ void bd_pipeline_close(struct bd_pipeline **pipeline)
     bd_initialiser_close(&self->initialiser);
     bd_queue_close(&self->queue);
     bd_reader_close(&self->reader);
+    bd_pieces_close(&self->pieces);
     bd_separator_destroy(&self->separator);
     bd_stabiliser_destroy(&self->stabiliser);
     bd_batch_destroy(&self->batch);

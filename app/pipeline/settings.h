@@ -10,6 +10,9 @@ enum bd_status bd_choose_settings(struct bd_separator_options *settings,
                                   const struct bd_options *options,
                                   const struct bd_reader_info *info, unsigned wants);
 
+/* How the input is read; without a device, and `interrupted`. */
+struct bd_reader_options bd_choose_reading(const struct bd_options *options, unsigned wants);
+
 /* Processors that may be used. */
 int bd_cores_of(const struct bd_options *options);
 

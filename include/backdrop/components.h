@@ -35,16 +35,23 @@ static inline size_t bd_components_most(int width, int height)
     return ((size_t)width + 1) / 2 * (size_t)height;
 }
 
-/* BD_ERROR_MEMORY leaves *components empty. */
+/* Room for pictures of that size, sides 1 to 32768. BD_ERROR_ARGUMENT, BD_ERROR_MEMORY: *components
+ * is empty then. */
 BD_API enum bd_status bd_components_create(struct bd_components *components, int width, int height);
+
+/* Leaves *components empty. NULL and empty ones are no error. */
 BD_API void bd_components_destroy(struct bd_components *components);
 
-/* Finds the components of pixels equal to `value`, which touch at sides, or also at corners. All
- * other pixels of the picture (height rows, `stride` bytes apart) are equal to `other`. */
+/* Finds the components of pixels equal to `value`, which touch at sides, or also at corners. The
+ * picture has the rows and columns of *components, its rows `stride` bytes apart, at least a row's
+ * width. All its other pixels are equal to `other`, which differs from `value`: a pixel that is
+ * neither belongs to the run that it follows, or to none. Nothing is found where *components is
+ * NULL or empty, `picture` is NULL or the two values are the same. Takes time in proportion to the
+ * pixels and allocates nothing. */
 BD_API void bd_components_find(struct bd_components *components, const uint8_t *picture,
                                int64_t stride, uint8_t value, uint8_t other, bool corners);
 
-/* The root of the component of run i. */
+/* The root of the component of run i; 0 where there is no such run. */
 BD_API int32_t bd_components_root(struct bd_components *components, int32_t i);
 
 #ifdef __cplusplus

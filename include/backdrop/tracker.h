@@ -1,5 +1,18 @@
 /* Objects: the components of a mask, followed from one frame to the next. Each keeps a number as
- * long as it can be told from the others. */
+ * long as it can be told from the others.
+ *
+ * The method is SORT (Bewley et al., "Simple online and realtime tracking", ICIP 2016): a Kalman
+ * filter of constant velocity predicts each box, and the Hungarian method assigns components to
+ * boxes by overlap. A component of several objects is a group, as with McKenna et al. ("Tracking
+ * groups of people", 2000): its members keep their numbers and sizes, move on by their filters, and
+ * its edges and its silhouette say where they are. When it splits, each piece goes to the member
+ * that it fits best. Several components close together are one object. A part that moves away
+ * becomes an object of its own, whose parent is the first.
+ *
+ * All rules are in seconds and in sizes of the object: the frame rate may vary, and matters little
+ * from 5 to 60 frames a second. There is no appearance: two of the same size who stand still as one
+ * component may exchange their numbers when they part. The same masks and times give the same
+ * objects. */
 #ifndef BACKDROP_TRACKER_H
 #define BACKDROP_TRACKER_H
 
@@ -18,7 +31,8 @@ struct bd_tracker_options {
     int width, height; /* pixels of every mask */
     int min_area;      /* pixels of the smallest component that may become an object;
                           0: 0.05 % of the mask */
-    double confirm;  /* seconds that a component must be followed before it is an object; 0: 0.2 */
+    double confirm; /* seconds that a component must be followed before it is an object; in these it
+                       is seen in most frames, and in three at least; 0: 0.2 */
     double patience; /* seconds that an object which is not seen is waited for; 0: 1 */
 };
 
@@ -26,18 +40,19 @@ struct bd_tracker_options {
 struct bd_object {
     int64_t id;              /* number, from 1, in the order in which objects are confirmed */
     int x, y, width, height; /* its box, pixels from the upper left corner */
-    int64_t area;            /* pixels of the mask that it covers; of a group, its share */
-    double confidence;       /* 0..1: how sure it is that this is the object of that number */
-    double vx, vy;           /* how its box moves, pixels a second */
-    double since;            /* time of the frame in which it was seen first */
-    int64_t parent;          /* the object that it came out of; 0: none */
-    int group;               /* objects of one component have the same number, from 1; 0: alone */
-    bool seen;               /* false: hidden in this frame, and the box is where it should be */
+    int64_t area;      /* pixels of the mask that it covers; in a group, its share; hidden: 0 */
+    double confidence; /* 0..1: how sure it is that this is the object of that number */
+    double vx, vy;     /* how its box moves, pixels a second */
+    double since;      /* time of the frame in which it was seen first */
+    int64_t parent;    /* the object that it came out of; 0: none */
+    int group;         /* objects of one component have the same number, from 1; 0: alone */
+    bool seen;         /* false: hidden in this frame, and the box is where it should be */
 };
 
 struct bd_tracker;
 
-/* BD_ERROR_ARGUMENT for options out of range, BD_ERROR_MEMORY. */
+/* Masks have sides of 1 to 32768. BD_ERROR_ARGUMENT for options out of range, BD_ERROR_MEMORY. All
+ * memory is taken here. */
 BD_API enum bd_status bd_tracker_create(struct bd_tracker **tracker,
                                         const struct bd_tracker_options *options);
 BD_API void bd_tracker_destroy(struct bd_tracker **tracker);
@@ -45,8 +60,12 @@ BD_API void bd_tracker_destroy(struct bd_tracker **tracker);
 /* Follows the objects into the next mask (height rows of width bytes, 255 where an object is, else
  * 0, `stride` bytes apart) of the time `time`, in seconds. *objects (*count of them, by their
  * numbers) are the confirmed ones, valid until the next call. An object that has gone is listed,
- * not seen, as long as it may come back; after that its number is not used again. A step back in
- * time, or of more than 5 seconds ahead, ends all objects. BD_ERROR_ARGUMENT, BD_ERROR_MEMORY. */
+ * not seen, as long as it may come back; after that its number is not used again. What leaves at
+ * the border is waited for only briefly. A step back in time, or of more than 5 seconds ahead, ends
+ * all objects. A component of more than 80 % of the mask is a change of light: then nothing is
+ * seen. Of a mask the 256 largest components count, and up to 256 objects and candidates are
+ * followed, so that noise takes bounded time. Allocates nothing. BD_ERROR_ARGUMENT: a NULL, a
+ * stride shorter than a row, a time that is not finite; *objects is NULL then and *count 0. */
 BD_API enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask,
                                      int64_t stride, double time, const struct bd_object **objects,
                                      int *count);

@@ -1,9 +1,6 @@
 /* backdrop export: what is written is read again, with the same frames and times. */
 #include "tests/app/cli_fixture.h"
 
-#include <time.h>
-
-#include "app/export/events.h"
 #include "video/input/reader.h"
 #include "video/synth/synth.h"
 
@@ -255,203 +252,11 @@ static void variable_frame_rate_is_kept(void **state)
                     in.times[i] - out.times[i] - shift > -0.0011);
 }
 
-static void events_as_json(void **state)
-{
-    char text[8192];
-    assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=60' --events e.json -q"), 0);
-    cli_slurp(*state, "e.json", text, sizeof text);
-    static const char *const keys[] = { "events", "start", "end",   "peak_fraction",
-                                        "x",      "width", "frames" };
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        char key[32];
-        snprintf(key, sizeof key, "\"%s\": ", keys[i]);
-        assert_non_null(strstr(text, key));
-    }
-    assert_non_null(strstr(text, "\"frames\": 60"));
-    /* nothing moves: no event, but a complete file */
-    assert_int_equal(
-        cli_run(*state, "ffmpeg -v error -f lavfi -i color=gray:s=64x48:d=2 still.mkv"), 0);
-    assert_int_equal(cli_run(*state, "$B export still.mkv --events s.json -q"), 0);
-    cli_slurp(*state, "s.json", text, sizeof text);
-    assert_non_null(strstr(text, "\"events\": []"));
-    assert_non_null(strstr(text, "\"frames\": 50"));
-}
-
-/* Writes the events of masks that are white at these times, in units of 1/den seconds. */
-static void write_events(const char *folder, const char *name, bool live, int64_t den,
-                         const int64_t *pts, int count, char *text, size_t size)
-{
-    char path[512];
-    struct bd_events *events = NULL;
-    struct bd_frame mask = { 0 };
-    struct bd_result result = { .mask = &mask, .foreground_pixels = 64 * 48 };
-    struct bd_reader_info info = { .time_base = { 1, den }, .live = live };
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_int_equal(bd_frame_create(&mask, 64, 48, BD_GRAY8), BD_OK);
-    memset(mask.data, 255, (size_t)(mask.stride * 48));
-    assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
-    for (int i = 0; i < count; i++) {
-        mask.index = i;
-        mask.pts = pts[i];
-        result.time = (double)pts[i] / (double)den;
-        assert_int_equal(bd_events_add(events, &result), BD_OK);
-    }
-    assert_int_equal(bd_events_close(&events, NULL), BD_OK);
-    bd_frame_destroy(&mask);
-    cli_slurp(folder, name, text, size);
-}
-
 static void assert_has(const char *text, const char *part)
 {
     if (!strstr(text, part))
         print_error("%s is not in\n%s\n", part, text);
     assert_non_null(strstr(text, part));
-}
-
-/* Times as large as a camera's keep their microseconds, and what a time base holds is written. */
-static void event_times_are_exact(void **state)
-{
-    char text[4096];
-    static const int64_t camera[] = { 1795398360123456, 1795398360623457, 1795398361123458 };
-    write_events(*state, "a.json", false, 1000000, camera, 3, text, sizeof text);
-    assert_has(text, "\"start\": 1795398360.123456,");
-    assert_has(text, "\"end\": 1795398361.123458,");
-    assert_has(text, "\"peak_time\": 1795398360.123456,");
-    assert_has(text, "\"start_utc\": null");
-    write_events(*state, "a.csv", false, 1000000, camera, 3, text, sizeof text);
-    assert_has(text, "\n1,1795398360.123456,1795398361.123458,0,2,1795398360.123456,");
-    assert_has(text, ",,,\n");
-    static const int64_t thirds[] = { -1, 1, 2 }, absurd[] = { INT64_MIN, 0, INT64_MAX };
-    write_events(*state, "b.json", false, 3, thirds, 3, text, sizeof text);
-    assert_has(text, "\"start\": -0.333333333,");
-    assert_has(text, "\"end\": 0.666666667,");
-    write_events(*state, "c.json", true, 1, absurd, 3, text, sizeof text);
-    assert_has(text, "\"event\": 3,");
-}
-
-/* An event that has ended is in the file, should the program be killed; what the file held before
- * is there until the end. */
-static void events_are_written_at_once(void **state)
-{
-    char path[512], text[4096];
-    struct bd_events *events = NULL;
-    struct bd_frame mask = { 0 };
-    struct bd_result result = { .mask = &mask };
-    struct bd_reader_info info = { .time_base = { 1, 1 } };
-    snprintf(path, sizeof path, "%s/e.csv", (const char *)*state);
-    assert_int_equal(cli_run(*state, "printf old > e.csv"), 0);
-    assert_int_equal(bd_frame_create(&mask, 64, 48, BD_GRAY8), BD_OK);
-    memset(mask.data, 255, (size_t)(mask.stride * 48));
-    assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
-    for (int i = 0; i < 5; i++) {
-        result.time = (double)(mask.pts = mask.index = i);
-        result.foreground_pixels = i == 1 ? 64 * 48 : 0;
-        assert_int_equal(bd_events_add(events, &result), BD_OK);
-    }
-    cli_slurp(*state, "e.csv.part", text, sizeof text);
-    assert_has(text, "\n1,1.000000,1.000000,1,1,");
-    cli_slurp(*state, "e.csv", text, sizeof text);
-    assert_string_equal(text, "old");
-    assert_int_equal(bd_events_close(&events, NULL), BD_OK);
-    cli_slurp(*state, "e.csv", text, sizeof text);
-    assert_has(text, "\n1,1.000000,1.000000,1,1,");
-    /* no frame: nothing is replaced */
-    assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
-    assert_int_equal(bd_events_close(&events, NULL), BD_OK);
-    assert_int_equal(cli_run(*state, "grep -q '^1,1' e.csv && ! test -e e.csv.part"), 0);
-    bd_frame_destroy(&mask);
-}
-
-/* An event in progress is in the file after a second, once, and what comes later replaces it: also
- * where that is shorter. */
-static void an_event_in_progress_is_in_the_file(void **state)
-{
-    static const char *const names[] = { "p.csv", "p.json" };
-    for (size_t n = 0; n < 2; n++) {
-        const char *first = n ? "\"first_frame\": " : "\n1,", *rest;
-        char path[512], part[32], text[4096];
-        struct bd_events *events = NULL;
-        struct bd_frame mask = { 0 };
-        struct bd_result result = { .mask = &mask };
-        struct bd_reader_info info = { .time_base = { 1, 2 } };
-        snprintf(path, sizeof path, "%s/%s", (const char *)*state, names[n]);
-        snprintf(part, sizeof part, "%s.part", names[n]);
-        assert_int_equal(bd_frame_create(&mask, 64, 48, BD_GRAY8), BD_OK);
-        assert_int_equal(bd_events_open(&events, path, &info), BD_OK);
-        for (int i = 0; i < 8; i++) {
-            /* the box of the peak gets shorter numbers */
-            const int from = i < 6 ? 20 : 2;
-            memset(mask.data, 0, (size_t)(mask.stride * 48));
-            for (int y = from; y < 40; y++)
-                memset(mask.data + y * mask.stride + from, 255, 20);
-            result.foreground_pixels = (40 - from) * 20;
-            result.time = (double)(mask.pts = mask.index = i) / 2;
-            assert_int_equal(bd_events_add(events, &result), BD_OK);
-            cli_slurp(*state, part, text, sizeof text);
-            if (i < 2)
-                continue;
-            rest = strstr(text, first);
-            assert_non_null(rest);
-            assert_null(strstr(rest + 1, first));
-            const int told = i / 2 * 2;
-            char last[64];
-            snprintf(last, sizeof last, n ? "\"last_frame\": %d," : ",0,%d,", told);
-            assert_has(text, last);
-            assert_has(text, told < 6 ? (n ? "\"x\": 20," : ",20,20,20,20,,,\n")
-                                      : (n ? "\"x\": 2," : ",2,2,20,38,,,\n"));
-            assert_null(strstr(text, told < 6 ? "\"x\": 2," : "\"x\": 20,"));
-        }
-        assert_int_equal(bd_events_close(&events, NULL), BD_OK);
-        bd_frame_destroy(&mask);
-        cli_slurp(*state, names[n], text, sizeof text);
-        rest = strstr(text, first);
-        assert_non_null(rest);
-        assert_null(strstr(rest + 1, first));
-        assert_has(text, n ? "\"last_frame\": 7," : ",0,7,");
-        assert_has(text, n ? "\"frames\": 8\n}" : ",2,2,20,38,,,\n");
-        assert_int_equal(cli_run(*state, n ? "python3 -m json.tool p.json >/dev/null"
-                                           : "test $(wc -l <p.csv) = 2"),
-                         0);
-    }
-}
-
-/* A camera's clock counts from 1970 or from the start of the machine; other clocks have no UTC. */
-static void events_of_a_camera_have_utc(void **state)
-{
-    static const clockid_t clocks[] = { CLOCK_REALTIME, CLOCK_MONOTONIC };
-    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
-        char text[4096], wanted[64];
-        struct timespec begun, real;
-        clock_gettime(clocks[i], &begun);
-        clock_gettime(CLOCK_REALTIME, &real);
-        int64_t pts[] = { begun.tv_sec * 1000000 + begun.tv_nsec / 1000, 0 };
-        pts[1] = pts[0] + 900000;
-        write_events(*state, "a.json", true, 1000000, pts, 2, text, sizeof text);
-        const char *start = strstr(text, "\"start_utc\": \""),
-                   *end = strstr(text, "\"end_utc\": \"");
-        assert_non_null(start);
-        assert_non_null(end);
-        int year, month, day, hour, minute;
-        double seconds;
-        assert_int_equal(sscanf(start + 14, "%4d-%2d-%2dT%2d:%2d:%9lfZ\"", &year, &month, &day,
-                                &hour, &minute, &seconds),
-                         6);
-        struct tm parts = { .tm_year = year - 1900,
-                            .tm_mon = month - 1,
-                            .tm_mday = day,
-                            .tm_hour = hour,
-                            .tm_min = minute };
-        double off = (double)(timegm(&parts) - real.tv_sec) + seconds - (double)real.tv_nsec / 1e9;
-        print_message("UTC is off by %.6f s\n", off);
-        assert_true(off > -0.1 && off < 0.1);
-        write_events(*state, "a.csv", true, 1000000, pts, 2, text, sizeof text);
-        snprintf(wanted, sizeof wanted, ",%04d-%02d-%02dT", year, month, day);
-        assert_has(text, wanted);
-        assert_has(text, "Z\n");
-        pts[0] -= 1000000000000; /* twelve days ago */
-        write_events(*state, "b.csv", true, 1000000, pts, 2, text, sizeof text);
-        assert_has(text, ",,,\n");
-    }
 }
 
 static void existing_files_are_guarded(void **state)
@@ -505,6 +310,7 @@ static void a_run_says_how_it_went(void **state)
     assert_true(figure(json, "frame_ms_second_half") <= longest);
     assert_true(figure(json, "cpu_seconds") > 0);
     assert_in_range((int)figure(json, "peak_rss_mib"), 20, 2000);
+    assert_null(strstr(json, "events"));
     /* one frame has no time between frames */
     assert_int_equal(cli_run(*state, "$B export 'synth:easy?frames=1' --mask m.mkv --json r.json "
                                      "-y -q"),
@@ -573,16 +379,17 @@ static void the_batch_solver_exports_every_frame(void **state)
     assert_same_times(*state, "m.mkv", "b.mkv", 0.0006);
 }
 
-/* A live source through the whole program: an Xvfb screen on which the pointer moves. */
+/* A live source through the whole program: an Xvfb screen on which the pointer moves. It stays at
+ * each place for long enough to be an object there, and covers enough of a small screen. */
 static void a_screen_is_separated_live(void **state)
 {
     int status = cli_run(
         *state,
         "command -v Xvfb >/dev/null && command -v xdotool >/dev/null || exit 77; "
-        "mkfifo number; Xvfb -displayfd 3 -screen 0 320x240x24 -retro -noreset -nolisten tcp "
+        "mkfifo number; Xvfb -displayfd 3 -screen 0 160x120x24 -retro -noreset -nolisten tcp "
         "3>number >/dev/null 2>&1 & X=$!; read N <number; export DISPLAY=:$N; "
-        "(while :; do for p in '40 40' '200 60' '260 180' '90 150'; do "
-        "xdotool mousemove $p || exit; sleep 0.1; done; done) 2>/dev/null & M=$!; "
+        "(while :; do for p in '40 40' '100 30' '130 90' '60 80'; do "
+        "xdotool mousemove $p || exit; sleep 0.4; done; done) 2>/dev/null & M=$!; "
         "$B export --input-format x11grab $DISPLAY --input-option framerate=20 "
         "--frames 60 --min-area 1 --median 1 --mask m.mkv --events e.csv -q; R=$?; "
         "kill $M $X; wait; exit $R");
@@ -604,7 +411,7 @@ static void a_screen_is_separated_live(void **state)
             for (int x = 0; x < frame.width; x++)
                 white += frame.data[y * frame.stride + x] == 255;
         /* the pointer, here and where the first background had it; never much of the screen */
-        assert_true(white < 320 * 240 / 20);
+        assert_true(white < 160 * 120 / 20);
         moving += white > 0;
         frames++;
     }
@@ -614,7 +421,7 @@ static void a_screen_is_separated_live(void **state)
     assert_true(moving > frames / 2);
     char events[4096];
     cli_slurp(*state, "e.csv", events, sizeof events);
-    assert_has(events, "Z\n"); /* UTC */
+    assert_has(events, "Z,"); /* UTC */
 }
 
 int main(void)
@@ -624,14 +431,9 @@ int main(void)
         CLI_TEST(masks_are_exact_and_binary),
         CLI_TEST(codecs_are_chosen_for_each_output),
         CLI_TEST(variable_frame_rate_is_kept),
-        CLI_TEST(events_as_json),
         CLI_TEST(a_run_says_how_it_went),
         CLI_TEST(four_large_films_take_little_memory),
         CLI_TEST(masks_do_not_depend_on_other_outputs),
-        CLI_TEST(event_times_are_exact),
-        CLI_TEST(events_are_written_at_once),
-        CLI_TEST(an_event_in_progress_is_in_the_file),
-        CLI_TEST(events_of_a_camera_have_utc),
         CLI_TEST(existing_files_are_guarded),
         CLI_TEST(the_batch_solver_exports_every_frame),
         CLI_TEST(shadows_are_marked_on_request),

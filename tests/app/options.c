@@ -11,7 +11,7 @@
 
 #include "app/option_table.h"
 
-enum { most_words = 300 };
+enum { most_words = 4100 };
 
 /* Splits `line` at spaces and parses it as the arguments of backdrop. `storage` keeps the words. */
 static enum bd_status parse(struct bd_options *options, char *storage, const char *line)
@@ -105,6 +105,11 @@ static void errors_are_one_clear_line(void **state)
         { "eval d --live --start-delay 61", "--start-delay 61: must be 0..60" },
         { "export a.mp4 --start-delay 5 --solver batch",
           "--start-delay: belongs to --solver live; the batch solver has none" },
+        { "export a.mp4 --min-event-length -1", "--min-event-length -1: must be 0..3600" },
+        { "export a.mp4 --merge-window x", "--merge-window x: must be a number, 0..3600" },
+        { "export a.mp4 --time-post-event 4000", "--time-post-event 4000: must be 0..3600" },
+        { "export a.mp4 --line=", "--line: its value is empty" },
+        { "a.mp4 --zone z=1,2,3,4,5,6", "--zone: not an option of view; it belongs to export" },
         { "a.mp4 --start-delay 5", "--start-delay: not an option of view; it belongs to export" },
         { "bench --memory 3", "--memory: not an option of bench; it belongs to view" },
         { "a.mp4 --steady maybe", "--stabilise maybe: must be one of auto, on, off" },
@@ -215,6 +220,25 @@ static void aliases_are_accepted(void **state)
     bd_options_release(&o);
 }
 
+static void events_lines_and_zones_arrive(void **state)
+{
+    (void)state;
+    struct bd_options o;
+    char storage[256];
+    assert_int_equal(parse(&o, storage,
+                           "export a.mp4 --events - --line a=1,2,3,4 --zone=z=1,2,3,4,5,6 "
+                           "--line b=1,2,3,4 --merge-window 0 --time-post-event 3"),
+                     BD_OK);
+    assert_string_equal(o.events, "-");
+    assert_int_equal(o.lines.count, 2);
+    assert_string_equal(o.lines.items[1], "b=1,2,3,4");
+    assert_int_equal(o.zones.count, 1);
+    assert_string_equal(o.zones.items[0], "z=1,2,3,4,5,6");
+    assert_true(bd_min_event_length(&o) == .1 && bd_time_before_event(&o) == 1.5);
+    assert_true(bd_time_post_event(&o) == 3 && bd_merge_window(&o) == 0);
+    bd_options_release(&o);
+}
+
 /* The name of the backend says the device, for all commands. */
 static void the_device_is_part_of_the_backend(void **state)
 {
@@ -295,7 +319,7 @@ static void too_many_are_refused(void **state)
     for (int i = 2; i < most_words; i++)
         words[i] = folder;
     assert_int_equal(bd_options_parse(&options, most_words, words), BD_ERROR_ARGUMENT);
-    assert_string_equal(bd_error_detail(), "d: more than 256 arguments");
+    assert_string_equal(bd_error_detail(), "d: more than 4096 arguments");
     bd_options_release(&options);
     words[1] = input;
     for (int i = 2; i < most_words; i++)
@@ -365,6 +389,7 @@ int main(void)
         cmocka_unit_test(values_arrive),
         cmocka_unit_test(refinements_arrive),
         cmocka_unit_test(aliases_are_accepted),
+        cmocka_unit_test(events_lines_and_zones_arrive),
         cmocka_unit_test(the_device_is_part_of_the_backend),
         cmocka_unit_test(commands_are_recognised),
         cmocka_unit_test(too_many_are_refused),

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "app/export/component.h"
 #include "app/pipeline/initialise.h"
 #include "app/pipeline/pipeline.h"
 #include "base/clock.h"
@@ -640,33 +639,6 @@ static void a_reader_that_breaks_ahead_breaks_later(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
-static void the_largest_component_is_boxed(void **state)
-{
-    (void)state;
-    static const char *const picture[] = {
-        "##......#.", "##.....#.#", "......#...", ".....#....", "##.##.....", "#######...",
-    };
-    struct bd_components components = { 0 };
-    struct bd_frame mask = { 0 };
-    struct bd_box box;
-    assert_int_equal(bd_frame_create(&mask, 10, 6, BD_GRAY8), BD_OK);
-    for (int y = 0; y < 6; y++)
-        for (int x = 0; x < 10; x++)
-            mask.data[y * mask.stride + x] = picture[y][x] == '#' ? 255 : 0;
-    /* the diagonal joins the lower block */
-    assert_int_equal(bd_component_largest(&components, &box, &mask), BD_OK);
-    assert_int_equal(box.x, 0);
-    assert_int_equal(box.y, 0);
-    assert_int_equal(box.width, 10);
-    assert_int_equal(box.height, 6);
-    assert_int_equal(box.area, 16);
-    memset(mask.data, 0, (size_t)(mask.stride * mask.height));
-    assert_int_equal(bd_component_largest(&components, &box, &mask), BD_OK);
-    assert_int_equal(box.area, 0);
-    bd_components_destroy(&components);
-    bd_frame_destroy(&mask);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -687,7 +659,6 @@ int main(void)
         cmocka_unit_test(parts_of_a_look_ahead_see_the_same),
         cmocka_unit_test(a_look_ahead_nobody_waits_for_ends),
         cmocka_unit_test(a_reader_that_breaks_ahead_breaks_later),
-        cmocka_unit_test(the_largest_component_is_boxed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

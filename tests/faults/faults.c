@@ -54,7 +54,7 @@ static const struct scenario scenarios[] = {
       false,
       false },
     { "export - -q --threads 2 --start-delay 0.2 --mask m%02d.png --events e.json "
-      "--tracks t.csv --boxes --overlay o.avi <../in/film.mkv",
+      "--tracks t.csv --line g=30,20,30,0 --boxes --overlay o.avi <../in/film.mkv",
       { "m%02d.png", "e.json", "t.csv", "o.avi" },
       false,
       false,

@@ -1,10 +1,11 @@
-/* The events file, as CSV and as JSON: the bytes are settings, then frames with a mask each. */
+/* What happens, and the events file, as CSV and as JSON: the bytes are settings, then frames with
+ * objects. */
 #include <unistd.h>
 
 #include "app/export/events.h"
 #include "tests/fuzz/json.h"
 
-enum { most_side = 40 };
+enum { most_objects = 12 };
 
 static char folder[] = "/tmp/bd-fuzz-XXXXXX", path[sizeof folder + 20];
 
@@ -24,9 +25,9 @@ static char *read_all(void)
 }
 
 /* As many commas in a row as in the first one, and `count` rows after that. */
-static void require_csv(const char *text, int count)
+static void require_csv(const char *text, int64_t count)
 {
-    int rows = 0, first = 0;
+    int64_t rows = 0, first = 0;
     for (const char *end; *text; text = end + 1, rows++) {
         int commas = 0;
         end = strchr(text, '\n');
@@ -39,27 +40,72 @@ static void require_csv(const char *text, int count)
     REQUIRE(rows == count + 1);
 }
 
-/* A mask of a few runs of bytes; the time may be anything. */
-static void add(struct bd_events *events, struct bytes *in, struct bd_frame *mask,
-                struct bd_rational base)
+/* A few objects, whose numbers are new or not; sizes, times and parents may be anything. */
+static int take_objects(struct bytes *in, struct bd_object objects[most_objects], double now)
 {
-    struct bd_result result = { .mask = mask };
-    const uint8_t what = take_byte(in);
-    for (int i = 0; i < mask->width * mask->height;) {
-        const uint8_t run = take_byte(in);
-        for (int p = 0; p <= run >> 1 && i < mask->width * mask->height; p++, i++)
-            mask->data[i / mask->width * mask->stride + i % mask->width] = run & 1 ? 255 : 0;
+    const int count = take_byte(in) % (most_objects + 1);
+    int64_t id = 0;
+    for (int i = 0; i < count; i++) {
+        const uint8_t what = take_byte(in);
+        id += 1 + what % 8;
+        objects[i] = (struct bd_object){ .id = id,
+                                         .x = (int8_t)take_byte(in),
+                                         .y = take_byte(in),
+                                         .width = 1 + take_byte(in),
+                                         .height = 1 + take_byte(in),
+                                         .area = 1 + take_byte(in),
+                                         .parent = what & 16 ? take_byte(in) : 0,
+                                         .since = now - (what & 32 ? take_byte(in) : 0),
+                                         .seen = what & 64 };
+        if (what & 128)
+            take_bytes(in, &objects[i].since, sizeof objects[i].since);
     }
-    for (int y = 0; y < mask->height; y++)
-        for (int x = 0; x < mask->width; x++)
-            result.foreground_pixels += mask->data[y * mask->stride + x] != 0;
-    if (what & 1)
+    return count;
+}
+
+/* Each event begins once, goes on and ends. Returns how many are open. */
+static int64_t require_order(const struct bd_activity *activity, int64_t open)
+{
+    int count, listed;
+    const struct bd_happening *happenings = bd_activity_happenings(activity, &count);
+    for (int i = 0; i < count; i++) {
+        const struct bd_event *event = happenings[i].event;
+        REQUIRE(event->number > 0 && event->number <= bd_activity_event_count(activity));
+        REQUIRE(event->start <= event->end && event->track_count > 0 && event->path_count > 0);
+        open += (happenings[i].kind == BD_EVENT_BEGAN) - (happenings[i].kind == BD_EVENT_ENDED);
+    }
+    bd_activity_events(activity, &listed);
+    REQUIRE(open == listed);
+    return open;
+}
+
+/* The next frame; its time may be anything. */
+static void add(struct bd_activity *activity, struct bd_events *events, struct bytes *in,
+                struct bd_frame *mask, struct bd_rational base)
+{
+    struct bd_object objects[most_objects];
+    if (take_byte(in) & 1)
         take_bytes(in, &mask->pts, sizeof mask->pts);
     else
         mask->pts = (int64_t)((uint64_t)mask->pts + take_byte(in));
     mask->index++;
+    struct bd_result result = { .mask = mask, .objects = objects };
     result.time = (double)mask->pts * (double)base.num / (double)base.den;
-    require_line(bd_events_add(events, &result));
+    result.object_count = take_objects(in, objects, result.time);
+    REQUIRE(bd_activity_add(activity, &result) == BD_OK);
+    require_line(bd_events_add(events, activity));
+}
+
+/* The times of events, lines and zones from a byte. */
+static void choose_options(struct bd_options *options, uint8_t byte)
+{
+    options->min_event_length = byte & 1 ? BD_NONE : byte & 2 ? 2 : 0;
+    options->merge_window = byte & 4 ? BD_NONE : byte & 8 ? 60 : 0;
+    options->time_post_event = byte & 16 ? BD_NONE : byte & 32 ? 60 : 0;
+    if (byte & 64)
+        options->lines = (struct bd_texts){ { "a=100,0,100,200", "b=0,100,200,110" }, 2 };
+    if (byte & 128)
+        options->zones = (struct bd_texts){ { "z=20,20,150,20,150,150,80,90,20,150" }, 1 };
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -72,27 +118,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!path[0])
         REQUIRE(mkdtemp(folder) && atexit(remove_folder) == 0);
     const uint8_t settings = take_byte(&in), base = take_byte(&in) % 8;
-    const struct bd_reader_info info = { .time_base = bases[base], .live = settings & 2 };
+    const struct bd_reader_info info = {
+        .width = 200, .height = 200, .time_base = bases[base], .live = settings & 2
+    };
     const bool json = settings & 1;
     snprintf(path, sizeof path, "%s/events.%s", folder, json ? "json" : "csv");
     struct bd_events *events = NULL;
-    struct bd_frame mask = { 0 };
-    int frames = 0, count = -1;
+    struct bd_activity *activity = NULL;
+    struct bd_options options = { 0 };
+    struct bd_frame mask = { .width = 200, .height = 200 };
+    int64_t frames = 0, open = 0;
+    choose_options(&options, take_byte(&in));
+    REQUIRE(bd_activity_create(&activity, &options, &info) == BD_OK);
     REQUIRE(bd_events_open(&events, path, &info) == BD_OK);
-    REQUIRE(bd_frame_create(&mask, 1 + take_byte(&in) % most_side, 1 + take_byte(&in) % most_side,
-                            BD_GRAY8) == BD_OK);
-    for (; in.size > 0; frames++)
-        add(events, &in, &mask, info.time_base);
-    REQUIRE(bd_events_close(&events, &count) == BD_OK && count <= frames);
+    for (; in.size > 0; frames++) {
+        add(activity, events, &in, &mask, info.time_base);
+        open = require_order(activity, open);
+    }
+    REQUIRE(bd_activity_finish(activity) == BD_OK && require_order(activity, open) == 0);
+    REQUIRE(bd_events_close(&events, activity) == BD_OK);
     if (frames > 0) {
         char *text = read_all();
         if (json)
             require_json(text);
         else
-            require_csv(text, count);
+            require_csv(text, bd_activity_event_count(activity));
         free(text);
     }
     unlink(path);
-    bd_frame_destroy(&mask);
+    bd_activity_destroy(&activity);
     return 0;
 }

@@ -58,6 +58,13 @@ enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const
     return status;
 }
 
+void bd_converter_inherit_tone_curve(struct bd_converter *converter, struct bd_converter *before)
+{
+    bd_tone_curve_destroy(&converter->curve);
+    converter->curve = before->curve;
+    before->curve = NULL;
+}
+
 void bd_converter_destroy(struct bd_converter **converter)
 {
     if (!*converter)

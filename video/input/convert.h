@@ -21,6 +21,9 @@ enum bd_status bd_converter_create(struct bd_converter **converter, int width, i
 enum bd_status bd_converter_use_tone_curve(struct bd_converter *converter, const AVFrame *first,
                                            bool *used);
 
+/* Takes over the tone curve of `before`, which then has none. */
+void bd_converter_inherit_tone_curve(struct bd_converter *converter, struct bd_converter *before);
+
 /* Converts `src` (in system memory). A picture of another size than agreed is scaled to it. `dst`
  * is made to fit; its times are left alone. BD_ERROR_UNSUPPORTED if libswscale cannot read the
  * format. */

@@ -7,8 +7,11 @@
 #include "video/input/source.h"
 #include "video/yuv.h"
 
-/* The first one that claims an input opens it. */
-static const struct bd_source_ops *const sources[] = { &bd_source_synth, &bd_source_libav };
+/* The first one that claims an input opens it; the last one, if none does. */
+enum { source_count = 3 };
+static const struct bd_source_ops *const sources[source_count] = { &bd_source_joined,
+                                                                   &bd_source_synth,
+                                                                   &bd_source_libav };
 
 struct bd_reader {
     char *name;
@@ -107,14 +110,22 @@ static double seconds_seen(const struct bd_reader *r)
            (double)r->info.time_base.den;
 }
 
-/* Whether the input ends before the length that it states. A second, or a fiftieth, may be the
- * container's rounding; frames far apart do not tell how long the last one lasts. */
+/* A second, or a fiftieth, may be the container's rounding; frames far apart do not tell how long
+ * the last one lasts. */
+bool bd_source_ends_early(const struct bd_source *source, double stated, double seen,
+                          double interval)
+{
+    if (source->ops->cut && source->ops->cut(source))
+        return true;
+    return stated - seen > fmax(fmax(1, 0.02 * stated), 3 * interval);
+}
+
+/* Whether the input ends before the length that it states. */
 static bool ends_early(const struct bd_reader *r)
 {
-    double stated = r->info.stated_duration, seen = seconds_seen(r);
-    if (r->source->ops->cut && r->source->ops->cut(r->source))
-        return true;
-    return stated - seen > fmax(fmax(1, 0.02 * stated), 3 * seen / (double)(r->index + 1));
+    double seen = seconds_seen(r);
+    return bd_source_ends_early(r->source, r->info.stated_duration, seen,
+                                seen / (double)(r->index + 1));
 }
 
 /* What reading at the end returns. */
@@ -247,6 +258,15 @@ static enum bd_status begin(struct bd_reader *r, const char *input,
     return status;
 }
 
+const struct bd_source_ops *bd_source_for(const char *input,
+                                          const struct bd_reader_options *options)
+{
+    int i = 0;
+    while (i < source_count - 1 && !sources[i]->claims(input, options))
+        i++;
+    return sources[i];
+}
+
 enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
                               const struct bd_reader_options *options)
 {
@@ -266,11 +286,8 @@ enum bd_status bd_reader_open(struct bd_reader **reader, const char *input,
     r->user = options->user;
     r->index = -1;
     r->last_pts = INT64_MIN;
-    const struct bd_source_ops *const *ops = sources;
-    while ((*ops)->claims && !(*ops)->claims(input, options))
-        ops++;
     memset(r->levels.lowest, 255, sizeof r->levels.lowest);
-    status = (*ops)->open(&r->source, input, options, &r->info);
+    status = bd_source_for(input, options)->open(&r->source, input, options, &r->info);
     if (status == BD_OK)
         status = begin(r, input, options);
     if (status != BD_OK)

@@ -7,6 +7,7 @@
 #include "video/frame.h"
 
 struct bd_device; /* video/device.h */
+struct bd_pieces; /* video/input/pieces.h */
 struct bd_reader;
 
 struct bd_key_value {
@@ -21,6 +22,9 @@ struct bd_reader_options {
     const char *input_format; /* libavformat/-device name, as ffmpeg -f; NULL: guess */
     const struct bd_key_value *input_options; /* as ffmpeg's -KEY VALUE before -i; NULL if none */
     int input_option_count;
+    /* Files that are read as one film, one behind the other; INPUT is the first of them. NULL:
+     * INPUT alone. They must outlive the reader. */
+    const struct bd_pieces *pieces;
     enum bd_pixel_format format; /* of the frames delivered: BD_GRAY8 or BD_RGB24 */
     enum bd_reader_pictures pictures;
     /* Gray of more than 8 bits that spans few levels gets a tone curve, so that these levels fill

@@ -8,7 +8,8 @@
 struct bd_source;
 
 struct bd_source_ops {
-    /* Whether INPUT is of this kind (NULL: any is); the first such source of the table opens it. */
+    /* Whether INPUT is of this kind (NULL: any is, the last of the table); the first such source
+     * of the table opens it. */
     bool (*claims)(const char *input, const struct bd_reader_options *options);
 
     /* Opens INPUT, decodes its first frame (the first `next` delivers it) and fills in all of
@@ -37,6 +38,10 @@ struct bd_source_ops {
     /* At the end: whether the demuxer found the input cut off. NULL: it never is. */
     bool (*cut)(const struct bd_source *source);
 
+    /* Continues with the levels of `before`, a source of the same film and kind: takes its tone
+     * curve. NULL: there is none. */
+    void (*inherit)(struct bd_source *source, struct bd_source *before);
+
     void (*close)(struct bd_source **source);
 };
 
@@ -45,7 +50,17 @@ struct bd_source {
     const struct bd_source_ops *ops;
 };
 
-extern const struct bd_source_ops bd_source_synth; /* synth:NAME?... */
-extern const struct bd_source_ops bd_source_libav; /* everything else */
+extern const struct bd_source_ops bd_source_joined; /* options->pieces, as one film */
+extern const struct bd_source_ops bd_source_synth;  /* synth:NAME?... */
+extern const struct bd_source_ops bd_source_libav;  /* everything else */
+
+/* The kind of source that opens INPUT. */
+const struct bd_source_ops *bd_source_for(const char *input,
+                                          const struct bd_reader_options *options);
+
+/* At the end of a source that states `stated` seconds (0: none): whether it ended before. `seen`:
+ * seconds that were there; `interval`: seconds from a frame to the next, on average. */
+bool bd_source_ends_early(const struct bd_source *source, double stated, double seen,
+                          double interval);
 
 #endif

@@ -317,6 +317,12 @@ static bool libav_cut(const struct bd_source *base)
     return ((const struct libav_source *)base)->input.end.cut;
 }
 
+static void libav_inherit(struct bd_source *base, struct bd_source *before)
+{
+    bd_converter_inherit_tone_curve(((struct libav_source *)base)->converter,
+                                    ((struct libav_source *)before)->converter);
+}
+
 static void libav_close(struct bd_source **base)
 {
     struct libav_source *s = (struct libav_source *)*base;
@@ -447,5 +453,6 @@ const struct bd_source_ops bd_source_libav = {
     .seek = libav_seek,
     .damaged = libav_damaged,
     .cut = libav_cut,
+    .inherit = libav_inherit,
     .close = libav_close,
 };

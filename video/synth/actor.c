@@ -18,7 +18,7 @@ struct actor {
     int start;     /* units of its way covered at frame 0 */
 };
 
-enum { ACTOR_COUNT = 8, STOPPER = 0 /* rank of who stops */ };
+enum { ACTOR_COUNT = BD_SYNTH_MOST_OBJECTS, STOPPER = 0 /* rank of who stops */ };
 
 static const struct actor street[ACTOR_COUNT] = {
     { WALKER, 5, 109, 36, 24, -1, 60, 250 }, { WALKER, 2, 114, 39, 30, 1, 50, 120 },
@@ -42,8 +42,18 @@ static const struct actor river[ACTOR_COUNT] = {
     { WALKER, 2, 236, 80, 46, 1, 700, 980 },
 };
 
+/* Walkers both ways on each pavement and on the road, at speeds that make them meet and overtake.
+ */
+static const struct actor crowd[ACTOR_COUNT] = {
+    { WALKER, 4, 150, 50, 44, 1, 40, 300 }, { WALKER, 5, 158, 53, 33, -1, 60, 120 },
+    { WALKER, 2, 186, 62, 62, -1, 50, 30 }, { WALKER, 3, 196, 66, 40, 1, 30, 210 },
+    { WALKER, 0, 214, 74, 52, 1, 60, 60 },  { WALKER, 1, 224, 78, 45, -1, 40, 150 },
+};
+
 static const struct actor *actors_of(const struct bd_synth_scene *scene)
 {
+    if (scene->crowd)
+        return crowd;
     return scene->place == BD_SYNTH_PARK ? park : scene->place == BD_SYNTH_RIVER ? river : street;
 }
 
@@ -53,6 +63,7 @@ static bool takes_part(const struct actor *actor, const struct bd_synth_scene *s
 }
 
 struct place {
+    int64_t passage; /* how often it has crossed the picture before */
     int64_t x;       /* u8 from the left edge: middle of a walker, rear end of a car */
     int64_t covered; /* u8 walked since frame 0, for the stride */
     int swing;       /* 0..256 */
@@ -100,7 +111,8 @@ static struct place place_at(const struct actor *actor, const struct bd_synth_sc
     }
     place.covered = frame * actor->speed * 256 / scene->fps;
     int64_t at = start + place.covered;
-    place.look = bd_synth_hash(seed, 100 + (uint32_t)actor->rank, (uint32_t)(at / way));
+    place.passage = at / way;
+    place.look = bd_synth_hash(seed, 100 + (uint32_t)actor->rank, (uint32_t)place.passage);
     place.x = at % way - margin;
     if (actor->direction < 0)
         place.x = width - place.x;
@@ -198,9 +210,21 @@ void bd_synth_paint_actors(const struct bd_synth_canvas *canvas, const struct bd
         if (wet)
             paint_reflection(canvas, scene, index, &actors[i], &places[i]);
     }
-    for (int i = 0; i < ACTOR_COUNT; i++)
-        if (here[i])
-            paint_shape(canvas, scene, &actors[i], &places[i]);
+    for (int i = 0; i < ACTOR_COUNT; i++) {
+        struct bd_synth_canvas layer = *canvas;
+        int number = i + 1;
+        layer.covers = layer.only && number > layer.only;
+        if (here[i] && number >= layer.only && !(layer.covers && layer.alone))
+            paint_shape(&layer, scene, &actors[i], &places[i]);
+    }
+}
+
+int64_t bd_synth_passage(const struct bd_synth_scene *scene, int only, int64_t index, int64_t width)
+{
+    const struct actor *actor = &actors_of(scene)[only - 1];
+    if (!takes_part(actor, scene))
+        return 0;
+    return place_at(actor, scene, 0, index, width).passage * ACTOR_COUNT + only;
 }
 
 int bd_synth_find_cars(const struct bd_synth_scene *scene, uint32_t seed, int64_t index,

@@ -25,12 +25,26 @@ struct bd_synth_point bd_synth_shake(const struct bd_synth_scene *scene, int hei
                                     (int32_t)(y * (gust >> 6) * reach >> 29) };
 }
 
+/* Pixels around the camera's view that it may come to see. */
+static int margin_of(const struct bd_synth_scene *scene, int width, int height)
+{
+    return (int)(scene->shake * height / BD_SYNTH_UNITS) + 2 +
+           bd_synth_roll_margin(scene, width, height);
+}
+
+int64_t bd_synth_painted_width(const struct bd_synth_scene *scene, int width, int height)
+{
+    int margin = scene->shake > 0 ? margin_of(scene, width, height) : 0;
+    const struct bd_synth_canvas canvas = { .width = width + 2 * margin,
+                                            .height = height + 2 * margin };
+    return bd_synth_width(&canvas);
+}
+
 enum bd_status bd_synth_camera_open(struct bd_synth_camera *camera,
                                     const struct bd_synth_scene *scene, int width, int height,
                                     int64_t index, bool picture, bool truth)
 {
-    int margin = (int)(scene->shake * height / BD_SYNTH_UNITS) + 2 +
-                 bd_synth_roll_margin(scene, width, height);
+    int margin = margin_of(scene, width, height);
     int scale = scene->exposure > 0 ? 1 : fine;
     int world_width = scale * (width + 2 * margin), world_height = scale * (height + 2 * margin);
     *camera = (struct bd_synth_camera){ 0 };

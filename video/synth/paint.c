@@ -105,7 +105,7 @@ static inline void dab(const struct bd_synth_canvas *canvas, int x, int y, int c
     if (canvas->truth && (ink->object || ink->hides)) {
         uint8_t *t = canvas->truth->data + y * canvas->truth->stride + x;
         int covered = *t >> 1, shadow = *t & 1;
-        if (ink->object)
+        if (ink->object && !canvas->covers)
             covered += ((127 - covered) * coverage + FULL / 2) / FULL;
         else
             covered -= (covered * coverage + FULL / 2) / FULL;

@@ -30,6 +30,10 @@ struct bd_synth_canvas {
     int width, height;                    /* pixels, of both */
     int transparency;                     /* 0..256, of all that is painted; 0 is opaque */
     const struct bd_synth_mirror *mirror; /* NULL: none */
+    int only;    /* number of the one actor that counts into the truth; those that are nearer take
+                    from it what they hide; 0: all count */
+    bool alone;  /* with `only`: nothing hides that actor */
+    bool covers; /* objects hide in the truth what is behind them, and do not count */
 };
 
 struct bd_synth_point {
@@ -66,6 +70,12 @@ static inline uint64_t bd_synth_mix64(uint64_t h)
     h = (h ^ (h >> 31)) * UINT64_C(0xd6e8feb86659fd93);
     h = (h ^ (h >> 29)) * UINT64_C(0xa0761d6478bd642f);
     return h ^ (h >> 32);
+}
+
+/* What looks and places follow from, for the seed of a film. */
+static inline uint32_t bd_synth_look(uint64_t seed)
+{
+    return (uint32_t)(bd_synth_mix64(seed) >> 32);
 }
 
 /* Smooth value noise, 0..255, on a lattice of 2^shift u8 (shift 8 is one unit). */

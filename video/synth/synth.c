@@ -47,6 +47,9 @@ const struct bd_synth_scene bd_synth_scenes[] = {
     { .name = "jitter", .description = "a hand-held camera: shifts, rotation and motion blur",
       .width = 320, .height = 240, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 2,
       .shake = 12, .roll = 1.2, .exposure = 0.5 },
+    { .name = "crossing", .description = "people cross each other's ways, near and far",
+      .width = 480, .height = 270, .frame_count = 600, .fps = 25, .noise = 2.0, .objects = 6,
+      .shadows = true, .crowd = true },
     { .name = NULL },
 };
 /* clang-format on */
@@ -128,7 +131,8 @@ void bd_synth_paint_scene(const struct bd_synth_canvas *canvas, const struct bd_
         bd_synth_paint_wet_ground(canvas, scene, seed, index);
     if (scene->place == BD_SYNTH_PARK) {
         bd_synth_paint_actors(canvas, scene, seed, index, 0, CROWN);
-        bd_synth_paint_crown(canvas, scene, seed, index);
+        if (!canvas->alone)
+            bd_synth_paint_crown(canvas, scene, seed, index);
         bd_synth_paint_actors(canvas, scene, seed, index, CROWN, BD_SYNTH_UNITS);
     } else {
         bd_synth_paint_actors(canvas, scene, seed, index, 0, BD_SYNTH_UNITS);
@@ -149,12 +153,25 @@ static enum bd_status render_shaken(const struct bd_synth_canvas *canvas,
                                                  index, canvas->picture, canvas->truth);
     if (status != BD_OK)
         return status;
+    camera.canvas.only = canvas->only;
+    camera.canvas.alone = canvas->alone;
     bd_synth_paint_scene(&camera.canvas, scene, look, index);
     if (scene->exposure > 0)
         bd_synth_handheld_expose(&camera, scene, index, canvas->picture, canvas->truth);
     else
         bd_synth_camera_expose(&camera, canvas->picture, canvas->truth);
     bd_synth_camera_close(&camera);
+    return BD_OK;
+}
+
+enum bd_status bd_synth_paint_view(const struct bd_synth_canvas *canvas,
+                                   const struct bd_synth_scene *scene, uint32_t seed, int64_t index)
+{
+    if (scene->shake > 0)
+        return render_shaken(canvas, scene, seed, index);
+    if (canvas->truth)
+        memset(canvas->truth->data, 0, (size_t)(canvas->truth->stride * canvas->height));
+    bd_synth_paint_scene(canvas, scene, seed, index);
     return BD_OK;
 }
 
@@ -185,16 +202,9 @@ enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, in
     struct bd_synth_canvas canvas = {
         .picture = picture, .truth = truth, .width = width, .height = height
     };
-    uint32_t look = (uint32_t)(bd_synth_mix64(seed) >> 32);
-    if (scene->shake > 0) {
-        status = render_shaken(&canvas, scene, look, index);
-        if (status != BD_OK)
-            return status;
-    } else {
-        if (truth)
-            memset(truth->data, 0, (size_t)(truth->stride * height));
-        bd_synth_paint_scene(&canvas, scene, look, index);
-    }
+    status = bd_synth_paint_view(&canvas, scene, bd_synth_look(seed), index);
+    if (status != BD_OK)
+        return status;
     if (picture)
         expose(picture, scene, seed, index);
     bd_synth_finish_truth(&canvas);

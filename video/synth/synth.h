@@ -35,6 +35,7 @@ struct bd_synth_scene {
     enum bd_synth_place place;
     bool rain;  /* falling drops, and a wet ground that mirrors */
     bool night; /* dark but for lamps, head lights, which move over a wet road, and a screen */
+    bool crowd; /* people who cross each other's ways, in place of the street's people and cars */
 };
 
 /* The table of scenes; ends with name == NULL. */
@@ -50,5 +51,26 @@ const struct bd_synth_scene *bd_synth_find(const char *name);
 enum bd_status bd_synth_render(const struct bd_synth_scene *scene, int width, int height,
                                uint64_t seed, int64_t index, struct bd_frame *picture,
                                struct bd_frame *truth);
+
+enum { BD_SYNTH_MOST_OBJECTS = 8 /* in a frame */ };
+
+/* An object of a rendered frame. */
+struct bd_synth_object {
+    int64_t number;          /* from 1; its own from where it enters the picture to where it leaves,
+                                also while something hides it */
+    int x, y, width, height; /* the box of its visible pixels */
+    int64_t visible;         /* pixels of the truth that are its own, at least 1 */
+    int64_t whole;           /* pixels that it would have if nothing hid it */
+};
+
+/* The objects of frame `index`, from far to near, by the arguments of bd_synth_render. Each pixel
+ * that is 255 in the truth belongs to one object: to the one that covers most of it, as painted
+ * over by what is nearer, and seen by the camera; of equal ones to the nearest. So the visible
+ * pixels add up to those of the truth. `owners` (BD_GRAY8; NULL: not wanted) is made to fit: 0, or
+ * 1 + the place of the owner in `objects`. BD_ERROR_ARGUMENT as above; BD_ERROR_MEMORY. */
+enum bd_status bd_synth_find_objects(const struct bd_synth_scene *scene, int width, int height,
+                                     uint64_t seed, int64_t index,
+                                     struct bd_synth_object objects[BD_SYNTH_MOST_OBJECTS],
+                                     int *count, struct bd_frame *owners);
 
 #endif

@@ -13,6 +13,12 @@ enum { BD_SYNTH_QUAY = 224 /* units from the top: where the river's near bank be
 void bd_synth_paint_scene(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
                           uint32_t seed, int64_t index);
 
+/* Paints it, and renders it with a shaking camera if the scene has one. The truth is left as
+ * painting leaves it (see bd_synth_finish_truth). BD_ERROR_MEMORY. */
+enum bd_status bd_synth_paint_view(const struct bd_synth_canvas *canvas,
+                                   const struct bd_synth_scene *scene, uint32_t seed,
+                                   int64_t index);
+
 /* Paints what stands behind all objects over the whole picture: houses, pavements, road and a tree,
  * whose leaves move with `index` if the scene sways; or what the scene's place has instead. */
 void bd_synth_paint_world(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
@@ -30,6 +36,11 @@ void bd_synth_paint_wet_ground(const struct bd_synth_canvas *canvas,
  * with shadows, or reflections on wet ground and water, as at frame `index`. */
 void bd_synth_paint_actors(const struct bd_synth_canvas *canvas, const struct bd_synth_scene *scene,
                            uint32_t seed, int64_t index, int top, int bottom);
+
+/* The number of the passage that the actor `only` (1 to BD_SYNTH_MOST_OBJECTS) is on in a picture
+ * `width` u8 wide, as in struct bd_synth_object; 0: it takes no part in the scene. */
+int64_t bd_synth_passage(const struct bd_synth_scene *scene, int only, int64_t index,
+                         int64_t width);
 
 /* A car as its lamps need it. */
 struct bd_synth_car {
@@ -113,6 +124,10 @@ int bd_synth_roll_margin(const struct bd_synth_scene *scene, int width, int heig
 void bd_synth_handheld_expose(const struct bd_synth_camera *camera,
                               const struct bd_synth_scene *scene, int64_t index,
                               struct bd_frame *picture, struct bd_frame *truth);
+
+/* Width in u8 of what is painted for a picture of width x height: with the margin of a camera that
+ * shakes. */
+int64_t bd_synth_painted_width(const struct bd_synth_scene *scene, int width, int height);
 
 /* Makes the canvas for frame `index` of a camera with pictures of width x height; its truth is
  * cleared. BD_ERROR_MEMORY. */

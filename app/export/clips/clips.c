@@ -127,7 +127,7 @@ static enum bd_status open_clips(void **output, const char *path,
     clips->folder = path;
     clips->before = (int64_t)(bd_time_before_event(setup->options) * second);
     clips->post = (int64_t)(bd_time_post_event(setup->options) * second);
-    bd_clip_stem(clips->stem, setup->options->arguments[0]);
+    bd_clip_own_stem(clips->stem, setup->options);
     enum bd_status status = bd_clip_plan_make(&clips->plan, setup->options);
     if (!status && !setup->options->scan_only)
         status = open_files(clips, setup);
@@ -224,12 +224,13 @@ static enum bd_status close_clips(void **output, const struct bd_activity *activ
 static bool clips_replace(char path[PATH_MAX], const struct bd_options *options)
 {
     char stem[bd_clip_stem_size];
-    bd_clip_stem(stem, options->arguments[0]);
+    bd_clip_own_stem(stem, options);
     return !options->scan_only && bd_clip_exists(path, options->clips, stem);
 }
 
 const struct bd_output_kind bd_clips_output = { .name = "clips",
                                                 .option = offsetof(struct bd_options, clips),
+                                                .folder = true,
                                                 .replaces = clips_replace,
                                                 .open = open_clips,
                                                 .write = write_clips,

@@ -55,6 +55,14 @@ void bd_clip_stem(char stem[bd_clip_stem_size], const char *input)
         snprintf(stem, bd_clip_stem_size, "input");
 }
 
+void bd_clip_own_stem(char stem[bd_clip_stem_size], const struct bd_options *options)
+{
+    if (options->name)
+        snprintf(stem, bd_clip_stem_size, "%s", options->name);
+    else
+        bd_clip_stem(stem, options->arguments[0]);
+}
+
 void bd_clip_path(char path[PATH_MAX], const char *folder, const char *stem, int64_t number,
                   const char *extension)
 {

@@ -13,6 +13,9 @@ enum { bd_clip_stem_size = 128 };
  * and has nothing that a folder or a pattern of pictures could be read from. */
 void bd_clip_stem(char stem[bd_clip_stem_size], const char *input);
 
+/* The stem of the clips of an export: options->name, or that of its input. */
+void bd_clip_own_stem(char stem[bd_clip_stem_size], const struct bd_options *options);
+
 /* The file of an event. `extension` has no dot. */
 void bd_clip_path(char path[PATH_MAX], const char *folder, const char *stem, int64_t number,
                   const char *extension);

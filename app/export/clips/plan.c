@@ -25,9 +25,14 @@ static enum bd_status open_cutter(struct bd_clip_plan *plan, const struct bd_opt
 enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_options *options)
 {
     *plan = (struct bd_clip_plan){ .extension = "mp4" };
+    bool joined = options->piece_count > 1;
     if (options->clip_mode == BD_CLIPS_ENCODE ||
-        (options->clip_mode == BD_CLIPS_AUTO && options->boxes))
+        (options->clip_mode == BD_CLIPS_AUTO && (options->boxes || joined)))
         return BD_OK;
+    if (joined)
+        return bd_fail(BD_ERROR_UNSUPPORTED,
+                       "%s: pieces that are joined are not copied; give --clip-mode encode",
+                       options->clips);
     enum bd_status status = open_cutter(plan, options);
     if (!status || status == BD_ERROR_MEMORY)
         return status;

@@ -15,8 +15,8 @@ struct bd_clip_plan {
 };
 
 /* Chooses by the options: copies where the input is a file whose packets can be copied and no boxes
- * are drawn. The extension of clips that are encoded is .mp4. BD_ERROR_UNSUPPORTED where copies
- * are asked for and cannot be had. */
+ * are drawn, and not pieces that are joined. The extension of clips that are encoded is .mp4.
+ * BD_ERROR_UNSUPPORTED where copies are asked for and cannot be had. */
 enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_options *options);
 
 void bd_clip_plan_release(struct bd_clip_plan *plan);

@@ -32,7 +32,7 @@ enum bd_status bd_scan_list_open(struct bd_scan_list **list, const struct bd_opt
     enum bd_status status = options->clips ? bd_clip_plan_make(&plan, options) : BD_OK;
     if (options->clips && !status) {
         self->folder = options->clips;
-        bd_clip_stem(self->stem, options->arguments[0]);
+        bd_clip_own_stem(self->stem, options);
         snprintf(self->extension, sizeof self->extension, "%s", plan.extension);
         bd_clip_plan_release(&plan);
     }

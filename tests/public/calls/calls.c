@@ -12,6 +12,7 @@ static bd_call_fn *const *const tables[] = {
     bd_update_calls,
 #ifdef BD_HAVE_SEPARATION
     bd_separator_calls,
+    bd_objects_calls,
 #endif
 };
 enum { table_count = sizeof tables / sizeof *tables };

@@ -66,6 +66,7 @@ double bd_call_number(struct bd_call *call, double good);
 typedef enum bd_status bd_call_fn(struct bd_call *call);
 
 /* The functions, NULL at the end, and what they are called with. */
-extern bd_call_fn *const bd_linalg_calls[], *const bd_update_calls[], *const bd_separator_calls[];
+extern bd_call_fn *const bd_linalg_calls[], *const bd_update_calls[], *const bd_separator_calls[],
+                                                                          *const bd_objects_calls[];
 
 #endif

@@ -79,6 +79,9 @@ enum bd_status bd_call_handles_make(struct bd_backend *backend, struct bd_call_h
     const struct bd_separator_options options = bd_call_options();
     if (status == BD_OK)
         status = bd_separator_create(&h->separator, backend, &options);
+    const struct bd_tracker_options size = { .width = call_width, .height = call_height };
+    if (status == BD_OK)
+        status = bd_tracker_create(&h->tracker, &size);
 #endif
     return status;
 }
@@ -86,6 +89,7 @@ enum bd_status bd_call_handles_make(struct bd_backend *backend, struct bd_call_h
 void bd_call_handles_destroy(struct bd_backend *backend, struct bd_call_handles *h)
 {
 #ifdef BD_HAVE_SEPARATION
+    bd_tracker_destroy(&h->tracker);
     bd_separator_destroy(&h->separator);
 #endif
     bd_qr_update_destroy(&h->update);

@@ -10,7 +10,9 @@
 #include <backdrop/small_svd.h>
 #include <backdrop/triangular.h>
 #ifdef BD_HAVE_SEPARATION
+#include <backdrop/components.h>
 #include <backdrop/separator.h>
+#include <backdrop/tracker.h>
 #endif
 
 #include "tests/public/calls/calls.h"
@@ -49,6 +51,7 @@ struct bd_call_handles {
     struct bd_qr_update *update, *update_full; /* of thin and of full Q */
 #ifdef BD_HAVE_SEPARATION
     struct bd_separator *separator;
+    struct bd_tracker *tracker;
 #endif
 };
 
