@@ -1,5 +1,6 @@
 #include "app/summary/cutout.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -158,12 +159,13 @@ static enum bd_status make_room(struct bd_cutout *cutout, size_t pixels)
     return BD_OK;
 }
 
-/* The square of a pixel's distance to the middle of a box, in sizes of the box. */
+/* A pixel's distance to the middle of a box, in sizes of the box, across or down, the larger of the
+ * two. So a pixel in one box alone is nearest to that. */
 static double distance(const struct bd_object *o, int x, int y)
 {
-    double across = (x + .5 - o->x - o->width / 2.0) / o->width;
-    double down = (y + .5 - o->y - o->height / 2.0) / o->height;
-    return across * across + down * down;
+    double across = fabs(x + .5 - o->x - o->width / 2.0) / o->width;
+    double down = fabs(y + .5 - o->y - o->height / 2.0) / o->height;
+    return across > down ? across : down;
 }
 
 /* Whether no other object, of its group or of all, is nearer to a pixel: so each pixel is
