@@ -9,6 +9,8 @@ static const double near_share = .2;   /* of the object's width or height: a clo
 static const double back_share = .15;  /* the same for a candidate to be a fragment again */
 static const double inside_share = .8; /* of a piece that lies where the object should be: then */
 static const double inside_gap = 2;    /* times larger gaps are close */
+static const double young = 1;         /* seconds */
+static const double young_gap = .25;   /* times the gaps that are close */
 static const double parent_share = .5; /* of a piece that lies in an object: it came out of it */
 static const double scattered_share = .1; /* of an object's area: so many pixels are still it */
 static const double bodies_seconds = .6;  /* until two bodies side by side are two objects */
@@ -19,10 +21,14 @@ static const double lane_apart = .35;     /* heights between the middles of vehi
 static const double body_apart = .6;      /* of half the sum of their widths, between centres */
 
 /* How far a box is from a track: up to 1 it is close, when gaps of `share` of its size are. Where
- * a middle part is missing, the pieces lie where the object should be; then gaps may be larger. */
-static double distance(const struct bd_track *track, const struct bd_extent *box, double share)
+ * a middle part is missing, the pieces lie where the object should be; then gaps may be larger.
+ * What is young may be several objects that came as one component, so gaps must be smaller. */
+static double distance(const struct bd_tracker *tracker, const struct bd_track *track,
+                       const struct bd_extent *box, double share)
 {
-    if (bd_extent_shared(&track->predicted, box) > inside_share * bd_extent_area(box))
+    if (tracker->time - track->object.since < young)
+        share *= young_gap;
+    else if (bd_extent_shared(&track->predicted, box) > inside_share * bd_extent_area(box))
         share *= inside_gap;
     const double x = bd_extent_gap_x(&track->box, box) / (share * track->kalman.width);
     const double y = bd_extent_gap_y(&track->box, box) / (share * track->kalman.height);
@@ -63,7 +69,7 @@ static int owner_of(const struct bd_tracker *tracker, int self, const struct bd_
         if (t == self || track->piece < 0 || tracker->holder[track->piece] != t ||
             track->area < area)
             continue;
-        const double away = distance(track, box, share);
+        const double away = distance(tracker, track, box, share);
         if (away > least)
             continue;
         if (two_bodies(&track->box, (double)track->area, box, (double)area)) {

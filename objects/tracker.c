@@ -96,6 +96,17 @@ void bd_tracker_reset(struct bd_tracker *tracker)
     tracker->started = false;
 }
 
+/* The part of a box in the picture, or at least a pixel at its border. */
+static struct bd_extent inside_picture(const struct bd_tracker *tracker, struct bd_extent box)
+{
+    const double width = tracker->options.width, height = tracker->options.height;
+    box.left = fmin(fmax(box.left, 0), width - 1);
+    box.top = fmin(fmax(box.top, 0), height - 1);
+    box.right = fmax(fmin(box.right, width), box.left + 1);
+    box.bottom = fmax(fmin(box.bottom, height), box.top + 1);
+    return box;
+}
+
 static void begin_frame(struct bd_tracker *tracker, double time)
 {
     if (tracker->started && (time < tracker->time || time > tracker->time + longest_step))
@@ -106,9 +117,9 @@ static void begin_frame(struct bd_tracker *tracker, double time)
     for (int t = 0; t < tracker->count; t++) {
         struct bd_track *track = &tracker->tracks[t];
         bd_kalman_predict(&track->kalman, tracker->step, track->object.group > 0);
-        track->predicted = bd_kalman_box(&track->kalman);
+        track->predicted = inside_picture(tracker, bd_kalman_box(&track->kalman));
         track->last = track->box;
-        track->box = track->predicted;
+        track->box = bd_kalman_box(&track->kalman);
         track->piece = -1;
         track->pieces = 0;
     }
@@ -128,15 +139,6 @@ static void take_pieces(struct bd_tracker *tracker, const uint8_t *mask, int64_t
         tracker->holder[i] = -1;
         tracker->members[i] = 0;
     }
-}
-
-/* Whether a track has been there for a while and is not cut by the border of the picture, so that
- * its size changes slowly. */
-static bool settled(const struct bd_tracker *tracker, const struct bd_track *track)
-{
-    const struct bd_extent *box = &track->box;
-    return tracker->time - track->object.since > settling && box->left > 0 && box->top > 0 &&
-           box->right < tracker->options.width && box->bottom < tracker->options.height;
 }
 
 /* One axis of a box as it was seen, from *low to *high, becomes what is likely of an object of that
@@ -160,22 +162,35 @@ static void mend_axis(const struct bd_tracker *tracker, const struct bd_track *t
     *high = middle + length / 2;
 }
 
+/* The same at the border of the picture, from 0 to `end`: what leaves keeps its size, and its inner
+ * edge says where it is. What comes grows. False where the axis of the box is not at the border. */
+static bool mend_border(double *low, double *high, double end, double size)
+{
+    const bool first = *low <= 0, last = *high >= end;
+    if (first && !last)
+        *low = fmin(*low, *high - size);
+    if (last && !first)
+        *high = fmax(*high, *low + size);
+    return first || last;
+}
+
 /* A track has its pieces for itself. When a stranger touches it, or it falls into pieces, its box
  * changes, but its size does not: by that it is known again later. */
 static void see_alone(const struct bd_tracker *tracker, struct bd_track *track)
 {
-    struct bd_kalman *kalman = &track->kalman;
+    struct bd_kalman *k = &track->kalman;
     struct bd_extent box = track->box;
+    const bool settled = tracker->time - track->object.since > settling;
     const double growth = bd_extent_area(&box) / bd_extent_area(&track->predicted);
     double doubt = track->pieces > 1 ? pieces_doubt : 1;
     if (growth > odd_growth || growth * odd_growth < 1)
         doubt = odd_doubt;
-    if (settled(tracker, track)) {
-        mend_axis(tracker, track, &box.left, &box.right, kalman->centre_x.x, kalman->width);
-        mend_axis(tracker, track, &box.top, &box.bottom, kalman->centre_y.x, kalman->height);
-    }
+    if (!mend_border(&box.left, &box.right, tracker->options.width, k->width) && settled)
+        mend_axis(tracker, track, &box.left, &box.right, k->centre_x.x, k->width);
+    if (!mend_border(&box.top, &box.bottom, tracker->options.height, k->height) && settled)
+        mend_axis(tracker, track, &box.top, &box.bottom, k->centre_y.x, k->height);
     track->needless = 0;
-    bd_kalman_correct(kalman, &box, doubt);
+    bd_kalman_correct(k, &box, doubt);
 }
 
 static const struct bd_track *find_object(const struct bd_tracker *tracker, int64_t id)
