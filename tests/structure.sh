@@ -55,7 +55,7 @@ tests/fuzz          base lapack/names.h video app tests/fuzz tests/public/calls 
 tests/gpu           base linalg separation gpu video app tests/gpu tests/support backdrop
 tests/support       base linalg/shared tests/support backdrop
 '
-awk -v own='^(app|backdrop|backends|base|gpu|lapack|linalg|separation|tests|tools|video)/' '
+awk -v own='^(app|backdrop|backends|base|gpu|lapack|linalg|objects|separation|tests|tools|video)/' '
     function begins(name, start) { return index(name "/", start "/") == 1 }
     NR == FNR && NF { from[++count] = $1; allowed[count] = $0 }
     NR == FNR { next }
