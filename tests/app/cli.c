@@ -86,7 +86,7 @@ static void bad_input_is_one_line(void **state)
         { "$B export in.mkv --tracks - --json -", 1,
           "--json -: --tracks has stdout; give one of them a file\n" },
         { "$B export in.mkv --mask m.mkv --boxes", 1,
-          "--boxes: is drawn on --overlay, which is not given\n" },
+          "--boxes: is drawn on --overlay, --timelapse or --clips, and none of them" },
         { "$B export in.mkv --mask in.mkv -y", 1, "is the input itself" },
         { "$B export in.mkv --mask link.mkv -y", 1, "is the input itself" },
         { "$B export p%04d.png --plate p0002.png -y", 1, "one of its pictures" },

@@ -23,7 +23,7 @@ static void make_pieces(const char *folder, int frames)
     assert_non_null(getcwd(path, sizeof path));
     snprintf(command, sizeof command,
              "F='ffmpeg -nostdin -v error -y' && $F -i '%.400s/assets/street.mp4' -an -vf "
-             "scale=240:136 -frames:v %d -c:v ffv1 film.mkv && "
+             "scale=160:90 -frames:v %d -c:v ffv1 film.mkv && "
              "cut() { $F -i film.mkv -vf \"select=between(n\\,$2\\,$3),setpts=PTS-STARTPTS\" "
              "-c:v ffv1 $1.mkv; } && cut a 0 46 && cut b 47 47 && cut c 48 %d",
              path, frames, frames);
@@ -33,12 +33,8 @@ static void make_pieces(const char *folder, int frames)
 /* Masks, their numbers, and events are those of the film before it was cut. */
 static void joined_pieces_are_the_film(void **state)
 {
-    static const char *const rows[] = { "",
-                                        "--start 1.5",
-                                        "--start 1.9 --duration 1.2",
-                                        "--solver batch --window 10",
-                                        "--frames 60",
-                                        "--memory 2" };
+    static const char *const rows[] = { "", "--start 1.9 --duration 1.2",
+                                        "--solver batch --window 10 --frames 60" };
     make_pieces(*state, 100);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char command[1024];
@@ -74,7 +70,7 @@ static void patterns_are_expanded(void **state)
 static void bad_pieces_lose_no_others(void **state)
 {
     char text[4096];
-    make_pieces(*state, 80);
+    make_pieces(*state, 70);
     assert_int_equal(cli_run(*state, "$B export a.mkv gone.mkv b.mkv c.mkv --join --events e.csv "
                                      "--progress none"),
                      3);
@@ -82,7 +78,7 @@ static void bad_pieces_lose_no_others(void **state)
     assert_int_equal(cli_lines(text), 2);
     assert_non_null(strstr(text, "cannot open 'gone.mkv': No such file or directory; this piece"));
     assert_non_null(strstr(text, "1 of 4 pieces is missing or cut off, the first of them "
-                                 "'gone.mkv' (after 80 frames)\n"));
+                                 "'gone.mkv' (after 70 frames)\n"));
     assert_int_equal(cli_run(*state, "$B export film.mkv --events w.csv -q && cmp e.csv w.csv"), 0);
     /* also where the end is not reached */
     assert_int_equal(cli_run(*state, "$B export a.mkv gone.mkv c.mkv --join --events f.csv -q "
@@ -93,7 +89,7 @@ static void bad_pieces_lose_no_others(void **state)
     assert_line(*state, 2, "$B export gone.mkv lost.mkv --join --mask m.mkv",
                 "none of 2 pieces can be read: cannot open 'gone.mkv'");
     assert_line(*state, 2, "$B export a.mkv 'synth:easy?size=64x48' --join --mask m.mkv",
-                "'synth:easy?size=64x48' is 64x48, the pieces before it are 240x136");
+                "'synth:easy?size=64x48' is 64x48, the pieces before it are 160x90");
     assert_line(*state, 2, "$B export a.mkv /dev/video97 --join --mask m.mkv",
                 "'/dev/video97' is a camera or a pipe");
     assert_line(*state, 2, "$B export a.mkv - --join --mask m.mkv", "'-' is a camera or a pipe");
@@ -109,19 +105,19 @@ static void several_are_as_one_by_one(void **state)
     assert_int_equal(
         cli_run(*state,
                 "mkdir one && for s in easy sway noise; do N=one/${s} && "
-                "$B export synth:$s?frames=40 --mask $N.mask.mp4 --events $N.csv --overlay "
+                "$B export synth:$s?frames=20 --mask $N.mask.mp4 --events $N.csv --overlay "
                 "${N}_%03d.png --contact-sheet $N.sheet.png --threads 1 -q || exit; done; "
-                "S='synth:easy?frames=40 synth:sway?frames=40 synth:noise?frames=40' && "
+                "S='synth:easy?frames=20 synth:sway?frames=20 synth:noise?frames=20' && "
                 "E='--mask mask.mp4 --events .csv --overlay _%03d.png --contact-sheet sheet.png "
                 "--threads 1' && "
                 "$B export $S -o some/where $E -j 2 --progress plain && diff -r one some/where && "
                 "$B export $S --output-dir again/ $E --jobs 1 -q && diff -r one again"),
         0);
     cli_slurp(*state, "err", text, sizeof text);
-    assert_non_null(strstr(text, "3 inputs, 120 frames in "));
+    assert_non_null(strstr(text, "3 inputs, 60 frames in "));
     assert_non_null(strstr(text, ", 2 at once, "));
     /* one input, too */
-    assert_int_equal(cli_run(*state, "$B export synth:easy?frames=40 -o solo --events .csv -q && "
+    assert_int_equal(cli_run(*state, "$B export synth:easy?frames=20 -o solo --events .csv -q && "
                                      "cmp solo/easy.csv "
                                      "one/easy.csv"),
                      0);
