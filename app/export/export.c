@@ -253,7 +253,6 @@ static enum bd_status check_objects(const struct bd_options *options, unsigned w
     } rows[] = { { "line", options->lines.count > 0 },
                  { "zone", options->zones.count > 0 },
                  { "min-event-length", options->min_event_length != 0 },
-                 { "time-before-event", options->time_before_event != 0 },
                  { "time-post-event", options->time_post_event != 0 },
                  { "merge-window", options->merge_window != 0 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !(wants & BD_WANT_OBJECTS); i++)

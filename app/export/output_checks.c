@@ -148,6 +148,9 @@ static enum bd_status check_scan(const struct bd_options *options)
 {
     if (options->clip_mode != BD_CLIPS_AUTO && !options->clips)
         return bd_fail(BD_ERROR_ARGUMENT, "--clip-mode: belongs to --clips, which is not given");
+    if (options->time_before_event != 0 && !options->clips)
+        return bd_fail(BD_ERROR_ARGUMENT,
+                       "--time-before-event: belongs to --clips, which is not given");
     for (int i = 0; i < bd_output_kind_count && options->scan_only; i++) {
         const struct bd_output_kind *kind = bd_output_kinds[i];
         const char *path = bd_output_path(options, kind);

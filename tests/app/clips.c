@@ -379,7 +379,7 @@ static void bad_use_is_refused(void **state)
         { "--clips c --clip-mode copy --boxes",
           "--boxes: cannot be drawn on copies; --clip-mode encode has boxes" },
         { "--mask m.mkv --boxes",
-          "--boxes: is drawn on --overlay or --clips, and neither is given" },
+          "--boxes: is drawn on --overlay, --timelapse or --clips, and none of them is given" },
         { "--scan-only --mask m.mkv", "--mask m.mkv: --scan-only writes no film and no picture" },
         { "--scan-only --plate m.png", "--plate m.png: --scan-only writes no film and no picture" },
         { "--scan-only --tracks -", "--tracks -: --scan-only has stdout; give --tracks a file" },

@@ -266,11 +266,11 @@ static void test_random_pictures_follow_the_definition(void **state)
     assert_true(with > 40 && without > 40);
 }
 
-static void test_sizes_without_memory(void **state)
+static void test_sizes_out_of_range(void **state)
 {
     (void)state;
     struct bd_mask_work *work;
-    assert_int_equal(bd_mask_work_create(&work, pool, INT32_MAX, INT32_MAX), BD_ERROR_MEMORY);
+    assert_int_equal(bd_mask_work_create(&work, pool, INT32_MAX, INT32_MAX), BD_ERROR_ARGUMENT);
     assert_null(work);
 }
 
@@ -285,7 +285,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_black_or_not_even_stays),
         cmocka_unit_test(test_nothing_in_an_empty_or_a_full_mask),
         cmocka_unit_test(test_random_pictures_follow_the_definition),
-        cmocka_unit_test(test_sizes_without_memory),
+        cmocka_unit_test(test_sizes_out_of_range),
     };
     return cmocka_run_group_tests(tests, open_pool, close_pool);
 }
