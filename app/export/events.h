@@ -10,15 +10,17 @@
  *   peak_fraction   that share of the picture, 0..1
  *   mean_fraction   the same, average over the frames that show one of its objects
  *   x, y, width, height   pixels: box around its largest object at the peak
- *   start_utc, end_utc, peak_utc   the times of a camera as 2026-11-24T09:30:00.250000Z; null, or
- * empty in CSV, for other inputs
+ *   start_utc, end_utc, peak_utc   the times of a camera as 2026-11-24T09:30:00.250000Z; other
+ *                inputs have null, in CSV nothing
  *   objects      most of them at the same time
  *   tracks       numbers of its objects, as in --tracks; in CSV joined by ";"
- *   path         where its first object stood: in CSV "t x y;...", in JSON [[t,x,y],...]; at most
- * 256 points
+ *   path         where its first object stood, 256 points at most: in CSV "t x y;...", in JSON
+ *                [[t,x,y],...]
  *   crossings    lines that its objects crossed: in CSV "NAME:right;NAME:left", in JSON objects
- * with line, direction, time, object zones        zones that they entered: in CSV
- * "NAME:SECONDS;..." with the stay, in JSON objects with zone, time, stay, object
+ *                with line, direction, time, object
+ *   zones        zones that they entered: in CSV "NAME:SECONDS;..." with the stay, in JSON objects
+ *                with zone, time, stay, object; who has not left has no stay (null, in CSV no
+ *                seconds)
  *
  * Seconds are the input's own times: JSON has nanoseconds, CSV has microseconds. A JSON file also
  * has `frames`, and, where --line and --zone are given, the counts `lines` (name, right, left) and
