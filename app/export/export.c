@@ -244,22 +244,31 @@ static void share_out(struct bd_export_setup *setup)
         setup->threads = threads > setup->at_once ? threads / setup->at_once : 1;
 }
 
-/* Options that change what is told of objects, without an output that tells of any. */
+/* Options that change what is told of objects or events, without an output that tells of any. What
+ * is counted at lines and in zones is told at the end. */
 static enum bd_status check_objects(const struct bd_options *options, unsigned wants)
 {
+    bool objects = wants & BD_WANT_OBJECTS;
+    bool marks = options->lines.count > 0 || options->zones.count > 0;
+    bool events = objects && (marks || options->events || options->clips || options->scan_only ||
+                              options->timelapse || options->json);
     const struct {
         const char *name;
-        bool given;
-    } rows[] = { { "line", options->lines.count > 0 },
-                 { "zone", options->zones.count > 0 },
-                 { "min-event-length", options->min_event_length != 0 },
-                 { "time-post-event", options->time_post_event != 0 },
-                 { "merge-window", options->merge_window != 0 } };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && !(wants & BD_WANT_OBJECTS); i++)
-        if (rows[i].given)
+        bool given, works;
+        const char *what;
+    } rows[] = {
+        { "line", options->lines.count > 0, objects, "objects" },
+        { "zone", options->zones.count > 0, objects, "objects" },
+        { "min-event-length", options->min_event_length != 0, events || options->synopsis,
+          "events" },
+        { "time-post-event", options->time_post_event != 0, events, "events" },
+        { "merge-window", options->merge_window != 0, events, "events" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].given && !rows[i].works)
             return bd_fail(BD_ERROR_ARGUMENT,
-                           "--%s: does nothing without an output of objects, such as --events",
-                           rows[i].name);
+                           "--%s: does nothing without an output of %s, such as --events",
+                           rows[i].name, rows[i].what);
     return BD_OK;
 }
 
