@@ -6,7 +6,7 @@
 
 bool bd_shapes_are(const char *text)
 {
-    return strchr(text, ',') && !text[strspn(text, "0123456789.,;")];
+    return strchr(text, ',') && !text[strspn(text, "0123456789+-.,; ")];
 }
 
 /* A plain number: strtod also takes words and hexadecimals. */
@@ -47,6 +47,16 @@ enum bd_status bd_shape_read(struct bd_polygon *shape, const char *text, int mos
                          text, numbers);
 }
 
+static bool has_area(const struct bd_polygon *shape)
+{
+    const struct bd_point *a = shape->points;
+    for (int i = 1; i + 1 < shape->count; i++)
+        for (int j = i + 1; j < shape->count; j++)
+            if ((a[i].x - a->x) * (a[j].y - a->y) != (a[i].y - a->y) * (a[j].x - a->x))
+                return true;
+    return false;
+}
+
 enum bd_status bd_shape_check(const struct bd_polygon *shape, int width, int height)
 {
     for (int i = 0; i < shape->count; i++) {
@@ -55,6 +65,8 @@ enum bd_status bd_shape_check(const struct bd_polygon *shape, int width, int hei
             return bd_fail(BD_ERROR_ARGUMENT, "point %.10g,%.10g is outside of the %dx%d picture",
                            point.x, point.y, width, height);
     }
+    if (shape->count > 2 && !has_area(shape))
+        return bd_fail(BD_ERROR_ARGUMENT, "its points are all on one line");
     return BD_OK;
 }
 

@@ -19,8 +19,8 @@ struct bd_polygon {
     int count;
 };
 
-/* Whether the text can only be meant as the numbers of polygons: digits, dots and semicolons, with
- * at least one comma. */
+/* Whether the text can only be meant as the numbers of polygons: digits, signs, dots, semicolons
+ * and blanks, with at least one comma. */
 bool bd_shapes_are(const char *text);
 
 /* Reads x,y,x,y,... of at most `most` points, up to the end of the text or to the first ';', and
@@ -28,7 +28,8 @@ bool bd_shapes_are(const char *text);
 enum bd_status bd_shape_read(struct bd_polygon *shape, const char *text, int most,
                              const char **end);
 
-/* BD_ERROR_ARGUMENT where a point is not in the picture or on its border. */
+/* BD_ERROR_ARGUMENT where a point is not in the picture or on its border, and where a polygon of
+ * three points or more has no area, as all of them are on one line. */
 enum bd_status bd_shape_check(const struct bd_polygon *shape, int width, int height);
 
 /* Whether the point is inside, by the rule of even and odd crossings. */

@@ -83,8 +83,9 @@ static enum bd_status draw_roi(struct bd_pictures *self, const char *text)
         if (!status && polygon.count < 3)
             status = bd_fail(BD_ERROR_ARGUMENT, "%.*s: a polygon has 3 points at least, not %d",
                              (int)(end - text), text, polygon.count);
-        if (!status)
-            status = bd_shape_check(&polygon, roi->width, roi->height);
+        if (!status && bd_shape_check(&polygon, roi->width, roi->height))
+            status =
+                bd_fail(BD_ERROR_ARGUMENT, "%.*s: %s", (int)(end - text), text, bd_error_detail());
         if (!status)
             bd_polygon_fill(roi->data, roi->stride, roi->width, roi->height, &polygon);
         if (status || !*end)

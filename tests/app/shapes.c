@@ -17,6 +17,7 @@ static void shapes_are_told_from_names(void **state)
     assert_true(bd_shapes_are("1,2,3"));
     assert_true(bd_shapes_are("10,20.5,30,40;1,2,3,4"));
     assert_true(bd_shapes_are(","));
+    assert_true(bd_shapes_are("-5,0,10,0, 10,+10"));
     assert_false(bd_shapes_are("5"));
     assert_false(bd_shapes_are("./1,2,3,4,5,6"));
     assert_false(bd_shapes_are("1,2.png"));
@@ -60,6 +61,23 @@ static void points_must_be_in_the_picture(void **state)
         struct bd_polygon shape = { { { 1, 1 }, rows[i].point }, 2 };
         assert_int_equal(bd_shape_check(&shape, 40, 30), rows[i].good ? BD_OK : BD_ERROR_ARGUMENT);
     }
+}
+
+static void polygons_have_an_area(void **state)
+{
+    (void)state;
+    static const struct {
+        struct bd_polygon polygon;
+        bool good;
+    } rows[] = { { { { { 1, 1 }, { 9, 1 }, { 1, 9 } }, 3 }, true },
+                 { { { { 0, 0 }, { 9, 9 }, { 9, 0 }, { 0, 9 } }, 4 }, true }, /* crosses itself */
+                 { { { { 1, 1 }, { 1, 1 }, { 9, 1 }, { 1, 9 } }, 4 }, true },
+                 { { { { 1, 1 }, { 9, 9 }, { 4, 4 } }, 3 }, false },
+                 { { { { 3, 3 }, { 3, 3 }, { 3, 3 } }, 3 }, false },
+                 { { { { 1, 1 }, { 9, 1 }, { 9, 1 }, { 1, 1 } }, 4 }, false } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(bd_shape_check(&rows[i].polygon, 40, 30),
+                         rows[i].good ? BD_OK : BD_ERROR_ARGUMENT);
 }
 
 /* A U: its middle is outside. */
@@ -141,6 +159,7 @@ int main(void)
         cmocka_unit_test(shapes_are_told_from_names),
         cmocka_unit_test(numbers_are_read),
         cmocka_unit_test(points_must_be_in_the_picture),
+        cmocka_unit_test(polygons_have_an_area),
         cmocka_unit_test(a_polygon_contains_what_it_surrounds),
         cmocka_unit_test(distances_are_to_the_nearest_edge),
         cmocka_unit_test(sides_and_crossings_of_a_line),
