@@ -86,6 +86,12 @@ static void bad_pieces_lose_no_others(void **state)
                      3);
     cli_slurp(*state, "err", text, sizeof text);
     assert_non_null(strstr(text, "1 damaged pictures or pieces of the input were left out"));
+    /* and where it is before the start, whose time it changes */
+    assert_int_equal(cli_run(*state, "$B export a.mkv gone.mkv c.mkv --join --events g.csv -q "
+                                     "--start 2"),
+                     3);
+    cli_slurp(*state, "err", text, sizeof text);
+    assert_non_null(strstr(text, "1 of 3 pieces is missing or cut off"));
     assert_line(*state, 2, "$B export gone.mkv lost.mkv --join --mask m.mkv",
                 "none of 2 pieces can be read: cannot open 'gone.mkv'");
     assert_line(*state, 2, "$B export a.mkv 'synth:easy?size=64x48' --join --mask m.mkv",

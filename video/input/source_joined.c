@@ -9,11 +9,17 @@
 #include "video/input/pieces.h"
 #include "video/input/source.h"
 
+/* What reading has shown of a piece. */
+struct part {
+    double seconds; /* its length; 0: it is left out */
+    bool faulty;    /* it is not there, or not all of it */
+};
+
 struct joined_source {
     struct bd_source base;
     const struct bd_pieces *pieces;
     struct bd_reader_options options; /* of each piece */
-    double *seconds;                  /* length of each piece; 0: it is left out */
+    struct part *parts;               /* one for each piece */
     int at;                           /* the piece in turn; pieces->count: the end */
     double begin;                     /* seconds from the first frame of all to that of the piece */
     struct bd_source *source;         /* opened last; NULL: none yet */
@@ -22,9 +28,7 @@ struct joined_source {
         int64_t first, last, duration; /* of its frames since it was opened or sought in */
         int64_t count;
     } seen;
-    int64_t damaged; /* in sources that are closed, and pieces that were left out */
-    int faulty;      /* pieces passed that could not be read to their end */
-    int first_faulty;
+    int64_t damaged; /* in sources that are closed, and pieces that are faulty */
 };
 
 static double tick_of(struct bd_rational time_base)
@@ -83,14 +87,18 @@ static void close_piece(struct joined_source *s)
         s->source->ops->close(&s->source);
 }
 
-/* Notes that the piece is not there, or not all of it, and says why (NULL: that was said). */
+static void mark_faulty(struct joined_source *s, int number)
+{
+    s->damaged += !s->parts[number].faulty;
+    s->parts[number].faulty = true;
+}
+
+/* Notes that the piece in turn is faulty, and says why (NULL: that was said). */
 static void note_fault(struct joined_source *s, const char *why, const char *what)
 {
     if (why)
         bd_log(BD_LOG_WARNING, "%s; %s", why, what);
-    s->damaged++;
-    if (s->faulty++ == 0)
-        s->first_faulty = s->at;
+    mark_faulty(s, s->at);
 }
 
 /* Opens the piece in turn. The source before it hands its tone curve on, and is closed. */
@@ -124,7 +132,7 @@ static bool is_fatal(enum bd_status status)
 /* Goes to the piece after this one, which is `seconds` long. */
 static void pass(struct joined_source *s, double seconds)
 {
-    s->seconds[s->at] = seconds;
+    s->parts[s->at].seconds = seconds;
     s->begin += seconds;
     s->at++;
 }
@@ -178,17 +186,23 @@ static void end_piece(struct joined_source *s, enum bd_status status, int64_t wa
         snprintf(why, sizeof why, "'%.400s' is cut off: its end is missing", piece_at(s)->name);
         note_fault(s, why, "the next piece follows at once");
     }
-    pass(s, known ? length_seen(s) : s->seconds[s->at]);
+    pass(s, known ? length_seen(s) : s->parts[s->at].seconds);
 }
 
 /* What `next` returns behind the last piece. */
 static enum bd_status at_end(const struct joined_source *s, int64_t wanted)
 {
-    if (s->faulty == 0 || wanted != INT64_MIN)
+    int faulty = 0, first = 0;
+    for (int i = s->pieces->count - 1; i >= 0; i--)
+        if (s->parts[i].faulty) {
+            faulty++;
+            first = i;
+        }
+    if (faulty == 0 || wanted != INT64_MIN)
         return BD_END;
     return bd_fail(BD_ERROR_IO, "%d of %d pieces %s missing or cut off, the first of them '%s'",
-                   s->faulty, s->pieces->count, s->faulty == 1 ? "is" : "are",
-                   s->pieces->items[s->first_faulty].name);
+                   faulty, s->pieces->count, faulty == 1 ? "is" : "are",
+                   s->pieces->items[first].name);
 }
 
 static enum bd_status joined_next(struct bd_source *base, int64_t wanted, int64_t *pts,
@@ -224,15 +238,18 @@ static enum bd_status joined_picture(struct bd_source *base, struct bd_frame *fr
     return s->source->ops->picture(s->source, frame);
 }
 
-/* Makes the piece in which `target` lies the one in turn. */
+/* Makes the piece in which `target` lies the one in turn. Pieces before it that were left out are
+ * missed all the same: they would make the times of the film others. */
 static void choose_piece(struct joined_source *s, int64_t target)
 {
     s->at = 0;
     s->begin = 0;
     for (int i = 0; i + 1 < s->pieces->count; i++) {
-        double end = s->begin + s->seconds[i];
+        double end = s->begin + s->parts[i].seconds;
         if (origin_of(s) + llround(end / tick_of(s->pieces->info.time_base)) > target)
             break;
+        if (s->pieces->items[i].fault)
+            mark_faulty(s, i);
         s->at = i + 1;
         s->begin = end;
     }
@@ -250,7 +267,7 @@ static enum bd_status joined_seek(struct bd_source *base, int64_t target)
     if (!status || is_fatal(status))
         return status;
     note_fault(s, bd_error_detail(), "the rest of this piece is left out");
-    pass(s, s->seconds[s->at]);
+    pass(s, s->parts[s->at].seconds);
     return BD_OK;
 }
 
@@ -258,7 +275,7 @@ static void joined_close(struct bd_source **base)
 {
     struct joined_source *s = (struct joined_source *)*base;
     close_piece(s);
-    free(s->seconds);
+    free(s->parts);
     free(s);
     *base = NULL;
 }
@@ -271,8 +288,8 @@ static enum bd_status joined_open(struct bd_source **source, const char *input,
     struct joined_source *s = calloc(1, sizeof *s);
     *source = NULL;
     if (s)
-        s->seconds = calloc((size_t)pieces->count, sizeof *s->seconds);
-    if (!s || !s->seconds) {
+        s->parts = calloc((size_t)pieces->count, sizeof *s->parts);
+    if (!s || !s->parts) {
         free(s);
         return bd_fail(BD_ERROR_MEMORY, "no memory to open '%s'", input);
     }
@@ -280,7 +297,7 @@ static enum bd_status joined_open(struct bd_source **source, const char *input,
     s->pieces = pieces;
     s->options = bd_piece_options(options);
     for (int i = 0; i < pieces->count; i++)
-        s->seconds[i] = pieces->items[i].seconds;
+        s->parts[i].seconds = pieces->items[i].seconds;
     struct bd_source *base = &s->base;
     enum bd_status status = open_next(s);
     if (status) {
