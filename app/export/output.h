@@ -19,8 +19,8 @@ struct bd_output_setup {
     struct bd_separator_options settings; /* of the separator */
 };
 
-/* An option whose value is the path of the output. Functions that are NULL do nothing. The output
- * itself is what `open` makes, of any type. */
+/* An option whose value is the path of the output. The output itself is what `open` makes, of any
+ * type. Without `open`, it is written elsewhere, and has none of the functions below. */
 struct bd_output_kind {
     const char *name; /* of the option */
     size_t option;    /* offset in struct bd_options of the path */

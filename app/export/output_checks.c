@@ -95,11 +95,22 @@ static enum bd_status ask(const struct bd_options *options, const struct bd_outp
     return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: not replaced", name, path);
 }
 
-/* Codecs must exist, and an output with a codec of its own must be asked for. */
+/* Whether an output may be a film that is encoded. */
+static bool has_film(const struct bd_options *options)
+{
+    bool film = options->timelapse || options->synopsis;
+    for (int i = 0; i < bd_output_kind_count; i++)
+        film |= bd_output_kinds[i]->codec && bd_output_path(options, bd_output_kinds[i]);
+    return film || (options->clips && options->clip_mode != BD_CLIPS_COPY && !options->scan_only);
+}
+
+/* Codecs must exist, and so must films for them. */
 static enum bd_status check_codecs(const struct bd_options *options)
 {
     if (options->codec && bd_writer_check_codec(options->codec))
         return bd_fail(BD_ERROR_ARGUMENT, "--codec %s", bd_error_detail());
+    if (options->codec && !has_film(options))
+        return bd_fail(BD_ERROR_ARGUMENT, "--codec %s: no film is to be encoded", options->codec);
     for (int i = 0; i < bd_output_kind_count; i++) {
         const char *codec = bd_output_codec(options, bd_output_kinds[i]);
         const char *name = bd_output_kinds[i]->name;
@@ -127,6 +138,14 @@ static enum bd_status check_synopsis(const struct bd_options *options)
     if (options->length == 0 || options->synopsis)
         return BD_OK;
     return bd_fail(BD_ERROR_ARGUMENT, "--length %g: --synopsis is not given", options->length);
+}
+
+/* Shadows are written into masks alone. */
+static enum bd_status check_shadows(const struct bd_options *options)
+{
+    if (!options->shadows || options->mask)
+        return BD_OK;
+    return bd_fail(BD_ERROR_ARGUMENT, "--shadows: --mask is not given");
 }
 
 /* --boxes has something to be drawn on. */
@@ -190,6 +209,8 @@ static enum bd_status check_same(const struct bd_options *options, int index, co
 static enum bd_status check_options(const struct bd_options *options)
 {
     enum bd_status status = check_codecs(options);
+    if (!status)
+        status = check_shadows(options);
     if (!status)
         status = check_boxes(options);
     if (!status)

@@ -67,6 +67,8 @@ static void bad_input_is_one_line(void **state)
         { "$B export in.mkv --mask m.nosuch", 1, "m.nosuch" },
         { "$B export in.mkv --mask m.mkv --codec nosuch", 1, "--codec 'nosuch': no such video" },
         { "$B export in.mkv --mask m%03d.png --codec nosuch", 1, "--codec 'nosuch': no such" },
+        { "$B export in.mkv --events e.csv --codec ffv1", 1, "--codec ffv1: no film is to be" },
+        { "$B export in.mkv --events e.csv --shadows", 1, "--shadows: --mask is not given" },
         { "$B export in.mkv --mask m.mkv --mask-codec aac", 1, "--mask-codec 'aac': no such" },
         { "$B export in.mkv --mask m.mkv --overlay o.mkv --overlay-codec nosuch", 1,
           "--overlay-codec 'nosuch': no such video encoder" },

@@ -395,7 +395,7 @@ static void bad_input_is_one_line(void **state)
         assert_int_equal(cli_lines(text), 1);
         assert_has(text, rows[i].word);
     }
-    assert_int_equal(cli_run(*state, "ls *.csv* *.mkv* 2>/dev/null"), 2);
+    assert_int_equal(cli_run(*state, "ls | grep -e csv -e mkv"), 1);
     char many[2048] = "$B export 'synth:easy?frames=9' --events e.csv -q";
     for (int i = 0; i < 32; i++)
         snprintf(many + strlen(many), sizeof many - strlen(many), " --line l%d=1,2,3,4", i);
