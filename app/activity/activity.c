@@ -169,9 +169,13 @@ static struct bd_visit *find_nearest(const struct bd_activity *self, struct bd_b
     return visit;
 }
 
-/* A visit that goes on and has had this track. */
-static struct bd_visit *find_parent(const struct bd_activity *self, int64_t track)
+/* A visit that goes on and has had this track, which may be gone for long, or be one that the event
+ * does not name. */
+static struct bd_visit *find_parent(struct bd_activity *self, int64_t track)
 {
+    const struct bd_followed *parent = bd_followed_find(&self->followed, track);
+    if (parent)
+        return parent->visit;
     for (int i = 0; i < self->visit_count; i++)
         if (!self->visits[i]->event.ended && bd_visit_find(self->visits[i], track) >= 0)
             return self->visits[i];

@@ -1,5 +1,6 @@
-/* How a run went, for --json: times, processor time and memory. Memory of the statistics themselves
- * does not grow with the run. */
+/* How an export went, for --json: times, processor time and memory. The latter two are those of the
+ * program, with all exports that it runs. Memory of the statistics themselves does not grow with
+ * the run. */
 #ifndef BD_APP_EXPORT_STATISTICS_H
 #define BD_APP_EXPORT_STATISTICS_H
 

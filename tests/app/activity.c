@@ -357,6 +357,25 @@ static void one_visit_has_many_tracks(void **state)
     assert_int_equal(story.ended[0].frames, 600);
 }
 
+/* Who comes out of an object that the event no longer names belongs to it as well. */
+static void children_of_many_tracks_join(void **state)
+{
+    struct field field = { .options = { .merge_window = BD_NONE } };
+    struct story story = { 0 };
+    (void)state;
+    open_field(&field, 10);
+    for (int i = 0; i < 600; i++) {
+        struct bd_object parent = object_at(i + 1, i % 2 ? 350 : 50, 200, i / 10.);
+        struct bd_object child = object_at(i + 2, i % 2 ? 50 : 350, 200, i / 10.);
+        parent.parent = i;
+        child.parent = i + 1;
+        show(&field, &story, i, parent, child);
+    }
+    end(&field, &story);
+    assert_string_equal(story.text, "begin 1;end 1;");
+    assert_int_equal(story.ended[0].track_count, 256);
+}
+
 /* Whatever the tracker says, what is told is in order. */
 static void events_of_random_objects_begin_and_end(void **state)
 {
@@ -635,6 +654,7 @@ int main(void)
         cmocka_unit_test(long_paths_are_thinned),
         cmocka_unit_test(more_objects_than_events_join),
         cmocka_unit_test(one_visit_has_many_tracks),
+        cmocka_unit_test(children_of_many_tracks_join),
         cmocka_unit_test(events_of_random_objects_begin_and_end),
         cmocka_unit_test(a_line_is_crossed_by_direction),
         cmocka_unit_test(groups_cross_when_they_are_far),
