@@ -62,15 +62,16 @@ static bool is_read(const struct bd_options *options, const struct bd_inputs *in
     return options->roi && (same_file(file, options->roi) || same_file(path, options->roi));
 }
 
-/* Whether writing to `path` would replace something: for a pattern, any picture of its names. */
+/* Whether writing to `path` would replace something: for a pattern, any picture of its names. An
+ * output that is no picture has a name with %03d as it is. */
 static bool would_replace(const char *path)
 {
     struct stat info;
     int first, beyond_gap;
-    if (bd_image_pattern_is(path))
-        return bd_image_pattern_find(path, &first, &beyond_gap) == BD_OK;
     /* devices such as /dev/null are written to, not replaced */
-    return stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    if (stat(path, &info) == 0 && S_ISREG(info.st_mode))
+        return true;
+    return bd_image_pattern_is(path) && bd_image_pattern_find(path, &first, &beyond_gap) == BD_OK;
 }
 
 static enum bd_status ask(const struct bd_options *options, const struct bd_output_kind *kind,

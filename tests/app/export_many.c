@@ -202,6 +202,9 @@ static void nothing_is_replaced_unasked(void **state)
                                      "--events .csv -q -y && grep -q peak_time "
                                      "o/sway.csv"),
                      0);
+    assert_int_equal(cli_run(*state, "echo old > 'e%03d.csv'"), 0);
+    assert_line(*state, 1, "$B export synth:easy?frames=20 --events 'e%03d.csv'",
+                "--events e%03d.csv: exists; give -y to replace it");
     /* not even an input of another export, which -y allows to replace */
     make_pieces(*state, 60);
     assert_int_equal(cli_run(*state, "cp a.mkv a.mask.mkv"), 0);
