@@ -232,6 +232,9 @@ static enum bd_status check_outputs(const struct bd_options *options,
         if (!path)
             continue;
         bool file = !bd_output_is_stdout(bd_output_kinds[i], path);
+        if (bd_output_kinds[i]->folder && bd_image_pattern_is(path))
+            return bd_fail(BD_ERROR_ARGUMENT, "--%s %s: only names of pictures have a number", name,
+                           path);
         if (file && is_read(options, inputs, path))
             return bd_fail(BD_ERROR_ARGUMENT,
                            "--%s %s: is the input itself, one of its pictures, or the region", name,

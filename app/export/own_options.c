@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "video/input/image_pattern.h"
+
 int bd_exports_count(const struct bd_options *options, const struct bd_inputs *inputs)
 {
     return options->join ? 1 : inputs->count;
@@ -88,6 +90,9 @@ enum bd_status bd_inputs_check(const struct bd_options *options, const struct bd
                        "%d inputs: give --output-dir DIR to export each, or --join to export them "
                        "as one film",
                        exports);
+    if (options->output_dir && bd_image_pattern_is(options->output_dir))
+        return bd_fail(BD_ERROR_ARGUMENT, "--output-dir %s: only names of pictures have a number",
+                       options->output_dir);
     if (exports > 1 && options->scan_only)
         return bd_fail(BD_ERROR_ARGUMENT, "--scan-only: lists one input, and these are %d",
                        exports);

@@ -11,8 +11,8 @@ struct bd_own_options {
 };
 
 /* Fails for options that do not go together, before anything is opened: several inputs without
- * --join or --output-dir, a folder in the name of an output that goes to --output-dir, --jobs or
- * hardware decoding with --join. BD_ERROR_ARGUMENT. */
+ * --join or --output-dir, a number in the name of that folder, a folder in the name of an output
+ * that goes to it, --jobs or hardware decoding with --join. BD_ERROR_ARGUMENT. */
 enum bd_status bd_inputs_check(const struct bd_options *options, const struct bd_inputs *inputs);
 
 /* Exports to be done: one of all inputs with --join, else one of each. */

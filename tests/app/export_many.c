@@ -225,6 +225,8 @@ static void bad_usage_is_one_line(void **state)
         { "a.mp4 b.mp4 -o o --events -", "--events -: stdout is for one input, and these are 2" },
         { "a.mp4 b.mp4 -o /dev/null/o --mask m.mkv", "--output-dir /dev/null/o: Not a directory" },
         { "a.mp4 b.mp4 -o file --mask m.mkv", "--output-dir file: is no folder" },
+        { "a.mp4 b.mp4 -o o%03d --mask m.png", "--output-dir o%03d: only names of pictures have" },
+        { "a.mp4 --clips c%03d", "--clips c%03d: only names of pictures have a number" },
         { "a.mp4 b.mp4 -o", "--output-dir: its value DIR is missing" },
         { "a.mp4 b.mp4 --join -j 2 --mask m.mkv", "--jobs: belongs to several inputs" },
         { "a.mp4 b.mp4 --join --hwaccel cuda --mask m.mkv", "--hwaccel cuda: not with --join" },
