@@ -143,7 +143,9 @@ static void begin(struct bd_tracker *tracker, int piece, bool bodies)
         return;
     const struct bd_track *parent = parent_of(tracker, &seen->box);
     struct bd_track *track = &tracker->tracks[tracker->count];
-    *track = (struct bd_track){ .piece = -1, .certainty = 1, .predicted = seen->box };
+    *track = (struct bd_track){
+        .piece = -1, .certainty = 1, .predicted = seen->box, .serial = ++tracker->serial
+    };
     track->object.since = tracker->time;
     track->needs = tracker->options.confirm;
     track->own = bodies;

@@ -73,6 +73,8 @@ enum bd_status bd_tracker_create(struct bd_tracker **out, const struct bd_tracke
     tracker->next = 1;
     set_defaults(&tracker->options);
     status = bd_components_create(&tracker->components, options->width, options->height);
+    if (status == BD_OK)
+        status = bd_assignment_create(&tracker->assignment, bd_most_tracks);
     if (status != BD_OK)
         bd_tracker_destroy(&tracker);
     *out = tracker;
@@ -84,6 +86,7 @@ void bd_tracker_destroy(struct bd_tracker **inout)
     if (!inout || !*inout)
         return;
     bd_components_destroy(&(*inout)->components);
+    bd_assignment_destroy(&(*inout)->assignment);
     free(*inout);
     *inout = NULL;
 }
@@ -93,6 +96,7 @@ void bd_tracker_reset(struct bd_tracker *tracker)
     if (!tracker)
         return;
     tracker->count = 0;
+    tracker->past.told_count = 0;
     tracker->started = false;
 }
 
@@ -113,6 +117,7 @@ static void begin_frame(struct bd_tracker *tracker, double time)
         bd_tracker_reset(tracker);
     tracker->step = tracker->started ? time - tracker->time : 0;
     tracker->time = time;
+    tracker->frame++;
     tracker->started = true;
     for (int t = 0; t < tracker->count; t++) {
         struct bd_track *track = &tracker->tracks[t];
@@ -383,6 +388,7 @@ enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask, i
     const enum bd_status status = check_frame(tracker, mask, stride, time);
     if (status != BD_OK)
         return status;
+    const int64_t first = tracker->next;
     begin_frame(tracker, time);
     take_pieces(tracker, mask, stride);
     bd_match(tracker);
@@ -393,6 +399,7 @@ enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask, i
     judge(tracker);
     forget_gone(tracker);
     *count = report(tracker);
+    bd_past_keep(tracker, first);
     *objects = tracker->reported;
     return BD_OK;
 }

@@ -49,6 +49,15 @@ struct bd_object {
     bool seen;         /* false: hidden in this frame, and the box is where it should be */
 };
 
+enum { bd_past_frames = 32 }; /* so many frames the past of an object reaches back */
+
+/* An object in a frame before that in which it was confirmed. */
+struct bd_past {
+    int ago;     /* masks between the two, and one: 1 to bd_past_frames */
+    double time; /* of the frame */
+    struct bd_object object;
+};
+
 struct bd_tracker;
 
 /* Masks have sides of 1 to 32768. BD_ERROR_ARGUMENT for options out of range, BD_ERROR_MEMORY. All
@@ -69,6 +78,12 @@ BD_API void bd_tracker_destroy(struct bd_tracker **tracker);
 BD_API enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask,
                                      int64_t stride, double time, const struct bd_object **objects,
                                      int *count);
+
+/* Where the objects that the last mask confirmed were from the time on at which they were seen
+ * first: *count boxes, by numbers, each object's by times, valid until the next bd_tracker_add.
+ * Among very many candidates early boxes may be missing. BD_ERROR_ARGUMENT for a NULL. */
+BD_API enum bd_status bd_tracker_past(const struct bd_tracker *tracker, const struct bd_past **past,
+                                      int *count);
 
 /* Ends all objects, as after a seek. Numbers are not used again. */
 BD_API void bd_tracker_reset(struct bd_tracker *tracker);
