@@ -9,6 +9,7 @@
 #include "objects/kalman.h"
 #include "objects/past.h"
 #include "objects/pieces.h"
+#include "objects/shape.h"
 
 enum { bd_most_tracks = bd_most_pieces };
 
@@ -31,6 +32,7 @@ struct bd_track {
     int piece;                  /* the one that it is in; -1: not seen. Others may be in it too. */
     int pieces;                 /* how many it holds */
     bool own;                   /* it has shown that it is more than a fragment of its parent */
+    struct bd_shape shape;      /* from the time when it was alone */
     bool gone;                  /* to be forgotten */
 };
 

@@ -121,7 +121,7 @@ static void begin_frame(struct bd_tracker *tracker, double time)
     tracker->started = true;
     for (int t = 0; t < tracker->count; t++) {
         struct bd_track *track = &tracker->tracks[t];
-        bd_kalman_predict(&track->kalman, tracker->step, track->object.group > 0);
+        bd_kalman_predict(&track->kalman, tracker->step);
         track->predicted = inside_picture(tracker, bd_kalman_box(&track->kalman));
         track->last = track->box;
         track->box = bd_kalman_box(&track->kalman);
@@ -181,8 +181,9 @@ static bool mend_border(double *low, double *high, double end, double size)
 
 /* A track has its pieces for itself. When a stranger touches it, or it falls into pieces, its box
  * changes, but its size does not: by that it is known again later. */
-static void see_alone(const struct bd_tracker *tracker, struct bd_track *track)
+static void see_alone(struct bd_tracker *tracker, int t)
 {
+    struct bd_track *track = &tracker->tracks[t];
     struct bd_kalman *k = &track->kalman;
     struct bd_extent box = track->box;
     const bool settled = tracker->time - track->object.since > settling;
@@ -196,6 +197,8 @@ static void see_alone(const struct bd_tracker *tracker, struct bd_track *track)
         mend_axis(tracker, track, &box.top, &box.bottom, k->centre_y.x, k->height);
     track->needless = 0;
     bd_kalman_correct(k, &box, doubt);
+    if (track->pieces == 1)
+        bd_shape_learn(tracker, t);
 }
 
 static const struct bd_track *find_object(const struct bd_tracker *tracker, int64_t id)
@@ -225,7 +228,7 @@ static void see(struct bd_tracker *tracker)
         if (tracker->members[i] > 1)
             bd_groups_fit(tracker, i);
         else
-            see_alone(tracker, &tracker->tracks[t]);
+            see_alone(tracker, t);
     }
 }
 

@@ -5,9 +5,10 @@
  * filter of constant velocity predicts each box, and the Hungarian method assigns components to
  * boxes by overlap. A component of several objects is a group, as with McKenna et al. ("Tracking
  * groups of people", 2000): its members keep their numbers and sizes, move on by their filters, and
- * its edges and its silhouette say where they are. When it splits, each piece goes to the member
- * that it fits best. Several components close together are one object. A part that moves away
- * becomes an object of its own, whose parent is the first.
+ * the mean silhouettes that they had alone are placed where they explain it best, as in W4
+ * (Haritaoglu et al. 2000). When it splits, each piece goes to the member that it fits best.
+ * Several components close together are one object. A part that moves away becomes an object of its
+ * own, whose parent is the first.
  *
  * All rules are in seconds and in sizes of the object: the frame rate may vary, and matters little
  * from 5 to 60 frames a second. There is no appearance: two of the same size who stand still as one
