@@ -130,6 +130,27 @@ static void forget_needless(struct bd_tracker *tracker, int piece, const struct 
     }
 }
 
+/* The box around the pixels of a piece that are in a box; that box itself where there are none. */
+static struct bd_extent around_pixels(struct bd_tracker *tracker, const struct bd_piece *piece,
+                                      const struct bd_extent *box)
+{
+    struct bd_extent hull = *box;
+    bool any = false;
+    for (int32_t i = piece->first; i < tracker->components.count; i++) {
+        const struct bd_run *run = &tracker->components.runs[i];
+        if (run->y >= (int)fmin(piece->box.bottom, box->bottom))
+            break;
+        const struct bd_extent row = { fmax(run->from, box->left), run->y,
+                                       fmin(run->to, box->right), run->y + 1 };
+        if (row.left >= row.right || row.bottom <= box->top ||
+            bd_components_root(&tracker->components, i) != piece->first)
+            continue;
+        hull = any ? bd_extent_union(&hull, &row) : row;
+        any = true;
+    }
+    return hull;
+}
+
 void bd_groups_fit(struct bd_tracker *tracker, int piece)
 {
     const struct bd_track *holder = &tracker->tracks[tracker->holder[piece]];
@@ -145,7 +166,8 @@ void bd_groups_fit(struct bd_tracker *tracker, int piece)
         struct bd_track *track = &tracker->tracks[t];
         if (track->piece != piece)
             continue;
-        track->box = bd_kalman_box(&track->kalman);
+        const struct bd_extent whole = bd_kalman_box(&track->kalman);
+        track->box = around_pixels(tracker, &tracker->pieces[piece], &whole);
         track->area = (int64_t)(area * track->kalman.width * track->kalman.height / sum);
     }
 }
