@@ -88,9 +88,30 @@ static void leave_rest(struct bd_tracker *tracker, int t)
     track->box = track->predicted;
 }
 
+/* A piece that is no track's, being much larger than each, but covers several objects that have
+ * none: they have all met at once. The first holds it, so that the others can join. */
+static void meet(struct bd_tracker *tracker, int piece)
+{
+    const struct bd_extent *box = &tracker->pieces[piece].box;
+    int first = -1, count = 0;
+    for (int t = 0; t < tracker->count; t++) {
+        const struct bd_track *track = &tracker->tracks[t];
+        const struct bd_extent *predicted = &track->predicted;
+        if (!track->object.id || track->piece >= 0 || track->unseen > 0 ||
+            bd_extent_shared(predicted, box) < joined_share * bd_extent_area(predicted))
+            continue;
+        first = count++ ? first : t;
+    }
+    if (count > 1)
+        bd_track_hold(tracker, first, piece);
+}
+
 void bd_groups_join(struct bd_tracker *tracker)
 {
     double cover = 0;
+    for (int i = 0; i < tracker->piece_count; i++)
+        if (tracker->holder[i] < 0)
+            meet(tracker, i);
     for (int t = 0; t < tracker->count; t++)
         leave_rest(tracker, t);
     for (int pass = 0; pass < 2; pass++)
