@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-static const double near_share = .2;   /* of the object's width or height: a close gap */
-static const double back_share = .15;  /* the same for a candidate to be a fragment again */
+static const double near_share = .12;  /* of the object's width or height: a close gap */
+static const double back_share = .1;   /* the same for a candidate to be a fragment again */
 static const double inside_share = .8; /* of a piece that lies where the object should be: then */
 static const double inside_gap = 2;    /* times larger gaps are close */
 static const double young = 1;         /* seconds */
