@@ -29,6 +29,16 @@ static int cell_of(double at, double from, double size, int cells)
     return cell < 0 || cell >= cells ? -1 : cell;
 }
 
+/* Adds the pixels of a run to the cells of a row, in parts where they are in two. */
+static void add_run(float *row, const struct grid *grid, const struct bd_run *run, float pixel)
+{
+    const double cell = bd_extent_width(&grid->box) / grid->columns;
+    const double from = fmax(0, (run->from - grid->box.left) / cell);
+    const double to = fmin(grid->columns, (run->to - grid->box.left) / cell);
+    for (int i = (int)from; i < to; i++)
+        row[i] += (float)((fmin(to, i + 1) - fmax(from, i)) * cell) * pixel;
+}
+
 /* cells (rows x columns) become the share of each cell that is in the component. */
 static void rasterise(float *cells, const struct grid *grid, struct bd_tracker *tracker, int piece)
 {
@@ -44,11 +54,7 @@ static void rasterise(float *cells, const struct grid *grid, struct bd_tracker *
             break;
         if (row < 0 || bd_components_root(&tracker->components, i) != component->first)
             continue;
-        for (int x = run->from; x < run->to; x++) {
-            const int column = cell_of(x + .5, grid->box.left, width, grid->columns);
-            if (column >= 0)
-                cells[row * grid->columns + column] += pixel;
-        }
+        add_run(&cells[row * grid->columns], grid, run, pixel);
     }
     for (int i = 0; i < count; i++)
         cells[i] = fminf(cells[i], 1);
