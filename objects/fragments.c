@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-static const double near_share = .2;   /* of the object's width or height: a close gap */
-static const double back_share = .15;  /* the same for a candidate to be a fragment again */
+static const double near_share = .12;  /* of the object's width or height: a close gap */
+static const double back_share = .1;   /* the same for a candidate to be a fragment again */
 static const double inside_share = .8; /* of a piece that lies where the object should be: then */
 static const double inside_gap = 2;    /* times larger gaps are close */
 static const double young = 1;         /* seconds */
@@ -143,7 +143,9 @@ static void begin(struct bd_tracker *tracker, int piece, bool bodies)
         return;
     const struct bd_track *parent = parent_of(tracker, &seen->box);
     struct bd_track *track = &tracker->tracks[tracker->count];
-    *track = (struct bd_track){ .piece = -1, .certainty = 1, .predicted = seen->box };
+    *track = (struct bd_track){
+        .piece = -1, .certainty = 1, .predicted = seen->box, .serial = ++tracker->serial
+    };
     track->object.since = tracker->time;
     track->needs = tracker->options.confirm;
     track->own = bodies;

@@ -1,27 +1,18 @@
 /* Merges and splits, as trackers of blobs treat them: a component with several objects is a group,
  * whose members keep their numbers and are told apart again when it splits (McKenna et al.,
  * "Tracking groups of people", 2000; Fuentes and Velastin, "People tracking in surveillance
- * applications", 2006). There is no appearance here. So each member moves on by its filter, with
- * the size that it had alone, and the edges of the component correct it: the member that is
- * farthest to the left touches the left edge, and so on. One who stops in a group is seen to stop,
- * as long as an edge is his. */
+ * applications", 2006). Their shapes say where they are in it (shape.c). */
 #include "objects/groups.h"
 
 #include <math.h>
 
 #include "objects/match.h"
-#include "objects/silhouette.h"
 
 static const double joined_share = .4; /* of a predicted box that a piece covers: it is in there */
 static const double rest_share = .35;  /* of a predicted box, which is no whole object */
 static const double room = .5;         /* of an object's size must be free for one more */
 static const double short_life = 3;    /* seconds: a fragment that heals sooner was no object */
-static const double edge_doubt = .7;   /* noise of an edge in a group, against that of an own box */
-static const double size_doubt = 5;    /* the same, of a size */
-static const double passed = 1.2;  /* lengths of the longer: so short is a group while two pass */
-static const double pass_step = 1; /* and how much of their relative motion in a frame is added */
-static const double spanned = 1.1; /* lengths of a member: a longer group is not its own */
-static const double alike = 1.15;  /* a group so much larger than a member may be it alone */
+static const double alike = 1.15;      /* a group so much larger than a member may be it alone */
 static const double needless_patience = 2; /* times the patience: then the others are forgotten */
 
 /* Whether a piece has room for a track beside those that are in it. */
@@ -97,9 +88,30 @@ static void leave_rest(struct bd_tracker *tracker, int t)
     track->box = track->predicted;
 }
 
+/* A piece that is no track's, being much larger than each, but covers several objects that have
+ * none: they have all met at once. The first holds it, so that the others can join. */
+static void meet(struct bd_tracker *tracker, int piece)
+{
+    const struct bd_extent *box = &tracker->pieces[piece].box;
+    int first = -1, count = 0;
+    for (int t = 0; t < tracker->count; t++) {
+        const struct bd_track *track = &tracker->tracks[t];
+        const struct bd_extent *predicted = &track->predicted;
+        if (!track->object.id || track->piece >= 0 || track->unseen > 0 ||
+            bd_extent_shared(predicted, box) < joined_share * bd_extent_area(predicted))
+            continue;
+        first = count++ ? first : t;
+    }
+    if (count > 1)
+        bd_track_hold(tracker, first, piece);
+}
+
 void bd_groups_join(struct bd_tracker *tracker)
 {
     double cover = 0;
+    for (int i = 0; i < tracker->piece_count; i++)
+        if (tracker->holder[i] < 0)
+            meet(tracker, i);
     for (int t = 0; t < tracker->count; t++)
         leave_rest(tracker, t);
     for (int pass = 0; pass < 2; pass++)
@@ -112,117 +124,6 @@ void bd_groups_join(struct bd_tracker *tracker)
             if (piece >= 0 && (!lost || has_room(tracker, track, piece)))
                 join(tracker, t, piece);
         }
-}
-
-/* One axis of the box of a track. */
-struct side {
-    struct bd_kalman_axis *axis;
-    double *size, *error, noise;
-};
-
-static struct side side_of(struct bd_track *track, bool vertical)
-{
-    struct bd_kalman *k = &track->kalman;
-    const double noise = bd_kalman_noise(k);
-    return vertical ? (struct side){ &k->centre_y, &k->height, &k->height_error, noise }
-                    : (struct side){ &k->centre_x, &k->width, &k->width_error, noise };
-}
-
-/* An edge was seen where the centre is at `centre`. What is too far off is another's edge. */
-static void see_edge(const struct side *side, double centre)
-{
-    if (fabs(centre - side->axis->x) < *side->size)
-        bd_kalman_correct_axis(side->axis, centre, edge_doubt * side->noise);
-}
-
-static void keep_inside(const struct side *side, double low, double high)
-{
-    const double half = *side->size / 2;
-    side->axis->x = 2 * half > high - low ? (low + high) / 2
-                                          : fmin(fmax(side->axis->x, low + half), high - half);
-}
-
-/* Where the middle of a track was in the frame before. */
-static double before(const struct bd_track *track, bool vertical)
-{
-    return vertical ? (track->last.top + track->last.bottom) / 2
-                    : (track->last.left + track->last.right) / 2;
-}
-
-/* Two members pass each other only where the group becomes as short as one of them. If they were
- * predicted to pass and it is longer, they have stopped. */
-static void keep_order(struct bd_tracker *tracker, int piece, bool vertical, double length)
-{
-    for (int t = 0; t < tracker->count; t++)
-        for (int u = 0; u < t; u++) {
-            struct bd_track *a = &tracker->tracks[t], *b = &tracker->tracks[u];
-            if (a->piece != piece || b->piece != piece)
-                continue;
-            const struct side p = side_of(a, vertical), q = side_of(b, vertical);
-            const double was = before(a, vertical) - before(b, vertical);
-            const double passing = fabs(p.axis->v - q.axis->v) * tracker->step;
-            if (was * (p.axis->x - q.axis->x) >= 0 ||
-                length < passed * fmax(*p.size, *q.size) + pass_step * passing)
-                continue;
-            p.axis->x = before(a, vertical);
-            q.axis->x = before(b, vertical);
-            p.axis->v = q.axis->v = (p.axis->v + q.axis->v) / 2;
-        }
-}
-
-/* Two members touch one edge each, the pair that has to move least for it. */
-static void see_edges(struct bd_tracker *tracker, int piece, bool vertical, double low, double high)
-{
-    struct side first = { 0 }, last = { 0 };
-    double least = INFINITY;
-    for (int t = 0; t < tracker->count; t++)
-        for (int u = 0; u < tracker->count; u++) {
-            if (t == u || tracker->tracks[t].piece != piece || tracker->tracks[u].piece != piece)
-                continue;
-            const struct side a = side_of(&tracker->tracks[t], vertical);
-            const struct side b = side_of(&tracker->tracks[u], vertical);
-            const double moves =
-                fabs(a.axis->x - *a.size / 2 - low) + fabs(b.axis->x + *b.size / 2 - high);
-            if (moves >= least)
-                continue;
-            least = moves;
-            first = a;
-            last = b;
-        }
-    if (!first.axis)
-        return;
-    see_edge(&first, low + *first.size / 2);
-    see_edge(&last, high - *last.size / 2);
-}
-
-static void fit_axis(struct bd_tracker *tracker, int piece, bool vertical, double low, double high)
-{
-    struct side first = side_of(&tracker->tracks[tracker->holder[piece]], vertical), last = first;
-    keep_order(tracker, piece, vertical, high - low);
-    for (int t = 0; t < tracker->count; t++) {
-        if (tracker->tracks[t].piece != piece)
-            continue;
-        const struct side side = side_of(&tracker->tracks[t], vertical);
-        if (side.axis->x - *side.size / 2 < first.axis->x - *first.size / 2)
-            first = side;
-        if (side.axis->x + *side.size / 2 > last.axis->x + *last.size / 2)
-            last = side;
-    }
-    if (first.axis != last.axis) {
-        see_edge(&first, low + *first.size / 2);
-        see_edge(&last, high - *last.size / 2);
-    } else if (high - low > spanned * *first.size) {
-        see_edges(tracker, piece, vertical, low, high);
-    } else {
-        see_edge(&first, (low + high) / 2);
-        bd_kalman_correct_size(first.size, first.error, high - low, size_doubt * first.noise);
-    }
-    for (int t = 0; t < tracker->count; t++) {
-        if (tracker->tracks[t].piece != piece)
-            continue;
-        const struct side side = side_of(&tracker->tracks[t], vertical);
-        keep_inside(&side, low, high);
-    }
 }
 
 /* A group that is no larger than one of its members may be that one alone. When it has been so for
@@ -250,15 +151,34 @@ static void forget_needless(struct bd_tracker *tracker, int piece, const struct 
     }
 }
 
+/* The box around the pixels of a piece that are in a box; that box itself where there are none. */
+static struct bd_extent around_pixels(struct bd_tracker *tracker, const struct bd_piece *piece,
+                                      const struct bd_extent *box)
+{
+    struct bd_extent hull = *box;
+    bool any = false;
+    for (int32_t i = piece->first; i < tracker->components.count; i++) {
+        const struct bd_run *run = &tracker->components.runs[i];
+        if (run->y >= (int)fmin(piece->box.bottom, box->bottom))
+            break;
+        const struct bd_extent row = { fmax(run->from, box->left), run->y,
+                                       fmin(run->to, box->right), run->y + 1 };
+        if (row.left >= row.right || row.bottom <= box->top ||
+            bd_components_root(&tracker->components, i) != piece->first)
+            continue;
+        hull = any ? bd_extent_union(&hull, &row) : row;
+        any = true;
+    }
+    return hull;
+}
+
 void bd_groups_fit(struct bd_tracker *tracker, int piece)
 {
     const struct bd_track *holder = &tracker->tracks[tracker->holder[piece]];
     const struct bd_extent box = holder->box;
     const double area = (double)holder->area;
     double sum = 0;
-    fit_axis(tracker, piece, false, box.left, box.right);
-    fit_axis(tracker, piece, true, box.top, box.bottom);
-    bd_silhouette_arrange(tracker, piece);
+    bd_shape_fit(tracker, piece);
     forget_needless(tracker, piece, &box);
     for (int t = 0; t < tracker->count; t++)
         if (tracker->tracks[t].piece == piece)
@@ -267,7 +187,8 @@ void bd_groups_fit(struct bd_tracker *tracker, int piece)
         struct bd_track *track = &tracker->tracks[t];
         if (track->piece != piece)
             continue;
-        track->box = bd_kalman_box(&track->kalman);
+        const struct bd_extent whole = bd_kalman_box(&track->kalman);
+        track->box = around_pixels(tracker, &tracker->pieces[piece], &whole);
         track->area = (int64_t)(area * track->kalman.width * track->kalman.height / sum);
     }
 }

@@ -4,12 +4,11 @@
 
 /* In scales of the box (bd_kalman_scale). A person's is about a metre, and he stops within a
  * second; a car's is about two metres and a half. */
-static const double first_speed = 3;          /* a second: how fast what was seen once may move */
-static const double child_speed = 1;          /* a second: the same against what it came out of */
-static const double acceleration = 1.6;       /* a second, in a second: how much a speed wanders */
-static const double meeting_acceleration = 3; /* the same where objects meet: there they stop */
-static const double growth = .5;              /* in a second: how much a size wanders */
-static const double edge_noise = .06;         /* of a measured edge */
+static const double first_speed = 3;    /* a second: how fast what was seen once may move */
+static const double child_speed = 1;    /* a second: the same against what it came out of */
+static const double acceleration = 1.6; /* a second, in a second: how much a speed wanders */
+static const double growth = .5;        /* in a second: how much a size wanders */
+static const double edge_noise = .06;   /* of a measured edge */
 
 double bd_kalman_scale(const struct bd_kalman *kalman)
 {
@@ -45,11 +44,10 @@ static void predict_axis(struct bd_kalman_axis *axis, double dt, double q)
     axis->vv += q * dt;
 }
 
-void bd_kalman_predict(struct bd_kalman *kalman, double dt, bool meets)
+void bd_kalman_predict(struct bd_kalman *kalman, double dt)
 {
     const double scale = bd_kalman_scale(kalman);
-    const double wander = (meets ? meeting_acceleration : acceleration) * scale,
-                 q = wander * wander;
+    const double q = acceleration * scale * acceleration * scale;
     predict_axis(&kalman->centre_x, dt, q);
     predict_axis(&kalman->centre_y, dt, q);
     kalman->width_error += growth * scale * growth * scale * dt;
@@ -67,7 +65,7 @@ void bd_kalman_correct_axis(struct bd_kalman_axis *axis, double centre, double d
     axis->xx *= 1 - gain;
 }
 
-void bd_kalman_correct_size(double *size, double *error, double seen, double deviation)
+static void correct_size(double *size, double *error, double seen, double deviation)
 {
     const double gain = *error / (*error + deviation * deviation);
     *size = fmax(1, *size + gain * (seen - *size));
@@ -79,8 +77,8 @@ void bd_kalman_correct(struct bd_kalman *kalman, const struct bd_extent *seen, d
     const double noise = doubt * bd_kalman_noise(kalman);
     bd_kalman_correct_axis(&kalman->centre_x, (seen->left + seen->right) / 2, noise);
     bd_kalman_correct_axis(&kalman->centre_y, (seen->top + seen->bottom) / 2, noise);
-    bd_kalman_correct_size(&kalman->width, &kalman->width_error, bd_extent_width(seen), noise);
-    bd_kalman_correct_size(&kalman->height, &kalman->height_error, bd_extent_height(seen), noise);
+    correct_size(&kalman->width, &kalman->width_error, bd_extent_width(seen), noise);
+    correct_size(&kalman->height, &kalman->height_error, bd_extent_height(seen), noise);
 }
 
 struct bd_extent bd_kalman_box(const struct bd_kalman *kalman)

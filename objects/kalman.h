@@ -24,17 +24,14 @@ struct bd_kalman {
 /* A box that was seen once, with the speed of what it came out of (0: unknown). */
 void bd_kalman_start(struct bd_kalman *kalman, const struct bd_extent *seen, double vx, double vy);
 
-/* Moves on by dt seconds. `meets`: it is close to another, so that it may stop or turn soon. */
-void bd_kalman_predict(struct bd_kalman *kalman, double dt, bool meets);
+/* Moves on by dt seconds. */
+void bd_kalman_predict(struct bd_kalman *kalman, double dt);
 
 /* Takes in the box that was seen. `doubt` multiplies the noise of the measurement, 1 or more. */
 void bd_kalman_correct(struct bd_kalman *kalman, const struct bd_extent *seen, double doubt);
 
 /* Takes in a centre that was seen along one axis. */
 void bd_kalman_correct_axis(struct bd_kalman_axis *axis, double centre, double deviation);
-
-/* Takes in a width or a height that was seen. */
-void bd_kalman_correct_size(double *size, double *error, double seen, double deviation);
 
 /* Where the object should be. */
 struct bd_extent bd_kalman_box(const struct bd_kalman *kalman);

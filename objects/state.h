@@ -5,15 +5,18 @@
 #include <backdrop/components.h>
 #include <backdrop/tracker.h>
 
-#include "objects/assignment.h"
+#include "base/assignment.h"
 #include "objects/kalman.h"
+#include "objects/past.h"
 #include "objects/pieces.h"
+#include "objects/shape.h"
 
-enum { bd_most_tracks = 256 };
+enum { bd_most_tracks = bd_most_pieces };
 
 /* Something that is followed. It is an object when it has a number; until then it is a candidate.
  */
 struct bd_track {
+    int64_t serial;          /* its place among all tracks ever, from 1 */
     struct bd_object object; /* as it is reported */
     struct bd_kalman kalman;
     struct bd_extent predicted; /* where the filter expected it in this frame */
@@ -29,6 +32,7 @@ struct bd_track {
     int piece;                  /* the one that it is in; -1: not seen. Others may be in it too. */
     int pieces;                 /* how many it holds */
     bool own;                   /* it has shown that it is more than a fragment of its parent */
+    struct bd_shape shape;      /* from the time when it was alone */
     bool gone;                  /* to be forgotten */
 };
 
@@ -38,6 +42,8 @@ struct bd_tracker {
     bool started;
     double time, step; /* of the present frame; seconds since the one before */
     int64_t next;      /* number of the next object */
+    int64_t serial;    /* of the last track that began */
+    int64_t frame;     /* number of the present frame */
     int count;         /* of tracks */
     struct bd_track tracks[bd_most_tracks];
     int piece_count;
@@ -45,8 +51,9 @@ struct bd_tracker {
     int holder[bd_most_pieces];  /* the track whose box a piece is a part of; -1: none */
     int members[bd_most_pieces]; /* tracks that are in a piece */
     struct bd_object reported[bd_most_tracks];
+    struct bd_past_rows past;
     /* Scratch of match.c. */
-    struct bd_assignment_work assignment;
+    struct bd_assignment assignment;
     double costs[bd_most_tracks * bd_most_pieces];
     short forest[bd_most_tracks + bd_most_pieces];
 };

@@ -73,6 +73,8 @@ enum bd_status bd_tracker_create(struct bd_tracker **out, const struct bd_tracke
     tracker->next = 1;
     set_defaults(&tracker->options);
     status = bd_components_create(&tracker->components, options->width, options->height);
+    if (status == BD_OK)
+        status = bd_assignment_create(&tracker->assignment, bd_most_tracks);
     if (status != BD_OK)
         bd_tracker_destroy(&tracker);
     *out = tracker;
@@ -84,6 +86,7 @@ void bd_tracker_destroy(struct bd_tracker **inout)
     if (!inout || !*inout)
         return;
     bd_components_destroy(&(*inout)->components);
+    bd_assignment_destroy(&(*inout)->assignment);
     free(*inout);
     *inout = NULL;
 }
@@ -93,6 +96,7 @@ void bd_tracker_reset(struct bd_tracker *tracker)
     if (!tracker)
         return;
     tracker->count = 0;
+    tracker->past.told_count = 0;
     tracker->started = false;
 }
 
@@ -113,10 +117,11 @@ static void begin_frame(struct bd_tracker *tracker, double time)
         bd_tracker_reset(tracker);
     tracker->step = tracker->started ? time - tracker->time : 0;
     tracker->time = time;
+    tracker->frame++;
     tracker->started = true;
     for (int t = 0; t < tracker->count; t++) {
         struct bd_track *track = &tracker->tracks[t];
-        bd_kalman_predict(&track->kalman, tracker->step, track->object.group > 0);
+        bd_kalman_predict(&track->kalman, tracker->step);
         track->predicted = inside_picture(tracker, bd_kalman_box(&track->kalman));
         track->last = track->box;
         track->box = bd_kalman_box(&track->kalman);
@@ -176,8 +181,9 @@ static bool mend_border(double *low, double *high, double end, double size)
 
 /* A track has its pieces for itself. When a stranger touches it, or it falls into pieces, its box
  * changes, but its size does not: by that it is known again later. */
-static void see_alone(const struct bd_tracker *tracker, struct bd_track *track)
+static void see_alone(struct bd_tracker *tracker, int t)
 {
+    struct bd_track *track = &tracker->tracks[t];
     struct bd_kalman *k = &track->kalman;
     struct bd_extent box = track->box;
     const bool settled = tracker->time - track->object.since > settling;
@@ -191,6 +197,8 @@ static void see_alone(const struct bd_tracker *tracker, struct bd_track *track)
         mend_axis(tracker, track, &box.top, &box.bottom, k->centre_y.x, k->height);
     track->needless = 0;
     bd_kalman_correct(k, &box, doubt);
+    if (track->pieces == 1)
+        bd_shape_learn(tracker, t);
 }
 
 static const struct bd_track *find_object(const struct bd_tracker *tracker, int64_t id)
@@ -220,7 +228,7 @@ static void see(struct bd_tracker *tracker)
         if (tracker->members[i] > 1)
             bd_groups_fit(tracker, i);
         else
-            see_alone(tracker, &tracker->tracks[t]);
+            see_alone(tracker, t);
     }
 }
 
@@ -383,6 +391,7 @@ enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask, i
     const enum bd_status status = check_frame(tracker, mask, stride, time);
     if (status != BD_OK)
         return status;
+    const int64_t first = tracker->next;
     begin_frame(tracker, time);
     take_pieces(tracker, mask, stride);
     bd_match(tracker);
@@ -393,6 +402,7 @@ enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask, i
     judge(tracker);
     forget_gone(tracker);
     *count = report(tracker);
+    bd_past_keep(tracker, first);
     *objects = tracker->reported;
     return BD_OK;
 }

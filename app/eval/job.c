@@ -155,14 +155,14 @@ static enum bd_status score_frame(struct run *run, int64_t number, const struct 
     enum bd_status status = bd_sequence_truth(&run->sequence, number, &run->truth);
     if (!status)
         status = bd_score_add(&offer.scores[0], &run->sequence, result->mask, &run->truth);
-    if (status)
-        return status == BD_END ? BD_OK : status; /* BD_END: this frame does not count */
+    const bool counts = status != BD_END;
+    if (counts && status)
+        return status;
+    status = run->objects ? bd_eval_objects_add(run->objects, result, counts) : BD_OK;
+    if (status || !counts)
+        return status;
     bd_score_pool(&run->job->ours.score, &offer.scores[0]);
     score_peers(run, &offer);
-    if (run->objects)
-        status = bd_eval_objects_add(run->objects, number - run->sequence.input.first, result);
-    if (status)
-        return status;
     return run->worst ? bd_worst_offer(run->worst, &offer) : BD_OK;
 }
 

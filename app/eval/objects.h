@@ -14,13 +14,13 @@ enum bd_status bd_eval_objects_open(struct bd_eval_objects **objects,
                                     const struct bd_sequence *sequence);
 void bd_eval_objects_close(struct bd_eval_objects **objects);
 
-/* Scores picture `index`, from 0: those of the result's objects that are seen in it. The errors of
- * bd_tracking_add and bd_object_truth_get. */
-enum bd_status bd_eval_objects_add(struct bd_eval_objects *objects, int64_t index,
-                                   const struct bd_result *result);
+/* Adds the next picture; `counts`: it is scored, by the objects that are seen in it, with those
+ * that later pictures confirm. The errors of bd_tracking_add and bd_object_truth_get. */
+enum bd_status bd_eval_objects_add(struct bd_eval_objects *objects, const struct bd_result *result,
+                                   bool counts);
 
-/* The scores of the pictures so far. BD_ERROR_MEMORY. */
+/* The scores of all pictures; no more are added. The errors of bd_eval_objects_add. */
 enum bd_status bd_eval_objects_scores(struct bd_track_scores *scores,
-                                      const struct bd_eval_objects *objects);
+                                      struct bd_eval_objects *objects);
 
 #endif

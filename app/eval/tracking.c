@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/eval/assignment.h"
 #include "app/eval/crossings.h"
+#include "base/assignment.h"
 
 static const double least_overlap = 0.5;
 
@@ -187,6 +187,24 @@ static void keep_pairs(struct frame *frame, const struct bd_tracking *tracking)
                 make_pair(frame, i, j);
 }
 
+/* Pairs rows and columns so that the sum of their gains, none below 0, is largest. column_of[row]
+ * is -1 for a row without a pair, or with one of no gain. The gains become costs. */
+static enum bd_status pair_best(double *gain, int rows, int columns, int *column_of)
+{
+    struct bd_assignment work;
+    enum bd_status status = bd_assignment_create(&work, rows > columns ? rows : columns);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < (int64_t)rows * columns; i++)
+        gain[i] = -gain[i];
+    bd_assignment_solve(&work, column_of, gain, rows, columns, columns);
+    for (int i = 0; i < rows; i++)
+        if (column_of[i] >= 0 && gain[(int64_t)i * columns + column_of[i]] >= 0)
+            column_of[i] = -1;
+    bd_assignment_destroy(&work);
+    return BD_OK;
+}
+
 /* Pairs the others. A pair gains more than all overlaps together. */
 static enum bd_status pair_others(struct frame *frame)
 {
@@ -199,7 +217,7 @@ static enum bd_status pair_others(struct frame *frame)
                 overlaps(frame, i, j))
                 frame->gain[(int64_t)i * frame->found_count + j] =
                     1.0 + frame->truth_count + bd_track_overlap(&frame->truth[i], &frame->found[j]);
-    enum bd_status status = bd_assign(frame->gain, frame->truth_count, frame->found_count, best);
+    enum bd_status status = pair_best(frame->gain, frame->truth_count, frame->found_count, best);
     for (int i = 0; i < frame->truth_count && !status; i++)
         if (best[i] >= 0)
             make_pair(frame, i, best[i]);
@@ -293,11 +311,11 @@ static enum bd_status count_idtp(int64_t *idtp, const struct bd_tracking *tracki
             gain[(int64_t)i * columns + tracking->objects[i].meetings[k].found] =
                 (double)tracking->objects[i].meetings[k].frames;
     if (!status)
-        status = bd_assign(gain, rows, columns, pair_of);
+        status = pair_best(gain, rows, columns, pair_of);
     *idtp = 0;
     for (int i = 0; i < rows && !status; i++)
         if (pair_of[i] >= 0)
-            *idtp += (int64_t)gain[(int64_t)i * columns + pair_of[i]];
+            *idtp -= (int64_t)gain[(int64_t)i * columns + pair_of[i]];
     free(gain);
     free(pair_of);
     return status;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "app/export/output.h"
+#include "app/pipeline/hindsight.h"
 #include "video/output_file.h"
 
 /* Of CSV and JSON lines, in this order; numbers have so many decimals. */
@@ -40,7 +41,8 @@ struct bd_tracks {
     struct bd_rational time_base;
     bool keeps_old;
     int64_t frames;
-    int error; /* errno of the first write that failed; 0: none has */
+    struct bd_hindsight hindsight; /* a file is sorted by frames, so it waits for them */
+    int error;                     /* errno of the first write that failed; 0: none has */
 
     /* Of JSON lines: the objects that have not ended, by their numbers, as they were last seen; and
      * room for those of the next frame. */
@@ -204,6 +206,31 @@ static enum bd_status reserve(struct bd_tracks *tracks, int count)
     return BD_OK;
 }
 
+/* Microseconds. What no clock says before 2065, as of a broken file, is cut, as in events. */
+static int64_t time_of(const struct bd_tracks *tracks, const struct bd_held_frame *frame)
+{
+    const int64_t most = 3000000000, unit = 1000000;
+    if (fabs(frame->time) > (double)most)
+        return frame->time < 0 ? -most * unit : most * unit;
+    return av_rescale(frame->pts, tracks->time_base.num * unit, tracks->time_base.den);
+}
+
+/* Prints where a new object was before; false: nothing is known of it. */
+static bool print_past(struct bd_tracks *tracks, int64_t id, const struct bd_result *result)
+{
+    bool begun = false;
+    for (int i = 0; result && i < result->past_count; i++) {
+        const struct bd_past *past = &result->past[i];
+        const struct bd_held_frame *frame = bd_hindsight_ago(&tracks->hindsight, past->ago);
+        if (past->object.id != id || !frame)
+            continue;
+        const struct sight sight = { frame->index, time_of(tracks, frame), past->object };
+        print_columns(tracks->file, &sight, begun ? "update" : "begin");
+        begun = true;
+    }
+    return begun;
+}
+
 /* Ends the objects from *at on whose number is below `id`. */
 static void end_before(struct bd_tracks *tracks, int *at, int64_t id)
 {
@@ -211,9 +238,11 @@ static void end_before(struct bd_tracks *tracks, int *at, int64_t id)
         print_columns(tracks->file, &tracks->present[*at], "end");
 }
 
-/* The lines of a frame. Both lists of objects are in the order of their numbers. */
+/* The lines of a frame. Both lists of objects are in the order of their numbers. `result`: of a
+ * stream, where new objects were before is printed now; else NULL. */
 static enum bd_status print_lines(struct bd_tracks *tracks, const struct sight *now,
-                                  const struct bd_object *objects, int count)
+                                  const struct bd_object *objects, int count,
+                                  const struct bd_result *result)
 {
     enum bd_status status = reserve(tracks, count);
     int at = 0;
@@ -223,7 +252,8 @@ static enum bd_status print_lines(struct bd_tracks *tracks, const struct sight *
         struct sight sight = { now->frame, now->time, objects[i] };
         end_before(tracks, &at, objects[i].id);
         bool known = at < tracks->present_count && tracks->present[at].object.id == objects[i].id;
-        print_columns(tracks->file, &sight, known ? "update" : "begin");
+        bool begun = known || print_past(tracks, objects[i].id, result);
+        print_columns(tracks->file, &sight, begun ? "update" : "begin");
         tracks->next[i] = known && !objects[i].seen ? tracks->present[at] : sight;
         at += known;
     }
@@ -235,15 +265,6 @@ static enum bd_status print_lines(struct bd_tracks *tracks, const struct sight *
     return BD_OK;
 }
 
-/* Microseconds. What no clock says before 2065, as of a broken file, is cut, as in events. */
-static int64_t time_of(const struct bd_tracks *tracks, const struct bd_result *result)
-{
-    const int64_t most = 3000000000, unit = 1000000;
-    if (fabs(result->time) > (double)most)
-        return result->time < 0 ? -most * unit : most * unit;
-    return av_rescale(result->mask->pts, tracks->time_base.num * unit, tracks->time_base.den);
-}
-
 static void flush(struct bd_tracks *tracks)
 {
     errno = 0;
@@ -251,20 +272,44 @@ static void flush(struct bd_tracks *tracks)
         tracks->error = errno ? errno : EIO;
 }
 
-enum bd_status bd_tracks_add(struct bd_tracks *tracks, const struct bd_result *result)
+static enum bd_status print_frame(struct bd_tracks *tracks, const struct bd_held_frame *frame)
 {
-    struct sight sight = { .frame = result->mask->index, .time = time_of(tracks, result) };
-    enum bd_status status = BD_OK;
-    tracks->frames++;
+    struct sight sight = { .frame = frame->index, .time = time_of(tracks, frame) };
     if (tracks->form == LINES)
-        status = print_lines(tracks, &sight, result->objects, result->object_count);
-    for (int i = 0; tracks->form != LINES && i < result->object_count; i++) {
-        sight.object = result->objects[i];
+        return print_lines(tracks, &sight, frame->objects, frame->count, NULL);
+    for (int i = 0; i < frame->count; i++) {
+        sight.object = frame->objects[i];
         if (tracks->form == CSV)
             print_columns(tracks->file, &sight, NULL);
         else if (sight.object.seen)
             print_mot(tracks->file, &sight);
     }
+    return BD_OK;
+}
+
+/* Prints the held frames of which all objects are known; `all`: the others, too. A stream has
+ * printed them. */
+static enum bd_status print_held(struct bd_tracks *tracks, bool all)
+{
+    enum bd_status status = BD_OK;
+    const struct bd_held_frame *frame;
+    while (!status && (frame = bd_hindsight_next(&tracks->hindsight, all)))
+        if (tracks->part)
+            status = print_frame(tracks, frame);
+    return status;
+}
+
+enum bd_status bd_tracks_add(struct bd_tracks *tracks, const struct bd_result *result)
+{
+    enum bd_status status = bd_hindsight_add(&tracks->hindsight, result);
+    tracks->frames++;
+    if (!status && !tracks->part) {
+        const struct bd_held_frame *now = bd_hindsight_ago(&tracks->hindsight, 0);
+        const struct sight sight = { .frame = now->index, .time = time_of(tracks, now) };
+        status = print_lines(tracks, &sight, result->objects, result->object_count, result);
+    }
+    if (!status)
+        status = print_held(tracks, false);
     flush(tracks);
     if (!status && tracks->error)
         status = bd_output_fail(tracks->path, tracks->error);
@@ -279,20 +324,21 @@ void bd_tracks_keep_old(struct bd_tracks *tracks)
 enum bd_status bd_tracks_close(struct bd_tracks **tracks)
 {
     struct bd_tracks *self = *tracks;
-    enum bd_status status = BD_OK;
     int at = 0;
     if (!self)
         return BD_OK;
+    enum bd_status status = print_held(self, true);
     end_before(self, &at, INT64_MAX);
     flush(self);
     if (fclose(self->file) && !self->error)
         self->error = errno;
-    if (self->error)
+    if (self->error && !status)
         status = bd_output_fail(self->path, self->error);
     enum bd_part_end end = self->frames == 0           ? BD_PART_NONE
                            : status || self->keeps_old ? BD_PART_BROKEN
                                                        : BD_PART_WHOLE;
     enum bd_status named = bd_part_close(&self->part, end);
+    bd_hindsight_free(&self->hindsight);
     free(self->present);
     free(self->next);
     free(self);

@@ -21,6 +21,10 @@
  *   parent       id of the object that it came out of; 0: none
  *   group        objects that touch one another have the same number, from 1; 0: alone
  *
+ * An object is confirmed some frames after it came. Files have it from its first frame on: they are
+ * sorted by frames, and bd_past_frames behind. On stdout it begins when it is confirmed, with the
+ * lines of its earlier frames at once.
+ *
  * The MOT Challenge form (.txt) has no header: frame, id, left, top, width, height, conf, -1, -1,
  * -1. As the challenge has it, frames, left and top count from 1. It has no hidden objects. */
 #ifndef BD_APP_EXPORT_TRACKS_H
@@ -36,7 +40,7 @@ struct bd_tracks;
 enum bd_status bd_tracks_open(struct bd_tracks **tracks, const char *path,
                               const struct bd_reader_info *info);
 
-/* Adds the objects of a frame; they are in the file when it returns. BD_ERROR_IO, also for a pipe
+/* Adds the objects of a frame; stdout has them when it returns. BD_ERROR_IO, also for a pipe
  * that nobody reads any more, BD_ERROR_MEMORY. */
 enum bd_status bd_tracks_add(struct bd_tracks *tracks, const struct bd_result *result);
 

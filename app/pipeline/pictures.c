@@ -271,6 +271,8 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
     if (self->tracker)
         status = bd_tracker_add(self->tracker, self->mask.data, self->mask.stride, result->time,
                                 &result->objects, &result->object_count);
+    if (self->tracker && !status)
+        status = bd_tracker_past(self->tracker, &result->past, &result->past_count);
     if (status)
         return status;
     if (self->wants & BD_WANT_BACKGROUND) {

@@ -48,6 +48,8 @@ struct bd_result {
                                           not wanted */
     const struct bd_object *objects;   /* of the mask, in pixels of it; NULL if not wanted */
     int object_count;
+    const struct bd_past *past; /* of the objects that this frame confirmed, as bd_tracker_past */
+    int past_count;
     double time;               /* seconds: pts x time base */
     int64_t foreground_pixels; /* of the full-size mask */
     int rank, columns;

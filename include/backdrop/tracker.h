@@ -5,9 +5,10 @@
  * filter of constant velocity predicts each box, and the Hungarian method assigns components to
  * boxes by overlap. A component of several objects is a group, as with McKenna et al. ("Tracking
  * groups of people", 2000): its members keep their numbers and sizes, move on by their filters, and
- * its edges and its silhouette say where they are. When it splits, each piece goes to the member
- * that it fits best. Several components close together are one object. A part that moves away
- * becomes an object of its own, whose parent is the first.
+ * the mean silhouettes that they had alone are placed where they explain it best, as in W4
+ * (Haritaoglu et al. 2000). When it splits, each piece goes to the member that it fits best.
+ * Several components close together are one object. A part that moves away becomes an object of its
+ * own, whose parent is the first.
  *
  * All rules are in seconds and in sizes of the object: the frame rate may vary, and matters little
  * from 5 to 60 frames a second. There is no appearance: two of the same size who stand still as one
@@ -49,6 +50,15 @@ struct bd_object {
     bool seen;         /* false: hidden in this frame, and the box is where it should be */
 };
 
+enum { bd_past_frames = 32 }; /* so many frames the past of an object reaches back */
+
+/* An object in a frame before that in which it was confirmed. */
+struct bd_past {
+    int ago;     /* masks between the two, and one: 1 to bd_past_frames */
+    double time; /* of the frame */
+    struct bd_object object;
+};
+
 struct bd_tracker;
 
 /* Masks have sides of 1 to 32768. BD_ERROR_ARGUMENT for options out of range, BD_ERROR_MEMORY. All
@@ -69,6 +79,12 @@ BD_API void bd_tracker_destroy(struct bd_tracker **tracker);
 BD_API enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask,
                                      int64_t stride, double time, const struct bd_object **objects,
                                      int *count);
+
+/* Where the objects that the last mask confirmed were from the time on at which they were seen
+ * first: *count boxes, by numbers, each object's by times, valid until the next bd_tracker_add.
+ * Among very many candidates early boxes may be missing. BD_ERROR_ARGUMENT for a NULL. */
+BD_API enum bd_status bd_tracker_past(const struct bd_tracker *tracker, const struct bd_past **past,
+                                      int *count);
 
 /* Ends all objects, as after a seek. Numbers are not used again. */
 BD_API void bd_tracker_reset(struct bd_tracker *tracker);

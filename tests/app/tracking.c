@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "app/eval/assignment.h"
 #include "app/eval/tracking.h"
 #include "tests/support/random.h"
 
@@ -240,50 +239,6 @@ static void a_number_occurs_once(void **state)
     assert_int_equal(end(tracking).frames, 0);
 }
 
-/* The largest sum of all ways to pair rows and columns, by trying them. */
-static double best_sum(const double *gain, int rows, int columns, int row, unsigned used)
-{
-    if (row == rows)
-        return 0;
-    double best = best_sum(gain, rows, columns, row + 1, used);
-    for (int j = 0; j < columns; j++) {
-        if (used >> j & 1)
-            continue;
-        double sum =
-            gain[row * columns + j] + best_sum(gain, rows, columns, row + 1, used | 1u << j);
-        best = sum > best ? sum : best;
-    }
-    return best;
-}
-
-/* Wide and tall, with ties, and with rows that gain nothing. */
-static void assignment_is_the_best(void **state)
-{
-    (void)state;
-    enum { SIDE = 6, ROUNDS = 400 };
-    uint64_t seed = 11;
-    for (int round = 0; round < ROUNDS; round++) {
-        double gain[SIDE * SIDE], sum = 0;
-        int column_of[SIDE], rows = round % (SIDE + 1), columns = round / 7 % (SIDE + 1);
-        unsigned used = 0;
-        for (int i = 0; i < rows * columns; i++) {
-            int value = (int)(uniform(&seed) * 12) - 4;
-            gain[i] = value > 0 ? value : 0;
-        }
-        assert_int_equal(bd_assign(gain, rows, columns, column_of), BD_OK);
-        for (int i = 0; i < rows; i++) {
-            if (column_of[i] < 0)
-                continue;
-            assert_in_range(column_of[i], 0, columns - 1);
-            assert_false(used >> column_of[i] & 1);
-            assert_true(gain[i * columns + column_of[i]] > 0);
-            used |= 1u << column_of[i];
-            sum += gain[i * columns + column_of[i]];
-        }
-        assert_true(sum == best_sum(gain, rows, columns, 0, 0));
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,7 +252,6 @@ int main(void)
         cmocka_unit_test(people_cross_slowly),
         cmocka_unit_test(nothing_is_zero),
         cmocka_unit_test(a_number_occurs_once),
-        cmocka_unit_test(assignment_is_the_best),
     };
     return cmocka_run_group_tests_name("tracking", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "app/export/output.h"
 #include "app/option_table.h"
 
-enum { most_objects = 8, most_frames = 60 };
+enum { most_objects = 8, most_frames = 60, most_past = 16 };
 
 /* What a film shows. */
 struct story {
@@ -20,6 +20,8 @@ struct story {
         int64_t index, pts;
         int count;
         struct bd_object objects[most_objects];
+        int past_count;
+        struct bd_past past[most_past];
     } moments[most_frames];
 };
 
@@ -40,6 +42,8 @@ static enum bd_status write_moment(void *output, const struct moment *moment,
     const struct bd_result result = { .mask = &mask,
                                       .objects = moment->objects,
                                       .object_count = moment->count,
+                                      .past = moment->past,
+                                      .past_count = moment->past_count,
                                       .time = (double)moment->pts * (double)time_base.num /
                                               (double)time_base.den };
     return bd_tracks_output.write(output, &result, NULL);
@@ -282,15 +286,82 @@ static void json_lines_begin_and_end(void **state)
     fclose(file);
 }
 
+/* Object 1 is there in all frames, 2 and 3 are confirmed in frame 45, by when they have been there
+ * for 10 and for 5 frames, and 4 in frame 3. */
+static void make_late_story(struct story *story)
+{
+    const int64_t first[] = { 0, 0, 35, 40, 1 }, confirmed[] = { 0, 0, 45, 45, 3 };
+    const int order[] = { 1, 4, 2, 3 }; /* numbers are given in the order of confirmation */
+    *story = (struct story){ .time_base = { 1, 25 }, .count = most_frames };
+    for (int i = 0; i < most_frames; i++) {
+        struct moment *moment = &story->moments[i];
+        moment->index = moment->pts = i;
+        for (int j = 0; j < 4; j++) {
+            const int k = order[j];
+            struct bd_object object = { .id = 1 + j, .width = 9, .height = 9, .seen = true };
+            for (int64_t at = first[k]; i == confirmed[k] && at < i; at++) {
+                object.x = (int)at;
+                moment->past[moment->past_count++] = (struct bd_past){ i - (int)at, 0, object };
+            }
+            object.x = i;
+            if (i >= confirmed[k])
+                moment->objects[moment->count++] = object;
+        }
+    }
+}
+
+/* Checks that the rows of a file are those of the late story, in order. */
+static void assert_late_rows(FILE *file, bool json)
+{
+    const int64_t first[] = { 0, 0, 1, 35, 40 }; /* by numbers */
+    char line[1024], type[8] = "";
+    struct row row;
+    for (int64_t i = 0; i < most_frames; i++)
+        for (int64_t id = 1; id <= 4; id++) {
+            if (i < first[id])
+                continue;
+            assert_non_null(fgets(line, sizeof line, file));
+            read_row(&row, json ? type : NULL, line);
+            assert_int_equal(row.frame, i);
+            assert_int_equal(row.id, id);
+            assert_int_equal(row.left, i);
+            assert_true(fabs(row.time - (double)i / 25) < 1e-9);
+            if (json)
+                assert_string_equal(type, i == first[id] ? "begin" : "update");
+        }
+    for (int i = 0; i < 4 && json; i++)
+        assert_non_null(fgets(line, sizeof line, file)); /* the ends */
+    assert_null(fgets(line, sizeof line, file));
+    fclose(file);
+}
+
+static void files_have_objects_from_their_first_frames(void **state)
+{
+    static struct story story;
+    char line[1024];
+    make_late_story(&story);
+    FILE *file = write_story(*state, "t.csv", &story);
+    assert_non_null(fgets(line, sizeof line, file));
+    assert_late_rows(file, false);
+    assert_late_rows(write_story(*state, "t.json", &story), true);
+    fclose(write_story(*state, "t.txt", &story));
+    assert_int_equal(cli_run(*state, "sort -n -t, -k1,1 -k2,2 t.txt | cmp - t.txt && "
+                                     "test $(wc -l <t.txt) = 164 && grep -q ^36,3,36,1,9,9, t.txt"),
+                     0);
+}
+
 /* Numbers at the ends of their ranges, of a camera's clock and of broken files. */
 static void extreme_numbers_are_whole(void **state)
 {
     static struct story story;
     char text[4096];
     story = (struct story){ .time_base = { 1, 1000000 }, .count = 3 };
-    story.moments[0] = (struct moment){ 0, -1500000, 1, { { .id = 1, .width = 1, .height = 2 } } };
-    story.moments[1] =
-        (struct moment){ INT64_C(99999999999), INT64_C(1764091234567891), 1, { { 0 } } };
+    story.moments[0] = (struct moment){ .pts = -1500000,
+                                        .count = 1,
+                                        .objects = { { .id = 1, .width = 1, .height = 2 } } };
+    story.moments[1] = (struct moment){ .index = INT64_C(99999999999),
+                                        .pts = INT64_C(1764091234567891),
+                                        .count = 1 };
     story.moments[1].objects[0] = (struct bd_object){ .id = INT64_MAX,
                                                       .x = INT_MAX,
                                                       .y = INT_MIN,
@@ -302,7 +373,9 @@ static void extreme_numbers_are_whole(void **state)
                                                       .vy = -12345.678,
                                                       .since = 1764091234.5,
                                                       .seen = true };
-    story.moments[2] = (struct moment){ 3, INT64_MAX, 1, { { .id = 2, .since = INFINITY } } };
+    story.moments[2] = (struct moment){
+        .index = 3, .pts = INT64_MAX, .count = 1, .objects = { { .id = 2, .since = INFINITY } }
+    };
     fclose(write_story(*state, "t.csv", &story));
     cli_slurp(*state, "t.csv", text, sizeof text);
     assert_non_null(strstr(text, "\n0,-1.500000,1,1,0.5,1.0,0.00,0.00,0.00,0,0,0,1,2,0.0000,"));
@@ -353,6 +426,42 @@ static void stdout_streams(void **state)
     assert_int_equal(refused, BD_ERROR_IO);
     assert_string_equal(detail, "stdout: cannot be written: Broken pipe");
     assert_int_equal(closed, BD_ERROR_IO);
+}
+
+/* On stdout an object begins when it is confirmed, with its earlier frames. */
+static void stdout_tells_the_past_at_once(void **state)
+{
+    static struct story story;
+    char text[1 << 15];
+    void *output;
+    make_late_story(&story);
+    const int kept = dup(STDOUT_FILENO);
+    snprintf(text, sizeof text, "%s/s.json", (char *)*state);
+    fflush(stdout);
+    const int file = open(text, O_WRONLY | O_CREAT, 0666);
+    assert_true(file >= 0 && dup2(file, STDOUT_FILENO) >= 0);
+    close(file);
+    enum bd_status status = open_output(&output, "-", story.time_base);
+    for (int i = 0; i < 4 && !status; i++)
+        status = write_moment(output, &story.moments[i], story.time_base);
+    cli_slurp(*state, "s.json", text, sizeof text);
+    enum bd_status closed = bd_tracks_output.close(&output, NULL);
+    dup2(kept, STDOUT_FILENO);
+    close(kept);
+    assert_int_equal(status, BD_OK);
+    assert_int_equal(closed, BD_OK);
+    static const char *const starts[] = { "begin\",\"frame\":0,",  "update\",\"frame\":1,",
+                                          "update\",\"frame\":2,", "update\",\"frame\":3,",
+                                          "begin\",\"frame\":1,",  "update\",\"frame\":2,",
+                                          "update\",\"frame\":3," };
+    char *line = text;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        assert_non_null(line);
+        assert_memory_equal(line + strlen("{\"type\":\""), starts[i], strlen(starts[i]));
+        assert_non_null(strstr(line, i < 4 ? "\"id\":1," : "\"id\":2,"));
+        line = strchr(line, '\n') + 1;
+    }
+    assert_int_equal(*line, 0);
 }
 
 /* A file takes its name when it is whole, and not for nothing. */
@@ -425,10 +534,16 @@ static void a_full_disk_keeps_the_old_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CLI_TEST(mot_files_hold_what_is_seen), CLI_TEST(csv_files_hold_all),
-        CLI_TEST(json_lines_begin_and_end),    CLI_TEST(extreme_numbers_are_whole),
-        cmocka_unit_test(stdout_streams),      CLI_TEST(files_are_whole_or_parts),
-        CLI_TEST(the_program_writes_tracks),   CLI_TEST(a_full_disk_keeps_the_old_file),
+        CLI_TEST(mot_files_hold_what_is_seen),
+        CLI_TEST(csv_files_hold_all),
+        CLI_TEST(json_lines_begin_and_end),
+        CLI_TEST(extreme_numbers_are_whole),
+        cmocka_unit_test(stdout_streams),
+        CLI_TEST(files_are_whole_or_parts),
+        CLI_TEST(files_have_objects_from_their_first_frames),
+        CLI_TEST(stdout_tells_the_past_at_once),
+        CLI_TEST(the_program_writes_tracks),
+        CLI_TEST(a_full_disk_keeps_the_old_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,8 +109,9 @@ static inline double film_overlap(const struct bd_object *a, const struct bd_obj
     return both / ((double)a->width * a->height + (double)b->width * b->height - both);
 }
 
-/* Pairs boxes of actors with objects, the most overlapping pair first (at least half), and counts.
- */
+/* Pairs boxes of actors with objects that overlap them by half at least, and counts. As with CLEAR
+ * MOT (Bernardin and Stiefelhagen 2008), the pairs of the frame before stay where they can; of the
+ * others, the most overlapping comes first. */
 static inline void film_judge(struct film_result *result, const struct film *film,
                               const struct bd_object *truth, const struct bd_object *objects,
                               int count)
@@ -121,8 +122,12 @@ static inline void film_judge(struct film_result *result, const struct film *fil
         int actor = -1, object = -1;
         for (int a = 0; a < film->actors; a++)
             for (int o = 0; o < count; o++) {
-                const double overlap = film_overlap(&truth[a], &objects[o]);
-                if (actor_done[a] || object_done[o] || !objects[o].seen || overlap <= most)
+                double overlap = film_overlap(&truth[a], &objects[o]);
+                if (actor_done[a] || object_done[o] || !objects[o].seen || overlap <= .5)
+                    continue;
+                if (result->number[a] == objects[o].id)
+                    overlap += 1;
+                if (overlap <= most)
                     continue;
                 most = overlap;
                 actor = a;

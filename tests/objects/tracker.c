@@ -75,7 +75,7 @@ static void ten_crossings_keep_their_numbers(void **state)
         grouped += result.grouped > 0;
         assert_true(film_f(&result) > .95);
     }
-    assert_true(changes <= 1);
+    assert_int_equal(changes, 0);
     assert_int_equal(grouped, 10); /* they were hard: each pair was one component for a while */
 }
 
@@ -104,7 +104,7 @@ static void few_of_many_crossings_change_numbers(void **state)
         const struct film film = crossing_film(&c, seed);
         changed += film_run(&film).changes > 0;
     }
-    assert_true(changed * 10 <= films);
+    assert_true(changed * 40 <= films);
 }
 
 static void the_faster_overtakes(void **state)

@@ -55,6 +55,15 @@ static enum bd_status add(struct bd_call *call)
     return bd_tracker_add(tracker, bytes, step, time, list, bd_call_pointer(call, &count));
 }
 
+static enum bd_status past(struct bd_call *call)
+{
+    const struct bd_past *boxes = NULL;
+    int count = 0;
+    struct bd_tracker *tracker = bd_call_pointer(call, call->handles->tracker);
+    const struct bd_past **list = bd_call_pointer(call, &boxes);
+    return bd_tracker_past(tracker, list, bd_call_pointer(call, &count));
+}
+
 static enum bd_status reset(struct bd_call *call)
 {
     bd_tracker_reset(bd_call_optional(call, call->handles->tracker));
@@ -85,4 +94,4 @@ static enum bd_status components(struct bd_call *call)
     return root < 0 ? 1 : status;
 }
 
-bd_call_fn *const bd_objects_calls[] = { create, add, reset, components, NULL };
+bd_call_fn *const bd_objects_calls[] = { create, add, past, reset, components, NULL };

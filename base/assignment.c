@@ -1,16 +1,43 @@
 /* The Hungarian method (Kuhn 1955, Munkres 1957), by shortest augmenting paths: rows enter one
  * after another. For each, Dijkstra's method finds the cheapest chain of pairs that change, in
  * costs that are reduced by the prices of rows and columns. Row and column 0 stand for "none". */
-#include "objects/assignment.h"
+#include "base/assignment.h"
 
 #include <math.h>
-#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+enum bd_status bd_assignment_create(struct bd_assignment *assignment, int most)
+{
+    const size_t places = (size_t)most + 1;
+    *assignment = (struct bd_assignment){ .most = most };
+    assignment->row_price = calloc(3 * places, sizeof *assignment->row_price);
+    assignment->row_of = calloc(2 * places, sizeof *assignment->row_of);
+    assignment->done = calloc(places, sizeof *assignment->done);
+    if (!assignment->row_price || !assignment->row_of || !assignment->done) {
+        bd_assignment_destroy(assignment);
+        return bd_fail(BD_ERROR_MEMORY, "out of memory for %d pairs", most);
+    }
+    assignment->column_price = assignment->row_price + places;
+    assignment->least = assignment->column_price + places;
+    assignment->before = assignment->row_of + places;
+    return BD_OK;
+}
+
+void bd_assignment_destroy(struct bd_assignment *assignment)
+{
+    free(assignment->row_price);
+    free(assignment->row_of);
+    free(assignment->done);
+    *assignment = (struct bd_assignment){ 0 };
+}
 
 /* A problem in which rows are no more than columns. */
 struct problem {
-    struct bd_assignment_work *work;
+    struct bd_assignment *work;
     const double *costs;
-    int rows, columns, row_stride, column_stride;
+    int rows, columns;
+    int64_t row_stride, column_stride;
 };
 
 static double reduced(const struct problem *p, int row, int column)
@@ -22,7 +49,7 @@ static double reduced(const struct problem *p, int row, int column)
 /* Reaches further columns from `column`, the last that was done; returns the nearest of all. */
 static int nearest(const struct problem *p, int column, double *distance)
 {
-    struct bd_assignment_work *work = p->work;
+    struct bd_assignment *work = p->work;
     int best = 0;
     *distance = INFINITY;
     for (int j = 1; j <= p->columns; j++) {
@@ -43,7 +70,7 @@ static int nearest(const struct problem *p, int column, double *distance)
 
 static void change_prices(const struct problem *p, double distance)
 {
-    struct bd_assignment_work *work = p->work;
+    struct bd_assignment *work = p->work;
     for (int j = 0; j <= p->columns; j++)
         if (work->done[j]) {
             work->row_price[work->row_of[j]] += distance;
@@ -55,7 +82,7 @@ static void change_prices(const struct problem *p, double distance)
 
 static void enter_row(const struct problem *p, int row)
 {
-    struct bd_assignment_work *work = p->work;
+    struct bd_assignment *work = p->work;
     int column = 0;
     for (int j = 0; j <= p->columns; j++) {
         work->least[j] = INFINITY;
@@ -75,8 +102,8 @@ static void enter_row(const struct problem *p, int row)
     }
 }
 
-void bd_assignment_solve(struct bd_assignment_work *work, int *column_of, const double *costs,
-                         int rows, int columns, int stride)
+void bd_assignment_solve(struct bd_assignment *work, int *column_of, const double *costs, int rows,
+                         int columns, int stride)
 {
     const bool turned = rows > columns;
     const struct problem p = { work,

@@ -9,12 +9,10 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "objects/assignment.h"
+#include "base/assignment.h"
 #include "tests/support/random.h"
 
-enum { most = 6, large = bd_assignment_most };
-
-static struct bd_assignment_work work;
+enum { most = 6, large = 256 };
 
 /* The least sum over all ways to pair the rows from `row` on with unused columns; `spare` rows stay
  * without one. */
@@ -56,7 +54,9 @@ static double sum_of(const int *column_of, const double *costs, int rows, int co
 static void all_assignments_of_small_matrices_are_tried(void **state)
 {
     (void)state;
+    struct bd_assignment work;
     uint32_t seed = 1;
+    assert_int_equal(bd_assignment_create(&work, most), BD_OK);
     for (int round = 0; round < 2000; round++) {
         double costs[most * (most + 2)];
         int column_of[most];
@@ -69,6 +69,8 @@ static void all_assignments_of_small_matrices_are_tried(void **state)
         assert_true(sum_of(column_of, costs, rows, columns, stride) ==
                     least_sum(costs, rows, columns, stride, 0, spare, 0));
     }
+    bd_assignment_destroy(&work);
+    assert_null(work.row_price);
 }
 
 /* Costs of which the best assignment is known: i x j grows fastest where both grow. */
@@ -77,12 +79,15 @@ static void a_large_matrix_is_reversed(void **state)
     (void)state;
     static double costs[large * large];
     int column_of[large];
+    struct bd_assignment work;
+    assert_int_equal(bd_assignment_create(&work, large), BD_OK);
     for (int i = 0; i < large; i++)
         for (int j = 0; j < large; j++)
             costs[i * large + j] = (double)i * j;
     bd_assignment_solve(&work, column_of, costs, large, large, large);
     for (int i = 0; i < large; i++)
         assert_int_equal(column_of[i], large - 1 - i);
+    bd_assignment_destroy(&work);
 }
 
 int main(void)
