@@ -72,6 +72,8 @@ static enum bd_status open_encoder(struct clips *clips, const struct bd_output_s
 {
     const struct bd_options *options = setup->options;
     struct bd_writer_options writer = bd_output_writer(setup, BD_RGB24);
+    if (*clips->plan.reason)
+        bd_log(BD_LOG_INFO, "clips are encoded: %s", clips->plan.reason);
     int cores = bd_cores_of(options);
     writer.overwrite = overwrite;
     writer.whole_only = true;
