@@ -128,6 +128,7 @@ static void begin(struct session *session, int frames_kept, int64_t reach)
                                                            .lossless = true,
                                                            .whole_only = true,
                                                            .threads = 1 },
+                                               .writers = 8,
                                                .reach = reach * tick,
                                                .bytes = (int64_t)frames_kept * bytes };
     *session = (struct session){ 0 };

@@ -9,9 +9,8 @@
 #include "app/pipeline/boxes.h"
 #include "base/thread.h"
 
-/* Films that are written at a time: an encoder of 1920x1080 holds some 100 MB. Further ones wait in
- * the ring. No more than these are known at a time. */
-enum { most_writers = 8, most_films = 160 };
+/* Films that are known at a time: more than events can go on, and films be written. */
+enum { most_films = 192 };
 
 /* The film of an event. The encoding thread alone uses `writer`, `origin` and `written`. */
 struct film {
@@ -71,7 +70,7 @@ static struct film *choose(struct bd_clip_encoder *self)
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         bool ready = can_finish(self, film) ||
-                     (can_write(self, film) && (film->opened || opened < most_writers));
+                     (can_write(self, film) && (film->opened || opened < self->options.writers));
         if (ready && (!chosen || film->next < chosen->next))
             chosen = film;
     }
@@ -115,7 +114,7 @@ static enum bd_status finish(const struct bd_clip_encoder *self, struct film *fi
         bd_log(BD_LOG_WARNING,
                "clip %" PRId64 " lacks its first %" PRId64 " frames: %d films are written at a "
                "time, and %" PRId64 " MiB of frames wait",
-               film->number, film->missed, most_writers, options->bytes >> 20);
+               film->number, film->missed, options->writers, options->bytes >> 20);
     bool any = film->writer != NULL;
     enum bd_status status = bd_writer_close(&film->writer);
     if (!status && any && film->thumbnail.data && !film->keeps_old)
@@ -139,7 +138,7 @@ static void note_missing(struct bd_clip_encoder *self, const struct film *film)
 {
     snprintf(self->lost, sizeof self->lost,
              "%s: clip %" PRId64 " is missing: %d films are written at a time",
-             self->options.folder, film->number, most_writers);
+             self->options.folder, film->number, self->options.writers);
 }
 
 /* Writes the next frame of a film, or finishes it. Called with the mutex, which it gives away
@@ -223,7 +222,7 @@ static enum bd_status report_failure(struct bd_clip_encoder *self)
 static void release_oldest(struct bd_clip_encoder *self)
 {
     int64_t oldest = self->ring.first;
-    bool all_taken = count_opened(self) == most_writers;
+    bool all_taken = count_opened(self) == self->options.writers;
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         if (film->next > oldest)

@@ -17,6 +17,7 @@ struct bd_clip_encoder_options {
     const char *folder, *stem; /* stay */
     const char *extension;     /* stays */
     struct bd_writer_options writer;
+    int writers;   /* films that are written at a time; further ones wait in the ring */
     int64_t reach; /* nanoseconds of frames that are kept for events to come, */
     int64_t bytes; /* but no more than this */
 };
