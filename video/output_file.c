@@ -262,18 +262,20 @@ enum bd_status bd_part_substitute(struct bd_part *part, const char *name)
     return part->whole ? BD_OK : bd_fail(BD_ERROR_MEMORY, "%s: no memory to write it", part->path);
 }
 
+/* Leaves what was written under the name that it is written under, and says why. */
+static void keep_part(const struct bd_part *part, const char *why)
+{
+    if (part->whole && rename(part->whole, part->name) != 0)
+        unlink(part->whole); /* the same is in `name` */
+    bd_log(BD_LOG_WARNING, "%s: %s; what was written is in %s", part->path, why, part->name);
+}
+
 /* Gives the file its name. */
 static enum bd_status take_name(struct bd_part *part, enum bd_part_end end)
 {
     bool there = access(part->target, F_OK) == 0;
-    if (end == BD_PART_BROKEN && there) {
-        bd_log(BD_LOG_WARNING, "%s: the old file stays; what was written is in %s", part->path,
-               part->name);
-        return BD_OK;
-    }
-    if (end == BD_PART_KEPT) {
-        bd_log(BD_LOG_WARNING, "%s: is not whole; what was written is in %s", part->path,
-               part->name);
+    if (end == BD_PART_KEPT || (end == BD_PART_BROKEN && there)) {
+        keep_part(part, end == BD_PART_KEPT ? "is not whole" : "the old file stays");
         return BD_OK;
     }
     if (there && !part->overwrite)

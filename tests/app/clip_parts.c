@@ -126,7 +126,9 @@ static void begin(struct session *session, int frames_kept, int64_t reach)
                                                            .pixel_aspect = { 1, 1 },
                                                            .overwrite = true,
                                                            .lossless = true,
+                                                           .whole_only = true,
                                                            .threads = 1 },
+                                               .writers = 8,
                                                .reach = reach * tick,
                                                .bytes = (int64_t)frames_kept * bytes };
     *session = (struct session){ 0 };
@@ -286,6 +288,48 @@ static void waiting_films_lose_frames(void **state)
     assert_int_equal(warnings.lacks, 2);
 }
 
+/* Films whose events end while others have all writers, and whose frames are gone before they could
+ * be written, are missing; the others are whole, and the end says so. */
+static void missing_films_are_told(void **state)
+{
+    struct session session;
+    (void)state;
+    begin(&session, 40, 30);
+    for (int i = 0; i < 300; i++) {
+        assert_int_equal(add(&session, i), BD_OK);
+        for (int e = 0; e < 9; e++)
+            if (i >= 30 && i <= (e < 8 ? 250 : 60))
+                tell(&session, e + 1, 30, i, i == (e < 8 ? 250 : 60));
+    }
+    assert_int_equal(bd_clip_encoder_close(&session.encoder), BD_ERROR_MEMORY);
+    assert_non_null(strstr(bd_error_detail(), "clip 9 is missing: 8 films are written at a time"));
+    bd_frame_destroy(&session.frame);
+    for (int e = 0; e < 8; e++)
+        assert_frames(e + 1, 5, 262);
+    assert_int_equal(shell("test ! -e film.0009.mkv && test ! -e film.0009.jpg"), 0);
+}
+
+/* An input that breaks off: the film of an event that is over is whole; that of another has no
+ * name, and no thumbnail. */
+static void what_breaks_off_keeps_no_name(void **state)
+{
+    struct session session;
+    (void)state;
+    begin(&session, 1000, 100);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(add(&session, i), BD_OK);
+        if (i >= 30 && i <= 60)
+            tell(&session, 1, 30, i < 50 ? i : 50, i == 60);
+        if (i >= 40)
+            tell(&session, 2, 40, i, false);
+    }
+    bd_clip_encoder_keep_old(session.encoder);
+    tell(&session, 2, 40, 99, true);
+    end(&session);
+    assert_frames(1, 5, 62);
+    assert_int_equal(shell("test $(ls film.0002.* | wc -l) = 1 && test -s film.0002.mkv.part"), 0);
+}
+
 /* A folder that goes away: one line, once, and the end of the run is orderly. */
 static void a_failure_is_returned_once(void **state)
 {
@@ -311,10 +355,16 @@ static void a_failure_is_returned_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stems_of_inputs),           cmocka_unit_test(names_of_files),
-        cmocka_unit_test(thumbnails_have_the_box),   cmocka_unit_test(films_begin_and_end_exactly),
-        cmocka_unit_test(many_events_at_once),       cmocka_unit_test(little_memory_is_told),
-        cmocka_unit_test(waiting_films_lose_frames), cmocka_unit_test(a_failure_is_returned_once),
+        cmocka_unit_test(stems_of_inputs),
+        cmocka_unit_test(names_of_files),
+        cmocka_unit_test(thumbnails_have_the_box),
+        cmocka_unit_test(films_begin_and_end_exactly),
+        cmocka_unit_test(many_events_at_once),
+        cmocka_unit_test(little_memory_is_told),
+        cmocka_unit_test(waiting_films_lose_frames),
+        cmocka_unit_test(a_failure_is_returned_once),
+        cmocka_unit_test(missing_films_are_told),
+        cmocka_unit_test(what_breaks_off_keeps_no_name),
     };
     return cmocka_run_group_tests(tests, create_scratch, remove_scratch);
 }

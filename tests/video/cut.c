@@ -237,6 +237,13 @@ static void what_cannot_be_copied(void **state)
     make("raw.h264", "-c:v libx264 -bf 2 -an");
     assert_int_equal(bd_cutter_open(&cutter, in_scratch("raw.h264"), &options),
                      BD_ERROR_UNSUPPORTED);
+    make("once.ts", "-c:v libx264 -bf 2");
+    assert_int_equal(bd_cutter_open(&cutter, in_scratch("once.ts"), &options), BD_OK);
+    bd_cutter_close(&cutter);
+    assert_int_equal(shell("cat once.ts once.ts >twice.ts"), 0);
+    assert_int_equal(bd_cutter_open(&cutter, in_scratch("twice.ts"), &options),
+                     BD_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(bd_error_detail(), "twice.ts' starts anew within it"));
     assert_int_equal(shell("head -c 3000 /dev/zero >zeros.mp4"), 0);
     assert_int_equal(bd_cutter_open(&cutter, in_scratch("zeros.mp4"), &options), BD_ERROR_FORMAT);
     assert_null(cutter);

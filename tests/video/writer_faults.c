@@ -378,21 +378,29 @@ static void test_no_picture_fits(void **state)
     signal(SIGXFSZ, handler);
 }
 
-/* Frames that are not all that was asked for replace nothing, whatever the disk holds. */
+/* Frames that are not all that was asked for replace nothing, whatever the disk holds. They are in
+ * one file beside the old one. */
 static void test_keep_old(void **state)
 {
-    static const char *const names[] = { "x.mp4", "x.mkv", "x.png" };
+    static const struct {
+        const char *name;
+        bool whole_only;
+    } rows[] = { { "x.mp4", false }, { "x.mp4", true }, { "x.mkv", false }, { "x.png", false } };
     (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *name = rows[i].name;
         struct bd_writer_options options = gray(320, 240);
         struct bd_writer *writer = NULL;
         options.overwrite = true;
-        assert_int_equal(shell("printf old > %s", names[i]), 0);
-        ok(bd_writer_open(&writer, in_scratch(names[i]), &options));
+        options.whole_only = rows[i].whole_only;
+        assert_int_equal(shell("printf old > %s", name), 0);
+        ok(bd_writer_open(&writer, in_scratch(name), &options));
         write_frames(writer, 0, 1);
         bd_writer_keep_old(writer);
         ok(bd_writer_close(&writer));
-        assert_int_equal(shell("test $(cat %s) = old && test -s %s.part", names[i], names[i]), 0);
+        assert_int_equal(
+            shell("test $(cat %s) = old && test -s %s.part && test $(ls | wc -l) = 2", name, name),
+            0);
         empty_scratch();
     }
 }

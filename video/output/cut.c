@@ -305,18 +305,34 @@ static void choose_sound(struct bd_cutter *cutter)
     }
 }
 
-/* Whether the first packets say when they are shown. */
+/* Whether the packets say when they are shown: the first ones, or all where the container allows a
+ * clock that starts anew. A moment in such a film is more than one place. */
 static enum bd_status check_times(struct bd_cutter *cutter)
 {
     const AVCodecParameters *about = cutter->input.stream->codecpar;
     const AVPacket *packet = cutter->packet;
-    bool good = !(cutter->input.format->iformat->flags & AVFMT_NOTIMESTAMPS);
-    int error = 0;
-    for (int i = 0; i < looked_at && good && (error = next_packet(cutter)) == 0; i++)
-        good = !is_picture(cutter) || packet->pts != AV_NOPTS_VALUE ||
+    int flags = cutter->input.format->iformat->flags, error = 0;
+    bool good = !(flags & AVFMT_NOTIMESTAMPS), anew = false;
+    double quarter = 0.25 / av_q2d(cutter->input.stream->time_base); /* second, as the reader */
+    int64_t last = INT64_MIN;
+    for (int i = 0; (flags & AVFMT_TS_DISCONT || i < looked_at) && good && !anew; i++) {
+        error = next_packet(cutter);
+        if (error < 0)
+            break;
+        if (!is_picture(cutter))
+            continue;
+        good = i >= looked_at || packet->pts != AV_NOPTS_VALUE ||
                (about->video_delay == 0 && packet->dts != AV_NOPTS_VALUE);
+        if (packet->dts == AV_NOPTS_VALUE)
+            continue;
+        anew = last != INT64_MIN && (double)last - (double)packet->dts > quarter;
+        last = packet->dts;
+    }
     if (error < 0 && error != AVERROR_EOF)
         return fail_reading(cutter, error);
+    if (anew)
+        return bd_fail(BD_ERROR_UNSUPPORTED, "the clock of '%s' starts anew within it",
+                       cutter->input.name);
     return good ? BD_OK
                 : bd_fail(BD_ERROR_UNSUPPORTED, "'%s': its packets do not say when they are shown",
                           cutter->input.name);

@@ -9,8 +9,9 @@ struct bd_cutter;
 
 /* Opens the film and chooses what its stretches are written as: .mp4, .mkv where .mp4 does not hold
  * the codec, else the film's own container. Of `options` only those of the input are used.
- * BD_ERROR_UNSUPPORTED for what cannot be copied: no file, or one whose packets have no times; the
- * line says why. Else errors as bd_reader_open. */
+ * BD_ERROR_UNSUPPORTED for what cannot be copied: no file, or one whose packets have no times or
+ * whose clock starts anew within it; the line says why. To know that, a container that allows it
+ * (.ts, .mpg) is read to its end. Else errors as bd_reader_open. */
 enum bd_status bd_cutter_open(struct bd_cutter **cutter, const char *input,
                               const struct bd_reader_options *options);
 

@@ -18,6 +18,15 @@ static const double second = 1e9; /* nanoseconds */
 /* Frames that are kept for events to come: as many as those of the start of a camera. */
 static const int64_t most_bytes = 512 << 20;
 
+/* Films that are encoded at a time. An encoder of 1920x1080 holds some 100 MB, one of a smaller
+ * picture less: as many as hold no more than 8 of those. */
+static int count_writers(int width, int height)
+{
+    enum { least = 8, most = 32 };
+    int64_t fit = (int64_t)least * 1920 * 1080 / ((int64_t)width * height);
+    return fit < least ? least : fit > most ? most : (int)fit;
+}
+
 /* Seconds that an object may take to be taken for one, beside --min-event-length. */
 static const double recognition = 2;
 
@@ -72,6 +81,8 @@ static enum bd_status open_encoder(struct clips *clips, const struct bd_output_s
 {
     const struct bd_options *options = setup->options;
     struct bd_writer_options writer = bd_output_writer(setup, BD_RGB24);
+    if (*clips->plan.reason)
+        bd_log(BD_LOG_INFO, "clips are encoded: %s", clips->plan.reason);
     int cores = bd_cores_of(options);
     writer.overwrite = overwrite;
     writer.whole_only = true;
@@ -87,6 +98,8 @@ static enum bd_status open_encoder(struct clips *clips, const struct bd_output_s
                                                .stem = clips->stem,
                                                .extension = clips->plan.extension,
                                                .writer = writer,
+                                               .writers =
+                                                   count_writers(writer.width, writer.height),
                                                .reach = (int64_t)(reach * second),
                                                .bytes = most_bytes };
     clips->boxes = options->boxes;

@@ -9,9 +9,8 @@
 #include "app/pipeline/boxes.h"
 #include "base/thread.h"
 
-/* Films that are written at a time: an encoder of 1920x1080 holds some 100 MB. Further ones wait in
- * the ring. No more than these are known at a time. */
-enum { most_writers = 8, most_films = 160 };
+/* Films that are known at a time: more than events can go on, and films be written. */
+enum { most_films = 192 };
 
 /* The film of an event. The encoding thread alone uses `writer`, `origin` and `written`. */
 struct film {
@@ -20,6 +19,7 @@ struct film {
     int64_t to;         /* nanoseconds: later frames are not wanted yet */
     int64_t missed;     /* frames that were gone from the ring */
     bool ended, opened; /* `to` is final; it has a writer, or will have one at once */
+    bool keeps_old;     /* as bd_writer_keep_old */
     int64_t peak_frame; /* that the thumbnail shows; -1: none */
     struct bd_frame thumbnail;
     struct bd_writer *writer;
@@ -34,7 +34,7 @@ struct bd_clip_encoder {
     struct bd_ring ring;
     struct film *films[most_films];
     int film_count;
-    bool closing, keeps_old, extended;
+    bool closing, extended;
     enum bd_status failure;
     char detail[bd_detail_size];
     char lost[bd_detail_size]; /* which film is missing, where others are not; "": none */
@@ -70,7 +70,7 @@ static struct film *choose(struct bd_clip_encoder *self)
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         bool ready = can_finish(self, film) ||
-                     (can_write(self, film) && (film->opened || opened < most_writers));
+                     (can_write(self, film) && (film->opened || opened < self->options.writers));
         if (ready && (!chosen || film->next < chosen->next))
             chosen = film;
     }
@@ -103,21 +103,21 @@ static void destroy_film(struct film *film)
 }
 
 /* Closes a film that is no longer in the list, and frees it. */
-static enum bd_status finish(const struct bd_clip_encoder *self, struct film *film, bool keeps_old)
+static enum bd_status finish(const struct bd_clip_encoder *self, struct film *film)
 {
     const struct bd_clip_encoder_options *options = &self->options;
     char path[PATH_MAX];
     bd_clip_path(path, options->folder, options->stem, film->number, "jpg");
-    if (film->writer && keeps_old)
+    if (film->writer && film->keeps_old)
         bd_writer_keep_old(film->writer);
-    if (film->missed > 0)
+    if (film->writer && film->missed > 0)
         bd_log(BD_LOG_WARNING,
                "clip %" PRId64 " lacks its first %" PRId64 " frames: %d films are written at a "
                "time, and %" PRId64 " MiB of frames wait",
-               film->number, film->missed, most_writers, options->bytes >> 20);
+               film->number, film->missed, options->writers, options->bytes >> 20);
     bool any = film->writer != NULL;
     enum bd_status status = bd_writer_close(&film->writer);
-    if (!status && any && film->thumbnail.data && !keeps_old)
+    if (!status && any && film->thumbnail.data && !film->keeps_old)
         status = bd_thumbnail_write(path, options->writer.overwrite, &film->thumbnail,
                                     options->writer.pixel_aspect);
     destroy_film(film);
@@ -133,6 +133,14 @@ static void take_out(struct bd_clip_encoder *self, const struct film *film)
     self->film_count = kept;
 }
 
+/* No frame of a film was left when it could have been written. */
+static void note_missing(struct bd_clip_encoder *self, const struct film *film)
+{
+    snprintf(self->lost, sizeof self->lost,
+             "%s: clip %" PRId64 " is missing: %d films are written at a time",
+             self->options.folder, film->number, self->options.writers);
+}
+
 /* Writes the next frame of a film, or finishes it. Called with the mutex, which it gives away
  * meanwhile: the frame stays, because the film is not past it. */
 static enum bd_status step(struct bd_clip_encoder *self, struct film *film)
@@ -146,10 +154,11 @@ static enum bd_status step(struct bd_clip_encoder *self, struct film *film)
         pthread_mutex_lock(&self->mutex);
         film->next++;
     } else {
-        bool keeps_old = self->keeps_old;
         take_out(self, film);
+        if (film->missed > 0 && !film->opened)
+            note_missing(self, film);
         pthread_mutex_unlock(&self->mutex);
-        status = finish(self, film, keeps_old);
+        status = finish(self, film);
         pthread_mutex_lock(&self->mutex);
     }
     pthread_cond_signal(&self->room);
@@ -213,7 +222,7 @@ static enum bd_status report_failure(struct bd_clip_encoder *self)
 static void release_oldest(struct bd_clip_encoder *self)
 {
     int64_t oldest = self->ring.first;
-    bool all_taken = count_opened(self) == most_writers;
+    bool all_taken = count_opened(self) == self->options.writers;
     for (int i = 0; i < self->film_count; i++) {
         struct film *film = self->films[i];
         if (film->next > oldest)
@@ -308,9 +317,7 @@ static void give_up(struct bd_clip_encoder *self)
            (self->films[oldest]->opened || !self->films[oldest]->ended))
         oldest++;
     struct film *film = self->films[oldest];
-    snprintf(self->lost, sizeof self->lost,
-             "%s: clip %" PRId64 " is missing: %d films are written at a time",
-             self->options.folder, film->number, most_writers);
+    note_missing(self, film);
     take_out(self, film);
     destroy_film(film);
 }
@@ -385,7 +392,8 @@ enum bd_status bd_clip_encoder_update(struct bd_clip_encoder *self, const struct
 void bd_clip_encoder_keep_old(struct bd_clip_encoder *encoder)
 {
     pthread_mutex_lock(&encoder->mutex);
-    encoder->keeps_old = true;
+    for (int i = 0; i < encoder->film_count; i++)
+        encoder->films[i]->keeps_old = !encoder->films[i]->ended;
     pthread_mutex_unlock(&encoder->mutex);
 }
 
@@ -404,8 +412,10 @@ enum bd_status bd_clip_encoder_close(struct bd_clip_encoder **encoder)
         status = bd_fail(BD_ERROR_MEMORY, "%s", self->lost);
     char detail[bd_detail_size];
     snprintf(detail, sizeof detail, "%s", status ? bd_error_detail() : "");
-    for (int i = 0; i < self->film_count; i++) /* left behind by a failure: what there is plays */
-        finish(self, self->films[i], true);
+    for (int i = 0; i < self->film_count; i++) { /* left behind by a failure: what there is plays */
+        self->films[i]->keeps_old = true;
+        finish(self, self->films[i]);
+    }
     bd_ring_destroy(&self->ring);
     pthread_cond_destroy(&self->room);
     pthread_cond_destroy(&self->work);

@@ -17,6 +17,7 @@ struct bd_clip_encoder_options {
     const char *folder, *stem; /* stay */
     const char *extension;     /* stays */
     struct bd_writer_options writer;
+    int writers;   /* films that are written at a time; further ones wait in the ring */
     int64_t reach; /* nanoseconds of frames that are kept for events to come, */
     int64_t bytes; /* but no more than this */
 };
@@ -37,7 +38,7 @@ enum bd_status bd_clip_encoder_add(struct bd_clip_encoder *encoder, const struct
 enum bd_status bd_clip_encoder_update(struct bd_clip_encoder *encoder, const struct bd_event *event,
                                       int64_t from, int64_t to);
 
-/* As bd_writer_keep_old, for the films that are written now. */
+/* As bd_writer_keep_old, for the films of events that go on; those of others will be whole. */
 void bd_clip_encoder_keep_old(struct bd_clip_encoder *encoder);
 
 /* Writes what is left, finalises the films, ends the thread and nulls. Returns a failure that was

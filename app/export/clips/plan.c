@@ -40,7 +40,7 @@ enum bd_status bd_clip_plan_make(struct bd_clip_plan *plan, const struct bd_opti
     if (options->clip_mode == BD_CLIPS_COPY)
         return bd_fail(status, "%s: cannot be copied: %s; give --clip-mode encode", options->clips,
                        bd_error_detail());
-    bd_log(BD_LOG_INFO, "clips are encoded: %s", bd_error_detail());
+    snprintf(plan->reason, sizeof plan->reason, "%s", bd_error_detail());
     return BD_OK;
 }
 

@@ -10,8 +10,9 @@ enum bd_clip_mode { BD_CLIPS_AUTO, BD_CLIPS_COPY, BD_CLIPS_ENCODE };
 
 struct bd_clip_plan {
     bool copies;
-    char extension[16];       /* without its dot */
-    struct bd_cutter *cutter; /* where clips are copied; owned */
+    char extension[16];          /* without its dot */
+    struct bd_cutter *cutter;    /* where clips are copied; owned */
+    char reason[bd_detail_size]; /* why they are not, where they would have been; "": none */
 };
 
 /* Chooses by the options: copies where the input is a file whose packets can be copied and no boxes
