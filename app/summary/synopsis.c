@@ -42,13 +42,12 @@ static enum bd_status destroy(struct synopsis *s)
     return status;
 }
 
-/* The writer last: it leaves the first error. */
 static enum bd_status open_parts(struct synopsis *s, const struct bd_output_setup *setup)
 {
     struct bd_writer_options options = bd_output_writer(setup, BD_RGB24);
     int width = options.width, height = options.height;
     enum bd_status status = bd_jpeg_create(&s->jpeg);
-    s->tubes = (struct bd_tubes){ .file = &s->file, .jpeg = s->jpeg };
+    s->tubes = (struct bd_tubes){ .file = &s->file, .jpeg = s->jpeg, .least = s->least };
     if (!status)
         status = bd_plates_create(&s->plates, width, height, &s->file, s->jpeg);
     if (!status)
@@ -169,7 +168,8 @@ static enum bd_status render(struct synopsis *s)
                s->path, s->least);
     if (!status && schedule.count > 0) {
         bd_log(BD_LOG_INFO, "synopsis: %d of %d objects, %.1f s, temporary file %.1f MB",
-               schedule.count, s->tubes.count, schedule.end, (double)s->file.size / 1e6);
+               schedule.count, s->tubes.count + s->tubes.forgotten, schedule.end,
+               (double)s->file.size / 1e6);
         status = bd_plates_finish(&s->plates);
         if (!status)
             status = bd_play(&s->tubes, &s->plates, &schedule, &play, write_picture, s);

@@ -48,6 +48,9 @@ static void a_frame_lasts_until_the_next_one(void **state)
     info.frame_rate = (struct bd_rational){ 0, 1 };
     bd_frame_times_begin(&times, &info);
     near(times.usual, .04, 1e-12);
+    info.frame_rate = (struct bd_rational){ 1, INT32_MAX }; /* a damaged header */
+    bd_frame_times_begin(&times, &info);
+    near(times.usual, 86400, 0);
 }
 
 enum { width = 37, height = 11 };

@@ -113,6 +113,29 @@ static void tubes_are_read_as_they_were_written(void **state)
     close_store(&store);
 }
 
+/* A day of flicker, and an object that stays for 10 s each hour: these alone are kept. */
+static void short_tubes_do_not_fill_the_memory(void **state)
+{
+    (void)state;
+    struct bd_tubes tubes = { .least = 2 };
+    struct bd_tube *tube;
+    int64_t id = 0;
+    for (int second = 0; second < 86400; second++) {
+        assert_int_equal(bd_tubes_see(&tubes, &tube, ++id, second), BD_OK);
+        assert_int_equal(bd_tubes_see(&tubes, &tube, id, second + .5), BD_OK);
+        if (second % 3600 < 10)
+            assert_int_equal(bd_tubes_see(&tubes, &tube, 100000000 + second / 3600, second), BD_OK);
+    }
+    assert_true(tubes.room <= 256);
+    assert_int_equal(tubes.count + tubes.forgotten, 86400 + 24);
+    for (int hour = 0; hour < 24; hour++) {
+        const struct bd_tube *kept = bd_tubes_find(&tubes, 100000000 + hour);
+        assert_non_null(kept);
+        assert_true(kept->first == hour * 3600 && kept->last == hour * 3600 + 9);
+    }
+    bd_tubes_release(&tubes);
+}
+
 static void damaged_pictures_are_refused(void **state)
 {
     (void)state;
@@ -718,6 +741,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(tubes_are_read_as_they_were_written),
+        cmocka_unit_test(short_tubes_do_not_fill_the_memory),
         cmocka_unit_test(damaged_pictures_are_refused),
         CLI_TEST(each_tube_is_shown_once_and_whole),
         CLI_TEST(those_who_were_together_stay_so),
