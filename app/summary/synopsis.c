@@ -8,6 +8,7 @@
 
 #include "app/export/async_writer.h"
 #include "app/export/output.h"
+#include "app/progress.h"
 #include "app/summary/cutout.h"
 #include "app/summary/play.h"
 
@@ -28,6 +29,8 @@ struct synopsis {
     double zero, next;    /* seconds: what labels count from, and of the next cut */
     bool live;
     int64_t frames;
+    const struct bd_options *options;
+    struct bd_meter meter; /* of the pictures of the film */
 };
 
 static enum bd_status destroy(struct synopsis *s)
@@ -72,6 +75,7 @@ static enum bd_status open_synopsis(void **output, const char *path,
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the synopsis");
     s->file.file = -1;
     s->path = path;
+    s->options = setup->options;
     s->rate = known.num > 0 && known.den > 0 ? known : (struct bd_rational){ 25, 1 };
     s->length = setup->options->length > 0 ? setup->options->length : default_length;
     s->least =
@@ -148,7 +152,18 @@ static void keep_old(void *output)
 static enum bd_status write_picture(void *user, const struct bd_frame *picture)
 {
     struct synopsis *s = user;
+    bd_meter_update(&s->meter, picture->index + 1);
     return bd_async_writer_write(s->writer, picture);
+}
+
+/* Progress for what comes after the last frame of the input, which may take a minute. Only where
+ * no other export can draw its own: several exports need --output-dir. */
+static void begin_meter(struct synopsis *s, int64_t pictures)
+{
+    struct bd_options options = *s->options;
+    if (options.output_dir)
+        options.progress = BD_PROGRESS_NONE;
+    bd_meter_begin(&s->meter, &options, "synopsis", pictures);
 }
 
 /* Shows what was collected. */
@@ -171,8 +186,10 @@ static enum bd_status render(struct synopsis *s)
                schedule.count, s->tubes.count + s->tubes.forgotten, schedule.end,
                (double)s->file.size / 1e6);
         status = bd_plates_finish(&s->plates);
+        begin_meter(s, bd_play_count(&schedule, &play));
         if (!status)
             status = bd_play(&s->tubes, &s->plates, &schedule, &play, write_picture, s);
+        bd_meter_end(&s->meter);
     }
     bd_schedule_release(&schedule);
     return status;

@@ -722,6 +722,26 @@ static void check_film(const char *folder, const char *input, const char *option
     assert_int_equal(cli_run(folder, "ls -A | grep part"), 1);
 }
 
+/* The film is made after the last frame of the input. */
+static void a_terminal_shows_the_progress(void **state)
+{
+    if (cli_run(*state, "command -v script"))
+        skip();
+    static const struct {
+        const char *options;
+        int exit_status; /* of grep */
+    } rows[] = { { "", 0 }, { "-q", 1 }, { "--progress none", 1 }, { "-o folder", 1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char command[512];
+        snprintf(command, sizeof command,
+                 "script -qec \"$B export synth:easy --synopsis s.mp4 --length 10 -y %s\" log "
+                 "</dev/null && grep -q 'synopsis \\[.*%%' log",
+                 rows[i].options);
+        assert_int_equal(cli_run(*state, command), rows[i].exit_status);
+    }
+    assert_int_equal(cli_run(*state, "test -s s.mp4 && ls folder | grep -q s.mp4"), 0);
+}
+
 static void a_scene_becomes_a_synopsis(void **state)
 {
     check_film(*state, "synth:easy", "", 5);
@@ -758,6 +778,7 @@ int main(void)
         CLI_TEST(a_full_disk_is_one_line),
         CLI_TEST(an_interruption_shows_what_was_collected),
         CLI_TEST(a_film_without_visitors_is_not_written),
+        CLI_TEST(a_terminal_shows_the_progress),
         CLI_TEST(a_scene_becomes_a_synopsis),
         CLI_TEST(real_walkers_fit),
     };
