@@ -10,6 +10,7 @@
 #include "app/export/output.h"
 #include "app/progress.h"
 #include "app/summary/cutout.h"
+#include "app/summary/label.h"
 #include "app/summary/play.h"
 
 /* Objects that are seen for less than `default_least` seconds are not shown. Frames are cut
@@ -118,11 +119,10 @@ static enum bd_status add(void *output, const struct bd_result *result,
                           const struct bd_activity *activity)
 {
     (void)activity;
-    const double epoch = 1e8; /* a camera counts from 1970: labels have the time of the day */
     struct synopsis *s = output;
     enum bd_status status = bd_plates_add(&s->plates, result);
     bool seen = false, is_new = false;
-    if (s->frames++ == 0 && s->live && result->time < epoch)
+    if (s->frames++ == 0 && s->live && !bd_label_is_of_day(result->time))
         s->zero = result->time; /* a camera that counts from the start of the machine */
     for (int i = 0; i < result->object_count && !status; i++) {
         struct bd_tube *tube;

@@ -445,6 +445,7 @@ static void bad_input_is_told_in_one_line(void **state)
           "--heatmap h.jpg: more than 2 of them" },
         { "--heatmap old.npy -n", "--heatmap old.npy: exists; give -y to replace it" },
         { "--timelapse t.abc", "--timelapse t.abc: " },
+        { "--timelapse t.png", "--timelapse t.png: this name holds one picture" },
         { "--timelapse none/t.mp4", "--timelapse none/t.mp4: " },
         { "--timelapse-speed 5 --mask m.mkv", "--timelapse-speed 5: --timelapse is not given" },
         { "--timelapse t.mp4 --timelapse-speed 0.5", "--timelapse-speed 0.5: must be 1..10000" },
