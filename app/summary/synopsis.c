@@ -24,7 +24,7 @@ struct synopsis {
     struct bd_tubes tubes;
     struct bd_plates plates;
     struct bd_cutout cutout;
-    struct bd_rational rate; /* of the film that is read */
+    struct bd_rational rate; /* of the film that is written */
     const char *path;
     double length, least; /* seconds */
     double zero, next;    /* seconds: what labels count from, and of the next cut */
@@ -66,10 +66,19 @@ static enum bd_status open_parts(struct synopsis *s, const struct bd_output_setu
     return status;
 }
 
+/* That of the film that is read, but 60 pictures a second at most: the objects move `rate` times a
+ * second, and some recorders tell a rate of thousands. */
+static struct bd_rational choose_rate(struct bd_rational known)
+{
+    const struct bd_rational fallback = { 25, 1 }, most = { 60, 1 };
+    if (known.num <= 0 || known.den <= 0)
+        return fallback;
+    return (double)known.num > (double)most.num * (double)known.den ? most : known;
+}
+
 static enum bd_status open_synopsis(void **output, const char *path,
                                     const struct bd_output_setup *setup)
 {
-    const struct bd_rational known = setup->info->frame_rate;
     struct synopsis *s = calloc(1, sizeof *s);
     *output = NULL;
     if (!s)
@@ -77,7 +86,7 @@ static enum bd_status open_synopsis(void **output, const char *path,
     s->file.file = -1;
     s->path = path;
     s->options = setup->options;
-    s->rate = known.num > 0 && known.den > 0 ? known : (struct bd_rational){ 25, 1 };
+    s->rate = choose_rate(setup->info->frame_rate);
     s->length = setup->options->length > 0 ? setup->options->length : default_length;
     s->least =
         setup->options->min_event_length != 0 ? bd_min_event_length(setup->options) : default_least;

@@ -682,6 +682,17 @@ static void an_interruption_shows_what_was_collected(void **state)
     assert_int_equal(cli_run(*state, "test -s s.mkv && ! test -e s.mkv.part"), 0);
 }
 
+static void a_high_rate_is_not_the_films(void **state)
+{
+    if (cli_run(*state, "ffmpeg -v error -f lavfi -i color=gray:s=160x120:r=200:d=6 -f lavfi -i "
+                        "color=red:s=30x40:r=200:d=6 -filter_complex overlay=x=t*20:y=40 in.mkv"))
+        skip();
+    assert_int_equal(cli_run(*state, "$B export in.mkv -q --synopsis s.mkv --scale 80x60 && "
+                                     "ffprobe -v error -show_entries stream=r_frame_rate "
+                                     "-of csv=p=0 s.mkv | grep -qx 60/1"),
+                     0);
+}
+
 static void a_film_without_visitors_is_not_written(void **state)
 {
     char text[2048];
@@ -795,6 +806,7 @@ int main(void)
         CLI_TEST(an_unwritable_temporary_folder_is_named),
         CLI_TEST(a_full_disk_is_one_line),
         CLI_TEST(an_interruption_shows_what_was_collected),
+        CLI_TEST(a_high_rate_is_not_the_films),
         CLI_TEST(a_film_without_visitors_is_not_written),
         CLI_TEST(a_terminal_shows_the_progress),
         CLI_TEST(a_scene_becomes_a_synopsis),
