@@ -4,11 +4,11 @@
 
 void bd_frame_times_begin(struct bd_frame_times *times, const struct bd_reader_info *info)
 {
-    const double fallback = 1 / 25.0, gap = 5;
+    const double fallback = 1 / 25.0, gap = 5, longest = 86400;
     const struct bd_rational rate = info->frame_rate;
     bool known = rate.num > 0 && rate.den > 0;
     *times = (struct bd_frame_times){ .time_base = info->time_base };
-    times->usual = known ? (double)rate.den / (double)rate.num : fallback;
+    times->usual = known ? fmin((double)rate.den / (double)rate.num, longest) : fallback;
     times->most = fmax(gap, 2 * times->usual);
 }
 

@@ -14,8 +14,9 @@ struct bd_frame_times {
     int64_t pts; /* of the last frame */
 };
 
-/* For an input. Where it does not tell its frame rate, a frame usually takes 1/25 s. A frame is
- * shown for 5 s at most, or for two usual frames where these take longer. */
+/* For an input. Where it does not tell its frame rate, a frame usually takes 1/25 s; a day at
+ * most, whatever it tells. A frame is shown for 5 s at most, or for two usual frames where these
+ * take longer. */
 void bd_frame_times_begin(struct bd_frame_times *times, const struct bd_reader_info *info);
 
 /* The next frame, of time `pts`. Returns the seconds since the frame before it, which is how long

@@ -5,10 +5,15 @@
 
 #include "app/stroke_text.h"
 
-static void format(char *text, size_t size, double time)
+bool bd_label_is_of_day(double time)
 {
-    const double day = 86400, epoch = 1e8;
-    time = fmax(floor(time >= epoch ? fmod(time, day) : time), 0);
+    return time >= 1e8;
+}
+
+void bd_label_format(char *text, size_t size, double time)
+{
+    const double day = 86400;
+    time = fmax(floor(bd_label_is_of_day(time) ? fmod(time, day) : time), 0);
     snprintf(text, size, "%.0f:%02.0f:%02.0f", floor(time / 3600), floor(fmod(time, 3600) / 60),
              fmod(time, 60));
 }
@@ -60,7 +65,7 @@ void bd_label_draw(struct bd_labels *labels, struct bd_frame *picture, const str
     const struct bd_stroke_color ink = { 255, 255, 255 };
     const double size = fmax(7, picture->height / 60.0), gap = ceil(size / 3);
     char text[64];
-    format(text, sizeof text, time);
+    bd_label_format(text, sizeof text, time);
     struct bd_box label = { .width = (int)ceil(bd_stroke_text_width(size, text) + 2 * gap),
                             .height = (int)ceil(size + 2 * gap) };
     if (label.width > picture->width || label.height > picture->height)

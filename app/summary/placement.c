@@ -18,6 +18,11 @@ typedef int64_t sums[rows + 1][columns + 1];
  * a visit's pixels, and 55, 18, 5 and 3 of 171 pairs are in the wrong order. */
 static const double order = 0.3, late = 1e-4;
 
+/* A box in cells, `right` and `bottom` exclusive, and in steps from the visit's start. */
+struct cells {
+    int left, top, right, bottom, from, to, weight;
+};
+
 struct placement {
     struct bd_visit *visits;
     int count;
@@ -26,17 +31,13 @@ struct placement {
     int steps;
     double cell_width, cell_height; /* pixels */
     sums *filled;                   /* of the visits that are placed, for each step */
+    struct cells *cells;            /* of the boxes of the visit that is being placed */
 };
 
 double bd_place_step(double length)
 {
     return fmax(finest, length / steps_most);
 }
-
-/* A box in cells, `right` and `bottom` exclusive, and in steps from the visit's start. */
-struct cells {
-    int left, top, right, bottom, from, to, weight;
-};
 
 static int clip(double value, int most)
 {
@@ -55,11 +56,12 @@ static struct cells cells_of(const struct placement *p, const struct bd_visit_bo
                            .weight = 1 + clip(box->share * (whole - 1), whole - 1) };
 }
 
-/* Adds a visit that starts at a step, or takes it away (`sign` -1). */
-static void fill(struct placement *p, const struct bd_visit *visit, int at, int sign)
+/* Adds the visit in p->cells, of `count` boxes, starting at a step, or takes it away (`sign` -1).
+ */
+static void fill(struct placement *p, int count, int at, int sign)
 {
-    for (int i = 0; i < visit->count; i++) {
-        struct cells c = cells_of(p, &visit->boxes[i]);
+    for (int i = 0; i < count; i++) {
+        const struct cells c = p->cells[i];
         for (int t = at + c.from; t < at + c.to && t < p->steps; t++)
             for (int y = c.top; y < rows; y++)
                 for (int x = c.left; x < columns; x++) {
@@ -70,12 +72,12 @@ static void fill(struct placement *p, const struct bd_visit *visit, int at, int 
     }
 }
 
-/* The share of the visit's pixels that others share if it starts at a step. */
-static double hidden(const struct placement *p, const struct bd_visit *visit, int at)
+/* The share of the pixels of the visit in p->cells that others share if it starts at a step. */
+static double hidden(const struct placement *p, int count, int at)
 {
     double own = 0, others = 0;
-    for (int i = 0; i < visit->count; i++) {
-        struct cells c = cells_of(p, &visit->boxes[i]);
+    for (int i = 0; i < count; i++) {
+        const struct cells c = p->cells[i];
         for (int t = at + c.from; t < at + c.to && t < p->steps; t++) {
             int64_t(*s)[columns + 1] = p->filled[t];
             int64_t sum =
@@ -128,11 +130,13 @@ static bool place(struct placement *p, int number)
     int before = had ? step_of(p, visit) : 0, best = before;
     int last = (int)(fmax(p->length - visit->seconds, 0) / p->step + 1e-6);
     double least = INFINITY;
+    for (int i = 0; i < visit->count; i++)
+        p->cells[i] = cells_of(p, &visit->boxes[i]);
     if (had)
-        fill(p, visit, before, -1);
+        fill(p, visit->count, before, -1);
     disorder(p, number, orders);
     for (int at = 0; at <= last && at < p->steps; at++) {
-        double cost = hidden(p, visit, at) + order * orders[at] + late * at / p->steps;
+        double cost = hidden(p, visit->count, at) + order * orders[at] + late * at / p->steps;
         if (cost < least - (at == before ? 0 : 1e-9)) {
             least = cost;
             best = at;
@@ -140,7 +144,7 @@ static bool place(struct placement *p, int number)
     }
     visit->at = best * p->step;
     p->placed[number] = true;
-    fill(p, visit, best, 1);
+    fill(p, visit->count, best, 1);
     return !had || best != before;
 }
 
@@ -153,8 +157,13 @@ static enum bd_status create(struct placement *p, int width, int height)
     p->cell_height = (double)height / rows;
     p->filled = calloc((size_t)p->steps, sizeof *p->filled);
     p->placed = calloc((size_t)p->count + 1, sizeof *p->placed);
-    return p->filled && p->placed ? BD_OK
-                                  : bd_fail(BD_ERROR_MEMORY, "out of memory to place the visits");
+    int most = 1;
+    for (int i = 0; i < p->count; i++)
+        most = p->visits[i].count > most ? p->visits[i].count : most;
+    p->cells = calloc((size_t)most, sizeof *p->cells);
+    return p->filled && p->placed && p->cells
+               ? BD_OK
+               : bd_fail(BD_ERROR_MEMORY, "out of memory to place the visits");
 }
 
 enum bd_status bd_place_visits(struct bd_visit *visits, int count, double length, int width,
@@ -176,5 +185,6 @@ enum bd_status bd_place_visits(struct bd_visit *visits, int count, double length
         *end = fmax(*end, visits[i].at + visits[i].seconds);
     free(p.filled);
     free(p.placed);
+    free(p.cells);
     return status;
 }

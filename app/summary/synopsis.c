@@ -8,7 +8,9 @@
 
 #include "app/export/async_writer.h"
 #include "app/export/output.h"
+#include "app/progress.h"
 #include "app/summary/cutout.h"
+#include "app/summary/label.h"
 #include "app/summary/play.h"
 
 /* Objects that are seen for less than `default_least` seconds are not shown. Frames are cut
@@ -22,12 +24,14 @@ struct synopsis {
     struct bd_tubes tubes;
     struct bd_plates plates;
     struct bd_cutout cutout;
-    struct bd_rational rate; /* of the film that is read */
+    struct bd_rational rate; /* of the film that is written */
     const char *path;
     double length, least; /* seconds */
     double zero, next;    /* seconds: what labels count from, and of the next cut */
     bool live;
     int64_t frames;
+    const struct bd_options *options;
+    struct bd_meter meter; /* of the pictures of the film */
 };
 
 static enum bd_status destroy(struct synopsis *s)
@@ -42,13 +46,12 @@ static enum bd_status destroy(struct synopsis *s)
     return status;
 }
 
-/* The writer last: it leaves the first error. */
 static enum bd_status open_parts(struct synopsis *s, const struct bd_output_setup *setup)
 {
     struct bd_writer_options options = bd_output_writer(setup, BD_RGB24);
     int width = options.width, height = options.height;
     enum bd_status status = bd_jpeg_create(&s->jpeg);
-    s->tubes = (struct bd_tubes){ .file = &s->file, .jpeg = s->jpeg };
+    s->tubes = (struct bd_tubes){ .file = &s->file, .jpeg = s->jpeg, .least = s->least };
     if (!status)
         status = bd_plates_create(&s->plates, width, height, &s->file, s->jpeg);
     if (!status)
@@ -63,17 +66,27 @@ static enum bd_status open_parts(struct synopsis *s, const struct bd_output_setu
     return status;
 }
 
+/* That of the film that is read, but 60 pictures a second at most: the objects move `rate` times a
+ * second, and some recorders tell a rate of thousands. */
+static struct bd_rational choose_rate(struct bd_rational known)
+{
+    const struct bd_rational fallback = { 25, 1 }, most = { 60, 1 };
+    if (known.num <= 0 || known.den <= 0)
+        return fallback;
+    return (double)known.num > (double)most.num * (double)known.den ? most : known;
+}
+
 static enum bd_status open_synopsis(void **output, const char *path,
                                     const struct bd_output_setup *setup)
 {
-    const struct bd_rational known = setup->info->frame_rate;
     struct synopsis *s = calloc(1, sizeof *s);
     *output = NULL;
     if (!s)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the synopsis");
     s->file.file = -1;
     s->path = path;
-    s->rate = known.num > 0 && known.den > 0 ? known : (struct bd_rational){ 25, 1 };
+    s->options = setup->options;
+    s->rate = choose_rate(setup->info->frame_rate);
     s->length = setup->options->length > 0 ? setup->options->length : default_length;
     s->least =
         setup->options->min_event_length != 0 ? bd_min_event_length(setup->options) : default_least;
@@ -115,11 +128,10 @@ static enum bd_status add(void *output, const struct bd_result *result,
                           const struct bd_activity *activity)
 {
     (void)activity;
-    const double epoch = 1e8; /* a camera counts from 1970: labels have the time of the day */
     struct synopsis *s = output;
     enum bd_status status = bd_plates_add(&s->plates, result);
     bool seen = false, is_new = false;
-    if (s->frames++ == 0 && s->live && result->time < epoch)
+    if (s->frames++ == 0 && s->live && !bd_label_is_of_day(result->time))
         s->zero = result->time; /* a camera that counts from the start of the machine */
     for (int i = 0; i < result->object_count && !status; i++) {
         struct bd_tube *tube;
@@ -149,7 +161,18 @@ static void keep_old(void *output)
 static enum bd_status write_picture(void *user, const struct bd_frame *picture)
 {
     struct synopsis *s = user;
+    bd_meter_update(&s->meter, picture->index + 1);
     return bd_async_writer_write(s->writer, picture);
+}
+
+/* Progress for what comes after the last frame of the input, which may take a minute. Only where
+ * no other export can draw its own: several exports need --output-dir. */
+static void begin_meter(struct synopsis *s, int64_t pictures)
+{
+    struct bd_options options = *s->options;
+    if (options.output_dir)
+        options.progress = BD_PROGRESS_NONE;
+    bd_meter_begin(&s->meter, &options, "synopsis", pictures);
 }
 
 /* Shows what was collected. */
@@ -169,10 +192,13 @@ static enum bd_status render(struct synopsis *s)
                s->path, s->least);
     if (!status && schedule.count > 0) {
         bd_log(BD_LOG_INFO, "synopsis: %d of %d objects, %.1f s, temporary file %.1f MB",
-               schedule.count, s->tubes.count, schedule.end, (double)s->file.size / 1e6);
+               schedule.count, s->tubes.count + s->tubes.forgotten, schedule.end,
+               (double)s->file.size / 1e6);
         status = bd_plates_finish(&s->plates);
+        begin_meter(s, bd_play_count(&schedule, &play));
         if (!status)
             status = bd_play(&s->tubes, &s->plates, &schedule, &play, write_picture, s);
+        bd_meter_end(&s->meter);
     }
     bd_schedule_release(&schedule);
     return status;

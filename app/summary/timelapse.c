@@ -10,6 +10,7 @@
 #include "app/pipeline/boxes.h"
 #include "app/stroke_text.h"
 #include "app/summary/frame_times.h"
+#include "app/summary/label.h"
 #include "app/summary/pace.h"
 
 struct timelapse {
@@ -18,7 +19,9 @@ struct timelapse {
     struct bd_pace pace;
     struct bd_frame picture; /* BD_RGB24: the input, with what is drawn on it */
     bool boxes;              /* are drawn */
-    int64_t last;            /* pts of the last frame written */
+    bool live;
+    double zero;  /* seconds: what the clock counts from */
+    int64_t last; /* pts of the last frame written */
 };
 
 static enum bd_status open_timelapse(void **output, const char *path,
@@ -31,9 +34,11 @@ static enum bd_status open_timelapse(void **output, const char *path,
     *output = NULL;
     if (!self)
         return bd_fail(BD_ERROR_MEMORY, "out of memory for the time-lapse film");
+    options.many = true;
     bd_frame_times_begin(&self->times, setup->info);
     bd_pace_begin(&self->pace, speed > 0 ? speed : fallback, self->times.usual);
     self->boxes = setup->options->boxes;
+    self->live = setup->info->live;
     self->last = -1;
     enum bd_status status =
         bd_frame_create(&self->picture, options.width, options.height, BD_RGB24);
@@ -59,16 +64,14 @@ static bool is_event(const struct bd_result *result, const struct bd_activity *a
     return count > 0;
 }
 
-/* The time of the input as HH:MM:SS, and an arrow while it passes fast. A camera that counts from
- * 1970 has the time of the day, of UTC. */
+/* The time of the input, and an arrow while it passes fast. */
 static void draw_clock(struct bd_frame *picture, double time, bool fast)
 {
     const struct bd_stroke_color ink = { 255, 255, 255 };
-    const double day = 86400, epoch = 1e8, size = fmax(8, picture->height / 32.0), gap = size / 2;
-    char text[64];
-    time = fmax(floor(time >= epoch ? fmod(time, day) : time), 0);
-    snprintf(text, sizeof text, "%02.0f:%02.0f:%02.0f%s", floor(time / 3600),
-             floor(fmod(time, 3600) / 60), fmod(time, 60), fast ? " >>" : "");
+    const double size = fmax(8, picture->height / 32.0), gap = size / 2;
+    char clock[64], text[80];
+    bd_label_format(clock, sizeof clock, time);
+    snprintf(text, sizeof text, "%s%s", clock, fast ? " >>" : "");
     int width = (int)fmin(2 * gap + bd_stroke_text_width(size, text), picture->width);
     int height = (int)fmin(2 * gap + size, picture->height);
     for (int y = 0; y < height; y++) {
@@ -91,7 +94,7 @@ static void draw(struct timelapse *self, const struct bd_result *result, bool ev
     if (self->boxes)
         bd_boxes_draw(&canvas, result->objects, result->object_count, picture->width,
                       picture->height);
-    draw_clock(picture, result->time, !event);
+    draw_clock(picture, result->time - self->zero, !event);
 }
 
 static enum bd_status write_frame(void *output, const struct bd_result *result,
@@ -100,6 +103,8 @@ static enum bd_status write_frame(void *output, const struct bd_result *result,
     struct timelapse *self = output;
     const struct bd_rational base = self->times.time_base;
     const struct bd_frame *mask = result->mask;
+    if (!self->times.begun && self->live && !bd_label_is_of_day(result->time))
+        self->zero = result->time; /* a camera that counts from the start of the machine */
     double seconds = bd_frame_times_next(&self->times, mask->pts);
     bool event = is_event(result, activity);
     if (!bd_pace_next(&self->pace, seconds, event))

@@ -28,6 +28,38 @@ struct bd_tube *bd_tubes_find(const struct bd_tubes *tubes, int64_t id)
     return i < tubes->count && tubes->items[i].id == id ? &tubes->items[i] : NULL;
 }
 
+/* Drops those that are too short and have not been seen for `ended` seconds: the tracker has given
+ * their objects up long before. */
+static void forget_short(struct bd_tubes *tubes, double now)
+{
+    const double ended = 60;
+    int kept = 0;
+    for (int i = 0; i < tubes->count; i++) {
+        const struct bd_tube *tube = &tubes->items[i];
+        if (tube->last - tube->first >= tubes->least || now - tube->last < ended)
+            tubes->items[kept++] = *tube;
+    }
+    tubes->forgotten += tubes->count - kept;
+    tubes->count = kept;
+}
+
+/* Makes room for one more. At least half of the room is free then, so that this is rare. */
+static enum bd_status make_place(struct bd_tubes *tubes, double now)
+{
+    if (tubes->count < tubes->room)
+        return BD_OK;
+    forget_short(tubes, now);
+    if (tubes->room > 0 && tubes->count <= tubes->room / 2)
+        return BD_OK;
+    int room = tubes->room ? 2 * tubes->room : 64;
+    struct bd_tube *items = realloc(tubes->items, (size_t)room * sizeof *items);
+    if (!items)
+        return no_memory();
+    tubes->items = items;
+    tubes->room = room;
+    return BD_OK;
+}
+
 enum bd_status bd_tubes_see(struct bd_tubes *tubes, struct bd_tube **tube, int64_t id, double time)
 {
     *tube = bd_tubes_find(tubes, id);
@@ -35,14 +67,9 @@ enum bd_status bd_tubes_see(struct bd_tubes *tubes, struct bd_tube **tube, int64
         (*tube)->last = time;
         return BD_OK;
     }
-    if (tubes->count == tubes->room) {
-        int room = tubes->room ? 2 * tubes->room : 64;
-        struct bd_tube *items = realloc(tubes->items, (size_t)room * sizeof *items);
-        if (!items)
-            return no_memory();
-        tubes->items = items;
-        tubes->room = room;
-    }
+    enum bd_status status = make_place(tubes, time);
+    if (status)
+        return status;
     int i = place_of(tubes, id);
     *tube = &tubes->items[i];
     memmove(*tube + 1, *tube, (size_t)(tubes->count - i) * sizeof **tube);

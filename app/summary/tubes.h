@@ -1,7 +1,8 @@
 /* Tubes: the pictures of each object, cut out of the frames that showed it (Rav-Acha, Pritch and
  * Peleg 2006, "Making a long video short", call an object's pixels over time so).
  *
- * They wait in a temporary file. Memory holds some 150 bytes a tube, and no picture. */
+ * They wait in a temporary file. Memory holds some 150 bytes a tube, and no picture. Those that are
+ * too short to be shown are forgotten, so that noise does not fill the memory. */
 #ifndef BD_APP_SUMMARY_TUBES_H
 #define BD_APP_SUMMARY_TUBES_H
 
@@ -39,8 +40,10 @@ struct bd_tube {
 struct bd_tubes {
     struct bd_scratch *file; /* not owned */
     struct bd_jpeg *jpeg;    /* not owned */
+    double least;            /* seconds: shorter tubes may be forgotten once they have ended */
     struct bd_tube *items;   /* by number of the object */
     int count, room;
+    int forgotten;  /* how many were */
     uint8_t *bytes; /* a mask or a picture, packed */
     size_t bytes_room;
 };

@@ -48,6 +48,9 @@ static void a_frame_lasts_until_the_next_one(void **state)
     info.frame_rate = (struct bd_rational){ 0, 1 };
     bd_frame_times_begin(&times, &info);
     near(times.usual, .04, 1e-12);
+    info.frame_rate = (struct bd_rational){ 1, INT32_MAX }; /* a damaged header */
+    bd_frame_times_begin(&times, &info);
+    near(times.usual, 86400, 0);
 }
 
 enum { width = 37, height = 11 };
@@ -442,6 +445,7 @@ static void bad_input_is_told_in_one_line(void **state)
           "--heatmap h.jpg: more than 2 of them" },
         { "--heatmap old.npy -n", "--heatmap old.npy: exists; give -y to replace it" },
         { "--timelapse t.abc", "--timelapse t.abc: " },
+        { "--timelapse t.png", "--timelapse t.png: this name holds one picture" },
         { "--timelapse none/t.mp4", "--timelapse none/t.mp4: " },
         { "--timelapse-speed 5 --mask m.mkv", "--timelapse-speed 5: --timelapse is not given" },
         { "--timelapse t.mp4 --timelapse-speed 0.5", "--timelapse-speed 0.5: must be 1..10000" },

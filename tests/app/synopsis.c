@@ -6,6 +6,7 @@
 #include "app/export/output.h"
 #include "app/summary/compose.h"
 #include "app/summary/cutout.h"
+#include "app/summary/label.h"
 #include "app/summary/plates.h"
 #include "app/summary/schedule.h"
 #include "video/input/reader.h"
@@ -111,6 +112,29 @@ static void tubes_are_read_as_they_were_written(void **state)
     bd_patch_release(&patch);
     bd_patch_release(&back);
     close_store(&store);
+}
+
+/* A day of flicker, and an object that stays for 10 s each hour: these alone are kept. */
+static void short_tubes_do_not_fill_the_memory(void **state)
+{
+    (void)state;
+    struct bd_tubes tubes = { .least = 2 };
+    struct bd_tube *tube;
+    int64_t id = 0;
+    for (int second = 0; second < 86400; second++) {
+        assert_int_equal(bd_tubes_see(&tubes, &tube, ++id, second), BD_OK);
+        assert_int_equal(bd_tubes_see(&tubes, &tube, id, second + .5), BD_OK);
+        if (second % 3600 < 10)
+            assert_int_equal(bd_tubes_see(&tubes, &tube, 100000000 + second / 3600, second), BD_OK);
+    }
+    assert_true(tubes.room <= 256);
+    assert_int_equal(tubes.count + tubes.forgotten, 86400 + 24);
+    for (int hour = 0; hour < 24; hour++) {
+        const struct bd_tube *kept = bd_tubes_find(&tubes, 100000000 + hour);
+        assert_non_null(kept);
+        assert_true(kept->first == hour * 3600 && kept->last == hour * 3600 + 9);
+    }
+    bd_tubes_release(&tubes);
 }
 
 static void damaged_pictures_are_refused(void **state)
@@ -614,6 +638,22 @@ static void an_unwritable_temporary_folder_is_named(void **state)
     assert_int_equal(cli_run(*state, "ls -A | grep -v -e out -e err"), 1);
 }
 
+static void times_are_of_the_film_or_the_day(void **state)
+{
+    (void)state;
+    static const struct {
+        double time;
+        const char *text;
+    } rows[] = { { -3, "0:00:00" },           { 59.99, "0:00:59" },        { 3661, "1:01:01" },
+                 { 360000, "100:00:00" },     { 99999999, "27777:46:39" }, { 1e8, "9:46:40" },
+                 { 1750000000.5, "15:06:40" } };
+    char text[64];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bd_label_format(text, sizeof text, rows[i].time);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
 /* What was collected before is in a film. */
 static void a_full_disk_is_one_line(void **state)
 {
@@ -624,8 +664,8 @@ static void a_full_disk_is_one_line(void **state)
     cli_slurp(*state, "err", text, sizeof text);
     assert_non_null(strstr(text, "s.mkv: no space left for its temporary file in t;"));
     assert_int_equal(cli_lines(text), 1);
-    assert_int_equal(cli_run(*state, "test -s s.mkv.part || test -s s.mkv; test -z \"$(ls t)\""),
-                     0);
+    assert_int_equal(
+        cli_run(*state, "test -s s.mkv && ! test -e s.mkv.part && test -z \"$(ls t)\""), 0);
 }
 
 /* The input stalls after eight seconds, in which a box crosses the picture. */
@@ -640,6 +680,17 @@ static void an_interruption_shows_what_was_collected(void **state)
                                      "kill -INT $P; wait $P; R=$?; kill $S; exit $R"),
                      4);
     assert_int_equal(cli_run(*state, "test -s s.mkv && ! test -e s.mkv.part"), 0);
+}
+
+static void a_high_rate_is_not_the_films(void **state)
+{
+    if (cli_run(*state, "ffmpeg -v error -f lavfi -i color=gray:s=160x120:r=200:d=6 -f lavfi -i "
+                        "color=red:s=30x40:r=200:d=6 -filter_complex overlay=x=t*20:y=40 in.mkv"))
+        skip();
+    assert_int_equal(cli_run(*state, "$B export in.mkv -q --synopsis s.mkv --scale 80x60 && "
+                                     "ffprobe -v error -show_entries stream=r_frame_rate "
+                                     "-of csv=p=0 s.mkv | grep -qx 60/1"),
+                     0);
 }
 
 static void a_film_without_visitors_is_not_written(void **state)
@@ -699,6 +750,26 @@ static void check_film(const char *folder, const char *input, const char *option
     assert_int_equal(cli_run(folder, "ls -A | grep part"), 1);
 }
 
+/* The film is made after the last frame of the input. */
+static void a_terminal_shows_the_progress(void **state)
+{
+    if (cli_run(*state, "command -v script"))
+        skip();
+    static const struct {
+        const char *options;
+        int exit_status; /* of grep */
+    } rows[] = { { "", 0 }, { "-q", 1 }, { "--progress none", 1 }, { "-o folder", 1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char command[512];
+        snprintf(command, sizeof command,
+                 "script -qec \"$B export synth:easy --synopsis s.mp4 --length 10 -y %s\" log "
+                 "</dev/null && grep -q 'synopsis \\[.*%%' log",
+                 rows[i].options);
+        assert_int_equal(cli_run(*state, command), rows[i].exit_status);
+    }
+    assert_int_equal(cli_run(*state, "test -s s.mp4 && ls folder | grep -q s.mp4"), 0);
+}
+
 static void a_scene_becomes_a_synopsis(void **state)
 {
     check_film(*state, "synth:easy", "", 5);
@@ -718,6 +789,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CLI_TEST(tubes_are_read_as_they_were_written),
+        cmocka_unit_test(short_tubes_do_not_fill_the_memory),
         cmocka_unit_test(damaged_pictures_are_refused),
         CLI_TEST(each_tube_is_shown_once_and_whole),
         CLI_TEST(those_who_were_together_stay_so),
@@ -728,12 +800,15 @@ int main(void)
         CLI_TEST(plates_follow_the_light),
         cmocka_unit_test(only_the_pixels_of_an_object_are_cut),
         cmocka_unit_test(shadows_and_fragments_are_cut_too),
+        cmocka_unit_test(times_are_of_the_film_or_the_day),
         CLI_TEST(masks_stay_the_same),
         CLI_TEST(bad_input_is_one_line),
         CLI_TEST(an_unwritable_temporary_folder_is_named),
         CLI_TEST(a_full_disk_is_one_line),
         CLI_TEST(an_interruption_shows_what_was_collected),
+        CLI_TEST(a_high_rate_is_not_the_films),
         CLI_TEST(a_film_without_visitors_is_not_written),
+        CLI_TEST(a_terminal_shows_the_progress),
         CLI_TEST(a_scene_becomes_a_synopsis),
         CLI_TEST(real_walkers_fit),
     };
