@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 
+#include "tests/support/quick.h"
 #include "video/input/reader.h"
 #include "video/output/writer.h"
 
@@ -445,7 +446,7 @@ static void real_films(void **state)
     double start[most_events], end[most_events];
     const char *data = getenv("BACKDROP_DATA");
     snprintf(text, sizeof text, "%s/videos/car-detection.mp4", data ? data : "");
-    if (!data || access(text, R_OK) != 0)
+    if (!data || access(text, R_OK) != 0 || test_quick())
         skip();
     assert_int_equal(cli_run(*state, "V=$BACKDROP_DATA/videos/car-detection.mp4; "
                                      "$B export $V --scan-only --duration 12 --scale 256x144 -q"),

@@ -9,6 +9,7 @@
 #include "app/summary/label.h"
 #include "app/summary/plates.h"
 #include "app/summary/schedule.h"
+#include "tests/support/quick.h"
 #include "video/input/reader.h"
 
 enum { width = 320, height = 240, most = 64 };
@@ -780,7 +781,7 @@ static void real_walkers_fit(void **state)
     char path[512];
     const char *data = getenv("BACKDROP_DATA");
     snprintf(path, sizeof path, "%s/videos/vtest.avi", data ? data : "");
-    if (!data || access(path, R_OK))
+    if (!data || access(path, R_OK) || test_quick())
         skip();
     check_film(*state, path, "--scale 320x240", 15);
 }
