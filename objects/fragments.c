@@ -56,17 +56,17 @@ static bool two_bodies(const struct bd_extent *a, double area_a, const struct bd
            apart > body_apart * (bd_extent_width(a) + bd_extent_width(b)) / 2 && stand_apart(a, b);
 }
 
-/* The track, other than `self`, of which a box is a fragment; *bodies: it would be, but for being a
- * body of its own. -1: none. */
-static int owner_of(const struct bd_tracker *tracker, int self, const struct bd_extent *box,
-                    int64_t area, double share, bool *bodies)
+/* The track, other than `self` (may be NULL), of which a box is a fragment; *bodies: it would be,
+ * but for being a body of its own. -1: none. */
+static int owner_of(const struct bd_tracker *tracker, const struct bd_track *self,
+                    const struct bd_extent *box, int64_t area, double share, bool *bodies)
 {
     double least = 1;
     int owner = -1;
     *bodies = false;
     for (int t = 0; t < tracker->count; t++) {
         const struct bd_track *track = &tracker->tracks[t];
-        if (t == self || track->piece < 0 || tracker->holder[track->piece] != t ||
+        if (track == self || track->piece < 0 || tracker->holder[track->piece] != t ||
             track->area < area)
             continue;
         const double away = distance(tracker, track, box, share);
@@ -109,7 +109,7 @@ static void forget_fragments(struct bd_tracker *tracker)
         struct bd_track *track = &tracker->tracks[t];
         bool bodies = false;
         if (track->object.id || track->piece < 0 ||
-            owner_of(tracker, t, &track->box, track->area, back_share, &bodies) < 0)
+            owner_of(tracker, track, &track->box, track->area, back_share, &bodies) < 0)
             continue;
         track->gone = true;
         tracker->members[track->piece]--;
@@ -171,7 +171,7 @@ void bd_fragments_share(struct bd_tracker *tracker)
         bool bodies = false;
         if (tracker->holder[i] >= 0)
             continue;
-        const int owner = owner_of(tracker, -1, &piece->box, piece->area, near_share, &bodies);
+        const int owner = owner_of(tracker, NULL, &piece->box, piece->area, near_share, &bodies);
         if (owner >= 0)
             bd_track_hold(tracker, owner, i);
         else

@@ -1,6 +1,5 @@
 #include "app/export/events.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -8,24 +7,20 @@
 
 #include "app/export/event_text.h"
 #include "app/export/output.h"
-#include "video/output_file.h"
+#include "app/export/text_file.h"
 
 static const int64_t second = 1000000000;
 
 enum form { CSV, JSON, LINES };
 
 struct bd_events {
-    const char *path;     /* for messages */
-    struct bd_part *part; /* NULL: stdout */
-    FILE *file;
+    struct bd_text_file text;
     enum form form;
     struct bd_json json;
     bool live;
-    bool keeps_old;
     struct bd_event_clock clock;
     int64_t told; /* the time at which the file was told of the events in progress */
     int64_t frames;
-    int error; /* errno of the first write that failed; 0: none has */
 };
 
 static enum bd_status find_form(enum form *form, const char *path)
@@ -38,34 +33,6 @@ static enum bd_status find_form(enum form *form, const char *path)
                ? BD_OK
                : bd_fail(BD_ERROR_ARGUMENT, "%s: must end in .csv or .json, or be - for stdout",
                          path);
-}
-
-/* A descriptor of its own, so that what fails here is told once, not by stdout too. */
-static enum bd_status open_stdout(struct bd_events *events)
-{
-    int copy = dup(STDOUT_FILENO);
-    events->path = "stdout";
-    events->file = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (events->file)
-        return BD_OK;
-    enum bd_status status = bd_output_fail(events->path, errno);
-    if (copy >= 0)
-        close(copy);
-    return status;
-}
-
-static enum bd_status open_file(struct bd_events *events, const char *path)
-{
-    enum bd_status status = bd_part_open(&events->part, path, true);
-    if (status)
-        return status;
-    events->path = bd_part_path(events->part);
-    events->file = fopen(bd_part_name(events->part), "w");
-    if (events->file)
-        return BD_OK;
-    status = bd_output_fail(path, errno);
-    bd_part_close(&events->part, BD_PART_NONE);
-    return status;
 }
 
 enum bd_status bd_events_open(struct bd_events **events, const char *path,
@@ -81,18 +48,18 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path,
         return bd_fail(BD_ERROR_MEMORY, "out of memory for events");
     self->form = form;
     self->live = info->live;
-    status = form == LINES ? open_stdout(self) : open_file(self, path);
+    status = bd_text_file_open(&self->text, path);
     if (status) {
         free(self);
         return status;
     }
-    self->json.file = self->file;
+    self->json.file = self->text.file;
     self->json.compact = form == LINES;
     if (form == JSON) {
         bd_json_open(&self->json, NULL, '{');
         bd_json_open(&self->json, "events", '[');
     } else if (form == CSV) {
-        bd_event_print_header(self->file);
+        bd_event_print_header(self->text.file);
     }
     *events = self;
     return BD_OK;
@@ -101,7 +68,7 @@ enum bd_status bd_events_open(struct bd_events **events, const char *path,
 static void write_event(struct bd_events *events, const struct bd_event *event)
 {
     if (events->form == CSV) {
-        bd_event_print_row(events->file, event, &events->clock);
+        bd_event_print_row(events->text.file, event, &events->clock);
         return;
     }
     bd_json_open(&events->json, NULL, '{');
@@ -110,30 +77,30 @@ static void write_event(struct bd_events *events, const struct bd_event *event)
 }
 
 /* Writes to the file what is to be in it. Nothing that was there before is left behind that. */
-static void flush(struct bd_events *events)
+static enum bd_status flush(struct bd_events *events)
 {
-    errno = 0;
-    if ((fflush(events->file) || ferror(events->file)) && !events->error)
-        events->error = errno ? errno : EIO;
-    off_t end = events->form == LINES ? -1 : ftello(events->file);
-    if (end >= 0 && ftruncate(fileno(events->file), end) != 0)
-        return; /* a device has no length */
+    enum bd_status status = bd_text_file_flush(&events->text);
+    off_t end = events->form == LINES ? -1 : ftello(events->text.file);
+    if (end >= 0 && ftruncate(fileno(events->text.file), end) != 0)
+        return status; /* a device has no length */
+    return status;
 }
 
 /* A program that is killed has told of the events in progress. What comes next replaces them; a
  * pipe cannot take anything back. */
-static void tell_of_events(struct bd_events *events, const struct bd_activity *activity)
+static enum bd_status tell_of_events(struct bd_events *events, const struct bd_activity *activity)
 {
     int count;
     const struct bd_event *const *list = bd_activity_events(activity, &count);
     const struct bd_json json = events->json;
-    const off_t at = ftello(events->file);
+    const off_t at = ftello(events->text.file);
     for (int i = 0; i < count && at >= 0; i++)
         write_event(events, list[i]);
-    flush(events);
+    enum bd_status status = flush(events);
     events->json = json;
     if (at >= 0)
-        fseeko(events->file, at, SEEK_SET);
+        fseeko(events->text.file, at, SEEK_SET);
+    return status;
 }
 
 /* Writes what has happened. Returns whether there is anything new in the file. */
@@ -163,19 +130,17 @@ enum bd_status bd_events_add(struct bd_events *events, const struct bd_activity 
             bd_event_clock_find(&events->clock, time);
     }
     bool wrote = write_happenings(events, activity);
-    if (events->form == LINES) {
-        if (wrote)
-            flush(events);
-    } else if (wrote || time - events->told >= second || time < events->told) {
-        events->told = time;
-        tell_of_events(events, activity);
-    }
-    return events->error ? bd_output_fail(events->path, events->error) : BD_OK;
+    if (events->form == LINES)
+        return wrote ? flush(events) : BD_OK;
+    if (!wrote && time - events->told < second && time >= events->told)
+        return BD_OK;
+    events->told = time;
+    return tell_of_events(events, activity);
 }
 
 void bd_events_keep_old(struct bd_events *events)
 {
-    events->keeps_old = true;
+    events->text.keeps_old = true;
 }
 
 enum bd_status bd_events_close(struct bd_events **events, const struct bd_activity *activity)
@@ -193,18 +158,10 @@ enum bd_status bd_events_close(struct bd_events **events, const struct bd_activi
             bd_event_write_totals(&self->json, activity);
         bd_json_close(&self->json, '}');
     }
-    flush(self);
-    if (fclose(self->file) && !self->error)
-        self->error = errno;
-    if (self->error)
-        status = bd_output_fail(self->path, self->error);
-    enum bd_part_end end = self->frames == 0           ? BD_PART_NONE
-                           : status || self->keeps_old ? BD_PART_BROKEN
-                                                       : BD_PART_WHOLE;
-    enum bd_status named = bd_part_close(&self->part, end);
+    status = bd_text_file_close(&self->text, flush(self), self->frames == 0);
     free(self);
     *events = NULL;
-    return status ? status : named;
+    return status;
 }
 
 static enum bd_status open_events(void **output, const char *path,

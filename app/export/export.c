@@ -212,9 +212,7 @@ static int run_several(struct bd_export_setup *setup)
 /* The only export runs in the main thread. */
 static int run_one(struct bd_export_setup *setup)
 {
-    struct bd_meter meter = { 0 };
     struct bd_export_job job = { 0 };
-    setup->meter = &meter;
     bd_export_job_run(&job, setup);
     if (*job.line) {
         fprintf(stderr, "backdrop: %s\n", job.line);
@@ -222,7 +220,7 @@ static int run_one(struct bd_export_setup *setup)
         fprintf(stderr, "backdrop: interrupted; the files hold %" PRId64 " frame%s\n", job.frames,
                 plural(job.frames));
     } else if (!setup->options->quiet) {
-        print_rate(job.frames, bd_meter_seconds(&meter));
+        print_rate(job.frames, bd_meter_seconds(setup->meter));
         fprintf(stderr, ", %d output%s", job.outputs, plural(job.outputs));
         print_events(job.events);
     }
@@ -299,6 +297,7 @@ static enum bd_status prepare(struct bd_export_setup *setup)
 int bd_export_run(const struct bd_options *options)
 {
     struct bd_inputs inputs;
+    struct bd_meter meter = { 0 };
     struct bd_export_setup setup = { .options = options, .inputs = &inputs };
     enum bd_status status = bd_inputs_find(&inputs, options);
     int exit_status = bd_open_exit_status(status);
@@ -306,6 +305,7 @@ int bd_export_run(const struct bd_options *options)
         status = prepare(&setup);
         exit_status = status == BD_ERROR_INTERRUPTED ? 4 : 1;
     }
+    setup.meter = setup.count == 1 ? &meter : NULL;
     if (status)
         fprintf(stderr, "backdrop: %s\n", bd_error_detail());
     else

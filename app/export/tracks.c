@@ -1,17 +1,15 @@
 #include "app/export/tracks.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <libavutil/mathematics.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "app/export/output.h"
+#include "app/export/text_file.h"
 #include "app/pipeline/hindsight.h"
-#include "video/output_file.h"
 
 /* Of CSV and JSON lines, in this order; numbers have so many decimals. */
 static const struct column {
@@ -34,15 +32,11 @@ struct sight {
 };
 
 struct bd_tracks {
-    const char *path;     /* for messages */
-    struct bd_part *part; /* NULL: stdout */
-    FILE *file;
+    struct bd_text_file text;
     enum form form;
     struct bd_rational time_base;
-    bool keeps_old;
     int64_t frames;
     struct bd_hindsight hindsight; /* a file is sorted by frames, so it waits for them */
-    int error;                     /* errno of the first write that failed; 0: none has */
 
     /* Of JSON lines: the objects that have not ended, by their numbers, as they were last seen; and
      * room for those of the next frame. */
@@ -66,34 +60,6 @@ static enum bd_status find_form(enum form *form, const char *path)
                    path);
 }
 
-/* A descriptor of its own, so that what fails here is told once, not by stdout too. */
-static enum bd_status open_stdout(struct bd_tracks *tracks)
-{
-    int copy = dup(STDOUT_FILENO);
-    tracks->path = "stdout";
-    tracks->file = copy >= 0 ? fdopen(copy, "w") : NULL;
-    if (tracks->file)
-        return BD_OK;
-    enum bd_status status = bd_output_fail(tracks->path, errno);
-    if (copy >= 0)
-        close(copy);
-    return status;
-}
-
-static enum bd_status open_file(struct bd_tracks *tracks, const char *path)
-{
-    enum bd_status status = bd_part_open(&tracks->part, path, true);
-    if (status)
-        return status;
-    tracks->path = bd_part_path(tracks->part);
-    tracks->file = fopen(bd_part_name(tracks->part), "w");
-    if (tracks->file)
-        return BD_OK;
-    status = bd_output_fail(path, errno);
-    bd_part_close(&tracks->part, BD_PART_NONE);
-    return status;
-}
-
 enum bd_status bd_tracks_open(struct bd_tracks **tracks, const char *path,
                               const struct bd_reader_info *info)
 {
@@ -107,13 +73,13 @@ enum bd_status bd_tracks_open(struct bd_tracks **tracks, const char *path,
         return bd_fail(BD_ERROR_MEMORY, "out of memory for tracks");
     self->form = form;
     self->time_base = info->time_base;
-    status = strcmp(path, "-") == 0 ? open_stdout(self) : open_file(self, path);
+    status = bd_text_file_open(&self->text, path);
     if (status) {
         free(self);
         return status;
     }
     for (int i = 0; form == CSV && i < column_count; i++)
-        fprintf(self->file, "%s%c", columns[i].name, i + 1 < column_count ? ',' : '\n');
+        fprintf(self->text.file, "%s%c", columns[i].name, i + 1 < column_count ? ',' : '\n');
     *tracks = self;
     return BD_OK;
 }
@@ -225,7 +191,7 @@ static bool print_past(struct bd_tracks *tracks, int64_t id, const struct bd_res
         if (past->object.id != id || !frame)
             continue;
         const struct sight sight = { frame->index, time_of(tracks, frame), past->object };
-        print_columns(tracks->file, &sight, begun ? "update" : "begin");
+        print_columns(tracks->text.file, &sight, begun ? "update" : "begin");
         begun = true;
     }
     return begun;
@@ -235,7 +201,7 @@ static bool print_past(struct bd_tracks *tracks, int64_t id, const struct bd_res
 static void end_before(struct bd_tracks *tracks, int *at, int64_t id)
 {
     for (; *at < tracks->present_count && tracks->present[*at].object.id < id; ++*at)
-        print_columns(tracks->file, &tracks->present[*at], "end");
+        print_columns(tracks->text.file, &tracks->present[*at], "end");
 }
 
 /* The lines of a frame. Both lists of objects are in the order of their numbers. `result`: of a
@@ -253,7 +219,7 @@ static enum bd_status print_lines(struct bd_tracks *tracks, const struct sight *
         end_before(tracks, &at, objects[i].id);
         bool known = at < tracks->present_count && tracks->present[at].object.id == objects[i].id;
         bool begun = known || print_past(tracks, objects[i].id, result);
-        print_columns(tracks->file, &sight, begun ? "update" : "begin");
+        print_columns(tracks->text.file, &sight, begun ? "update" : "begin");
         tracks->next[i] = known && !objects[i].seen ? tracks->present[at] : sight;
         at += known;
     }
@@ -265,13 +231,6 @@ static enum bd_status print_lines(struct bd_tracks *tracks, const struct sight *
     return BD_OK;
 }
 
-static void flush(struct bd_tracks *tracks)
-{
-    errno = 0;
-    if ((fflush(tracks->file) || ferror(tracks->file)) && !tracks->error)
-        tracks->error = errno ? errno : EIO;
-}
-
 static enum bd_status print_frame(struct bd_tracks *tracks, const struct bd_held_frame *frame)
 {
     struct sight sight = { .frame = frame->index, .time = time_of(tracks, frame) };
@@ -280,9 +239,9 @@ static enum bd_status print_frame(struct bd_tracks *tracks, const struct bd_held
     for (int i = 0; i < frame->count; i++) {
         sight.object = frame->objects[i];
         if (tracks->form == CSV)
-            print_columns(tracks->file, &sight, NULL);
+            print_columns(tracks->text.file, &sight, NULL);
         else if (sight.object.seen)
-            print_mot(tracks->file, &sight);
+            print_mot(tracks->text.file, &sight);
     }
     return BD_OK;
 }
@@ -294,7 +253,7 @@ static enum bd_status print_held(struct bd_tracks *tracks, bool all)
     enum bd_status status = BD_OK;
     const struct bd_held_frame *frame;
     while (!status && (frame = bd_hindsight_next(&tracks->hindsight, all)))
-        if (tracks->part)
+        if (tracks->text.part)
             status = print_frame(tracks, frame);
     return status;
 }
@@ -303,22 +262,19 @@ enum bd_status bd_tracks_add(struct bd_tracks *tracks, const struct bd_result *r
 {
     enum bd_status status = bd_hindsight_add(&tracks->hindsight, result);
     tracks->frames++;
-    if (!status && !tracks->part) {
+    if (!status && !tracks->text.part) {
         const struct bd_held_frame *now = bd_hindsight_ago(&tracks->hindsight, 0);
         const struct sight sight = { .frame = now->index, .time = time_of(tracks, now) };
         status = print_lines(tracks, &sight, result->objects, result->object_count, result);
     }
     if (!status)
         status = print_held(tracks, false);
-    flush(tracks);
-    if (!status && tracks->error)
-        status = bd_output_fail(tracks->path, tracks->error);
-    return status;
+    return status ? status : bd_text_file_flush(&tracks->text);
 }
 
 void bd_tracks_keep_old(struct bd_tracks *tracks)
 {
-    tracks->keeps_old = true;
+    tracks->text.keeps_old = true;
 }
 
 enum bd_status bd_tracks_close(struct bd_tracks **tracks)
@@ -329,21 +285,13 @@ enum bd_status bd_tracks_close(struct bd_tracks **tracks)
         return BD_OK;
     enum bd_status status = print_held(self, true);
     end_before(self, &at, INT64_MAX);
-    flush(self);
-    if (fclose(self->file) && !self->error)
-        self->error = errno;
-    if (self->error && !status)
-        status = bd_output_fail(self->path, self->error);
-    enum bd_part_end end = self->frames == 0           ? BD_PART_NONE
-                           : status || self->keeps_old ? BD_PART_BROKEN
-                                                       : BD_PART_WHOLE;
-    enum bd_status named = bd_part_close(&self->part, end);
+    status = bd_text_file_close(&self->text, status, self->frames == 0);
     bd_hindsight_free(&self->hindsight);
     free(self->present);
     free(self->next);
     free(self);
     *tracks = NULL;
-    return status ? status : named;
+    return status;
 }
 
 static enum bd_status open_tracks(void **output, const char *path,
