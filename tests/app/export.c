@@ -1,6 +1,7 @@
 /* backdrop export: what is written is read again, with the same frames and times. */
 #include "tests/app/cli_fixture.h"
 
+#include "tests/support/quick.h"
 #include "video/input/reader.h"
 #include "video/synth/synth.h"
 
@@ -352,6 +353,8 @@ static void four_large_films_take_little_memory(void **state)
 /* Frames are scaled from what was decoded, whether or not they become RGB too. */
 static void masks_do_not_depend_on_other_outputs(void **state)
 {
+    if (test_quick())
+        skip();
     const char *data = getenv("BACKDROP_DATA");
     char path[512];
     snprintf(path, sizeof path, "%s/videos/vtest.avi", data ? data : "");

@@ -1,5 +1,6 @@
 /* backdrop export of many inputs: pieces of one film, and films each by itself. */
 #include "tests/app/cli_fixture.h"
+#include "tests/support/quick.h"
 
 #include <limits.h>
 
@@ -106,6 +107,8 @@ static void bad_pieces_lose_no_others(void **state)
 /* Each input gets the outputs that it gets alone, whatever runs at the same time. */
 static void several_are_as_one_by_one(void **state)
 {
+    if (test_quick())
+        skip();
     char text[4096];
     /* the bytes of a film depend on the number of threads of its encoder */
     assert_int_equal(

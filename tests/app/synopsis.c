@@ -591,6 +591,8 @@ static void shadows_and_fragments_are_cut_too(void **state)
 /* Shadows are cut out, but the mask that is written beside has none. */
 static void masks_stay_the_same(void **state)
 {
+    if (test_quick())
+        skip();
     assert_int_equal(cli_run(*state, "for s in '' '--synopsis s.mp4'; do $B export "
                                      "'synth:shadows?frames=80' --mask m%04d.pgm -y -q $s && "
                                      "cat m*.pgm | md5sum; done"),
