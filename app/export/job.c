@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "app/activity/activity.h"
+#include "app/export/clips/plan.h"
 #include "app/export/outputs.h"
 #include "app/export/own_options.h"
 #include "app/export/statistics.h"
@@ -164,7 +165,7 @@ static int open_all(struct export *export, unsigned wants)
 static void run(struct bd_export_job *job, struct export *export)
 {
     const struct bd_options *options = export->options;
-    unsigned wants = bd_outputs_wants(options, &job->outputs);
+    unsigned wants = bd_outputs_wants(options, &job->outputs) | bd_clips_wants(options);
     bd_statistics_begin(&export->statistics);
     job->events = -1;
     job->exit_status = open_all(export, wants);

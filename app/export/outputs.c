@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "app/export/clips/plan.h"
 #include "app/export/clips/scan_list.h"
 #include "app/export/output.h"
 
@@ -45,7 +44,8 @@ unsigned bd_outputs_wants(const struct bd_options *options, int *count)
         *count += bd_output_kinds[i]->open != NULL;
     }
     *count += options->scan_only && !options->clips;
-    wants |= bd_clips_wants(options);
+    if (options->scan_only)
+        wants |= BD_WANT_OBJECTS;
     if (options->boxes && options->overlay)
         wants |= BD_WANT_OBJECTS | BD_WANT_BOXES;
     if (options->shadows && options->mask)

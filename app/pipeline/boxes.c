@@ -211,3 +211,10 @@ void bd_boxes_draw(const struct bd_canvas *canvas, const struct bd_object *objec
     draw_pass(canvas, objects, count, width, height, true, &numbers);
     draw_pass(canvas, objects, count, width, height, false, &numbers);
 }
+
+void bd_boxes_draw_frame(const struct bd_frame *frame, const struct bd_object *objects, int count)
+{
+    const struct bd_canvas canvas = { frame->data, frame->stride, frame->width, frame->height,
+                                      (int)frame->format };
+    bd_boxes_draw(&canvas, objects, count, frame->width, frame->height);
+}

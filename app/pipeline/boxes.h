@@ -2,6 +2,7 @@
 #ifndef BD_APP_PIPELINE_BOXES_H
 #define BD_APP_PIPELINE_BOXES_H
 
+#include "video/frame.h"
 #include <backdrop/tracker.h>
 
 /* Pixels to draw on, not owned. */
@@ -19,5 +20,8 @@ struct bd_canvas {
  * is room. Nothing is drawn outside of the canvas. */
 void bd_boxes_draw(const struct bd_canvas *canvas, const struct bd_object *objects, int count,
                    int width, int height);
+
+/* The same on a frame (BD_RGB24) as large as the picture. */
+void bd_boxes_draw_frame(const struct bd_frame *frame, const struct bd_object *objects, int count);
 
 #endif

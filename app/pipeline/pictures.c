@@ -246,14 +246,6 @@ static void make_labels(struct bd_pictures *self, const uint8_t *shadow,
     bd_frame_copy_times(&self->labels, mask);
 }
 
-static void draw_boxes(struct bd_pictures *self, const struct bd_result *result)
-{
-    const struct bd_frame *overlay = &self->overlay;
-    const struct bd_canvas canvas = { overlay->data, overlay->stride, overlay->width,
-                                      overlay->height, BD_RGB24 };
-    bd_boxes_draw(&canvas, result->objects, result->object_count, overlay->width, overlay->height);
-}
-
 enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *result,
                                 const struct bd_frame *frame,
                                 const struct bd_separation *separation,
@@ -289,7 +281,7 @@ enum bd_status bd_pictures_make(struct bd_pictures *self, struct bd_result *resu
     if (self->wants & BD_WANT_OVERLAY) {
         bd_overlay_draw(&self->overlay, frame, &self->mask);
         if (self->wants & BD_WANT_BOXES)
-            draw_boxes(self, result);
+            bd_boxes_draw_frame(&self->overlay, result->objects, result->object_count);
         result->overlay = &self->overlay;
     }
     return BD_OK;

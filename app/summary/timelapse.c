@@ -86,14 +86,11 @@ static void draw(struct timelapse *self, const struct bd_result *result, bool ev
 {
     struct bd_frame *picture = &self->picture;
     const struct bd_frame *input = result->input;
-    const struct bd_canvas canvas = { picture->data, picture->stride, picture->width,
-                                      picture->height, BD_RGB24 };
     for (int y = 0; y < picture->height; y++)
         memcpy(picture->data + (int64_t)y * picture->stride,
                input->data + (int64_t)y * input->stride, (size_t)picture->width * BD_RGB24);
     if (self->boxes)
-        bd_boxes_draw(&canvas, result->objects, result->object_count, picture->width,
-                      picture->height);
+        bd_boxes_draw_frame(picture, result->objects, result->object_count);
     draw_clock(picture, result->time - self->zero, !event);
 }
 

@@ -246,6 +246,7 @@ static bool clips_replace(char path[PATH_MAX], const struct bd_options *options)
 
 const struct bd_output_kind bd_clips_output = { .name = "clips",
                                                 .option = offsetof(struct bd_options, clips),
+                                                .wants = BD_WANT_OBJECTS,
                                                 .folder = true,
                                                 .replaces = clips_replace,
                                                 .open = open_clips,

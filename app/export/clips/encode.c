@@ -286,12 +286,8 @@ enum bd_status bd_clip_encoder_add(struct bd_clip_encoder *self, const struct bd
     status = bd_ring_fill(ring, frame, time);
     if (status)
         return status;
-    if (objects) {
-        const struct bd_frame *picture = &bd_ring_at(ring, ring->next)->picture;
-        const struct bd_canvas canvas = { picture->data, picture->stride, picture->width,
-                                          picture->height, (int)picture->format };
-        bd_boxes_draw(&canvas, objects, count, picture->width, picture->height);
-    }
+    if (objects)
+        bd_boxes_draw_frame(&bd_ring_at(ring, ring->next)->picture, objects, count);
     pthread_mutex_lock(&self->mutex);
     ring->next++;
     pthread_cond_signal(&self->work);

@@ -52,11 +52,9 @@ void bd_clip_plan_release(struct bd_clip_plan *plan)
 unsigned bd_clips_wants(const struct bd_options *options)
 {
     struct bd_clip_plan plan;
-    if (!options->clips && !options->scan_only)
-        return 0;
-    if (options->scan_only || bd_clip_plan_make(&plan, options))
-        return BD_WANT_OBJECTS; /* what is wrong is told when the clips are opened */
-    unsigned wants = BD_WANT_OBJECTS | (plan.copies ? 0 : BD_WANT_INPUT | BD_WANT_COLOR);
+    if (!options->clips || options->scan_only || bd_clip_plan_make(&plan, options))
+        return 0; /* what is wrong is told when the clips are opened */
+    unsigned wants = plan.copies ? 0 : BD_WANT_INPUT | BD_WANT_COLOR;
     bd_clip_plan_release(&plan);
     return wants;
 }

@@ -25,7 +25,7 @@ void bd_clip_plan_release(struct bd_clip_plan *plan);
 /* What of the options describes the input, for a further reader of it. */
 struct bd_reader_options bd_clip_reader(const struct bd_options *options);
 
-/* BD_WANT_ bits of --clips and --scan-only. */
+/* BD_WANT_ bits of the pictures that --clips needs. It opens the input, of one export. */
 unsigned bd_clips_wants(const struct bd_options *options);
 
 #endif
