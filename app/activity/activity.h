@@ -101,7 +101,7 @@ struct bd_mark_total {
     bool zone;
     int64_t right, left;  /* crossings by direction, of a line */
     int64_t entered, out; /* objects that entered and left, of a zone */
-    int64_t stay;         /* nanoseconds that those which left were inside, together */
+    int64_t stay;         /* nanoseconds inside of those which left, together; at most INT64_MAX */
 };
 
 /* One for each line and then each zone, in the order of the options. */

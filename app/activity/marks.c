@@ -163,6 +163,8 @@ void bd_marks_total(struct bd_marks *marks, const struct bd_mark *mark)
         total->left += mark->kind == BD_LINE_CROSSED && mark->direction < 0;
         total->entered += mark->kind == BD_ZONE_ENTERED;
         total->out += mark->kind == BD_ZONE_LEFT;
-        total->stay += mark->kind == BD_ZONE_LEFT ? mark->stay : 0;
+        if (mark->kind == BD_ZONE_LEFT &&
+            __builtin_add_overflow(total->stay, mark->stay, &total->stay))
+            total->stay = INT64_MAX;
     }
 }
