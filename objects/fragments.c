@@ -11,7 +11,7 @@ static const double inside_share = .8; /* of a piece that lies where the object 
 static const double inside_gap = 2;    /* times larger gaps are close */
 static const double young = 1;         /* seconds */
 static const double young_gap = .25;   /* times the gaps that are close */
-static const double parent_share = .5; /* of a piece that lies in an object: it came out of it */
+static const double origin_share = .5; /* of a piece that lies in a track: it came out of it */
 static const double scattered_share = .1; /* of an object's area: so many pixels are still it */
 static const double bodies_seconds = .6;  /* until two bodies side by side are two objects */
 static const double body_share = .35;     /* areas, and */
@@ -91,7 +91,7 @@ static void gather_scattered(struct bd_tracker *tracker, int t)
     for (int i = 0; i < tracker->piece_count; i++) {
         const struct bd_piece *piece = &tracker->pieces[i];
         const double shared = bd_extent_shared(&track->predicted, &piece->box);
-        if (tracker->holder[i] >= 0 || shared < parent_share * bd_extent_area(&piece->box))
+        if (tracker->holder[i] >= 0 || shared < origin_share * bd_extent_area(&piece->box))
             continue;
         mine[count++] = i;
         area += piece->area;
@@ -118,22 +118,22 @@ static void forget_fragments(struct bd_tracker *tracker)
     }
 }
 
-/* The object that a new piece came out of, or NULL. */
-static const struct bd_track *parent_of(const struct bd_tracker *tracker,
+/* The track that a new piece came out of, or NULL. */
+static const struct bd_track *origin_of(const struct bd_tracker *tracker,
                                         const struct bd_extent *box)
 {
-    double most = parent_share * bd_extent_area(box);
-    const struct bd_track *parent = NULL;
+    double most = origin_share * bd_extent_area(box);
+    const struct bd_track *origin = NULL;
     for (int t = 0; t < tracker->count; t++) {
         const struct bd_track *track = &tracker->tracks[t];
         const double shared =
             fmax(bd_extent_shared(&track->predicted, box), bd_extent_shared(&track->last, box));
-        if (!track->object.id || track->unseen > 0 || shared < most)
+        if (track->unseen > 0 || shared < most)
             continue;
         most = shared;
-        parent = track;
+        origin = track;
     }
-    return parent;
+    return origin;
 }
 
 static void begin(struct bd_tracker *tracker, int piece, bool bodies)
@@ -141,22 +141,21 @@ static void begin(struct bd_tracker *tracker, int piece, bool bodies)
     const struct bd_piece *seen = &tracker->pieces[piece];
     if (seen->area < tracker->options.min_area || tracker->count == bd_most_tracks)
         return;
-    const struct bd_track *parent = parent_of(tracker, &seen->box);
+    const struct bd_track *origin = origin_of(tracker, &seen->box);
     struct bd_track *track = &tracker->tracks[tracker->count];
-    *track = (struct bd_track){
-        .piece = -1, .certainty = 1, .predicted = seen->box, .serial = ++tracker->serial
-    };
+    *track = (struct bd_track){ .piece = -1,
+                                .certainty = 1,
+                                .predicted = seen->box,
+                                .serial = ++tracker->serial,
+                                .origin = origin ? origin->serial : 0,
+                                .parted = INFINITY };
     track->object.since = tracker->time;
     track->needs = tracker->options.confirm;
-    track->own = bodies;
+    track->own = bodies || (origin && !origin->object.id);
     if (bodies)
         track->needs = fmax(track->needs, bodies_seconds);
-    if (parent) {
-        track->object.parent = parent->object.id;
-        bd_kalman_start(&track->kalman, &seen->box, parent->object.vx, parent->object.vy);
-    } else {
-        bd_kalman_start(&track->kalman, &seen->box, 0, 0);
-    }
+    bd_kalman_start(&track->kalman, &seen->box, origin ? origin->object.vx : 0,
+                    origin ? origin->object.vy : 0);
     bd_track_hold(tracker, tracker->count++, piece);
 }
 

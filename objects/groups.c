@@ -44,7 +44,7 @@ static int best_cover(const struct bd_tracker *tracker, const struct bd_track *t
 /* Whether the child is a fragment that has come back to what it broke off. */
 static bool heals(const struct bd_track *child, const struct bd_track *parent, double time)
 {
-    return child->object.parent && child->object.parent == parent->object.id && !child->own &&
+    return child->origin == parent->serial && !child->own &&
            time - child->object.since < short_life;
 }
 

@@ -79,27 +79,54 @@ struct fit {
     int count;
     struct bd_track *member[most_members];
     float mask[most_rows * most_columns];
-    float free[most_rows * most_columns]; /* probability that no other member is there */
-    /* Logarithms of the probabilities that a pixel is in the component, and that it is not, where
-     * members cover it with a probability of level / levels. */
-    double in[levels + 1], out[levels + 1];
+    float free[most_rows * most_columns];   /* probability that no other member is there */
+    float others[most_rows * most_columns]; /* how well the others explain each cell */
+    /* Logarithms, where members cover a pixel with a probability of level / levels: of the
+     * probability that it is not in the component, and how much larger that of being in it is. */
+    float out[levels + 1], gain[levels + 1];
 };
 
-/* Where a member is on the grid: the rows and columns of its shape; -1: outside of its box. */
-struct cells {
-    int row[most_rows], column[most_columns];
+/* Where a member is on the grid: the cells from `from` to `to` (exclusive) of an axis are in its
+ * box, and lie at these rows or columns of its shape. */
+struct span {
+    int from, to;
+    int at[most_columns];
 };
+
+struct cells {
+    struct span rows, columns;
+};
+
+/* The cells of an axis whose middles are from `low` to `high`; the shape has `parts` there. */
+static void find_span(struct span *span, double origin, double cell, int cells, double low,
+                      double high, int parts)
+{
+    span->from = (int)fmax(0, floor((low - origin) / cell - .5));
+    span->to = (int)fmin(cells, ceil((high - origin) / cell + .5));
+    while (span->from < span->to && origin + (span->from + .5) * cell < low)
+        span->from++;
+    while (span->to > span->from && origin + (span->to - .5) * cell >= high)
+        span->to--;
+    for (int i = span->from; i < span->to; i++) {
+        const int part = (int)((origin + (i + .5) * cell - low) / (high - low) * parts);
+        span->at[i] = part < parts ? part : parts - 1;
+    }
+}
 
 static void find_cells(struct cells *cells, const struct grid *grid, const struct bd_track *track)
 {
     const struct bd_extent box = bd_kalman_box(&track->kalman);
-    const double width = bd_extent_width(&grid->box), height = bd_extent_height(&grid->box);
-    for (int i = 0; i < grid->rows; i++)
-        cells->row[i] = cell_of(grid->box.top + (i + .5) * height / grid->rows, box.top,
-                                bd_extent_height(&box), bd_shape_rows);
-    for (int i = 0; i < grid->columns; i++)
-        cells->column[i] = cell_of(grid->box.left + (i + .5) * width / grid->columns, box.left,
-                                   bd_extent_width(&box), bd_shape_columns);
+    find_span(&cells->rows, grid->box.top, bd_extent_height(&grid->box) / grid->rows, grid->rows,
+              box.top, box.bottom, bd_shape_rows);
+    find_span(&cells->columns, grid->box.left, bd_extent_width(&grid->box) / grid->columns,
+              grid->columns, box.left, box.right, bd_shape_columns);
+}
+
+/* How well a cell is explained where no member is with probability `free`, as a logarithm. */
+static float explained(const struct fit *fit, int cell, float free)
+{
+    const int level = (int)((1 - free) * levels + .5f);
+    return fit->out[level] + fit->mask[cell] * fit->gain[level];
 }
 
 static void leave_out(struct fit *fit, int member)
@@ -113,12 +140,13 @@ static void leave_out(struct fit *fit, int member)
         if (m == member)
             continue;
         find_cells(&cells, grid, fit->member[m]);
-        for (int i = 0; i < grid->rows; i++)
-            for (int j = 0; j < grid->columns; j++)
-                if (cells.row[i] >= 0 && cells.column[j] >= 0)
-                    fit->free[i * grid->columns + j] *=
-                        1 - share[cells.row[i] * bd_shape_columns + cells.column[j]];
+        for (int i = cells.rows.from; i < cells.rows.to; i++)
+            for (int j = cells.columns.from; j < cells.columns.to; j++)
+                fit->free[i * grid->columns + j] *=
+                    1 - share[cells.rows.at[i] * bd_shape_columns + cells.columns.at[j]];
     }
+    for (int i = 0; i < grid->rows * grid->columns; i++)
+        fit->others[i] = explained(fit, i, fit->free[i]);
 }
 
 /* How much likelier the component is with this member where its filter says than without it, as a
@@ -130,16 +158,11 @@ static double likelihood(const struct fit *fit, int member)
     struct cells cells;
     double sum = 0;
     find_cells(&cells, grid, fit->member[member]);
-    for (int i = 0; i < grid->rows; i++)
-        for (int j = 0; j < grid->columns && cells.row[i] >= 0; j++) {
-            if (cells.column[j] < 0)
-                continue;
+    for (int i = cells.rows.from; i < cells.rows.to; i++)
+        for (int j = cells.columns.from; j < cells.columns.to; j++) {
             const int cell = i * grid->columns + j;
-            const float here = share[cells.row[i] * bd_shape_columns + cells.column[j]];
-            const int with = (int)((1 - fit->free[cell] * (1 - here)) * levels + .5f);
-            const int without = (int)((1 - fit->free[cell]) * levels + .5f);
-            sum += fit->mask[cell] * (fit->in[with] - fit->in[without]) +
-                   (1 - fit->mask[cell]) * (fit->out[with] - fit->out[without]);
+            const float here = share[cells.rows.at[i] * bd_shape_columns + cells.columns.at[j]];
+            sum += explained(fit, cell, fit->free[cell] * (1 - here)) - fit->others[cell];
         }
     return weight * sum;
 }
@@ -190,8 +213,8 @@ static void open_fit(struct fit *fit, struct bd_tracker *tracker, int piece)
     rasterise(fit->mask, grid, tracker, piece);
     for (int i = 0; i <= levels; i++) {
         const double inside = surprise + (1 - 2 * surprise) * i / levels;
-        fit->in[i] = log(inside);
-        fit->out[i] = log(1 - inside);
+        fit->out[i] = (float)log(1 - inside);
+        fit->gain[i] = (float)(log(inside) - log(1 - inside));
     }
 }
 

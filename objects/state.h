@@ -24,17 +24,24 @@ struct bd_track {
     struct bd_extent last;      /* `box` of the frame before */
     int64_t area;               /* pixels of its pieces, when it was seen last */
     double needs;               /* seconds until it is an object */
-    double seen_for, missed;    /* seconds, of all frames so far */
-    int frames;                 /* in which it was seen, 3 or more of an object */
-    double unseen;              /* seconds since it was seen; 0: it was seen in the last frame */
-    double needless;            /* seconds for which the others explained its group without it */
-    double certainty;           /* 0..1: that its number has not been mistaken */
-    int piece;                  /* the one that it is in; -1: not seen. Others may be in it too. */
-    int pieces;                 /* how many it holds */
-    bool own;                   /* it has shown that it is more than a fragment of its parent */
-    struct bd_shape shape;      /* from the time when it was alone */
-    bool gone;                  /* to be forgotten */
+    int64_t origin;             /* serial of the track that it came out of; 0: none */
+    double part_left; /* a part of it proved to be none in this frame, and was apart since then;
+                         INFINITY: none did */
+    double joined;    /* when it came into its last group, and */
+    double parted;    /* when it was alone again; INFINITY: it is in a group, or was in none */
+    double seen_for, missed; /* seconds, of all frames so far */
+    int frames;              /* in which it was seen, 3 or more of an object */
+    double unseen;           /* seconds since it was seen; 0: it was seen in the last frame */
+    double needless;         /* seconds for which the others explained its group without it */
+    double certainty;        /* 0..1: that its number has not been mistaken */
+    int piece;               /* the one that it is in; -1: not seen. Others may be in it too. */
+    int pieces;              /* how many it holds */
+    bool own;                /* it has shown that it is more than a fragment of its parent */
+    struct bd_shape shape;   /* from the time when it was alone */
+    bool gone;               /* to be forgotten */
 };
+
+struct bd_history;
 
 struct bd_tracker {
     struct bd_tracker_options options;
@@ -50,13 +57,25 @@ struct bd_tracker {
     struct bd_piece pieces[bd_most_pieces];
     int holder[bd_most_pieces];  /* the track whose box a piece is a part of; -1: none */
     int members[bd_most_pieces]; /* tracks that are in a piece */
+    int reported_count;
     struct bd_object reported[bd_most_tracks];
     struct bd_past_rows past;
+    struct bd_history *history;  /* NULL: keeps none, as it runs backwards itself */
+    struct bd_tracker *backward; /* runs backwards over it; the same */
     /* Scratch of match.c. */
     struct bd_assignment assignment;
     double costs[bd_most_tracks * bd_most_pieces];
     short forest[bd_most_tracks + bd_most_pieces];
 };
+
+/* NULL: there is none of that serial number. */
+static inline struct bd_track *bd_track_find(struct bd_tracker *tracker, int64_t serial)
+{
+    for (int t = 0; t < tracker->count; t++)
+        if (tracker->tracks[t].serial == serial)
+            return &tracker->tracks[t];
+    return NULL;
+}
 
 /* Gives a free piece to a track that is in it, or of which it is a fragment. */
 static inline void bd_track_hold(struct bd_tracker *tracker, int t, int piece)

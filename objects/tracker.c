@@ -1,33 +1,16 @@
-/* Tracks from one mask to the next: SORT (match.c), with groups for components of several objects
- * (groups.c) and fragments for objects of several components (fragments.c). All rules are in
- * seconds and in sizes of the object, so that they hold at any frame rate and resolution. */
 #include <backdrop/tracker.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "objects/fragments.h"
-#include "objects/groups.h"
-#include "objects/match.h"
+#include "objects/backward.h"
+#include "objects/history.h"
 #include "objects/state.h"
+#include "objects/step.h"
 
-static const double longest_step = 5;     /* seconds; a longer one between frames is a seek */
-static const double flood = .8;           /* of the mask: a component that large is no object */
-static const double seen_share = .7;      /* of its time that a candidate must be seen */
-static const double expected_share = .25; /* of a box, which is where it was expected */
-static const double border_patience = .2; /* seconds; of what leaves the picture */
-static const double far_scales = .75;     /* from its parent: a fragment that is an object */
-static const double odd_growth = 2;       /* a box that changed so much is believed less */
-static const double odd_doubt = 3;
-static const double settling = 1;       /* seconds */
-static const double fastest_growth = 1; /* of a settled object: by so much of its size a second */
-static const double fastest_shrinking = .4; /* the same; and less, as poles and holes hide parts */
-static const double pieces_doubt = 1.5;     /* a box around fragments, too */
-static const double hidden_confidence = .5, group_confidence = .8;
-static const double instant = 1e-6; /* seconds that do not matter: times are rounded */
-enum { least_frames = 3 };          /* in which an object must be seen */
-enum { default_share = 2000, fragment_share = 10, most_side = 32768 };
+static const double longest_step = 5; /* seconds; a longer one between frames is a seek */
+enum { default_share = 2000, most_side = 32768 };
 
 static enum bd_status check_options(const struct bd_tracker_options *o)
 {
@@ -74,6 +57,10 @@ enum bd_status bd_tracker_create(struct bd_tracker **out, const struct bd_tracke
     set_defaults(&tracker->options);
     status = bd_components_create(&tracker->components, options->width, options->height);
     if (status == BD_OK)
+        status = bd_history_create(&tracker->history);
+    if (status == BD_OK)
+        status = bd_backward_create(&tracker->backward);
+    if (status == BD_OK)
         status = bd_assignment_create(&tracker->assignment, bd_most_tracks);
     if (status != BD_OK)
         bd_tracker_destroy(&tracker);
@@ -86,6 +73,8 @@ void bd_tracker_destroy(struct bd_tracker **inout)
     if (!inout || !*inout)
         return;
     bd_components_destroy(&(*inout)->components);
+    bd_history_destroy(&(*inout)->history);
+    bd_backward_destroy(&(*inout)->backward);
     bd_assignment_destroy(&(*inout)->assignment);
     free(*inout);
     *inout = NULL;
@@ -98,272 +87,7 @@ void bd_tracker_reset(struct bd_tracker *tracker)
     tracker->count = 0;
     tracker->past.told_count = 0;
     tracker->started = false;
-}
-
-/* The part of a box in the picture, or at least a pixel at its border. */
-static struct bd_extent inside_picture(const struct bd_tracker *tracker, struct bd_extent box)
-{
-    const double width = tracker->options.width, height = tracker->options.height;
-    box.left = fmin(fmax(box.left, 0), width - 1);
-    box.top = fmin(fmax(box.top, 0), height - 1);
-    box.right = fmax(fmin(box.right, width), box.left + 1);
-    box.bottom = fmax(fmin(box.bottom, height), box.top + 1);
-    return box;
-}
-
-static void begin_frame(struct bd_tracker *tracker, double time)
-{
-    if (tracker->started && (time < tracker->time || time > tracker->time + longest_step))
-        bd_tracker_reset(tracker);
-    tracker->step = tracker->started ? time - tracker->time : 0;
-    tracker->time = time;
-    tracker->frame++;
-    tracker->started = true;
-    for (int t = 0; t < tracker->count; t++) {
-        struct bd_track *track = &tracker->tracks[t];
-        bd_kalman_predict(&track->kalman, tracker->step);
-        track->predicted = inside_picture(tracker, bd_kalman_box(&track->kalman));
-        track->last = track->box;
-        track->box = bd_kalman_box(&track->kalman);
-        track->piece = -1;
-        track->pieces = 0;
-    }
-}
-
-/* The pieces of the mask. One that covers nearly all of it is a change of light: then there is
- * nothing to be seen. */
-static void take_pieces(struct bd_tracker *tracker, const uint8_t *mask, int64_t stride)
-{
-    const struct bd_tracker_options *o = &tracker->options;
-    bd_components_find(&tracker->components, mask, stride, 255, 0, true);
-    tracker->piece_count =
-        bd_pieces_take(tracker->pieces, &tracker->components, 1 + o->min_area / fragment_share);
-    if (tracker->piece_count && (double)tracker->pieces[0].area > flood * o->width * o->height)
-        tracker->piece_count = 0;
-    for (int i = 0; i < tracker->piece_count; i++) {
-        tracker->holder[i] = -1;
-        tracker->members[i] = 0;
-    }
-}
-
-/* One axis of a box as it was seen, from *low to *high, becomes what is likely of an object of that
- * size which was predicted at `centre`. Where a part is hidden, as by a pole or by a hole of the
- * mask, one of its edges is wrong, and the one that is closer to its prediction counts more. */
-static void mend_axis(const struct bd_tracker *tracker, const struct bd_track *track, double *low,
-                      double *high, double centre, double size)
-{
-    const double change = fastest_growth * tracker->step * size, seen = *high - *low;
-    const double less = fastest_shrinking * tracker->step * size;
-    const double most = track->pieces > 1 ? size : size + change;
-    const double length = fmin(fmax(seen, size - less), most);
-    const double noise = bd_kalman_noise(&track->kalman);
-    const double low_error = (*low - (centre - size / 2)) / noise;
-    const double high_error = (*high - (centre + size / 2)) / noise;
-    const double low_weight = 1 / (1 + pow(low_error, 4));
-    const double high_weight = 1 / (1 + pow(high_error, 4));
-    const double middle = (low_weight * (*low + length / 2) + high_weight * (*high - length / 2)) /
-                          (low_weight + high_weight);
-    *low = middle - length / 2;
-    *high = middle + length / 2;
-}
-
-/* The same at the border of the picture, from 0 to `end`: what leaves keeps its size, and its inner
- * edge says where it is. What comes grows. False where the axis of the box is not at the border. */
-static bool mend_border(double *low, double *high, double end, double size)
-{
-    const bool first = *low <= 0, last = *high >= end;
-    if (first && !last)
-        *low = fmin(*low, *high - size);
-    if (last && !first)
-        *high = fmax(*high, *low + size);
-    return first || last;
-}
-
-/* A track has its pieces for itself. When a stranger touches it, or it falls into pieces, its box
- * changes, but its size does not: by that it is known again later. */
-static void see_alone(struct bd_tracker *tracker, int t)
-{
-    struct bd_track *track = &tracker->tracks[t];
-    struct bd_kalman *k = &track->kalman;
-    struct bd_extent box = track->box;
-    const bool settled = tracker->time - track->object.since > settling;
-    const double growth = bd_extent_area(&box) / bd_extent_area(&track->predicted);
-    double doubt = track->pieces > 1 ? pieces_doubt : 1;
-    if (growth > odd_growth || growth * odd_growth < 1)
-        doubt = odd_doubt;
-    if (!mend_border(&box.left, &box.right, tracker->options.width, k->width) && settled)
-        mend_axis(tracker, track, &box.left, &box.right, k->centre_x.x, k->width);
-    if (!mend_border(&box.top, &box.bottom, tracker->options.height, k->height) && settled)
-        mend_axis(tracker, track, &box.top, &box.bottom, k->centre_y.x, k->height);
-    track->needless = 0;
-    bd_kalman_correct(k, &box, doubt);
-    if (track->pieces == 1)
-        bd_shape_learn(tracker, t);
-}
-
-static const struct bd_track *find_object(const struct bd_tracker *tracker, int64_t id)
-{
-    for (int t = 0; t < tracker->count; t++)
-        if (tracker->tracks[t].object.id == id)
-            return &tracker->tracks[t];
-    return NULL;
-}
-
-static void look_how_far(const struct bd_tracker *tracker, struct bd_track *track)
-{
-    if (track->own || !track->object.parent)
-        return;
-    const struct bd_track *parent = find_object(tracker, track->object.parent);
-    track->own = !parent || fmax(bd_extent_gap_x(&track->box, &parent->box),
-                                 bd_extent_gap_y(&track->box, &parent->box)) >
-                                far_scales * bd_kalman_scale(&track->kalman);
-}
-
-static void see(struct bd_tracker *tracker)
-{
-    for (int i = 0; i < tracker->piece_count; i++) {
-        const int t = tracker->holder[i];
-        if (t < 0 || tracker->tracks[t].piece != i)
-            continue;
-        if (tracker->members[i] > 1)
-            bd_groups_fit(tracker, i);
-        else
-            see_alone(tracker, t);
-    }
-}
-
-/* Whether what is not seen has left the picture, or is about to. */
-static bool leaves(const struct bd_tracker *tracker, const struct bd_track *track)
-{
-    const struct bd_extent *box = &track->box;
-    return (box->left <= 0 && track->kalman.centre_x.v < 0) ||
-           (box->top <= 0 && track->kalman.centre_y.v < 0) ||
-           (box->right >= tracker->options.width && track->kalman.centre_x.v > 0) ||
-           (box->bottom >= tracker->options.height && track->kalman.centre_y.v > 0);
-}
-
-static bool outside(const struct bd_tracker *tracker, const struct bd_track *track)
-{
-    const struct bd_extent picture = { 0, 0, tracker->options.width, tracker->options.height };
-    return bd_extent_shared(&picture, &track->box) <= 0;
-}
-
-/* A candidate that has been seen twice has a speed: what is not where it should be then is another
- * component of noise. */
-static bool expected(const struct bd_track *track)
-{
-    const double least = fmin(bd_extent_area(&track->predicted), bd_extent_area(&track->box));
-    return track->object.id || track->frames < 2 ||
-           bd_extent_shared(&track->predicted, &track->box) > expected_share * least;
-}
-
-static void count_time(struct bd_tracker *tracker, struct bd_track *track)
-{
-    if (track->piece < 0 || !expected(track))
-        track->missed += tracker->step;
-    else
-        track->frames++;
-    if (track->piece < 0) {
-        track->unseen += tracker->step;
-        return;
-    }
-    if (track->unseen > 0)
-        track->certainty *= 1 - .5 * fmin(1, track->unseen / tracker->options.patience);
-    track->unseen = 0;
-    track->seen_for += tracker->step;
-    look_how_far(tracker, track);
-}
-
-/* A candidate that was seen in most frames becomes an object. */
-static void judge_candidate(struct bd_tracker *tracker, struct bd_track *track)
-{
-    const double age = tracker->time - track->object.since;
-    if (track->missed > (1 - seen_share) * fmax(age, track->needs) + instant)
-        track->gone = true;
-    else if (track->piece >= 0 && track->frames >= least_frames && age > track->needs - instant)
-        track->object.id = tracker->next++;
-}
-
-static void judge_object(struct bd_tracker *tracker, struct bd_track *track)
-{
-    double patience = tracker->options.patience;
-    if (leaves(tracker, track))
-        patience = fmin(patience, border_patience);
-    if (track->piece < 0 && (track->unseen > patience + instant || outside(tracker, track)))
-        track->gone = true;
-}
-
-/* Decides which candidates become objects, and which tracks end. */
-static void judge(struct bd_tracker *tracker)
-{
-    for (int t = 0; t < tracker->count; t++) {
-        struct bd_track *track = &tracker->tracks[t];
-        count_time(tracker, track);
-        if (track->object.id)
-            judge_object(tracker, track);
-        else
-            judge_candidate(tracker, track);
-    }
-}
-
-static int within(double x, int least, int most)
-{
-    return x < least ? least : x > most ? most : (int)lrint(x);
-}
-
-/* Fills in the object of a track; `group` is the number of its group. */
-static void describe(const struct bd_tracker *tracker, struct bd_track *track, int group)
-{
-    const struct bd_tracker_options *o = &tracker->options;
-    struct bd_object *object = &track->object;
-    object->x = within(track->box.left, 0, o->width - 1);
-    object->y = within(track->box.top, 0, o->height - 1);
-    object->width = within(track->box.right, object->x + 1, o->width) - object->x;
-    object->height = within(track->box.bottom, object->y + 1, o->height) - object->y;
-    object->vx = track->kalman.centre_x.v;
-    object->vy = track->kalman.centre_y.v;
-    object->group = group;
-    object->seen = track->piece >= 0;
-    object->confidence = track->certainty;
-    object->area = object->seen ? track->area : 0;
-    if (group)
-        object->confidence *= group_confidence;
-    if (!object->seen)
-        object->confidence *= hidden_confidence * (1 - fmin(1, track->unseen / o->patience));
-}
-
-/* Lists the objects by their numbers, and numbers the groups. */
-static int report(struct bd_tracker *tracker)
-{
-    int count = 0, groups = 0;
-    int group_of[bd_most_pieces] = { 0 };
-    for (int t = 0; t < tracker->count; t++) {
-        struct bd_track *track = &tracker->tracks[t];
-        const int piece = track->piece;
-        if (piece >= 0 && tracker->members[piece] > 1 && !group_of[piece])
-            group_of[piece] = ++groups;
-        describe(tracker, track, piece >= 0 ? group_of[piece] : 0);
-        if (!track->object.id)
-            continue;
-        int place = count++;
-        for (; place > 0 && tracker->reported[place - 1].id > track->object.id; place--)
-            tracker->reported[place] = tracker->reported[place - 1];
-        tracker->reported[place] = track->object;
-    }
-    return count;
-}
-
-static void forget_gone(struct bd_tracker *tracker)
-{
-    int kept = 0;
-    for (int t = 0; t < tracker->count; t++) {
-        const struct bd_track *track = &tracker->tracks[t];
-        if (!track->gone)
-            tracker->tracks[kept++] = *track;
-        else if (track->piece >= 0)
-            tracker->members[track->piece]--;
-    }
-    tracker->count = kept;
+    bd_history_forget(tracker->history);
 }
 
 static enum bd_status check_frame(const struct bd_tracker *tracker, const uint8_t *mask,
@@ -392,17 +116,14 @@ enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *mask, i
     if (status != BD_OK)
         return status;
     const int64_t first = tracker->next;
-    begin_frame(tracker, time);
-    take_pieces(tracker, mask, stride);
-    bd_match(tracker);
-    bd_groups_join(tracker);
-    bd_groups_doubt(tracker);
-    bd_fragments_share(tracker);
-    see(tracker);
-    judge(tracker);
-    forget_gone(tracker);
-    *count = report(tracker);
+    if (tracker->started && (time < tracker->time || time > tracker->time + longest_step))
+        bd_tracker_reset(tracker);
+    bd_components_find(&tracker->components, mask, stride, 255, 0, true);
+    bd_tracker_step(tracker, time);
+    bd_history_keep(tracker->history, tracker);
     bd_past_keep(tracker, first);
+    bd_backward_tell(tracker, first);
+    *count = tracker->reported_count;
     *objects = tracker->reported;
     return BD_OK;
 }

@@ -17,13 +17,14 @@
  *   left, top    pixels from the upper left corner of the picture to that of the box
  *   width, height   pixels: size of the box
  *   confidence   0..1: how sure it is that this is the object of that number
- *   since        seconds: time of the frame in which it was seen first
+ *   since        seconds: time of the frame in which it was a component of its own first
  *   parent       id of the object that it came out of; 0: none
  *   group        objects that touch one another have the same number, from 1; 0: alone
  *
- * An object is confirmed some frames after it came. Files have it from its first frame on: they are
- * sorted by frames, and bd_past_frames behind. On stdout it begins when it is confirmed, with the
- * lines of its earlier frames at once.
+ * An object is confirmed some frames after it came. Files have it from its first frame on, and the
+ * boxes that later frames have corrected (bd_tracker_past): they are sorted by frames, and
+ * bd_past_frames behind. On stdout it begins when it is confirmed, with the lines of its earlier
+ * frames at once; what was printed stays.
  *
  * The MOT Challenge form (.txt) has no header: frame, id, left, top, width, height, conf, -1, -1,
  * -1. As the challenge has it, frames, left and top count from 1. It has no hidden objects. */

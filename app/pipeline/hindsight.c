@@ -20,6 +20,24 @@ static enum bd_status append(struct bd_held_frame *frame, const struct bd_object
     return BD_OK;
 }
 
+/* The object in its place; it replaces that of the same number. */
+static enum bd_status put(struct bd_held_frame *frame, const struct bd_object *object)
+{
+    int place = frame->count;
+    while (place > 0 && frame->objects[place - 1].id > object->id)
+        place--;
+    if (place > 0 && frame->objects[place - 1].id == object->id) {
+        frame->objects[place - 1] = *object;
+        return BD_OK;
+    }
+    enum bd_status status = append(frame, object, 1);
+    for (int i = frame->count - 1; !status && i > place; i--)
+        frame->objects[i] = frame->objects[i - 1];
+    if (!status)
+        frame->objects[place] = *object;
+    return status;
+}
+
 /* The place in the ring; -1: no such frame is held. */
 static int place_of(const struct bd_hindsight *hindsight, int ago)
 {
@@ -28,7 +46,6 @@ static int place_of(const struct bd_hindsight *hindsight, int ago)
     return (hindsight->first + hindsight->count - 1 - ago) % places;
 }
 
-/* New objects have the largest numbers, so that each list stays in their order. */
 enum bd_status bd_hindsight_add(struct bd_hindsight *hindsight, const struct bd_result *result)
 {
     struct bd_held_frame *frame =
@@ -42,7 +59,7 @@ enum bd_status bd_hindsight_add(struct bd_hindsight *hindsight, const struct bd_
     for (int i = 0; i < result->past_count && !status; i++) {
         const int place = place_of(hindsight, result->past[i].ago);
         if (place >= 0)
-            status = append(&hindsight->frames[place], &result->past[i].object, 1);
+            status = put(&hindsight->frames[place], &result->past[i].object);
     }
     return status;
 }

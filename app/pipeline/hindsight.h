@@ -1,6 +1,6 @@
-/* The objects of the last frames, held back until all that were there are known. An object is
- * confirmed some frames after it came; then its earlier boxes are added to the frames that are
- * held. */
+/* The objects of the last frames, held back until all that were there are known. Later frames show
+ * what was in them (bd_tracker_past): such boxes are added to the frames that are held, or replace
+ * those of the same object. */
 #ifndef BD_APP_PIPELINE_HINDSIGHT_H
 #define BD_APP_PIPELINE_HINDSIGHT_H
 

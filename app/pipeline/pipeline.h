@@ -48,7 +48,7 @@ struct bd_result {
                                           not wanted */
     const struct bd_object *objects;   /* of the mask, in pixels of it; NULL if not wanted */
     int object_count;
-    const struct bd_past *past; /* of the objects that this frame confirmed, as bd_tracker_past */
+    const struct bd_past *past; /* what this frame shows of earlier ones, as bd_tracker_past */
     int past_count;
     double time;               /* seconds: pts x time base */
     int64_t foreground_pixels; /* of the full-size mask */

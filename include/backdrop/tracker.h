@@ -8,7 +8,8 @@
  * the mean silhouettes that they had alone are placed where they explain it best, as in W4
  * (Haritaoglu et al. 2000). When it splits, each piece goes to the member that it fits best.
  * Several components close together are one object. A part that moves away becomes an object of its
- * own, whose parent is the first.
+ * own, whose parent is the first. What came as one component and has parted is looked for in the
+ * masks before by the same method, backwards in time (bd_tracker_past): fixed-lag smoothing.
  *
  * All rules are in seconds and in sizes of the object: the frame rate may vary, and matters little
  * from 5 to 60 frames a second. There is no appearance: two of the same size who stand still as one
@@ -44,15 +45,15 @@ struct bd_object {
     int64_t area;      /* pixels of the mask that it covers; in a group, its share; hidden: 0 */
     double confidence; /* 0..1: how sure it is that this is the object of that number */
     double vx, vy;     /* how its box moves, pixels a second */
-    double since;      /* time of the frame in which it was seen first */
+    double since;      /* time of the frame in which it was a component of its own first */
     int64_t parent;    /* the object that it came out of; 0: none */
     int group;         /* objects of one component have the same number, from 1; 0: alone */
     bool seen;         /* false: hidden in this frame, and the box is where it should be */
 };
 
-enum { bd_past_frames = 32 }; /* so many frames the past of an object reaches back */
+enum { bd_past_frames = 64 }; /* so many frames the past of an object reaches back */
 
-/* An object in a frame before that in which it was confirmed. */
+/* An object in a frame before the last one. */
 struct bd_past {
     int ago;     /* masks between the two, and one: 1 to bd_past_frames */
     double time; /* of the frame */
@@ -80,9 +81,12 @@ BD_API enum bd_status bd_tracker_add(struct bd_tracker *tracker, const uint8_t *
                                      int64_t stride, double time, const struct bd_object **objects,
                                      int *count);
 
-/* Where the objects that the last mask confirmed were from the time on at which they were seen
- * first: *count boxes, by numbers, each object's by times, valid until the next bd_tracker_add.
- * Among very many candidates early boxes may be missing. BD_ERROR_ARGUMENT for a NULL. */
+/* What the last mask has shown of earlier ones: *count boxes, by numbers, each object's by times,
+ * valid until the next bd_tracker_add. An object that it confirmed was there from the time on at
+ * which it was seen first, and before that in the component out of which it has come. A box of an
+ * object that had one in that frame replaces it: that of the other part of such a component, or of
+ * a member of a group that has parted. Among very many candidates, or after very ragged masks,
+ * early boxes may be missing. BD_ERROR_ARGUMENT for a NULL. */
 BD_API enum bd_status bd_tracker_past(const struct bd_tracker *tracker, const struct bd_past **past,
                                       int *count);
 

@@ -227,6 +227,20 @@ static void scenes_are_scored(void **state)
     assert_memory_equal(first, again, (size_t)(strstr(first, "\"seconds\"") - first));
 }
 
+/* Five come, three of them as one component: where they were is known from when they part. */
+static void boxes_are_good_from_the_first_frame(void **state)
+{
+    const char *folder = *state;
+    assert_int_equal(
+        cli_run(folder,
+                "$B eval --objects 'synth:noise?frames=120' --progress none -q --json c.json"),
+        0);
+    const double f = object_number(folder, "c.json", "f_measure");
+    print_message("F of the boxes %.4f\n", f);
+    assert_true(f > .9);
+    assert_true(object_number(folder, "c.json", "switches") == 0);
+}
+
 static void a_folder_without_boxes_is_told(void **state)
 {
     const char *folder = *state;
@@ -251,6 +265,7 @@ int main(void)
         cmocka_unit_test(scenes_know_their_objects),
         CLI_TEST(a_folder_with_boxes_is_scored),
         CLI_TEST(scenes_are_scored),
+        CLI_TEST(boxes_are_good_from_the_first_frame),
         CLI_TEST(a_folder_without_boxes_is_told),
     };
     return cmocka_run_group_tests_name("eval_objects", tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "app/export/output.h"
 #include "app/option_table.h"
 
-enum { most_objects = 8, most_frames = 60, most_past = 16 };
+enum { most_objects = 8, most_frames = 60, most_past = 20, off = 100 };
 
 /* What a film shows. */
 struct story {
@@ -287,7 +287,8 @@ static void json_lines_begin_and_end(void **state)
 }
 
 /* Object 1 is there in all frames, 2 and 3 are confirmed in frame 45, by when they have been there
- * for 10 and for 5 frames, and 4 in frame 3. */
+ * for 10 and for 5 frames, and 4 in frame 3. Frame 45 says as well where 1 was in the four frames
+ * before, in which it was taken to be `off` to the right. */
 static void make_late_story(struct story *story)
 {
     const int64_t first[] = { 0, 0, 35, 40, 1 }, confirmed[] = { 0, 0, 45, 45, 3 };
@@ -296,6 +297,10 @@ static void make_late_story(struct story *story)
     for (int i = 0; i < most_frames; i++) {
         struct moment *moment = &story->moments[i];
         moment->index = moment->pts = i;
+        for (int at = 41; i == 45 && at < i; at++)
+            moment->past[moment->past_count++] = (struct bd_past){
+                i - at, 0, { .id = 1, .x = at, .width = 9, .height = 9, .seen = true }
+            };
         for (int j = 0; j < 4; j++) {
             const int k = order[j];
             struct bd_object object = { .id = 1 + j, .width = 9, .height = 9, .seen = true };
@@ -303,7 +308,7 @@ static void make_late_story(struct story *story)
                 object.x = (int)at;
                 moment->past[moment->past_count++] = (struct bd_past){ i - (int)at, 0, object };
             }
-            object.x = i;
+            object.x = i + (j == 0 && i > 40 && i < 45 ? off : 0);
             if (i >= confirmed[k])
                 moment->objects[moment->count++] = object;
         }

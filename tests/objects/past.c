@@ -1,4 +1,5 @@
-/* The past of objects: where they were before they were confirmed. */
+/* What a mask has shown of earlier ones: where objects were before they were confirmed, and where
+ * those that have parted were as long as they were one component. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #include <backdrop/tracker.h>
+
+#include "tests/support/random.h"
 
 enum { width = 320, height = 200, side = 20 };
 
@@ -25,10 +28,12 @@ static struct bd_tracker *begin(double confirm)
     return tracker;
 }
 
+/* A square, as far as it is not left of the picture. */
 static void draw(int left, int top)
 {
-    for (int y = top; y < top + side; y++)
-        memset(mask + y * width + left, 255, side);
+    const int from = left < 0 ? 0 : left, to = left + side < 0 ? 0 : left + side;
+    for (int y = top; y < top + side && from < to; y++)
+        memset(mask + y * width + from, 255, (size_t)(to - from));
 }
 
 /* Follows what is in the mask, and clears that; returns how many objects there are. */
@@ -94,10 +99,10 @@ static void the_past_is_bounded(void **state)
     (void)state;
     const struct bd_past *past = NULL;
     int count = 0;
-    struct bd_tracker *tracker = begin(2);
-    for (int frame = 0; frame <= 50; frame++) {
+    struct bd_tracker *tracker = begin(3);
+    for (int frame = 0; frame <= 75; frame++) {
         draw(100, 100);
-        assert_int_equal(follow(tracker, .04 * frame, &past, &count), frame == 50);
+        assert_int_equal(follow(tracker, .04 * frame, &past, &count), frame == 75);
     }
     assert_int_equal(count, bd_past_frames);
     assert_int_equal(past[0].ago, bd_past_frames);
@@ -132,6 +137,89 @@ static void a_crowd_loses_its_earliest_boxes(void **state)
     bd_tracker_destroy(&tracker);
 }
 
+/* Checks that boxes of one object are `side` large, and at `at` plus `step` a frame from `first`
+ * on. */
+static void assert_path(const struct bd_past *past, int frame, int at, int step, int top)
+{
+    const int x = at + step * (frame - past->ago);
+    assert_in_range(past->object.x + 4, x, x + 8);
+    assert_in_range(past->object.y + 4, top, top + 8);
+    assert_in_range(past->object.width, side - 4, side + 4);
+    assert_in_range(past->object.height, side - 4, side + 4);
+}
+
+/* Two come as one component: one is above the other, and they go apart. They are known as two some
+ * frames after they parted, and then where each was from the first frame on. */
+static void what_came_as_one_is_told_apart(void **state)
+{
+    (void)state;
+    enum { frames = 40 };
+    const struct bd_past *past = NULL;
+    int count = 0, boxes[3] = { 0 }, one = 0;
+    struct bd_tracker *tracker = begin(0);
+    for (int frame = 0; frame < frames; frame++) {
+        draw(100 + 2 * frame, 50);
+        draw(110 - 2 * frame, 50 + side);
+        const int found = follow(tracker, .04 * frame, &past, &count);
+        one += found == 1;
+        for (int i = 0; i < count && found == 2; i++) {
+            const struct bd_past *box = &past[i];
+            assert_true(i == 0 || box->object.id > past[i - 1].object.id ||
+                        (box->object.id == past[i - 1].object.id && box->ago < past[i - 1].ago));
+            boxes[box->object.id]++;
+            if (box->object.y < 60)
+                assert_path(box, frame, 100, 2, 50);
+            else
+                assert_path(box, frame, 110, -2, 50 + side);
+            if (box->object.group)
+                assert_true(box->object.vx * (box->object.y < 60 ? 1 : -1) > 40);
+        }
+    }
+    assert_true(one > 5);
+    assert_in_range(boxes[1], one - 2, one + 8);
+    assert_in_range(boxes[2], one - 2, one + 8);
+    bd_tracker_destroy(&tracker);
+}
+
+/* One leaves the picture soon after it parted from another. It is no object, but the other one was
+ * never as large as both. */
+static void what_left_was_no_part(void **state)
+{
+    (void)state;
+    const struct bd_past *past = NULL;
+    int count = 0, told = 0;
+    struct bd_tracker *tracker = begin(0);
+    for (int frame = 0; frame < 40; frame++) {
+        draw(20 + 2 * frame, 50);
+        draw(30 - 6 * frame, 50 + side);
+        assert_int_equal(follow(tracker, .04 * frame, &past, &count), frame >= 5);
+        for (int i = 0; i < count && frame > 5; i++, told++)
+            assert_path(&past[i], frame, 20, 2, 50);
+    }
+    assert_in_range(told, 3, 4);
+    bd_tracker_destroy(&tracker);
+}
+
+/* Masks of noise have more runs than are kept: nothing is told of them, and nothing breaks. */
+static void ragged_masks_are_forgotten(void **state)
+{
+    (void)state;
+    const struct bd_past *past = NULL;
+    int count = 0;
+    uint32_t seed = 5;
+    struct bd_tracker *tracker = begin(0);
+    for (int frame = 0; frame < 90; frame++) {
+        for (int i = 0; i < width * height && frame % 30 < 10; i++)
+            mask[i] = between(&seed, 0, 1) ? 255 : 0;
+        draw(100 + 2 * (frame % 30), 50);
+        draw(110 - 2 * (frame % 30), 50 + side);
+        follow(tracker, .04 * frame, &past, &count);
+        for (int i = 0; i < count; i++)
+            assert_in_range(past[i].ago, 1, bd_past_frames);
+    }
+    bd_tracker_destroy(&tracker);
+}
+
 static void arguments_are_checked(void **state)
 {
     (void)state;
@@ -155,6 +243,9 @@ int main(void)
         cmocka_unit_test(earlier_boxes_are_told_once),
         cmocka_unit_test(the_past_is_bounded),
         cmocka_unit_test(a_crowd_loses_its_earliest_boxes),
+        cmocka_unit_test(what_came_as_one_is_told_apart),
+        cmocka_unit_test(what_left_was_no_part),
+        cmocka_unit_test(ragged_masks_are_forgotten),
         cmocka_unit_test(arguments_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
