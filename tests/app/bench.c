@@ -175,6 +175,8 @@ static void accuracy_runs(void **state)
 /* The whole program, also by the name that the suite had before. */
 static void the_program_is_timed(void **state)
 {
+    if (test_quick())
+        skip();
     assert_int_equal(cli_run(*state, "$B bench export --backend cpu --quick --json p.json"), 0);
     assert_int_equal(count_of(*state, "p.json", "\"suite\": \"app\""), 4);
     assert_int_equal(count_of(*state, "p.json", "\"p99_ms\""), 4);

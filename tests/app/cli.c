@@ -276,13 +276,14 @@ static void nothing_is_lost(void **state)
     /* FFmpeg 4.4 hands out the pictures that are not there as damaged ones. */
     assert_true(strstr(text, "ends early") || strstr(text, "cut off") || strstr(text, "damaged"));
     assert_int_equal(
-        cli_run(*state, "rm -f *.png o.m*; printf old >m.mp4; "
-                        "$B export 'synth:easy?frames=1000000' --mask m.mp4 --overlay o.mov "
-                        "--background b%04d.png --memory 1 -q -y & P=$!; "
-                        "while ! test -e b0300.png; do sleep 0.1; done; kill -9 $P; wait $P; "
-                        "test $(cat m.mp4) = old && for F in m.mp4 o.mov; do "
-                        "$B export $F.part --background '%03d.png' -q; test -e 200.png || exit 9; "
-                        "rm ???.png; done"),
+        cli_run(*state,
+                "rm -f *.png o.m*; printf old >m.mp4; "
+                "$B export 'synth:easy?frames=1000000&size=160x120' --mask m.mp4 --overlay o.mov "
+                "--background b%04d.png --memory 1 -q -y & P=$!; "
+                "while ! test -e b0300.png; do sleep 0.1; done; kill -9 $P; wait $P; "
+                "test $(cat m.mp4) = old && for F in m.mp4 o.mov; do "
+                "$B export $F.part --background '%03d.png' -q; test -e 200.png || exit 9; "
+                "rm ???.png; done"),
         0);
 }
 
