@@ -203,3 +203,5 @@ void bd_export_job_run(struct bd_export_job *job, struct bd_export_setup *setup)
     run(job, &(struct export){ .options = &own.options, .setup = setup });
     bd_own_options_free(&own);
 }
+    if (!setup->meter)
+        own.options.progress = BD_PROGRESS_NONE; /* the main thread draws that of all */

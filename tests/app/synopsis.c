@@ -761,7 +761,11 @@ static void a_terminal_shows_the_progress(void **state)
     static const struct {
         const char *options;
         int exit_status; /* of grep */
-    } rows[] = { { "", 0 }, { "-q", 1 }, { "--progress none", 1 }, { "-o folder", 1 } };
+    } rows[] = { { "", 0 },
+                 { "-q", 1 },
+                 { "--progress none", 1 },
+                 { "-o folder", 0 },
+                 { "synth:noise?frames=9 -o many", 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char command[512];
         snprintf(command, sizeof command,
