@@ -212,7 +212,8 @@ static enum bd_status close_synopsis(void **output, const struct bd_activity *ac
 const struct bd_output_kind bd_synopsis_output = { .name = "synopsis",
                                                    .option = offsetof(struct bd_options, synopsis),
                                                    .wants = BD_WANT_OBJECTS | BD_WANT_COLOR |
-                                                            BD_WANT_BACKGROUND | BD_WANT_SHADOWS,
+                                                            BD_WANT_BACKGROUND | BD_WANT_SMALL |
+                                                            BD_WANT_SHADOWS,
                                                    .open = open_synopsis,
                                                    .write = add,
                                                    .keep_old = keep_old,
